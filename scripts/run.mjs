@@ -1,0 +1,51 @@
+// Runs a program of this project on the Node it brings along, installing first what is missing.
+//   node scripts/run.mjs src/main.ts [arguments…]
+// Plain JavaScript for old Node versions: this is the one file that runs before anything is installed.
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const lock = join(root, 'package-lock.json');
+const installed = join(root, 'node_modules', '.package-lock.json');
+
+function isInstalled() {
+  return existsSync(installed) && statSync(installed).mtimeMs >= statSync(lock).mtimeMs;
+}
+
+function install() {
+  console.error('postern: installing what is missing (npm install) …');
+  const npm = process.env.npm_execpath;
+  // The versions of the lock file, and nothing written back. Not `npm ci`: it refuses the whole lock file when a
+  // registry lacks a package that only another platform would use.
+  const install = ['install', '--no-save'];
+  const command = npm === undefined ? ['npm', ...install] : [process.execPath, npm, ...install];
+  const done = spawnSync(command[0], [...command.slice(1), '--no-audit', '--no-fund', '--loglevel=error'], {
+    cwd: root,
+    stdio: ['ignore', 'inherit', 'inherit'],
+    shell: npm === undefined && process.platform === 'win32',
+  });
+  if (done.status !== 0) {
+    console.error('postern: npm install failed. Read its message above, mend it, and run the command again.');
+    process.exit(done.status ?? 1);
+  }
+}
+
+function findNode() {
+  if (Number(process.versions.node.split('.')[0]) >= 24) return process.execPath;
+  const own = join(root, 'node_modules', '.bin', process.platform === 'win32' ? 'node.exe' : 'node');
+  if (existsSync(own)) return own;
+  console.error(
+    `postern: needs Node 24 or newer, and there is no packaged Node for ${process.platform}-${process.arch}. ` +
+      `Install Node 24 (this is ${process.version}) and run the command again.`,
+  );
+  process.exit(1);
+}
+
+if (!isInstalled()) install();
+const child = spawn(findNode(), process.argv.slice(2), { cwd: root, stdio: 'inherit' });
+// The child hears Ctrl-C by itself; we only wait for it. SIGTERM goes to us alone, so it is passed on.
+process.on('SIGINT', () => undefined);
+process.on('SIGTERM', () => child.kill('SIGTERM'));
+child.on('exit', (code, signal) => process.exit(code ?? (signal === null ? 1 : 128)));
