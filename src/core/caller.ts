@@ -1,0 +1,112 @@
+import type { Scope } from './scopes.ts';
+
+/** The two roles the product knows; their names at the provider are configuration. */
+export type Role = 'user' | 'admin';
+
+export type KeyType = 'personal' | 'service';
+
+/** Which repositories a key reaches. Bound to ids, so a rename neither widens nor breaks it (contract 4). */
+export type RepositoryAccess =
+  | { readonly mode: 'all' }
+  | { readonly mode: 'selected'; readonly repositoryIds: readonly string[] };
+
+/** A person as this service knows them: `id` is ours, (issuer, subject) is the provider's and immutable. */
+export type UserRef = {
+  readonly id: string;
+  readonly issuer: string;
+  readonly subject: string;
+  readonly name: string;
+};
+
+/** What every surface may know of a verified key. The value and its digest are not part of it. */
+export type CallerKey = {
+  readonly id: string;
+  readonly type: KeyType;
+  readonly name: string;
+  readonly scopes: readonly Scope[];
+  readonly repositories: RepositoryAccess;
+  /** Names of the selected repositories, sorted; empty when all. */
+  readonly repositoryNames: readonly string[];
+  /** Milliseconds; null = never. */
+  readonly expiresAt: number | null;
+  /** False only for imported personal keys that name no user. */
+  readonly isBound: boolean;
+  /** Set by the owner sweep while the owner is disabled (contract 5). */
+  readonly isSuspended: boolean;
+  /** The policy's authentication switch for this type. */
+  readonly isTypeEnabled: boolean;
+};
+
+/** Who is asking. Nothing behind authentication sees the raw credential. */
+export type Caller =
+  | { readonly kind: 'anonymous' }
+  | {
+      readonly kind: 'session';
+      readonly user: UserRef;
+      readonly sessionId: string;
+      readonly expiresAt: number;
+    }
+  | {
+      readonly kind: 'access_token';
+      readonly user: UserRef;
+      readonly scopes: readonly string[];
+      readonly clientId: string;
+      readonly expiresAt: number;
+    }
+  | { readonly kind: 'personal_key'; readonly key: CallerKey; readonly user: UserRef | null }
+  | { readonly kind: 'service_key'; readonly key: CallerKey };
+
+export type CallerKind = Caller['kind'];
+export type KeyCaller = Extract<Caller, { key: CallerKey }>;
+
+export const callerKinds = ['session', 'access_token', 'personal_key', 'service_key'] as const;
+
+export function userOf(caller: Caller): UserRef | null {
+  if (caller.kind === 'anonymous' || caller.kind === 'service_key') return null;
+  return caller.user;
+}
+
+/** Who did it, for the audit trail. `credential` is a key id, a session id or a client id; never a secret. */
+export type Actor = {
+  readonly kind: 'user' | 'service_key' | 'system' | 'anonymous';
+  readonly id: string | null;
+  readonly name: string | null;
+  readonly credential: string | null;
+};
+
+const systemActor: Actor = { kind: 'system', id: null, name: 'postern', credential: null };
+
+export function actorOf(caller: Caller): Actor {
+  switch (caller.kind) {
+    case 'anonymous':
+      return { kind: 'anonymous', id: null, name: null, credential: null };
+    case 'session':
+      return { kind: 'user', id: caller.user.id, name: caller.user.name, credential: caller.sessionId };
+    case 'access_token':
+      return { kind: 'user', id: caller.user.id, name: caller.user.name, credential: caller.clientId };
+    case 'personal_key':
+      return {
+        kind: 'user',
+        id: caller.user?.id ?? null,
+        name: caller.user?.name ?? null,
+        credential: caller.key.id,
+      };
+    case 'service_key':
+      return { kind: 'service_key', id: caller.key.id, name: caller.key.name, credential: caller.key.id };
+  }
+}
+
+/** Where a request came from; written into every audit event it causes. */
+export type RequestOrigin = {
+  readonly requestId: string | null;
+  readonly address: string | null;
+  readonly agent: string | null;
+};
+
+/** Who is doing something and from where: the first argument of every command. */
+export type Act = { readonly actor: Actor; readonly origin: RequestOrigin };
+
+export const systemAct: Act = {
+  actor: systemActor,
+  origin: { requestId: null, address: null, agent: null },
+};

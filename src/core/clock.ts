@@ -1,0 +1,14 @@
+/** Milliseconds since the Unix epoch, UTC. Injected everywhere so that tests own the time. */
+export type Clock = { now(): number };
+
+export const systemClock: Clock = { now: () => Date.now() };
+
+export const second = 1_000;
+export const minute = 60_000;
+export const hour = 3_600_000;
+export const day = 86_400_000;
+
+/** RFC 3339, UTC, milliseconds: the one form of time on the wire (contract 2). */
+export function timestamp(ms: number): string {
+  return new Date(ms).toISOString();
+}

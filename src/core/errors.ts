@@ -1,0 +1,256 @@
+/**
+ * The closed list of error codes (contract 2). Every failure the product answers has one of these;
+ * `docs/reference/errors.md` and the OpenAPI answers are generated from this table.
+ */
+export const errorRegistry = {
+  invalid_body: [
+    400,
+    'The request body is not valid.',
+    'Compare the body with the schema in the API reference.',
+  ],
+  invalid_query: [400, 'A query or path parameter is not valid.', 'Remove or correct the named parameter.'],
+  invalid_name: [
+    400,
+    'The name is not valid.',
+    'Send 1 to 100 characters after trimming, without control characters.',
+  ],
+  invalid_scopes: [400, 'The scopes are not valid.', 'Send a non-empty list of distinct scope names.'],
+  invalid_expiry: [
+    400,
+    'The lifetime is not valid.',
+    'Send either ttlHours or a future expiresAt (RFC 3339 with a zone), or neither.',
+  ],
+  invalid_repository_access: [
+    400,
+    'The repository selection is not valid.',
+    'Send {"mode":"all"} or {"mode":"selected","repositories":[…]} with 1 to 50 names.',
+  ],
+  repo_not_found: [
+    400,
+    'A named repository is not registered.',
+    'Register the repository first, or correct its name.',
+  ],
+  credential_in_url: [
+    400,
+    'A key-shaped value was sent in the URL.',
+    'Send keys in the Authorization header only. Treat this key as exposed: replace and revoke it.',
+  ],
+  ambiguous_credential: [
+    400,
+    'The request carries more than one credential.',
+    'Send exactly one: the session cookie or one Authorization header.',
+  ],
+  authentication_required: [
+    401,
+    'This route needs a credential.',
+    'Send "Authorization: Bearer <key>", or sign in.',
+  ],
+  invalid_credential: [
+    401,
+    'The credential is not valid.',
+    'It may be mistyped, revoked or expired. Check it, or create a new one.',
+  ],
+  interactive_auth_required: [
+    403,
+    'This route accepts a signed-in browser session only.',
+    'Sign in to the web app and do it there; keys and tokens cannot manage keys.',
+  ],
+  forbidden_role: [403, 'Your account lacks the role this needs.', 'Ask an administrator.'],
+  forbidden_scope: [
+    403,
+    'The credential lacks the scope this needs.',
+    'Use a key that has the scope named in details.requiredScope.',
+  ],
+  forbidden_repository: [
+    403,
+    'The key is not allowed to use this repository.',
+    'Use a key whose repository selection includes it.',
+  ],
+  forbidden_origin: [
+    403,
+    'The request did not come from the web app.',
+    'Browser sessions may change things only from the web app’s own origin.',
+  ],
+  api_keys_disabled: [
+    403,
+    'Keys of this type are switched off.',
+    'Ask an administrator about the API key policy.',
+  ],
+  issuance_disabled: [
+    403,
+    'Creating keys of this type is switched off.',
+    'Ask an administrator about the API key policy.',
+  ],
+  identity_binding_required: [
+    403,
+    'This older key is not bound to a user and cannot use Sites.',
+    'Sign in and create a replacement key.',
+  ],
+  service_key_public_only: [
+    403,
+    'Service keys can own public sites only.',
+    'Upload with visibility "public", or use a personal key.',
+  ],
+  not_owner: [403, 'Only the owner may change this.', 'Ask its owner.'],
+  sites_disabled: [403, 'Sites is switched off.', 'Ask an administrator.'],
+  user_disabled: [
+    403,
+    'The account behind this credential is disabled.',
+    'Ask an administrator to enable the account.',
+  ],
+  role_required: [
+    403,
+    'The account lacks the role this service requires.',
+    'Ask an administrator for the role.',
+  ],
+  not_found: [404, 'There is nothing here.', 'Check the path against the API reference.'],
+  token_not_found: [404, 'There is no such key.', 'List your keys to see their ids.'],
+  site_not_found: [404, 'There is no such site.', 'List your sites to see their ids.'],
+  env_not_found: [404, 'There is no such environment.', 'List environments to see their ids.'],
+  build_not_found: [404, 'There is no such build.', 'List builds to see their ids.'],
+  repo_not_onboarded: [404, 'There is no such repository.', 'List repositories to see the registered ones.'],
+  method_not_allowed: [
+    405,
+    'This path does not take this method.',
+    'Use one of the methods in the Allow header.',
+  ],
+  request_timeout: [408, 'The request took too long to arrive.', 'Send it again.'],
+  name_conflict: [409, 'The name is taken.', 'Choose another name.'],
+  personal_token_limit: [
+    409,
+    'You have as many active keys as the policy allows.',
+    'Revoke a key you no longer need, then try again.',
+  ],
+  idempotency_conflict: [
+    409,
+    'This idempotency key was used with another body.',
+    'Use a new idempotency key.',
+  ],
+  state_conflict: [409, 'The current state does not allow this.', 'Read the resource again and decide anew.'],
+  expiry_conflict: [409, 'Expiry is switched off here.', 'There is nothing to extend.'],
+  site_expired: [410, 'The site has expired.', 'Upload it again.'],
+  precondition_failed: [
+    412,
+    'The document changed since you read it.',
+    'Read it again, apply your change, and send the new ETag in If-Match.',
+  ],
+  upload_too_large: [
+    413,
+    'The upload is larger than allowed.',
+    'Read the limits at /api/v2/sites/capabilities.',
+  ],
+  body_too_large: [
+    413,
+    'The request body is larger than allowed.',
+    'Send at most the size the API reference names.',
+  ],
+  unsupported_media_type: [
+    415,
+    'The body’s content type is not accepted here.',
+    'Send "Content-Type: application/json".',
+  ],
+  misdirected_request: [421, 'This host is not served here.', 'Use the address the administrator gave you.'],
+  expiry_required: [422, 'The policy does not allow keys without expiry.', 'Send ttlHours or expiresAt.'],
+  lifetime_too_long: [
+    422,
+    'The lifetime is longer than the policy allows.',
+    'Send at most the lifetime in details.maxTtlHours.',
+  ],
+  scope_not_allowed: [
+    422,
+    'A scope is not allowed here.',
+    'Use scopes the policy allows; an edit can only narrow.',
+  ],
+  repository_policy: [
+    422,
+    'The repository selection is not allowed here.',
+    'Use a selection the policy allows; an edit can only narrow.',
+  ],
+  upload_rejected: [422, 'The upload was refused.', 'Mend every file in details and upload again.'],
+  credential_in_content: [
+    422,
+    'The upload contains an API key.',
+    'Revoke the key, remove it from the files, and upload again.',
+  ],
+  private_sites_unavailable: [
+    422,
+    'Private sites are not available here.',
+    'Ask an administrator; the reason is in details.',
+  ],
+  visibility_not_allowed: [422, 'This visibility is not allowed.', 'Choose one of the allowed ones.'],
+  quota_exceeded: [422, 'A quota is used up.', 'Delete what you no longer need, or ask an administrator.'],
+  config_invalid: [422, 'The configuration document is not valid.', 'Mend every field in details.'],
+  precondition_required: [
+    428,
+    'This change needs an If-Match header.',
+    'Read the document and send its ETag in If-Match.',
+  ],
+  rate_limited: [429, 'Too many requests.', 'Wait for the seconds in Retry-After, then try again.'],
+  header_too_large: [431, 'The request headers are too large.', 'Send at most 16 KiB of headers.'],
+  internal_error: [
+    500,
+    'Something went wrong on our side.',
+    'Try again; if it stays, tell an administrator the request id.',
+  ],
+  identity_unavailable: [
+    503,
+    'The identity service cannot be asked right now.',
+    'Try again after the seconds in Retry-After.',
+  ],
+  overloaded: [503, 'The server has more to do than it can.', 'Try again after the seconds in Retry-After.'],
+  store_unavailable: [
+    503,
+    'A store this needs cannot be reached right now.',
+    'Try again after the seconds in Retry-After.',
+  ],
+} as const satisfies Record<string, readonly [status: number, message: string, hint: string]>;
+
+export type ErrorCode = keyof typeof errorRegistry;
+
+export const errorCodes = Object.keys(errorRegistry) as ErrorCode[];
+
+export function statusOf(code: ErrorCode): number {
+  return errorRegistry[code][0];
+}
+
+export type ErrorDetails = Readonly<Record<string, unknown>>;
+
+type AppErrorOptions = {
+  /** Replaces the registry's sentence. For the user: never a secret, never SQL, never a path. */
+  message?: string;
+  hint?: string;
+  details?: ErrorDetails;
+  /** Whole seconds, at least 1; sent as Retry-After. */
+  retryAfterSeconds?: number;
+  headers?: Readonly<Record<string, string>>;
+  /** For our log only. */
+  cause?: unknown;
+};
+
+/** A refusal with a code of the registry. Commands throw it; the one translator turns it into HTTP. */
+export class AppError extends Error {
+  readonly code: ErrorCode;
+  readonly status: number;
+  readonly hint: string;
+  readonly details: ErrorDetails | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(code: ErrorCode, options: AppErrorOptions = {}) {
+    const [status, message, hint] = errorRegistry[code];
+    // A caller's mistake needs no stack, and walking one for each costs more than the whole refusal of a bad key.
+    const { stackTraceLimit } = Error;
+    if (status < 500) Error.stackTraceLimit = 0;
+    super(options.message ?? message, options.cause === undefined ? undefined : { cause: options.cause });
+    Error.stackTraceLimit = stackTraceLimit;
+    this.name = 'AppError';
+    this.code = code;
+    this.status = status;
+    this.hint = options.hint ?? hint;
+    this.details = options.details;
+    const retryAfter = options.retryAfterSeconds ?? (status === 503 ? 5 : undefined);
+    this.headers =
+      retryAfter === undefined
+        ? (options.headers ?? {})
+        : { ...options.headers, 'retry-after': String(Math.max(1, Math.ceil(retryAfter))) };
+  }
+}

@@ -1,0 +1,27 @@
+import { randomBytes, randomInt } from 'node:crypto';
+
+/** Cryptographic randomness, injected so that tests can repeat a run. */
+export type Random = { bytes(count: number): Uint8Array; int(exclusiveMax: number): number };
+
+export const systemRandom: Random = { bytes: (count) => randomBytes(count), int: (max) => randomInt(max) };
+
+export const base62Alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+
+/** `length` characters of base62, uniform: every character carries log2(62) ≈ 5.95 bits. */
+export function randomBase62(random: Random, length: number): string {
+  let text = '';
+  while (text.length < length) {
+    // 248 = 4 × 62: bytes above it would favour the first letters, so they are thrown away.
+    for (const byte of random.bytes(length)) {
+      if (byte < 248 && text.length < length) text += base62Alphabet[byte % 62];
+    }
+  }
+  return text;
+}
+
+export type IdPrefix = 'usr' | 'grp' | 'repo' | 'evt' | 'ses' | 'ntc' | 'req';
+
+/** An opaque id such as `usr_4fK…`: 20 characters of base62, 119 bits. */
+export function newId(random: Random, prefix: IdPrefix): string {
+  return `${prefix}_${randomBase62(random, 20)}`;
+}

@@ -1,0 +1,60 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { FakeClock } from '../../../test/clock.ts';
+import { openTestDatabase } from '../../../test/database.ts';
+import { changeStore, createChangeFeed, pruneChanges } from './changes.ts';
+import type { Database } from './database.ts';
+
+let database: Database;
+const clock = new FakeClock();
+beforeAll(async () => {
+  database = await openTestDatabase();
+});
+afterAll(() => database.close());
+
+const publish = (subject: string) =>
+  database.tx((tx) => changeStore(tx, clock).publish({ topic: 'key', subject }));
+
+test('a process hears of every change committed after its first read, once', async () => {
+  await publish('before');
+  const feed = createChangeFeed({ database, clock });
+  const heard: string[] = [];
+  feed.subscribe(({ subject }) => void heard.push(subject));
+  await feed.poll();
+  await publish('one');
+  await publish('two');
+  await feed.poll();
+  await feed.poll();
+  expect(heard).toEqual(['one', 'two']);
+  await publish('three');
+  await feed.poll();
+  expect(heard).toEqual(['one', 'two', 'three']);
+  expect(feed.lastReadAt()).toBe(clock.now());
+});
+
+test('a change of a transaction that failed is never heard', async () => {
+  const feed = createChangeFeed({ database, clock });
+  const heard: string[] = [];
+  feed.subscribe(({ subject }) => void heard.push(subject));
+  await feed.poll();
+  await database
+    .tx(async (tx) => {
+      await changeStore(tx, clock).publish({ topic: 'key', subject: 'undone' });
+      throw new Error('no');
+    })
+    .catch(() => undefined);
+  await feed.poll();
+  expect(heard).toEqual([]);
+});
+
+test('old changes are removed, recent ones stay', async () => {
+  clock.advance(60_000);
+  await publish('recent');
+  await pruneChanges(database, clock.now());
+  const feed = createChangeFeed({ database, clock });
+  const heard: string[] = [];
+  feed.subscribe(({ subject }) => void heard.push(subject));
+  await feed.poll();
+  await publish('after');
+  await feed.poll();
+  expect(heard).toEqual(['after']);
+});

@@ -1,0 +1,85 @@
+import { sql } from 'kysely';
+import type { Clock } from '../../core/clock.ts';
+import type { Database, Sql } from './database.ts';
+
+/**
+ * The change feed (contract 10.2): whoever changes something that others cache writes a row in the same
+ * transaction; every process reads new rows several times a second. A reader orders by transaction
+ * visibility, not by sequence number, so a row whose transaction commits late is still seen.
+ */
+export type ChangeTopic = 'key' | 'policy' | 'principal' | 'session' | 'repository';
+export type Change = { readonly topic: ChangeTopic; readonly subject: string };
+
+export type ChangeStore = { publish(change: Change): Promise<void> };
+
+export function changeStore(tx: Sql, clock: Clock): ChangeStore {
+  return {
+    async publish({ topic, subject }) {
+      await sql`
+        insert into changes (topic, subject, at) values (${topic}, ${subject}, ${new Date(clock.now())})`.execute(
+        tx,
+      );
+    },
+  };
+}
+
+export type ChangeFeed = {
+  /** Called once a change, on this process, also for its own. */
+  subscribe(listener: (change: Change) => void): void;
+  /** Tells this process's listeners at once, without waiting for the next read. Call it after the commit. */
+  announce(change: Change): void;
+  /** Reads what is new. Resolves after the listeners heard it. */
+  poll(): Promise<void>;
+  /** Milliseconds, by `clock`, when poll() last read successfully; 0 before the first. */
+  lastReadAt(): number;
+};
+
+export function createChangeFeed({ database, clock }: { database: Database; clock: Clock }): ChangeFeed {
+  const listeners: ((change: Change) => void)[] = [];
+  // Everything below `horizon` was visible to the last read; rows at or above it may have been seen already.
+  let horizon: string | undefined;
+  let seen = new Set<string>();
+  let lastReadAt = 0;
+  const tell = (change: Change) => {
+    for (const listener of listeners) listener(change);
+  };
+
+  return {
+    subscribe: (listener) => void listeners.push(listener),
+    announce: tell,
+    lastReadAt: () => lastReadAt,
+    async poll() {
+      const startedAt = clock.now();
+      if (horizon === undefined) {
+        // Nothing is cached before the first read, so older changes concern nobody here.
+        const { rows } = await sql<{ xmin: string }>`
+          select pg_snapshot_xmin(pg_current_snapshot())::text as xmin`.execute(database.sql);
+        horizon = rows[0]?.xmin ?? '0';
+        lastReadAt = startedAt;
+        return;
+      }
+      const { rows } = await sql<{ xmin: string; seq: string | null; topic: ChangeTopic; subject: string }>`
+        select pg_snapshot_xmin(pg_current_snapshot())::text as xmin, c.seq::text as seq, c.topic, c.subject
+          from (select 1) one left join changes c on c.tx >= ${horizon}::text::xid8
+         order by c.seq`.execute(database.sql);
+      const now = new Set<string>();
+      for (const row of rows) {
+        horizon = row.xmin;
+        if (row.seq === null) continue;
+        now.add(row.seq);
+        if (!seen.has(row.seq)) tell({ topic: row.topic, subject: row.subject });
+      }
+      seen = now;
+      lastReadAt = startedAt;
+    },
+  };
+}
+
+/** Rows are only needed while some process may not have read them. */
+export async function pruneChanges(database: Database, olderThan: number): Promise<void> {
+  await sql`
+    delete from changes where seq in (
+      select seq from changes where at < ${new Date(olderThan)} order by at limit 5000)`.execute(
+    database.sql,
+  );
+}

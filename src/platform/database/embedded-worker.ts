@@ -1,0 +1,95 @@
+import { open, readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parentPort, workerData } from 'node:worker_threads';
+import { PGlite } from '@electric-sql/pglite';
+
+/** The worker thread behind embedded.ts: owns the PGlite instance and the flushing of its write-ahead log. */
+/** A text that begins so holds several statements and answers no rows: a migration. */
+const scriptMark = '-- script';
+
+/** PostgreSQL's own 128 MB would be the larger part of an idle server's memory, for a database that is small. */
+const sharedBuffers = '32MB';
+
+type Start = { dataDir?: string; snapshot?: Uint8Array };
+type Message = { id: number; kind: 'open' | 'query' | 'dump' | 'close'; text?: string; values?: unknown[] };
+
+const start = workerData as Start;
+const port = parentPort;
+if (!port) throw new Error('embedded-worker.ts runs in a worker thread only.');
+
+let database: PGlite | undefined;
+let inTransaction = false;
+
+port.on('message', (message: Message) => {
+  handle(message).catch((error: unknown) => {
+    const failure = error as { message?: string; code?: string; constraint?: string };
+    port.postMessage({
+      id: message.id,
+      ok: false,
+      message: failure.message ?? 'The statement failed.',
+      code: failure.code,
+      constraint: failure.constraint,
+    });
+  });
+});
+
+async function handle(message: Message): Promise<void> {
+  if (message.kind === 'open') {
+    database = await PGlite.create({
+      ...(start.dataDir === undefined ? {} : { dataDir: start.dataDir }),
+      ...(start.snapshot === undefined ? {} : { loadDataDir: new Blob([new Uint8Array(start.snapshot)]) }),
+      relaxedDurability: false,
+      startParams: [...PGlite.defaultStartParams, '-c', `shared_buffers=${sharedBuffers}`],
+    });
+    await database.exec("set timezone = 'UTC'");
+    return reply(message.id, [], 0);
+  }
+  if (!database) throw new Error('The embedded database is not open.');
+  if (message.kind === 'dump') {
+    const archive = await database.dumpDataDir('none');
+    return reply(message.id, [new Uint8Array(await archive.arrayBuffer())], 0);
+  }
+  if (message.kind === 'close') {
+    await database.close();
+    return reply(message.id, [], 0);
+  }
+  const text = message.text ?? '';
+  if (text.startsWith(scriptMark)) {
+    await database.exec(text);
+    await flushAfter(text);
+    return reply(message.id, [], 0);
+  }
+  const result = await database.query(text, message.values ?? []);
+  await flushAfter(text);
+  reply(message.id, result.rows, result.affectedRows ?? 0);
+}
+
+function reply(id: number, rows: unknown[], affected: number): void {
+  port?.postMessage({ id, ok: true, rows, affected });
+}
+
+/** Flushes after whatever may have committed. The connection is held meanwhile, so an answer means "on disk". */
+async function flushAfter(text: string): Promise<void> {
+  const word = /^\s*(\w+)/.exec(text)?.[1]?.toLowerCase();
+  if (word === 'begin') inTransaction = true;
+  else if (word === 'commit' || word === 'rollback') inTransaction = false;
+  if (inTransaction || word === 'rollback' || word === 'select' || start.dataDir === undefined) return;
+  await flush(join(start.dataDir, 'pg_wal'));
+}
+
+/** PGlite writes its log but never asks the disk to keep it (decision 0002), so we do: every segment touched lately. */
+async function flush(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) {
+    if (!/^[0-9A-F]{24}$/.test(name)) continue;
+    const path = join(folder, name);
+    const { mtimeMs } = await stat(path);
+    // File times are coarse; ten seconds of slack costs an idle fdatasync and loses nothing.
+    if (Date.now() - mtimeMs > 10_000) continue;
+    const file = await open(path, 'r+');
+    try {
+      await file.datasync();
+    } finally {
+      await file.close();
+    }
+  }
+}

@@ -1,0 +1,57 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { sql } from 'kysely';
+import { expect, test } from 'vitest';
+import { openDatabase } from './database.ts';
+import { embeddedDatabase, vacuumEmbedded } from './embedded.ts';
+
+test('a statement that does not come back is ended with 503, and the next one finds a database again', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'postern-embedded-'));
+  const embedded = embeddedDatabase({ dataDir: folder, watchdogMs: 2_000 });
+  await embedded.start();
+  const database = openDatabase(embedded.dialect);
+  await sql`create table kept (id int)`.execute(database.sql);
+  await sql`insert into kept values (1)`.execute(database.sql);
+  // Far longer than the watchdog waits; the thread is ended in the middle of it.
+  const endless = sql`select count(*) from generate_series(1, 10000000000)`.execute(database.sql);
+  await expect(endless).rejects.toMatchObject({ code: 'store_unavailable', status: 503 });
+  const { rows } = await sql<{ id: number }>`select id from kept`.execute(database.sql);
+  expect(rows).toEqual([{ id: 1 }]);
+  await database.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+test('what was committed is there after closing and opening again', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'postern-embedded-'));
+  const first = openDatabase(embeddedDatabase({ dataDir: folder }).dialect);
+  await first.tx(async (tx) => {
+    await sql`create table kept (id int)`.execute(tx);
+    await sql`insert into kept values (7)`.execute(tx);
+  });
+  await vacuumEmbedded(first, ['kept']);
+  await first.close();
+  const again = openDatabase(embeddedDatabase({ dataDir: folder }).dialect);
+  const { rows } = await sql`select id from kept`.execute(again.sql);
+  expect(rows).toEqual([{ id: 7 }]);
+  await again.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+test('a transaction whose database ended in the middle is refused whole, never half kept', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'postern-embedded-'));
+  const embedded = embeddedDatabase({ dataDir: folder, watchdogMs: 2_000 });
+  await embedded.start();
+  const database = openDatabase(embedded.dialect);
+  await sql`create table kept (what text)`.execute(database.sql);
+  const half = database.tx(async (tx) => {
+    await sql`insert into kept values ('change')`.execute(tx);
+    await sql`select count(*) from generate_series(1, 10000000000)`.execute(tx).catch(() => undefined);
+    await sql`insert into kept values ('audit')`.execute(tx);
+  });
+  await expect(half).rejects.toMatchObject({ code: 'store_unavailable' });
+  const { rows } = await sql`select what from kept`.execute(database.sql);
+  expect(rows).toEqual([]);
+  await database.close();
+  await rm(folder, { recursive: true, force: true });
+});

@@ -1,0 +1,205 @@
+import { Worker } from 'node:worker_threads';
+import {
+  CompiledQuery,
+  type DatabaseConnection,
+  type Dialect,
+  type Driver,
+  PostgresAdapter,
+  PostgresIntrospector,
+  PostgresQueryCompiler,
+  type QueryResult,
+  sql,
+} from 'kysely';
+import { type Database, DatabaseUnavailable } from './database.ts';
+
+/**
+ * PGlite in a worker thread: a slow statement must not stall the event loop (contract 10.9). One connection,
+ * handed out in turn; commits answer after the write-ahead log was flushed to disk; a statement that does not
+ * answer within the watchdog's limit ends the worker, and the next statement starts a new one.
+ */
+type EmbeddedOptions = {
+  /** Absent = in memory, for tests. */
+  dataDir?: string;
+  /** A `dumpDataDir` archive to start an in-memory database from. */
+  snapshot?: Uint8Array;
+  /** Milliseconds a statement may take before the worker is ended. */
+  watchdogMs?: number;
+};
+
+type Answer =
+  | { id: number; ok: true; rows: unknown[]; affected: number }
+  | { id: number; ok: false; message: string; code?: string; constraint?: string };
+
+type Pending = { resolve(answer: Extract<Answer, { ok: true }>): void; reject(error: unknown): void };
+
+export type EmbeddedDatabase = {
+  readonly dialect: Dialect;
+  start(): Promise<void>;
+  dump(): Promise<Uint8Array>;
+};
+
+export function embeddedDatabase(options: EmbeddedOptions): EmbeddedDatabase {
+  const watchdogMs = options.watchdogMs ?? 30_000;
+  let host: WorkerHost | undefined;
+  const ensure = () => {
+    host ??= new WorkerHost(options, () => {
+      host = undefined;
+    });
+    return host;
+  };
+  const lock = new Turnstile();
+
+  // The worker that holds the open transaction. Another one knows nothing of it, and would commit the rest alone.
+  let begun: WorkerHost | undefined;
+
+  const connection: DatabaseConnection = {
+    async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+      const current = ensure();
+      if (begun !== undefined && begun !== current) {
+        throw new DatabaseUnavailable(
+          'The embedded database stopped inside a transaction; nothing of it was kept.',
+        );
+      }
+      await current.ready;
+      const answer = await current.call(
+        'query',
+        { text: query.sql, values: [...query.parameters] },
+        watchdogMs,
+      );
+      // The caller of kysely states the row type; the worker only passes on what the database answered.
+      return { rows: answer.rows as R[], numAffectedRows: BigInt(answer.affected) };
+    },
+    // oxlint-disable-next-line require-yield -- the interface wants a generator; PGlite has no cursors.
+    async *streamQuery() {
+      throw new Error('Streaming is not available on the embedded database; page instead.');
+    },
+  };
+
+  const run = (text: string) => connection.executeQuery(CompiledQuery.raw(text));
+  const driver: Driver = {
+    init: async () => ensure().ready,
+    async acquireConnection() {
+      await lock.enter();
+      begun = undefined;
+      return connection;
+    },
+    async releaseConnection() {
+      begun = undefined;
+      lock.leave();
+    },
+    async beginTransaction() {
+      await run('begin');
+      begun = host;
+    },
+    async commitTransaction() {
+      await run('commit');
+    },
+    async rollbackTransaction() {
+      // A worker that ended took its open transaction along.
+      if (begun === host) await run('rollback');
+    },
+    async destroy() {
+      await host?.stop();
+    },
+  };
+
+  return {
+    dialect: {
+      createDriver: () => driver,
+      createQueryCompiler: () => new PostgresQueryCompiler(),
+      createAdapter: () => new PostgresAdapter(),
+      createIntrospector: (db) => new PostgresIntrospector(db),
+    },
+    start: () => ensure().ready,
+    async dump() {
+      const answer = await ensure().call('dump', {}, watchdogMs);
+      return (answer.rows as Uint8Array[])[0] ?? new Uint8Array();
+    },
+  };
+}
+
+class WorkerHost {
+  readonly ready: Promise<void>;
+  readonly #worker: Worker;
+  readonly #pending = new Map<number, Pending>();
+  #nextId = 1;
+  #gone: Error | undefined;
+
+  constructor(options: EmbeddedOptions, onGone: () => void) {
+    this.#worker = new Worker(new URL('./embedded-worker.ts', import.meta.url), {
+      workerData: { dataDir: options.dataDir, snapshot: options.snapshot },
+    });
+    this.#worker.on('message', (answer: Answer) => this.#settle(answer));
+    const fail = (error: Error) => {
+      this.#gone = error;
+      onGone();
+      for (const pending of this.#pending.values())
+        pending.reject(new DatabaseUnavailable(error.message, { cause: error }));
+      this.#pending.clear();
+    };
+    this.#worker.on('error', fail);
+    this.#worker.on('exit', () => fail(new Error('The embedded database stopped.')));
+    this.ready = this.call('open', {}, 60_000).then(() => undefined);
+    // Whoever awaits `ready` sees the failure; nobody awaiting it yet must not end the process.
+    this.ready.catch(() => undefined);
+  }
+
+  async call(kind: string, payload: object, limitMs: number): Promise<Extract<Answer, { ok: true }>> {
+    if (this.#gone) throw new DatabaseUnavailable(this.#gone.message, { cause: this.#gone });
+    const id = this.#nextId++;
+    return await new Promise((resolve, reject) => {
+      const watchdog = setTimeout(() => void this.#worker.terminate(), limitMs);
+      watchdog.unref();
+      const settle =
+        <T>(then: (value: T) => void) =>
+        (value: T) => {
+          clearTimeout(watchdog);
+          then(value);
+        };
+      this.#pending.set(id, { resolve: settle(resolve), reject: settle(reject) });
+      this.#worker.postMessage({ id, kind, ...payload });
+    });
+  }
+
+  async stop(): Promise<void> {
+    if (this.#gone) return;
+    await this.call('close', {}, 10_000).catch(() => undefined);
+    await this.#worker.terminate();
+  }
+
+  #settle(answer: Answer): void {
+    const pending = this.#pending.get(answer.id);
+    if (!pending) return;
+    this.#pending.delete(answer.id);
+    if (answer.ok) pending.resolve(answer);
+    else
+      pending.reject(
+        Object.assign(new Error(answer.message), { code: answer.code, constraint: answer.constraint }),
+      );
+  }
+}
+
+/** First come, first served: PGlite has one connection, and a transaction must not be interleaved. */
+class Turnstile {
+  #taken = false;
+  readonly #waiting: (() => void)[] = [];
+
+  async enter(): Promise<void> {
+    if (!this.#taken) {
+      this.#taken = true;
+      return;
+    }
+    await new Promise<void>((resolve) => this.#waiting.push(resolve));
+  }
+
+  leave(): void {
+    const next = this.#waiting.shift();
+    if (next) next();
+    else this.#taken = false;
+  }
+}
+
+/** PGlite has no autovacuum: tables whose rows come and go would grow for ever. Small ones only; it blocks meanwhile. */
+export async function vacuumEmbedded(database: Database, tables: readonly string[]): Promise<void> {
+  for (const table of tables) await sql`vacuum ${sql.table(table)}`.execute(database.sql);
+}

@@ -1,0 +1,82 @@
+import { once } from 'node:events';
+import { createServer, type Server, type Socket } from 'node:net';
+import { sql } from 'kysely';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { type Database, openDatabase } from './database.ts';
+import { postgresDialect } from './postgres.ts';
+
+/**
+ * A server that lets everybody in and answers every statement with nothing, until it goes silent: the bytes arrive
+ * and no answer comes, as from a host behind a firewall that forgot the connection.
+ */
+const sockets = new Set<Socket>();
+let server: Server;
+let database: Database;
+let silentOn: RegExp | null;
+
+const message = (type: string, body: Buffer) => {
+  const length = Buffer.alloc(4);
+  length.writeInt32BE(body.length + 4);
+  return Buffer.concat([Buffer.from(type), length, body]);
+};
+const ready = message('Z', Buffer.from('I'));
+const welcome = Buffer.concat([message('R', Buffer.alloc(4)), ready]);
+const done = Buffer.concat([message('C', Buffer.from('SELECT 0\0')), ready]);
+
+function serve(socket: Socket) {
+  sockets.add(socket);
+  let isIn = false;
+  socket.on('error', () => undefined);
+  socket.on('close', () => sockets.delete(socket));
+  socket.on('data', (data) => {
+    if (isIn && !silentOn?.test(data.toString('latin1'))) socket.write(done);
+    if (!isIn) socket.write(welcome);
+    isIn = true;
+  });
+}
+
+beforeEach(async () => {
+  silentOn = null;
+  server = createServer(serve).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  const port = typeof address === 'object' ? address?.port : undefined;
+  database = openDatabase(postgresDialect(`postgres://ada@127.0.0.1:${port}/db`, { max: 1, deadlineMs: 50 }));
+});
+afterEach(async () => {
+  await database.close();
+  for (const socket of sockets) socket.destroy();
+  server.close();
+});
+
+const unavailable = { code: 'store_unavailable' };
+
+test('FT-08 a server that goes silent is 503, and its connection is gone when it is back', async () => {
+  await database.ping();
+  silentOn = /select/;
+  await expect(database.ping()).rejects.toMatchObject(unavailable);
+  await expect(database.ping()).rejects.toMatchObject(unavailable);
+  silentOn = null;
+  await database.ping();
+  await expect.poll(() => sockets.size).toBe(1);
+});
+
+test.each(['begin', 'select', 'commit'])(
+  'FT-08 a server that goes silent at the %s of a transaction is 503, and the next transaction works',
+  async (statement) => {
+    const work = () => database.tx((tx) => sql`select 1`.execute(tx));
+    silentOn = new RegExp(statement);
+    await expect(work()).rejects.toMatchObject(unavailable);
+    silentOn = null;
+    await work();
+  },
+);
+
+test('FT-08 a connection that breaks inside a transaction is 503 and does not end the process', async () => {
+  const broken = database.tx(async (tx) => {
+    for (const socket of sockets) socket.destroy();
+    await sql`select 1`.execute(tx);
+  });
+  await expect(broken).rejects.toMatchObject(unavailable);
+  await database.ping();
+});

@@ -1,0 +1,64 @@
+import { type Dialect, PostgresDialect, type PostgresPool, type PostgresPoolClient } from 'kysely';
+import pg from 'pg';
+import { second } from '../../core/clock.ts';
+import { DatabaseUnavailable } from './database.ts';
+
+type PostgresOptions = {
+  readonly max: number;
+  /** How long a statement may stay without an answer, in ms. Longer than the server's own limit. */
+  readonly deadlineMs?: number;
+};
+
+/**
+ * A pool on PostgreSQL 15 or newer. The server ends statements after 10 s; waiting for a connection ends after 5 s.
+ * A server that went away without a word (a failover, a firewall that forgot) ends nothing, so this side gives up
+ * after 12 s and closes the connection: back in the pool it would fail whoever came next.
+ */
+export function postgresDialect(url: string, { max, deadlineMs = 12 * second }: PostgresOptions): Dialect {
+  const pool = new pg.Pool({
+    connectionString: url,
+    max,
+    connectionTimeoutMillis: 5 * second,
+    statement_timeout: 10 * second,
+    idle_in_transaction_session_timeout: 15 * second,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10 * second,
+    application_name: 'postern',
+  });
+  // A connection that dies must not end the process, idle or in use; its query, or the next one, reports it.
+  pool.on('error', () => undefined);
+  pool.on('connect', (client) => void client.on('error', () => undefined));
+  const guarded: PostgresPool = {
+    options: pool.options,
+    connect: async () => withDeadline(await pool.connect(), deadlineMs),
+    end: () => pool.end(),
+  };
+  return new PostgresDialect({ pool: guarded });
+}
+
+function withDeadline(client: pg.PoolClient, ms: number): PostgresPoolClient {
+  let isGone = false;
+  async function query(text: string, values: unknown[]): Promise<pg.QueryResult> {
+    // The rollback after a statement that had no answer: there is nobody to send it to.
+    if (isGone) throw new DatabaseUnavailable('The connection was closed: the server did not answer.');
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => {
+        isGone = true;
+        reject(new DatabaseUnavailable(`The server did not answer within ${ms} ms.`));
+        // Not end(): it would wait for the server to say goodbye.
+        client.connection.stream.destroy();
+      }, ms);
+    });
+    try {
+      return await Promise.race([client.query(text, values), late]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+  return {
+    // The other form takes a cursor, and this dialect is given none.
+    query: query as unknown as PostgresPoolClient['query'],
+    release: (destroy) => client.release(isGone || destroy),
+  };
+}

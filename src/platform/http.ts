@@ -1,0 +1,106 @@
+import type { z } from 'zod';
+import type { RoutePolicy } from '../core/authorize.ts';
+import type { Act, Caller, RequestOrigin } from '../core/caller.ts';
+import type { ErrorCode } from '../core/errors.ts';
+
+/**
+ * A route as data. Features declare routes with defineRoute(); surfaces/web turns the list into a server, the
+ * OpenAPI document and docs/reference/routes.md, and refuses to start when one has no policy.
+ */
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+/** Requests a minute: all, those left, and seconds until capacity returns. */
+export type RequestBudget = {
+  readonly limit: number;
+  readonly remaining: number;
+  readonly resetSeconds: number;
+};
+
+/** What a handler gets: parsed input and who asks. Never the raw credential. */
+export type RouteRequest<P, Q, B> = {
+  readonly caller: Caller;
+  readonly act: Act;
+  readonly origin: RequestOrigin;
+  readonly params: P;
+  readonly query: Q;
+  readonly body: B;
+  /** Where the owner of the key that asks stands after this request; null when no key asks. */
+  readonly budget: RequestBudget | null;
+  header(name: string): string | undefined;
+};
+
+export type PagePagination = { current: number; total: number; items: number; limit: number };
+export type CursorPagination = { limit: number; nextCursor: string | null };
+
+export type RouteReply<R> = {
+  readonly data: R;
+  readonly pagination?: PagePagination | CursorPagination;
+  readonly headers?: Readonly<Record<string, string>>;
+};
+
+/** A body that is not the JSON envelope, such as an export: written chunk by chunk. */
+export type StreamReply = {
+  readonly stream: AsyncIterable<string>;
+  readonly contentType: string;
+  readonly fileName: string;
+};
+
+type Described = {
+  readonly method: Method;
+  /** Below /api/v2, parameters as `{id}`. */
+  readonly path: string;
+  /** OpenAPI operationId, lowerCamelCase, unique. */
+  readonly operationId: string;
+  readonly tag: string;
+  readonly summary: string;
+  readonly description?: string;
+  readonly policy: RoutePolicy;
+  /** Which code a bad top-level body or query field gets; `invalid_body` / `invalid_query` otherwise. */
+  readonly fieldCodes?: Readonly<Record<string, ErrorCode>>;
+  /** Codes this route can answer besides those its policy and shape imply. */
+  readonly errors?: readonly ErrorCode[];
+  /** An example body and answer for the reference; credential values masked. */
+  readonly example?: { readonly body?: unknown; readonly data?: unknown };
+  /** True: the limiter does not count this route and does not refuse it. */
+  readonly exemptFromLimit?: boolean;
+};
+
+export type Success<R> =
+  | {
+      readonly status: 200 | 201 | 202;
+      readonly data: z.ZodType<R>;
+      readonly pagination?: 'page' | 'cursor';
+      readonly etag?: boolean;
+    }
+  | { readonly status: 200; readonly stream: readonly string[] };
+
+export type RouteSpec<P, Q, B, R> = Described & {
+  readonly params?: z.ZodType<P>;
+  readonly query?: z.ZodType<Q>;
+  readonly body?: z.ZodType<B>;
+  readonly success: Success<R>;
+  handle(request: RouteRequest<P, Q, B>): Promise<RouteReply<R> | StreamReply> | RouteReply<R>;
+};
+
+/** A route whose types are checked where it is declared and forgotten where it is assembled. */
+export type Route = Described & {
+  readonly params?: z.ZodType;
+  readonly query?: z.ZodType;
+  readonly body?: z.ZodType;
+  readonly success: Success<unknown>;
+  handle(
+    request: RouteRequest<unknown, unknown, unknown>,
+  ): Promise<RouteReply<unknown> | StreamReply> | RouteReply<unknown>;
+};
+
+export function defineRoute<P = Record<string, never>, Q = Record<string, never>, B = undefined, R = unknown>(
+  spec: RouteSpec<P, Q, B, R>,
+): Route {
+  // Sound because the server parses every input with this very spec's schemas before it calls handle().
+  return spec as unknown as Route;
+}
+
+/** `page` is 1-based; `total` counts pages and `items` rows (contract 2). */
+export function pagePagination(page: number, limit: number, items: number): PagePagination {
+  return { current: page, total: Math.ceil(items / limit), items, limit };
+}

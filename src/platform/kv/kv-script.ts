@@ -1,0 +1,8 @@
+import { createHash } from 'node:crypto';
+
+/** A Lua script, run by the server as one step. Its keys must share a hash tag: `rl:{owner}:…`. */
+export type KvScript = { readonly source: string; readonly sha1: string };
+
+export function kvScript(source: string): KvScript {
+  return { source, sha1: createHash('sha1').update(source).digest('hex') };
+}

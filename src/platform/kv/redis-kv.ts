@@ -1,0 +1,132 @@
+import { createClient, ErrorReply } from 'redis';
+import { AppError } from '../../core/errors.ts';
+import type { Log } from '../log.ts';
+import { within } from './deadline.ts';
+import type { Kv } from './kv.ts';
+import type { KvScript } from './kv-script.ts';
+
+export type RedisKv = Kv & {
+  /**
+   * Connects and checks the server. Rejects with `store_unavailable` when it cannot be reached in time (it keeps
+   * trying until close()), with a plain Error when its configuration is wrong.
+   */
+  start(): Promise<void>;
+  /** Integers come back as numbers, text as strings, Lua's false as null. */
+  run(script: KvScript, keys: string[], args: string[]): Promise<unknown>;
+};
+
+const answerMs = 250;
+/** So many unanswered commands in a row mean that the connection is dead though nobody closed it. */
+const missesBeforeReconnect = 20;
+
+class Late extends Error {}
+
+/** Redis ≥ 7 or Valkey. Commands are never queued while the connection is down: they reject at once. */
+export function redisKv({
+  url,
+  log,
+  prefix = 'postern:',
+}: {
+  url: string;
+  log: Log;
+  prefix?: string;
+}): RedisKv {
+  const client = createClient({
+    url,
+    disableOfflineQueue: true,
+    // The library's own limit ends when a command is written, so it would not notice a server that hangs; 0 = none.
+    commandOptions: { timeout: 0 },
+    maintNotifications: 'disabled',
+    socket: { connectTimeout: answerMs, reconnectStrategy: (tries) => Math.min(50 * 2 ** tries, 1_000) },
+  });
+  let isLost = false;
+  client.on('error', (error: Error) => {
+    // Said once an outage: the client reports every attempt to reconnect.
+    if (!isLost) log.warn({ err: error }, 'key-value store lost');
+    isLost = true;
+  });
+  client.on('ready', () => {
+    if (isLost) log.info({}, 'key-value store is back');
+    isLost = false;
+  });
+
+  const own = (key: string) => prefix + key;
+  const unavailable = (cause: unknown) => new AppError('store_unavailable', { cause });
+  const late = () => new Late(`The key-value store did not answer within ${answerMs} ms.`);
+
+  // A network that swallows packets closes nothing: without this, TCP would go on hoping for a quarter of an hour.
+  let misses = 0;
+  function noteMiss(): void {
+    misses += 1;
+    if (misses < missesBeforeReconnect || !client.isReady) return;
+    misses = 0;
+    client.destroy();
+    client.connect().catch(() => {});
+  }
+
+  async function ask<T>(command: () => Promise<T>): Promise<T> {
+    try {
+      const answer = await within(answerMs, command(), late);
+      misses = 0;
+      return answer;
+    } catch (error) {
+      if (error instanceof Late) noteMiss();
+      // Also a server's own refusal (loading, read-only, out of memory): whoever asked cannot use the store now.
+      throw unavailable(error);
+    }
+  }
+
+  async function evaluate({ source, sha1 }: KvScript, keys: string[], args: string[]): Promise<unknown> {
+    const options = { keys, arguments: args };
+    try {
+      return await client.evalSha(sha1, options);
+    } catch (error) {
+      // A restarted server has forgotten the script; EVAL brings it back.
+      if (error instanceof ErrorReply && error.message.startsWith('NOSCRIPT')) {
+        return client.eval(source, options);
+      }
+      throw error;
+    }
+  }
+
+  /** A store that evicts would forget limits and revocation marks silently. INFO, because CONFIG is often forbidden. */
+  async function ping(): Promise<void> {
+    const info = await ask(() => client.info('memory'));
+    const policy = /^maxmemory_policy:(\S+)/m.exec(info)?.[1];
+    if (policy !== 'noeviction') {
+      throw new Error(
+        `KV_URL: the server's maxmemory-policy is ${policy ?? 'unknown'}; set it to noeviction (a store that evicts would forget limits and revocations).`,
+      );
+    }
+  }
+
+  return {
+    async start() {
+      const connected = client.connect();
+      // Reported through 'error'; the client goes on trying.
+      connected.catch(() => {});
+      await ask(() => connected);
+      await ping();
+    },
+    run: (script, keys, args) => ask(() => evaluate(script, keys.map(own), args)),
+    get: (key) => ask(() => client.get(own(key))),
+    set: async (key, value, { ttlMs }) =>
+      void (await ask(() => client.set(own(key), value, { expiration: { type: 'PX', value: ttlMs } }))),
+    take: (key) => ask(() => client.getDel(own(key))),
+    delete: async (key) => (await ask(() => client.del(own(key)))) === 1,
+    setIfAbsent: async (key, value, { ttlMs }) =>
+      (await ask(() =>
+        client.set(own(key), value, { condition: 'NX', expiration: { type: 'PX', value: ttlMs } }),
+      )) === 'OK',
+    async time() {
+      const [seconds, microseconds] = await ask(() => client.time());
+      return Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000);
+    },
+    ping,
+    async close() {
+      // destroy() also ends the attempts to reconnect; close() would wait for a server that is gone.
+      if (client.isReady) await within(answerMs, client.close(), late).catch(() => client.destroy());
+      else if (client.isOpen) client.destroy();
+    },
+  };
+}

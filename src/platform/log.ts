@@ -1,0 +1,39 @@
+import { pino, stdTimeFunctions } from 'pino';
+import { maskKeys } from '../core/key-shape.ts';
+
+export type Log = {
+  debug(fields: object, message: string): void;
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+};
+
+export type LogSink = { write(line: string): void };
+
+const tokenFields = [
+  'authorization',
+  'cookie',
+  'set-cookie',
+  'token',
+  'password',
+  'secret',
+  'client_secret',
+  'refresh_token',
+];
+
+/** One JSON line an event, secrets removed by field name and by shape. */
+export function createLog(options: { level: string; sink?: LogSink }): Log {
+  const sink = options.sink ?? process.stdout;
+  return pino(
+    {
+      level: options.level,
+      base: null,
+      timestamp: stdTimeFunctions.isoTime,
+      redact: {
+        paths: tokenFields.flatMap((field) => [`["${field}"]`, `*["${field}"]`, `*.*["${field}"]`]),
+        censor: '[redacted]',
+      },
+    },
+    { write: (line: string) => void sink.write(maskKeys(line)) },
+  );
+}

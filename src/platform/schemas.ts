@@ -1,0 +1,41 @@
+import { z } from 'zod';
+
+/** Shapes that every feature's schemas use. Objects are strict: an unknown field is refused (contract 2). */
+export const timestampSchema = z.iso.datetime({ precision: 3 }).describe('RFC 3339, UTC, milliseconds');
+
+/** A number in a query string. */
+function queryInteger(min: number, max: number, fallback: number) {
+  return z
+    .string()
+    .regex(/^\d{1,9}$/, 'must be a whole number')
+    .transform(Number)
+    .pipe(z.number().int().min(min).max(max))
+    .default(fallback);
+}
+
+export const pageQuery = { page: queryInteger(1, 1_000_000, 1), limit: queryInteger(1, 100, 25) };
+
+export const cursorQuery = {
+  cursor: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{1,200}$/, 'must be a cursor this API gave out')
+    .optional(),
+  limit: queryInteger(1, 100, 25),
+};
+
+/** Text without control characters: NUL cannot be stored, the others can only deceive a reader. */
+export function plainText(max: number) {
+  return z
+    .string()
+    .refine((text) => !/[\p{Cc}\p{Cs}\u2028\u2029]/u.test(text), 'must not contain control characters')
+    .transform((text) => text.trim())
+    .refine(
+      // Counted in code points, as a person would count an emoji.
+      (text) => text.length >= 1 && Array.from(text).length <= max,
+      `must be 1 to ${max} characters after trimming`,
+    )
+    .meta({ minLength: 1, maxLength: max });
+}
+
+/** An id in a path. Not validated further: a wrong id is a thing that does not exist, 404. */
+export const idParams = z.strictObject({ id: z.string() });
