@@ -1,0 +1,200 @@
+import { sql } from 'kysely';
+import type { Clock } from '../../core/clock.ts';
+import { AppError } from '../../core/errors.ts';
+import { newId, type Random } from '../../core/ids.ts';
+import type { Sql } from '../../platform/database/database.ts';
+import type { AuditEntry, AuditEvent, AuditFilter, AuditWriter, TrailPage, TrailPosition } from './audit.ts';
+import { type Json, safeJson, safeText } from './safe-text.ts';
+
+/** Writes and reads events. The chain over them belongs to chain-store.ts. */
+export type AuditStore = AuditWriter & {
+  /** Several events in one statement, in the order given. */
+  appendAll(entries: readonly AuditEntry[]): Promise<void>;
+  find(id: string): Promise<AuditEvent | undefined>;
+  /** One page of what matches, newest or oldest first, behind `after`. */
+  page(
+    filter: AuditFilter,
+    order: 'newest' | 'oldest',
+    after: TrailPosition | null,
+    limit: number,
+  ): Promise<TrailPage>;
+};
+
+export function auditStore(db: Sql, { clock, random }: { clock: Clock; random: Random }): AuditStore {
+  /** A change without its event must not be made, whatever the reason: the caller is told to come back (AU-03). */
+  async function appendAll(entries: readonly AuditEntry[]): Promise<void> {
+    try {
+      await insertAll(entries);
+    } catch (error) {
+      throw new AppError('store_unavailable', { cause: error });
+    }
+  }
+
+  async function insertAll(entries: readonly AuditEntry[]): Promise<void> {
+    const at = new Date(clock.now()).toISOString();
+    const rows = entries.map((entry, ord) => ({ ord, id: newId(random, 'evt'), at, ...columnsOf(entry) }));
+    await sql`
+      with given as (
+        select * from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as g(
+          ord int, id text, at timestamptz(3), event text, actor_kind text, actor_id text, actor_name text,
+          credential text, target_kind text, target_id text, outcome text, reason text, request_id text,
+          address text, agent text, details jsonb, key_ids text[])
+      ), added as (
+        insert into audit_events (id, at, event, actor_kind, actor_id, actor_name, credential, target_kind,
+               target_id, outcome, reason, request_id, address, agent, details, key_ids)
+        select id, at, event, actor_kind, actor_id, actor_name, credential, target_kind,
+               target_id, outcome, reason, request_id, address, agent, details, key_ids
+          from given order by ord
+        returning seq, at, key_ids
+      ), queued as (
+        insert into audit_unsealed (event_seq) select seq from added
+      )
+      insert into audit_event_keys (key_id, at, seq)
+      select key_id, at, seq from added cross join unnest(key_ids) as key_id`.execute(db);
+  }
+
+  return {
+    append: (entry) => appendAll([entry]),
+    appendAll: async (entries) => {
+      if (entries.length > 0) await appendAll(entries);
+    },
+    async find(id) {
+      const { rows } = await sql<EventRow>`
+        select ${eventColumns} from audit_events e left join audit_seals s on s.event_id = e.id
+         where e.id = ${id}`.execute(db);
+      return rows[0] && toAuditEvent(rows[0]);
+    },
+    async page(filter, order, after, limit) {
+      // Time and insertion order are read from the index that serves the filter, so nothing is sorted.
+      const byKey = filter.keyId !== undefined;
+      const place = byKey ? sql`k.at, k.seq` : sql`e.at, e.seq`;
+      const direction = order === 'newest' ? sql`desc` : sql`asc`;
+      const source = byKey
+        ? sql`audit_event_keys k join audit_events e on e.seq = k.seq`
+        : sql`audit_events e`;
+      const { rows } = await sql<EventRow>`
+        select ${eventColumns}
+          from ${source} left join audit_seals s on s.event_id = e.id
+         where ${sql.join([...conditions(filter), behind(after, order, place)], sql` and `)}
+         order by ${byKey ? sql`k.at` : sql`e.at`} ${direction}, ${byKey ? sql`k.seq` : sql`e.seq`} ${direction}
+         limit ${limit + 1}`.execute(db);
+      const shown = rows.slice(0, limit);
+      const last = shown.at(-1);
+      return {
+        events: shown.map(toAuditEvent),
+        next: rows.length > limit && last ? { at: last.at.getTime(), seq: last.seq } : null,
+      };
+    },
+  };
+}
+
+type Fragment = ReturnType<typeof sql>;
+
+function behind(after: TrailPosition | null, order: 'newest' | 'oldest', place: Fragment): Fragment {
+  if (after === null) return sql`true`;
+  const mark = sql`(${new Date(after.at)}::timestamptz, ${after.seq}::text::bigint)`;
+  return order === 'newest' ? sql`(${place}) < ${mark}` : sql`(${place}) > ${mark}`;
+}
+
+function conditions(filter: AuditFilter): Fragment[] {
+  const time = filter.keyId === undefined ? sql`e.at` : sql`k.at`;
+  const all: Fragment[] = [];
+  if (filter.keyId !== undefined) all.push(sql`k.key_id = ${filter.keyId}`);
+  if (filter.actor !== undefined) all.push(sql`coalesce(e.actor_id, e.actor_kind) = ${filter.actor}`);
+  if (filter.event !== undefined) all.push(sql`e.event = ${filter.event}`);
+  if (filter.target !== undefined) all.push(sql`e.target_id = ${filter.target}`);
+  if (filter.outcome !== undefined) all.push(sql`e.outcome = ${filter.outcome}`);
+  if (filter.requestId !== undefined) all.push(sql`e.request_id = ${filter.requestId}`);
+  if (filter.from !== undefined) all.push(sql`${time} >= ${new Date(filter.from)}`);
+  if (filter.to !== undefined) all.push(sql`${time} < ${new Date(filter.to)}`);
+  return all;
+}
+
+/** Columns of `e` (audit_events) and `s` (audit_seals, may be missing). */
+export const eventColumns = sql`
+  e.seq::text as seq, e.id, e.at, e.event, e.actor_kind, e.actor_id, e.actor_name, e.credential, e.target_kind,
+  e.target_id, e.outcome, e.reason, e.request_id, e.address, e.agent, e.details, e.key_ids,
+  s.seq::text as seal_seq, encode(s.previous_hash, 'hex') as previous_hash, encode(s.hash, 'hex') as hash`;
+
+export type EventRow = {
+  seq: string;
+  id: string;
+  at: Date;
+  event: string;
+  actor_kind: AuditEvent['actor']['kind'];
+  actor_id: string | null;
+  actor_name: string | null;
+  credential: string | null;
+  target_kind: string;
+  target_id: string;
+  outcome: AuditEvent['outcome'];
+  reason: string | null;
+  request_id: string | null;
+  address: string | null;
+  agent: string | null;
+  details: { [name: string]: Json };
+  key_ids: string[];
+  seal_seq: string | null;
+  previous_hash: string | null;
+  hash: string | null;
+};
+
+export function toAuditEvent(row: EventRow): AuditEvent {
+  const isSealed = row.seal_seq !== null && row.previous_hash !== null && row.hash !== null;
+  return {
+    id: row.id,
+    at: row.at.getTime(),
+    event: row.event,
+    actor: { kind: row.actor_kind, id: row.actor_id, name: row.actor_name, credential: row.credential },
+    target: { kind: row.target_kind, id: row.target_id },
+    outcome: row.outcome,
+    reason: row.reason,
+    requestId: row.request_id,
+    address: row.address,
+    agent: row.agent,
+    details: row.details,
+    keyIds: row.key_ids,
+    seal: isSealed
+      ? { seq: Number(row.seal_seq), previousHash: row.previous_hash ?? '', hash: row.hash ?? '' }
+      : null,
+  };
+}
+
+function columnsOf({ event, act, target, outcome, reason, details, keyIds }: AuditEntry) {
+  const { actor, origin } = act;
+  return {
+    event,
+    actor_kind: actor.kind,
+    actor_id: safeOrNull(actor.id),
+    actor_name: safeOrNull(actor.name),
+    credential: safeOrNull(actor.credential),
+    target_kind: target.kind,
+    target_id: safeText(target.id),
+    outcome,
+    reason: safeOrNull(reason),
+    request_id: safeOrNull(origin.requestId),
+    address: safeOrNull(origin.address),
+    agent: safeOrNull(origin.agent),
+    details: safeJson(details ?? {}),
+    key_ids: keysOf(act.actor, target, keyIds ?? []),
+  };
+}
+
+function safeOrNull(text: string | null | undefined): string | null {
+  return text === null || text === undefined ? null : safeText(text);
+}
+
+/** Twelve characters of base62 are a key's public id; session and client ids have other shapes (contract 2). */
+const keyIdShape = /^[0-9A-Za-z]{12}$/;
+
+/** The keys in whose timeline the event belongs: the target, those named, and the one it was done with. */
+function keysOf(
+  actor: AuditEntry['act']['actor'],
+  target: AuditEntry['target'],
+  named: readonly string[],
+): string[] {
+  const ids = new Set(named.map(safeText));
+  if (target.kind === 'api_key') ids.add(safeText(target.id));
+  if (actor.credential !== null && keyIdShape.test(actor.credential)) ids.add(actor.credential);
+  return [...ids];
+}

@@ -1,0 +1,115 @@
+import { sql } from 'kysely';
+import type { Sql } from '../../platform/database/database.ts';
+import type { AuditEvent, Seal } from './audit.ts';
+import { type EventRow, eventColumns, toAuditEvent } from './audit-store.ts';
+
+/** SQL of the chain: the seals, the events that wait for one, and the walk that checks both. */
+export type ChainStore = {
+  hasUnsealed(): Promise<boolean>;
+  /** Until the end of the transaction nobody else extends the chain. */
+  lock(): Promise<void>;
+  head(): Promise<Pick<Seal, 'seq' | 'hash'> | null>;
+  /** The oldest waiting events by insertion, at most `limit`. */
+  unsealed(limit: number): Promise<readonly UnsealedEvent[]>;
+  /** Adds the seals and takes their events off the waiting list. */
+  seal(seals: readonly NewSeal[], sealedAt: number): Promise<void>;
+  /** Frees the space of events that no longer wait. Not inside a transaction. */
+  tidy(): Promise<void>;
+  /** Seals behind `afterSeq` in chain order; `event` is null when the sealed event is gone. */
+  walkSeals(afterSeq: number, limit: number): Promise<readonly SealedEvent[]>;
+  /** How many events stand behind `afterSeq`, up to `limit`, and the first that nobody put there properly. */
+  walkEvents(afterSeq: string, limit: number): Promise<EventsWalk>;
+  /** Waiting events, and the first on that list which does not exist any more. */
+  waiting(): Promise<{ count: number; missingSeq: string | null }>;
+};
+
+export type UnsealedEvent = { readonly seq: string; readonly event: AuditEvent };
+export type NewSeal = Seal & { readonly eventId: string; readonly eventSeq: string };
+export type SealedEvent = {
+  readonly seal: Seal;
+  readonly eventId: string;
+  readonly event: AuditEvent | null;
+};
+export type EventsWalk = {
+  readonly count: number;
+  readonly lastSeq: string | null;
+  readonly strayId: string | null;
+};
+
+/** Held by whoever extends the chain; the migration's lock is the neighbour of this number. */
+const chainLockKey = 7_263_002;
+
+export function chainStore(db: Sql): ChainStore {
+  return {
+    async hasUnsealed() {
+      const { rows } = await sql`select 1 from audit_unsealed limit 1`.execute(db);
+      return rows.length > 0;
+    },
+    async lock() {
+      await sql`select pg_advisory_xact_lock(${chainLockKey})`.execute(db);
+    },
+    async head() {
+      const { rows } = await sql<{ seq: string; hash: string }>`
+        select s.seq::text as seq, encode(s.hash, 'hex') as hash from audit_seals s
+         order by s.seq desc limit 1`.execute(db);
+      return rows[0] ? { seq: Number(rows[0].seq), hash: rows[0].hash } : null;
+    },
+    async unsealed(limit) {
+      const { rows } = await sql<EventRow>`
+        select ${eventColumns}
+          from audit_unsealed u join audit_events e on e.seq = u.event_seq
+          left join audit_seals s on s.event_id = e.id
+         order by u.event_seq limit ${limit}`.execute(db);
+      return rows.map((row) => ({ seq: row.seq, event: toAuditEvent(row) }));
+    },
+    async seal(seals, sealedAt) {
+      await sql`
+        with given as (
+          select * from jsonb_to_recordset(${JSON.stringify(seals)}::jsonb) as g(
+            "seq" bigint, "eventId" text, "eventSeq" bigint, "previousHash" text, "hash" text)
+        ), sealed as (
+          insert into audit_seals (seq, event_id, previous_hash, hash, sealed_at)
+          select "seq", "eventId", decode("previousHash", 'hex'), decode("hash", 'hex'), ${new Date(sealedAt)}
+            from given
+        )
+        delete from audit_unsealed where event_seq in (select "eventSeq" from given)`.execute(db);
+    },
+    async tidy() {
+      await sql`vacuum audit_unsealed`.execute(db);
+    },
+    async walkSeals(afterSeq, limit) {
+      const { rows } = await sql<SealRow>`
+        select s.event_id, e.id is not null as is_found, ${eventColumns}
+          from audit_seals s left join audit_events e on e.id = s.event_id
+         where s.seq > ${afterSeq} order by s.seq limit ${limit}`.execute(db);
+      return rows.map((row) => ({
+        seal: { seq: Number(row.seal_seq), previousHash: row.previous_hash ?? '', hash: row.hash ?? '' },
+        eventId: row.event_id,
+        event: row.is_found ? toAuditEvent(row) : null,
+      }));
+    },
+    async walkEvents(afterSeq, limit) {
+      const { rows } = await sql<{ count: number; last_seq: string | null; stray_id: string | null }>`
+        with page as (
+          select seq, id from audit_events where seq > ${afterSeq}::text::bigint order by seq limit ${limit}
+        )
+        select count(*)::int as count, max(page.seq)::text as last_seq,
+               (array_agg(page.id order by page.seq)
+                  filter (where s.seq is null and u.event_seq is null))[1] as stray_id
+          from page
+          left join audit_seals s on s.event_id = page.id
+          left join audit_unsealed u on u.event_seq = page.seq`.execute(db);
+      const row = rows[0];
+      return { count: row?.count ?? 0, lastSeq: row?.last_seq ?? null, strayId: row?.stray_id ?? null };
+    },
+    async waiting() {
+      const { rows } = await sql<{ count: number; missing_seq: string | null }>`
+        select count(*)::int as count,
+               (min(u.event_seq) filter (where e.seq is null))::text as missing_seq
+          from audit_unsealed u left join audit_events e on e.seq = u.event_seq`.execute(db);
+      return { count: rows[0]?.count ?? 0, missingSeq: rows[0]?.missing_seq ?? null };
+    },
+  };
+}
+
+type SealRow = EventRow & { event_id: string; is_found: boolean };

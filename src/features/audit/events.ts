@@ -1,0 +1,35 @@
+/**
+ * Every event the trail can hold (contract 9), with the sentence docs/reference/events.md prints. The list is
+ * closed: an event that is not here does not compile.
+ */
+export const auditEvents = {
+  'api_key.created': 'A key was created.',
+  'api_key.narrowed': 'A key was renamed or lost scopes, repositories or lifetime.',
+  'api_key.rotated': 'A successor was created for a key; the predecessor got its deadline.',
+  'api_key.revoked': 'A key was revoked, by a person, by itself or because its owner was deleted.',
+  'api_key.suspended': 'A key was suspended because its owner is disabled, or the suspension was lifted.',
+  'api_key.expired': 'A key reached its expiry.',
+  'api_key.exposed': 'A live key was seen where no key may be, such as a URL.',
+  'api_key.dead_use': 'A revoked, expired or superseded key was used; one event per key and minute.',
+  'api_key.imported': 'A key record of an older deployment was imported.',
+  'auth.denied': 'A request was refused; repeated refusals are counted in one event per minute.',
+  'auth.throttled': 'An address was throttled for failed authentication.',
+  'session.started': 'A person signed in.',
+  'session.ended': 'A session ended: signed out, expired or ended by an administrator.',
+  'client.revoked': 'A connected client lost its access to an account.',
+  'policy.changed': 'The API key policy was changed or reverted.',
+  'repository.created': 'A repository was registered.',
+  'repository.changed': 'A repository was renamed or changed.',
+  'repository.deleted': 'A repository was removed from the registry.',
+  'user.created': 'An account was created.',
+  'user.changed': 'An account was changed.',
+  'user.deleted': 'An account was deleted.',
+  'user.signed_out': 'An administrator ended every session and offline grant of an account.',
+  'user.password_reset': 'An administrator set a new password for an account.',
+  'group.created': 'A group was created.',
+  'group.changed': 'A group was changed.',
+  'group.deleted': 'A group was deleted.',
+  'sweep.held': 'An owner sweep would have suspended too many owners at once and was held.',
+} as const;
+
+export type AuditEventName = keyof typeof auditEvents;

@@ -1,0 +1,39 @@
+import { maskKeys } from '../../core/key-shape.ts';
+
+/** JSON as it goes into the trail: no undefined, no NaN, nothing that a jsonb column would refuse. */
+export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json };
+
+const longestText = 1_000;
+
+/**
+ * Control characters (CR, LF, ESC, NUL, …), line separators, and marks that turn the reading direction: names and
+ * user agents are chosen by callers, and must neither forge a second line nor hide part of the first (AU-04).
+ */
+const deceptive = /[\p{Cc}\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]/gu;
+
+/** One printable line of at most 1,000 characters: `\u001b` instead of ESC, key-shaped values masked. */
+export function safeText(text: string): string {
+  const cut = text.length > longestText ? `${text.slice(0, longestText)}…` : text;
+  return maskKeys(cut.toWellFormed()).replace(deceptive, escape);
+}
+
+/** The same for everything inside `details`, names of fields included. */
+export function safeJson(value: unknown): Json {
+  if (value === null || value === undefined) return null;
+  if (typeof value === 'string') return safeText(value);
+  if (typeof value === 'boolean') return value;
+  if (typeof value === 'number') return Number.isFinite(value) ? value : null;
+  if (value instanceof Date) return value.toISOString();
+  if (Array.isArray(value)) return value.map(safeJson);
+  if (typeof value === 'bigint') return value.toString();
+  if (typeof value !== 'object') return null;
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([, member]) => member !== undefined)
+      .map(([name, member]) => [safeText(name), safeJson(member)]),
+  );
+}
+
+function escape(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+}

@@ -1,0 +1,79 @@
+import { z } from 'zod';
+import { cursorQuery } from '../../platform/schemas.ts';
+import type { AuditEvent } from './audit.ts';
+import { chainedForm } from './chain.ts';
+import { type AuditEventName, auditEvents } from './events.ts';
+
+/** An event on the wire. `hash` and `previousHash` are null until the event is sealed, seconds after it committed. */
+export const auditEventResponse = z.strictObject({
+  id: z.string(),
+  time: z.iso.datetime({ precision: 3 }).describe('RFC 3339, UTC, milliseconds'),
+  event: z.string().describe('A name of the event reference'),
+  actor: z.strictObject({
+    kind: z.enum(['user', 'service_key', 'system', 'anonymous']),
+    id: z.string().nullable(),
+    name: z.string().nullable(),
+    credential: z.string().nullable().describe('The public id of the key, session or client used'),
+  }),
+  target: z.strictObject({ kind: z.string(), id: z.string() }),
+  outcome: z.enum(['success', 'denied', 'failure']),
+  reason: z.string().nullable().describe('An error code or another short word'),
+  requestId: z.string().nullable(),
+  address: z.string().nullable(),
+  agent: z.string().nullable(),
+  details: z.record(z.string(), z.unknown()).describe('Before and after, without secrets'),
+  keyIds: z.array(z.string()).describe('The keys in whose timeline the event appears'),
+  previousHash: z.string().nullable(),
+  hash: z.string().nullable(),
+});
+export type AuditEventResponse = z.infer<typeof auditEventResponse>;
+
+export function toAuditEventResponse(event: AuditEvent): AuditEventResponse {
+  const { id, time, event: name, actor, target, outcome, ...rest } = chainedForm(event);
+  return {
+    id,
+    time,
+    event: name,
+    actor: { ...actor },
+    target: { ...target },
+    outcome,
+    ...rest,
+    details: { ...rest.details },
+    keyIds: [...rest.keyIds],
+    previousHash: event.seal?.previousHash ?? null,
+    hash: event.seal?.hash ?? null,
+  };
+}
+
+const instant = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
+const word = z.string().min(1).max(200);
+
+// Object.keys() forgets what the table's type knows: every key is an event name, and there is at least one.
+const eventNames = Object.keys(auditEvents) as [AuditEventName, ...AuditEventName[]];
+
+const filters = {
+  actor: word.describe('An actor’s id, or `anonymous` or `system`').optional(),
+  event: z.enum(eventNames).optional(),
+  target: word.describe('A target’s id').optional(),
+  outcome: z.enum(['success', 'denied', 'failure']).optional(),
+  requestId: word.optional(),
+  keyId: word.describe('Events of one key').optional(),
+  from: instant.describe('RFC 3339; events at this moment or later').optional(),
+  to: instant.describe('RFC 3339; events before this moment').optional(),
+};
+
+export const searchQuery = z.strictObject({ ...filters, ...cursorQuery });
+export const exportQuery = z.strictObject({
+  ...filters,
+  format: z.enum(['ndjson', 'csv']).default('ndjson'),
+});
+
+/**
+ * The same event for somebody who may know that it happened but not where another person works from: address,
+ * agent and session of others are left out. An owner's timeline shows an administrator's deed, not their desk.
+ */
+export function toTimelineResponse(event: AuditEvent, viewerId: string): AuditEventResponse {
+  const response = toAuditEventResponse(event);
+  if (response.actor.kind !== 'user' || response.actor.id === viewerId) return response;
+  return { ...response, actor: { ...response.actor, credential: null }, address: null, agent: null };
+}

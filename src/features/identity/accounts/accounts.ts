@@ -1,0 +1,276 @@
+import type { Act, Role } from '../../../core/caller.ts';
+import { AppError } from '../../../core/errors.ts';
+import { newId, randomBase62, type Random } from '../../../core/ids.ts';
+import type { Change, ChangeFeed } from '../../../platform/database/changes.ts';
+import { isUniqueViolation, type Tx } from '../../../platform/database/database.ts';
+import type { IdentityStores, IdentityTx } from '../stores.ts';
+import type { Account } from './account-store.ts';
+import { keepingAnAdministrator } from './administrators.ts';
+import { effectiveRoles } from './effective-roles.ts';
+import type { Passwords } from './passwords.ts';
+
+/**
+ * The built-in provider's people, as administrators manage them. Promises: every change is audited in its
+ * transaction and heard at once by whoever caches principals; the last enabled administrator stays one; a password
+ * goes in and never comes out.
+ */
+export type AccountView = Account & { readonly effectiveRoles: readonly Role[] };
+
+export type AccountInput = {
+  email: string;
+  name: string;
+  roles: readonly Role[];
+  groups: readonly string[];
+  enabled: boolean;
+};
+
+export type Accounts = {
+  list(page: { search?: string | undefined; offset: number; limit: number }): Promise<{
+    accounts: AccountView[];
+    total: number;
+  }>;
+  /** Throws `not_found`. */
+  get(userId: string): Promise<AccountView>;
+  /** Without a password one is made up and returned, once. */
+  create(
+    act: Act,
+    input: AccountInput & { password?: string | undefined },
+  ): Promise<{ account: AccountView; generatedPassword: string | null }>;
+  change(act: Act, userId: string, change: Partial<AccountInput>): Promise<AccountView>;
+  remove(act: Act, userId: string): Promise<void>;
+  /** Ends every browser session, provider session and offline grant. */
+  signOut(act: Act, userId: string): Promise<void>;
+  /** Sets a password, given or made up, and signs the account out everywhere. */
+  resetPassword(act: Act, userId: string, password?: string): Promise<{ generatedPassword: string | null }>;
+};
+
+export type AccountsDeps = {
+  issuer: string;
+  read: IdentityStores;
+  tx: Tx<IdentityTx>;
+  feed: ChangeFeed;
+  passwords: Passwords;
+  random: Random;
+};
+
+export function createAccounts(deps: AccountsDeps): Accounts {
+  const { read, tx, feed, passwords, random } = deps;
+
+  /** One change: serialised, audited, published, and announced after the commit. */
+  async function changing<T>(work: (stores: IdentityTx, publish: Publish) => Promise<T>): Promise<T> {
+    const published: Change[] = [];
+    const result = await tx(async (stores) => {
+      published.length = 0;
+      return await keepingAnAdministrator(stores, () =>
+        work(stores, async (change) => {
+          await stores.changes.publish(change);
+          published.push(change);
+        }),
+      );
+    });
+    for (const change of published) feed.announce(change);
+    return result;
+  }
+
+  const password = async (given: string | undefined) => {
+    const generated = given === undefined ? randomBase62(random, 20) : null;
+    return { generated, hash: await passwords.hash(given ?? (generated as string)) };
+  };
+
+  return {
+    async list(page) {
+      const { accounts, total } = await read.accounts.list(page);
+      const tree = await read.groups.tree();
+      return {
+        accounts: accounts.map((account) => ({
+          ...account,
+          effectiveRoles: effectiveRoles(account.roles, account.groupIds, tree),
+        })),
+        total,
+      };
+    },
+    get: (userId) => view(read, userId),
+    async create(act, input) {
+      const { generated, hash } = await password(input.password);
+      const account = await changing(async (stores, publish) => {
+        await checkGroups(stores, input.groups);
+        const userId = await insertAccount(stores, { ...input, passwordHash: hash }, deps.issuer, random);
+        const created = await view(stores, userId);
+        await publish({ topic: 'principal', subject: created.subject });
+        await stores.audit.append({
+          event: 'user.created',
+          act,
+          target: { kind: 'user', id: userId },
+          outcome: 'success',
+          details: { after: auditable(created) },
+        });
+        return created;
+      });
+      return { account, generatedPassword: generated };
+    },
+    async change(act, userId, change) {
+      return await changing(async (stores, publish) => {
+        const before = await locked(stores, userId);
+        if (change.groups !== undefined) {
+          await checkGroups(stores, change.groups);
+          await stores.groups.setMembership(before.subject, change.groups);
+        }
+        const next = {
+          email: change.email ?? before.email,
+          name: change.name ?? before.name,
+          isEnabled: change.enabled ?? before.isEnabled,
+          roles: change.roles ?? before.roles,
+        };
+        await unlessTaken(() => stores.accounts.update(before.subject, next));
+        await stores.users.upsert({
+          newId: userId,
+          issuer: deps.issuer,
+          subject: before.subject,
+          name: next.name,
+          email: next.email,
+          isLogin: false,
+        });
+        if (!next.isEnabled) await endSessions(stores, publish, before);
+        const after = await view(stores, userId);
+        await publish({ topic: 'principal', subject: before.subject });
+        await stores.audit.append({
+          event: 'user.changed',
+          act,
+          target: { kind: 'user', id: userId },
+          outcome: 'success',
+          details: { before: auditable(before), after: auditable(after) },
+        });
+        return after;
+      });
+    },
+    async remove(act, userId) {
+      await changing(async (stores, publish) => {
+        const account = await locked(stores, userId);
+        await endEverything(stores, publish, account);
+        await stores.accounts.remove(account.subject);
+        await publish({ topic: 'principal', subject: account.subject });
+        await stores.audit.append({
+          event: 'user.deleted',
+          act,
+          target: { kind: 'user', id: userId },
+          outcome: 'success',
+          details: { before: auditable(account) },
+        });
+      });
+    },
+    async signOut(act, userId) {
+      await changing(async (stores, publish) => {
+        const account = await locked(stores, userId);
+        await endEverything(stores, publish, account);
+        await publish({ topic: 'principal', subject: account.subject });
+        await stores.audit.append({
+          event: 'user.signed_out',
+          act,
+          target: { kind: 'user', id: userId },
+          outcome: 'success',
+        });
+      });
+    },
+    async resetPassword(act, userId, given) {
+      const { generated, hash } = await password(given);
+      await changing(async (stores, publish) => {
+        const account = await locked(stores, userId);
+        await stores.accounts.setPassword(account.subject, hash);
+        await endEverything(stores, publish, account);
+        await publish({ topic: 'principal', subject: account.subject });
+        await stores.audit.append({
+          event: 'user.password_reset',
+          act,
+          target: { kind: 'user', id: userId },
+          outcome: 'success',
+        });
+      });
+      return { generatedPassword: generated };
+    },
+  };
+}
+
+type Publish = (change: Change) => Promise<void>;
+
+/** Inserts the account and its row in `users`; returns the user's id. Throws `name_conflict` on a taken e-mail. */
+export async function insertAccount(
+  stores: IdentityStores,
+  input: AccountInput & { passwordHash: string },
+  issuer: string,
+  random: Random,
+): Promise<string> {
+  const subject = randomBase62(random, 20);
+  const user = await stores.users.upsert({
+    newId: newId(random, 'usr'),
+    issuer,
+    subject,
+    name: input.name,
+    email: input.email,
+    isLogin: false,
+  });
+  await unlessTaken(() =>
+    stores.accounts.insert({
+      userId: user.id,
+      subject,
+      email: input.email,
+      name: input.name,
+      passwordHash: input.passwordHash,
+      isEnabled: input.enabled,
+      roles: input.roles,
+    }),
+  );
+  await stores.groups.setMembership(subject, input.groups);
+  return user.id;
+}
+
+async function view(stores: IdentityStores, userId: string): Promise<AccountView> {
+  const account = await stores.accounts.findByUserId(userId);
+  if (account === undefined) throw new AppError('not_found');
+  const roles = effectiveRoles(account.roles, account.groupIds, await stores.groups.tree());
+  return { ...account, effectiveRoles: roles };
+}
+
+async function locked(stores: IdentityStores, userId: string): Promise<Account> {
+  const account = await stores.accounts.findByUserId(userId, { forUpdate: true });
+  if (account === undefined) throw new AppError('not_found');
+  return account;
+}
+
+async function checkGroups(stores: IdentityStores, ids: readonly string[]): Promise<void> {
+  const known = await stores.groups.existing(ids);
+  const unknown = ids.filter((id) => !known.includes(id));
+  if (unknown.length === 0) return;
+  throw new AppError('invalid_body', {
+    message: `groups: there is no group ${unknown[0]}`,
+    hint: 'List the groups to see their ids.',
+    details: { fields: unknown.map((id) => ({ field: 'groups', problem: `there is no group ${id}` })) },
+  });
+}
+
+async function endSessions(stores: IdentityTx, publish: Publish, account: Account): Promise<void> {
+  const ended = await stores.sessions.endAllOf(account.userId);
+  for (const id of ended) await publish({ topic: 'session', subject: id });
+  await stores.records.removeSessionsOf(account.subject);
+}
+
+async function endEverything(stores: IdentityTx, publish: Publish, account: Account): Promise<void> {
+  await endSessions(stores, publish, account);
+  await stores.records.removeAllOf(account.subject);
+}
+
+async function unlessTaken(write: () => Promise<void>): Promise<void> {
+  try {
+    await write();
+  } catch (error) {
+    if (!isUniqueViolation(error)) throw error;
+    throw new AppError('name_conflict', {
+      message: 'Another account has this e-mail address.',
+      hint: 'Use another address, or change the other account first.',
+    });
+  }
+}
+
+/** What the trail keeps of an account: never a password or its hash. */
+function auditable({ email, name, isEnabled, roles, groupIds }: Account) {
+  return { email, name, enabled: isEnabled, roles, groups: groupIds };
+}

@@ -1,0 +1,136 @@
+import type { Act, Role } from '../../../core/caller.ts';
+import { AppError } from '../../../core/errors.ts';
+import { newId, type Random } from '../../../core/ids.ts';
+import type { ChangeFeed } from '../../../platform/database/changes.ts';
+import { isUniqueViolation, type Tx } from '../../../platform/database/database.ts';
+import { everybody } from '../directory/builtin-directory.ts';
+import type { IdentityStores, IdentityTx } from '../stores.ts';
+import { keepingAnAdministrator } from './administrators.ts';
+import { wouldBeCircular } from './effective-roles.ts';
+import type { Group } from './group-store.ts';
+
+/** The built-in provider's groups: a tree whose roles flow down to every account below. */
+export type GroupInput = { name: string; parentId: string | null; roles: readonly Role[] };
+
+export type Groups = {
+  list(page: { offset: number; limit: number }): Promise<{ groups: Group[]; total: number }>;
+  /** Throws `not_found`. */
+  get(id: string): Promise<Group>;
+  create(act: Act, input: GroupInput): Promise<Group>;
+  change(act: Act, id: string, change: Partial<GroupInput>): Promise<Group>;
+  /** Throws `state_conflict` while other groups are inside it. */
+  remove(act: Act, id: string): Promise<void>;
+};
+
+export function createGroups(deps: {
+  read: IdentityStores;
+  tx: Tx<IdentityTx>;
+  feed: ChangeFeed;
+  random: Random;
+}): Groups {
+  const { read, tx, feed, random } = deps;
+
+  async function changing<T>(work: (stores: IdentityTx) => Promise<T>): Promise<T> {
+    const result = await tx(async (stores) => {
+      const changed = await keepingAnAdministrator(stores, () => work(stores));
+      await stores.changes.publish({ topic: 'principal', subject: everybody });
+      return changed;
+    });
+    feed.announce({ topic: 'principal', subject: everybody });
+    return result;
+  }
+
+  return {
+    list: (page) => read.groups.list(page),
+    get: (id) => mustFind(read, id),
+    async create(act, input) {
+      const id = newId(random, 'grp');
+      return await changing(async (stores) => {
+        await checkParent(stores, id, input.parentId);
+        await unlessTaken(() => stores.groups.insert({ id, ...input }));
+        await stores.audit.append({
+          event: 'group.created',
+          act,
+          target: { kind: 'group', id },
+          outcome: 'success',
+          details: { after: input },
+        });
+        return await mustFind(stores, id);
+      });
+    },
+    async change(act, id, change) {
+      return await changing(async (stores) => {
+        const before = await mustFind(stores, id);
+        const next = {
+          name: change.name ?? before.name,
+          parentId: change.parentId === undefined ? before.parentId : change.parentId,
+          roles: change.roles ?? before.roles,
+        };
+        await checkParent(stores, id, next.parentId);
+        await unlessTaken(() => stores.groups.update(id, next));
+        await stores.audit.append({
+          event: 'group.changed',
+          act,
+          target: { kind: 'group', id },
+          outcome: 'success',
+          details: { before: auditable(before), after: next },
+        });
+        return await mustFind(stores, id);
+      });
+    },
+    async remove(act, id) {
+      await changing(async (stores) => {
+        const before = await mustFind(stores, id);
+        if (await stores.groups.hasChildren(id)) {
+          throw new AppError('state_conflict', {
+            message: 'Other groups are inside this group.',
+            hint: 'Move or delete the groups inside it first.',
+          });
+        }
+        await stores.groups.remove(id);
+        await stores.audit.append({
+          event: 'group.deleted',
+          act,
+          target: { kind: 'group', id },
+          outcome: 'success',
+          details: { before: auditable(before) },
+        });
+      });
+    },
+  };
+}
+
+async function mustFind(stores: IdentityStores, id: string): Promise<Group> {
+  const group = await stores.groups.find(id);
+  if (group === undefined) throw new AppError('not_found');
+  return group;
+}
+
+async function checkParent(stores: IdentityStores, id: string, parentId: string | null): Promise<void> {
+  if (parentId === null) return;
+  const tree = await stores.groups.tree();
+  const problem = !tree.some((node) => node.id === parentId)
+    ? 'there is no such group'
+    : wouldBeCircular(id, parentId, tree)
+      ? 'the group would be inside itself'
+      : undefined;
+  if (problem === undefined) return;
+  throw new AppError('invalid_body', {
+    message: `parentId: ${problem}`,
+    hint: 'Choose a group that is not below this one.',
+    details: { fields: [{ field: 'parentId', problem }] },
+  });
+}
+
+async function unlessTaken(write: () => Promise<void>): Promise<void> {
+  try {
+    await write();
+  } catch (error) {
+    if (!isUniqueViolation(error)) throw error;
+    throw new AppError('name_conflict', { message: 'Another group has this name.' });
+  }
+}
+
+function auditable({ name, parentId, roles }: Group) {
+  return { name, parentId, roles };
+}

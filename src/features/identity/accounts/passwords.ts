@@ -1,0 +1,29 @@
+import { hash, verify } from '@node-rs/argon2';
+
+/** argon2id cost. `memoryKib` and `passes` as in RFC 9106; OWASP's minimum is 19 MiB and two passes. */
+export type PasswordCost = { readonly memoryKib: number; readonly passes: number };
+
+export const productionCost: PasswordCost = { memoryKib: 19_456, passes: 2 };
+
+export const minPasswordLength = 10;
+/** Longer input only costs hashing time. */
+export const maxPasswordLength = 200;
+
+export type Passwords = {
+  hash(password: string): Promise<string>;
+  /** With null, hashes against a stand-in, so that an unknown account takes as long as a wrong password. */
+  verify(passwordHash: string | null, password: string): Promise<boolean>;
+};
+
+export function createPasswords(cost: PasswordCost): Passwords {
+  const options = { memoryCost: cost.memoryKib, timeCost: cost.passes, parallelism: 1 };
+  let standIn: Promise<string> | undefined;
+  return {
+    hash: (password) => hash(password, options),
+    async verify(passwordHash, password) {
+      standIn ??= hash('the stand-in for accounts that do not exist', options);
+      const matches = await verify(passwordHash ?? (await standIn), password);
+      return passwordHash !== null && matches;
+    },
+  };
+}

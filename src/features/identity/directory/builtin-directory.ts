@@ -1,0 +1,106 @@
+import type { Clock } from '../../../core/clock.ts';
+import type { ChangeFeed } from '../../../platform/database/changes.ts';
+import type { AccountStore } from '../accounts/account-store.ts';
+import { effectiveRoles } from '../accounts/effective-roles.ts';
+import type { GroupStore } from '../accounts/group-store.ts';
+import type { Directory, Principal } from '../directory.ts';
+import { type OidcClient, reasonOf } from '../oidc-client.ts';
+import { bounded, identityTimeoutMs } from './bounded.ts';
+import { readIntrospection } from './introspection.ts';
+
+/** Published on the feed's topic 'principal' when a change of groups may concern anybody. */
+export const everybody = '*';
+
+const maxCached = 10_000;
+const sharedMs = 250;
+
+/** What the provider mints: opaque, 256 random bits. Anything else needs no question to be refused (MC-02). */
+const tokenShape = /^[A-Za-z0-9_-]{43}$/;
+
+/**
+ * The directory of the built-in provider. Tokens are introspected at the provider like at any other; principals
+ * come from its tables. An answer is kept only while this process provably hears of every change.
+ */
+export function builtinDirectory(deps: {
+  issuer: string;
+  client: Pick<OidcClient, 'introspect'>;
+  accounts: Pick<AccountStore, 'findBySubject' | 'wasDeleted'>;
+  groups: Pick<GroupStore, 'tree'>;
+  feed: Pick<ChangeFeed, 'subscribe'>;
+  /** False = this process may have missed a change. */
+  isFresh: () => boolean;
+  clock: Clock;
+  timeoutMs?: number;
+}): Directory {
+  const { issuer, client, accounts, groups, feed, isFresh, clock } = deps;
+  const timeoutMs = deps.timeoutMs ?? identityTimeoutMs;
+  const cache = new Map<string, Principal>();
+  const asking = new Map<string, { readonly since: number; readonly answer: Promise<Principal> }>();
+  // Counts clearings, so that an answer read before a change is not kept after it.
+  let generation = 0;
+
+  feed.subscribe(({ topic, subject }) => {
+    if (topic !== 'principal') return;
+    generation += 1;
+    // Whoever asks after a change must not share an answer that was begun before it.
+    asking.clear();
+    if (subject === everybody) cache.clear();
+    else cache.delete(subject);
+  });
+
+  async function look(subject: string): Promise<Principal> {
+    const account = await accounts.findBySubject(subject);
+    if (account === undefined) {
+      return { kind: 'missing', wasKnown: await accounts.wasDeleted(subject) };
+    }
+    if (!account.isEnabled) return { kind: 'disabled' };
+    return {
+      kind: 'active',
+      subject,
+      name: account.name,
+      email: account.email,
+      roles: effectiveRoles(account.roles, account.groupIds, await groups.tree()),
+    };
+  }
+
+  async function ask(subject: string): Promise<Principal> {
+    const before = generation;
+    const principal = await bounded(() => look(subject), timeoutMs, reasonOf);
+    if (principal.kind !== 'unavailable' && before === generation) {
+      if (cache.size >= maxCached) cache.clear();
+      cache.set(subject, principal);
+    }
+    return principal;
+  }
+
+  /** Those who ask at the same time share one look: a busy key must not turn a stale moment into a thousand. */
+  function askShared(subject: string): Promise<Principal> {
+    const now = clock.now();
+    const already = asking.get(subject);
+    // Not with an old one: what another process changed since it began must be seen within the second.
+    if (already !== undefined && now - already.since < sharedMs) return already.answer;
+    const answer = ask(subject);
+    const mine = { since: now, answer };
+    asking.set(subject, mine);
+    void answer.finally(() => {
+      if (asking.get(subject) === mine) asking.delete(subject);
+    });
+    return answer;
+  }
+
+  return {
+    async introspect(token, hint = 'access_token') {
+      if (!tokenShape.test(token)) return { kind: 'inactive' };
+      return await bounded(
+        async () =>
+          readIntrospection(await client.introspect(token, hint), { issuer, now: clock.now(), hint }),
+        timeoutMs,
+        reasonOf,
+      );
+    },
+    principal(subject) {
+      const cached = cache.get(subject);
+      return cached !== undefined && isFresh() ? cached : askShared(subject);
+    },
+  };
+}

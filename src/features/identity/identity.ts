@@ -1,0 +1,238 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type Provider from 'oidc-provider';
+import type { RequestOrigin, UserRef } from '../../core/caller.ts';
+import { type Clock, minute, second } from '../../core/clock.ts';
+import { newId, type Random } from '../../core/ids.ts';
+import type { ChangeFeed } from '../../platform/database/changes.ts';
+import type { Tx } from '../../platform/database/database.ts';
+import type { Job } from '../../platform/jobs.ts';
+import type { Log } from '../../platform/log.ts';
+import { type Accounts, createAccounts } from './accounts/accounts.ts';
+import { createFirstAdministrator, type FirstAdministrator } from './accounts/first-administrator.ts';
+import { createGroups, type Groups } from './accounts/groups.ts';
+import { createPasswords, type PasswordCost } from './accounts/passwords.ts';
+import { builtinDirectory } from './directory/builtin-directory.ts';
+import type { Directory } from './directory.ts';
+import { type AnonymousStep, createAdmission } from './login/admission.ts';
+import { createLoginFlow, type LoginFlow } from './login/login.ts';
+import { createPasswordCheck, type SignInRefusal } from './login/password-check.ts';
+import { mintSetupToken } from './login/setup-token.ts';
+import { createSignInThrottle } from './login/throttle.ts';
+import { createOidcClient } from './oidc-client.ts';
+import { providerAdapter } from './provider/adapter.ts';
+import { clientSecretFor, principalSyncClientId, webClientId } from './provider/clients.ts';
+import { type ConnectedClients, createConnectedClients } from './provider/connected-clients.ts';
+import { inProcessFetch, mountAt } from './provider/in-process.ts';
+import { createInteractions, type Interactions } from './provider/interactions.ts';
+import { leaveProvider } from './provider/leave.ts';
+import { createProvider } from './provider/provider.ts';
+import { loadSigningKeys } from './provider/signing-keys.ts';
+import type { ProviderViews } from './provider/views.ts';
+import { createSealer } from './sealing.ts';
+import { createAccessTokens, type SessionToken } from './sessions/access-token.ts';
+import { createSessions, type Sessions } from './sessions/sessions.ts';
+import type { IdentityStores, IdentityTx } from './stores.ts';
+import { sweepIdentity } from './sweep.ts';
+
+/**
+ * Who people are: the built-in provider, sign-in, browser sessions, the directory, users, groups and connected
+ * clients. Promises: a person is (issuer, subject) and nothing else; secrets are hashed or sealed at rest; what the
+ * directory cannot tell is `unavailable`, never yes or no. HTML, cookies and routes are left to the surfaces.
+ */
+export type Identity = {
+  readonly issuer: string;
+  readonly directory: Directory;
+  readonly sessions: Sessions;
+  readonly login: LoginFlow;
+  readonly interactions: Interactions;
+  readonly accounts: Accounts;
+  readonly groups: Groups;
+  readonly connectedClients: ConnectedClients;
+  readonly firstAdministrator: FirstAdministrator;
+  /** The token that authorises this session now (contract 10.1). */
+  accessTokenFor(sessionId: string): Promise<SessionToken>;
+  findUser(id: string): Promise<UserRef | undefined>;
+  findUserBySubject(issuer: string, subject: string): Promise<UserRef | undefined>;
+  /** The same, made known first when this is the first one hears of the subject (an imported key, a token). */
+  learnUser(person: { readonly issuer: string; readonly subject: string }): Promise<UserRef>;
+  /** Answers one request of the provider. `path` is below /identity and starts with a slash. */
+  serveProvider(
+    request: IncomingMessage,
+    response: ServerResponse,
+    at: { path: string; address: string },
+  ): void;
+  /** Forgets this browser at the provider: its cookie signs nobody in again, and no token ends (contract 3). */
+  leaveProvider(request: IncomingMessage, response: ServerResponse): Promise<void>;
+  /** Counts what an address does without a credential; throws `rate_limited` when it does too much. */
+  admit(step: AnonymousStep, address: string | null): void;
+  readonly jobs: readonly Job[];
+  /** Loads the signing keys and starts the provider. Everything else rejects before it. */
+  start(): Promise<void>;
+  /** Writes what is remembered about sessions. */
+  stop(): Promise<void>;
+};
+
+export type IdentityDeps = {
+  /** Public origin of UI and API. */
+  uiOrigin: string;
+  read: IdentityStores;
+  tx: Tx<IdentityTx>;
+  feed: ChangeFeed;
+  /** False = this process may have missed a change, so the directory asks again. */
+  isFresh: () => boolean;
+  clock: Clock;
+  random: Random;
+  log: Log;
+  /** SESSION_SECRET: first signs, all verify. Client secrets and cookie keys derive from it. */
+  sessionSecrets: readonly string[];
+  /** ENCRYPTION_KEY: first encrypts, all decrypt. */
+  encryptionKeys: readonly string[];
+  passwordCost: PasswordCost;
+  views: ProviderViews;
+  /** Names this process in leases. */
+  holder: string;
+  /** Counts refused sign-ins for the audit trail; must not wait. */
+  signInRefused: (reason: SignInRefusal, origin: RequestOrigin) => void;
+  allowDynamicRegistration?: boolean;
+  /** Milliseconds the directory may take; 2 s unless a test says otherwise. */
+  identityTimeoutMs?: number;
+};
+
+export function createIdentity(deps: IdentityDeps): Identity {
+  const { uiOrigin, read, tx, feed, clock, random, log, sessionSecrets } = deps;
+  const issuer = `${uiOrigin}/identity`;
+  const [secret] = sessionSecrets;
+  if (secret === undefined) throw new Error('SESSION_SECRET holds no secret.');
+  const sealer = createSealer(deps.encryptionKeys, random);
+  const passwords = createPasswords(deps.passwordCost);
+
+  let running: Provider | undefined;
+  const provider = () => {
+    if (running === undefined) throw new Error('The identity provider is not started.');
+    return running;
+  };
+  const serveProvider: Identity['serveProvider'] = (request, response, { path, address }) =>
+    mountAt(provider().callback(), { mountPath: '/identity', uiOrigin, path, address }, request, response);
+  const fetch = inProcessFetch(() => (request, response) => {
+    const path = (request.url ?? '/').replace(/^\/identity(?=\/)/, '');
+    serveProvider(request, response, { path, address: '127.0.0.1' });
+  });
+
+  const oidc = { issuer, redirectUri: `${uiOrigin}/auth/callback`, fetch, clock };
+  const webClient = createOidcClient({
+    ...oidc,
+    clientId: webClientId,
+    clientSecret: clientSecretFor(secret, webClientId),
+  });
+  const directory = builtinDirectory({
+    issuer,
+    client: createOidcClient({
+      ...oidc,
+      clientId: principalSyncClientId,
+      clientSecret: clientSecretFor(secret, principalSyncClientId),
+    }),
+    accounts: read.accounts,
+    groups: read.groups,
+    feed,
+    isFresh: deps.isFresh,
+    clock,
+    ...(deps.identityTimeoutMs === undefined ? {} : { timeoutMs: deps.identityTimeoutMs }),
+  });
+  const sessions = createSessions({ read: read.sessions, tx, feed, clock, random, secrets: sessionSecrets });
+  const checkPassword = createPasswordCheck({
+    accounts: read.accounts,
+    passwords,
+    throttle: createSignInThrottle({ clock }),
+    refused: deps.signInRefused,
+  });
+  const accessTokens = createAccessTokens({
+    read: read.sessions,
+    client: webClient,
+    directory,
+    sealer,
+    clock,
+    holder: deps.holder,
+    sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+    endSession: sessions.end,
+  });
+
+  return {
+    issuer,
+    directory,
+    sessions,
+    login: createLoginFlow({
+      uiOrigin,
+      client: webClient,
+      attempts: read.attempts,
+      users: read.users,
+      sessions,
+      sealer,
+      clock,
+      random,
+      log,
+    }),
+    interactions: createInteractions({ provider, checkPassword }),
+    accounts: createAccounts({ issuer, read, tx, feed, passwords, random }),
+    groups: createGroups({ read, tx, feed, random }),
+    connectedClients: createConnectedClients({
+      read,
+      tx,
+      feed,
+      sealer,
+      nameOf: async (clientId) => (await provider().Client.find(clientId))?.clientName ?? clientId,
+    }),
+    firstAdministrator: createFirstAdministrator({
+      issuer,
+      read,
+      tx,
+      feed,
+      passwords,
+      random,
+      clock,
+      secrets: sessionSecrets,
+    }),
+    accessTokenFor: accessTokens.accessTokenFor,
+    findUser: (id) => read.users.find(id),
+    findUserBySubject: (ofIssuer, subject) => read.users.findBySubject(ofIssuer, subject),
+    async learnUser({ issuer: ofIssuer, subject }) {
+      const known = await read.users.findBySubject(ofIssuer, subject);
+      if (known !== undefined) return known;
+      const principal = await directory.principal(subject);
+      const name = principal.kind === 'active' ? principal.name : subject;
+      return await read.users.learn({ newId: newId(random, 'usr'), issuer: ofIssuer, subject, name });
+    },
+    serveProvider,
+    leaveProvider: (request, response) => leaveProvider(provider(), request, response),
+    admit: createAdmission({ clock }),
+    jobs: [
+      { name: 'sessions-seen', everyMs: 30 * second, leased: false, run: sessions.flushLastSeen },
+      {
+        name: 'identity-sweep',
+        everyMs: 10 * minute,
+        leased: true,
+        run: () => sweepIdentity(read, clock),
+      },
+    ],
+    async start() {
+      await read.accounts.adoptIssuer(issuer);
+      running = createProvider({
+        uiOrigin,
+        secrets: sessionSecrets,
+        signingKeys: await loadSigningKeys(read.signingKeys, sealer),
+        adapter: providerAdapter({ read: read.records, tx, sealer, clock }),
+        findEnabledAccount: async (subject) => {
+          const principal = await directory.principal(subject);
+          if (principal.kind === 'unavailable') throw new Error(`Directory unavailable: ${principal.reason}`);
+          if (principal.kind !== 'active') return undefined;
+          return { subject, name: principal.name, email: principal.email ?? '' };
+        },
+        views: deps.views,
+        log,
+        allowDynamicRegistration: deps.allowDynamicRegistration ?? false,
+      });
+    },
+    stop: () => sessions.flushLastSeen(),
+  };
+}
+
+export { mintSetupToken };

@@ -1,0 +1,126 @@
+import type { Act, UserRef } from '../../../core/caller.ts';
+import { type Clock, minute } from '../../../core/clock.ts';
+import { AppError } from '../../../core/errors.ts';
+import { newId, type Random } from '../../../core/ids.ts';
+import type { Log } from '../../../platform/log.ts';
+import type { UserStore } from '../accounts/user-store.ts';
+import { type LoginResult, type OidcClient, reasonOf } from '../oidc-client.ts';
+import { digestOf, type Sealer } from '../sealing.ts';
+import { sealTokens } from '../sessions/access-token.ts';
+import type { Sessions } from '../sessions/sessions.ts';
+import type { LoginAttemptStore } from './login-attempt-store.ts';
+import { safeReturnTo } from './return-to.ts';
+
+/**
+ * Signing in with OpenID Connect, code and PKCE: start() remembers an attempt and sends the browser away, finish()
+ * turns the provider's answer into a session. State, nonce and verifier belong to one attempt and are bound to the
+ * browser by a cookie secret (contract 10.11), so a code from elsewhere cannot be slipped in.
+ */
+export type LoginFlow = {
+  start(input: { returnTo: string | undefined; browserSecret: string | undefined }): Promise<{
+    redirect: URL;
+    browserSecret: string;
+  }>;
+  /** `refused` when the answer belongs to no attempt of this browser, or the provider or the person said no. */
+  finish(
+    act: Act,
+    input: { callback: URL; browserSecret: string | undefined; previousSession: string | undefined },
+  ): Promise<LoginOutcome>;
+};
+
+export type LoginOutcome =
+  | { kind: 'signed_in'; returnTo: string; cookieValue: string; expiresAt: number; user: UserRef }
+  | { kind: 'refused'; reason: 'no_attempt' | 'denied' | 'failed' };
+
+const attemptMs = 15 * minute;
+const attemptsPerBrowser = 5;
+const secretShape = /^[A-Za-z0-9_-]{43}$/;
+
+export function createLoginFlow(deps: {
+  uiOrigin: string;
+  client: OidcClient;
+  attempts: LoginAttemptStore;
+  users: UserStore;
+  sessions: Sessions;
+  sealer: Sealer;
+  clock: Clock;
+  random: Random;
+  log: Log;
+}): LoginFlow {
+  const { client, attempts, users, sessions, sealer, clock, random, log } = deps;
+  const secret = () => Buffer.from(random.bytes(32)).toString('base64url');
+
+  async function begin(act: Act, result: LoginResult, previousSession: string | undefined) {
+    const user = await users.upsert({
+      newId: newId(random, 'usr'),
+      issuer: result.issuer,
+      subject: result.subject,
+      name: result.name,
+      email: result.email,
+      isLogin: true,
+    });
+    const actor = { kind: 'user', id: user.id, name: user.name, credential: null } as const;
+    const session = await sessions.begin(
+      { actor, origin: act.origin },
+      user,
+      {
+        sealedFor: (sessionId) => sealTokens(sealer, sessionId, result.tokens),
+        accessExpiresAt: result.tokens.accessExpiresAt,
+      },
+      previousSession,
+    );
+    return { user, session };
+  }
+
+  return {
+    async start({ returnTo, browserSecret }) {
+      const browser =
+        browserSecret !== undefined && secretShape.test(browserSecret) ? browserSecret : secret();
+      const attempt = { state: secret(), nonce: secret(), pkceVerifier: secret() };
+      const redirect = await client.authorizationUrl(attempt);
+      const stateHash = digestOf(attempt.state);
+      await attempts.insert(
+        {
+          stateHash,
+          browserHash: digestOf(browser),
+          sealed: sealer.seal(JSON.stringify(attempt), `login:${stateHash}`),
+          returnTo: safeReturnTo(returnTo, deps.uiOrigin),
+          expiresAt: clock.now() + attemptMs,
+        },
+        attemptsPerBrowser,
+      );
+      return { redirect, browserSecret: browser };
+    },
+    async finish(act, { callback, browserSecret, previousSession }) {
+      const state = callback.searchParams.get('state');
+      if (state === null || browserSecret === undefined) return { kind: 'refused', reason: 'no_attempt' };
+      const stateHash = digestOf(state);
+      const found = await attempts.take(stateHash, digestOf(browserSecret));
+      if (found === undefined) return { kind: 'refused', reason: 'no_attempt' };
+      if (callback.searchParams.get('error') === 'access_denied')
+        return { kind: 'refused', reason: 'denied' };
+      // Written by start() and authenticated by the seal.
+      const attempt = JSON.parse(sealer.open(found.sealed, `login:${stateHash}`)) as {
+        state: string;
+        nonce: string;
+        pkceVerifier: string;
+      };
+      let result: LoginResult;
+      try {
+        result = await client.exchange(callback, attempt);
+      } catch (error) {
+        if (error instanceof AppError) throw error;
+        log.warn({ reason: reasonOf(error), requestId: act.origin.requestId }, 'sign-in failed');
+        return { kind: 'refused', reason: 'failed' };
+      }
+      const { user, session } = await begin(act, result, previousSession);
+      return {
+        kind: 'signed_in',
+        returnTo: found.returnTo,
+        cookieValue: session.cookieValue,
+        expiresAt: session.expiresAt,
+        user,
+      };
+    },
+  };
+}

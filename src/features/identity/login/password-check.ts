@@ -1,0 +1,46 @@
+import type { RequestOrigin } from '../../../core/caller.ts';
+import type { AccountStore } from '../accounts/account-store.ts';
+import { maxPasswordLength, type Passwords } from '../accounts/passwords.ts';
+import type { SignInThrottle } from './throttle.ts';
+
+/** The answer to an e-mail and a password. Unknown and wrong are one answer and take the same time. */
+export type PasswordAnswer =
+  | { readonly kind: 'right'; readonly subject: string }
+  | { readonly kind: 'wrong' }
+  /** The password was right; only then is the state of the account told. */
+  | { readonly kind: 'disabled' }
+  | { readonly kind: 'throttled'; readonly retryAfterSeconds: number };
+
+export type SignInRefusal = 'wrong_password' | 'account_disabled' | 'throttled';
+
+export function createPasswordCheck(deps: {
+  accounts: Pick<AccountStore, 'findLogin'>;
+  passwords: Passwords;
+  throttle: SignInThrottle;
+  /** Counts refusals for the audit trail; must not wait. */
+  refused(reason: SignInRefusal, origin: RequestOrigin): void;
+}) {
+  const { accounts, passwords, throttle } = deps;
+  return async (email: string, password: string, origin: RequestOrigin): Promise<PasswordAnswer> => {
+    const attempt = throttle.attempt(email, origin.address);
+    if (attempt.kind === 'refused') {
+      deps.refused('throttled', origin);
+      return { kind: 'throttled', retryAfterSeconds: attempt.retryAfterSeconds };
+    }
+    const login = await accounts.findLogin(email);
+    const isRight = await passwords.verify(
+      login?.passwordHash ?? null,
+      password.slice(0, maxPasswordLength + 1),
+    );
+    if (login === undefined || !isRight) {
+      deps.refused('wrong_password', origin);
+      return { kind: 'wrong' };
+    }
+    attempt.succeed();
+    if (!login.isEnabled) {
+      deps.refused('account_disabled', origin);
+      return { kind: 'disabled' };
+    }
+    return { kind: 'right', subject: login.subject };
+  };
+}

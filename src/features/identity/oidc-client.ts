@@ -1,0 +1,172 @@
+import * as client from 'openid-client';
+import type { Clock } from '../../core/clock.ts';
+import { AppError } from '../../core/errors.ts';
+import type { Fetch } from './provider/in-process.ts';
+
+/**
+ * The relying party's side of OpenID Connect, by openid-client: the same code for the built-in provider and any
+ * other. An answer that does not come within two seconds counts as none (contract 5).
+ */
+export type OidcClient = {
+  /** Rejects with `identity_unavailable`. */
+  authorizationUrl(parameters: { state: string; nonce: string; pkceVerifier: string }): Promise<URL>;
+  /** Rejects with a protocol error when the answer does not belong to this attempt. */
+  exchange(
+    callback: URL,
+    attempt: { state: string; nonce: string; pkceVerifier: string },
+  ): Promise<LoginResult>;
+  refresh(refreshToken: string): Promise<RefreshResult>;
+  /** The raw RFC 7662 answer. Rejects when there is none. */
+  introspect(token: string, hint: 'access_token' | 'refresh_token'): Promise<Record<string, unknown>>;
+};
+
+export type ProviderTokens = {
+  readonly accessToken: string;
+  readonly refreshToken: string | null;
+  /** Milliseconds; a second early, because providers count in whole seconds. */
+  readonly accessExpiresAt: number;
+};
+
+export type LoginResult = {
+  readonly issuer: string;
+  readonly subject: string;
+  readonly name: string;
+  readonly email: string | null;
+  readonly tokens: ProviderTokens;
+};
+
+export type RefreshResult =
+  | { readonly kind: 'refreshed'; readonly tokens: ProviderTokens }
+  /** The provider says the grant is over. */
+  | { readonly kind: 'refused' }
+  | { readonly kind: 'unavailable'; readonly reason: string };
+
+export type OidcClientDeps = {
+  issuer: string;
+  clientId: string;
+  clientSecret: string;
+  redirectUri: string;
+  fetch: Fetch;
+  clock: Clock;
+  timeoutSeconds?: number;
+};
+
+/**
+ * A password entered longer ago than a session may idle is asked for again; otherwise the provider's own session
+ * would sign an abandoned browser back in without a question.
+ */
+const maxAgeSeconds = 12 * 3_600;
+
+export function createOidcClient(deps: OidcClientDeps): OidcClient {
+  const { issuer, clientId, clientSecret, redirectUri, clock } = deps;
+  let discovered: Promise<client.Configuration> | undefined;
+
+  function configuration(): Promise<client.Configuration> {
+    discovered ??= client
+      .discovery(new URL(issuer), clientId, undefined, client.ClientSecretBasic(clientSecret), {
+        // openid-client types the body as the Fetch standard does; it only ever sends forms.
+        [client.customFetch]: deps.fetch as unknown as client.CustomFetch,
+        timeout: deps.timeoutSeconds ?? 2,
+        // Plain http is allowed on loopback only; config.ts refuses it elsewhere.
+        execute: issuer.startsWith('http:') ? [client.allowInsecureRequests] : [],
+      })
+      .catch((error: unknown) => {
+        discovered = undefined;
+        throw error;
+      });
+    return discovered;
+  }
+
+  async function configurationOr503(): Promise<client.Configuration> {
+    try {
+      return await configuration();
+    } catch (cause) {
+      throw new AppError('identity_unavailable', { cause });
+    }
+  }
+
+  function tokensOf(answer: client.TokenEndpointResponse, previousRefresh: string | null): ProviderTokens {
+    return {
+      accessToken: answer.access_token,
+      refreshToken: answer.refresh_token ?? previousRefresh,
+      accessExpiresAt: clock.now() + ((answer.expires_in ?? 60) - 1) * 1000,
+    };
+  }
+
+  return {
+    async authorizationUrl({ state, nonce, pkceVerifier }) {
+      return client.buildAuthorizationUrl(await configurationOr503(), {
+        redirect_uri: redirectUri,
+        scope: 'openid profile email',
+        state,
+        nonce,
+        code_challenge: await client.calculatePKCECodeChallenge(pkceVerifier),
+        code_challenge_method: 'S256',
+        max_age: String(maxAgeSeconds),
+      });
+    },
+    async exchange(callback, attempt) {
+      const answer = await client
+        .authorizationCodeGrant(await configurationOr503(), callback, {
+          expectedState: attempt.state,
+          expectedNonce: attempt.nonce,
+          pkceCodeVerifier: attempt.pkceVerifier,
+          idTokenExpected: true,
+          maxAge: maxAgeSeconds,
+        })
+        .catch((cause: unknown) => {
+          throw isUnreachable(cause) ? new AppError('identity_unavailable', { cause }) : cause;
+        });
+      const claims = answer.claims();
+      if (claims === undefined) throw new Error('The provider sent no ID token.');
+      const email = typeof claims['email'] === 'string' ? claims['email'] : null;
+      const name = typeof claims['name'] === 'string' && claims['name'] !== '' ? claims['name'] : email;
+      return {
+        issuer: claims.iss,
+        subject: claims.sub,
+        name: (name ?? claims.sub).slice(0, 200),
+        email: email?.slice(0, 320) ?? null,
+        tokens: tokensOf(answer, null),
+      };
+    },
+    async refresh(refreshToken) {
+      try {
+        const answer = await client.refreshTokenGrant(await configuration(), refreshToken);
+        return { kind: 'refreshed', tokens: tokensOf(answer, refreshToken) };
+      } catch (error) {
+        if (error instanceof client.ResponseBodyError && error.error === 'invalid_grant') {
+          return { kind: 'refused' };
+        }
+        return { kind: 'unavailable', reason: reasonOf(error) };
+      }
+    },
+    async introspect(token, hint) {
+      try {
+        return {
+          ...(await client.tokenIntrospection(await configuration(), token, { token_type_hint: hint })),
+        };
+      } catch (error) {
+        // The provider's word for a kind of token it never introspects (RFC 7009 section 2.2.1): a clear no.
+        if (error instanceof client.ResponseBodyError && error.error === 'unsupported_token_type') {
+          return { active: false };
+        }
+        throw error;
+      }
+    },
+  };
+}
+
+/** Refused, slow and broken connections, as opposed to an answer that says no. */
+function isUnreachable(error: unknown): boolean {
+  return (
+    error instanceof TypeError || ['OAUTH_TIMEOUT', 'OAUTH_ABORT', 'TimeoutError'].includes(reasonOf(error))
+  );
+}
+
+/** A short word for logs: the error's own name or code, never its text, which may quote a token. */
+export function reasonOf(error: unknown): string {
+  if (typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string') {
+    return error.code;
+  }
+  return error instanceof Error ? error.name : 'unknown';
+}

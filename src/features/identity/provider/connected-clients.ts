@@ -1,0 +1,87 @@
+import type { Act } from '../../../core/caller.ts';
+import { AppError } from '../../../core/errors.ts';
+import type { ChangeFeed } from '../../../platform/database/changes.ts';
+import type { Tx } from '../../../platform/database/database.ts';
+import type { Sealer } from '../sealing.ts';
+import type { IdentityStores, IdentityTx } from '../stores.ts';
+import { contextOf } from './adapter.ts';
+import { providerScopes, webClientId } from './clients.ts';
+import { digestOf } from '../sealing.ts';
+
+/** A client that holds at least one grant of a person which outlives their browser: a CLI, an MCP client. */
+export type ConnectedClient = {
+  readonly clientId: string;
+  readonly name: string;
+  readonly since: number;
+  readonly lastUsedAt: number | null;
+  readonly scopes: readonly string[];
+};
+
+export type ConnectedClients = {
+  list(userId: string): Promise<ConnectedClient[]>;
+  /** Ends every grant of this client and person with all its tokens. Throws `not_found`. */
+  revoke(act: Act, userId: string, clientId: string): Promise<void>;
+};
+
+export function createConnectedClients(deps: {
+  read: IdentityStores;
+  tx: Tx<IdentityTx>;
+  feed: ChangeFeed;
+  sealer: Sealer;
+  nameOf(clientId: string): Promise<string>;
+}): ConnectedClients {
+  const { read, tx, feed, sealer } = deps;
+
+  async function grantsOf(stores: IdentityStores, userId: string) {
+    const user = await stores.users.find(userId);
+    if (user === undefined) throw new AppError('not_found');
+    const grants = await stores.records.listGrants(user.subject);
+    return { user, grants: grants.filter(({ clientId }) => clientId !== webClientId) };
+  }
+
+  return {
+    async list(userId) {
+      const { grants } = await grantsOf(read, userId);
+      const byClient = Map.groupBy(grants, ({ clientId }) => clientId);
+      return await Promise.all(
+        [...byClient].map(async ([clientId, own]) => ({
+          clientId,
+          name: await deps.nameOf(clientId),
+          since: Math.min(...own.map(({ createdAt }) => createdAt)),
+          lastUsedAt: Math.max(...own.map(({ lastUsedAt, createdAt }) => lastUsedAt ?? createdAt)),
+          scopes: inOrder(own.flatMap(({ grantId, payload }) => scopesOf(sealer, grantId, payload))),
+        })),
+      );
+    },
+    async revoke(act, userId, clientId) {
+      const subject = await tx(async (stores) => {
+        const { user, grants } = await grantsOf(stores, userId);
+        const own = grants.filter((grant) => grant.clientId === clientId);
+        if (own.length === 0) throw new AppError('not_found');
+        for (const { grantId } of own) await stores.records.revokeGrant(grantId, { andGrant: true });
+        await stores.changes.publish({ topic: 'principal', subject: user.subject });
+        await stores.audit.append({
+          event: 'client.revoked',
+          act,
+          target: { kind: 'client', id: clientId },
+          outcome: 'success',
+          details: { userId },
+        });
+        return user.subject;
+      });
+      feed.announce({ topic: 'principal', subject });
+    },
+  };
+}
+
+function inOrder(scopes: readonly string[]): string[] {
+  return providerScopes.filter((scope) => scopes.includes(scope));
+}
+
+function scopesOf(sealer: Sealer, grantId: string, payload: string): string[] {
+  // A Grant of oidc-provider, written by the adapter and authenticated by the seal.
+  const grant = JSON.parse(sealer.open(payload, contextOf('Grant', digestOf(grantId)))) as {
+    openid?: { scope?: string };
+  };
+  return (grant.openid?.scope ?? '').split(' ').filter((scope) => scope !== '');
+}

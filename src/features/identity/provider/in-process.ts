@@ -1,0 +1,78 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { inject } from 'light-my-request';
+
+/**
+ * A fetch that reaches the built-in provider without a network: the same code path as for any other provider, and
+ * it works behind a proxy whose public address this process cannot reach.
+ */
+export type Fetch = (url: string, init: FetchInit) => Promise<Response>;
+export type FetchInit = {
+  readonly method: string;
+  readonly headers: Record<string, string>;
+  readonly body?: unknown;
+  readonly signal?: AbortSignal | undefined;
+};
+
+export function inProcessFetch(listener: () => RequestListener): Fetch {
+  return async (url, { method, headers, body, signal }) => {
+    signal?.throwIfAborted();
+    const target = new URL(url);
+    const aborted = new Promise<never>((_, reject) => {
+      signal?.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+    });
+    const answered = inject(listener(), {
+      // light-my-request knows any method; its own type lists only the usual ones.
+      method: method as 'GET',
+      url: target.pathname + target.search,
+      headers: { ...headers, host: target.host },
+      ...(body === undefined || body === null ? {} : { payload: bodyText(body) }),
+    });
+    const answer = await Promise.race([answered, aborted]);
+    return new Response(hasNoBody(answer.statusCode) ? null : answer.payload, {
+      status: answer.statusCode,
+      headers: answerHeaders(answer.headers),
+    });
+  };
+}
+
+function bodyText(body: unknown): string {
+  if (typeof body === 'string') return body;
+  if (body instanceof URLSearchParams) return body.toString();
+  throw new TypeError('Only text and form bodies reach the built-in provider.');
+}
+
+function hasNoBody(status: number): boolean {
+  return status === 204 || status === 304;
+}
+
+function answerHeaders(headers: Record<string, unknown>): [string, string][] {
+  return Object.entries(headers)
+    .filter(([name, value]) => value !== undefined && name !== 'set-cookie')
+    .map(([name, value]) => [name, String(value)]);
+}
+
+/**
+ * Hands a request to the provider as if it stood at the root, with the public address of this installation: the
+ * provider builds its URLs from these headers, and a client's own Host or X-Forwarded-* must not get into them.
+ */
+export function mountAt(
+  handle: (request: IncomingMessage, response: ServerResponse) => unknown,
+  {
+    mountPath,
+    uiOrigin,
+    path,
+    address,
+  }: { mountPath: string; uiOrigin: string; path: string; address: string },
+  request: IncomingMessage,
+  response: ServerResponse,
+): void {
+  const origin = new URL(uiOrigin);
+  request.headers.host = origin.host;
+  request.headers['x-forwarded-host'] = origin.host;
+  request.headers['x-forwarded-proto'] = origin.protocol.slice(0, -1);
+  request.headers['x-forwarded-for'] = address;
+  request.url = path;
+  // oidc-provider finds its mount point by comparing the two.
+  Object.assign(request, { originalUrl: mountPath + path });
+  handle(request, response);
+}

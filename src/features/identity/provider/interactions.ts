@@ -1,0 +1,144 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { RequestOrigin } from '../../../core/caller.ts';
+import type Provider from 'oidc-provider';
+import { errors } from 'oidc-provider';
+import type { PasswordAnswer } from '../login/password-check.ts';
+import { webClientId } from './clients.ts';
+import { cookieNames } from './cookies.ts';
+
+/**
+ * What a sign-in or consent page shows and does. An interaction belongs to the browser that holds its cookie;
+ * `gone` is everything else: expired, finished, or somebody else's.
+ */
+export type Interaction =
+  | {
+      readonly kind: 'sign_in';
+      readonly uid: string;
+      readonly clientName: string | null;
+      readonly emailHint: string;
+      /** Where the form may end up besides our own origin, for the page's form-action (contract 10.11). */
+      readonly formTarget: string | null;
+    }
+  | {
+      readonly kind: 'consent';
+      readonly uid: string;
+      readonly clientName: string;
+      readonly redirectHost: string | null;
+      readonly scopes: readonly string[];
+      readonly formTarget: string | null;
+    }
+  | { readonly kind: 'gone' };
+
+export type Interactions = {
+  read(request: IncomingMessage, response: ServerResponse): Promise<Interaction>;
+  /** On success, where to send the browser. */
+  signIn(
+    request: IncomingMessage,
+    response: ServerResponse,
+    input: { email: string; password: string; origin: RequestOrigin },
+  ): Promise<
+    Exclude<PasswordAnswer, { kind: 'right' }> | { kind: 'continue'; location: string } | { kind: 'gone' }
+  >;
+  decide(
+    request: IncomingMessage,
+    response: ServerResponse,
+    decision: 'allow' | 'deny',
+  ): Promise<{ kind: 'continue'; location: string } | { kind: 'gone' }>;
+};
+
+export function createInteractions(deps: {
+  provider: () => Provider;
+  checkPassword: (email: string, password: string, origin: RequestOrigin) => Promise<PasswordAnswer>;
+}): Interactions {
+  const { provider, checkPassword } = deps;
+
+  async function details(request: IncomingMessage, response: ServerResponse) {
+    try {
+      return await provider().interactionDetails(request, response);
+    } catch (error) {
+      if (error instanceof errors.SessionNotFound) return undefined;
+      throw error;
+    }
+  }
+
+  /** The step is done: its cookie would only travel on with every request. */
+  async function finish(
+    request: IncomingMessage,
+    response: ServerResponse,
+    uid: string,
+    result: Parameters<Provider['interactionResult']>[2],
+    mergeWithLastSubmission = false,
+  ) {
+    const location = await provider().interactionResult(request, response, result, {
+      mergeWithLastSubmission,
+    });
+    const { cookies } = provider().createContext(request, response);
+    cookies.set(cookieNames.interaction, null, { path: `/${uid}` });
+    return { kind: 'continue', location } as const;
+  }
+
+  return {
+    async read(request, response) {
+      const interaction = await details(request, response);
+      if (interaction === undefined) return { kind: 'gone' };
+      const clientId = text(interaction.params['client_id']);
+      const client = await provider().Client.find(clientId);
+      const isOurs = clientId === webClientId;
+      const redirectUri =
+        interaction.deviceCode === undefined ? text(interaction.params['redirect_uri']) : '';
+      const formTarget = isOurs ? null : targetOf(redirectUri);
+      const clientName = client?.clientName ?? clientId;
+      if (interaction.prompt.name === 'login') {
+        return {
+          kind: 'sign_in',
+          uid: interaction.uid,
+          clientName: isOurs ? null : clientName,
+          emailHint: text(interaction.params['login_hint']).slice(0, 320),
+          formTarget,
+        };
+      }
+      return {
+        kind: 'consent',
+        uid: interaction.uid,
+        clientName,
+        redirectHost: redirectUri === '' ? null : (URL.parse(redirectUri)?.host ?? null),
+        scopes: text(interaction.params['scope']).split(' ').filter(Boolean),
+        formTarget,
+      };
+    },
+    async signIn(request, response, { email, password, origin }) {
+      const interaction = await details(request, response);
+      if (interaction?.prompt.name !== 'login') return { kind: 'gone' };
+      const answer = await checkPassword(email, password, origin);
+      if (answer.kind !== 'right') return answer;
+      const login = { accountId: answer.subject, amr: ['pwd'] };
+      return await finish(request, response, interaction.uid, { login });
+    },
+    async decide(request, response, decision) {
+      const interaction = await details(request, response);
+      if (interaction === undefined) return { kind: 'gone' };
+      const accountId = interaction.session?.accountId;
+      if (decision === 'deny' || interaction.prompt.name !== 'consent' || accountId === undefined) {
+        return await finish(request, response, interaction.uid, {
+          error: 'access_denied',
+          error_description: 'The person said no.',
+        });
+      }
+      const grant = new (provider().Grant)({ accountId, clientId: text(interaction.params['client_id']) });
+      grant.addOIDCScope(text(interaction.params['scope']));
+      const consent = { grantId: await grant.save() };
+      return await finish(request, response, interaction.uid, { consent }, true);
+    },
+  };
+}
+
+function text(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+/** `https://client.example` for web redirects, `com.example.app:` for native ones. */
+function targetOf(redirectUri: string): string | null {
+  const url = URL.parse(redirectUri);
+  if (url === null) return null;
+  return url.origin === 'null' ? url.protocol : url.origin;
+}

@@ -1,0 +1,148 @@
+import { sql } from 'kysely';
+import type { Clock } from '../../../core/clock.ts';
+import type { Sql } from '../../../platform/database/database.ts';
+
+/** One record of oidc-provider as the table holds it: ids hashed, payload sealed. */
+export type ProviderRecord = {
+  readonly idHash: string;
+  readonly payload: string;
+  readonly grantId: string | null;
+  readonly consumedAt: number | null;
+  readonly createdAt: number;
+};
+
+export type NewProviderRecord = {
+  model: string;
+  idHash: string;
+  payload: string;
+  grantId: string | null;
+  uid: string | null;
+  userCodeHash: string | null;
+  accountId: string | null;
+  clientId: string | null;
+  /** Milliseconds; null = never. */
+  expiresAt: number | null;
+};
+
+/** The table `oidc_records`. Expired rows are never returned, whether or not they were swept. */
+export type RecordStore = {
+  upsert(record: NewProviderRecord): Promise<void>;
+  find(model: string, idHash: string): Promise<ProviderRecord | undefined>;
+  findByUid(model: string, uid: string): Promise<ProviderRecord | undefined>;
+  findByUserCode(model: string, userCodeHash: string): Promise<ProviderRecord | undefined>;
+  /** Compare-and-set: false when it was consumed before, or is gone. */
+  consume(model: string, idHash: string): Promise<boolean>;
+  remove(model: string, idHash: string): Promise<void>;
+  /** Every token of a grant; with `andGrant` the grant itself, so that nothing of it can be used again. */
+  revokeGrant(grantId: string, options: { andGrant: boolean }): Promise<void>;
+  /** Grants of one person that outlive their browser session, with the time a token was last issued. */
+  listGrants(
+    accountId: string,
+  ): Promise<
+    { grantId: string; clientId: string; payload: string; createdAt: number; lastUsedAt: number | null }[]
+  >;
+  /** The provider's own browser sessions of one person; offline grants stay. */
+  removeSessionsOf(accountId: string): Promise<void>;
+  /** Grants, tokens and provider sessions of one person. */
+  removeAllOf(accountId: string): Promise<void>;
+  /** Resolves with how many were removed. */
+  removeExpired(limit: number): Promise<number>;
+};
+
+type RecordRow = {
+  id_hash: string;
+  payload: string;
+  grant_id: string | null;
+  consumed_at: Date | null;
+  created_at: Date;
+};
+
+export function recordStore(db: Sql, clock: Clock): RecordStore {
+  const columns = sql`id_hash, payload, grant_id, consumed_at, created_at`;
+  const live = () => sql`(expires_at is null or expires_at > ${new Date(clock.now())})`;
+  const one = async (where: ReturnType<typeof live>) => {
+    const { rows } = await sql<RecordRow>`
+      select ${columns} from oidc_records where ${where} and ${live()}
+       order by created_at desc limit 1`.execute(db);
+    return rows[0] && toRecord(rows[0]);
+  };
+  return {
+    async upsert(record) {
+      const expires = record.expiresAt === null ? null : new Date(record.expiresAt);
+      await sql`
+        insert into oidc_records (model, id_hash, payload, grant_id, uid, user_code_hash, account_id, client_id,
+                                  created_at, expires_at)
+        values (${record.model}, ${record.idHash}, ${record.payload}, ${record.grantId}, ${record.uid},
+                ${record.userCodeHash}, ${record.accountId}, ${record.clientId}, ${new Date(clock.now())}, ${expires})
+        on conflict (model, id_hash) do update
+          set payload = excluded.payload, grant_id = excluded.grant_id, uid = excluded.uid,
+              user_code_hash = excluded.user_code_hash, account_id = excluded.account_id,
+              client_id = excluded.client_id, expires_at = excluded.expires_at`.execute(db);
+    },
+    find: (model, idHash) => one(sql`model = ${model} and id_hash = ${idHash}`),
+    findByUid: (model, uid) => one(sql`model = ${model} and uid = ${uid}`),
+    findByUserCode: (model, userCodeHash) => one(sql`model = ${model} and user_code_hash = ${userCodeHash}`),
+    async consume(model, idHash) {
+      const { rows } = await sql<{ id_hash: string }>`
+        update oidc_records set consumed_at = ${new Date(clock.now())}
+         where model = ${model} and id_hash = ${idHash} and consumed_at is null
+        returning id_hash`.execute(db);
+      return rows.length === 1;
+    },
+    async remove(model, idHash) {
+      await sql`delete from oidc_records where model = ${model} and id_hash = ${idHash}`.execute(db);
+    },
+    async revokeGrant(grantId, { andGrant }) {
+      await sql`
+        delete from oidc_records
+         where grant_id = ${grantId} and (${andGrant} or model <> 'Grant')`.execute(db);
+    },
+    async listGrants(accountId) {
+      const { rows } = await sql<{
+        grant_id: string;
+        client_id: string;
+        payload: string;
+        created_at: Date;
+        last_used_at: Date | null;
+      }>`
+        select g.grant_id, g.client_id, g.payload, g.created_at, max(t.created_at) as last_used_at
+          from oidc_records g
+          join oidc_records t on t.grant_id = g.grant_id and t.model in ('AccessToken', 'RefreshToken')
+         where g.model = 'Grant' and g.account_id = ${accountId} and g.expires_at > ${new Date(clock.now())}
+           and exists (select 1 from oidc_records r where r.grant_id = g.grant_id and r.model = 'RefreshToken'
+                          and r.consumed_at is null and r.expires_at > ${new Date(clock.now())})
+         group by g.grant_id, g.client_id, g.payload, g.created_at
+         order by g.created_at`.execute(db);
+      return rows.map((row) => ({
+        grantId: row.grant_id,
+        clientId: row.client_id,
+        payload: row.payload,
+        createdAt: row.created_at.getTime(),
+        lastUsedAt: row.last_used_at?.getTime() ?? null,
+      }));
+    },
+    async removeSessionsOf(accountId) {
+      await sql`delete from oidc_records where account_id = ${accountId} and model = 'Session'`.execute(db);
+    },
+    async removeAllOf(accountId) {
+      await sql`delete from oidc_records where account_id = ${accountId}`.execute(db);
+    },
+    async removeExpired(limit) {
+      const { numAffectedRows } = await sql`
+        delete from oidc_records where (model, id_hash) in (
+          select model, id_hash from oidc_records where expires_at <= ${new Date(clock.now())}
+           order by expires_at limit ${limit})`.execute(db);
+      return Number(numAffectedRows ?? 0);
+    },
+  };
+}
+
+function toRecord(row: RecordRow): ProviderRecord {
+  return {
+    idHash: row.id_hash,
+    payload: row.payload,
+    grantId: row.grant_id,
+    consumedAt: row.consumed_at?.getTime() ?? null,
+    createdAt: row.created_at.getTime(),
+  };
+}

@@ -1,0 +1,378 @@
+import type { RoutePolicy } from '../../core/authorize.ts';
+import type { Caller } from '../../core/caller.ts';
+import { timestamp } from '../../core/clock.ts';
+import { AppError } from '../../core/errors.ts';
+import { defineRoute, pagePagination, type Route } from '../../platform/http.ts';
+import { idParams } from '../../platform/schemas.ts';
+import type { AccountView } from './accounts/accounts.ts';
+import type { Group } from './accounts/group-store.ts';
+import type { Identity } from './identity.ts';
+import type { ConnectedClient } from './provider/connected-clients.ts';
+import * as shapes from './schemas.ts';
+
+/** Users and groups of the built-in provider, and connected clients (contract 3 and 5). */
+const administrator: RoutePolicy = { callers: ['session'], role: 'admin', identity: 'live' };
+const anybody: RoutePolicy = { callers: ['session'], identity: 'live' };
+
+export function identityRoutes(deps: Pick<Identity, 'accounts' | 'groups' | 'connectedClients'>): Route[] {
+  return [...userRoutes(deps), ...groupRoutes(deps), ...clientRoutes(deps)];
+}
+
+const userExample = {
+  id: 'usr_4fKq0Zb1Xw8TnLr2Vd6M',
+  email: 'ada@example.com',
+  name: 'Ada',
+  enabled: true,
+  roles: ['user'],
+  effectiveRoles: ['user', 'admin'],
+  groups: ['grp_Kp3s9QeR1tYv5Uw7Xz0A'],
+  createdAt: '2026-01-01T00:00:00.000Z',
+  updatedAt: '2026-01-01T00:00:00.000Z',
+  lastLoginAt: null,
+};
+
+function userRoutes({ accounts }: Pick<Identity, 'accounts'>): Route[] {
+  const tag = 'Users';
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/users',
+      operationId: 'listUsers',
+      tag,
+      summary: 'List accounts',
+      policy: administrator,
+      query: shapes.userQuery,
+      success: { status: 200, data: shapes.userResponse.array(), pagination: 'page' },
+      example: { data: [userExample] },
+      async handle({ query }) {
+        const { page, limit, search } = query;
+        const found = await accounts.list({ search, offset: (page - 1) * limit, limit });
+        return { data: found.accounts.map(toUser), pagination: pagePagination(page, limit, found.total) };
+      },
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/users',
+      operationId: 'createUser',
+      tag,
+      summary: 'Create an account',
+      description: 'Without a password one is made up and shown in this answer only.',
+      policy: administrator,
+      body: shapes.createUserBody,
+      fieldCodes: { name: 'invalid_name' },
+      success: { status: 201, data: shapes.createdUserResponse },
+      errors: ['name_conflict'],
+      example: {
+        body: { email: 'ada@example.com', name: 'Ada', roles: ['user'], groups: [], enabled: true },
+        data: { ...userExample, generatedPassword: '••••••••••••••••••••' },
+      },
+      async handle({ act, body }) {
+        const { account, generatedPassword } = await accounts.create(act, body);
+        return { data: { ...toUser(account), generatedPassword } };
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/users/{id}',
+      operationId: 'getUser',
+      tag,
+      summary: 'Read one account',
+      policy: administrator,
+      params: idParams,
+      success: { status: 200, data: shapes.userResponse },
+      errors: ['not_found'],
+      example: { data: userExample },
+      handle: async ({ params }) => ({ data: toUser(await accounts.get(params.id)) }),
+    }),
+    defineRoute({
+      method: 'PATCH',
+      path: '/users/{id}',
+      operationId: 'changeUser',
+      tag,
+      summary: 'Change an account',
+      description:
+        'Disabling ends the account’s sessions at once. The last enabled administrator cannot be disabled or demoted.',
+      policy: administrator,
+      params: idParams,
+      body: shapes.changeUserBody,
+      fieldCodes: { name: 'invalid_name' },
+      success: { status: 200, data: shapes.userResponse },
+      errors: ['not_found', 'name_conflict', 'state_conflict'],
+      example: { body: { enabled: false }, data: { ...userExample, enabled: false } },
+      handle: async ({ act, params, body }) => ({
+        data: toUser(await accounts.change(act, params.id, definedOf(body))),
+      }),
+    }),
+    defineRoute({
+      method: 'DELETE',
+      path: '/users/{id}',
+      operationId: 'deleteUser',
+      tag,
+      summary: 'Delete an account',
+      description: 'Ends its sessions and offline grants. Its keys are revoked by the next owner sweep.',
+      policy: administrator,
+      params: idParams,
+      success: { status: 200, data: shapes.userIdResponse },
+      errors: ['not_found', 'state_conflict'],
+      example: { data: { id: userExample.id } },
+      async handle({ act, params }) {
+        await accounts.remove(act, params.id);
+        return { data: { id: params.id } };
+      },
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/users/{id}/sign-out',
+      operationId: 'signOutUser',
+      tag,
+      summary: 'Sign an account out everywhere',
+      description: 'Ends every browser session and every offline grant of the account.',
+      policy: administrator,
+      params: idParams,
+      success: { status: 200, data: shapes.userIdResponse },
+      errors: ['not_found'],
+      example: { data: { id: userExample.id } },
+      async handle({ act, params }) {
+        await accounts.signOut(act, params.id);
+        return { data: { id: params.id } };
+      },
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/users/{id}/reset-password',
+      operationId: 'resetUserPassword',
+      tag,
+      summary: 'Set a new password',
+      description:
+        'Takes a password or makes one up, shown in this answer only. Signs the account out everywhere.',
+      policy: administrator,
+      params: idParams,
+      body: shapes.resetPasswordBody,
+      success: { status: 200, data: shapes.resetPasswordResponse },
+      errors: ['not_found'],
+      example: { body: {}, data: { id: userExample.id, generatedPassword: '••••••••••••••••••••' } },
+      async handle({ act, params, body }) {
+        const { generatedPassword } = await accounts.resetPassword(act, params.id, body?.password);
+        return { data: { id: params.id, generatedPassword } };
+      },
+    }),
+  ];
+}
+
+const groupExample = {
+  id: 'grp_Kp3s9QeR1tYv5Uw7Xz0A',
+  name: 'Platform',
+  parentId: null,
+  roles: ['admin'],
+  memberCount: 3,
+  createdAt: '2026-01-01T00:00:00.000Z',
+  updatedAt: '2026-01-01T00:00:00.000Z',
+};
+
+function groupRoutes({ groups }: Pick<Identity, 'groups'>): Route[] {
+  const tag = 'Groups';
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/groups',
+      operationId: 'listGroups',
+      tag,
+      summary: 'List groups',
+      policy: administrator,
+      query: shapes.groupQuery,
+      success: { status: 200, data: shapes.groupResponse.array(), pagination: 'page' },
+      example: { data: [groupExample] },
+      async handle({ query }) {
+        const { page, limit } = query;
+        const found = await groups.list({ offset: (page - 1) * limit, limit });
+        return { data: found.groups.map(toGroup), pagination: pagePagination(page, limit, found.total) };
+      },
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/groups',
+      operationId: 'createGroup',
+      tag,
+      summary: 'Create a group',
+      description: 'Its roles flow down to every account in it and in the groups inside it.',
+      policy: administrator,
+      body: shapes.createGroupBody,
+      fieldCodes: { name: 'invalid_name' },
+      success: { status: 201, data: shapes.groupResponse },
+      errors: ['name_conflict'],
+      example: { body: { name: 'Platform', parentId: null, roles: ['admin'] }, data: groupExample },
+      handle: async ({ act, body }) => ({ data: toGroup(await groups.create(act, body)) }),
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/groups/{id}',
+      operationId: 'getGroup',
+      tag,
+      summary: 'Read one group',
+      policy: administrator,
+      params: idParams,
+      success: { status: 200, data: shapes.groupResponse },
+      errors: ['not_found'],
+      example: { data: groupExample },
+      handle: async ({ params }) => ({ data: toGroup(await groups.get(params.id)) }),
+    }),
+    defineRoute({
+      method: 'PATCH',
+      path: '/groups/{id}',
+      operationId: 'changeGroup',
+      tag,
+      summary: 'Change a group',
+      policy: administrator,
+      params: idParams,
+      body: shapes.changeGroupBody,
+      fieldCodes: { name: 'invalid_name' },
+      success: { status: 200, data: shapes.groupResponse },
+      errors: ['not_found', 'name_conflict', 'state_conflict'],
+      example: { body: { roles: [] }, data: { ...groupExample, roles: [] } },
+      handle: async ({ act, params, body }) => ({
+        data: toGroup(await groups.change(act, params.id, definedOf(body))),
+      }),
+    }),
+    defineRoute({
+      method: 'DELETE',
+      path: '/groups/{id}',
+      operationId: 'deleteGroup',
+      tag,
+      summary: 'Delete a group',
+      policy: administrator,
+      params: idParams,
+      success: { status: 200, data: shapes.userIdResponse },
+      errors: ['not_found', 'state_conflict'],
+      example: { data: { id: groupExample.id } },
+      async handle({ act, params }) {
+        await groups.remove(act, params.id);
+        return { data: { id: params.id } };
+      },
+    }),
+  ];
+}
+
+const clientExample = {
+  clientId: 'postern-cli',
+  name: 'Postern command line',
+  since: '2026-01-01T00:00:00.000Z',
+  lastUsedAt: '2026-01-02T09:30:00.000Z',
+  scopes: ['openid', 'offline_access', 'sites:write'],
+};
+
+function clientRoutes({ connectedClients }: Pick<Identity, 'connectedClients'>): Route[] {
+  const tag = 'Connected clients';
+  const success = { status: 200, data: shapes.clientResponse.array() } as const;
+  const revoked = { status: 200, data: shapes.clientIdResponse } as const;
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/me/clients',
+      operationId: 'listMyClients',
+      tag,
+      summary: 'List the clients that can act for you while you are away',
+      policy: anybody,
+      success,
+      example: { data: [clientExample] },
+      handle: async ({ caller }) => ({
+        data: (await connectedClients.list(ownId(caller))).map(toClient),
+      }),
+    }),
+    defineRoute({
+      method: 'DELETE',
+      path: '/me/clients/{id}',
+      operationId: 'disconnectMyClient',
+      tag,
+      summary: 'Disconnect a client',
+      description: 'Ends all its offline grants and tokens for your account.',
+      policy: anybody,
+      params: idParams,
+      success: revoked,
+      errors: ['not_found'],
+      example: { data: { clientId: clientExample.clientId } },
+      async handle({ act, caller, params }) {
+        await connectedClients.revoke(act, ownId(caller), params.id);
+        return { data: { clientId: params.id } };
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/users/{id}/clients',
+      operationId: 'listUserClients',
+      tag,
+      summary: 'List an account’s connected clients',
+      policy: administrator,
+      params: idParams,
+      success,
+      errors: ['not_found'],
+      example: { data: [clientExample] },
+      handle: async ({ params }) => ({ data: (await connectedClients.list(params.id)).map(toClient) }),
+    }),
+    defineRoute({
+      method: 'DELETE',
+      path: '/users/{id}/clients/{clientId}',
+      operationId: 'disconnectUserClient',
+      tag,
+      summary: 'Disconnect a client from an account',
+      policy: administrator,
+      params: shapes.clientParams,
+      success: revoked,
+      errors: ['not_found'],
+      example: { data: { clientId: clientExample.clientId } },
+      async handle({ act, params }) {
+        await connectedClients.revoke(act, params.id, params.clientId);
+        return { data: { clientId: params.clientId } };
+      },
+    }),
+  ];
+}
+
+function ownId(caller: Caller): string {
+  // The policy admits sessions only; this tells the compiler, and fails closed if that ever changes.
+  if (caller.kind !== 'session') throw new AppError('interactive_auth_required');
+  return caller.user.id;
+}
+
+/** Only the fields that were sent, so that an absent one is not a change. */
+function definedOf<T extends object>(body: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  const sent = Object.entries(body).filter(([, value]) => value !== undefined);
+  // Exactly the entries of `body` that are not undefined.
+  return Object.fromEntries(sent) as { [K in keyof T]?: Exclude<T[K], undefined> };
+}
+
+function toUser(account: AccountView) {
+  return {
+    id: account.userId,
+    email: account.email,
+    name: account.name,
+    enabled: account.isEnabled,
+    roles: [...account.roles],
+    effectiveRoles: [...account.effectiveRoles],
+    groups: [...account.groupIds],
+    createdAt: timestamp(account.createdAt),
+    updatedAt: timestamp(account.updatedAt),
+    lastLoginAt: account.lastLoginAt === null ? null : timestamp(account.lastLoginAt),
+  };
+}
+
+function toGroup(group: Group) {
+  return {
+    id: group.id,
+    name: group.name,
+    parentId: group.parentId,
+    roles: [...group.roles],
+    memberCount: group.memberCount,
+    createdAt: timestamp(group.createdAt),
+    updatedAt: timestamp(group.updatedAt),
+  };
+}
+
+function toClient(client: ConnectedClient) {
+  return {
+    clientId: client.clientId,
+    name: client.name,
+    since: timestamp(client.since),
+    lastUsedAt: client.lastUsedAt === null ? null : timestamp(client.lastUsedAt),
+    scopes: [...client.scopes],
+  };
+}

@@ -1,0 +1,148 @@
+import { sql } from 'kysely';
+import type { UserRef } from '../../../core/caller.ts';
+import type { Clock } from '../../../core/clock.ts';
+import type { Sql } from '../../../platform/database/database.ts';
+
+export type SessionRecord = {
+  readonly id: string;
+  readonly user: UserRef;
+  readonly createdAt: number;
+  readonly lastSeenAt: number;
+  /** The absolute end. */
+  readonly expiresAt: number;
+};
+
+/** The provider's tokens of a session, still sealed. */
+export type SessionTokens = {
+  readonly sealed: string;
+  readonly accessExpiresAt: number;
+  readonly sessionExpiresAt: number;
+};
+
+/** The table `browser_sessions`. Ended sessions are never returned. */
+export type SessionStore = {
+  findByDigest(digest: string): Promise<SessionRecord | undefined>;
+  insert(session: {
+    id: string;
+    digest: string;
+    userId: string;
+    expiresAt: number;
+    tokensSealed: string;
+    accessExpiresAt: number;
+  }): Promise<void>;
+  /** Returns the user whose session it was, or undefined when it had ended before. */
+  end(id: string): Promise<{ userId: string } | undefined>;
+  /** Returns the ids that were ended. */
+  endAllOf(userId: string): Promise<string[]>;
+  touch(id: string, lastSeenAt: number): Promise<void>;
+  findTokens(id: string): Promise<SessionTokens | undefined>;
+  /** Takes the refresh lease, unless somebody holds it. */
+  lease(id: string, holder: string, until: number): Promise<boolean>;
+  /** Stores refreshed tokens and gives the lease back; false when the lease was lost meanwhile. */
+  storeTokens(
+    id: string,
+    holder: string,
+    tokens: { sealed: string; accessExpiresAt: number },
+  ): Promise<boolean>;
+  release(id: string, holder: string): Promise<void>;
+  removeEnded(before: number, limit: number): Promise<number>;
+};
+
+type SessionRow = {
+  id: string;
+  user_id: string;
+  issuer: string;
+  subject: string;
+  name: string;
+  created_at: Date;
+  last_seen_at: Date;
+  expires_at: Date;
+};
+
+export function sessionStore(db: Sql, clock: Clock): SessionStore {
+  const now = () => new Date(clock.now());
+  return {
+    async findByDigest(digest) {
+      const { rows } = await sql<SessionRow>`
+        select s.id, s.created_at, s.last_seen_at, s.expires_at, u.id as user_id, u.issuer, u.subject, u.name
+          from browser_sessions s join users u on u.id = s.user_id
+         where s.digest = ${digest} and s.ended_at is null`.execute(db);
+      const [row] = rows;
+      if (row === undefined) return undefined;
+      return {
+        id: row.id,
+        user: { id: row.user_id, issuer: row.issuer, subject: row.subject, name: row.name },
+        createdAt: row.created_at.getTime(),
+        lastSeenAt: row.last_seen_at.getTime(),
+        expiresAt: row.expires_at.getTime(),
+      };
+    },
+    async insert({ id, digest, userId, expiresAt, tokensSealed, accessExpiresAt }) {
+      await sql`
+        insert into browser_sessions (id, digest, user_id, created_at, last_seen_at, expires_at, tokens_sealed,
+                                      access_expires_at)
+        values (${id}, ${digest}, ${userId}, ${now()}, ${now()}, ${new Date(expiresAt)}, ${tokensSealed},
+                ${new Date(accessExpiresAt)})`.execute(db);
+    },
+    async end(id) {
+      const { rows } = await sql<{ user_id: string }>`
+        update browser_sessions set ended_at = ${now()} where id = ${id} and ended_at is null
+        returning user_id`.execute(db);
+      return rows[0] && { userId: rows[0].user_id };
+    },
+    async endAllOf(userId) {
+      const { rows } = await sql<{ id: string }>`
+        update browser_sessions set ended_at = ${now()} where user_id = ${userId} and ended_at is null
+        returning id`.execute(db);
+      return rows.map(({ id }) => id);
+    },
+    async touch(id, lastSeenAt) {
+      await sql`
+        update browser_sessions set last_seen_at = greatest(last_seen_at, ${new Date(lastSeenAt)})
+         where id = ${id} and ended_at is null`.execute(db);
+    },
+    async findTokens(id) {
+      const { rows } = await sql<{ tokens_sealed: string; access_expires_at: Date; expires_at: Date }>`
+        select tokens_sealed, access_expires_at, expires_at from browser_sessions
+         where id = ${id} and ended_at is null and expires_at > ${now()}`.execute(db);
+      const [row] = rows;
+      return (
+        row && {
+          sealed: row.tokens_sealed,
+          accessExpiresAt: row.access_expires_at.getTime(),
+          sessionExpiresAt: row.expires_at.getTime(),
+        }
+      );
+    },
+    async lease(id, holder, until) {
+      const { rows } = await sql<{ id: string }>`
+        update browser_sessions set refresh_holder = ${holder}, refresh_until = ${new Date(until)}
+         where id = ${id} and ended_at is null and (refresh_until is null or refresh_until <= ${now()})
+        returning id`.execute(db);
+      return rows.length === 1;
+    },
+    async storeTokens(id, holder, { sealed, accessExpiresAt }) {
+      const { rows } = await sql<{ id: string }>`
+        update browser_sessions
+           set tokens_sealed = ${sealed}, access_expires_at = ${new Date(accessExpiresAt)},
+               refresh_holder = null, refresh_until = null
+         where id = ${id} and refresh_holder = ${holder} and ended_at is null
+        returning id`.execute(db);
+      return rows.length === 1;
+    },
+    async release(id, holder) {
+      await sql`
+        update browser_sessions set refresh_holder = null, refresh_until = null
+         where id = ${id} and refresh_holder = ${holder}`.execute(db);
+    },
+    async removeEnded(before, limit) {
+      const { numAffectedRows } = await sql`
+        delete from browser_sessions where id in (
+          select id from browser_sessions
+           where expires_at < ${new Date(before)} or ended_at < ${new Date(before)} limit ${limit})`.execute(
+        db,
+      );
+      return Number(numAffectedRows ?? 0);
+    },
+  };
+}

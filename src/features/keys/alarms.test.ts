@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest';
+import { FakeClock } from '../../../test/clock.ts';
+import { systemRandom } from '../../core/ids.ts';
+import { createKeyAlarms } from './alarms.ts';
+import { digestOf, keyFormat } from './key-value.ts';
+
+const format = keyFormat('app');
+const value = format.mint('personal', systemRandom).value;
+
+function setUp() {
+  const asked: string[] = [];
+  const findByDigest = async (digest: string) => void asked.push(digest);
+  const alarms = createKeyAlarms({
+    format,
+    read: { keys: { findByDigest: (digest) => findByDigest(digest).then(() => undefined) } },
+    tx: () => Promise.reject(new Error('Nothing is written about a key that is not ours.')),
+    denials: { record: () => undefined },
+    clock: new FakeClock(),
+  });
+  return { alarms, asked };
+}
+
+test.each([
+  ['as it is', value],
+  ['with its underscores encoded', value.replaceAll('_', '%5F')],
+  ['encoded whole', Buffer.from(value).toString('hex').replaceAll(/../g, '%$&')],
+  ['beside a broken encoding', `%zz${value.replaceAll('_', '%5f')}%`],
+  ['beside bytes that are no text', `%ff%fe/${value.replaceAll('_', '%5F')}`],
+])('a key in an address is seen %s', async (_, written) => {
+  const { alarms, asked } = setUp();
+  const address = `/auth/context?x=${written}`;
+  expect(alarms.mentions(address)).toBe(true);
+  alarms.report(address, { requestId: 'req', address: null, agent: null });
+  await alarms.flush();
+  expect(asked).toContain(digestOf(value));
+});

@@ -1,0 +1,108 @@
+import type { Act, RequestOrigin } from '../../core/caller.ts';
+import { actorOf } from '../../core/caller.ts';
+import { type Clock, timestamp } from '../../core/clock.ts';
+import type { Tx } from '../../platform/database/database.ts';
+import type { Denials } from '../audit/audit.ts';
+import type { NoticeRecipient, NoticeWriter } from '../notices/notices.ts';
+import type { Key } from './key.ts';
+import type { KeyStore } from './key-store.ts';
+import { digestOf, type KeyFormat } from './key-value.ts';
+
+/**
+ * Two things an owner should hear of: a dead key that is still used, and a live value seen where no key may be.
+ * Noting one never waits and does no I/O; flush() looks the value's digest up, writes the notice and lets the
+ * trail count it. A value that is no key of ours is forgotten (contract 10.12); the value itself is never kept.
+ */
+export type KeyAlarms = {
+  /** True when the text holds something shaped like a key. Cheap: it runs on every address. */
+  mentions(text: string): boolean;
+  report(text: string, origin: RequestOrigin): void;
+  deadUse(key: Key, status: 'revoked' | 'expired', act: Act): void;
+  flush(): Promise<void>;
+};
+
+/** More than this between two flushes is a flood; the trail still counts the refusals themselves. */
+const mostQueued = 1_000;
+
+export function createKeyAlarms(deps: {
+  format: KeyFormat;
+  read: { keys: Pick<KeyStore, 'findByDigest'> };
+  tx: Tx<{ notices: NoticeWriter }>;
+  denials: Pick<Denials, 'record'>;
+  clock: Clock;
+}): KeyAlarms {
+  const { format, read, tx, denials, clock } = deps;
+  const exposed = new Map<string, RequestOrigin>();
+  const deadUsed = new Map<string, Key>();
+  const marks = ['_pat_', '_svc_'];
+
+  async function tell(kind: 'key_exposed' | 'key_dead_use', key: Key, digest?: string): Promise<void> {
+    await tx(({ notices }) =>
+      notices.add({
+        recipient: recipientOf(key),
+        kind,
+        keyId: key.id,
+        // Once a day and key: enough to act on, too little to be ignored.
+        occasion: timestamp(clock.now()).slice(0, 10),
+        fields: { keyName: key.name, ...(digest === undefined ? {} : { digest }) },
+      }),
+    );
+  }
+
+  return {
+    mentions(text) {
+      // Percent-encoding could hide the underscore, so the decoded form is looked at when there is any.
+      const plain = text.includes('%') ? decode(text) : text;
+      return marks.some((mark) => plain.includes(mark)) && format.findAll(plain).length > 0;
+    },
+    report(text, origin) {
+      for (const value of format.findAll(decode(text))) {
+        const whole = value.slice(0, format.prefixOf('personal').length + 50);
+        for (const candidate of [value, whole]) {
+          if (format.parse(candidate).kind === 'malformed' || exposed.size >= mostQueued) continue;
+          exposed.set(digestOf(candidate), origin);
+        }
+      }
+    },
+    deadUse(key, status, act) {
+      denials.record({
+        event: 'api_key.dead_use',
+        reason: status,
+        act,
+        target: { kind: 'api_key', id: key.id },
+      });
+      if (deadUsed.size < mostQueued) deadUsed.set(key.id, key);
+    },
+    async flush() {
+      for (const [digest, origin] of exposed) {
+        const key = await read.keys.findByDigest(digest);
+        if (key !== undefined) {
+          denials.record({
+            event: 'api_key.exposed',
+            reason: 'credential_in_url',
+            act: { actor: actorOf({ kind: 'anonymous' }), origin },
+            target: { kind: 'api_key', id: key.id },
+          });
+          await tell('key_exposed', key, digest);
+        }
+        exposed.delete(digest);
+      }
+      for (const [id, key] of deadUsed) {
+        await tell('key_dead_use', key);
+        deadUsed.delete(id);
+      }
+    },
+  };
+}
+
+/** A personal key's owner; for service and unbound keys, whoever is an administrator. */
+export function recipientOf(key: Pick<Key, 'ownerUserId'>): NoticeRecipient {
+  return key.ownerUserId === null ? { kind: 'administrators' } : { kind: 'user', userId: key.ownerUserId };
+}
+
+/** Piece by piece: one broken piece elsewhere must not hide what the others spell. Keys are ASCII. */
+function decode(text: string): string {
+  return text.replaceAll(/%([0-9a-f]{2})/gi, (_, hex: string) =>
+    String.fromCharCode(Number.parseInt(hex, 16)),
+  );
+}

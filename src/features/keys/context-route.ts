@@ -1,0 +1,151 @@
+import { z } from 'zod';
+import {
+  decide,
+  grantedScopes,
+  type PrincipalFacts,
+  type RoutePolicy,
+  unregistered,
+} from '../../core/authorize.ts';
+import { type Caller, callerKinds, type Role, userOf } from '../../core/caller.ts';
+import { timestamp } from '../../core/clock.ts';
+import { effectiveScopes, grantableScopes, type Scope } from '../../core/scopes.ts';
+import { defineRoute, type RequestBudget, type Route } from '../../platform/http.ts';
+import { toConstraint } from './responses.ts';
+import { contextSchema } from './schemas.ts';
+
+/**
+ * `GET /auth/context`: what the presented credential is and may do, without its value (contract 4). `?can=` runs
+ * the very function that enforces, with the policy that a route of that scope declares.
+ */
+export type ContextDeps = {
+  readonly principal: (caller: Caller) => PrincipalFacts | Promise<PrincipalFacts>;
+  /** The policy that routes with this scope enforce. */
+  readonly policyOf: (scope: Scope) => RoutePolicy;
+  readonly findRepositoryId: (fullName: string) => Promise<string | undefined>;
+};
+
+const policy: RoutePolicy = { callers: callerKinds, identity: 'none' };
+
+const exampleContext = {
+  principal: { kind: 'user', id: 'usr_8fQ2mV6sT0aXk4RjB1Zc', name: 'Ada' },
+  authMethod: 'api_key',
+  keyType: 'personal',
+  keyId: '4fKd02LmQx9Z',
+  keyName: 'deploy from CI',
+  scopes: ['repos:write'],
+  effectiveScopes: ['repos:read', 'repos:write'],
+  repositories: { mode: 'selected', repositories: ['acme/website'] },
+  expiresAt: '2026-01-08T09:00:00.000Z',
+  identityBinding: 'present',
+  roles: ['user'],
+  rateLimit: { limit: 600, remaining: 599, resetSeconds: 60 },
+};
+
+export function contextRoute(deps: ContextDeps): Route {
+  return defineRoute({
+    method: 'GET',
+    path: '/auth/context',
+    operationId: 'readAuthContext',
+    tag: 'Authentication',
+    summary: 'Read what my credential is and may do',
+    description:
+      'Verifies a key without showing it. `?can=sites:write&repository=acme/website` adds a decision, rule by rule, from the function that enforces.',
+    policy,
+    query: z.strictObject({
+      can: z.enum(grantableScopes).optional().describe('A scope to try'),
+      repository: z.string().max(201).optional().describe('A repository to try it on; needs can'),
+    }),
+    success: { status: 200, data: contextSchema },
+    example: { data: exampleContext },
+    handle({ caller, query, budget }) {
+      // Most requests ask nothing further and find the roles in memory: those are answered without waiting.
+      const roles = rolesOf(caller, deps);
+      if (query.can === undefined && !(roles instanceof Promise))
+        return { data: contextOf(caller, roles, budget) };
+      return withDecision(caller, roles, budget, query, deps);
+    },
+  });
+}
+
+async function withDecision(
+  caller: Caller,
+  roles: Roles | Promise<Roles>,
+  budget: RequestBudget | null,
+  { can, repository }: { can?: Scope | undefined; repository?: string | undefined },
+  deps: ContextDeps,
+) {
+  const context = contextOf(caller, await roles, budget);
+  if (can === undefined) return { data: context };
+  return { data: { ...context, decision: await explain(caller, can, repository, deps) } };
+}
+
+function contextOf(caller: Caller, roles: Roles, budget: RequestBudget | null) {
+  return { ...factsOf(caller), roles, rateLimit: budget };
+}
+
+type Facts = ReturnType<typeof describe>;
+const factsOfKeys = new WeakMap<Caller, Facts>();
+
+/** A key keeps its caller until the key or the policy changes (verifier.ts), so what follows from it is kept too. */
+function factsOf(caller: Caller): Facts {
+  if (!('key' in caller)) return describe(caller);
+  const known = factsOfKeys.get(caller);
+  if (known !== undefined) return known;
+  const facts = describe(caller);
+  factsOfKeys.set(caller, facts);
+  return facts;
+}
+
+function describe(caller: Caller) {
+  const user = userOf(caller);
+  const key = 'key' in caller ? caller.key : null;
+  const scopes =
+    caller.kind === 'session' ? null : caller.kind === 'access_token' ? caller.scopes : grantedScopes(caller);
+  const effective = caller.kind === 'session' ? null : effectiveScopes(grantedScopes(caller));
+  return {
+    principal:
+      caller.kind === 'service_key'
+        ? ({ kind: 'service_key', id: caller.key.id, name: caller.key.name } as const)
+        : ({ kind: 'user', id: user?.id ?? null, name: user?.name ?? null } as const),
+    authMethod:
+      caller.kind === 'session' || caller.kind === 'access_token' ? caller.kind : ('api_key' as const),
+    keyType: key?.type ?? null,
+    keyId: key?.id ?? null,
+    keyName: key?.name ?? null,
+    scopes: scopes === null ? null : [...scopes],
+    effectiveScopes: effective,
+    repositories: toConstraint(key?.repositories.mode ?? 'all', key?.repositoryNames ?? []),
+    expiresAt: expiryOf(caller),
+    identityBinding:
+      key?.type === 'personal' ? (key.isBound ? ('present' as const) : ('absent' as const)) : null,
+  };
+}
+
+function expiryOf(caller: Caller): string | null {
+  if (caller.kind === 'anonymous') return null;
+  const ms = 'key' in caller ? caller.key.expiresAt : caller.expiresAt;
+  return ms === null ? null : timestamp(ms);
+}
+
+type Roles = Role[] | null;
+
+/** Of people only; null also when the directory cannot be asked. */
+function rolesOf(caller: Caller, { principal }: ContextDeps): Roles | Promise<Roles> {
+  if (userOf(caller) === null) return null;
+  const facts = principal(caller);
+  return facts instanceof Promise ? facts.then(rolesIn) : rolesIn(facts);
+}
+
+function rolesIn(facts: PrincipalFacts): Roles {
+  return facts.kind === 'active' ? [...facts.roles] : facts.kind === 'unavailable' ? null : [];
+}
+
+async function explain(caller: Caller, scope: Scope, repository: string | undefined, deps: ContextDeps) {
+  const tried = deps.policyOf(scope);
+  const facts: PrincipalFacts =
+    tried.identity === 'live' ? await deps.principal(caller) : { kind: 'not_asked' };
+  const repositoryId =
+    repository === undefined ? null : ((await deps.findRepositoryId(repository)) ?? unregistered);
+  const { allowed, rules } = decide(caller, tried, facts, repositoryId);
+  return { allowed, rules: [...rules] };
+}

@@ -1,0 +1,161 @@
+import type { KeyType } from '../../core/caller.ts';
+import { hour, second } from '../../core/clock.ts';
+import { AppError } from '../../core/errors.ts';
+import { type GrantableScope, grantableScopes, isScope, type Scope } from '../../core/scopes.ts';
+
+/**
+ * What may be issued: pure rules over the policy document (contract 4). The document's wire schema is in
+ * policy-schema.ts; this is its meaning.
+ */
+export type LifetimePolicy = {
+  readonly defaultTtlHours: number;
+  readonly maxTtlHours: number;
+  readonly offeredTtlHours: readonly number[];
+  readonly allowNoExpiry: boolean;
+};
+
+type PerType<T> = { readonly personal: T; readonly service: T };
+
+export type KeyPolicy = {
+  readonly authentication: PerType<boolean>;
+  readonly issuance: PerType<boolean>;
+  readonly scopes: PerType<readonly GrantableScope[]>;
+  readonly repositories: PerType<{ readonly allowAll: boolean }> & { readonly maxSelected: number };
+  readonly lifetime: PerType<LifetimePolicy>;
+  readonly maxActivePersonalKeysPerUser: number;
+  readonly rateLimitPerMinute: number;
+  readonly failedAuthenticationsPerMinute: number;
+};
+
+const defaultLifetime: LifetimePolicy = {
+  defaultTtlHours: 168,
+  maxTtlHours: 720,
+  offeredTtlHours: [24, 72, 168, 336, 720],
+  allowNoExpiry: true,
+};
+
+export const defaultKeyPolicy: KeyPolicy = {
+  authentication: { personal: true, service: true },
+  issuance: { personal: true, service: true },
+  scopes: { personal: grantableScopes, service: grantableScopes },
+  repositories: { personal: { allowAll: true }, service: { allowAll: true }, maxSelected: 50 },
+  lifetime: { personal: defaultLifetime, service: defaultLifetime },
+  maxActivePersonalKeysPerUser: 10,
+  rateLimitPerMinute: 600,
+  failedAuthenticationsPerMinute: 120,
+};
+
+/** What a create or rotate request says of the lifetime. */
+export type LifetimeRequest = {
+  readonly ttlHours?: number | undefined;
+  readonly expiresAt?: number | undefined;
+};
+
+/** How far over the cap an `expiresAt` may lie, because clients compute it from their own clock. */
+const clientSkewMs = 60 * second;
+
+/**
+ * The moment a key of `type` asked for at `now` ends: milliseconds, to the second for `ttlHours`, or null for
+ * never. Neither field sent means no expiry, whatever the UI offers (description 2.1).
+ * @throws AppError invalid_expiry, lifetime_too_long, expiry_required
+ */
+export function decideExpiry(
+  policy: KeyPolicy,
+  type: KeyType,
+  request: LifetimeRequest,
+  now: number,
+): number | null {
+  const { maxTtlHours, allowNoExpiry } = policy.lifetime[type];
+  if (request.ttlHours !== undefined && request.expiresAt !== undefined) {
+    throw new AppError('invalid_expiry', {
+      message: 'Both ttlHours and expiresAt were sent.',
+      hint: 'Send one of them.',
+    });
+  }
+  const longest = maxTtlHours * hour;
+  if (request.ttlHours !== undefined) {
+    const lifetime = Math.round((request.ttlHours * hour) / second) * second;
+    if (request.ttlHours > maxTtlHours) throw tooLong(maxTtlHours);
+    if (lifetime <= 0)
+      throw new AppError('invalid_expiry', { message: 'ttlHours: must last at least one second' });
+    return now + lifetime;
+  }
+  if (request.expiresAt !== undefined) {
+    if (request.expiresAt <= now)
+      throw new AppError('invalid_expiry', { message: 'expiresAt: must lie in the future' });
+    if (request.expiresAt > now + longest + clientSkewMs) throw tooLong(maxTtlHours);
+    return Math.min(request.expiresAt, now + longest);
+  }
+  if (!allowNoExpiry) throw new AppError('expiry_required', { details: { maxTtlHours } });
+  return null;
+}
+
+function tooLong(maxTtlHours: number): AppError {
+  return new AppError('lifetime_too_long', { details: { maxTtlHours } });
+}
+
+/** Which of the asked scopes a new key of `type` gets, in the product's order. @throws AppError */
+export function decideScopes(policy: KeyPolicy, type: KeyType, asked: readonly string[]): Scope[] {
+  const unknown = asked.filter((scope) => !isScope(scope));
+  if (unknown.length > 0)
+    throw new AppError('invalid_scopes', { message: `scopes: unknown scope ${unknown[0]}` });
+  if (new Set(asked).size !== asked.length)
+    throw new AppError('invalid_scopes', { message: 'scopes: named twice' });
+  if (asked.includes('env:admin')) {
+    throw new AppError('forbidden_scope', {
+      message: 'env:admin cannot be granted to a new key.',
+      hint: 'Use env:read or env:write.',
+      details: { requiredScope: 'env:admin' },
+    });
+  }
+  const allowed = policy.scopes[type];
+  const refused = grantableScopes.filter((scope) => asked.includes(scope) && !allowed.includes(scope));
+  if (refused.length > 0)
+    throw new AppError('scope_not_allowed', { details: { refused, allowedScopes: allowed } });
+  return grantableScopes.filter((scope) => asked.includes(scope));
+}
+
+/** @throws AppError repository_policy, invalid_repository_access */
+export function checkRepositories(
+  policy: KeyPolicy,
+  type: KeyType,
+  access: { mode: 'all' } | { mode: 'selected'; count: number },
+): void {
+  if (access.mode === 'all') {
+    if (!policy.repositories[type].allowAll) {
+      throw new AppError('repository_policy', {
+        message: 'The policy asks for a selection of repositories.',
+      });
+    }
+    return;
+  }
+  if (access.count > policy.repositories.maxSelected) {
+    throw new AppError('repository_policy', { details: { maxSelected: policy.repositories.maxSelected } });
+  }
+}
+
+/** What of a stored key a tighter policy would refuse if it were created today; empty = nothing. */
+export function refusalsUnder(
+  policy: KeyPolicy,
+  key: {
+    readonly type: KeyType;
+    readonly scopes: readonly Scope[];
+    readonly repositoryMode: 'all' | 'selected';
+    readonly repositoryCount: number;
+    readonly lifetimeMs: number | null;
+    readonly expiresAt: number | null;
+  },
+): string[] {
+  const reasons: string[] = [];
+  if (!policy.authentication[key.type]) reasons.push('api_keys_disabled');
+  if (!policy.issuance[key.type]) reasons.push('issuance_disabled');
+  if (key.scopes.some((scope) => !(policy.scopes[key.type] as readonly Scope[]).includes(scope)))
+    reasons.push('scope_not_allowed');
+  const { allowAll } = policy.repositories[key.type];
+  const tooMany = key.repositoryCount > policy.repositories.maxSelected;
+  if (key.repositoryMode === 'all' ? !allowAll : tooMany) reasons.push('repository_policy');
+  const { maxTtlHours, allowNoExpiry } = policy.lifetime[key.type];
+  if (key.expiresAt === null && !allowNoExpiry) reasons.push('expiry_required');
+  if (key.lifetimeMs !== null && key.lifetimeMs > maxTtlHours * hour) reasons.push('lifetime_too_long');
+  return reasons;
+}

@@ -1,0 +1,319 @@
+import { type RawBuilder, sql } from 'kysely';
+import type { CallerKey, KeyType, RepositoryAccess } from '../../core/caller.ts';
+import { AppError } from '../../core/errors.ts';
+import { isNarrowerOrEqual, type Scope } from '../../core/scopes.ts';
+import type { Sql } from '../../platform/database/database.ts';
+import { type Key, type KeyStatus, type RevokeReason, statusOf } from './key.ts';
+
+/** SQL of api_keys and the tables that hang on it, and nothing else. */
+type KeyRow = {
+  id: string;
+  type: KeyType;
+  name: string;
+  scopes: Scope[];
+  repository_mode: 'all' | 'selected';
+  repository_ids: string[] | null;
+  repository_names: string[] | null;
+  owner_user_id: string | null;
+  created_at: Date;
+  created_by: string | null;
+  lifetime_ms: string | number | null;
+  expires_at: Date | null;
+  revoked_at: Date | null;
+  revoked_by: string | null;
+  revoke_reason: RevokeReason | null;
+  suspended_at: Date | null;
+  replaces: string | null;
+  replaced_by: string | null;
+  grace_seconds: number | null;
+  first_used_at: Date | null;
+  last_used_at: Date | null;
+};
+
+const columns = sql`
+  k.id, k.type, k.name, k.scopes, k.repository_mode, k.owner_user_id, k.created_at, k.created_by, k.lifetime_ms,
+  k.expires_at, k.revoked_at, k.revoked_by, k.revoke_reason, k.suspended_at, k.replaces, k.replaced_by,
+  k.grace_seconds, k.first_used_at, u.last_used_at, r.repository_ids, r.repository_names`;
+
+const tables = sql`
+  api_keys k
+  left join api_key_last_used u on u.key_id = k.id
+  left join lateral (
+    select jsonb_agg(x.id order by x.full_name_key) as repository_ids,
+           jsonb_agg(x.full_name order by x.full_name_key) as repository_names
+      from api_key_repositories kr join repositories x on x.id = kr.repository_id
+     where kr.key_id = k.id
+  ) r on k.repository_mode = 'selected'`;
+
+export type NewKey = Pick<
+  Key,
+  | 'id'
+  | 'type'
+  | 'name'
+  | 'scopes'
+  | 'ownerUserId'
+  | 'createdAt'
+  | 'createdBy'
+  | 'lifetimeMs'
+  | 'expiresAt'
+  | 'replaces'
+> & {
+  readonly digest: string;
+  readonly repositoryIds: readonly string[] | 'all';
+  readonly importedAt?: number;
+};
+
+export type KeyFilter = {
+  readonly type?: KeyType;
+  readonly ownerUserId?: string;
+  readonly status?: KeyStatus;
+  /** Start of the name, or a whole key id. */
+  readonly search?: string;
+};
+
+export type KeyChange = Partial<Pick<Key, 'name' | 'scopes' | 'expiresAt' | 'lifetimeMs'>>;
+
+export type KeyStore = {
+  insert(key: NewKey): Promise<void>;
+  get(id: string): Promise<Key | undefined>;
+  /** The same, holding the row against every other change until the transaction ends. */
+  getForUpdate(id: string): Promise<Key | undefined>;
+  findByDigest(digest: string): Promise<Key | undefined>;
+  list(filter: KeyFilter, page: number, limit: number, now: number): Promise<{ items: Key[]; total: number }>;
+  /** One transaction at a time may count and change the keys of one owner. */
+  lockOwner(ownerUserId: string): Promise<void>;
+  /** A rotation pair counts once (contract 4). */
+  countActive(ownerUserId: string, now: number): Promise<number>;
+  change(id: string, change: KeyChange): Promise<void>;
+  setRepositories(id: string, repositoryIds: readonly string[] | 'all'): Promise<void>;
+  revoke(id: string, at: number, by: string | null, reason: RevokeReason): Promise<void>;
+  linkSuccessor(id: string, successorId: string, expiresAt: number, graceSeconds: number): Promise<void>;
+  recordFirstUse(id: string, at: number): Promise<boolean>;
+  setSuspended(id: string, at: number | null): Promise<void>;
+  /**
+   * Fails unless the key is usable now with at least the rights it was admitted with, and keeps it so until the transaction ends:
+   * a write by a key commits only if the key was good at commit (contract 4).
+   */
+  holdLive(id: string, now: number, asked: Pick<CallerKey, 'scopes' | 'repositories'>): Promise<void>;
+  activeOfOwner(ownerUserId: string, now: number): Promise<Key[]>;
+  /** Owners of active keys in id order, for the sweep. */
+  ownersAfter(userId: string | null, limit: number, now: number): Promise<string[]>;
+  /** Expired keys whose event is not written yet. */
+  expiredUnrecorded(now: number, limit: number): Promise<Key[]>;
+  markExpiryRecorded(id: string, at: number): Promise<void>;
+  /** Active keys that end in the window, for notices. */
+  expiringBetween(from: number, to: number, after: string | null, limit: number): Promise<Key[]>;
+  /** Active keys in id order, for dry runs of the policy. */
+  activeAfter(id: string | null, limit: number, now: number): Promise<Key[]>;
+};
+
+export function keyStore(db: Sql): KeyStore {
+  async function many(query: RawBuilder<KeyRow>): Promise<Key[]> {
+    const { rows } = await query.execute(db);
+    return rows.map(toKey);
+  }
+  const one = async (query: RawBuilder<KeyRow>) => (await many(query))[0];
+  const isActive = (now: number) =>
+    sql`k.revoked_at is null and (k.expires_at is null or k.expires_at > ${new Date(now)})`;
+
+  return {
+    async insert(key) {
+      await sql`
+        insert into api_keys (id, digest, type, name, scopes, repository_mode, owner_user_id, created_at, created_by,
+                              lifetime_ms, expires_at, replaces, imported_at)
+        values (${key.id}, decode(${key.digest}, 'hex'), ${key.type}, ${key.name}, ${JSON.stringify(key.scopes)}::jsonb,
+                ${key.repositoryIds === 'all' ? 'all' : 'selected'}, ${key.ownerUserId}, ${new Date(key.createdAt)},
+                ${key.createdBy}, ${key.lifetimeMs}, ${toDate(key.expiresAt)}, ${key.replaces},
+                ${toDate(key.importedAt ?? null)})`.execute(db);
+      if (key.repositoryIds !== 'all') await addRepositories(db, key.id, key.repositoryIds);
+    },
+    get: (id) => one(sql<KeyRow>`select ${columns} from ${tables} where k.id = ${id}`),
+    async getForUpdate(id) {
+      // Locked first and read after: a row that was waited for must be read whole as it is now, its repositories too.
+      await sql`select 1 from api_keys where id = ${id} for update`.execute(db);
+      return await one(sql<KeyRow>`select ${columns} from ${tables} where k.id = ${id}`);
+    },
+    findByDigest: (digest) =>
+      one(sql<KeyRow>`select ${columns} from ${tables} where k.digest = decode(${digest}, 'hex')`),
+    async list(filter, page, limit, now) {
+      const where = whereOf(filter, now);
+      const items = await many(sql<KeyRow>`
+        select ${columns} from ${tables} where ${where}
+         order by k.created_at desc, k.id limit ${limit} offset ${(page - 1) * limit}`);
+      return { items, total: await countOf(db, filter, where) };
+    },
+    async lockOwner(ownerUserId) {
+      await sql`select pg_advisory_xact_lock(7263002, hashtext(${ownerUserId}))`.execute(db);
+    },
+    async countActive(ownerUserId, now) {
+      const { rows } = await sql<{ slots: number }>`
+        select count(*)::int as slots from api_keys k
+         where k.owner_user_id = ${ownerUserId} and ${isActive(now)}
+           and not exists (select 1 from api_keys p where p.id = k.replaces and p.revoked_at is null
+                              and (p.expires_at is null or p.expires_at > ${new Date(now)}))`.execute(db);
+      return rows[0]?.slots ?? 0;
+    },
+    async change(id, change) {
+      const sets = [
+        ...(change.name === undefined ? [] : [sql`name = ${change.name}`]),
+        ...(change.scopes === undefined ? [] : [sql`scopes = ${JSON.stringify(change.scopes)}::jsonb`]),
+        ...(change.expiresAt === undefined ? [] : [sql`expires_at = ${toDate(change.expiresAt)}`]),
+        ...(change.lifetimeMs === undefined ? [] : [sql`lifetime_ms = ${change.lifetimeMs}`]),
+      ];
+      if (sets.length > 0) await sql`update api_keys set ${sql.join(sets)} where id = ${id}`.execute(db);
+    },
+    async setRepositories(id, repositoryIds) {
+      await sql`update api_keys set repository_mode = ${repositoryIds === 'all' ? 'all' : 'selected'} where id = ${id}`.execute(
+        db,
+      );
+      await sql`delete from api_key_repositories where key_id = ${id}`.execute(db);
+      if (repositoryIds !== 'all') await addRepositories(db, id, repositoryIds);
+    },
+    async revoke(id, at, by, reason) {
+      await sql`
+        update api_keys set revoked_at = ${new Date(at)}, revoked_by = ${by}, revoke_reason = ${reason}
+         where id = ${id} and revoked_at is null`.execute(db);
+    },
+    async linkSuccessor(id, successorId, expiresAt, graceSeconds) {
+      await sql`
+        update api_keys set replaced_by = ${successorId}, expires_at = ${new Date(expiresAt)}, grace_seconds = ${graceSeconds}
+         where id = ${id}`.execute(db);
+    },
+    async recordFirstUse(id, at) {
+      const { rows } = await sql`
+        update api_keys set first_used_at = ${new Date(at)} where id = ${id} and first_used_at is null
+        returning id`.execute(db);
+      return rows.length > 0;
+    },
+    async setSuspended(id, at) {
+      await sql`update api_keys set suspended_at = ${toDate(at)} where id = ${id}`.execute(db);
+    },
+    async holdLive(id, now, asked) {
+      const { rows } = await sql`select 1 from api_keys where id = ${id} for share`.execute(db);
+      const key =
+        rows.length === 0
+          ? undefined
+          : await one(sql<KeyRow>`select ${columns} from ${tables} where k.id = ${id}`);
+      if (key === undefined || statusOf(key, now) !== 'active') throw new AppError('invalid_credential');
+      if (key.suspendedAt !== null) throw new AppError('user_disabled');
+      const isAsBefore =
+        isNarrowerOrEqual(asked.scopes, key.scopes) && reachesAll(key.repositories, asked.repositories);
+      if (!isAsBefore)
+        throw new AppError('forbidden_scope', {
+          message: 'The key was narrowed while the request was under way.',
+        });
+    },
+    activeOfOwner: (ownerUserId, now) =>
+      many(
+        sql<KeyRow>`select ${columns} from ${tables} where k.owner_user_id = ${ownerUserId} and ${isActive(now)} order by k.id`,
+      ),
+    async ownersAfter(userId, limit, now) {
+      const { rows } = await sql<{ owner_user_id: string }>`
+        select distinct k.owner_user_id from api_keys k
+         where k.owner_user_id is not null and ${isActive(now)} and k.owner_user_id > ${userId ?? ''}
+         order by k.owner_user_id limit ${limit}`.execute(db);
+      return rows.map((row) => row.owner_user_id);
+    },
+    expiredUnrecorded: (now, limit) =>
+      many(sql<KeyRow>`
+        select ${columns} from ${tables}
+         where k.expires_at is not null and k.revoked_at is null and k.expiry_recorded_at is null
+           and k.expires_at <= ${new Date(now)} order by k.expires_at limit ${limit}`),
+    async markExpiryRecorded(id, at) {
+      await sql`update api_keys set expiry_recorded_at = ${new Date(at)} where id = ${id}`.execute(db);
+    },
+    expiringBetween: (from, to, after, limit) =>
+      many(sql<KeyRow>`
+        select ${columns} from ${tables}
+         where k.revoked_at is null and k.expiry_recorded_at is null
+           and k.expires_at > ${new Date(from)} and k.expires_at <= ${new Date(to)} and k.id > ${after ?? ''}
+         order by k.id limit ${limit}`),
+    activeAfter: (id, limit, now) =>
+      many(
+        sql<KeyRow>`select ${columns} from ${tables} where ${isActive(now)} and k.id > ${id ?? ''} order by k.id limit ${limit}`,
+      ),
+  };
+}
+
+function whereOf(filter: KeyFilter, now: number): RawBuilder<unknown> {
+  const at = new Date(now);
+  const parts = [sql`true`];
+  if (filter.type !== undefined) parts.push(sql`k.type = ${filter.type}`);
+  if (filter.ownerUserId !== undefined) parts.push(sql`k.owner_user_id = ${filter.ownerUserId}`);
+  if (filter.status === 'revoked') parts.push(sql`k.revoked_at is not null`);
+  if (filter.status === 'expired') parts.push(sql`k.revoked_at is null and k.expires_at <= ${at}`);
+  if (filter.status === 'active')
+    parts.push(sql`k.revoked_at is null and (k.expires_at is null or k.expires_at > ${at})`);
+  if (filter.search !== undefined) {
+    const start = `${filter.search.toLowerCase().replaceAll(/[\\%_]/g, '\\$&')}%`;
+    parts.push(sql`(lower(k.name) like ${start} or k.id = ${filter.search})`);
+  }
+  return sql`${sql.join(parts, sql` and `)}`;
+}
+
+/** Without further filters the kept counters answer; with some, counting stops at what a person could page through. */
+const mostCounted = 10_000;
+
+async function countOf(db: Sql, filter: KeyFilter, where: RawBuilder<unknown>): Promise<number> {
+  if (filter.ownerUserId === undefined && filter.status === undefined && filter.search === undefined) {
+    const { rows } = await sql<{ total: number }>`
+      select coalesce(sum(total), 0)::int as total from api_key_counts
+       where ${filter.type ?? null}::text is null or type = ${filter.type ?? null}`.execute(db);
+    return rows[0]?.total ?? 0;
+  }
+  const { rows } = await sql<{ total: number }>`
+    select count(*)::int as total from (select 1 from api_keys k where ${where} limit ${mostCounted}) counted`.execute(
+    db,
+  );
+  return rows[0]?.total ?? 0;
+}
+
+async function addRepositories(db: Sql, keyId: string, repositoryIds: readonly string[]): Promise<void> {
+  if (repositoryIds.length === 0) return;
+  await sql`
+    insert into api_key_repositories (key_id, repository_id)
+    select ${keyId}, id from jsonb_array_elements_text(${JSON.stringify(repositoryIds)}::jsonb) as id`.execute(
+    db,
+  );
+}
+
+function reachesAll(now: RepositoryAccess, asked: RepositoryAccess): boolean {
+  if (now.mode === 'all') return true;
+  return asked.mode === 'selected' && asked.repositoryIds.every((id) => now.repositoryIds.includes(id));
+}
+
+function toKey(row: KeyRow): Key {
+  return {
+    id: row.id,
+    type: row.type,
+    name: row.name,
+    scopes: row.scopes,
+    repositories:
+      row.repository_mode === 'all'
+        ? { mode: 'all' }
+        : { mode: 'selected', repositoryIds: row.repository_ids ?? [] },
+    repositoryNames: row.repository_names ?? [],
+    ownerUserId: row.owner_user_id,
+    createdAt: row.created_at.getTime(),
+    createdBy: row.created_by,
+    lifetimeMs: row.lifetime_ms === null ? null : Number(row.lifetime_ms),
+    expiresAt: toMs(row.expires_at),
+    revokedAt: toMs(row.revoked_at),
+    revokedBy: row.revoked_by,
+    revokeReason: row.revoke_reason,
+    suspendedAt: toMs(row.suspended_at),
+    replaces: row.replaces,
+    replacedBy: row.replaced_by,
+    graceSeconds: row.grace_seconds,
+    firstUsedAt: toMs(row.first_used_at),
+    lastUsedAt: toMs(row.last_used_at),
+  };
+}
+
+function toMs(date: Date | null): number | null {
+  return date === null ? null : date.getTime();
+}
+
+function toDate(ms: number | null): Date | null {
+  return ms === null ? null : new Date(ms);
+}

@@ -1,0 +1,528 @@
+import type { Act, Caller, KeyType, UserRef } from '../../core/caller.ts';
+import { type Clock, hour, second } from '../../core/clock.ts';
+import { AppError } from '../../core/errors.ts';
+import type { Random } from '../../core/ids.ts';
+import { effectiveScopes, isNarrowerOrEqual, isScope, type Scope } from '../../core/scopes.ts';
+import type { ChangeFeed, ChangeStore } from '../../platform/database/changes.ts';
+import type { Tx } from '../../platform/database/database.ts';
+import type { AuditWriter } from '../audit/audit.ts';
+import type { Repository } from '../repositories/repositories.ts';
+import { type Key, type RevokeReason, statusOf } from './key.ts';
+import {
+  checkRepositories,
+  decideExpiry,
+  decideScopes,
+  type KeyPolicy,
+  type LifetimeRequest,
+} from './key-policy.ts';
+import type { KeyFilter, KeyStore } from './key-store.ts';
+import { digestOf, type KeyFormat } from './key-value.ts';
+import type { KeyPolicies } from './policy.ts';
+
+/**
+ * API keys: issuing, narrowing, rotating and revoking them (contract 4). Promises: the value leaves once, in the
+ * answer that made it; an edit only narrows; a revocation is final before the answer is sent; every change
+ * commits with its audit event. Verifying a presented value is verifier.ts; what may be issued is key-policy.ts.
+ */
+export type RepositorySelection =
+  | { readonly mode: 'all' }
+  | { readonly mode: 'selected'; readonly repositories: readonly string[] };
+
+export type KeyRequest = LifetimeRequest & {
+  readonly name: string;
+  readonly scopes: readonly string[];
+  readonly repositoryAccess: RepositorySelection;
+};
+
+export type NarrowRequest = LifetimeRequest & {
+  readonly name?: string | undefined;
+  readonly scopes?: readonly string[] | undefined;
+  readonly repositoryAccess?: RepositorySelection | undefined;
+};
+
+export type RotateRequest = NarrowRequest & { readonly deadlineHours: number; readonly graceSeconds: number };
+
+/** The value is here and nowhere else: not in the key, not in the database, not in the log. */
+export type IssuedKey = { readonly key: Key; readonly value: string };
+
+/** Who a new key belongs to. */
+export type KeyOwner = { readonly type: 'personal'; readonly userId: string } | { readonly type: 'service' };
+
+/** Whose keys a command may touch: one user's own, or (for administrators) those of a type. */
+export type Reach =
+  | { readonly kind: 'own'; readonly userId: string }
+  | { readonly kind: 'service' }
+  | { readonly kind: 'any' };
+
+export type Keys = {
+  create(act: Act, owner: KeyOwner, request: KeyRequest): Promise<IssuedKey>;
+  list(filter: KeyFilter, page: number, limit: number): Promise<{ items: Key[]; total: number }>;
+  get(reach: Reach, id: string): Promise<Key>;
+  narrow(act: Act, reach: Reach, id: string, request: NarrowRequest): Promise<Key>;
+  rotate(
+    act: Act,
+    reach: Reach,
+    id: string,
+    request: RotateRequest,
+  ): Promise<IssuedKey & { predecessorEndsAt: number }>;
+  /** Idempotent: a revoked key answers with the moment it was revoked. */
+  revoke(
+    act: Act,
+    reach: Reach,
+    id: string,
+    reason: RevokeReason,
+  ): Promise<{ id: string; revokedAt: number }>;
+  /** Possession is the proof. Says nothing about whether the value was a key. */
+  revokeSelf(value: string, origin: Act['origin']): Promise<void>;
+  /** The first use of a successor starts its predecessor's grace. Safe to repeat. */
+  recordFirstUse(id: string, at: number): Promise<void>;
+  countActive(userId: string): Promise<number>;
+};
+
+type Stores = {
+  keys: KeyStore;
+  repositories: { findAll(names: readonly string[]): Promise<Repository[]> };
+  audit: AuditWriter;
+  changes: ChangeStore;
+};
+
+export type KeyDeps = {
+  read: { keys: KeyStore };
+  tx: Tx<Stores>;
+  feed: Pick<ChangeFeed, 'announce'>;
+  policies: Pick<KeyPolicies, 'inForce'>;
+  format: KeyFormat;
+  /** Database-corrected time (contract 10.5). */
+  clock: Clock;
+  random: Random;
+  /** Tells every process through the key-value store; a failure is no failure, the change feed follows (contract 10.2). */
+  setMark: (owner: string, keyId: string) => Promise<void>;
+};
+
+export function createKeys({ read, tx, feed, policies, format, clock, random, setMark }: KeyDeps): Keys {
+  /** After the commit: this process forgets the key at once, the others by mark or feed within a second. */
+  async function spread(key: Pick<Key, 'id' | 'type' | 'ownerUserId'>): Promise<void> {
+    feed.announce({ topic: 'key', subject: key.id });
+    await setMark(key.type === 'service' ? key.id : (key.ownerUserId ?? key.id), key.id);
+  }
+
+  async function issue(
+    stores: Stores,
+    owner: KeyOwner,
+    plan: Plan,
+    replaces: string | null,
+  ): Promise<IssuedKey> {
+    const { value, id } = format.mint(owner.type, random);
+    await stores.keys.insert({
+      id,
+      digest: digestOf(value),
+      type: owner.type,
+      name: plan.name,
+      scopes: plan.scopes,
+      repositoryIds: plan.repositoryIds,
+      ownerUserId: owner.type === 'personal' ? owner.userId : null,
+      createdAt: plan.now,
+      createdBy: plan.createdBy,
+      lifetimeMs: plan.expiresAt === null ? null : plan.expiresAt - plan.now,
+      expiresAt: plan.expiresAt,
+      replaces,
+    });
+    return { key: await mustGet(stores.keys, id), value };
+  }
+
+  return {
+    async create(act, owner, request) {
+      const { policy } = await policies.inForce();
+      refuseIssuance(policy, owner.type);
+      const now = clock.now();
+      const scopes = decideScopes(policy, owner.type, request.scopes);
+      const expiresAt = decideExpiry(policy, owner.type, request, now);
+      return await tx(async (stores) => {
+        const repositoryIds = await resolveRepositories(stores, policy, owner.type, request.repositoryAccess);
+        if (owner.type === 'personal') await holdSlot(stores.keys, owner.userId, policy, now);
+        const plan = { name: request.name, scopes, repositoryIds, expiresAt, now, createdBy: act.actor.id };
+        const issued = await issue(stores, owner, plan, null);
+        await stores.audit.append({
+          event: 'api_key.created',
+          act,
+          target: { kind: 'api_key', id: issued.key.id },
+          outcome: 'success',
+          details: { after: facts(issued.key) },
+          keyIds: [issued.key.id],
+        });
+        return issued;
+      });
+    },
+
+    list: (filter, page, limit) => read.keys.list(filter, page, limit, clock.now()),
+    get: async (reach, id) => within(reach, await read.keys.get(id)),
+    countActive: (userId) => read.keys.countActive(userId, clock.now()),
+
+    async narrow(act, reach, id, request) {
+      const { policy } = await policies.inForce();
+      const after = await tx(async (stores) => {
+        const now = clock.now();
+        const before = within(reach, await stores.keys.getForUpdate(id));
+        requireActive(before, now);
+        const expiresAt = narrowExpiry(policy, before, request, now);
+        const scopes = request.scopes === undefined ? undefined : narrowScopes(before, request.scopes);
+        const repositoryIds =
+          request.repositoryAccess === undefined
+            ? undefined
+            : await narrowRepositories(stores, before, request.repositoryAccess);
+        await stores.keys.change(id, {
+          ...(request.name === undefined ? {} : { name: request.name }),
+          ...(scopes === undefined ? {} : { scopes }),
+          ...(expiresAt === undefined ? {} : { expiresAt }),
+          // A key without end that gets one must not hand its old endlessness to a successor.
+          ...(expiresAt === undefined || before.lifetimeMs !== null ? {} : { lifetimeMs: expiresAt - now }),
+        });
+        if (repositoryIds !== undefined) await stores.keys.setRepositories(id, repositoryIds);
+        const changed = await mustGet(stores.keys, id);
+        await stores.audit.append({
+          event: 'api_key.narrowed',
+          act,
+          target: { kind: 'api_key', id },
+          outcome: 'success',
+          details: { before: facts(before), after: facts(changed) },
+          keyIds: [id],
+        });
+        await stores.changes.publish({ topic: 'key', subject: id });
+        return changed;
+      });
+      await spread(after);
+      return after;
+    },
+
+    async rotate(act, reach, id, request) {
+      const { policy } = await policies.inForce();
+      const result = await tx(async (stores) => {
+        const now = clock.now();
+        const found = within(reach, await stores.keys.get(id));
+        if (found.ownerUserId !== null) await stores.keys.lockOwner(found.ownerUserId);
+        const predecessor = within(reach, await stores.keys.getForUpdate(id));
+        requireActive(predecessor, now);
+        refuseIssuance(policy, predecessor.type);
+        await requireUnpaired(stores.keys, predecessor, now);
+        const plan = await planSuccessor(stores, policy, predecessor, request, now, act);
+        const owner: KeyOwner =
+          predecessor.ownerUserId === null
+            ? { type: 'service' }
+            : { type: 'personal', userId: predecessor.ownerUserId };
+        const issued = await issue(stores, owner, plan, id);
+        const deadline = now + Math.round(request.deadlineHours * hour);
+        const endsAt = Math.min(deadline, predecessor.expiresAt ?? deadline);
+        await stores.keys.linkSuccessor(id, issued.key.id, endsAt, request.graceSeconds);
+        await stores.audit.append({
+          event: 'api_key.rotated',
+          act,
+          target: { kind: 'api_key', id },
+          outcome: 'success',
+          details: {
+            successor: facts(issued.key),
+            successorId: issued.key.id,
+            predecessorEndsAt: new Date(endsAt).toISOString(),
+            graceSeconds: request.graceSeconds,
+          },
+          keyIds: [id, issued.key.id],
+        });
+        await stores.changes.publish({ topic: 'key', subject: id });
+        return { ...issued, predecessor, predecessorEndsAt: endsAt };
+      });
+      await spread(result.predecessor);
+      return { key: result.key, value: result.value, predecessorEndsAt: result.predecessorEndsAt };
+    },
+
+    async revoke(act, reach, id, reason) {
+      const { key, revokedAt, isNew } = await tx(async (stores) => {
+        const found = within(reach, await stores.keys.getForUpdate(id));
+        if (found.revokedAt !== null) return { key: found, revokedAt: found.revokedAt, isNew: false };
+        return { key: found, revokedAt: await revokeIn(stores, act, found, reason), isNew: true };
+      });
+      if (isNew) await spread(key);
+      return { id: key.id, revokedAt };
+    },
+
+    async revokeSelf(value, origin) {
+      const parsed = format.parse(value);
+      if (parsed.kind === 'malformed') return;
+      const digest = digestOf(value);
+      // Most values are no key of ours; finding that out must not cost a transaction.
+      if ((await read.keys.findByDigest(digest)) === undefined) return;
+      const revoked = await tx(async (stores) => {
+        const found = await stores.keys.findByDigest(digest);
+        const key = found && (await stores.keys.getForUpdate(found.id));
+        if (!key || key.revokedAt !== null) return undefined;
+        const kind = key.type === 'service' ? 'service_key' : 'user';
+        const actor = { kind, id: key.ownerUserId ?? key.id, name: key.name, credential: key.id } as const;
+        await revokeIn(stores, { actor, origin }, key, 'self');
+        return key;
+      });
+      if (revoked) await spread(revoked);
+    },
+
+    async recordFirstUse(id, at) {
+      const predecessor = await tx(async (stores) => {
+        if (!(await stores.keys.recordFirstUse(id, at))) return undefined;
+        const successor = await mustGet(stores.keys, id);
+        const old =
+          successor.replaces === null ? undefined : await stores.keys.getForUpdate(successor.replaces);
+        if (!old || statusOf(old, at) !== 'active') return undefined;
+        const endsAt = Math.min(
+          at + (old.graceSeconds ?? 0) * second,
+          old.expiresAt ?? Number.POSITIVE_INFINITY,
+        );
+        await stores.keys.change(old.id, { expiresAt: endsAt });
+        await stores.audit.append({
+          event: 'api_key.rotated',
+          act: {
+            actor: { kind: 'system', id: null, name: 'postern', credential: id },
+            origin: { requestId: null, address: null, agent: null },
+          },
+          target: { kind: 'api_key', id: old.id },
+          outcome: 'success',
+          reason: 'successor_used',
+          details: { successorId: id, predecessorEndsAt: new Date(endsAt).toISOString() },
+          keyIds: [old.id, id],
+        });
+        await stores.changes.publish({ topic: 'key', subject: old.id });
+        return old;
+      });
+      // This process's memory of the successor says "never used"; let it look again.
+      feed.announce({ topic: 'key', subject: id });
+      if (predecessor) await spread(predecessor);
+    },
+  };
+
+  async function revokeIn(stores: Stores, act: Act, key: Key, reason: RevokeReason): Promise<number> {
+    const now = clock.now();
+    await stores.keys.revoke(key.id, now, act.actor.id, reason);
+    await stores.audit.append({
+      event: 'api_key.revoked',
+      act,
+      target: { kind: 'api_key', id: key.id },
+      outcome: 'success',
+      reason,
+      details: { before: { status: statusOf(key, now) }, after: { status: 'revoked' } },
+      keyIds: [key.id],
+    });
+    await stores.changes.publish({ topic: 'key', subject: key.id });
+    return now;
+  }
+}
+
+type Plan = {
+  readonly name: string;
+  readonly scopes: readonly Scope[];
+  readonly repositoryIds: readonly string[] | 'all';
+  readonly expiresAt: number | null;
+  readonly now: number;
+  readonly createdBy: string | null;
+};
+
+/** The key if the caller may see it; otherwise it does not exist. */
+function within(reach: Reach, key: Key | undefined): Key {
+  const isWithin =
+    key !== undefined &&
+    (reach.kind === 'any' ||
+      (reach.kind === 'own' ? key.ownerUserId === reach.userId : key.type === 'service'));
+  if (!isWithin) throw new AppError('token_not_found');
+  return key;
+}
+
+async function mustGet(keys: KeyStore, id: string): Promise<Key> {
+  const key = await keys.get(id);
+  if (key === undefined) throw new Error('A key vanished inside its own transaction.');
+  return key;
+}
+
+function requireActive(key: Key, now: number): void {
+  const status = statusOf(key, now);
+  if (status !== 'active') {
+    throw new AppError('state_conflict', {
+      message: `The key is ${status}.`,
+      hint: 'Create a new key.',
+      details: { status },
+    });
+  }
+}
+
+function refuseIssuance(policy: KeyPolicy, type: KeyType): void {
+  if (!policy.issuance[type]) throw new AppError('issuance_disabled');
+}
+
+/** One lock an owner: of 50 parallel creates at 9 of 10, exactly one succeeds (contract 4). */
+async function holdSlot(keys: KeyStore, userId: string, policy: KeyPolicy, now: number): Promise<void> {
+  await keys.lockOwner(userId);
+  const active = await keys.countActive(userId, now);
+  const limit = policy.maxActivePersonalKeysPerUser;
+  if (active >= limit) throw new AppError('personal_token_limit', { details: { active, limit } });
+}
+
+/** A key of a pair whose other half still lives cannot rotate again. */
+async function requireUnpaired(keys: KeyStore, key: Key, now: number): Promise<void> {
+  for (const id of [key.replaces, key.replacedBy]) {
+    const other = id === null ? undefined : await keys.get(id);
+    if (other && statusOf(other, now) === 'active') {
+      throw new AppError('state_conflict', {
+        message: 'The key is already part of a rotation.',
+        hint: 'Wait until the earlier key has ended, or revoke one of the two.',
+        details: { otherKeyId: other.id },
+      });
+    }
+  }
+}
+
+async function resolveRepositories(
+  stores: Pick<Stores, 'repositories'>,
+  policy: KeyPolicy,
+  type: KeyType,
+  access: RepositorySelection,
+): Promise<readonly string[] | 'all'> {
+  if (access.mode === 'all') {
+    checkRepositories(policy, type, { mode: 'all' });
+    return 'all';
+  }
+  const names = [...new Set(access.repositories.map((name) => name.toLowerCase()))];
+  if (names.length > 50) {
+    throw new AppError('invalid_repository_access', {
+      message: `${names.length} repositories were selected; at most 50 are allowed.`,
+    });
+  }
+  checkRepositories(policy, type, { mode: 'selected', count: names.length });
+  return await findRepositories(stores, names);
+}
+
+async function findRepositories(
+  stores: Pick<Stores, 'repositories'>,
+  names: readonly string[],
+): Promise<string[]> {
+  const found = await stores.repositories.findAll(names);
+  const known = new Set(found.map((repository) => repository.fullName.toLowerCase()));
+  const missing = names.filter((name) => !known.has(name.toLowerCase()));
+  if (missing.length > 0) {
+    throw new AppError('repo_not_found', {
+      message: `The repository ${missing[0]} is not registered.`,
+      details: { missing },
+    });
+  }
+  return found.map((repository) => repository.id);
+}
+
+function narrowScopes(before: Key, asked: readonly string[]): Scope[] {
+  const scopes = asked.filter(isScope);
+  if (scopes.length !== asked.length || new Set(asked).size !== asked.length) {
+    throw new AppError('invalid_scopes', { message: 'scopes: unknown or repeated scope' });
+  }
+  if (!isNarrowerOrEqual(scopes, before.scopes)) {
+    throw new AppError('scope_not_allowed', {
+      message: 'An edit can only drop scopes or turn a write into the read of the same resource.',
+      hint: 'Create a new key for wider scopes.',
+      details: { refused: scopes.filter((scope) => !effectiveScopes(before.scopes).includes(scope)) },
+    });
+  }
+  return scopes;
+}
+
+async function narrowRepositories(
+  stores: Pick<Stores, 'repositories'>,
+  before: Key,
+  access: RepositorySelection,
+): Promise<readonly string[] | 'all' | undefined> {
+  if (access.mode === 'all') {
+    if (before.repositories.mode === 'all') return undefined;
+    throw new AppError('repository_policy', { message: 'An edit can only drop repositories.' });
+  }
+  const ids = await findRepositories(stores, [
+    ...new Set(access.repositories.map((name) => name.toLowerCase())),
+  ]);
+  const { repositories } = before;
+  if (repositories.mode === 'selected' && ids.some((id) => !repositories.repositoryIds.includes(id))) {
+    throw new AppError('repository_policy', { message: 'An edit can only drop repositories.' });
+  }
+  return ids;
+}
+
+/** undefined = the expiry stays. Setting one on an eternal key or moving one forward is narrowing. */
+function narrowExpiry(
+  policy: KeyPolicy,
+  before: Key,
+  request: LifetimeRequest,
+  now: number,
+): number | undefined {
+  if (request.ttlHours === undefined && request.expiresAt === undefined) return undefined;
+  const expiresAt = decideExpiry(policy, before.type, request, now);
+  if (expiresAt === null) return undefined;
+  if (before.expiresAt !== null && expiresAt > before.expiresAt) {
+    throw new AppError('lifetime_too_long', {
+      message: 'An edit can only shorten the lifetime.',
+      hint: 'Rotate the key to get a longer one.',
+      details: { expiresAt: new Date(before.expiresAt).toISOString() },
+    });
+  }
+  return expiresAt;
+}
+
+/** A successor has the same rights or fewer, and passes the policy of today (contract 4, rotate). */
+async function planSuccessor(
+  stores: Stores,
+  policy: KeyPolicy,
+  predecessor: Key,
+  request: RotateRequest,
+  now: number,
+  act: Act,
+): Promise<Plan> {
+  // A successor drops env:admin by itself: nothing new may carry it.
+  const kept = predecessor.scopes.filter((scope) => scope !== 'env:admin');
+  const asked = request.scopes === undefined ? kept : narrowScopes(predecessor, request.scopes);
+  if (asked.length === 0) {
+    throw new AppError('scope_not_allowed', {
+      message: 'Nothing would be left of the key’s scopes.',
+      hint: 'Create a new key.',
+    });
+  }
+  const scopes = decideScopes(policy, predecessor.type, asked);
+  const narrowed =
+    request.repositoryAccess === undefined
+      ? undefined
+      : await narrowRepositories(stores, predecessor, request.repositoryAccess);
+  const { repositories } = predecessor;
+  const repositoryIds = narrowed ?? (repositories.mode === 'all' ? 'all' : repositories.repositoryIds);
+  checkRepositories(
+    policy,
+    predecessor.type,
+    repositoryIds === 'all' ? { mode: 'all' } : { mode: 'selected', count: repositoryIds.length },
+  );
+  const isAsked = request.ttlHours !== undefined || request.expiresAt !== undefined;
+  const repeated: LifetimeRequest =
+    predecessor.lifetimeMs === null ? {} : { ttlHours: predecessor.lifetimeMs / hour };
+  return {
+    name: request.name ?? predecessor.name,
+    scopes,
+    repositoryIds,
+    expiresAt: decideExpiry(policy, predecessor.type, isAsked ? request : repeated, now),
+    now,
+    createdBy: act.actor.id,
+  };
+}
+
+/** What the audit trail keeps of a key: everything but the credential. */
+function facts(key: Key) {
+  return {
+    name: key.name,
+    type: key.type,
+    scopes: key.scopes,
+    repositories:
+      key.repositories.mode === 'all'
+        ? { mode: 'all' }
+        : { mode: 'selected', repositories: key.repositoryNames },
+    expiresAt: key.expiresAt === null ? null : new Date(key.expiresAt).toISOString(),
+    owner: key.ownerUserId,
+  };
+}
+
+/** The user behind a browser session; routes that declare `session` get no other caller. */
+export function sessionUser(caller: Caller): UserRef {
+  if (caller.kind !== 'session') throw new AppError('interactive_auth_required');
+  return caller.user;
+}

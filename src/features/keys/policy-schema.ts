@@ -1,0 +1,47 @@
+import { z } from 'zod';
+import { grantableScopes } from '../../core/scopes.ts';
+import type { KeyPolicy } from './key-policy.ts';
+
+/** The wire shape and bounds of the key policy document (contract 4). Every field is required: it is a whole document. */
+function perType<T extends z.ZodType>(schema: T, service: T = schema) {
+  return z.strictObject({ personal: schema, service });
+}
+
+const hours = (max: number) => z.number().positive().max(max);
+
+function lifetimeSchema(max: number) {
+  return z
+    .strictObject({
+      defaultTtlHours: hours(max).describe('What the UI selects at first; never applied to API requests'),
+      maxTtlHours: z.number().min(1).max(max).describe('Longest finite lifetime, in hours'),
+      offeredTtlHours: z.array(hours(max)).min(1).max(20).describe('What the UI offers'),
+      allowNoExpiry: z.boolean().describe('Whether a key may have no expiry'),
+    })
+    .refine((lifetime) => lifetime.defaultTtlHours <= lifetime.maxTtlHours, {
+      path: ['defaultTtlHours'],
+      message: 'must not be longer than maxTtlHours',
+    })
+    .refine((lifetime) => lifetime.offeredTtlHours.every((ttl) => ttl <= lifetime.maxTtlHours), {
+      path: ['offeredTtlHours'],
+      message: 'must not be longer than maxTtlHours',
+    });
+}
+
+const scopeList = z
+  .array(z.enum(grantableScopes))
+  .refine((scopes) => new Set(scopes).size === scopes.length, 'must not repeat a scope');
+
+export const keyPolicySchema = z.strictObject({
+  authentication: perType(z.boolean()).describe('Whether keys of the type are accepted at all'),
+  issuance: perType(z.boolean()).describe('Whether keys of the type can be created'),
+  scopes: perType(scopeList).describe('Scopes a new key of the type may carry'),
+  repositories: z.strictObject({
+    personal: z.strictObject({ allowAll: z.boolean() }),
+    service: z.strictObject({ allowAll: z.boolean() }),
+    maxSelected: z.number().int().min(1).max(50),
+  }),
+  lifetime: z.strictObject({ personal: lifetimeSchema(720), service: lifetimeSchema(87_600) }),
+  maxActivePersonalKeysPerUser: z.number().int().min(1).max(1_000),
+  rateLimitPerMinute: z.number().int().min(1).max(1_000_000),
+  failedAuthenticationsPerMinute: z.number().int().min(1).max(1_000_000),
+}) satisfies z.ZodType<KeyPolicy>;

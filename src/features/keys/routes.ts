@@ -1,0 +1,446 @@
+import { z } from 'zod';
+import type { RoutePolicy } from '../../core/authorize.ts';
+import type { Act, Caller } from '../../core/caller.ts';
+import { type Clock, timestamp } from '../../core/clock.ts';
+import { AppError } from '../../core/errors.ts';
+import { defineRoute, pagePagination, type Route } from '../../platform/http.ts';
+import { cursorQuery, idParams, pageQuery, plainText, timestampSchema } from '../../platform/schemas.ts';
+import { exampleIssuedKey, exampleKey, exampleUsage } from './examples.ts';
+import { type IssuedKey, type Keys, type Reach, sessionUser } from './keys.ts';
+import { type PeopleNames, toKeyResponses, toOneKeyResponse } from './responses.ts';
+import {
+  createKeySchema,
+  issuedKeySchema,
+  keyFieldCodes,
+  keySchema,
+  narrowKeySchema,
+  revokedKeySchema,
+  rotatedKeySchema,
+  rotateKeySchema,
+  usageSchema,
+} from './schemas.ts';
+import { keptMs, periodMs, usagePeriods, type UsagePeriod, type UsagePoint } from './usage.ts';
+
+/**
+ * The key management routes of description 4.1. The personal and the administrator's block differ in whose keys
+ * they reach and in nothing else, so one function declares both.
+ */
+export type KeyRouteDeps = {
+  readonly keys: Keys;
+  readonly readUsage: (keyId: string, per: UsagePeriod, from: number, to: number) => Promise<UsagePoint[]>;
+  /** Audit events of one key, in their wire shape. */
+  readonly timeline: (
+    keyId: string,
+    /** Whose own key it is; null = an administrator, who sees everything. */
+    viewerId: string | null,
+    cursor: string | undefined,
+    limit: number,
+  ) => Promise<{ events: unknown[]; nextCursor: string | null }>;
+  readonly auditEventSchema: z.ZodType;
+  readonly names: PeopleNames;
+  /** Sites a service key owns: they stay with it when it is rotated. */
+  readonly sitesOwnedBy: (keyId: string) => Promise<{ id: string; name: string }[]>;
+  readonly clock: Clock;
+};
+
+const ownOnly: RoutePolicy = { callers: ['session'], identity: 'live' };
+/** Getting rid of a key, and looking at it, must work while the identity service is away. */
+const ownEvenOffline: RoutePolicy = { callers: ['session'], identity: 'none' };
+const administrators: RoutePolicy = { callers: ['session'], role: 'admin', identity: 'live' };
+
+type Block = {
+  readonly base: '/me/tokens' | '/tokens';
+  readonly tag: string;
+  readonly noun: string;
+  readonly suffix: string;
+  readonly read: RoutePolicy;
+  readonly write: RoutePolicy;
+  readonly revoke: RoutePolicy;
+  /** What reading and revoking reach; narrowing and rotating reach `changeReach`. */
+  readonly reach: (caller: Caller) => Reach;
+  readonly changeReach: (caller: Caller) => Reach;
+};
+
+const personal: Block = {
+  base: '/me/tokens',
+  tag: 'My keys',
+  noun: 'one of my keys',
+  suffix: 'MyKey',
+  read: ownEvenOffline,
+  write: ownOnly,
+  revoke: ownEvenOffline,
+  reach: (caller) => ({ kind: 'own', userId: sessionUser(caller).id }),
+  changeReach: (caller) => ({ kind: 'own', userId: sessionUser(caller).id }),
+};
+
+const managed: Block = {
+  base: '/tokens',
+  tag: 'Service keys',
+  noun: 'a managed key',
+  suffix: 'ManagedKey',
+  read: administrators,
+  write: administrators,
+  revoke: administrators,
+  reach: () => ({ kind: 'any' }),
+  // An administrator never holds a user's secret and never changes what a user's key may do.
+  changeReach: () => ({ kind: 'service' }),
+};
+
+const creationErrors = [
+  'invalid_scopes',
+  'invalid_expiry',
+  'invalid_repository_access',
+  'repo_not_found',
+  'forbidden_scope',
+  'issuance_disabled',
+  'expiry_required',
+  'lifetime_too_long',
+  'scope_not_allowed',
+  'repository_policy',
+] as const;
+
+const listFilters = {
+  status: z.enum(['active', 'revoked', 'expired']).optional(),
+  search: plainText(100).optional().describe('Start of the name, or a whole key id'),
+};
+
+export function keyRoutes(deps: KeyRouteDeps): Route[] {
+  return [
+    ...personalRoutes(deps),
+    ...serviceRoutes(deps),
+    ...sharedRoutes(personal, deps),
+    ...sharedRoutes(managed, deps),
+    revokeSelfRoute(deps),
+  ];
+}
+
+function personalRoutes({ keys, names, clock }: KeyRouteDeps): Route[] {
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/me/tokens',
+      operationId: 'listMyKeys',
+      tag: 'My keys',
+      summary: 'List my keys',
+      description: 'Newest first. Revoked and expired keys stay visible. No answer ever holds a key value.',
+      policy: ownEvenOffline,
+      query: z.strictObject({ ...pageQuery, ...listFilters }),
+      success: { status: 200, data: z.array(keySchema), pagination: 'page' },
+      example: { data: [exampleKey] },
+      async handle({ caller, query: { page, limit, status, search } }) {
+        const filter = { ownerUserId: sessionUser(caller).id, ...given({ status, search }) };
+        const { items, total } = await keys.list(filter, page, limit);
+        return {
+          data: await toKeyResponses(items, names, clock.now()),
+          pagination: pagePagination(page, limit, total),
+        };
+      },
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/me/tokens',
+      operationId: 'createMyKey',
+      tag: 'My keys',
+      summary: 'Create a personal key',
+      description:
+        'The full value is in `token`, once. Without ttlHours and expiresAt the key does not expire, whatever the web app offers by default.',
+      policy: ownOnly,
+      body: createKeySchema,
+      fieldCodes: keyFieldCodes,
+      errors: [...creationErrors, 'personal_token_limit'],
+      success: { status: 201, data: issuedKeySchema },
+      example: {
+        body: {
+          name: 'deploy from CI',
+          scopes: ['repos:read'],
+          repositoryAccess: { mode: 'selected', repositories: ['acme/website'] },
+          ttlHours: 168,
+        },
+        data: exampleIssuedKey,
+      },
+      async handle({ caller, act, body }) {
+        const issued = await keys.create(act, { type: 'personal', userId: sessionUser(caller).id }, body);
+        return { data: await toIssued(issued, names, clock) };
+      },
+    }),
+  ];
+}
+
+function serviceRoutes({ keys, names, clock }: KeyRouteDeps): Route[] {
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/tokens',
+      operationId: 'listManagedKeys',
+      tag: 'Service keys',
+      summary: 'List service keys, or the keys of users',
+      description:
+        '`kind` is `service` unless sent; `personal` and `all` show the keys of users, which an administrator may read and revoke.',
+      policy: administrators,
+      query: z.strictObject({
+        ...pageQuery,
+        ...listFilters,
+        kind: z.enum(['service', 'personal', 'all']).default('service'),
+      }),
+      success: { status: 200, data: z.array(keySchema), pagination: 'page' },
+      example: { data: [exampleKey] },
+      async handle({ query: { page, limit, status, search, kind } }) {
+        const filter = { ...(kind === 'all' ? {} : { type: kind }), ...given({ status, search }) };
+        const { items, total } = await keys.list(filter, page, limit);
+        return {
+          data: await toKeyResponses(items, names, clock.now()),
+          pagination: pagePagination(page, limit, total),
+        };
+      },
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/tokens',
+      operationId: 'createServiceKey',
+      tag: 'Service keys',
+      summary: 'Create a service key',
+      description: 'An identity of its own for shared automation. It owns only what it creates itself.',
+      policy: administrators,
+      body: createKeySchema,
+      fieldCodes: keyFieldCodes,
+      errors: creationErrors,
+      success: { status: 201, data: issuedKeySchema },
+      example: {
+        body: {
+          name: 'nightly builds',
+          scopes: ['env:write'],
+          repositoryAccess: { mode: 'all' },
+          ttlHours: 720,
+        },
+        data: {
+          ...exampleIssuedKey,
+          type: 'service',
+          owner: null,
+          identityBinding: null,
+          token: 'app_svc_••••••••',
+        },
+      },
+      async handle({ act, body }) {
+        return { data: await toIssued(await keys.create(act, { type: 'service' }, body), names, clock) };
+      },
+    }),
+  ];
+}
+
+function sharedRoutes(block: Block, deps: KeyRouteDeps): Route[] {
+  const { keys, names, clock, readUsage, timeline, auditEventSchema, sitesOwnedBy } = deps;
+  const { base, tag, noun, suffix } = block;
+  const seen = async (caller: Caller, id: string) => await keys.get(block.reach(caller), id);
+  return [
+    defineRoute({
+      method: 'GET',
+      path: `${base}/{id}`,
+      operationId: `get${suffix}`,
+      tag,
+      summary: `Read ${noun}`,
+      policy: block.read,
+      params: idParams,
+      errors: ['token_not_found'],
+      success: { status: 200, data: keySchema },
+      example: { data: exampleKey },
+      async handle({ caller, params }) {
+        return { data: await toOneKeyResponse(await seen(caller, params.id), names, clock.now()) };
+      },
+    }),
+    defineRoute({
+      method: 'PATCH',
+      path: `${base}/{id}`,
+      operationId: `narrow${suffix}`,
+      tag,
+      summary: `Narrow ${noun}`,
+      description:
+        'Renames, drops scopes or repositories, turns a write into the read of the same resource, or shortens the lifetime. Widening needs a new key.',
+      policy: block.write,
+      params: idParams,
+      body: narrowKeySchema,
+      fieldCodes: keyFieldCodes,
+      errors: [
+        'token_not_found',
+        'state_conflict',
+        'repo_not_found',
+        'scope_not_allowed',
+        'repository_policy',
+        'lifetime_too_long',
+        'expiry_required',
+      ],
+      success: { status: 200, data: keySchema },
+      example: { body: { scopes: ['repos:read'] }, data: exampleKey },
+      async handle({ caller, act, params, body }) {
+        const key = await keys.narrow(act, block.changeReach(caller), params.id, body);
+        return { data: await toOneKeyResponse(key, names, clock.now()) };
+      },
+    }),
+    defineRoute({
+      method: 'DELETE',
+      path: `${base}/{id}`,
+      operationId: `revoke${suffix}`,
+      tag,
+      summary: `Revoke ${noun}`,
+      description: 'Final before the answer is sent. Repeating it answers the same moment.',
+      policy: block.revoke,
+      params: idParams,
+      errors: ['token_not_found'],
+      success: { status: 200, data: revokedKeySchema },
+      example: { data: { id: exampleKey.id, revokedAt: exampleKey.createdAt } },
+      async handle({ caller, act, params }) {
+        const reason = base === '/tokens' ? 'administrator' : 'owner_request';
+        const { id, revokedAt } = await keys.revoke(act, block.reach(caller), params.id, reason);
+        return { data: { id, revokedAt: timestamp(revokedAt) } };
+      },
+    }),
+    defineRoute({
+      method: 'POST',
+      path: `${base}/{id}/rotate`,
+      operationId: `rotate${suffix}`,
+      tag,
+      summary: `Replace ${noun} in two phases`,
+      description:
+        'Creates a successor with the same or narrower rights. The predecessor ends graceSeconds after the successor’s first successful use, at the latest at the deadline. A service key’s sites stay with the predecessor.',
+      policy: block.write,
+      params: idParams,
+      body: rotateKeySchema,
+      fieldCodes: { ...keyFieldCodes, deadlineHours: 'invalid_body', graceSeconds: 'invalid_body' },
+      errors: [...creationErrors, 'token_not_found', 'state_conflict'],
+      success: { status: 201, data: rotatedKeySchema },
+      example: {
+        body: { deadlineHours: 24, graceSeconds: 300 },
+        data: { ...exampleIssuedKey, predecessorEndsAt: '2026-01-02T09:00:00.000Z', sitesLeftBehind: [] },
+      },
+      async handle({ caller, act, params, body }) {
+        const issued = await keys.rotate(act, block.changeReach(caller), params.id, body);
+        return {
+          data: {
+            ...(await toIssued(issued, names, clock)),
+            predecessorEndsAt: timestamp(issued.predecessorEndsAt),
+            sitesLeftBehind: issued.key.type === 'service' ? await sitesOwnedBy(params.id) : [],
+          },
+        };
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: `${base}/{id}/usage`,
+      operationId: `readUsageOf${suffix}`,
+      tag,
+      summary: `Read the usage of ${noun}`,
+      description:
+        'Counts per minute (kept 2 days), hour (32 days) or day (400 days), by outcome, at most 60 s late. The last 60 periods unless from and to say otherwise.',
+      policy: block.read,
+      params: idParams,
+      query: z.strictObject({
+        per: z.enum(usagePeriods).default('hour'),
+        from: z.iso.datetime({ offset: true }).optional(),
+        to: z.iso.datetime({ offset: true }).optional(),
+      }),
+      errors: ['token_not_found'],
+      success: { status: 200, data: usageSchema },
+      example: { data: exampleUsage },
+      async handle({ caller, params, query: { per, from, to } }) {
+        await seen(caller, params.id);
+        const range = usageRange(per, from, to, clock.now());
+        const points = await readUsage(params.id, per, range.from, range.to);
+        return {
+          data: {
+            per,
+            from: timestamp(range.from),
+            to: timestamp(range.to),
+            total: sum(points),
+            points: points.map((point) => ({ from: timestamp(point.from), counts: point.counts })),
+          },
+        };
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: `${base}/{id}/timeline`,
+      operationId: `readTimelineOf${suffix}`,
+      tag,
+      summary: `Read the story of ${noun}`,
+      description: 'Every audit event of the key, newest first.',
+      policy: block.read,
+      params: idParams,
+      query: z.strictObject(cursorQuery),
+      errors: ['token_not_found'],
+      success: { status: 200, data: z.array(auditEventSchema), pagination: 'cursor' },
+      async handle({ caller, params, query: { cursor, limit } }) {
+        await seen(caller, params.id);
+        const viewer = base === '/me/tokens' ? sessionUser(caller).id : null;
+        const { events, nextCursor } = await timeline(params.id, viewer, cursor, limit);
+        return { data: events, pagination: { limit, nextCursor } };
+      },
+    }),
+  ];
+}
+
+/** The key is read from the header by this handler alone: it must work for keys that authentication would refuse. */
+function revokeSelfRoute({ keys, clock }: KeyRouteDeps): Route {
+  return defineRoute({
+    method: 'POST',
+    path: '/auth/revoke-self',
+    operationId: 'revokeSelf',
+    tag: 'Authentication',
+    summary: 'Revoke the key that makes this request',
+    description:
+      'For a key that leaked: possession is the proof. Works while the key is limited, suspended or switched off. Answers the same for every key-shaped value, so it tells nobody whether a value was a key.',
+    policy: { callers: 'anyone', identity: 'none' },
+    exemptFromLimit: true,
+    errors: ['authentication_required', 'ambiguous_credential', 'invalid_credential', 'credential_in_url'],
+    success: { status: 200, data: z.strictObject({ revokedAt: timestampSchema }) },
+    example: { data: { revokedAt: exampleKey.createdAt } },
+    async handle({ header, origin }) {
+      const sent = header('authorization');
+      if (sent === undefined) throw new AppError('authentication_required');
+      if (/(?:^|[; ])__Host-postern_session=/.test(header('cookie') ?? ''))
+        throw new AppError('ambiguous_credential');
+      const value = /^bearer +(\S+) *$/i.exec(sent)?.[1];
+      if (value === undefined || !/^[a-z][a-z0-9]*_(?:pat|svc)_[0-9A-Za-z]{20,100}$/.test(value)) {
+        throw new AppError('invalid_credential', {
+          hint: 'Send the key itself: "Authorization: Bearer <key>".',
+        });
+      }
+      await keys.revokeSelf(value, origin satisfies Act['origin']);
+      return { data: { revokedAt: timestamp(clock.now()) } };
+    },
+  });
+}
+
+async function toIssued({ key, value }: IssuedKey, names: PeopleNames, clock: Clock) {
+  return { ...(await toOneKeyResponse(key, names, clock.now())), token: value };
+}
+
+function given<T extends Record<string, unknown>>(
+  fields: T,
+): { [Name in keyof T]?: Exclude<T[Name], undefined> } {
+  // Object.fromEntries forgets the types; the entries are the input's own, without the undefined ones.
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never;
+}
+
+function usageRange(per: UsagePeriod, from: string | undefined, to: string | undefined, now: number) {
+  const step = periodMs[per];
+  const end = to === undefined ? now - (now % step) + step : Date.parse(to);
+  const start = from === undefined ? end - 60 * step : Date.parse(from);
+  if (!(start < end)) throw new AppError('invalid_query', { message: 'from: must lie before to' });
+  if (end - start > keptMs[per]) {
+    throw new AppError('invalid_query', {
+      message: `from: a range per ${per} spans at most ${keptMs[per] / 86_400_000} days`,
+    });
+  }
+  return { from: start, to: end };
+}
+
+function sum(points: readonly UsagePoint[]): UsagePoint['counts'] {
+  const total = { allowed: 0, denied: 0, limited: 0, failed: 0, dead: 0 };
+  for (const { counts } of points) {
+    total.allowed += counts.allowed;
+    total.denied += counts.denied;
+    total.limited += counts.limited;
+    total.failed += counts.failed;
+    total.dead += counts.dead;
+  }
+  return total;
+}

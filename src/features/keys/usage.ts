@@ -1,0 +1,183 @@
+import { sql } from 'kysely';
+import { type Clock, day, hour, minute } from '../../core/clock.ts';
+import type { Sql } from '../../platform/database/database.ts';
+
+/**
+ * What each key was used for. Counted in memory on the request path and written in batches at most 30 s late;
+ * nothing is lost at an orderly stop (contract 4: never a write on the request path).
+ */
+export const usageOutcomes = ['allowed', 'denied', 'limited', 'failed', 'dead'] as const;
+export type UsageOutcome = (typeof usageOutcomes)[number];
+export const usagePeriods = ['minute', 'hour', 'day'] as const;
+export type UsagePeriod = (typeof usagePeriods)[number];
+
+export type UsageCount = {
+  keyId: string;
+  per: UsagePeriod;
+  bucket: number;
+  outcome: UsageOutcome;
+  count: number;
+};
+export type UsagePoint = { readonly from: number; readonly counts: Readonly<Record<UsageOutcome, number>> };
+
+export const periodMs: Readonly<Record<UsagePeriod, number>> = { minute, hour, day };
+/** How long each resolution is kept; also the longest range a request may ask for. */
+export const keptMs: Readonly<Record<UsagePeriod, number>> = {
+  minute: 2 * day,
+  hour: 32 * day,
+  day: 400 * day,
+};
+
+export type UsageStore = {
+  add(counts: readonly UsageCount[]): Promise<void>;
+  setLastUsed(lastUsed: readonly { keyId: string; at: number }[]): Promise<void>;
+  read(keyId: string, per: UsagePeriod, from: number, to: number): Promise<UsagePoint[]>;
+  prune(per: UsagePeriod, before: number): Promise<void>;
+};
+
+export function usageStore(db: Sql): UsageStore {
+  return {
+    async add(counts) {
+      if (counts.length === 0) return;
+      // Sorted, so that two processes that write the same rows take the locks in one order.
+      const rows = [...counts].sort((a, b) =>
+        a.keyId + a.per + a.bucket < b.keyId + b.per + b.bucket ? -1 : 1,
+      );
+      await sql`
+        insert into api_key_usage (key_id, per, bucket, outcome, count)
+        select x.key_id, x.per, x.bucket, x.outcome, x.count
+          from jsonb_to_recordset(${JSON.stringify(rows.map(toRow))}::jsonb)
+               as x(key_id text, per text, bucket timestamptz, outcome text, count bigint)
+          join api_keys k on k.id = x.key_id
+        on conflict (key_id, per, bucket, outcome) do update set count = api_key_usage.count + excluded.count`.execute(
+        db,
+      );
+    },
+    async setLastUsed(lastUsed) {
+      if (lastUsed.length === 0) return;
+      const rows = [...lastUsed].sort((a, b) => (a.keyId < b.keyId ? -1 : 1));
+      await sql`
+        insert into api_key_last_used (key_id, last_used_at)
+        select x.key_id, x.at
+          from jsonb_to_recordset(${JSON.stringify(rows.map(({ keyId, at }) => ({ key_id: keyId, at: new Date(at) })))}::jsonb)
+               as x(key_id text, at timestamptz)
+          join api_keys k on k.id = x.key_id
+        on conflict (key_id) do update set last_used_at = greatest(api_key_last_used.last_used_at, excluded.last_used_at)`.execute(
+        db,
+      );
+    },
+    async read(keyId, per, from, to) {
+      const { rows } = await sql<{ bucket: Date; outcome: UsageOutcome; count: string | number }>`
+        select bucket, outcome, count from api_key_usage
+         where key_id = ${keyId} and per = ${per} and bucket >= ${new Date(from)} and bucket < ${new Date(to)}
+         order by bucket`.execute(db);
+      const points = new Map<number, Record<UsageOutcome, number>>();
+      for (const row of rows) {
+        const at = row.bucket.getTime();
+        const counts = points.get(at) ?? { allowed: 0, denied: 0, limited: 0, failed: 0, dead: 0 };
+        counts[row.outcome] += Number(row.count);
+        points.set(at, counts);
+      }
+      return [...points].map(([at, counts]) => ({ from: at, counts }));
+    },
+    async prune(per, before) {
+      await sql`
+        delete from api_key_usage where ctid in (
+          select ctid from api_key_usage where per = ${per} and bucket < ${new Date(before)} limit 10000)`.execute(
+        db,
+      );
+    },
+  };
+}
+
+function toRow({ keyId, per, bucket, outcome, count }: UsageCount) {
+  return { key_id: keyId, per, bucket: new Date(bucket), outcome, count };
+}
+
+export type UsageMeter = {
+  /** Synchronous and cheap: it runs in every request. */
+  count(keyId: string, outcome: UsageOutcome): void;
+  flush(): Promise<void>;
+};
+
+/** Enough for every key of a busy minute; beyond it the oldest counts are written early. */
+const mostBuckets = 100_000;
+
+export function createUsageMeter(deps: {
+  write: (counts: readonly UsageCount[], lastUsed: readonly { keyId: string; at: number }[]) => Promise<void>;
+  clock: Clock;
+}): UsageMeter {
+  const { write, clock } = deps;
+  type Slot = { keyId: string; minute: number; lastUsedAt: number; counts: Record<UsageOutcome, number> };
+  let slots = new Map<string, Slot>();
+  let finished: Slot[] = [];
+  let flushing: Promise<void> = Promise.resolve();
+
+  async function flushOnce(): Promise<void> {
+    const batch = [...finished, ...slots.values()];
+    finished = [];
+    slots = new Map();
+    if (batch.length === 0) return;
+    try {
+      await write(toCounts(batch), toLastUsed(batch));
+    } catch (error) {
+      // Not lost: they go with the next flush. The newest bound the memory when the database stays away.
+      finished = [...batch, ...finished].slice(-mostBuckets);
+      throw error;
+    }
+  }
+
+  return {
+    count(keyId, outcome) {
+      const now = clock.now();
+      const current = now - (now % minute);
+      let slot = slots.get(keyId);
+      if (slot === undefined || slot.minute !== current) {
+        if (slot !== undefined) finished.push(slot);
+        slot = {
+          keyId,
+          minute: current,
+          lastUsedAt: 0,
+          counts: { allowed: 0, denied: 0, limited: 0, failed: 0, dead: 0 },
+        };
+        slots.set(keyId, slot);
+      }
+      slot.counts[outcome] += 1;
+      if (outcome !== 'dead') slot.lastUsedAt = now;
+    },
+    flush() {
+      flushing = flushing.catch(() => undefined).then(flushOnce);
+      return flushing;
+    },
+  };
+}
+
+function toCounts(
+  batch: readonly { keyId: string; minute: number; counts: Record<UsageOutcome, number> }[],
+): UsageCount[] {
+  const totals = new Map<string, UsageCount>();
+  for (const slot of batch) {
+    for (const outcome of usageOutcomes) {
+      const count = slot.counts[outcome];
+      if (count === 0) continue;
+      for (const per of usagePeriods) {
+        const bucket = slot.minute - (slot.minute % periodMs[per]);
+        const id = `${slot.keyId} ${per} ${bucket} ${outcome}`;
+        const total = totals.get(id);
+        if (total === undefined) totals.set(id, { keyId: slot.keyId, per, bucket, outcome, count });
+        else total.count += count;
+      }
+    }
+  }
+  return [...totals.values()];
+}
+
+function toLastUsed(
+  batch: readonly { keyId: string; lastUsedAt: number }[],
+): { keyId: string; at: number }[] {
+  const latest = new Map<string, number>();
+  for (const { keyId, lastUsedAt } of batch) {
+    if (lastUsedAt > (latest.get(keyId) ?? 0)) latest.set(keyId, lastUsedAt);
+  }
+  return [...latest].map(([keyId, at]) => ({ keyId, at }));
+}

@@ -1,0 +1,203 @@
+import type { KeyCaller, KeyType, UserRef } from '../../core/caller.ts';
+import { type Clock, minute } from '../../core/clock.ts';
+import { AppError } from '../../core/errors.ts';
+import type { ChangeFeed } from '../../platform/database/changes.ts';
+import { type Key, type KeyStatus, statusOf } from './key.ts';
+import type { KeyPolicy } from './key-policy.ts';
+import { digestOf, type KeyFormat } from './key-value.ts';
+
+/**
+ * From a presented value to a verified key. A malformed value costs no I/O; a known live key is answered from
+ * memory, and only while this process provably knows of its revocation in time (contract 10.2):
+ * the revocation mark that the limiter read in this very request is the one the entry was loaded under, or
+ * the change feed was read within the last second. Otherwise the database is asked, and if it cannot
+ * answer, the request fails with 503.
+ */
+export type Verification =
+  | { readonly kind: 'live'; readonly live: LiveKey }
+  | { readonly kind: 'malformed' }
+  | { readonly kind: 'unknown' }
+  | { readonly kind: 'dead'; readonly key: Key; readonly status: Exclude<KeyStatus, 'active'> };
+
+export type LiveKey = {
+  readonly key: Key;
+  readonly user: UserRef | null;
+  /** Who the limiter charges. */
+  readonly owner: string;
+  readonly digest: string;
+  readonly loadedAt: number;
+  /** The revocation mark read just before the row was loaded; undefined until one was. */
+  readonly mark: string | null | undefined;
+  caller: KeyCaller;
+  policyVersion: number;
+};
+
+export type Verifier = {
+  verify(value: string): Verification | Promise<Verification>;
+  /**
+   * Confirms a live key against the mark the limiter just read (`undefined` = the store did not answer).
+   * Answers the key to go on with, or why not.
+   */
+  confirm(live: LiveKey, mark: string | null | undefined): Verification | Promise<Verification>;
+  /** The caller of a live key under the policy in force. */
+  callerOf(live: LiveKey, policy: KeyPolicy, policyVersion: number): KeyCaller;
+};
+
+const largestCache = 50_000;
+const longestTrust = minute;
+
+export function createVerifier(deps: {
+  format: KeyFormat;
+  findByDigest: (digest: string) => Promise<Key | undefined>;
+  findUser: (userId: string) => Promise<UserRef | undefined>;
+  feed: Pick<ChangeFeed, 'subscribe'>;
+  isFresh: () => boolean;
+  clock: Clock;
+  /** How many uncached look-ups run at once, and how many may wait (contract 10.12). */
+  lane?: { width: number; queue: number };
+}): Verifier {
+  const { format, findByDigest, findUser, feed, isFresh, clock } = deps;
+  const cache = new Map<string, LiveKey>();
+  const digestsById = new Map<string, string>();
+  const loading = new Map<string, Promise<Verification>>();
+  const lane = createLane(deps.lane ?? { width: 16, queue: 512 });
+  const malformed: Verification = { kind: 'malformed' };
+
+  // Counts changes heard of, so that a row read before a change is not kept after it.
+  let heard = 0;
+  feed.subscribe(({ topic, subject }) => {
+    heard += 1;
+    // Whoever comes after a change must not share a read that began before it.
+    loading.clear();
+    if (topic === 'key') drop(digestsById.get(subject));
+    // A repository's new name or absence may concern any key; a principal's any of its keys.
+    else if (topic === 'repository' || topic === 'principal') {
+      cache.clear();
+      digestsById.clear();
+    }
+  });
+
+  function drop(digest: string | undefined): void {
+    const live = digest === undefined ? undefined : cache.get(digest);
+    if (live === undefined) return;
+    cache.delete(live.digest);
+    digestsById.delete(live.key.id);
+  }
+
+  function keep(live: LiveKey): void {
+    if (cache.size >= largestCache) drop(cache.keys().next().value);
+    cache.set(live.digest, live);
+    digestsById.set(live.key.id, live.digest);
+  }
+
+  /** One read of the database a digest at a time; `mark` was read before it starts. */
+  async function load(digest: string, mark: string | null | undefined): Promise<Verification> {
+    const startedAt = clock.now();
+    const heardBefore = heard;
+    const key = await findByDigest(digest);
+    if (key === undefined) return { kind: 'unknown' };
+    const status = statusOf(key, clock.now());
+    if (status !== 'active') {
+      drop(digest);
+      return { kind: 'dead', key, status };
+    }
+    const user = key.ownerUserId === null ? null : ((await findUser(key.ownerUserId)) ?? null);
+    const live: LiveKey = {
+      key,
+      user,
+      owner: key.type === 'service' ? key.id : (key.ownerUserId ?? key.id),
+      digest,
+      loadedAt: startedAt,
+      mark,
+      caller: toCaller(key, user, true),
+      policyVersion: -1,
+    };
+    if (heard === heardBefore) keep(live);
+    return { kind: 'live', live };
+  }
+
+  function loadShared(digest: string): Promise<Verification> {
+    const already = loading.get(digest);
+    if (already) return already;
+    const started = lane(() => load(digest, undefined)).finally(() => loading.delete(digest));
+    loading.set(digest, started);
+    return started;
+  }
+
+  function judge(live: LiveKey): Verification {
+    const status = statusOf(live.key, clock.now());
+    if (status === 'active') return { kind: 'live', live };
+    drop(live.digest);
+    return { kind: 'dead', key: live.key, status };
+  }
+
+  return {
+    verify(value) {
+      // A digest that is known says all that the checksum could; the id only tells whether it is worth asking.
+      if (digestsById.has(format.idIn(value))) {
+        const known = cache.get(digestOf(value));
+        if (known !== undefined) return judge(known);
+      }
+      const parsed = format.parse(value);
+      if (parsed.kind === 'malformed') return malformed;
+      const digest = digestOf(value);
+      const live = cache.get(digest);
+      return live === undefined ? loadShared(digest) : judge(live);
+    },
+    confirm(live, mark) {
+      if (mark !== undefined) {
+        // Equal marks: nothing happened to this key since its row was read.
+        if (mark === live.mark && clock.now() - live.loadedAt < longestTrust) return judge(live);
+        return load(live.digest, mark);
+      }
+      if (isFresh() && clock.now() - live.loadedAt < longestTrust) return judge(live);
+      return load(live.digest, undefined);
+    },
+    callerOf(live, policy, policyVersion) {
+      if (live.policyVersion !== policyVersion) {
+        live.caller = toCaller(live.key, live.user, policy.authentication[live.key.type]);
+        live.policyVersion = policyVersion;
+      }
+      return live.caller;
+    },
+  };
+}
+
+function toCaller(key: Key, user: UserRef | null, isTypeEnabled: boolean): KeyCaller {
+  const callerKey = {
+    id: key.id,
+    type: key.type satisfies KeyType,
+    name: key.name,
+    scopes: key.scopes,
+    repositories: key.repositories,
+    repositoryNames: key.repositoryNames,
+    expiresAt: key.expiresAt,
+    isBound: key.type === 'service' || user !== null,
+    isSuspended: key.suspendedAt !== null,
+    isTypeEnabled,
+  };
+  return key.type === 'service'
+    ? { kind: 'service_key', key: callerKey }
+    : { kind: 'personal_key', key: callerKey, user };
+}
+
+/** Runs at most `width` tasks at once; refuses when `queue` more are waiting, so that a flood stays a flood of refusals. */
+function createLane({ width, queue }: { width: number; queue: number }) {
+  let running = 0;
+  const waiting: (() => void)[] = [];
+  return async function run<T>(task: () => Promise<T>): Promise<T> {
+    if (running >= width) {
+      if (waiting.length >= queue) throw new AppError('store_unavailable', { retryAfterSeconds: 1 });
+      await new Promise<void>((resolve) => waiting.push(resolve));
+    } else {
+      running += 1;
+    }
+    try {
+      return await task();
+    } finally {
+      const next = waiting.shift();
+      if (next === undefined) running -= 1;
+      else next();
+    }
+  };
+}

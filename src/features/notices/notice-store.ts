@@ -1,0 +1,87 @@
+import { sql } from 'kysely';
+import type { Clock } from '../../core/clock.ts';
+import { newId, type Random } from '../../core/ids.ts';
+import type { Sql } from '../../platform/database/database.ts';
+import type { Log } from '../../platform/log.ts';
+import type {
+  Notice,
+  NoticeFields,
+  NoticeKind,
+  NoticeQuery,
+  NoticeRecipient,
+  NoticeWriter,
+} from './notices.ts';
+
+export type NoticeStore = NoticeWriter & {
+  list(recipient: NoticeRecipient, query: NoticeQuery): Promise<{ notices: Notice[]; items: number }>;
+  /** Undefined when the recipient has no such notice. */
+  markRead(recipient: NoticeRecipient, id: string): Promise<Notice | undefined>;
+};
+
+export function noticeStore(
+  db: Sql,
+  { clock, random, log }: { clock: Clock; random: Random; log: Log },
+): NoticeStore {
+  return {
+    async add({ recipient, kind, keyId, occasion, fields }) {
+      const userId = recipient.kind === 'user' ? recipient.userId : null;
+      const id = newId(random, 'ntc');
+      const dedupeKey = [userId ?? 'administrators', kind, keyId, occasion ?? ''].join(' ');
+      const { rows } = await sql`
+        insert into notices (id, user_id, kind, subject, fields, dedupe_key, created_at)
+        values (${id}, ${userId}, ${kind}, ${keyId}, ${JSON.stringify(fields)}::jsonb, ${dedupeKey},
+                ${new Date(clock.now())})
+        on conflict (dedupe_key) do nothing
+        returning id`.execute(db);
+      // Before the commit: after a rollback the line may come twice, which is better than not at all.
+      if (rows.length > 0) log.info({ notice: id, kind, keyId, userId }, 'notice');
+    },
+    async list(recipient, { page, limit, unread }) {
+      const where = sql.join([belongsTo(recipient), hasState(unread)], sql` and `);
+      const counted = await sql<{ items: number }>`
+        select count(*)::int as items from notices where ${where}`.execute(db);
+      const { rows } = await sql<NoticeRow>`
+        select ${columns} from notices where ${where}
+         order by created_at desc, id desc limit ${limit} offset ${(page - 1) * limit}`.execute(db);
+      return { notices: rows.map(toNotice), items: counted.rows[0]?.items ?? 0 };
+    },
+    async markRead(recipient, id) {
+      const { rows } = await sql<NoticeRow>`
+        update notices set read_at = coalesce(read_at, ${new Date(clock.now())})
+         where id = ${id} and ${belongsTo(recipient)}
+        returning ${columns}`.execute(db);
+      return rows[0] && toNotice(rows[0]);
+    },
+  };
+}
+
+function belongsTo(recipient: NoticeRecipient) {
+  return recipient.kind === 'user' ? sql`user_id = ${recipient.userId}` : sql`user_id is null`;
+}
+
+function hasState(unread: boolean | undefined) {
+  if (unread === undefined) return sql`true`;
+  return unread ? sql`read_at is null` : sql`read_at is not null`;
+}
+
+const columns = sql`id, kind, subject, fields, created_at, read_at`;
+
+type NoticeRow = {
+  id: string;
+  kind: NoticeKind;
+  subject: string;
+  fields: NoticeFields;
+  created_at: Date;
+  read_at: Date | null;
+};
+
+function toNotice(row: NoticeRow): Notice {
+  return {
+    id: row.id,
+    kind: row.kind,
+    keyId: row.subject,
+    fields: row.fields,
+    createdAt: row.created_at.getTime(),
+    readAt: row.read_at?.getTime() ?? null,
+  };
+}

@@ -1,0 +1,290 @@
+import { sql } from 'kysely';
+import { canReachRepository } from '../../core/authorize.ts';
+import type { Act, Caller, CallerKey } from '../../core/caller.ts';
+import type { Clock } from '../../core/clock.ts';
+import { AppError } from '../../core/errors.ts';
+import { newId, type Random } from '../../core/ids.ts';
+import type { ChangeFeed, ChangeStore } from '../../platform/database/changes.ts';
+import { isUniqueViolation, type Sql, type Tx } from '../../platform/database/database.ts';
+import type { AuditWriter } from '../audit/audit.ts';
+
+/**
+ * The registry of git repositories that keys are constrained to (contract 4). Keys hold ids, so a rename here
+ * neither widens nor breaks a key. A caller sees only the repositories within reach; others do not exist.
+ */
+export type Repository = {
+  readonly id: string;
+  readonly fullName: string;
+  readonly cloneUrl: string;
+  readonly defaultBranch: string;
+  readonly environmentDefaults: Readonly<Record<string, unknown>> | null;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+};
+
+export type RepositoryInput = Pick<Repository, 'fullName' | 'cloneUrl' | 'defaultBranch'> & {
+  readonly environmentDefaults?: Readonly<Record<string, unknown>> | null | undefined;
+};
+
+export type RepositoryChange = {
+  readonly [Field in keyof RepositoryInput]?: RepositoryInput[Field] | undefined;
+};
+
+export type RepositoryStore = {
+  find(fullName: string): Promise<Repository | undefined>;
+  /** The same, held against other writers until the transaction ends. */
+  hold(fullName: string): Promise<Repository | undefined>;
+  /** Repositories by name, case-folded; names that are not registered are absent from the answer. */
+  findAll(fullNames: readonly string[]): Promise<Repository[]>;
+  list(
+    reach: readonly string[] | 'all',
+    search: string | undefined,
+    page: number,
+    limit: number,
+  ): Promise<{ items: Repository[]; total: number }>;
+  insert(repository: Repository): Promise<void>;
+  /** @throws AppError repo_not_onboarded when it is gone; so does remove */
+  update(repository: Repository): Promise<void>;
+  remove(id: string): Promise<void>;
+};
+
+type Row = {
+  id: string;
+  full_name: string;
+  clone_url: string;
+  default_branch: string;
+  environment_defaults: Record<string, unknown> | null;
+  created_at: Date;
+  updated_at: Date;
+};
+
+const columns = sql`id, full_name, clone_url, default_branch, environment_defaults, created_at, updated_at`;
+
+export function repositoryStore(db: Sql): RepositoryStore {
+  return {
+    async find(fullName) {
+      const { rows } = await sql<Row>`
+        select ${columns} from repositories where full_name_key = ${fullName.toLowerCase()}`.execute(db);
+      return rows[0] && toRepository(rows[0]);
+    },
+    async hold(fullName) {
+      const { rows } = await sql<Row>`
+        select ${columns} from repositories where full_name_key = ${fullName.toLowerCase()} for update`.execute(
+        db,
+      );
+      return rows[0] && toRepository(rows[0]);
+    },
+    async findAll(fullNames) {
+      const keys = JSON.stringify(fullNames.map((name) => name.toLowerCase()));
+      const { rows } = await sql<Row>`
+        select ${columns} from repositories
+         where full_name_key in (select jsonb_array_elements_text(${keys}::jsonb)) order by full_name_key`.execute(
+        db,
+      );
+      return rows.map(toRepository);
+    },
+    async list(reach, search, page, limit) {
+      const start = `${(search ?? '').toLowerCase().replaceAll(/[\\%_]/g, '\\$&')}%`;
+      const within =
+        reach === 'all'
+          ? sql`true`
+          : sql`id in (select jsonb_array_elements_text(${JSON.stringify(reach)}::jsonb))`;
+      const where = search === undefined ? within : sql`${within} and full_name_key like ${start}`;
+      const { rows } = await sql<Row>`
+        select ${columns} from repositories where ${where}
+         order by full_name_key limit ${limit} offset ${(page - 1) * limit}`.execute(db);
+      const count = await sql<{
+        total: number;
+      }>`select count(*)::int as total from repositories where ${where}`.execute(db);
+      return { items: rows.map(toRepository), total: count.rows[0]?.total ?? 0 };
+    },
+    async insert(repository) {
+      await guardName(
+        sql`insert into repositories (id, full_name, full_name_key, clone_url, default_branch, environment_defaults, created_at, updated_at)
+            values (${repository.id}, ${repository.fullName}, ${repository.fullName.toLowerCase()}, ${repository.cloneUrl},
+                    ${repository.defaultBranch}, ${toJson(repository.environmentDefaults)}::jsonb,
+                    ${new Date(repository.createdAt)}, ${new Date(repository.updatedAt)})`.execute(db),
+      );
+    },
+    async update(repository) {
+      const { rows } = await guardName(
+        sql`update repositories
+               set full_name = ${repository.fullName}, full_name_key = ${repository.fullName.toLowerCase()},
+                   clone_url = ${repository.cloneUrl}, default_branch = ${repository.defaultBranch},
+                   environment_defaults = ${toJson(repository.environmentDefaults)}::jsonb,
+                   updated_at = ${new Date(repository.updatedAt)}
+             where id = ${repository.id} returning id`.execute(db),
+      );
+      if (rows.length === 0) throw new AppError('repo_not_onboarded');
+    },
+    async remove(id) {
+      const { rows } = await sql`delete from repositories where id = ${id} returning id`.execute(db);
+      if (rows.length === 0) throw new AppError('repo_not_onboarded');
+    },
+  };
+}
+
+async function guardName<T>(statement: Promise<T>): Promise<T> {
+  try {
+    return await statement;
+  } catch (error) {
+    if (isUniqueViolation(error))
+      throw new AppError('name_conflict', { message: 'A repository of this name is registered.' });
+    throw error;
+  }
+}
+
+export type Repositories = {
+  list(
+    caller: Caller,
+    search: string | undefined,
+    page: number,
+    limit: number,
+  ): Promise<{ items: Repository[]; total: number }>;
+  get(caller: Caller, fullName: string): Promise<Repository>;
+  create(caller: Caller, act: Act, input: RepositoryInput): Promise<Repository>;
+  change(caller: Caller, act: Act, fullName: string, change: RepositoryChange): Promise<Repository>;
+  remove(caller: Caller, act: Act, fullName: string): Promise<Repository>;
+};
+
+export type RepositoryDeps = {
+  read: { repositories: RepositoryStore };
+  tx: Tx<{
+    repositories: RepositoryStore;
+    audit: AuditWriter;
+    changes: ChangeStore;
+    /** A write by a key commits only while the key is good (contract 4). */
+    keys: { holdLive(id: string, now: number, asked: CallerKey): Promise<void> };
+  }>;
+  feed: Pick<ChangeFeed, 'announce'>;
+  clock: Clock;
+  random: Random;
+};
+
+export function createRepositories({ read, tx, feed, clock, random }: RepositoryDeps): Repositories {
+  type Stores = Parameters<Parameters<typeof tx>[0]>[0];
+
+  async function write<T extends Repository>(
+    caller: Caller,
+    work: (stores: Stores) => Promise<T>,
+  ): Promise<T> {
+    const result = await tx(async (stores) => {
+      if ('key' in caller) await stores.keys.holdLive(caller.key.id, clock.now(), caller.key);
+      const written = await work(stores);
+      await stores.changes.publish({ topic: 'repository', subject: written.id });
+      return written;
+    });
+    feed.announce({ topic: 'repository', subject: result.id });
+    return result;
+  }
+
+  async function reach(caller: Caller, finding: Promise<Repository | undefined>): Promise<Repository> {
+    const repository = await finding;
+    // Out of reach and absent are the same answer.
+    if (!repository || !canReachRepository(caller, repository.id)) throw new AppError('repo_not_onboarded');
+    return repository;
+  }
+
+  return {
+    async list(caller, search, page, limit) {
+      const isKey = caller.kind === 'personal_key' || caller.kind === 'service_key';
+      const within =
+        isKey && caller.key.repositories.mode === 'selected' ? caller.key.repositories.repositoryIds : 'all';
+      return await read.repositories.list(within, search, page, limit);
+    },
+    get: (caller, fullName) => reach(caller, read.repositories.find(fullName)),
+    async create(caller, act, input) {
+      refuseSelected(caller);
+      const now = clock.now();
+      const repository: Repository = {
+        id: newId(random, 'repo'),
+        fullName: input.fullName,
+        cloneUrl: input.cloneUrl,
+        defaultBranch: input.defaultBranch,
+        environmentDefaults: input.environmentDefaults ?? null,
+        createdAt: now,
+        updatedAt: now,
+      };
+      return await write(caller, async (stores) => {
+        await stores.repositories.insert(repository);
+        await stores.audit.append({
+          event: 'repository.created',
+          act,
+          target: { kind: 'repository', id: repository.id },
+          outcome: 'success',
+          details: { after: facts(repository) },
+        });
+        return repository;
+      });
+    },
+    async change(caller, act, fullName, change) {
+      return await write(caller, async (stores) => {
+        const before = await reach(caller, stores.repositories.hold(fullName));
+        if (change.fullName !== undefined && change.fullName !== before.fullName) refuseSelected(caller);
+        const after: Repository = {
+          ...before,
+          fullName: change.fullName ?? before.fullName,
+          cloneUrl: change.cloneUrl ?? before.cloneUrl,
+          defaultBranch: change.defaultBranch ?? before.defaultBranch,
+          environmentDefaults:
+            change.environmentDefaults === undefined
+              ? before.environmentDefaults
+              : change.environmentDefaults,
+          updatedAt: clock.now(),
+        };
+        await stores.repositories.update(after);
+        await stores.audit.append({
+          event: 'repository.changed',
+          act,
+          target: { kind: 'repository', id: before.id },
+          outcome: 'success',
+          details: { before: facts(before), after: facts(after) },
+        });
+        return after;
+      });
+    },
+    async remove(caller, act, fullName) {
+      return await write(caller, async (stores) => {
+        const repository = await reach(caller, stores.repositories.hold(fullName));
+        await stores.repositories.remove(repository.id);
+        await stores.audit.append({
+          event: 'repository.deleted',
+          act,
+          target: { kind: 'repository', id: repository.id },
+          outcome: 'success',
+          details: { before: facts(repository) },
+        });
+        return repository;
+      });
+    },
+  };
+}
+
+/** Names are one space for all: whether one is taken would tell a key of repositories that do not exist for it. */
+function refuseSelected(caller: Caller): void {
+  if (!('key' in caller) || caller.key.repositories.mode === 'all') return;
+  throw new AppError('forbidden_repository', {
+    message: 'A key with a repository selection cannot register or rename repositories.',
+  });
+}
+
+function facts(repository: Repository) {
+  const { fullName, cloneUrl, defaultBranch, environmentDefaults } = repository;
+  return { fullName, cloneUrl, defaultBranch, environmentDefaults };
+}
+
+function toJson(value: unknown): string | null {
+  return value === null ? null : JSON.stringify(value);
+}
+
+function toRepository(row: Row): Repository {
+  return {
+    id: row.id,
+    fullName: row.full_name,
+    cloneUrl: row.clone_url,
+    defaultBranch: row.default_branch,
+    environmentDefaults: row.environment_defaults,
+    createdAt: row.created_at.getTime(),
+    updatedAt: row.updated_at.getTime(),
+  };
+}

@@ -1,0 +1,131 @@
+import { z } from 'zod';
+import { callerKinds } from '../../core/caller.ts';
+import { timestamp } from '../../core/clock.ts';
+import { defineRoute, pagePagination, type Route } from '../../platform/http.ts';
+import { pageQuery, plainText } from '../../platform/schemas.ts';
+import type { Repositories, Repository } from './repositories.ts';
+import {
+  repositoryChangeSchema,
+  repositoryCreateSchema,
+  repositoryDeletedSchema,
+  repositoryParams,
+  repositorySchema,
+} from './schemas.ts';
+
+const readers = { callers: callerKinds, scope: 'repos:read', identity: 'none' } as const;
+// People need the administrator role besides the scope; a service key was given the scope by one.
+const writers = { callers: callerKinds, scope: 'repos:write', role: 'admin', identity: 'live' } as const;
+
+const example = {
+  id: 'repo_7bXk2mQ9sTzLr4VnYc3D',
+  fullName: 'acme/website',
+  cloneUrl: 'https://git.example.com/acme/website.git',
+  defaultBranch: 'main',
+  environmentDefaults: null,
+  createdAt: '2026-01-01T00:00:00.000Z',
+  updatedAt: '2026-01-01T00:00:00.000Z',
+};
+
+export function repositoryRoutes(repositories: Repositories): Route[] {
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/repositories',
+      operationId: 'listRepositories',
+      tag: 'Repositories',
+      summary: 'List repositories',
+      description: 'A key with a repository selection sees only the selected ones.',
+      policy: readers,
+      query: z.strictObject({
+        ...pageQuery,
+        search: plainText(200).optional().describe('Start of the full name'),
+      }),
+      success: { status: 200, data: z.array(repositorySchema), pagination: 'page' },
+      example: { data: [example] },
+      async handle({ caller, query }) {
+        const { items, total } = await repositories.list(caller, query.search, query.page, query.limit);
+        return { data: items.map(toResponse), pagination: pagePagination(query.page, query.limit, total) };
+      },
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/repositories',
+      operationId: 'createRepository',
+      tag: 'Repositories',
+      summary: 'Register a repository',
+      policy: writers,
+      body: repositoryCreateSchema,
+      errors: ['name_conflict', 'forbidden_repository'],
+      success: { status: 201, data: repositorySchema },
+      example: {
+        body: { fullName: example.fullName, cloneUrl: example.cloneUrl, defaultBranch: 'main' },
+        data: example,
+      },
+      async handle({ caller, act, body }) {
+        return { data: toResponse(await repositories.create(caller, act, body)) };
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/repositories/{owner}/{name}',
+      operationId: 'getRepository',
+      tag: 'Repositories',
+      summary: 'Read a repository',
+      policy: readers,
+      params: repositoryParams,
+      errors: ['repo_not_onboarded'],
+      success: { status: 200, data: repositorySchema },
+      example: { data: example },
+      async handle({ caller, params }) {
+        return { data: toResponse(await repositories.get(caller, nameOf(params))) };
+      },
+    }),
+    defineRoute({
+      method: 'PATCH',
+      path: '/repositories/{owner}/{name}',
+      operationId: 'changeRepository',
+      tag: 'Repositories',
+      summary: 'Rename or change a repository',
+      description:
+        'Keys are bound to the repository, not to its name: a rename neither widens nor breaks them. A key with a repository selection cannot rename.',
+      policy: writers,
+      params: repositoryParams,
+      body: repositoryChangeSchema,
+      errors: ['repo_not_onboarded', 'name_conflict', 'forbidden_repository'],
+      success: { status: 200, data: repositorySchema },
+      example: { body: { fullName: 'acme/web' }, data: { ...example, fullName: 'acme/web' } },
+      async handle({ caller, act, params, body }) {
+        return { data: toResponse(await repositories.change(caller, act, nameOf(params), body)) };
+      },
+    }),
+    defineRoute({
+      method: 'DELETE',
+      path: '/repositories/{owner}/{name}',
+      operationId: 'deleteRepository',
+      tag: 'Repositories',
+      summary: 'Remove a repository from the registry',
+      description: 'It leaves every key’s selection. A selection that becomes empty reaches nothing.',
+      policy: writers,
+      params: repositoryParams,
+      errors: ['repo_not_onboarded'],
+      success: { status: 200, data: repositoryDeletedSchema },
+      example: { data: { id: example.id, fullName: example.fullName } },
+      async handle({ caller, act, params }) {
+        const { id, fullName } = await repositories.remove(caller, act, nameOf(params));
+        return { data: { id, fullName } };
+      },
+    }),
+  ];
+}
+
+function nameOf({ owner, name }: { owner: string; name: string }): string {
+  return `${owner}/${name}`;
+}
+
+function toResponse(repository: Repository) {
+  return {
+    ...repository,
+    createdAt: timestamp(repository.createdAt),
+    updatedAt: timestamp(repository.updatedAt),
+  };
+}
