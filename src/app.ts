@@ -1,0 +1,466 @@
+import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { FastifyInstance } from 'fastify';
+import type { RoutePolicy } from './core/authorize.ts';
+import { callerKinds } from './core/caller.ts';
+import { type Clock, day, minute, second, systemClock } from './core/clock.ts';
+import { type Random, systemRandom } from './core/ids.ts';
+import type { Scope } from './core/scopes.ts';
+import {
+  type AuditEvent,
+  auditEventResponse,
+  createAudit,
+  toAuditEventResponse,
+  toTimelineResponse,
+} from './features/audit/audit.ts';
+import { auditStore } from './features/audit/audit-store.ts';
+import { chainStore } from './features/audit/chain-store.ts';
+import { createDenials } from './features/audit/denials.ts';
+import { auditRoutes } from './features/audit/routes.ts';
+import { createSealer } from './features/audit/sealer.ts';
+import { type PasswordCost, productionCost } from './features/identity/accounts/passwords.ts';
+import { createIdentity } from './features/identity/identity.ts';
+import { identityRoutes } from './features/identity/routes.ts';
+import { identityStores } from './features/identity/stores.ts';
+import { createKeyAlarms } from './features/keys/alarms.ts';
+import { contextRoute } from './features/keys/context-route.ts';
+import { createExpiryJob } from './features/keys/expiry.ts';
+import { createKeyImport } from './features/keys/import-keys.ts';
+import { keyStore } from './features/keys/key-store.ts';
+import { keyFormat } from './features/keys/key-value.ts';
+import { createKeys } from './features/keys/keys.ts';
+import { createOwnerSweep } from './features/keys/owner-sweep.ts';
+import { createKeyPolicies } from './features/keys/policy.ts';
+import { keyPolicyRoutes } from './features/keys/policy-routes.ts';
+import { keyRoutes } from './features/keys/routes.ts';
+import { createUsageMeter, keptMs, usagePeriods, usageStore } from './features/keys/usage.ts';
+import { createVerifier } from './features/keys/verifier.ts';
+import { noticeStore } from './features/notices/notice-store.ts';
+import { createNotices } from './features/notices/notices.ts';
+import { noticeRoutes } from './features/notices/routes.ts';
+import {
+  createFailedAuth,
+  createRateLimiter,
+  type LimitSource,
+  memorySource,
+} from './features/ratelimit/ratelimit.ts';
+import { createRepositories, repositoryStore } from './features/repositories/repositories.ts';
+import { repositoryRoutes } from './features/repositories/routes.ts';
+import { documentStore } from './features/settings/settings.ts';
+import { changeStore, createChangeFeed, pruneChanges } from './platform/database/changes.ts';
+import { type Database, openDatabase, type Sql } from './platform/database/database.ts';
+import { embeddedDatabase } from './platform/database/embedded.ts';
+import { createServerClock } from './platform/database/server-clock.ts';
+import type { Route } from './platform/http.ts';
+import { createJobs, type Job } from './platform/jobs.ts';
+import type { Log } from './platform/log.ts';
+import { createGate, principalOf } from './surfaces/web/gate.ts';
+import { createMetrics } from './surfaces/web/metrics.ts';
+import { buildOpenApi } from './surfaces/web/openapi/openapi.ts';
+import { openApiPage } from './surfaces/web/openapi/page.ts';
+import { authPages } from './surfaces/web/pages/auth-pages.ts';
+import { interactionPages, providerEndpoints } from './surfaces/web/pages/identity-pages.ts';
+import { homePage } from './surfaces/web/pages/home.ts';
+import { providerViews } from './surfaces/web/pages/provider-views.ts';
+import { referencePage } from './surfaces/web/reference/reference.ts';
+import { createWebServer } from './surfaces/web/server.ts';
+
+/**
+ * The only place that constructs things. Nothing here listens and nothing here starts work: main.ts and the test
+ * harness do that with what they get.
+ */
+export type AppParts = {
+  readonly database: Database;
+  /** Where requests are counted: shared by every process of the installation. */
+  readonly limitSource: LimitSource;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  /** True: no other process changes this database, so what this one announces is all there is to hear. */
+  readonly isOnlyProcess: boolean;
+  /** Housekeeping that the engine does not do by itself. */
+  readonly tidy?: () => Promise<void>;
+  /** The database's clock; asked of the database itself unless a test owns the time. */
+  readonly serverTime?: () => Promise<number>;
+};
+
+export type AppSettings = {
+  readonly uiUrl: string;
+  readonly keyPrefix: string;
+  readonly trustedProxies: readonly string[];
+  readonly sessionSecrets: readonly string[];
+  readonly encryptionKeys: readonly string[];
+  readonly passwordCost: PasswordCost;
+  /** See WebServerDeps. */
+  readonly overloadDelayMs?: number;
+};
+
+export type App = Awaited<ReturnType<typeof createApp>>;
+
+export { productionCost };
+
+export const version: string = JSON.parse(
+  readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
+).version;
+
+/** Longer than any process keeps a verified key (features/keys/verifier.ts). */
+const markMs = 10 * minute;
+
+function createStores(sql: Sql, parts: Pick<AppParts, 'random' | 'log'> & { clock: Clock }) {
+  const { clock, random, log } = parts;
+  return {
+    ...identityStores(sql, clock),
+    keys: keyStore(sql),
+    usage: usageStore(sql),
+    documents: documentStore(sql),
+    repositories: repositoryStore(sql),
+    audit: auditStore(sql, { clock, random }),
+    chain: chainStore(sql),
+    notices: noticeStore(sql, { clock, random, log }),
+    changes: changeStore(sql, clock),
+  };
+}
+
+/** Builds every feature over the given parts. No I/O happens before start(). */
+function createDoors(settings: AppSettings, parts: AppParts) {
+  const { database, random, log, isOnlyProcess } = parts;
+  const clock = createServerClock({
+    local: parts.clock,
+    serverTime: parts.serverTime ?? database.serverTime,
+  });
+  const metrics = createMetrics();
+  const stores = (sql: Sql) => createStores(sql, { clock, random, log });
+  const read = stores(database.sql);
+  const tx = <T>(work: (stores: ReturnType<typeof createStores>) => Promise<T>) =>
+    database.tx((sql) => work(stores(sql)));
+  const feed = createChangeFeed({ database, clock });
+  const isFresh = () => isOnlyProcess || Math.abs(clock.now() - feed.lastReadAt()) <= second;
+  const format = keyFormat(settings.keyPrefix);
+  const holder = randomUUID();
+
+  const audit = createAudit({ read: read.audit, clock });
+  const denials = createDenials({ clock, tx, onDropped: (count) => metrics.auditDropped.inc(count) });
+  const sealer = createSealer({ read: read.chain, tx, clock, log });
+  const notices = createNotices({ read: read.notices, tx });
+
+  const identity = createIdentity({
+    uiOrigin: settings.uiUrl,
+    read,
+    tx,
+    feed,
+    isFresh,
+    clock,
+    random,
+    log,
+    sessionSecrets: settings.sessionSecrets,
+    encryptionKeys: settings.encryptionKeys,
+    passwordCost: settings.passwordCost,
+    views: providerViews,
+    holder,
+    signInRefused: (reason, origin) =>
+      denials.record({
+        event: 'auth.denied',
+        reason,
+        act: { actor: { kind: 'anonymous', id: null, name: null, credential: null }, origin },
+        target: { kind: 'route', id: 'sign-in' },
+      }),
+  });
+
+  const limiter = createRateLimiter({
+    source: parts.limitSource,
+    fallback: memorySource({ clock: parts.clock }),
+    clock: parts.clock,
+    random,
+    onFallback: () => metrics.limiterFallback.inc(),
+  });
+  const setMark = async (owner: string, keyId: string) => {
+    try {
+      await limiter.markChanged(owner, keyId, markMs);
+    } catch (error) {
+      // The change feed brings the news within a second (contract 10.2); the change itself is committed.
+      log.warn({ err: error, key: keyId }, 'revocation mark not written');
+    }
+  };
+
+  const policies = createKeyPolicies({ read, tx, feed, isFresh, clock });
+  const verifier = createVerifier({
+    format,
+    findByDigest: read.keys.findByDigest,
+    findUser: identity.findUser,
+    feed,
+    isFresh,
+    clock,
+  });
+  const keys = createKeys({ read, tx, feed, policies, format, clock, random, setMark });
+  const alarms = createKeyAlarms({ format, read, tx, denials, clock });
+  const usage = createUsageMeter({
+    clock,
+    write: (counts, lastUsed) =>
+      tx(async (stores) => {
+        await stores.usage.setLastUsed(lastUsed);
+        await stores.usage.add(counts);
+      }),
+  });
+  const sweep = createOwnerSweep({
+    read,
+    tx,
+    feed,
+    findUser: identity.findUser,
+    async stateOf(user) {
+      const principal = await identity.directory.principal(user.subject);
+      // A subject that never had an account, such as an imported key's, was not deleted: nothing is known of it.
+      if (principal.kind === 'missing' && !principal.wasKnown) return 'unknown';
+      const states = {
+        active: 'active',
+        disabled: 'disabled',
+        missing: 'deleted',
+        unavailable: 'unknown',
+      } as const;
+      return states[principal.kind];
+    },
+    setMark,
+    clock,
+    log,
+  });
+  const expiry = createExpiryJob({ read, tx, clock });
+  const repositories = createRepositories({ read, tx, feed, clock, random });
+  const importKeys = createKeyImport({
+    tx,
+    userOfSubject: (subject) => identity.learnUser({ issuer: identity.issuer, subject }),
+    clock,
+    random,
+  });
+
+  return {
+    clock,
+    metrics,
+    read,
+    tx,
+    feed,
+    isFresh,
+    format,
+    holder,
+    database,
+    log,
+    random,
+    audit,
+    denials,
+    sealer,
+    notices,
+    identity,
+    limiter,
+    policies,
+    verifier,
+    keys,
+    alarms,
+    usage,
+    sweep,
+    expiry,
+    repositories,
+    importKeys,
+  };
+}
+
+type Doors = ReturnType<typeof createDoors>;
+
+/** Every route of the API, in the order of the reference. */
+function createRoutes(doors: Doors): Route[] {
+  const { keys, policies, identity, read, repositories, audit, notices, clock } = doors;
+  const names = (ids: readonly string[]) => read.users.names(ids);
+  const routes: Route[] = [
+    contextRoute({
+      principal: (caller) => principalOf(identity.directory, caller),
+      policyOf: (scope) => policyOf(routes, scope),
+      findRepositoryId: async (fullName) => (await read.repositories.find(fullName))?.id,
+    }),
+    ...keyPolicyRoutes({ policies, keys, clock }),
+    ...keyRoutes({
+      keys,
+      names,
+      clock,
+      readUsage: read.usage.read,
+      async timeline(keyId, viewerId, cursor, limit) {
+        const { events, nextCursor } = await audit.timeline(keyId, cursor, limit);
+        const toResponse = (event: AuditEvent) =>
+          viewerId === null ? toAuditEventResponse(event) : toTimelineResponse(event, viewerId);
+        return { events: events.map(toResponse), nextCursor };
+      },
+      auditEventSchema: auditEventResponse,
+      // Sites come with their own feature; until then no key can own one.
+      sitesOwnedBy: async () => [],
+    }),
+    ...repositoryRoutes(repositories),
+    ...noticeRoutes({ notices }),
+    ...identityRoutes(identity),
+    ...auditRoutes({ audit, clock }),
+  ];
+  return routes;
+}
+
+/** `?can=` asks with the policy that a route of the scope enforces. */
+function policyOf(routes: readonly Route[], scope: Scope): RoutePolicy {
+  const found = routes.find((route) => route.policy.scope === scope);
+  return found?.policy ?? { callers: callerKinds, scope, identity: 'live' };
+}
+
+function createJobList(doors: Doors, parts: Pick<AppParts, 'tidy'>): Job[] {
+  const { feed, clock, database, denials, alarms, usage, sealer, sweep, expiry, read, identity } = doors;
+  return [
+    { name: 'change-feed', everyMs: 250, leased: false, run: feed.poll },
+    { name: 'clock', everyMs: 30 * second, leased: false, run: clock.sync },
+    { name: 'usage', everyMs: 20 * second, leased: false, run: usage.flush },
+    { name: 'alarms', everyMs: 5 * second, leased: false, run: alarms.flush },
+    { name: 'denials', everyMs: 5 * second, leased: false, run: () => denials.flush() },
+    { name: 'seal', everyMs: second, leased: true, run: sealer.run },
+    { name: 'key-expiry', everyMs: minute, leased: true, run: expiry.run },
+    { name: 'owner-sweep', everyMs: 5 * minute, leased: true, run: async () => void (await sweep.run()) },
+    {
+      name: 'prune',
+      everyMs: 10 * minute,
+      leased: true,
+      async run() {
+        await pruneChanges(database, clock.now() - 10 * minute);
+        for (const per of usagePeriods) await read.usage.prune(per, clock.now() - keptMs[per] - day);
+      },
+    },
+    ...(parts.tidy === undefined
+      ? []
+      : [{ name: 'tidy', everyMs: 10 * minute, leased: true, run: parts.tidy }]),
+    ...identity.jobs,
+  ];
+}
+
+/** `moreRoutes` answer beside the product's own: bench/ compares a request with one that needs no key. */
+export async function createApp(settings: AppSettings, parts: AppParts, moreRoutes: readonly Route[] = []) {
+  const doors = createDoors(settings, parts);
+  const { clock, metrics, denials, identity, keys, alarms, usage, feed, sweep, database, log, policies } =
+    doors;
+  const routes = [...createRoutes(doors), ...moreRoutes];
+  const jobs = createJobs({ database, clock, log, holder: doors.holder, jobs: createJobList(doors, parts) });
+
+  // The first use of a successor starts its predecessor's grace: once, at once, and not on the request's time.
+  const firstUses = new Map<string, Promise<void>>();
+  const recordFirstUse = (keyId: string, at: number) => {
+    if (firstUses.has(keyId)) return;
+    const recording = keys
+      .recordFirstUse(keyId, at)
+      .catch((error: unknown) =>
+        log.warn({ err: error, key: keyId }, 'first use not recorded; the next use will'),
+      )
+      .finally(() => firstUses.delete(keyId));
+    firstUses.set(keyId, recording);
+  };
+
+  // A changed account concerns its keys at once, not only at the next sweep.
+  const rechecks = new Set<Promise<void>>();
+  feed.subscribe(({ topic, subject }) => {
+    if (topic !== 'principal') return;
+    const recheck = identity
+      .findUserBySubject(identity.issuer, subject)
+      .then((user) => (user === undefined ? undefined : sweep.checkOwner(user.id)))
+      .catch((error: unknown) => log.warn({ err: error }, 'owner not rechecked; the sweep will'))
+      .finally(() => rechecks.delete(recheck));
+    rechecks.add(recheck);
+  });
+
+  const gate = createGate({
+    verifier: doors.verifier,
+    policies,
+    limiter: doors.limiter,
+    failedAuth: createFailedAuth({ clock: parts.clock }),
+    sessions: identity.sessions,
+    directory: identity.directory,
+    userOfToken: (token) => identity.learnUser(token),
+    denials,
+    usage,
+    recordFirstUse,
+    onDeadUse: (dead, act) => alarms.deadUse(dead.key, dead.status, act),
+    exposures: alarms,
+    clock,
+  });
+
+  // Made when somebody first asks for it: it takes as long as everything else here together.
+  let made: ReturnType<typeof buildOpenApi> | undefined;
+  const document = () =>
+    (made ??= buildOpenApi({ routes, version, serverUrl: settings.uiUrl, keyPrefix: settings.keyPrefix }));
+  const pageDeps = { identity, uiOrigin: settings.uiUrl, clock };
+  const web: FastifyInstance = await createWebServer({
+    uiOrigin: settings.uiUrl,
+    isHttps: settings.uiUrl.startsWith('https:'),
+    trustedProxies: settings.trustedProxies,
+    overloadDelayMs: settings.overloadDelayMs,
+    log,
+    metrics,
+    routes,
+    gate,
+    pages: [
+      openApiPage(document),
+      referencePage(document),
+      authPages(pageDeps),
+      interactionPages(pageDeps),
+      providerEndpoints(pageDeps),
+      homePage(pageDeps),
+    ],
+  });
+
+  return {
+    web,
+    routes,
+    jobs,
+    doors,
+    get document() {
+      return document();
+    },
+    /** Ready to answer: the clock is measured, the feed read, the provider's keys loaded. */
+    async start() {
+      await clock.sync();
+      await feed.poll();
+      await identity.start();
+      await policies.read();
+    },
+    /** Resolves when the work that follows a change (rechecks, first uses) is done. */
+    async settled() {
+      await Promise.all([...rechecks, ...firstUses.values()]);
+    },
+    /** Answers what is under way, then writes everything that was held in memory. */
+    async stop() {
+      await web.close();
+      await jobs.stop();
+      await Promise.all([...rechecks, ...firstUses.values()]);
+      await identity.stop();
+      await alarms.flush();
+      await usage.flush();
+      await denials.flush({ all: true });
+    },
+  };
+}
+
+/** The routes without anything behind them, for the generated references. */
+export async function allRoutes(): Promise<readonly Route[]> {
+  const database = openDatabase(embeddedDatabase({}).dialect);
+  const silent: Log = {
+    debug: () => undefined,
+    info: () => undefined,
+    warn: () => undefined,
+    error: () => undefined,
+  };
+  const app = await createApp(
+    {
+      uiUrl: 'http://localhost:3000',
+      keyPrefix: 'app',
+      trustedProxies: [],
+      sessionSecrets: ['only for listing routes; signs nothing'],
+      encryptionKeys: ['only for listing routes; seals nothing'],
+      passwordCost: { memoryKib: 8, passes: 1 },
+    },
+    {
+      database,
+      limitSource: memorySource({ clock: systemClock }),
+      clock: systemClock,
+      random: systemRandom,
+      log: silent,
+      isOnlyProcess: true,
+    },
+  );
+  return app.routes;
+}

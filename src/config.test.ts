@@ -1,0 +1,253 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ConfigError, type ConfigMistake, configReference, readConfig } from './config.ts';
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'postern-config-'));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const strong = 'a secret of more than thirty-two characters';
+const read = (env: Record<string, string> = {}) =>
+  readConfig({ DATA_DIR: join(folder, 'data'), SESSION_SECRET: strong, ENCRYPTION_KEY: strong, ...env });
+
+/** What a configuration is refused for; empty when it is taken. */
+function refusalOf(env: Record<string, string>): readonly ConfigMistake[] {
+  try {
+    read(env);
+    return [];
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return error.mistakes;
+  }
+}
+
+const mistakesOf = (env: Record<string, string>) => refusalOf(env).map(({ setting }) => setting);
+
+function file(name: string, text: string): string {
+  const path = join(folder, name);
+  writeFileSync(path, text);
+  return path;
+}
+
+describe('reading the configuration', () => {
+  test('nothing set is a program on loopback with embedded parts', () => {
+    expect(readConfig({ DATA_DIR: join(folder, 'nothing') })).toMatchObject({
+      uiUrl: 'http://localhost:3000',
+      contentUrl: 'http://sites.localhost:3001',
+      host: '127.0.0.1',
+      port: 3000,
+      gatewayPort: 3001,
+      metricsPort: 9464,
+      databaseUrl: null,
+      kvUrl: null,
+      trustedProxies: [],
+      keyPrefix: 'app',
+      bootstrapAdmin: null,
+    });
+  });
+
+  test('SE-02 every mistake is told at once, each with what to do', () => {
+    const wrong = {
+      SERVICE_UI_URL: 'postern.example.com',
+      SITES_CONTENT_URL: 'http://sites.example.com',
+      PORT: 'eighty',
+      GATEWAY_PORT: '70000',
+      METRICS_PORT: '-1',
+      DATABASE_URL: 'mysql://db/postern',
+      KV_URL: 'memcached://kv',
+      IDENTITY_PROVIDER: 'magic',
+      KEY_PREFIX: 'My Product',
+      LOG_LEVEL: 'loud',
+      SESSION_SECRET: 'secret',
+      ENCRYPTION_KEY: 'changeme',
+      BOOTSTRAP_ADMIN_EMAIL: 'ada@example.com',
+    };
+    expect(mistakesOf(wrong).sort()).toEqual(Object.keys(wrong).sort());
+    for (const { setting, problem, fix } of refusalOf(wrong)) {
+      expect(problem).not.toBe('');
+      expect(fix).toMatch(/^[A-Z].*\.$|openssl/);
+      expect(() => read(wrong)).toThrow(setting);
+    }
+  });
+
+  test.each([
+    ['http://postern.example.com', false],
+    ['http://192.0.2.7:3000', false],
+    ['http://127.example.com', false],
+    ['http://localhost.example.com', false],
+    ['http://0.0.0.0:3000', false],
+    ['ftp://localhost', false],
+    ['https://postern.example.com/app', false],
+    ['https://user:password@postern.example.com', false],
+    ['https://user@postern.example.com', false],
+    ['https://postern.example.com?x=1', false],
+    ['https://postern.example.com', true],
+    ['https://postern.example.com:8443', true],
+    ['http://localhost:3000', true],
+    ['http://ui.localhost:3000', true],
+    ['http://127.0.0.1:3000', true],
+    ['http://127.4.5.6', true],
+    ['http://[::1]:3000', true],
+  ])('SE-02 the addresses of UI and content may be %s: %s', (address, isTaken) => {
+    expect(mistakesOf({ SERVICE_UI_URL: address })).toEqual(isTaken ? [] : ['SERVICE_UI_URL']);
+    expect(mistakesOf({ SITES_CONTENT_URL: address })).toEqual(isTaken ? [] : ['SITES_CONTENT_URL']);
+  });
+
+  test.each([
+    ['10.0.0.7', true],
+    ['10.0.0.0/8, 192.0.2.7/32', true],
+    ['2001:db8::7, fc00::/7', true],
+    ['nginx', false],
+    ['loopback', false],
+    ['10.0.0.7, nginx', false],
+    ['0.0.0.0/0', false],
+    ['0.0.0.0/1, 128.0.0.0/1', false],
+    ['::/0', false],
+    ['10.0.0.0/33', false],
+    ['10.0.0.0/', false],
+    ['10.0.0.0/8/8', false],
+    ['10.0.0.0/255.0.0.0', false],
+    ['10.0.0', false],
+  ])(
+    'SE-02 forwarded headers are believed from addresses and own networks only; %s: %s',
+    (value, isTaken) => {
+      expect(mistakesOf({ TRUSTED_PROXIES: value })).toEqual(isTaken ? [] : ['TRUSTED_PROXIES']);
+    },
+  );
+
+  test.each([
+    'OIDC_ISSUER',
+    'OIDC_CLIENT_ID',
+    'OIDC_CLIENT_SECRET',
+    'PRINCIPAL_SYNC_CLIENT_ID',
+    'PRINCIPAL_SYNC_CLIENT_SECRET',
+    'OBJECT_STORE_URL',
+    'SITES_ALLOW_SHARED_APEX',
+  ])('SE-02 %s is told to be of a later version, never ignored', (name) => {
+    expect(mistakesOf({ [name]: 'x' })).toEqual([name]);
+    expect(mistakesOf({ [`${name}_FILE`]: '/run/secrets/x' })).toEqual([name]);
+    expect(mistakesOf({ [name]: '' })).toEqual([]);
+    expect(() => read({ [name]: 'x' })).toThrow('not available in this version');
+  });
+
+  test.each([
+    ['127.0.0.1', true],
+    ['127.0.0.2', true],
+    ['::1', true],
+    ['localhost', true],
+    ['0.0.0.0', false],
+    ['::', false],
+    ['192.0.2.7', false],
+    ['postern.internal', false],
+  ])('SE-02 without https the listeners may be on %s: %s', (host, isTaken) => {
+    expect(mistakesOf({ HOST: host })).toEqual(isTaken ? [] : ['HOST']);
+    expect(mistakesOf({ HOST: host, SERVICE_UI_URL: 'https://postern.example.com' })).toEqual([]);
+  });
+
+  test('SE-02 processes that share a database do not each make secrets of their own', () => {
+    const shared = {
+      DATABASE_URL: 'postgresql://db/postern',
+      DATA_DIR: join(folder, 'none'),
+      SESSION_SECRET: '',
+      ENCRYPTION_KEY: '',
+    };
+    expect(mistakesOf(shared)).toEqual(['SESSION_SECRET', 'ENCRYPTION_KEY']);
+    expect(mistakesOf({ ...shared, SESSION_SECRET: strong })).toEqual(['ENCRYPTION_KEY']);
+    expect(mistakesOf({ ...shared, SESSION_SECRET: strong, ENCRYPTION_KEY: strong })).toEqual([]);
+    expect(existsSync(join(folder, 'none'))).toBe(false);
+  });
+
+  test('an address is kept as its origin', () => {
+    expect(read({ SERVICE_UI_URL: 'https://Postern.Example.com:443/' }).uiUrl).toBe(
+      'https://postern.example.com',
+    );
+  });
+
+  test.each(['SESSION_SECRET', 'ENCRYPTION_KEY'])(
+    'SE-02 %s is refused when it is empty, short or holds one short value in its list',
+    (name) => {
+      for (const value of ['secret', ',', ' , ', 'x'.repeat(31), `${strong},short`, `short,${strong}`])
+        expect([value, mistakesOf({ [name]: value })]).toEqual([value, [name]]);
+      expect(mistakesOf({ [name]: 'x'.repeat(32) })).toEqual([]);
+    },
+  );
+
+  test('SE-03 a secret may be a list: the first signs, all verify', () => {
+    const { sessionSecrets } = read({ SESSION_SECRET: `${strong} two, ${strong} one` });
+    expect(sessionSecrets).toEqual([`${strong} two`, `${strong} one`]);
+  });
+
+  test('SE-02 an empty secret is as if it were not set: one is generated, kept and readable by this user only', () => {
+    const env = { DATA_DIR: join(folder, 'generated'), SESSION_SECRET: '' };
+    const first = readConfig(env);
+    const [secret = ''] = first.sessionSecrets;
+    expect(secret.length).toBeGreaterThanOrEqual(43);
+    expect(first.encryptionKeys).not.toEqual(first.sessionSecrets);
+    expect(readConfig(env)).toEqual(first);
+    const path = join(folder, 'generated', 'secrets', 'session_secret');
+    expect(readFileSync(path, 'utf8')).toBe(secret);
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    expect(statSync(join(folder, 'generated', 'secrets')).mode & 0o777).toBe(0o700);
+  });
+
+  test('SE-02 every secret can come from a file, and is trimmed', () => {
+    const path = file('session', `${strong}\n`);
+    const env = { DATA_DIR: join(folder, 'data'), ENCRYPTION_KEY: strong, SESSION_SECRET_FILE: path };
+    expect(readConfig(env).sessionSecrets).toEqual([strong]);
+    const database = file('database', 'postgresql://db/postern\n');
+    expect(read({ DATABASE_URL_FILE: database }).databaseUrl).toBe('postgresql://db/postern');
+    const email = { BOOTSTRAP_ADMIN_EMAIL: 'ada@example.com' };
+    const password = file('password', 'twelve characters\n');
+    expect(read({ ...email, BOOTSTRAP_ADMIN_PASSWORD_FILE: password }).bootstrapAdmin).toEqual({
+      email: 'ada@example.com',
+      password: 'twelve characters',
+    });
+  });
+
+  test('SE-02 a secret that is set twice, or whose file cannot be read or is too short, is refused', () => {
+    const path = file('twice', strong);
+    expect(mistakesOf({ SESSION_SECRET_FILE: path })).toEqual(['SESSION_SECRET']);
+    const missing = { SESSION_SECRET: '', SESSION_SECRET_FILE: join(folder, 'nowhere') };
+    expect(mistakesOf(missing)).toEqual(['SESSION_SECRET_FILE']);
+    const short = { SESSION_SECRET: '', SESSION_SECRET_FILE: file('short', 'short') };
+    expect(mistakesOf(short)).toEqual(['SESSION_SECRET']);
+    const empty = { SESSION_SECRET: '', SESSION_SECRET_FILE: file('empty', '') };
+    expect(mistakesOf(empty)).toEqual(['SESSION_SECRET']);
+  });
+
+  test('SE-02 half an administrator is refused, and so is a short password', () => {
+    expect(mistakesOf({ BOOTSTRAP_ADMIN_EMAIL: 'ada@example.com' })).toEqual(['BOOTSTRAP_ADMIN_EMAIL']);
+    expect(mistakesOf({ BOOTSTRAP_ADMIN_PASSWORD: 'twelve characters' })).toEqual(['BOOTSTRAP_ADMIN_EMAIL']);
+    const both = { BOOTSTRAP_ADMIN_EMAIL: 'ada@example.com', BOOTSTRAP_ADMIN_PASSWORD: 'short' };
+    expect(mistakesOf(both)).toEqual(['BOOTSTRAP_ADMIN_PASSWORD']);
+  });
+
+  test('SE-02 a refusal never repeats the secret it refuses', () => {
+    const values = {
+      SESSION_SECRET: 'hunter2-session',
+      ENCRYPTION_KEY: 'hunter2-encryption',
+      DATABASE_URL: 'mysql://ada:hunter2@db',
+      KV_URL: 'http://:hunter2@kv',
+      BOOTSTRAP_ADMIN_EMAIL: 'ada@example.com',
+      BOOTSTRAP_ADMIN_PASSWORD: 'hunter2',
+      SERVICE_UI_URL: 'http://ada:hunter2@postern.example.com',
+    };
+    expect(() => read(values)).toThrow(ConfigError);
+    expect(() => read(values)).not.toThrow(/hunter2/);
+  });
+
+  test('every setting is in the reference, and its secrets are marked', () => {
+    const secret = configReference().filter(({ secret: isSecret }) => isSecret);
+    expect(secret.map(({ name }) => name).sort()).toEqual([
+      'BOOTSTRAP_ADMIN_PASSWORD',
+      'DATABASE_URL',
+      'ENCRYPTION_KEY',
+      'KV_URL',
+      'SESSION_SECRET',
+    ]);
+  });
+});

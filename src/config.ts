@@ -1,0 +1,364 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { isIP } from 'node:net';
+import { join, resolve } from 'node:path';
+
+/**
+ * The only place that reads the environment (contract 1). Every mistake is found and told together, each with its
+ * fix; a half-configured part refuses to start, it never falls back silently. `NAME_FILE` works for every secret.
+ */
+export type Config = {
+  readonly uiUrl: string;
+  readonly contentUrl: string;
+  readonly host: string;
+  readonly port: number;
+  readonly gatewayPort: number;
+  readonly metricsPort: number;
+  readonly dataDir: string;
+  readonly databaseUrl: string | null;
+  readonly kvUrl: string | null;
+  readonly trustedProxies: readonly string[];
+  readonly keyPrefix: string;
+  readonly logLevel: string;
+  /** The first signs, all verify. */
+  readonly sessionSecrets: readonly string[];
+  readonly encryptionKeys: readonly string[];
+  readonly bootstrapAdmin: { readonly email: string; readonly password: string } | null;
+};
+
+export type ConfigMistake = { readonly setting: string; readonly problem: string; readonly fix: string };
+
+export class ConfigError extends Error {
+  readonly mistakes: readonly ConfigMistake[];
+  constructor(mistakes: readonly ConfigMistake[]) {
+    super(mistakes.map(({ setting, problem, fix }) => `  ${setting}: ${problem}\n    ${fix}`).join('\n'));
+    this.name = 'ConfigError';
+    this.mistakes = mistakes;
+  }
+}
+
+type Setting = {
+  readonly name: string;
+  readonly meaning: string;
+  readonly default: string;
+  readonly secret: boolean;
+};
+
+const settings: readonly Setting[] = [
+  {
+    name: 'SERVICE_UI_URL',
+    meaning: 'Public origin of the web app and the API',
+    default: 'http://localhost:PORT',
+    secret: false,
+  },
+  {
+    name: 'SITES_CONTENT_URL',
+    meaning: 'Base of the content hosts; a site lives at a label in front of its host',
+    default: 'http://sites.localhost:GATEWAY_PORT',
+    secret: false,
+  },
+  {
+    name: 'HOST',
+    meaning: 'Address the listeners bind to; beyond loopback SERVICE_UI_URL must be https',
+    default: '127.0.0.1',
+    secret: false,
+  },
+  { name: 'PORT', meaning: 'Port of the web workload', default: '3000', secret: false },
+  { name: 'GATEWAY_PORT', meaning: 'Port of the gateway workload', default: '3001', secret: false },
+  { name: 'METRICS_PORT', meaning: 'Port of /metrics, /livez and /readyz', default: '9464', secret: false },
+  { name: 'DATA_DIR', meaning: 'Embedded database and generated secrets', default: './data', secret: false },
+  {
+    name: 'DATABASE_URL',
+    meaning: 'PostgreSQL 15 or newer; absent = embedded in DATA_DIR',
+    default: '–',
+    secret: true,
+  },
+  {
+    name: 'KV_URL',
+    meaning: 'Redis 7 or Valkey with noeviction; absent = in process, one process only',
+    default: '–',
+    secret: true,
+  },
+  { name: 'IDENTITY_PROVIDER', meaning: 'The identity provider: builtin', default: 'builtin', secret: false },
+  { name: 'KEY_PREFIX', meaning: 'Product word in key prefixes', default: 'app', secret: false },
+  {
+    name: 'TRUSTED_PROXIES',
+    meaning: 'IP addresses or ranges (CIDR) whose forwarded headers count, separated by commas',
+    default: 'none',
+    secret: false,
+  },
+  {
+    name: 'SESSION_SECRET',
+    meaning:
+      'Signs session cookies and sign-in links; a list separated by commas, the first signs, all verify',
+    default: 'generated in DATA_DIR; required with DATABASE_URL',
+    secret: true,
+  },
+  {
+    name: 'ENCRYPTION_KEY',
+    meaning: 'Encrypts stored provider tokens; a list, the first encrypts, all decrypt',
+    default: 'generated in DATA_DIR; required with DATABASE_URL',
+    secret: true,
+  },
+  {
+    name: 'BOOTSTRAP_ADMIN_EMAIL',
+    meaning: 'First administrator; first boot only',
+    default: 'absent: a one-time sign-in link is printed',
+    secret: false,
+  },
+  {
+    name: 'BOOTSTRAP_ADMIN_PASSWORD',
+    meaning: 'Password of the first administrator',
+    default: '–',
+    secret: true,
+  },
+  { name: 'LOG_LEVEL', meaning: 'debug, info, warn or error', default: 'info', secret: false },
+];
+
+/** Settings of versions to come. Who sets one expects what it does, and would not get it. */
+const notYet = [
+  'OIDC_ISSUER',
+  'OIDC_CLIENT_ID',
+  'OIDC_CLIENT_SECRET',
+  'PRINCIPAL_SYNC_CLIENT_ID',
+  'PRINCIPAL_SYNC_CLIENT_SECRET',
+  'OBJECT_STORE_URL',
+  'SITES_ALLOW_SHARED_APEX',
+];
+
+/** For docs/reference/config.md. */
+export function configReference(): readonly Setting[] {
+  return settings;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** @throws ConfigError naming every mistake at once */
+export function readConfig(env: Environment = process.env): Config {
+  const mistakes: ConfigMistake[] = [];
+  const wrong = (setting: string, problem: string, fix: string) =>
+    void mistakes.push({ setting, problem, fix });
+  const raw = (name: string) => readSetting(env, name, wrong);
+
+  const port = readPort('PORT', raw('PORT'), 3000, wrong);
+  const gatewayPort = readPort('GATEWAY_PORT', raw('GATEWAY_PORT'), 3001, wrong);
+  const uiUrl = readOrigin('SERVICE_UI_URL', raw('SERVICE_UI_URL') ?? `http://localhost:${port}`, wrong);
+  const contentUrl = readOrigin(
+    'SITES_CONTENT_URL',
+    raw('SITES_CONTENT_URL') ?? `http://sites.localhost:${gatewayPort}`,
+    wrong,
+  );
+  const dataDir = resolve(raw('DATA_DIR') ?? './data');
+  const databaseUrl = raw('DATABASE_URL') ?? null;
+  if (databaseUrl !== null && !/^postgres(?:ql)?:\/\//.test(databaseUrl)) {
+    wrong(
+      'DATABASE_URL',
+      'is not a PostgreSQL address',
+      'Write postgresql://user:password@host:5432/database.',
+    );
+  }
+  const kvUrl = raw('KV_URL') ?? null;
+  if (kvUrl !== null && !/^rediss?:\/\//.test(kvUrl))
+    wrong('KV_URL', 'is not a Redis address', 'Write redis://host:6379.');
+  const provider = raw('IDENTITY_PROVIDER') ?? 'builtin';
+  if (provider !== 'builtin') {
+    wrong(
+      'IDENTITY_PROVIDER',
+      `"${provider}" is not available`,
+      'Leave it unset to use the built-in provider.',
+    );
+  }
+  const keyPrefix = raw('KEY_PREFIX') ?? 'app';
+  if (!/^[a-z][a-z0-9]{0,15}$/.test(keyPrefix)) {
+    wrong(
+      'KEY_PREFIX',
+      'is not a product word',
+      'Use 1 to 16 lower-case letters and digits, starting with a letter.',
+    );
+  }
+  const logLevel = raw('LOG_LEVEL') ?? 'info';
+  if (!['debug', 'info', 'warn', 'error', 'silent'].includes(logLevel)) {
+    wrong('LOG_LEVEL', `"${logLevel}" is not a level`, 'Use debug, info, warn or error.');
+  }
+  const email = raw('BOOTSTRAP_ADMIN_EMAIL');
+  const password = raw('BOOTSTRAP_ADMIN_PASSWORD');
+  if ((email === undefined) !== (password === undefined)) {
+    wrong(
+      'BOOTSTRAP_ADMIN_EMAIL',
+      'is set without its partner',
+      'Set both BOOTSTRAP_ADMIN_EMAIL and BOOTSTRAP_ADMIN_PASSWORD, or neither.',
+    );
+  }
+  if (email !== undefined && !/^[^\s@]+@[^\s@]+$/.test(email)) {
+    wrong(
+      'BOOTSTRAP_ADMIN_EMAIL',
+      'is not an e-mail address',
+      'Write one such as ada@example.com; people sign in with it.',
+    );
+  }
+  if (password !== undefined && password.length < 12) {
+    wrong('BOOTSTRAP_ADMIN_PASSWORD', 'is too short', 'Use at least 12 characters.');
+  }
+  const host = raw('HOST') ?? '127.0.0.1';
+  if (!isLoopback(isIP(host) === 6 ? `[${host}]` : host) && uiUrl.startsWith('http:')) {
+    wrong(
+      'HOST',
+      'opens the listeners to the network while SERVICE_UI_URL is http: keys would cross it in clear',
+      'Give SERVICE_UI_URL its https address, or leave HOST unset.',
+    );
+  }
+  const trustedProxies = list(raw('TRUSTED_PROXIES') ?? '');
+  if (!trustedProxies.every(isProxyRange)) {
+    wrong(
+      'TRUSTED_PROXIES',
+      'holds what is neither an IP address nor a range of a network of its own',
+      'Write the addresses of your proxies, such as 10.0.0.7 or 10.0.0.0/8; names and all the world are not taken.',
+    );
+  }
+  for (const name of notYet) {
+    const isSet = [name, `${name}_FILE`].some((one) => env[one] !== undefined && env[one] !== '');
+    if (isSet) wrong(name, 'is not available in this version', 'Unset it.');
+  }
+  const secret = (name: string) => {
+    const given = raw(name);
+    const file = env[`${name}_FILE`];
+    if (given !== undefined || databaseUrl === null) return readSecret(name, given, dataDir, wrong);
+    // A file that cannot be read has been told already.
+    if (file === undefined || file === '')
+      wrong(
+        name,
+        'is required with DATABASE_URL: every process on that database must have the same',
+        'Set it to the output of: openssl rand -base64 32',
+      );
+    return [];
+  };
+
+  const config: Config = {
+    uiUrl,
+    contentUrl,
+    host,
+    port,
+    gatewayPort,
+    metricsPort: readPort('METRICS_PORT', raw('METRICS_PORT'), 9464, wrong),
+    dataDir,
+    databaseUrl,
+    kvUrl,
+    trustedProxies,
+    keyPrefix,
+    logLevel,
+    sessionSecrets: secret('SESSION_SECRET'),
+    encryptionKeys: secret('ENCRYPTION_KEY'),
+    bootstrapAdmin: email === undefined || password === undefined ? null : { email, password },
+  };
+  if (mistakes.length > 0) throw new ConfigError(mistakes);
+  return config;
+}
+
+type Wrong = (setting: string, problem: string, fix: string) => void;
+
+function readSetting(env: Environment, name: string, wrong: Wrong): string | undefined {
+  const direct = env[name];
+  const file = env[`${name}_FILE`];
+  if (direct !== undefined && direct !== '' && file !== undefined && file !== '') {
+    wrong(name, `is set twice, as ${name} and ${name}_FILE`, 'Set one of them.');
+  }
+  if (file === undefined || file === '') return direct === '' ? undefined : direct;
+  try {
+    return readFileSync(file, 'utf8').trim();
+  } catch {
+    wrong(`${name}_FILE`, 'names a file that cannot be read', 'Check the path and its permissions.');
+    return undefined;
+  }
+}
+
+/** Http is for loopback only: a credential must not cross a network in clear (contract 3). */
+function readOrigin(name: string, text: string, wrong: Wrong): string {
+  if (!URL.canParse(text)) {
+    wrong(name, 'is not an address', 'Write an origin such as https://postern.example.com.');
+    return text;
+  }
+  const url = new URL(text);
+  if (url.pathname !== '/' || url.search !== '' || url.hash !== '' || url.username !== '') {
+    wrong(
+      name,
+      'has more than an origin',
+      'Write scheme, host and port only, such as https://postern.example.com.',
+    );
+  }
+  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopback(url.hostname))) {
+    wrong(
+      name,
+      'is neither https nor a loopback address',
+      'Use https, or http on localhost for trying it out.',
+    );
+  }
+  return url.origin;
+}
+
+function isLoopback(hostname: string): boolean {
+  return (
+    hostname === 'localhost' ||
+    hostname.endsWith('.localhost') ||
+    hostname === '[::1]' ||
+    /^127(?:\.\d{1,3}){3}$/.test(hostname)
+  );
+}
+
+/**
+ * Who is in the range says which address a request comes from, so it holds proxies only: nothing wider than the widest
+ * private networks, 10.0.0.0/8 (RFC 1918) and fc00::/7 (RFC 4193).
+ */
+function isProxyRange(text: string): boolean {
+  const [address = '', length, ...more] = text.split('/');
+  const family = isIP(address);
+  if (family === 0 || address.includes('%') || more.length > 0) return false;
+  if (length === undefined) return true;
+  if (!/^\d{1,3}$/.test(length)) return false;
+  const bits = Number(length);
+  return family === 4 ? bits >= 8 && bits <= 32 : bits >= 7 && bits <= 128;
+}
+
+function readPort(name: string, text: string | undefined, fallback: number, wrong: Wrong): number {
+  if (text === undefined) return fallback;
+  const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN;
+  if (!(port >= 0 && port <= 65_535)) wrong(name, 'is not a port', 'Use a number from 0 to 65535.');
+  return port;
+}
+
+function list(text: string): string[] {
+  return text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
+}
+
+const secretsFolder = 'secrets';
+
+function readSecret(name: string, given: string | undefined, dataDir: string, wrong: Wrong): string[] {
+  if (given === undefined) return [generatedSecret(name, dataDir)];
+  const values = list(given);
+  if (values.length === 0 || values.some((value) => value.length < 32)) {
+    wrong(
+      name,
+      'is too short',
+      'Use at least 32 random characters each, such as the output of: openssl rand -base64 32',
+    );
+  }
+  return values;
+}
+
+/** Made once and kept beside the data, readable by this user only. */
+function generatedSecret(name: string, dataDir: string): string {
+  const folder = join(dataDir, secretsFolder);
+  const path = join(folder, name.toLowerCase());
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  if (!existsSync(path)) {
+    try {
+      writeFileSync(path, randomBytes(32).toString('base64url'), { mode: 0o600, flag: 'wx' });
+    } catch (error) {
+      // Another process of this installation was first; its secret is the one to use.
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    }
+  }
+  return readFileSync(path, 'utf8').trim();
+}

@@ -1,0 +1,73 @@
+import type { IncomingMessage } from 'node:http';
+import { AppError } from '../../core/errors.ts';
+
+/**
+ * Finds the one credential of a request (contract 3) without judging it. Two of any kind are refused: there is
+ * no "best of both" (matrix SO-02).
+ */
+export type Credential =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'session'; readonly value: string }
+  | { readonly kind: 'bearer'; readonly value: string }
+  /** An Authorization header that is not `Bearer <one token>`. */
+  | { readonly kind: 'malformed' };
+
+export const sessionCookie = '__Host-postern_session';
+const maxCredentialLength = 4_096;
+
+export function findCredential(request: IncomingMessage): Credential {
+  let authorization: string | undefined;
+  let cookie: string | undefined;
+  const raw = request.rawHeaders;
+  // rawHeaders, because Node silently keeps only the first Authorization header (KF-06).
+  for (let at = 0; at < raw.length; at += 2) {
+    const name = raw[at] as string;
+    if (name.length === 13 && name.toLowerCase() === 'authorization') {
+      if (authorization !== undefined) throw new AppError('ambiguous_credential');
+      authorization = raw[at + 1];
+    } else if (name.length === 6 && name.toLowerCase() === 'cookie') {
+      cookie = cookie === undefined ? raw[at + 1] : `${cookie}; ${raw[at + 1]}`;
+    }
+  }
+  const session = cookie === undefined ? undefined : findSessionCookie(cookie);
+  if (authorization === undefined)
+    return session === undefined ? { kind: 'none' } : { kind: 'session', value: session };
+  if (session !== undefined) throw new AppError('ambiguous_credential');
+  return parseAuthorization(authorization);
+}
+
+function parseAuthorization(header: string): Credential {
+  if (header.length > maxCredentialLength) return { kind: 'malformed' };
+  // RFC 6750: the scheme is case-insensitive, the token is b64token and nothing follows it.
+  const match = /^bearer +([A-Za-z0-9\-._~+/]+=*) *$/i.exec(header);
+  return match?.[1] === undefined ? { kind: 'malformed' } : { kind: 'bearer', value: match[1] };
+}
+
+function findSessionCookie(header: string): string | undefined {
+  let found: string | undefined;
+  for (const part of header.split(';')) {
+    const at = part.indexOf('=');
+    // Compared without Unicode trimming: a name with a no-break space is another cookie (CS-06).
+    if (at < 0 || trimBlanks(part.slice(0, at)) !== sessionCookie) continue;
+    if (found !== undefined)
+      throw new AppError('ambiguous_credential', { message: 'The session cookie was sent twice.' });
+    found = trimBlanks(part.slice(at + 1));
+  }
+  return found;
+}
+
+/**
+ * Without spaces and tabs at its ends (RFC 6265 section 5.2), and without Unicode's idea of space. By index: a pattern
+ * anchored at the end looks at every blank of a long run again and again.
+ */
+export function trimBlanks(text: string): string {
+  let start = 0;
+  let end = text.length;
+  while (start < end && isBlank(text.charCodeAt(start))) start += 1;
+  while (end > start && isBlank(text.charCodeAt(end - 1))) end -= 1;
+  return text.slice(start, end);
+}
+
+function isBlank(code: number): boolean {
+  return code === 0x20 || code === 0x09;
+}

@@ -1,0 +1,38 @@
+import type { FastifyRequest } from 'fastify';
+import { AppError } from '../../core/errors.ts';
+
+/** Turns whatever was thrown into a registry code. Unknown errors say nothing but their request id (SE-05). */
+export function toAppError(error: unknown, request: FastifyRequest): AppError {
+  if (error instanceof AppError) return error;
+  const code = typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
+  switch (code) {
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return new AppError('body_too_large');
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return new AppError('unsupported_media_type');
+    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
+    case 'FST_ERR_CTP_EMPTY_JSON_BODY':
+    case 'FST_ERR_CTP_INVALID_JSON_BODY':
+      return new AppError('invalid_body', {
+        message: 'The request body is not valid JSON.',
+        hint: 'Check quotes, commas and brackets.',
+      });
+    case 'FST_ERR_BAD_URL':
+    case 'FST_ERR_MAX_PARAM_LENGTH':
+    case 'FST_ERR_ASYNC_CONSTRAINT':
+      return new AppError('invalid_query', {
+        message: 'The path is not valid.',
+        hint: 'Check its percent-encoding and length.',
+      });
+    case 'FST_ERR_REQUEST_TIMEOUT':
+      return new AppError('request_timeout');
+  }
+  // JSON that secure-json-parse refuses (`__proto__`) and JSON.parse's own error arrive without a code.
+  if (error instanceof SyntaxError && request.headers['content-length'] !== '0') {
+    return new AppError('invalid_body', {
+      message: 'The request body is not valid JSON.',
+      hint: 'Check quotes, commas and brackets.',
+    });
+  }
+  return new AppError('internal_error', { cause: error });
+}

@@ -1,0 +1,42 @@
+import type { RoutePolicy } from '../../../core/authorize.ts';
+import type { CallerKind } from '../../../core/caller.ts';
+
+const names: Readonly<Record<Exclude<CallerKind, 'anonymous'>, string>> = {
+  session: 'a browser session',
+  access_token: 'an access token',
+  personal_key: 'a personal key',
+  service_key: 'a service key',
+};
+
+/** Who may call a route, as one line people can read: in the API reference and in docs/reference/routes.md. */
+export function callersInWords(policy: RoutePolicy): string {
+  if (policy.callers === 'anyone') return 'Anyone';
+  const list = policy.callers.map((kind) => names[kind]);
+  if (policy.role === 'admin' && policy.callers.length === 1 && policy.callers[0] === 'session') {
+    return 'An administrator’s browser session';
+  }
+  return capital(orList(list));
+}
+
+/** What a caller of the right kind needs besides. */
+export function needsInWords(policy: RoutePolicy): string[] {
+  const needs: string[] = [];
+  if (policy.callers === 'anyone') return needs;
+  if (policy.role === 'admin') needs.push('The person must be an administrator.');
+  if (policy.role === 'user') needs.push('The person must have the role `user`.');
+  if (policy.scope !== undefined && policy.callers.some((kind) => kind !== 'session')) {
+    needs.push(`Keys and access tokens need the scope \`${policy.scope}\`.`);
+  }
+  if (policy.tokenScope !== undefined && policy.callers.includes('access_token')) {
+    needs.push(`Access tokens need the OAuth scope \`${policy.tokenScope}\`.`);
+  }
+  return needs;
+}
+
+function orList(items: readonly string[]): string {
+  return items.length < 2 ? items.join('') : `${items.slice(0, -1).join(', ')} or ${items.at(-1)}`;
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

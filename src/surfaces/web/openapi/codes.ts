@@ -1,0 +1,105 @@
+import { callerKinds } from '../../../core/caller.ts';
+import { type ErrorCode, errorCodes, statusOf } from '../../../core/errors.ts';
+import type { Route } from '../../../platform/http.ts';
+
+/**
+ * Every code a route can answer: what its policy and its shape imply, and what it declares itself. Kept beside
+ * the pipeline in server.ts; an answer outside this list is a fault that the fuzzers report (bars.md R2).
+ */
+export function codesOf(route: Route): ErrorCode[] {
+  const codes = new Set<ErrorCode>([
+    ...everyRoute,
+    ...writes(route),
+    ...credentials(route),
+    ...rights(route),
+    ...people(route),
+    ...Object.values(route.fieldCodes ?? {}),
+    ...(route.errors ?? []),
+  ]);
+  return errorCodes.filter((code) => codes.has(code));
+}
+
+/** The same codes by status, in the order of the statuses. */
+export function codesByStatus(codes: readonly ErrorCode[]): Map<number, ErrorCode[]> {
+  const groups = new Map<number, ErrorCode[]>();
+  for (const code of [...codes].sort((a, b) => statusOf(a) - statusOf(b))) {
+    groups.set(statusOf(code), [...(groups.get(statusOf(code)) ?? []), code]);
+  }
+  return groups;
+}
+
+const everyRoute: readonly ErrorCode[] = [
+  'invalid_query',
+  'credential_in_url',
+  'request_timeout',
+  'header_too_large',
+  'internal_error',
+  'overloaded',
+  'store_unavailable',
+];
+
+/**
+ * Wherever a credential is asked for. An unknown bearer value is asked of the identity service, so that one's
+ * failure shows on every such route.
+ */
+const everyCredential: readonly ErrorCode[] = [
+  'ambiguous_credential',
+  'authentication_required',
+  'invalid_credential',
+  'rate_limited',
+  'identity_unavailable',
+];
+
+/** True of codes that say nothing about the operation itself. */
+export function isAnyRequestsCode(code: ErrorCode): boolean {
+  if (code === 'authentication_required') return false;
+  return (
+    everyRoute.includes(code) ||
+    everyCredential.includes(code) ||
+    code === 'body_too_large' ||
+    code === 'unsupported_media_type'
+  );
+}
+
+function writes(route: Route): ErrorCode[] {
+  // A path parameter that is empty or broken by a slash is another path.
+  const missing: ErrorCode[] = route.path.includes('{') ? ['not_found'] : [];
+  if (route.method === 'GET') return missing;
+  return ['invalid_body', 'body_too_large', 'unsupported_media_type', ...missing];
+}
+
+function credentials({ policy, method }: Route): ErrorCode[] {
+  if (policy.callers === 'anyone') return [];
+  const codes = [...everyCredential];
+  if (method !== 'GET') codes.push('forbidden_origin');
+  const isSessionOnly = policy.callers.length === 1 && policy.callers[0] === 'session';
+  if (isSessionOnly) codes.push('interactive_auth_required');
+  else if (policy.callers.length < callerKinds.length) codes.push('forbidden_role');
+  return codes;
+}
+
+function rights({ policy }: Route): ErrorCode[] {
+  if (policy.callers === 'anyone') return [];
+  const { callers } = policy;
+  const codes: ErrorCode[] = [];
+  const takesKeys = callers.includes('personal_key') || callers.includes('service_key');
+  if (takesKeys) codes.push('api_keys_disabled', 'user_disabled');
+  if (policy.scope !== undefined && (takesKeys || callers.includes('access_token'))) {
+    codes.push('forbidden_scope');
+  }
+  if (policy.scope?.startsWith('sites:') && callers.includes('personal_key')) {
+    codes.push('identity_binding_required');
+  }
+  if (policy.tokenScope !== undefined && callers.includes('access_token')) codes.push('forbidden_scope');
+  return codes;
+}
+
+function people({ policy }: Route): ErrorCode[] {
+  if (policy.callers === 'anyone' || policy.identity === 'none') return [];
+  if (policy.callers.every((kind) => kind === 'service_key')) return [];
+  const codes: ErrorCode[] = ['user_disabled'];
+  // A key without a user cannot satisfy a rule about people.
+  if (policy.callers.includes('personal_key')) codes.push('forbidden_role');
+  if (policy.role !== undefined) codes.push(policy.role === 'admin' ? 'forbidden_role' : 'role_required');
+  return codes;
+}

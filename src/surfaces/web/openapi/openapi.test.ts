@@ -1,0 +1,111 @@
+import { gunzipSync } from 'node:zlib';
+import Fastify from 'fastify';
+import { describe, expect, test } from 'vitest';
+import { sampleRoutes } from '../../../../test/sample-routes.ts';
+import { problemsOf } from '../../../../test/openapi-problems.ts';
+import { codesOf } from './codes.ts';
+import { buildOpenApi } from './openapi.ts';
+import { openApiPage } from './page.ts';
+
+const document = buildOpenApi({
+  routes: sampleRoutes,
+  version: '1.2.3',
+  serverUrl: 'https://postern.example',
+});
+const named = (operationId: string) => {
+  const route = sampleRoutes.find((candidate) => candidate.operationId === operationId);
+  if (route === undefined) throw new Error(`no sample ${operationId}`);
+  return route;
+};
+
+describe('the OpenAPI document', () => {
+  test('is whole: unique operations, declared parameters, resolvable references, a schema for every answer', () => {
+    expect(problemsOf(document)).toEqual([]);
+  });
+
+  test('says who may call an operation, for programs and for people', () => {
+    const revoke = document.paths['/api/v2/tokens/{id}']?.delete;
+    expect(revoke?.security).toEqual([{ sessionCookie: [] }]);
+    expect(revoke?.['x-postern-role']).toBe('admin');
+    expect(revoke?.description).toContain('An administrator’s browser session');
+    const list = document.paths['/api/v2/repositories']?.get;
+    expect(list?.security).toContainEqual({ serviceKey: ['repos:read'] });
+    expect(list?.['x-postern-scope']).toBe('repos:read');
+    expect(document.paths['/api/v2/auth/revoke-self']?.post?.security).toEqual([]);
+  });
+
+  test('tells a query number as a number, with its bounds and default', () => {
+    const limit = document.paths['/api/v2/me/tokens']?.get?.parameters?.find(({ name }) => name === 'limit');
+    expect(limit).toEqual({
+      name: 'limit',
+      in: 'query',
+      required: false,
+      schema: { type: 'integer', minimum: 1, maximum: 100, default: 25 },
+    });
+  });
+
+  test('asks for If-Match where a document is changed', () => {
+    const parameters = document.paths['/api/v2/config/api-keys']?.put?.parameters ?? [];
+    expect(parameters.find(({ name }) => name === 'If-Match')?.required).toBe(true);
+  });
+
+  test('writes a shared schema once', () => {
+    expect(document.components.schemas['Key']?.description).toContain('never its value');
+    expect(JSON.stringify(document.paths).match(/"#\/components\/schemas\/Key"/g)?.length).toBeGreaterThan(0);
+  });
+
+  test('refuses an example that could be a live key', () => {
+    const value = `app_pat_${'A'.repeat(50)}`;
+    const leaky = { ...named('createMyKey'), example: { data: { token: value } } };
+    expect(() => buildOpenApi({ routes: [leaky], version: '1', serverUrl: 'https://x.example' })).toThrow(
+      /mask/,
+    );
+  });
+});
+
+describe('the codes of a route', () => {
+  test('a session-only write can refuse the caller kind, the origin, the body and its fields', () => {
+    expect(codesOf(named('createMyKey'))).toEqual(
+      expect.arrayContaining([
+        'authentication_required',
+        'interactive_auth_required',
+        'forbidden_origin',
+        'invalid_body',
+        'invalid_name',
+        'unsupported_media_type',
+        'personal_token_limit',
+      ]),
+    );
+  });
+
+  test('a read with a scope can refuse the scope and the key type, and never the origin', () => {
+    const codes = codesOf(named('listRepositories'));
+    expect(codes).toEqual(expect.arrayContaining(['forbidden_scope', 'api_keys_disabled', 'user_disabled']));
+    expect(codes).not.toContain('forbidden_origin');
+    expect(codes).not.toContain('interactive_auth_required');
+  });
+
+  test('a route for anyone asks for no credential and judges none', () => {
+    const codes = codesOf(named('revokeThisKey'));
+    expect(codes).not.toContain('authentication_required');
+    expect(codes).not.toContain('invalid_credential');
+    expect(codes).toContain('credential_in_url');
+  });
+});
+
+test('GET /api/v2/openapi.json is public and answers 304 to who has it', async () => {
+  const app = Fastify();
+  await app.register(async (scope) => openApiPage(() => document)(scope));
+  const first = await app.inject({ url: '/api/v2/openapi.json' });
+  expect(first.statusCode).toBe(200);
+  expect(first.json().openapi).toBe('3.1.1');
+  const etag = String(first.headers['etag']);
+  const again = await app.inject({ url: '/api/v2/openapi.json', headers: { 'if-none-match': `W/${etag}` } });
+  expect([again.statusCode, again.body]).toEqual([304, '']);
+  const packed = await app.inject({
+    url: '/api/v2/openapi.json',
+    headers: { 'accept-encoding': 'br, gzip' },
+  });
+  expect(packed.headers['content-encoding']).toBe('gzip');
+  expect(gunzipSync(packed.rawPayload).toString()).toBe(first.body);
+});

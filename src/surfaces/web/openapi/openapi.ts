@@ -1,0 +1,269 @@
+import type { RoutePolicy } from '../../../core/authorize.ts';
+import type { ErrorCode } from '../../../core/errors.ts';
+import type { Route } from '../../../platform/http.ts';
+import { callersInWords, needsInWords } from './callers.ts';
+import { codesByStatus, codesOf } from './codes.ts';
+import {
+  errorExamples,
+  exampleRequestId,
+  securitySchemes,
+  sharedHeaders,
+  sharedSchemas,
+} from './components.ts';
+import { type SchemaWriter, schemaWriter } from './schemas.ts';
+import type {
+  Answer,
+  HttpMethod,
+  JsonSchema,
+  OpenApi,
+  Operation,
+  Parameter,
+  PathItem,
+  Ref,
+} from './types.ts';
+
+type OpenApiDeps = {
+  readonly routes: readonly Route[];
+  readonly version: string;
+  /** The UI origin; every path is below `{serverUrl}/api/v2`. */
+  readonly serverUrl: string;
+  /** The product word in key prefixes (KEY_PREFIX). */
+  readonly keyPrefix?: string;
+};
+
+/**
+ * The OpenAPI 3.1 document of the routes that are served, written from the same schemas and policies that parse
+ * and enforce. Throws when an example holds something that could be a live key.
+ */
+export function buildOpenApi({ routes, version, serverUrl, keyPrefix = 'app' }: OpenApiDeps): OpenApi {
+  const schemas = schemaWriter();
+  const paths: Record<string, PathItem> = {};
+  for (const route of routes) {
+    const path = `/api/v2${route.path}`;
+    const method = route.method.toLowerCase() as HttpMethod;
+    paths[path] = { ...paths[path], [method]: operation(route, schemas) };
+  }
+  const document: OpenApi = {
+    openapi: '3.1.1',
+    info: {
+      title: 'Postern API',
+      version,
+      summary: 'API keys with scopes, lifetimes and an audit trail.',
+      description: introduction,
+      license: { name: 'Apache License 2.0', identifier: 'Apache-2.0' },
+    },
+    jsonSchemaDialect: 'https://json-schema.org/draft/2020-12/schema',
+    servers: [{ url: serverUrl, description: 'This server' }],
+    tags: [...new Set(routes.map((route) => route.tag))].map((name) => ({ name })),
+    paths,
+    components: {
+      securitySchemes: securitySchemes(keyPrefix),
+      schemas: { ...sharedSchemas, ...schemas.components },
+      headers: sharedHeaders,
+      examples: errorExamples(new Set(routes.flatMap(codesOf))),
+    },
+  };
+  refuseLiveLookingKeys(document);
+  return document;
+}
+
+const introduction =
+  'JSON over HTTP. Every answer has one shape: `request_id`, `data`, `error`, and `metadata` on lists. ' +
+  'Unknown fields and unknown query parameters are refused, so that a typo never goes unnoticed. ' +
+  'Times are RFC 3339 in UTC with milliseconds. Keys travel in the Authorization header and nowhere else.';
+
+function operation(route: Route, schemas: SchemaWriter): Operation {
+  const { policy } = route;
+  const codes = codesOf(route);
+  const parameters = parametersOf(route, codes, schemas);
+  const body = route.body;
+  return {
+    operationId: route.operationId,
+    tags: [route.tag],
+    summary: route.summary,
+    description: describe(route),
+    security: security(route),
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...(body === undefined
+      ? {}
+      : {
+          requestBody: {
+            required: !body.safeParse(undefined).success,
+            content: {
+              'application/json': {
+                schema: schemas.write(body, 'input'),
+                ...(route.example?.body === undefined ? {} : { example: route.example.body }),
+              },
+            },
+          },
+        }),
+    responses: {
+      [String(route.success.status)]: successAnswer(route, schemas),
+      ...Object.fromEntries(
+        [...codesByStatus(codes)].map(([status, group]) => [String(status), failureAnswer(status, group)]),
+      ),
+    },
+    'x-postern-callers': policy.callers,
+    ...(policy.scope === undefined ? {} : { 'x-postern-scope': policy.scope }),
+    ...(policy.role === undefined ? {} : { 'x-postern-role': policy.role }),
+    'x-postern-limited': takesKeys(policy) && route.exemptFromLimit !== true,
+  };
+}
+
+function describe(route: Route): string {
+  const callers = `**Who may call it:** ${callersInWords(route.policy)}.`;
+  const access = [callers, ...needsInWords(route.policy)].join(' ');
+  return route.description === undefined ? access : `${route.description}\n\n${access}`;
+}
+
+function security({ policy, errors }: Route): Operation['security'] {
+  const { callers, scope, tokenScope } = policy;
+  if (callers === 'anyone') {
+    // A route for anyone that asks for a credential reads a key itself, such as one that is already dead.
+    return errors?.includes('authentication_required') ? [{ personalKey: [] }, { serviceKey: [] }] : [];
+  }
+  const scopes = scope === undefined ? [] : [scope];
+  const requirements = {
+    session: { sessionCookie: [] },
+    personal_key: { personalKey: scopes },
+    service_key: { serviceKey: scopes },
+    access_token: { accessToken: tokenScope === undefined ? scopes : [...scopes, tokenScope] },
+  };
+  return callers.map((kind) => requirements[kind]);
+}
+
+function takesKeys({ callers }: RoutePolicy): boolean {
+  return callers !== 'anyone' && (callers.includes('personal_key') || callers.includes('service_key'));
+}
+
+function parametersOf(route: Route, codes: readonly ErrorCode[], schemas: SchemaWriter): Parameter[] {
+  const named = route.params === undefined ? [] : schemas.parameters(route.params, 'path');
+  const query = route.query === undefined ? [] : schemas.parameters(route.query, 'query');
+  return [...named, ...query, ...ifMatch(codes)];
+}
+
+function ifMatch(codes: readonly ErrorCode[]): Parameter[] {
+  if (!codes.includes('precondition_failed')) return [];
+  return [
+    {
+      name: 'If-Match',
+      in: 'header',
+      required: codes.includes('precondition_required'),
+      description: 'The ETag of the document you read and now change.',
+      schema: { type: 'string' },
+    },
+  ];
+}
+
+function successAnswer(route: Route, schemas: SchemaWriter): Answer {
+  const { success } = route;
+  const headers = { ...refs('x-request-id'), ...(takesKeys(route.policy) ? keyHeaders : {}) };
+  if ('stream' in success) {
+    return {
+      description: 'The file, sent as it is read.',
+      headers,
+      content: Object.fromEntries(success.stream.map((type) => [type, { schema: { type: 'string' } }])),
+    };
+  }
+  const example = route.example?.data;
+  return {
+    description: success.status === 201 ? 'Created.' : success.status === 202 ? 'Accepted.' : 'Done.',
+    headers: { ...headers, ...(success.etag ? refs('ETag') : {}) },
+    content: {
+      'application/json': {
+        schema: envelope(schemas.write(success.data, 'output'), success.pagination),
+        ...(example === undefined
+          ? {}
+          : {
+              example: {
+                request_id: exampleRequestId,
+                data: example,
+                error: null,
+                ...paged(success.pagination),
+              },
+            }),
+      },
+    },
+  };
+}
+
+function envelope(data: JsonSchema, pagination: 'page' | 'cursor' | undefined): JsonSchema {
+  const base = {
+    request_id: { $ref: '#/components/schemas/RequestId' },
+    data,
+    error: { type: 'null' as const },
+  };
+  if (pagination === undefined) return exact(base);
+  const name = pagination === 'page' ? 'PagePagination' : 'CursorPagination';
+  return exact({ ...base, metadata: exact({ pagination: { $ref: `#/components/schemas/${name}` } }) });
+}
+
+function exact(properties: Record<string, JsonSchema>): JsonSchema {
+  return { type: 'object', properties, required: Object.keys(properties), additionalProperties: false };
+}
+
+function paged(pagination: 'page' | 'cursor' | undefined) {
+  if (pagination === 'page')
+    return { metadata: { pagination: { current: 1, total: 1, items: 1, limit: 25 } } };
+  if (pagination === 'cursor') return { metadata: { pagination: { limit: 25, nextCursor: null } } };
+  return {};
+}
+
+const sentences: Readonly<Record<number, string>> = {
+  400: 'Something in the request is not valid.',
+  401: 'No credential, or one that is not valid.',
+  403: 'The caller may not do this.',
+  404: 'There is no such thing, or it is not the caller’s.',
+  408: 'The request took too long to arrive.',
+  409: 'The current state does not allow this.',
+  410: 'It has expired.',
+  412: 'The document changed since it was read.',
+  413: 'The body is too large.',
+  415: 'The content type is not accepted.',
+  421: 'This host is not served here.',
+  422: 'The request is well formed, but a rule refuses it.',
+  428: 'The request needs an If-Match header.',
+  429: 'Too many requests.',
+  431: 'The request headers are too large.',
+  500: 'A fault of ours.',
+  503: 'Something this needs cannot be reached; nothing was done.',
+};
+
+function failureAnswer(status: number, codes: readonly ErrorCode[]): Answer {
+  const challenges = status === 401 || codes.includes('forbidden_scope');
+  return {
+    description: sentences[status] ?? 'Refused.',
+    headers: {
+      ...refs('x-request-id'),
+      ...(status === 429 || status === 503 ? refs('Retry-After') : {}),
+      ...(status === 429 ? limitHeaders : {}),
+      ...(challenges ? refs('WWW-Authenticate') : {}),
+    },
+    content: {
+      'application/json': {
+        schema: {
+          allOf: [
+            { $ref: '#/components/schemas/Failure' },
+            { properties: { error: { properties: { code: { enum: [...codes] } } } } },
+          ],
+        },
+        examples: Object.fromEntries(codes.map((code) => [code, { $ref: `#/components/examples/${code}` }])),
+      },
+    },
+    'x-postern-codes': codes,
+  };
+}
+
+function refs(...names: string[]): Record<string, Ref> {
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+}
+
+const limitHeaders = refs('RateLimit-Policy', 'RateLimit');
+const keyHeaders = { ...limitHeaders, ...refs('postern-key-expires-at') };
+
+/** A reference is copied, indexed and scanned: it must hold nothing that looks like a key (contract 10.16). */
+function refuseLiveLookingKeys(document: OpenApi): void {
+  const found = /[a-z]+_(?:pat|svc)_[0-9A-Za-z]{20,}/.exec(JSON.stringify(document));
+  if (found)
+    throw new Error(`An OpenAPI example holds a key-shaped value (${found[0].slice(0, 12)}…); mask it.`);
+}

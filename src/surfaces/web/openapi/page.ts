@@ -1,0 +1,50 @@
+import { createHash } from 'node:crypto';
+import { gzipSync } from 'node:zlib';
+import type { FastifyInstance } from 'fastify';
+import type { OpenApi } from './types.ts';
+
+/**
+ * Serves a text made once, at the first request: a start should not wait for it. Anyone may read it and keep it;
+ * an ETag saves the second transfer. Compressed where asked for; it holds nothing secret that a size could tell.
+ */
+export function staticPage(
+  path: string,
+  contentType: string,
+  make: () => string,
+  headers: Readonly<Record<string, string>> = {},
+): (app: FastifyInstance) => void {
+  let made: { text: string; packed: Buffer; etag: string } | undefined;
+  const page = () => {
+    if (made === undefined) {
+      const text = make();
+      const etag = `"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`;
+      made = { text, packed: gzipSync(text), etag };
+    }
+    return made;
+  };
+  return (app) => {
+    app.get(path, { config: { access: { callers: 'anyone', identity: 'none' } } }, (request, reply) => {
+      const { text, packed, etag } = page();
+      const cache = { etag, vary: 'accept-encoding', 'cache-control': 'public, max-age=0, must-revalidate' };
+      reply.headers({ ...cache, ...headers });
+      if (isKnown(request.headers['if-none-match'], etag)) return reply.code(304).send();
+      reply.type(contentType);
+      if (!/\bgzip\b(?!\s*;\s*q=0(?:\.0*)?(?:,|$))/.test(String(request.headers['accept-encoding'] ?? ''))) {
+        return reply.send(text);
+      }
+      // Another representation, so another strong tag would be due; the weak one says "the same for a reader".
+      return reply.headers({ 'content-encoding': 'gzip', etag: `W/${etag}` }).send(packed);
+    });
+  };
+}
+
+export function openApiPage(document: () => OpenApi): (app: FastifyInstance) => void {
+  const make = () => JSON.stringify(document());
+  return staticPage('/api/v2/openapi.json', 'application/json; charset=utf-8', make);
+}
+
+/** RFC 9110 section 13.1.2: a list of tags, or `*`; weak comparison. */
+function isKnown(header: string | undefined, etag: string): boolean {
+  if (header === undefined) return false;
+  return header.split(',').some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag);
+}

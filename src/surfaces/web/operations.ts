@@ -1,0 +1,53 @@
+import { createServer, type Server } from 'node:http';
+import type { Registry } from 'prom-client';
+
+/** `/livez`, `/readyz` and `/metrics` on a port of their own (contract 1): what an operator's tools ask. */
+export type OperationsDeps = {
+  readonly registry: Registry;
+  /** Each part's check; it rejects when the part cannot be used. Identity is not among them. */
+  readonly checks: Readonly<Record<string, () => Promise<void>>>;
+  readonly isStopping: () => boolean;
+};
+
+export function createOperationsServer({ registry, checks, isStopping }: OperationsDeps): Server {
+  async function answer(path: string): Promise<{ status: number; type: string; body: string }> {
+    if (path === '/livez') return json(200, { status: 'ok' });
+    if (path === '/readyz') {
+      const parts = await readiness(checks);
+      const isReady = !isStopping() && Object.values(parts).every((state) => state === 'ok');
+      return json(isReady ? 200 : 503, { status: isReady ? 'ok' : 'unavailable', parts });
+    }
+    if (path === '/metrics')
+      return { status: 200, type: registry.contentType, body: await registry.metrics() };
+    return json(404, { status: 'not found' });
+  }
+
+  return createServer((request, response) => {
+    const path = (request.url ?? '/').split('?', 1)[0] ?? '/';
+    answer(path)
+      .catch(() => json(500, { status: 'failed' }))
+      .then(({ status, type, body }) => {
+        response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' });
+        response.end(body);
+      })
+      // The peer went away while it was answered; nobody is left to tell.
+      .catch(() => response.destroy());
+  });
+}
+
+async function readiness(checks: OperationsDeps['checks']): Promise<Record<string, 'ok' | 'unavailable'>> {
+  const states = await Promise.all(
+    Object.entries(checks).map(async ([name, check]) => {
+      const state = await check().then(
+        () => 'ok' as const,
+        () => 'unavailable' as const,
+      );
+      return [name, state] as const;
+    }),
+  );
+  return Object.fromEntries(states);
+}
+
+function json(status: number, value: unknown) {
+  return { status, type: 'application/json; charset=utf-8', body: JSON.stringify(value) };
+}

@@ -1,0 +1,171 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Act } from '../../../core/caller.ts';
+import type { Clock } from '../../../core/clock.ts';
+import { maxPasswordLength, minPasswordLength } from '../../../features/identity/accounts/passwords.ts';
+import type { Identity } from '../../../features/identity/identity.ts';
+import { cookieNames } from '../../../features/identity/provider/cookies.ts';
+import { emailSchema, nameSchema } from '../../../features/identity/schemas.ts';
+import { findCredential, sessionCookie } from '../credential.ts';
+import { checkOwnOrigin, field, hostCookie, preparePages, readCookie, sendPage } from './forms.ts';
+import { errorPage, signedOutPage } from './messages.ts';
+import { setupPage } from './setup.ts';
+
+/** Signing in and out of the web app, and the first administrator's page. */
+const loginCookie = '__Host-postern_login';
+
+const access = { access: { callers: 'anyone', identity: 'none' } } as const;
+const loginCookieSeconds = 15 * 60;
+
+export function authPages(deps: {
+  identity: Pick<Identity, 'login' | 'sessions' | 'firstAdministrator' | 'admit' | 'leaveProvider'>;
+  uiOrigin: string;
+  clock: Clock;
+}): (scope: FastifyInstance) => void {
+  const { identity, uiOrigin, clock } = deps;
+
+  return (scope) => {
+    preparePages(scope);
+
+    scope.get('/auth/login', { config: access }, async (request, reply) => {
+      identity.admit('login', request.ip);
+      const { redirect, browserSecret } = await identity.login.start({
+        returnTo: queryValue(request, 'returnTo'),
+        browserSecret: readCookie(request, loginCookie),
+      });
+      return reply
+        .header('set-cookie', hostCookie(loginCookie, browserSecret, loginCookieSeconds))
+        .redirect(redirect.href, 303);
+    });
+
+    scope.get('/auth/callback', { config: access }, async (request, reply) => {
+      const outcome = await identity.login.finish(actOf(request), {
+        callback: new URL(request.url, uiOrigin),
+        browserSecret: readCookie(request, loginCookie),
+        previousSession: sessionOf(request),
+      });
+      if (outcome.kind === 'refused') return refuseSignIn(request, reply, outcome.reason);
+      const seconds = (outcome.expiresAt - clock.now()) / 1000;
+      return reply
+        .header('set-cookie', hostCookie(sessionCookie, outcome.cookieValue, seconds))
+        .redirect(outcome.returnTo, 303);
+    });
+
+    scope.post('/auth/logout', { config: access }, async (request, reply) => {
+      checkOwnOrigin(request, uiOrigin);
+      const value = sessionOf(request);
+      const found =
+        value === undefined ? { kind: 'none' as const } : await identity.sessions.authenticate(value);
+      if (found.kind === 'active') {
+        const { id, name } = found.session.user;
+        const actor = { kind: 'user', id, name, credential: found.session.id } as const;
+        await identity.sessions.end({ actor, origin: request.origin }, found.session.id, 'signed_out');
+      }
+      // The provider forgets this browser too, so that the next person at it, or with a copy of its cookies, has to
+      // sign in. The tokens issued before stay as they are (contract 3).
+      await identity.leaveProvider(request.raw, reply.raw);
+      const gone = [sessionCookie, loginCookie, cookieNames.session, `${cookieNames.session}.sig`] as const;
+      reply.header(
+        'set-cookie',
+        gone.map((name) => hostCookie(name as `__Host-${string}`, '', 0)),
+      );
+      if (!(request.headers.accept ?? '').includes('text/html')) return reply.code(204).send();
+      return reply.redirect('/auth/signed-out', 303);
+    });
+
+    scope.get('/auth/signed-out', { config: access }, async (_request, reply) =>
+      sendPage(reply, signedOutPage()),
+    );
+
+    scope.get('/setup', { config: access }, async (request, reply) => {
+      if (await identity.firstAdministrator.hasAdministrator()) return setupIsShut(request, reply);
+      return sendPage(reply, setupPage({ email: '', name: '', token: '', minPasswordLength }));
+    });
+
+    scope.post('/auth/setup', { config: access }, async (request, reply) => {
+      checkOwnOrigin(request, uiOrigin);
+      const token = field(request, 'token', 200);
+      const email = emailSchema.safeParse(field(request, 'email', 320));
+      const name = nameSchema.safeParse(field(request, 'name', 200));
+      const password = field(request, 'password', maxPasswordLength);
+      const problem = setupProblem(email.success, name.success, password);
+      if (problem !== undefined || !email.success || !name.success) {
+        const view = {
+          email: field(request, 'email', 320),
+          name: field(request, 'name', 200),
+          token,
+          minPasswordLength,
+          problem,
+        };
+        return sendPage(reply.code(400), setupPage(view));
+      }
+      const outcome = await identity.firstAdministrator.setUp(actOf(request), {
+        token,
+        email: email.data,
+        name: name.data,
+        password,
+      });
+      if (outcome.kind === 'refused') return setupIsShut(request, reply);
+      return reply.redirect('/auth/login', 303);
+    });
+  };
+}
+
+function setupProblem(isEmail: boolean, isName: boolean, password: string): string | undefined {
+  if (!isName) return 'Please enter your name.';
+  if (!isEmail) return 'Please enter a valid e-mail address.';
+  if (password.length < minPasswordLength)
+    return `The password needs at least ${minPasswordLength} characters.`;
+  return undefined;
+}
+
+/** One answer for wrong, expired and used links, and for an installation that has its administrator. */
+function setupIsShut(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  return sendPage(
+    reply.code(403),
+    errorPage({
+      title: 'This link does not work',
+      message: 'It was used, it has expired, or this installation already has an administrator.',
+      hint: 'An operator can print a new link with “postern admin login-link” while there is no administrator.',
+      requestId: request.id,
+      retry: { href: '/auth/login', label: 'Sign in' },
+    }),
+  );
+}
+
+function refuseSignIn(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  reason: 'no_attempt' | 'denied' | 'failed',
+): FastifyReply {
+  const message = {
+    no_attempt: 'This sign-in was started in another browser, took too long, or was finished already.',
+    denied: 'The sign-in was cancelled.',
+    failed: 'The identity provider’s answer could not be accepted.',
+  }[reason];
+  return sendPage(
+    reply.code(400),
+    errorPage({
+      title: 'You are not signed in',
+      message,
+      requestId: request.id,
+      retry: { href: '/auth/login', label: 'Try again' },
+    }),
+  );
+}
+
+function sessionOf(request: FastifyRequest): string | undefined {
+  const credential = findCredential(request.raw);
+  return credential.kind === 'session' ? credential.value : undefined;
+}
+
+function queryValue(request: FastifyRequest, name: string): string | undefined {
+  const values = new URL(request.url, 'http://localhost').searchParams.getAll(name);
+  return values.length === 1 ? values[0] : undefined;
+}
+
+function actOf(request: FastifyRequest): Act {
+  return {
+    actor: { kind: 'anonymous', id: null, name: null, credential: null },
+    origin: request.origin,
+  };
+}

@@ -1,0 +1,55 @@
+import { html } from './html.ts';
+import { type Page, page, problemBox } from './layout.ts';
+
+export function deviceCodePage(view: {
+  action: string;
+  xsrf: string;
+  userCode: string;
+  problem: string | undefined;
+}): Page {
+  const body = html`<h1>Connect a device</h1>
+<p class="lead">Type the code your device or terminal shows.</p>
+${problemBox(view.problem)}
+<form method="post" action="${view.action}">
+<input type="hidden" name="xsrf" value="${view.xsrf}">
+<label>Code
+<input class="code" name="user_code" value="${view.userCode}" required maxlength="20" autocomplete="off" autocapitalize="characters" spellcheck="false" autofocus placeholder="ABCD-EFGH">
+</label>
+<button>Continue</button>
+</form>`;
+  return page({ title: 'Connect a device', body });
+}
+
+export function deviceConfirmPage(view: {
+  action: string;
+  xsrf: string;
+  userCode: string;
+  shownCode: string;
+  clientName: string;
+  address: string | undefined;
+}): Page {
+  const from =
+    view.address === undefined
+      ? null
+      : html`<ul class="facts"><li>${view.address}<small>Where the request came from</small></li></ul>`;
+  const body = html`<h1>Is this your device?</h1>
+<p class="lead">${view.clientName} asks to be connected. Continue only if it shows this code and you started it yourself.</p>
+<p class="shown">${view.shownCode}</p>
+${from}
+<form method="post" action="${view.action}">
+<input type="hidden" name="xsrf" value="${view.xsrf}">
+<input type="hidden" name="user_code" value="${view.userCode}">
+<button name="confirm" value="yes">Yes, this is mine</button>
+<button class="quiet" name="abort" value="yes">No, stop</button>
+</form>`;
+  return page({ title: 'Is this your device?', body });
+}
+
+export function deviceDonePage(view: { clientName: string }): Page {
+  return page({
+    title: 'Device connected',
+    body: html`<h1>Connected</h1>
+<p class="lead">${view.clientName} is signed in now. You can close this page and go back to it.</p>
+<p>You can disconnect it at any time under Connected clients in Settings.</p>`,
+  });
+}

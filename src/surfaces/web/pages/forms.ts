@@ -1,0 +1,75 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { AppError } from '../../../core/errors.ts';
+import { trimBlanks } from '../credential.ts';
+import { toAppError } from '../errors.ts';
+import type { Page } from './layout.ts';
+import { errorPage } from './messages.ts';
+
+/** What every page with a form shares: how its body is read, who may post it, and how a refusal looks. */
+export function preparePages(scope: FastifyInstance): void {
+  scope.removeAllContentTypeParsers();
+  scope.addContentTypeParser(
+    'application/x-www-form-urlencoded',
+    { parseAs: 'string', bodyLimit: 16_384 },
+    (_request, body, done) => done(null, parseForm(String(body))),
+  );
+  scope.setErrorHandler((error, request, reply) => {
+    const failure = toAppError(error, request);
+    // Programs get the envelope; unknown errors are logged by the one translator.
+    if (failure.status >= 500 && failure.code === 'internal_error') throw error;
+    if (!(request.headers.accept ?? '').includes('text/html')) throw error;
+    return sendPage(
+      reply.code(failure.status).headers(failure.headers),
+      errorPage({
+        title: 'This did not work',
+        message: failure.message,
+        hint: failure.hint,
+        requestId: request.id,
+        retry: { href: '/auth/login', label: 'Sign in' },
+      }),
+    );
+  });
+}
+
+/** Fields by name; of a repeated field the first counts nowhere: it is dropped, and required fields then miss. */
+function parseForm(text: string): Record<string, string> {
+  const fields = new URLSearchParams(text);
+  const names = [...new Set(fields.keys())].filter((name) => fields.getAll(name).length === 1);
+  return Object.fromEntries(names.map((name) => [name, fields.get(name) ?? '']));
+}
+
+export function field(request: FastifyRequest, name: string, maxLength: number): string {
+  const { body } = request;
+  if (typeof body !== 'object' || body === null || !Object.hasOwn(body, name)) return '';
+  const value: unknown = Reflect.get(body, name);
+  return typeof value === 'string' && value.length <= maxLength && !value.includes('\0') ? value : '';
+}
+
+/** A form may be posted by our own pages only (CS-01). */
+export function checkOwnOrigin(request: FastifyRequest, uiOrigin: string): void {
+  const { origin, 'sec-fetch-site': site } = request.headers;
+  if (origin !== uiOrigin || (site !== undefined && site !== 'same-origin')) {
+    throw new AppError('forbidden_origin');
+  }
+}
+
+export function sendPage(reply: FastifyReply, { document, contentSecurityPolicy }: Page): FastifyReply {
+  return reply
+    .header('content-type', 'text/html; charset=utf-8')
+    .header('content-security-policy', contentSecurityPolicy)
+    .send(document);
+}
+
+/** Cookies of ours: `__Host-`, so Secure, Path=/ and no Domain, and never readable by a script (CS-03). */
+export function hostCookie(name: `__Host-${string}`, value: string, maxAgeSeconds: number): string {
+  return `${name}=${value}; Path=/; Secure; HttpOnly; SameSite=Lax; Max-Age=${Math.max(0, Math.floor(maxAgeSeconds))}`;
+}
+
+/** The value of one of our cookies; undefined when it is missing or sent twice (CS-06). */
+export function readCookie(request: FastifyRequest, name: string): string | undefined {
+  const found = (request.headers.cookie ?? '')
+    .split(';')
+    .map(trimBlanks)
+    .filter((part) => part.startsWith(`${name}=`));
+  return found.length === 1 ? found[0]?.slice(name.length + 1) : undefined;
+}

@@ -1,0 +1,95 @@
+import type { FastifyInstance } from 'fastify';
+import { grantableScopes } from '../../../core/scopes.ts';
+import type { Identity } from '../../../features/identity/identity.ts';
+import { findCredential } from '../credential.ts';
+import { preparePages, sendPage } from './forms.ts';
+import { homeScript } from './home-script.ts';
+import { html } from './html.ts';
+import { type Page, page } from './layout.ts';
+
+/**
+ * The start page: sign in, make a key, see and revoke one's keys. Small on purpose; the web app of its own takes
+ * this address over and does the rest.
+ */
+export function homePage(deps: {
+  identity: Pick<Identity, 'sessions' | 'firstAdministrator'>;
+  uiOrigin: string;
+}): (scope: FastifyInstance) => void {
+  const { identity, uiOrigin } = deps;
+  return (scope) => {
+    preparePages(scope);
+    scope.get(
+      '/',
+      { config: { access: { callers: 'anyone', identity: 'none' } } },
+      async (request, reply) => {
+        const credential = findCredential(request.raw);
+        const found =
+          credential.kind === 'session'
+            ? await identity.sessions.authenticate(credential.value)
+            : { kind: 'none' as const };
+        if (found.kind === 'active') return sendPage(reply, signedIn(found.session.user.name, uiOrigin));
+        return sendPage(reply, welcome(await identity.firstAdministrator.hasAdministrator()));
+      },
+    );
+  };
+}
+
+function welcome(isSetUp: boolean): Page {
+  const next = isSetUp
+    ? html`<a class="button" href="/auth/login?returnTo=/">Sign in</a>`
+    : html`<p>There is no administrator yet. Open the one-time link that the server printed at its start, or print a new
+one with <code>postern admin login-link</code>.</p>`;
+  const body = html`<h1>API keys people can trust</h1>
+<p class="lead">Scoped, expiring, revocable at once, audited.</p>
+${next}
+<a class="button quiet" href="/api/v2/docs">API reference</a>`;
+  return page({ title: 'Welcome', body });
+}
+
+const lifetimes = [
+  ['24', '1 day'],
+  ['168', '7 days'],
+  ['720', '30 days'],
+  ['', 'No expiry'],
+] as const;
+
+function signedIn(name: string, uiOrigin: string): Page {
+  const body = html`<h1>Hello, ${name}</h1>
+<p class="lead">Make a key for a script. <a href="/api/v2/docs">API reference</a></p>
+<p class="problem" id="problem" role="alert" tabindex="-1" hidden></p>
+<noscript><p class="problem">This page needs JavaScript to create keys.</p></noscript>
+<div class="made" id="made" hidden>
+<label>Your new key
+<span class="hint">It is shown this once. Keep it in a secret store.</span>
+<input id="value" readonly spellcheck="false" autocomplete="off">
+</label>
+<button type="button" id="copy">Copy</button>
+<p id="copied" role="status"></p>
+<p>Try it, with the value in the variable <code>KEY</code>:</p>
+<pre>curl -H "Authorization: Bearer $KEY" \\
+  ${uiOrigin}/api/v2/auth/context</pre>
+<button type="button" class="quiet" id="stored">I have stored it</button>
+</div>
+<form id="create">
+<label>Name
+<span class="hint">Who uses it, and what for.</span>
+<input name="name" required maxlength="100" autocomplete="off" placeholder="deploy from CI">
+</label>
+<fieldset><legend>Scopes</legend><div class="choices">
+${grantableScopes.map((scope) => html`<label><input type="checkbox" name="scope" value="${scope}">${scope}</label>`)}
+</div></fieldset>
+<label>Lifetime
+<select name="ttl">${lifetimes.map(([value, words]) =>
+    value === '168'
+      ? html`<option value="${value}" selected>${words}</option>`
+      : html`<option value="${value}">${words}</option>`,
+  )}</select>
+</label>
+<button id="make">Create key</button>
+</form>
+<h2>My keys</h2>
+<p class="hint" id="none">No keys yet.</p>
+<ul class="keys" id="keys"></ul>
+<form method="post" action="/auth/logout"><button class="quiet">Sign out</button></form>`;
+  return page({ title: 'My keys', body, script: homeScript, callsApi: true });
+}

@@ -1,0 +1,160 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { AppError } from '../../../core/errors.ts';
+import type { Identity } from '../../../features/identity/identity.ts';
+import type { AnonymousStep } from '../../../features/identity/login/admission.ts';
+import type { Interaction } from '../../../features/identity/provider/interactions.ts';
+import { consentPage } from './consent.ts';
+import { checkOwnOrigin, field, preparePages, sendPage } from './forms.ts';
+import { policyFor } from './layout.ts';
+import { errorPage } from './messages.ts';
+import { signInPage } from './sign-in.ts';
+
+/** The built-in provider: its protocol endpoints as they are, its sign-in and consent pages in our own hands. */
+const access = { access: { callers: 'anyone', identity: 'none' } } as const;
+
+type Deps = {
+  identity: Pick<Identity, 'interactions' | 'serveProvider' | 'admit'>;
+  uiOrigin: string;
+};
+
+/** `/identity/interaction/{uid}`: sign in, then consent where the client is not ours. */
+export function interactionPages({ identity, uiOrigin }: Deps): (scope: FastifyInstance) => void {
+  const { interactions } = identity;
+  return (scope) => {
+    preparePages(scope);
+
+    scope.get('/identity/interaction/:uid', { config: access }, async (request, reply) => {
+      const interaction = await interactions.read(request.raw, reply.raw);
+      return showInteraction(request, reply, interaction);
+    });
+
+    scope.post('/identity/interaction/:uid', { config: access }, async (request, reply) => {
+      checkOwnOrigin(request, uiOrigin);
+      const decision = field(request, 'decision', 20);
+      if (decision === 'allow' || decision === 'deny') {
+        const outcome = await interactions.decide(request.raw, reply.raw, decision);
+        return outcome.kind === 'gone' ? showGone(request, reply) : reply.redirect(outcome.location, 303);
+      }
+      const email = field(request, 'email', 320).trim();
+      const outcome = await interactions.signIn(request.raw, reply.raw, {
+        email,
+        password: field(request, 'password', 200),
+        origin: request.origin,
+      });
+      if (outcome.kind === 'gone') return showGone(request, reply);
+      if (outcome.kind === 'continue') return reply.redirect(outcome.location, 303);
+      const interaction = await interactions.read(request.raw, reply.raw);
+      if (outcome.kind === 'throttled') {
+        const minutes = Math.ceil(outcome.retryAfterSeconds / 60);
+        reply.code(429).header('retry-after', String(outcome.retryAfterSeconds));
+        const wait = minutes === 1 ? 'a minute' : `${minutes} minutes`;
+        return showInteraction(request, reply, interaction, {
+          email,
+          problem: `Too many attempts. Please wait ${wait} and try again.`,
+        });
+      }
+      const problem =
+        outcome.kind === 'disabled'
+          ? 'This account is disabled. Please ask an administrator.'
+          : 'That e-mail and password do not match an account.';
+      return showInteraction(request, reply.code(outcome.kind === 'disabled' ? 403 : 401), interaction, {
+        email,
+        problem,
+      });
+    });
+  };
+}
+
+function showInteraction(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  interaction: Interaction,
+  retry: { email: string; problem: string } | null = null,
+): FastifyReply {
+  if (interaction.kind === 'gone') return showGone(request, reply);
+  const action = `/identity/interaction/${interaction.uid}`;
+  if (interaction.kind === 'consent') return sendPage(reply, consentPage({ ...interaction, action }));
+  return sendPage(
+    reply,
+    signInPage({
+      action,
+      clientName: interaction.clientName,
+      email: retry?.email ?? interaction.emailHint,
+      problem: retry?.problem,
+      formTarget: interaction.formTarget,
+    }),
+  );
+}
+
+function showGone(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  return sendPage(
+    reply.code(400),
+    errorPage({
+      title: 'This page has expired',
+      message: 'The sign-in was finished already, took too long, or was started in another browser.',
+      requestId: request.id,
+      retry: { href: '/auth/login', label: 'Start again' },
+    }),
+  );
+}
+
+/** Posted by people through pages of ours; every other endpoint is a program's and knows no Origin. */
+const formPaths = new Set(['/device', '/session/end/confirm']);
+
+/** What is throttled by address, because it needs no credential. */
+function stepOf(method: string, path: string): AnonymousStep | undefined {
+  if (path === '/auth') return 'authorization';
+  if (method !== 'POST') return undefined;
+  if (path === '/device/auth') return 'device';
+  return path === '/device' ? 'device_code' : undefined;
+}
+
+/**
+ * The provider's router takes other spellings of a path for the same one. What is checked here by path must not have a
+ * second spelling, so there is none: small letters only, no empty or trailing segment, nothing percent-encoded.
+ */
+const canonicalPath = /^(?:\/[a-z0-9._-]+)+$/;
+/** `/auth/{uid}` and `/device/{uid}` resume what an interaction interrupted, `/reg/{id}` names a client: ids have capitals. */
+const resumePath = /^\/(?:auth|device|reg)\/[A-Za-z0-9_-]{43}$/;
+
+function isCanonical(path: string): boolean {
+  const plain = path.split('?', 1)[0] ?? '';
+  return canonicalPath.test(plain) || resumePath.test(plain);
+}
+
+/** Everything else below `/identity`, and the discovery paths of RFC 8414 section 3.1. */
+export function providerEndpoints({ identity, uiOrigin }: Deps): (scope: FastifyInstance) => void {
+  return (scope) => {
+    preparePages(scope);
+    scope.removeAllContentTypeParsers();
+    // The provider reads the body itself.
+    scope.addContentTypeParser('*', (_request, _body, done) => done(null));
+
+    const serve = (request: FastifyRequest, reply: FastifyReply, path: string) => {
+      if (!isCanonical(path)) throw new AppError('not_found');
+      const plain = path.split('?', 1)[0] ?? '';
+      if (request.method === 'POST' && formPaths.has(plain)) checkOwnOrigin(request, uiOrigin);
+      const step = stepOf(request.method, plain);
+      if (step !== undefined) identity.admit(step, request.ip);
+      // The library submits some forms by a script of its own and adds that script's hash to this policy.
+      reply.header('content-security-policy', policyFor({}));
+      reply.hijack();
+      for (const [name, value] of Object.entries(reply.getHeaders())) {
+        if (value !== undefined) reply.raw.setHeader(name, value);
+      }
+      identity.serveProvider(request.raw, reply.raw, { path, address: request.ip });
+    };
+
+    scope.route({
+      method: ['GET', 'POST', 'PUT', 'DELETE', 'OPTIONS'],
+      url: '/identity/*',
+      config: access,
+      handler: (request, reply) => serve(request, reply, request.url.slice('/identity'.length)),
+    });
+    for (const document of ['oauth-authorization-server', 'openid-configuration']) {
+      scope.get(`/.well-known/${document}/identity`, { config: access }, (request, reply) =>
+        serve(request, reply, `/.well-known/${document}`),
+      );
+    }
+  };
+}

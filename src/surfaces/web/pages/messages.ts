@@ -1,0 +1,42 @@
+import { html } from './html.ts';
+import { type Page, page } from './layout.ts';
+
+export function signedOutPage(): Page {
+  return page({
+    title: 'Signed out',
+    body: html`<h1>You are signed out</h1>
+<p class="lead">This browser’s session has ended. Devices you connected and keys you created keep working until you disconnect or revoke them.</p>
+<a class="button" href="/auth/login">Sign in again</a>`,
+  });
+}
+
+export function providerSignOutPage(view: { action: string; xsrf: string }): Page {
+  return page({
+    title: 'Sign out?',
+    body: html`<h1>Sign out everywhere in this browser?</h1>
+<p class="lead">Applications you signed in to with this account here will have to ask again.</p>
+<form method="post" action="${view.action}">
+<input type="hidden" name="xsrf" value="${view.xsrf}">
+<button name="logout" value="yes">Sign out</button>
+<a class="button quiet" href="/">Stay signed in</a>
+</form>`,
+  });
+}
+
+/** What went wrong, what to do, and the id an administrator can look up. Nothing else of the failure. */
+export function errorPage(view: {
+  title: string;
+  message: string;
+  hint?: string | undefined;
+  requestId: string;
+  retry?: { href: string; label: string };
+}): Page {
+  return page({
+    title: view.title,
+    body: html`<h1>${view.title}</h1>
+<p class="lead">${view.message}</p>
+${view.hint === undefined ? null : html`<p>${view.hint}</p>`}
+${view.retry === undefined ? null : html`<p><a class="button" href="${view.retry.href}">${view.retry.label}</a></p>`}
+<p class="id">Request ${view.requestId}</p>`,
+  });
+}

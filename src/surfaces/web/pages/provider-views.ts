@@ -1,0 +1,22 @@
+import type { ProviderViews } from '../../../features/identity/provider/views.ts';
+import { deviceCodePage, deviceConfirmPage, deviceDonePage } from './device.ts';
+import { policyFor } from './layout.ts';
+import { errorPage, providerSignOutPage, signedOutPage } from './messages.ts';
+
+/** The provider's pages in our layout. */
+export const providerViews: ProviderViews = {
+  contentSecurityPolicy: policyFor({}),
+  error: ({ description, requestId }) =>
+    errorPage({
+      title: 'This did not work',
+      message: 'The sign-in request was not accepted.',
+      hint: description === undefined ? undefined : `The application sent: ${description}.`,
+      requestId,
+      retry: { href: '/auth/login', label: 'Go to sign in' },
+    }).document,
+  deviceCode: (view) => deviceCodePage(view).document,
+  deviceConfirm: (view) => deviceConfirmPage(view).document,
+  deviceDone: (view) => deviceDonePage(view).document,
+  signOut: (view) => providerSignOutPage(view).document,
+  signedOut: () => signedOutPage().document,
+};

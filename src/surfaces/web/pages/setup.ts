@@ -1,0 +1,40 @@
+import { html } from './html.ts';
+import { type Page, page, problemBox } from './layout.ts';
+
+/**
+ * The link's token sits in the fragment, which browsers never send. This moves it into the form and out of the
+ * address bar; without scripts the person pastes it.
+ */
+const script = `(function(){var m=/[#&]token=([A-Za-z0-9._-]+)/.exec(location.hash);if(!m)return;
+var i=document.getElementById('token');i.value=m[1];i.closest('label').hidden=true;
+history.replaceState(null,'',location.pathname)})()`;
+
+export function setupPage(view: {
+  email: string;
+  name: string;
+  token: string;
+  minPasswordLength: number;
+  problem?: string | undefined;
+}): Page {
+  const body = html`<h1>Set up Postern</h1>
+<p class="lead">Create the first administrator. This link works once and for 15 minutes.</p>
+${problemBox(view.problem)}
+<form method="post" action="/auth/setup">
+<label>Setup code
+<span class="hint">The part after “token=” in the link.</span>
+<input id="token" name="token" required maxlength="200" autocomplete="off" spellcheck="false" value="${view.token}">
+</label>
+<label>Your name
+<input name="name" required maxlength="100" autocomplete="name" value="${view.name}">
+</label>
+<label>E-mail
+<input name="email" type="email" required maxlength="320" autocomplete="username" spellcheck="false" autocapitalize="none" value="${view.email}">
+</label>
+<label>Password
+<span class="hint">At least ${view.minPasswordLength} characters.</span>
+<input name="password" type="password" required minlength="${view.minPasswordLength}" maxlength="200" autocomplete="new-password">
+</label>
+<button>Create administrator</button>
+</form>`;
+  return page({ title: 'Set up', body, script });
+}

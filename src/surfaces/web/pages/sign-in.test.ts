@@ -1,0 +1,386 @@
+import { sql } from 'kysely';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { day, hour, minute } from '../../../core/clock.ts';
+import {
+  admin,
+  Browser,
+  frozenTime,
+  type IdentityApp,
+  openIdentityApp,
+  uiOrigin,
+  withAdministrator,
+} from '../../../../test/identity.ts';
+
+const clock = frozenTime();
+let open: IdentityApp;
+let browser: Browser;
+
+beforeAll(async () => {
+  open = await openIdentityApp(clock);
+  await withAdministrator(open);
+});
+afterAll(() => open.close());
+beforeEach(() => {
+  browser = new Browser(open.app);
+  // Beyond the throttle's window, so that no test sees the failures of another.
+  clock.advance(20 * minute);
+});
+
+const session = '__Host-postern_session';
+const sessionKind = async (value = browser.cookies.get(session) ?? '') =>
+  (await open.identity.sessions.authenticate(value)).kind;
+
+let made = 0;
+async function makePerson(overrides: object = {}) {
+  made += 1;
+  const email = `person${made}@example.com`;
+  const password = 'a long enough password';
+  const { account } = await open.identity.accounts.create(
+    {
+      actor: { kind: 'system', id: null, name: null, credential: null },
+      origin: { requestId: null, address: null, agent: null },
+    },
+    { email, name: `Person ${made}`, roles: ['user'], groups: [], enabled: true, password, ...overrides },
+  );
+  return { email, password, account };
+}
+
+describe('signing in', () => {
+  test('a person signs in with e-mail and password and comes back to where they were', async () => {
+    const answer = await browser.signIn(admin.email, admin.password, '/keys?filter=active');
+    expect(answer.status).toBe(303);
+    expect(answer.location).toBe('/keys?filter=active');
+    const found = await open.identity.sessions.authenticate(browser.cookies.get(session) ?? '');
+    expect(found).toMatchObject({ kind: 'active', session: { user: { name: 'ada' } } });
+    expect(open.audit.map(({ event }) => event)).toContain('session.started');
+  });
+
+  test('the case of an e-mail address does not matter', async () => {
+    expect((await browser.signIn('ADA@Example.com', admin.password)).location).toBe('/after');
+  });
+
+  test('a wrong password and an unknown account get the same words and no session', async () => {
+    const wrong = await browser.signIn(admin.email, 'not the password');
+    const unknown = await new Browser(open.app).signIn('nobody@example.com', 'not the password');
+    expect([wrong.status, unknown.status]).toEqual([401, 401]);
+    expect(wrong.text).toContain('do not match an account');
+    const problem = /role="alert">([^<]+)</;
+    expect(problem.exec(unknown.text)?.[1]).toBe(problem.exec(wrong.text)?.[1]);
+    expect(browser.cookies.has(session)).toBe(false);
+  });
+
+  test('what a person typed is shown again as text, never as markup, and never the password', async () => {
+    const action = await browser.openSignIn();
+    const answer = await browser.post(action, {
+      email: '"><script>alert(1)</script>',
+      password: 'hunter2-hunter2',
+      decision: 'sign-in',
+    });
+    expect(answer.text).toContain('&lt;script&gt;');
+    expect(answer.text).not.toContain('<script>alert');
+    expect(answer.text).not.toContain('hunter2-hunter2');
+  });
+
+  test('a disabled account is told so only with the right password, and gets no session', async () => {
+    const person = await makePerson({ enabled: false });
+    const right = await browser.signIn(person.email, person.password);
+    expect(right.status).toBe(403);
+    expect(right.text).toContain('disabled');
+    const wrong = await new Browser(open.app).signIn(person.email, 'not the password');
+    expect(wrong.text).not.toContain('disabled');
+    expect(browser.cookies.has(session)).toBe(false);
+  });
+
+  test('after ten wrong passwords an account waits, also with the right one, for at most a quarter of an hour', async () => {
+    const person = await makePerson();
+    const action = await browser.openSignIn();
+    const attempt = (password: string) =>
+      browser.post(action, { email: person.email, password, decision: 'sign-in' });
+    for (let count = 0; count < 10; count += 1) expect((await attempt('wrong wrong')).status).toBe(401);
+    const refused = await attempt(person.password);
+    expect(refused.status).toBe(429);
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
+    expect(open.refusals).toContain('throttled');
+    clock.advance(15 * minute);
+    expect((await new Browser(open.app).signIn(person.email, person.password)).location).toBe('/after');
+  });
+
+  test('parallel wrong passwords do not slip past the throttle', async () => {
+    const person = await makePerson();
+    const action = await browser.openSignIn();
+    const answers = await Promise.all(
+      Array.from({ length: 25 }, () =>
+        browser.post(action, { email: person.email, password: 'wrong wrong', decision: 'sign-in' }),
+      ),
+    );
+    expect(answers.filter(({ status }) => status === 401)).toHaveLength(10);
+    expect(answers.filter(({ status }) => status === 429)).toHaveLength(15);
+  });
+
+  test('an answer that belongs to no sign-in of this browser is refused', async () => {
+    const start = await browser.get('/auth/login');
+    const state = new URL(start.location ?? '').searchParams.get('state');
+    const stranger = new Browser(open.app);
+    await stranger.get('/auth/login');
+    const iss = encodeURIComponent(`${uiOrigin}/identity`);
+    const answer = await stranger.get(`/auth/callback?code=abc&state=${state}&iss=${iss}`);
+    expect(answer.status).toBe(400);
+    expect(stranger.cookies.has(session)).toBe(false);
+  });
+
+  test('an answer is used once: going back to it does not sign in again', async () => {
+    const action = await browser.openSignIn();
+    const resume = await browser.post(action, { ...admin, decision: 'sign-in' });
+    const callback = await browser.get(new URL(resume.location ?? '').pathname);
+    const url = new URL(callback.location ?? '');
+    expect((await browser.get(url.pathname + url.search)).status).toBe(303);
+    const again = await browser.get(url.pathname + url.search);
+    expect(again.status).toBe(400);
+    expect(again.text).toContain('finished already');
+    expect(await sessionKind()).toBe('active');
+  });
+
+  test('five sign-ins can be open in one browser; the sixth ends the oldest', async () => {
+    const states: string[] = [];
+    for (let count = 0; count < 6; count += 1) {
+      const { location } = await browser.get('/auth/login');
+      states.push(new URL(location ?? '').searchParams.get('state') ?? '');
+      clock.advance(10);
+    }
+    const finish = (state: string | undefined) =>
+      browser.get(`/auth/callback?error=access_denied&state=${state}`);
+    expect((await finish(states[0])).text).toContain('started in another browser');
+    expect((await finish(states[1])).text).toContain('cancelled');
+    expect((await finish(states[5])).text).toContain('cancelled');
+  });
+
+  test('two sign-in pages open at once do not disturb each other', async () => {
+    const first = await browser.openSignIn('/first');
+    const second = await browser.openSignIn('/second');
+    expect((await browser.get(first)).status).toBe(200);
+    expect((await browser.get(second)).status).toBe(200);
+    const resume = await browser.post(first, { ...admin, decision: 'sign-in' });
+    const callback = await browser.get(new URL(resume.location ?? '').pathname);
+    const url = new URL(callback.location ?? '');
+    expect((await browser.get(url.pathname + url.search)).location).toBe('/first');
+  });
+
+  test('opening the sign-in page again and again does not fill the browser with cookies', async () => {
+    for (let count = 0; count < 20; count += 1) await browser.openSignIn();
+    const header = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    expect(header.length).toBeLessThan(4_096);
+  });
+
+  test('a finished sign-in leaves no cookie of its steps behind', async () => {
+    await browser.signIn(admin.email, admin.password);
+    const left = [...browser.cookies.keys()].filter((name) => /interaction|resume/.test(name));
+    expect(left).toEqual([]);
+  });
+
+  test('a sign-in page in another browser shows nothing of it', async () => {
+    const action = await browser.openSignIn();
+    const answer = await new Browser(open.app).get(action);
+    expect(answer.status).toBe(400);
+    expect(answer.text).toContain('expired');
+  });
+});
+
+describe('sessions', () => {
+  test('CS-04 signing in gives a new session id and ends the one the browser held', async () => {
+    await browser.signIn(admin.email, admin.password);
+    const before = browser.cookies.get(session) ?? '';
+    await browser.follow(await browser.get('/auth/login'));
+    const after = browser.cookies.get(session) ?? '';
+    expect(after).not.toBe(before);
+    expect(await sessionKind(before)).toBe('none');
+    expect(await sessionKind(after)).toBe('active');
+  });
+
+  test('CS-04 a session value chosen by somebody else is never adopted', async () => {
+    browser.cookies.set(session, `${'A'.repeat(43)}.${'B'.repeat(43)}`);
+    await browser.signIn(admin.email, admin.password);
+    expect(browser.cookies.get(session)).not.toContain('A'.repeat(43));
+    expect(await sessionKind()).toBe('active');
+  });
+
+  test('CS-04 after logout the old value is dead here and, within a second, on every other process', async () => {
+    const other = await open.another();
+    await other.feed.poll();
+    await browser.signIn(admin.email, admin.password);
+    const value = browser.cookies.get(session) ?? '';
+    expect((await other.identity.sessions.authenticate(value)).kind).toBe('active');
+    const answer = await browser.post('/auth/logout', {});
+    expect(answer.location).toBe('/auth/signed-out');
+    expect(await sessionKind(value)).toBe('none');
+    await other.feed.poll();
+    expect((await other.identity.sessions.authenticate(value)).kind).toBe('none');
+    await other.close();
+  });
+
+  test('after logout the next person at this browser has to sign in', async () => {
+    await browser.signIn(admin.email, admin.password);
+    await browser.post('/auth/logout', {});
+    const page = await browser.follow(await browser.get('/auth/login'));
+    expect(page.text).toContain('type="password"');
+    expect((await browser.get('/auth/signed-out')).text).toContain('You are signed out');
+  });
+
+  test('after logout a copy of the cookies signs nobody in without a password', async () => {
+    await browser.signIn(admin.email, admin.password);
+    const copy = new Browser(open.app);
+    for (const [name, value] of browser.cookies) copy.cookies.set(name, value);
+    await browser.post('/auth/logout', {});
+    const page = await copy.follow(await copy.get('/auth/login'));
+    expect(page.text).toContain('type="password"');
+    expect(await sessionKind(copy.cookies.get(session))).toBe('none');
+  });
+
+  test('a program that logs out gets 204, and logging out twice is no error', async () => {
+    await browser.signIn(admin.email, admin.password);
+    expect((await browser.post('/auth/logout', {}, { accept: 'application/json' })).status).toBe(204);
+    expect((await browser.post('/auth/logout', {}, { accept: 'application/json' })).status).toBe(204);
+  });
+
+  test('a session ends after twelve idle hours, and after seven days however busy', async () => {
+    await browser.signIn(admin.email, admin.password);
+    clock.advance(12 * hour - 1);
+    expect(await sessionKind()).toBe('active');
+    clock.advance(12 * hour);
+    expect(await sessionKind()).toBe('none');
+
+    await browser.signIn(admin.email, admin.password);
+    const started = clock.now();
+    while (clock.now() + 6 * hour < started + 7 * day) {
+      clock.advance(6 * hour);
+      expect(await sessionKind()).toBe('active');
+    }
+    clock.advance(6 * hour);
+    expect(await sessionKind()).toBe('none');
+  });
+
+  test('use keeps a session alive across a restart once it was written down', async () => {
+    await browser.signIn(admin.email, admin.password);
+    const value = browser.cookies.get(session) ?? '';
+    clock.advance(11 * hour);
+    expect(await sessionKind(value)).toBe('active');
+    await open.identity.stop();
+    clock.advance(11 * hour);
+    const restarted = await open.another();
+    expect((await restarted.identity.sessions.authenticate(value)).kind).toBe('active');
+    await restarted.close();
+  });
+
+  test('disabling an account ends its sessions at once', async () => {
+    const person = await makePerson();
+    await browser.signIn(person.email, person.password);
+    const boss = new Browser(open.app);
+    await boss.signIn(admin.email, admin.password);
+    expect((await boss.api('PATCH', `/users/${person.account.userId}`, { enabled: false })).status).toBe(200);
+    expect(await sessionKind()).toBe('none');
+  });
+});
+
+describe('what anybody may start', () => {
+  test('the sixty-first sign-in of a minute from one address waits, and a minute later it may again', async () => {
+    const start = async () => await new Browser(open.app).get('/auth/login');
+    for (let count = 0; count < 60; count += 1) expect((await start()).status).toBe(303);
+    const refused = await start();
+    expect(refused.status).toBe(429);
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
+    clock.advance(1 * minute);
+    expect((await start()).status).toBe(303);
+  });
+
+  test('abandoned sign-ins leave no rows behind, however many there were', async () => {
+    const { sql: db } = open.database;
+    await sql`
+      insert into login_attempts (state_hash, browser_hash, sealed, return_to, created_at, expires_at)
+      select 'swept-' || n, 'swept', '', '/', ${new Date(0)}, ${new Date(0)} from generate_series(1, 10001) n`.execute(
+      db,
+    );
+    await open.identity.jobs.find(({ name }) => name === 'identity-sweep')?.run();
+    const { rows } = await sql<{ left: number }>`
+      select count(*)::int as left from login_attempts where expires_at <= ${new Date(clock.now())}`.execute(
+      db,
+    );
+    expect(rows).toEqual([{ left: 0 }]);
+  });
+});
+
+describe('cookies and forms', () => {
+  test('CS-03 every cookie of a whole sign-in is __Host-, Secure, HttpOnly, SameSite, without a Domain', async () => {
+    await browser.signIn(admin.email, 'not the password');
+    await browser.signIn(admin.email, admin.password);
+    await browser.post('/auth/logout', {});
+    expect(browser.setCookies.length).toBeGreaterThan(8);
+    for (const line of browser.setCookies) {
+      expect(line).toMatch(/^__Host-/);
+      expect(line).toMatch(/; *secure/i);
+      expect(line).toMatch(/; *httponly/i);
+      expect(line).toMatch(/; *samesite=(lax|strict)/i);
+      expect(line).toMatch(/; *path=\/(;|$)/i);
+      expect(line).not.toMatch(/domain=/i);
+      expect(line.length).toBeLessThanOrEqual(4_096);
+    }
+  });
+
+  test.each([
+    ['another site', { origin: 'https://evil.example' }],
+    ['no page at all', { origin: '' }],
+    ['a sandboxed page', { origin: 'null' }],
+    ['our origin, but the browser says cross-site', { 'sec-fetch-site': 'cross-site' }],
+  ])('CS-01 a form posted by %s changes nothing', async (_who, headers) => {
+    await browser.signIn(admin.email, admin.password);
+    const action = '/identity/interaction/any';
+    for (const path of [
+      '/auth/logout',
+      '/auth/setup',
+      action,
+      '/identity/device',
+      '/identity/session/end/confirm',
+    ]) {
+      const answer = await browser.post(path, { ...admin, decision: 'sign-in' }, headers);
+      expect([path, answer.status]).toEqual([path, 403]);
+    }
+    expect(await sessionKind()).toBe('active');
+  });
+
+  test.each([
+    '/device/',
+    '/DEVICE',
+    '/Device',
+    '//device',
+    '/%64evice',
+    '/device/?user_code=BBBB-BBBB',
+    '/session/end/confirm/',
+    '/session/END/confirm',
+    '/session//end/confirm',
+    '/device/AUTH',
+    '/token/',
+  ])(
+    'CS-01 /identity%s is nowhere: a path has one spelling, and its checks cannot be walked around',
+    async (path) => {
+      for (const headers of [{}, { origin: 'https://evil.example' }]) {
+        const answer = await browser.post(`/identity${path}`, { user_code: 'BBBB-BBBB' }, headers);
+        expect([path, answer.status]).toEqual([path, 404]);
+      }
+      expect((await browser.get(`/identity${path}`)).status).toBe(404);
+    },
+  );
+
+  test('a form in another encoding is refused', async () => {
+    const answer = await browser.post('/auth/setup', {}, { 'content-type': 'application/json' });
+    expect(answer.status).toBe(415);
+  });
+
+  test('pages load nothing, run nothing foreign and cannot be framed', async () => {
+    const page = await browser.follow(await browser.get('/auth/login'));
+    const policy = String(page.headers['content-security-policy']);
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).toContain("form-action 'self'");
+    expect(policy).toContain("frame-ancestors 'none'");
+    expect(policy).not.toContain('unsafe-inline');
+    expect(page.headers['referrer-policy']).toBe('same-origin');
+    expect(page.text).not.toMatch(/(?:src|href)="https?:/);
+  });
+});

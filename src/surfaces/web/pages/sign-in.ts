@@ -1,0 +1,36 @@
+import { html } from './html.ts';
+import { type Page, page, problemBox } from './layout.ts';
+
+export function signInPage(view: {
+  action: string;
+  clientName: string | null;
+  email: string;
+  problem?: string | undefined;
+  formTarget: string | null;
+}): Page {
+  const lead =
+    view.clientName === null
+      ? 'Use the account your administrator gave you.'
+      : `to continue to ${view.clientName}.`;
+  const isRetry = view.problem !== undefined && view.email !== '';
+  const body = html`<h1>Sign in</h1>
+<p class="lead">${lead}</p>
+${problemBox(view.problem)}
+<form method="post" action="${view.action}">
+<label>E-mail
+<input name="email" type="email" autocomplete="username" required maxlength="320" value="${view.email}" spellcheck="false" autocapitalize="none"${isRetry ? null : autofocus}>
+</label>
+<label>Password
+<input name="password" type="password" autocomplete="current-password" required maxlength="200"${isRetry ? autofocus : null}>
+</label>
+<button name="decision" value="sign-in">Sign in</button>
+${view.clientName === null ? null : html`<button class="quiet" name="decision" value="deny" formnovalidate>Cancel</button>`}
+</form>`;
+  return page({
+    title: view.problem === undefined ? 'Sign in' : 'Sign in: please try again',
+    body,
+    formTarget: view.formTarget,
+  });
+}
+
+const autofocus = html` autofocus`;

@@ -1,0 +1,78 @@
+import type { Scope } from '../../../core/scopes.ts';
+import type { OpenApi } from '../openapi/types.ts';
+import { type Html, html, inline, json, prose } from './html.ts';
+
+/** What a reader needs once, before the first operation. */
+export function introduction(document: OpenApi): Html {
+  const origin = document.servers[0]?.url ?? '';
+  const schemes = document.components.securitySchemes;
+  const keyForm = String(schemes['personalKey']?.['bearerFormat'] ?? 'app_pat_…').replace('…', '••••');
+  return html`<section id="introduction">
+<h1>${document.info.title}</h1>
+<p class="lead">${document.info.summary}</p>
+<p class="base"><span>Base address</span><code>${origin}/api/v2</code></p>
+${prose(document.info.description)}
+<p>The same facts for programs: <a href="/api/v2/openapi.json">OpenAPI 3.1</a>.</p>
+</section>
+
+<section class="group" id="authentication">
+<h2>Authentication</h2>
+<p>Send exactly one credential. Two are refused, and so is a key anywhere but in the Authorization header.</p>
+<div class="operation"><div>
+<div class="cards">${Object.entries(schemes).map(
+    ([name, scheme]) =>
+      html`<div class="card"><h3>${titles[name] ?? name}</h3><p>${inline(scheme['description'] ?? '')}</p></div>`,
+  )}</div>
+</div>
+<div class="panels"><div class="panel"><h4>Ask who you are</h4><pre>curl '${origin}/api/v2/auth/context' \\
+  -H "Authorization: Bearer $POSTERN_KEY"
+
+<b class="n"># POSTERN_KEY holds ${keyForm}</b></pre></div></div></div>
+</section>
+
+<section class="group" id="scopes">
+<h2>Scopes</h2>
+<p>A key does what its scopes say and nothing else. Write includes read of the same resource, never of another.</p>
+<div class="scroll"><table class="stack"><caption>Scopes</caption>
+<thead><tr><th scope="col">Scope</th><th scope="col">Permits</th></tr></thead>
+<tbody>${Object.entries(scopes).map(
+    ([name, text]) => html`<tr><td><code class="field">${name}</code></td><td>${text}</td></tr>`,
+  )}</tbody></table></div>
+</section>
+
+<section class="group" id="answers">
+<h2>Answers</h2>
+<div class="operation"><div>
+<p>Success and failure have one shape. Decide by the status and by <code>error.code</code>; messages are for people and may change. Every code is explained <a href="#errors">below</a>.</p>
+<p>Name <code>request_id</code> when you report a problem. It is also in the <code>x-request-id</code> header.</p>
+<p>Lists that people page through take <code>page</code> and <code>limit</code> and answer <code>metadata.pagination</code> with <code>current</code>, <code>total</code> (pages), <code>items</code> (rows) and <code>limit</code>. Growing streams, such as the audit trail, take <code>cursor</code> and answer <code>nextCursor</code>; null means the end.</p>
+<p>Documents that carry an <code>ETag</code> change only with <code>If-Match</code>, so nobody overwrites what they have not read.</p>
+</div>
+<div class="panels"><div class="panel"><h4><span>A refusal</span><span>403</span></h4><pre>${json(
+    document.components.examples['forbidden_scope']?.value ??
+      Object.values(document.components.examples)[0]?.value,
+  )}</pre></div></div></div>
+</section>
+
+<section class="group" id="rate-limit">
+<h2>Rate limit</h2>
+<p>Requests with keys are counted per owner: all personal keys of one person together, each service key by itself. The limit holds in <em>any</em> 60 seconds. Every answer to a key carries <code>RateLimit-Policy</code> and <code>RateLimit</code>; beyond the limit the answer is <a href="#rate_limited">429</a> with an exact <code>Retry-After</code>. Refused requests cost nothing.</p>
+</section>`;
+}
+
+const titles: Readonly<Record<string, string>> = {
+  sessionCookie: 'Browser session',
+  personalKey: 'Personal key',
+  serviceKey: 'Service key',
+  accessToken: 'Access token',
+};
+
+const scopes: Readonly<Record<Scope, string>> = {
+  'env:read': 'Read Environments and Builds.',
+  'env:write': 'Create or change Environments and Builds; includes env:read.',
+  'sites:read': 'Read public sites and one’s own.',
+  'sites:write': 'Upload, replace, extend or delete one’s own sites; includes sites:read.',
+  'repos:read': 'Read repository information.',
+  'repos:write': 'Change supported repository configuration; includes repos:read.',
+  'env:admin': 'Reserved. Only imported service keys hold it, and it permits nothing new.',
+};

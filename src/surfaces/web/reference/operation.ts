@@ -1,0 +1,126 @@
+import { type ErrorCode, errorRegistry, statusOf } from '../../../core/errors.ts';
+import { isAnyRequestsCode } from '../openapi/codes.ts';
+import type { Answer, HttpMethod, JsonSchema, OpenApi, Operation, Parameter } from '../openapi/types.ts';
+import { curlOf } from './curl.ts';
+import { escape, Html, html, inline, json, prose } from './html.ts';
+import { sampleOf } from './sample.ts';
+import { asSchema, meaning, resolved, schemaTable, typeOf } from './schema-table.ts';
+
+/** One operation: what it does and who may call it at the left, the call and its answer at the right. */
+export function operationSection(
+  document: OpenApi,
+  path: string,
+  method: HttpMethod,
+  operation: Operation,
+): Html {
+  const { schemas } = document.components;
+  const id = operation.operationId;
+  const content = operation.requestBody?.content['application/json'];
+  const body = content === undefined ? undefined : (content.example ?? sampleOf(content.schema, schemas));
+  const [status, success] = successOf(operation);
+  return html`<article class="operation" id="${id}">
+<div>
+<h3><a href="#${id}">${operation.summary}</a></h3>
+<p class="call"><span class="badge ${method}">${method.toUpperCase()}</span><code>${pathText(path)}</code></p>
+${lead(operation)}
+${access(operation)}
+${parameters('Path', 'path', operation, document)}
+${parameters('Query', 'query', operation, document)}
+${parameters('Headers', 'header', operation, document)}
+${content !== undefined && html`<h4>Body</h4>${schemaTable(content.schema, schemas, `Body of ${id}`)}`}
+${answerFields(document, status, success, id)}
+${refusals(operation)}
+</div>
+<div class="panels">
+<div class="panel"><h4><span>Request</span><span>curl</span></h4><pre>${curlOf(document, path, method, operation, body)}</pre></div>
+${answerPanel(document, status, success)}
+</div>
+</article>`;
+}
+
+function pathText(path: string): Html {
+  return new Html(escape(path).replaceAll(/\{\w+\}/g, '<wbr><i>$&</i>'));
+}
+
+/** The description without the sentence about callers, which has a box of its own. */
+function lead(operation: Operation): Html | undefined {
+  const text = operation.description.split('**Who may call it:**')[0]?.trim() ?? '';
+  return text === '' ? undefined : prose(text);
+}
+
+function access(operation: Operation): Html {
+  const words = /\*\*Who may call it:\*\* (.*)$/s.exec(operation.description)?.[1] ?? '';
+  const [callers, ...needs] = words.split(/(?<=\.) /);
+  const scope = operation['x-postern-scope'];
+  return html`<dl class="access"><dt>Callers</dt><dd>${inline([callers, ...needs].join(' '))}</dd>
+${scope !== undefined && html`<dt>Scope</dt><dd><a href="#scopes"><code>${scope}</code></a></dd>`}
+${operation['x-postern-limited'] && html`<dt>Limit</dt><dd>Counts toward the <a href="#rate-limit">rate limit</a> of a key’s owner.</dd>`}</dl>`;
+}
+
+function parameters(
+  title: string,
+  where: Parameter['in'],
+  operation: Operation,
+  document: OpenApi,
+): Html | undefined {
+  const list = (operation.parameters ?? []).filter((one) => one.in === where);
+  if (list.length === 0) return undefined;
+  const { schemas } = document.components;
+  return html`<h4>${title}</h4><div class="scroll"><table class="stack"><caption>${title} parameters of ${operation.operationId}</caption>
+<thead><tr><th scope="col">Name</th><th scope="col">Type</th><th scope="col">Meaning</th></tr></thead>
+<tbody>${list.map(
+    ({ name, required, schema, description }) =>
+      html`<tr><td><code class="field">${name}</code>${
+        required && html` <span class="required">required</span>`
+      }</td><td class="type">${typeOf(schema, schemas)}</td><td>${meaning(
+        description === undefined ? schema : { ...schema, description },
+        schemas,
+      )}</td></tr>`,
+  )}</tbody></table></div>`;
+}
+
+function successOf(operation: Operation): [string, Answer | undefined] {
+  const status = Object.keys(operation.responses).find((one) => one.startsWith('2')) ?? '200';
+  return [status, operation.responses[status]];
+}
+
+function dataOf(answer: Answer | undefined): JsonSchema | undefined {
+  const schema = answer?.content['application/json']?.schema;
+  return schema === undefined ? undefined : asSchema(schema.properties?.['data']);
+}
+
+function answerFields(document: OpenApi, status: string, answer: Answer | undefined, id: string): Html {
+  const data = dataOf(answer);
+  const { schemas } = document.components;
+  if (data === undefined) {
+    const types = Object.keys(answer?.content ?? {}).map((type) => html` <code>${type}</code>`);
+    return html`<h4>Answer ${status}</h4><p>A file:${types}.</p>`;
+  }
+  const description = resolved(data, schemas).description;
+  return html`<h4>Answer ${status}</h4>${description !== undefined && prose(description)}
+<details><summary>Fields of <code>data</code></summary>${schemaTable(data, schemas, `Answer of ${id}`)}</details>`;
+}
+
+function answerPanel(document: OpenApi, status: string, answer: Answer | undefined): Html | undefined {
+  const content = answer?.content['application/json'];
+  if (content === undefined) return undefined;
+  const body = content.example ?? sampleOf(content.schema, document.components.schemas);
+  return html`<div class="panel"><h4><span>Answer</span><span class="ok">${status}</span></h4><pre>${json(body)}</pre></div>`;
+}
+
+function refusals(operation: Operation): Html {
+  const codes = Object.values(operation.responses).flatMap((answer) => answer['x-postern-codes'] ?? []);
+  const own = codes.filter((code) => !isAnyRequestsCode(code));
+  const common = codes.filter(isAnyRequestsCode);
+  return html`<h4>Refusals</h4>${own.length > 0 && codeTable(own, operation.operationId)}
+<details><summary>${common.length} more that any request can meet</summary>${codeTable(common, operation.operationId)}</details>`;
+}
+
+function codeTable(codes: readonly ErrorCode[], id: string): Html {
+  return html`<div class="scroll"><table class="codes stack"><caption>Refusals of ${id}</caption>
+<thead><tr><th scope="col">Code</th><th scope="col">Status</th><th scope="col">What to do</th></tr></thead>
+<tbody>${codes.map(
+    (code) =>
+      html`<tr><td><a href="#${code}"><code>${code}</code></a></td><td class="status">${statusOf(code)}</td><td>${errorRegistry[code][2]}</td></tr>`,
+  )}</tbody></table></div>`;
+}

@@ -1,0 +1,56 @@
+import { createHash } from 'node:crypto';
+import Fastify from 'fastify';
+import { describe, expect, test } from 'vitest';
+import { sampleRoutes } from '../../../../test/sample-routes.ts';
+import { errorCodes } from '../../../core/errors.ts';
+import { buildOpenApi } from '../openapi/openapi.ts';
+import { html, inline, json } from './html.ts';
+import { referencePage, renderReference } from './reference.ts';
+
+const document = buildOpenApi({
+  routes: sampleRoutes,
+  version: '1.2.3',
+  serverUrl: 'https://postern.example',
+});
+const page = renderReference(document);
+
+describe('the API reference', () => {
+  test('runs no script, loads nothing from anywhere and lets nobody frame it', async () => {
+    const app = Fastify();
+    await app.register(async (scope) => referencePage(() => document)(scope));
+    const answer = await app.inject({ url: '/api/v2/docs' });
+    expect(answer.statusCode).toBe(200);
+    const policy = String(answer.headers['content-security-policy']);
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).toContain("frame-ancestors 'none'");
+    expect(policy).not.toContain('unsafe');
+    expect(answer.body).not.toMatch(/<script|<link|<img|\son\w+=|\sstyle=|javascript:|url\(/i);
+    const style = /<style>([\s\S]*)<\/style>/.exec(answer.body)?.[1] ?? '';
+    expect(policy).toContain(`'sha256-${createHash('sha256').update(style).digest('base64')}'`);
+  });
+
+  test('has an anchor for every error code and every operation, and no link into nowhere', () => {
+    const ids = new Set([...page.matchAll(/\sid="([^"]+)"/g)].map((match) => match[1]));
+    for (const code of errorCodes) expect(ids).toContain(code);
+    for (const { operationId } of sampleRoutes) expect(ids).toContain(operationId);
+    const links = [...page.matchAll(/href="#([^"]+)"/g)].map((match) => match[1]);
+    expect(links.filter((link) => !ids.has(link))).toEqual([]);
+    expect([...page.matchAll(/\sid="/g)]).toHaveLength(ids.size);
+  });
+
+  test('says who may call, which scope, and how, with every credential masked', () => {
+    expect(page).toContain('An administrator’s browser session.');
+    expect(page).toContain('<code>repos:read</code>');
+    expect(page).toContain('Authorization: Bearer $POSTERN_KEY');
+    expect(page).toContain('app_pat_••••');
+  });
+});
+
+describe('text on its way into the page', () => {
+  test('is escaped wherever it comes from', () => {
+    const hostile = '<script>"x"&\'</script>';
+    expect(html`<p title="${hostile}">${[hostile]}</p>`.text).not.toContain('<script');
+    expect(inline(`\`${hostile}\``).text).not.toContain('<script');
+    expect(json({ [hostile]: hostile }).text).not.toContain('<script');
+  });
+});

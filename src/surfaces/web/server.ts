@@ -1,0 +1,392 @@
+import { randomUUID } from 'node:crypto';
+import type { Socket } from 'node:net';
+import underPressure from '@fastify/under-pressure';
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import type { RoutePolicy } from '../../core/authorize.ts';
+import { type Act, actorOf, type Caller, type RequestOrigin } from '../../core/caller.ts';
+import { AppError } from '../../core/errors.ts';
+import type { RequestBudget, Route, RouteReply, RouteRequest, StreamReply } from '../../platform/http.ts';
+import type { Log } from '../../platform/log.ts';
+import { sessionCookie } from './credential.ts';
+import { errorBody, successBody } from './envelope.ts';
+import { type Authenticated, budgetOf, type Gate } from './gate.ts';
+import { toAppError } from './errors.ts';
+import { parseInput } from './input.ts';
+import type { RequestMetrics } from './metrics.ts';
+
+/**
+ * How a request goes, read from top to bottom: request id → security headers → no keys in URLs → authenticate →
+ * limit → origin → authorize → body → verb → answer. Refusals leave through one translator.
+ */
+export type WebServerDeps = {
+  readonly uiOrigin: string;
+  readonly isHttps: boolean;
+  readonly trustedProxies: readonly string[];
+  readonly log: Log;
+  readonly metrics: RequestMetrics;
+  readonly routes: readonly Route[];
+  /** Pages beside the API: sign-in, the identity provider, health, the reference. Each declares its access. */
+  readonly pages: readonly ((app: FastifyInstance) => void | Promise<void>)[];
+  readonly gate: Gate;
+  readonly jsonBodyBytes?: number;
+  /** Milliseconds the event loop may lag before requests are refused with 503; absent = never. */
+  readonly overloadDelayMs?: number | undefined;
+};
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Every route says who may call it; the server refuses to start when one does not. */
+    access?: RoutePolicy;
+    route?: Route;
+  }
+}
+
+const anonymous: Caller = { kind: 'anonymous' };
+const nowhere: RequestOrigin = { requestId: null, address: null, agent: null };
+const apiBase = '/api/v2';
+
+export async function createWebServer(deps: WebServerDeps): Promise<FastifyInstance> {
+  const app = Fastify({
+    logger: false,
+    genReqId: () => randomUUID(),
+    requestIdHeader: false,
+    trustProxy: deps.trustedProxies.length > 0 ? [...deps.trustedProxies] : false,
+    bodyLimit: deps.jsonBodyBytes ?? 65_536,
+    requestTimeout: 15_000,
+    // How often Node looks for requests that take too long; its own default lets them have half a minute more.
+    http: { connectionsCheckingInterval: 2_000 },
+    handlerTimeout: 0,
+    routerOptions: { maxParamLength: 512, caseSensitive: true, ignoreTrailingSlash: false },
+    clientErrorHandler: answerBrokenRequest,
+    frameworkErrors: (error, request, reply) => sendError(deps, error, request, reply),
+    forceCloseConnections: 'idle',
+  });
+
+  // Null, because Fastify would share a decorated object between requests; sendError() copes until they are set.
+  app.decorateRequest('caller', null as never);
+  app.decorateRequest('origin', null as never);
+  app.decorateRequest('keyUse', null);
+  app.addHook('onRoute', (route) => {
+    if (route.config?.access === undefined) {
+      throw new Error(`Route ${String(route.method)} ${route.url} declares no access; say who may call it.`);
+    }
+  });
+  app.addHook('onRequest', startRequest(deps));
+  if (deps.overloadDelayMs !== undefined) await refuseWhenOverloaded(app, deps.overloadDelayMs);
+  app.addHook('onResponse', finishRequest(deps));
+  app.setErrorHandler((error, request, reply) => sendError(deps, error, request, reply));
+  app.setNotFoundHandler((request, reply) => sendError(deps, notFound(deps.routes, request), request, reply));
+
+  for (const page of deps.pages) {
+    await app.register(async (scope) => {
+      await page(scope);
+    });
+  }
+  await app.register(async (scope) => mountApi(scope, deps));
+  return app;
+}
+
+/** Answering some well beats answering all late; refusing costs next to nothing. */
+async function refuseWhenOverloaded(app: FastifyInstance, maxEventLoopDelay: number): Promise<void> {
+  await app.register(underPressure, {
+    maxEventLoopDelay,
+    pressureHandler: () => {
+      throw new AppError('overloaded', { retryAfterSeconds: 2 });
+    },
+  });
+}
+
+function mountApi(scope: FastifyInstance, deps: WebServerDeps): void {
+  acceptOnlyJson(scope);
+  for (const route of deps.routes) {
+    scope.route({
+      method: route.method,
+      url: apiBase + route.path.replaceAll(/\{(\w+)\}/g, ':$1'),
+      exposeHeadRoute: route.method === 'GET' && !('stream' in route.success),
+      config: { access: route.policy, route },
+      ...(route.policy.callers === 'anyone' ? {} : { onRequest: admitTo(route, deps) }),
+      ...(route.policy.callers === 'anyone' || route.method === 'GET'
+        ? {}
+        : { preHandler: (request: FastifyRequest) => deps.gate.readmit(request, route.policy) }),
+      handler: (request, reply) => serve(route, request, reply),
+    });
+  }
+}
+
+/** Everything that happens before the body is read. Without a promise when nothing has to be waited for. */
+function admitTo(route: Route, { gate, uiOrigin }: WebServerDeps) {
+  function admit(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    found: Authenticated,
+  ): Refusal | Promise<Refusal> {
+    if (found instanceof AppError) return found;
+    request.caller = found;
+    if (!route.exemptFromLimit) gate.limit(request, reply);
+    if (found.kind === 'session') checkOrigin(request, uiOrigin);
+    const asked = gate.principal(found, route.policy);
+    if (asked instanceof Promise) {
+      return asked.then((facts) => {
+        gate.authorize(found, route.policy, facts);
+        return undefined;
+      });
+    }
+    gate.authorize(found, route.policy, asked);
+    return undefined;
+  }
+
+  function start(request: FastifyRequest, reply: FastifyReply): Refusal | Promise<Refusal> {
+    const found = gate.authenticate(request);
+    return found instanceof Promise
+      ? found.then((caller) => admit(request, reply, caller))
+      : admit(request, reply, found);
+  }
+
+  return (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => {
+    let admitted: Refusal | Promise<Refusal>;
+    try {
+      admitted = start(request, reply);
+    } catch (error) {
+      return done(error as Error);
+    }
+    if (admitted instanceof Promise) void finish(admitted, done);
+    else done(admitted);
+  };
+}
+
+type Refusal = AppError | undefined;
+
+/** Fastify's hooks take a callback; awaiting keeps a failure of the next step from being reported as ours. */
+async function finish(admitted: Promise<Refusal>, done: (error?: Error) => void): Promise<void> {
+  let failure: Error | undefined;
+  try {
+    failure = await admitted;
+  } catch (error) {
+    failure = error as Error;
+  }
+  done(failure);
+}
+
+/** Browsers attach the session cookie by themselves, so a write must prove that our own page made it (CS-01). */
+function checkOrigin(request: FastifyRequest, uiOrigin: string): void {
+  if (request.method === 'GET' || request.method === 'HEAD') return;
+  const { origin, 'sec-fetch-site': site } = request.headers;
+  if (origin !== uiOrigin || (site !== undefined && site !== 'same-origin'))
+    throw new AppError('forbidden_origin');
+}
+
+function serve(route: Route, request: FastifyRequest, reply: FastifyReply): unknown {
+  const result = route.handle(new ApiRequest(parseInput(route, request), request));
+  if (!(result instanceof Promise)) return answer(route, request, reply, result);
+  return result.then((settled): unknown => answer(route, request, reply, settled));
+}
+
+function answer(
+  route: Route,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  result: RouteReply<unknown> | StreamReply,
+): string | Promise<void> {
+  if ('stream' in result) return sendStream(reply, result);
+  reply.code(route.success.status);
+  if (result.headers) reply.headers(result.headers);
+  reply.header('content-type', 'application/json; charset=utf-8');
+  return JSON.stringify(successBody(request.id, result.data, result.pagination));
+}
+
+/** What a handler sees of a request. What few handlers ask for is made when it is asked for. */
+class ApiRequest implements RouteRequest<unknown, unknown, unknown> {
+  readonly params: unknown;
+  readonly query: unknown;
+  readonly body: unknown;
+  readonly caller: Caller;
+  readonly origin: RequestOrigin;
+  readonly #request: FastifyRequest;
+
+  constructor(input: ReturnType<typeof parseInput>, request: FastifyRequest) {
+    this.params = input.params;
+    this.query = input.query;
+    this.body = input.body;
+    this.caller = request.caller;
+    this.origin = request.origin;
+    this.#request = request;
+  }
+
+  get act(): Act {
+    return { actor: actorOf(this.caller), origin: this.origin };
+  }
+
+  get budget(): RequestBudget | null {
+    return budgetOf(this.#request.keyUse);
+  }
+
+  /** A getter, because handlers take it out of the request and call it alone. */
+  get header(): (name: string) => string | undefined {
+    return (name) => {
+      const value = this.#request.headers[name];
+      return Array.isArray(value) ? value[0] : value;
+    };
+  }
+}
+
+async function sendStream(reply: FastifyReply, result: StreamReply): Promise<void> {
+  reply.hijack();
+  const { raw } = reply;
+  raw.writeHead(200, {
+    ...(reply.getHeaders() as Record<string, string>),
+    'content-type': result.contentType,
+    'content-disposition': `attachment; filename="${result.fileName}"`,
+  });
+  try {
+    for await (const chunk of result.stream) {
+      if (raw.destroyed) return;
+      if (!raw.write(chunk))
+        await new Promise((resolve) => raw.once('drain', resolve).once('close', resolve));
+    }
+    raw.end();
+  } catch {
+    // The status is sent already; cutting the connection is the only way to say that the export is not whole.
+    raw.destroy();
+  }
+}
+
+function startRequest(deps: WebServerDeps) {
+  const headers: Record<string, string> = {
+    'x-content-type-options': 'nosniff',
+    'cache-control': 'no-store',
+    'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+    'referrer-policy': 'same-origin',
+    'cross-origin-resource-policy': 'same-origin',
+    ...(deps.isHttps ? { 'strict-transport-security': 'max-age=31536000; includeSubDomains' } : {}),
+  };
+  return (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => {
+    request.caller = anonymous;
+    request.origin = {
+      requestId: request.id,
+      address: request.ip,
+      agent: request.headers['user-agent']?.slice(0, 200) ?? null,
+    };
+    reply.header('x-request-id', request.id);
+    reply.headers(headers);
+    try {
+      deps.gate.refuseStrayKeys(request, request.origin);
+      done();
+    } catch (error) {
+      done(error as Error);
+    }
+  };
+}
+
+function finishRequest(deps: WebServerDeps) {
+  return (request: FastifyRequest, reply: FastifyReply, done: () => void) => {
+    const route = request.routeOptions.url ?? 'unknown';
+    deps.metrics.count(request.method, route, reply.statusCode, reply.elapsedTime);
+    deps.gate.finished(request, reply.statusCode);
+    if (reply.statusCode >= 500) {
+      deps.log.warn(
+        { requestId: request.id, method: request.method, route, status: reply.statusCode },
+        'request failed',
+      );
+    } else {
+      deps.log.debug(
+        { requestId: request.id, method: request.method, route, status: reply.statusCode },
+        'request',
+      );
+    }
+    done();
+  };
+}
+
+function acceptOnlyJson(scope: FastifyInstance): void {
+  scope.removeAllContentTypeParsers();
+  const parse = scope.getDefaultJsonParser('error', 'error');
+  scope.addContentTypeParser('*', { parseAs: 'string' }, (request, body, done) => {
+    const text = body as string;
+    const type = request.headers['content-type'] ?? '';
+    if (text === '') return done(null, undefined);
+    // Exact, because lenient matching has let bodies past validation before (PB-07).
+    if (!/^application\/json(?: *; *charset="?utf-8"?)?$/i.test(type))
+      return done(new AppError('unsupported_media_type'));
+    // It answers through the callback; the promise in its type is for other parsers.
+    void parse(request, text, done as (error: Error | null, body?: unknown) => void);
+  });
+}
+
+function sendError(deps: WebServerDeps, error: unknown, request: FastifyRequest, reply: FastifyReply): void {
+  // Fastify may refuse a body (QUERY without a content type) before it notices that nothing is served there.
+  const isNowhere = request.is404 && !(error instanceof AppError);
+  const failure = isNowhere ? notFound(deps.routes, request) : toAppError(error, request);
+  if (failure.status >= 500) {
+    deps.log.error(
+      { err: failure.cause ?? error, requestId: request.id, code: failure.code },
+      'request failed',
+    );
+  } else {
+    const route = `${request.method} ${request.routeOptions?.url ?? 'unknown'}`;
+    deps.gate.denied(failure, request.caller ?? anonymous, route, request.origin ?? nowhere);
+  }
+  void reply
+    .code(failure.status)
+    .headers(failure.headers)
+    .headers(isFromBrowser(request) ? {} : challenge(failure))
+    .header('content-type', 'application/json; charset=utf-8')
+    .header('x-request-id', request.id)
+    .send(JSON.stringify(errorBody(request.id, failure)));
+}
+
+/** Bearer callers get the challenge (contract 3); whoever sent a session cookie, even a dead one, is none. */
+function isFromBrowser(request: FastifyRequest): boolean {
+  return request.caller?.kind === 'session' || (request.headers.cookie ?? '').includes(sessionCookie);
+}
+
+/** RFC 6750 section 3. */
+function challenge(error: AppError): Record<string, string> {
+  if (error.code === 'authentication_required') return { 'www-authenticate': 'Bearer realm="postern"' };
+  if (error.code === 'invalid_credential') {
+    return { 'www-authenticate': 'Bearer realm="postern", error="invalid_token"' };
+  }
+  if (error.code === 'forbidden_scope') {
+    const required = error.details?.['requiredScope'];
+    const scope = typeof required === 'string' ? required : '';
+    return { 'www-authenticate': `Bearer realm="postern", error="insufficient_scope", scope="${scope}"` };
+  }
+  return {};
+}
+
+/** 405 with Allow when the path exists under another method, otherwise 404. */
+function notFound(routes: readonly Route[], request: FastifyRequest): AppError {
+  const path = request.url.split('?', 1)[0] ?? '';
+  const allowed = routes
+    .filter((route) => pathPattern(route.path).test(path))
+    .map((route) => route.method as string);
+  if (allowed.length === 0 || allowed.includes(request.method)) return new AppError('not_found');
+  if (allowed.includes('GET')) allowed.push('HEAD');
+  return new AppError('method_not_allowed', { headers: { allow: [...new Set(allowed)].sort().join(', ') } });
+}
+
+function pathPattern(path: string): RegExp {
+  return new RegExp(`^${apiBase}${path.replaceAll(/\{\w+\}/g, '[^/]+').replaceAll('.', '\\.')}$`);
+}
+
+/** What Node's parser refuses never reaches Fastify; it gets the envelope all the same. */
+function answerBrokenRequest(error: Error & { code?: string }, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable) return void socket.destroy();
+  const failure =
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? new AppError('header_too_large')
+      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? new AppError('request_timeout')
+        : new AppError('invalid_query', {
+            message: 'The request is not valid HTTP.',
+            hint: 'Check the request line and headers.',
+          });
+  const requestId = randomUUID();
+  const body = JSON.stringify(errorBody(requestId, failure));
+  const reason = { 431: 'Request Header Fields Too Large', 408: 'Request Timeout', 400: 'Bad Request' }[
+    failure.status
+  ];
+  socket.end(
+    `HTTP/1.1 ${failure.status} ${reason}\r\ncontent-type: application/json; charset=utf-8\r\ncache-control: no-store\r\n` +
+      `x-request-id: ${requestId}\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+  );
+}
