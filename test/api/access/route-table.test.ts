@@ -1,0 +1,389 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { hour, second } from '../../../src/core/clock.ts';
+import { systemRandom } from '../../../src/core/ids.ts';
+import { grantableScopes, type Scope } from '../../../src/core/scopes.ts';
+import { digestOf, keyFormat } from '../../../src/features/keys/key-value.ts';
+import type { Answer, CallOptions, Harness, Person, TestKey } from '../../harness.ts';
+import {
+  absentPath,
+  commandLine,
+  contents,
+  denialsOf,
+  noLimits,
+  openFrozenHarness,
+  setPolicy,
+} from './cast.ts';
+
+/**
+ * Who may call what, written by hand from the contract and held against every route the program has: a route that is
+ * added without a line here fails the first test.
+ */
+type Who =
+  /** Every caller with one good credential. */
+  | 'anybody known'
+  | 'a session'
+  | 'an administrator’s session'
+  /** Sessions; keys and tokens by scope. */
+  | 'whoever reads repositories'
+  /** An administrator in person or by key or token with the scope; service keys by scope alone. */
+  | 'whoever changes repositories'
+  /** No credential is judged: the route looks at the header by itself. */
+  | 'anyone';
+
+type Line = readonly [who: Who, admitted: string, body?: object];
+
+/** `admitted`: what a caller who is let in gets for things that do not exist, so that the table changes nothing. */
+const table: Record<string, Line> = {
+  'GET /auth/context': ['anybody known', '200'],
+  'POST /auth/revoke-self': ['anyone', '401 authentication_required'],
+
+  'GET /me/tokens/policy': ['a session', '200'],
+  'GET /me/tokens': ['a session', '200'],
+  'POST /me/tokens': ['a session', '400 invalid_name', {}],
+  'GET /me/tokens/{id}': ['a session', '404 token_not_found'],
+  'PATCH /me/tokens/{id}': ['a session', '404 token_not_found', { name: 'new' }],
+  'DELETE /me/tokens/{id}': ['a session', '404 token_not_found'],
+  'POST /me/tokens/{id}/rotate': ['a session', '404 token_not_found', {}],
+  'GET /me/tokens/{id}/usage': ['a session', '404 token_not_found'],
+  'GET /me/tokens/{id}/timeline': ['a session', '404 token_not_found'],
+
+  'GET /config/api-keys': ['an administrator’s session', '200'],
+  'PUT /config/api-keys': ['an administrator’s session', '422 config_invalid', {}],
+  'GET /config/api-keys/history': ['an administrator’s session', '200'],
+  'POST /config/api-keys/revert': ['an administrator’s session', '428 precondition_required', { version: 0 }],
+
+  'GET /tokens': ['an administrator’s session', '200'],
+  'POST /tokens': ['an administrator’s session', '400 invalid_name', {}],
+  'GET /tokens/{id}': ['an administrator’s session', '404 token_not_found'],
+  'PATCH /tokens/{id}': ['an administrator’s session', '404 token_not_found', { name: 'new' }],
+  'DELETE /tokens/{id}': ['an administrator’s session', '404 token_not_found'],
+  'POST /tokens/{id}/rotate': ['an administrator’s session', '404 token_not_found', {}],
+  'GET /tokens/{id}/usage': ['an administrator’s session', '404 token_not_found'],
+  'GET /tokens/{id}/timeline': ['an administrator’s session', '404 token_not_found'],
+
+  'GET /repositories': ['whoever reads repositories', '200'],
+  'POST /repositories': ['whoever changes repositories', '400 invalid_body', {}],
+  'GET /repositories/{owner}/{name}': ['whoever reads repositories', '404 repo_not_onboarded'],
+  'PATCH /repositories/{owner}/{name}': ['whoever changes repositories', '404 repo_not_onboarded', {}],
+  'DELETE /repositories/{owner}/{name}': ['whoever changes repositories', '404 repo_not_onboarded'],
+
+  'GET /me/notices': ['a session', '200'],
+  'POST /me/notices/{id}/read': ['a session', '404 not_found'],
+  'GET /notices': ['an administrator’s session', '200'],
+  'POST /notices/{id}/read': ['an administrator’s session', '404 not_found'],
+
+  'GET /users': ['an administrator’s session', '200'],
+  'POST /users': ['an administrator’s session', '400 invalid_body', {}],
+  'GET /users/{id}': ['an administrator’s session', '404 not_found'],
+  'PATCH /users/{id}': ['an administrator’s session', '404 not_found', {}],
+  'DELETE /users/{id}': ['an administrator’s session', '404 not_found'],
+  'POST /users/{id}/sign-out': ['an administrator’s session', '404 not_found'],
+  'POST /users/{id}/reset-password': ['an administrator’s session', '404 not_found', {}],
+  'GET /users/{id}/clients': ['an administrator’s session', '404 not_found'],
+  'DELETE /users/{id}/clients/{clientId}': ['an administrator’s session', '404 not_found'],
+  'GET /groups': ['an administrator’s session', '200'],
+  'POST /groups': ['an administrator’s session', '400 invalid_name', {}],
+  'GET /groups/{id}': ['an administrator’s session', '404 not_found'],
+  'PATCH /groups/{id}': ['an administrator’s session', '404 not_found', {}],
+  'DELETE /groups/{id}': ['an administrator’s session', '404 not_found'],
+  'GET /me/clients': ['a session', '200'],
+  'DELETE /me/clients/{id}': ['a session', '404 not_found'],
+
+  'GET /audit/events': ['an administrator’s session', '200'],
+  'GET /audit/events/{id}': ['an administrator’s session', '404 not_found'],
+  'GET /audit/export': ['an administrator’s session', '200'],
+};
+
+type CallerName =
+  | 'nobody'
+  | 'a grant cookie'
+  | 'a user’s session'
+  | 'an administrator’s session'
+  | 'a user’s access token'
+  | 'an administrator’s access token'
+  | 'a user’s key'
+  | 'an administrator’s key'
+  | 'a service key'
+  | 'an imported service key with env:admin'
+  | 'a revoked key'
+  | 'an expired key'
+  | 'an unknown key';
+
+const keyCallers: readonly CallerName[] = [
+  'a user’s key',
+  'an administrator’s key',
+  'a service key',
+  'an imported service key with env:admin',
+];
+const deadCallers: readonly CallerName[] = ['a revoked key', 'an expired key', 'an unknown key'];
+const sessionCallers: readonly CallerName[] = ['a user’s session', 'an administrator’s session'];
+
+/** The contract in words: what this caller with these scopes gets. `in` = admitted. */
+function expected(who: Who, caller: CallerName, scopes: readonly string[]): string {
+  if (who === 'anyone') return 'in';
+  if (caller === 'nobody' || caller === 'a grant cookie') return '401 authentication_required';
+  if (deadCallers.includes(caller)) return '401 invalid_credential';
+  const isSession = sessionCallers.includes(caller);
+  switch (who) {
+    case 'anybody known':
+      return 'in';
+    case 'a session':
+      return isSession ? 'in' : '403 interactive_auth_required';
+    case 'an administrator’s session':
+      if (!isSession) return '403 interactive_auth_required';
+      return caller === 'an administrator’s session' ? 'in' : '403 forbidden_role';
+    case 'whoever reads repositories': {
+      const isGranted = scopes.includes('repos:read') || scopes.includes('repos:write');
+      return isSession || isGranted ? 'in' : '403 forbidden_scope';
+    }
+    case 'whoever changes repositories': {
+      if (!isSession && !scopes.includes('repos:write')) return '403 forbidden_scope';
+      return caller.includes('a user’s') ? '403 forbidden_role' : 'in';
+    }
+  }
+}
+
+let h: Harness;
+let root: Person;
+let cast: Record<CallerName, CallOptions>;
+/** Public ids of the keys that were alive once, as the trail names them. */
+let idOf: Partial<Record<CallerName, string>>;
+
+beforeAll(async () => {
+  h = await openFrozenHarness();
+  await setPolicy(h, noLimits);
+  const ada = await h.person('Ada');
+  root = await h.person('Root', { admin: true });
+  const scopes = [...grantableScopes];
+  const expired = await h.key(ada, { scopes, ttlHours: 1 });
+  h.clock.advance(hour);
+  vi.setSystemTime(h.clock.now());
+  const revoked = await h.key(ada, { scopes });
+  await h.call('DELETE', `/me/tokens/${revoked.id}`, { as: ada });
+  const unknown = keyFormat('app').mint('personal', systemRandom).value;
+  const legacy = await importLegacyKey();
+  const [mine, roots, service] = [
+    await h.key(ada, { scopes }),
+    await h.key(root, { scopes }),
+    await h.serviceKey({ scopes }),
+  ];
+  const tokenScopes = [...scopes, 'admin'];
+  cast = {
+    nobody: {},
+    'a grant cookie': {
+      headers: { cookie: '__Host-postern_grant=c2l0ZS1ncmFudA', origin: 'http://localhost:3000' },
+    },
+    'a user’s session': { as: ada },
+    'an administrator’s session': { as: root },
+    'a user’s access token': { as: `Bearer ${await commandLine(h, 'Ada').token(tokenScopes)}` },
+    'an administrator’s access token': { as: `Bearer ${await commandLine(h, 'Root').token(tokenScopes)}` },
+    'a user’s key': { as: mine },
+    'an administrator’s key': { as: roots },
+    'a service key': { as: service },
+    'an imported service key with env:admin': { as: legacy },
+    'a revoked key': { as: revoked },
+    'an expired key': { as: expired },
+    'an unknown key': { as: `Bearer ${unknown}` },
+  };
+  idOf = {
+    'a user’s session': ada.sessionId,
+    'an administrator’s session': root.sessionId,
+    'a user’s key': mine.id,
+    'an administrator’s key': roots.id,
+    'a service key': service.id,
+    'an imported service key with env:admin': legacy.id,
+    'a user’s access token': 'postern-cli',
+    'an administrator’s access token': 'postern-cli',
+  };
+});
+afterAll(async () => {
+  await h.close();
+  vi.useRealTimers();
+});
+
+/** A record of an older deployment: the only way a key comes to hold env:admin. */
+async function importLegacyKey(): Promise<TestKey> {
+  const value = `app_svc_${'0123456789abcdef'.repeat(3).slice(0, 40)}`;
+  const record = {
+    digest: digestOf(value),
+    prefix: 'app_svc_',
+    name: 'legacy deployer',
+    scopes: [...grantableScopes, 'env:admin'],
+    owner: null,
+    createdAt: '2025-01-01T00:00:00Z',
+    expiresAt: null,
+  };
+  const result = await h.app.doors.importKeys([JSON.stringify(record)]);
+  expect(result).toMatchObject({ kind: 'imported', count: 1 });
+  const { data } = await h.call('GET', '/auth/context', { as: `Bearer ${value}` });
+  return { id: data.keyId, value, type: 'service' };
+}
+
+function outcomeOf(answer: Answer): string {
+  return answer.status < 400 ? String(answer.status) : `${answer.status} ${answer.error.code}`;
+}
+
+/** RFC 6750 section 3: a challenge for whoever sent nothing, a bad bearer value, or too small a scope. */
+function challengeOf(outcome: string, scope: string | undefined): string | undefined {
+  if (outcome === '401 authentication_required') return 'Bearer realm="postern"';
+  if (outcome === '401 invalid_credential') return 'Bearer realm="postern", error="invalid_token"';
+  if (outcome === '403 forbidden_scope')
+    return `Bearer realm="postern", error="insufficient_scope", scope="${scope}"`;
+  return undefined;
+}
+
+function requiredScope(who: Who): string | undefined {
+  if (who === 'whoever reads repositories') return 'repos:read';
+  return who === 'whoever changes repositories' ? 'repos:write' : undefined;
+}
+
+async function ask(name: string, options: CallOptions): Promise<Answer> {
+  const [method = '', path = ''] = name.split(' ');
+  const body = table[name]?.[2];
+  return await h.call(method, absentPath(path), { ...options, ...(body === undefined ? {} : { body }) });
+}
+
+const names = Object.keys(table);
+const callers = (): CallerName[] => Object.keys(cast) as CallerName[];
+
+describe('who may call what', () => {
+  test('SC-01 every route of the program has a line in the table, and every line a route', () => {
+    expect(h.app.routes.map(({ method, path }) => `${method} ${path}`).sort()).toEqual([...names].sort());
+  });
+
+  test.each(names)(
+    'SC-01 SO-01 %s lets in whom the contract names; others change nothing and are audited',
+    async (name) => {
+      const [who, admitted] = table[name] as Line;
+      // With an Authorization header this route judges values by itself; its own test is beside the key routes.
+      const asking =
+        who === 'anyone' ? (['nobody', 'a grant cookie', ...sessionCallers] as const) : callers();
+      const before = await contents(h);
+      const refused: [CallerName, string][] = [];
+      for (const caller of asking) {
+        const answer = await ask(name, cast[caller]);
+        const wanted = expected(who, caller, [...grantableScopes, 'env:admin']);
+        const outcome = wanted === 'in' ? admitted : wanted;
+        expect([caller, outcomeOf(answer)]).toEqual([caller, outcome]);
+        if (wanted === 'in') continue;
+        refused.push([caller, answer.error.code]);
+        expect([caller, answer.headers['www-authenticate']]).toEqual([
+          caller,
+          challengeOf(outcome, requiredScope(who)),
+        ]);
+        expect(answer.headers['cache-control']).toBe('no-store');
+        expect(answer.data).toBeNull();
+        // A live key is charged before it is told no; whoever is not known has nothing to be charged.
+        expect([caller, 'ratelimit' in answer.headers]).toEqual([caller, keyCallers.includes(caller)]);
+      }
+      expect(await contents(h)).toEqual(before);
+      const [method = '', path = ''] = name.split(' ');
+      const route = `${method} /api/v2${path.replaceAll(/\{(\w+)\}/g, ':$1')}`;
+      const trail = await denialsOf(h, root, route);
+      for (const [caller, code] of refused) {
+        const credential = idOf[caller] ?? null;
+        expect(trail).toContainEqual(
+          expect.objectContaining({
+            reason: code,
+            outcome: 'denied',
+            actor: expect.objectContaining({ credential }),
+          }),
+        );
+      }
+    },
+  );
+
+  test.each(names.filter((name) => name.startsWith('GET ') && name !== 'GET /audit/export'))(
+    'SC-01 HEAD of %s is no way round its rule',
+    async (name) => {
+      const path = absentPath(name.slice('GET '.length));
+      for (const caller of callers()) {
+        const get = await h.call('GET', path, cast[caller]);
+        const head = await h.call('HEAD', path, cast[caller]);
+        expect([caller, head.status, head.text]).toEqual([caller, get.status, '']);
+      }
+    },
+  );
+
+  test('SO-01 a live key on a session-only route is counted by the limiter', async () => {
+    const remaining = async () =>
+      Number(
+        /r=(\d+)/.exec((await ask('GET /me/tokens', cast['a service key'])).headers['ratelimit'] ?? '')?.[1],
+      );
+    const first = await remaining();
+    expect(await remaining()).toBe(first - 1);
+  });
+});
+
+describe('every set of scopes', () => {
+  const sets: Scope[][] = Array.from({ length: 2 ** grantableScopes.length }, (_, bits) =>
+    grantableScopes.filter((_scope, at) => (bits >> at) % 2 === 1),
+  );
+  const scoped = names.filter((name) => requiredScope((table[name] as Line)[0]) !== undefined);
+
+  type Row = { route: string; outcome: string; challenge: string | undefined; details: unknown };
+
+  function wantedRows(caller: CallerName, scopes: readonly Scope[]): Row[] {
+    return scoped.map((route) => {
+      const [who, admitted] = table[route] as Line;
+      const scope = requiredScope(who);
+      const wanted = expected(who, caller, scopes);
+      const details =
+        wanted === '403 forbidden_scope' ? { requiredScope: scope, grantedScopes: scopes } : undefined;
+      return {
+        route,
+        outcome: wanted === 'in' ? admitted : wanted,
+        challenge: challengeOf(wanted, scope),
+        details,
+      };
+    });
+  }
+
+  async function foundRows(options: CallOptions): Promise<Row[]> {
+    const rows: Row[] = [];
+    for (const route of scoped) {
+      const answer = await ask(route, options);
+      const details: unknown = answer.error?.code === 'forbidden_scope' ? answer.error.details : undefined;
+      rows.push({
+        route,
+        outcome: outcomeOf(answer),
+        challenge: answer.headers['www-authenticate'],
+        details,
+      });
+    }
+    return rows;
+  }
+
+  test.each(['a user’s key', 'an administrator’s key', 'a service key'] as const)(
+    'SC-01 %s with any of the 63 scope sets is let in exactly where the scope or its write form is present',
+    async (caller) => {
+      const before = (await contents(h))['repositories'];
+      const owner = caller === 'a user’s key' ? await h.person('Sets') : root;
+      for (const scopes of sets.filter((set) => set.length > 0)) {
+        const key =
+          caller === 'a service key' ? await h.serviceKey({ scopes }) : await h.key(owner, { scopes });
+        expect(await foundRows({ as: key })).toEqual(wantedRows(caller, scopes));
+      }
+      expect((await contents(h))['repositories']).toBe(before);
+    },
+    120_000,
+  );
+
+  test.each([
+    ['a user’s access token', 'Ada'],
+    ['an administrator’s access token', 'Root'],
+  ] as const)(
+    'SC-01 %s with any of the 64 scope sets is let in exactly where the scope or its write form is present',
+    async (caller, name) => {
+      const program = commandLine(h, name);
+      for (const scopes of sets) {
+        // Slower than anybody may start a sign-in from one address.
+        h.clock.advance(2 * second);
+        vi.setSystemTime(h.clock.now());
+        const rows = await foundRows({ as: `Bearer ${await program.token(scopes)}` });
+        expect(rows).toEqual(wantedRows(caller, scopes));
+      }
+    },
+    120_000,
+  );
+});

@@ -1,0 +1,258 @@
+import { sql } from 'kysely';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { Answer, Harness, Person, TestKey } from '../../harness.ts';
+import { commandLine, contents, openFrozenHarness } from '../access/cast.ts';
+
+let h: Harness;
+let root: Person;
+let ada: Person;
+beforeEach(async () => {
+  h = await openFrozenHarness();
+  root = await h.person('Root', { admin: true });
+  await h.person('Deputy', { admin: true });
+  ada = await h.person('Ada');
+});
+afterEach(async () => {
+  await h.close();
+  vi.useRealTimers();
+});
+
+type Done = { readonly answer: Answer; readonly as: Person | TestKey; readonly target: string };
+/** `prepare` makes what the route needs and answers its one use. */
+type Drill = { readonly event: string; prepare(): Promise<() => Promise<Done>> };
+
+const send = async (
+  method: string,
+  path: string,
+  as: Person | TestKey,
+  options: { body?: unknown; headers?: Record<string, string>; target?: (answer: Answer) => string } = {},
+): Promise<Done> => {
+  const { body, headers, target } = options;
+  const answer = await h.call(method, path, {
+    as,
+    ...(body === undefined ? {} : { body }),
+    ...(headers ? { headers } : {}),
+  });
+  return { answer, as, target: target?.(answer) ?? answer.data?.id };
+};
+const keyBody = { name: 'k', scopes: ['repos:read'], repositoryAccess: { mode: 'all' } };
+const policyAndTag = async () => {
+  const { headers, data } = await h.call('GET', '/config/api-keys', { as: root });
+  return { headers: { 'if-match': String(headers['etag']) }, policy: data.policy };
+};
+const putPolicy = async (rateLimitPerMinute: number) => {
+  const { headers, policy } = await policyAndTag();
+  const body = { ...policy, rateLimitPerMinute };
+  return () => send('PUT', '/config/api-keys', root, { headers, body, target: () => 'api-keys' });
+};
+const group = async (name = 'Team') =>
+  (await h.call('POST', '/groups', { as: root, body: { name } })).data.id as string;
+const repository = {
+  fullName: 'acme/website',
+  cloneUrl: 'https://git.example.com/acme/website.git',
+  defaultBranch: 'main',
+};
+const connect = async () => void (await commandLine(h, 'Ada').token(['repos:read']));
+
+const ready = (drill: () => Promise<Done>) => async () => drill;
+
+/** How each route that changes something is used, and the event it leaves. A new route without a line here fails. */
+const drills: Record<string, Drill> = {
+  createMyKey: {
+    event: 'api_key.created',
+    prepare: ready(() => send('POST', '/me/tokens', ada, { body: keyBody })),
+  },
+  narrowMyKey: {
+    event: 'api_key.narrowed',
+    async prepare() {
+      const { id } = await h.key(ada);
+      return () => send('PATCH', `/me/tokens/${id}`, ada, { body: { name: 'new' } });
+    },
+  },
+  rotateMyKey: {
+    event: 'api_key.rotated',
+    async prepare() {
+      const { id } = await h.key(ada);
+      return () => send('POST', `/me/tokens/${id}/rotate`, ada, { body: {}, target: () => id });
+    },
+  },
+  revokeMyKey: {
+    event: 'api_key.revoked',
+    async prepare() {
+      const { id } = await h.key(ada);
+      return () => send('DELETE', `/me/tokens/${id}`, ada);
+    },
+  },
+  createServiceKey: {
+    event: 'api_key.created',
+    prepare: ready(() => send('POST', '/tokens', root, { body: keyBody })),
+  },
+  narrowManagedKey: {
+    event: 'api_key.narrowed',
+    async prepare() {
+      const { id } = await h.serviceKey();
+      return () => send('PATCH', `/tokens/${id}`, root, { body: { name: 'new' } });
+    },
+  },
+  rotateManagedKey: {
+    event: 'api_key.rotated',
+    async prepare() {
+      const { id } = await h.serviceKey();
+      return () => send('POST', `/tokens/${id}/rotate`, root, { body: {}, target: () => id });
+    },
+  },
+  revokeManagedKey: {
+    event: 'api_key.revoked',
+    async prepare() {
+      const { id } = await h.key(ada);
+      return () => send('DELETE', `/tokens/${id}`, root);
+    },
+  },
+  revokeSelf: {
+    event: 'api_key.revoked',
+    async prepare() {
+      const key = await h.key(ada);
+      return () => send('POST', '/auth/revoke-self', key, { target: () => key.id });
+    },
+  },
+  changeKeyPolicy: { event: 'policy.changed', prepare: () => putPolicy(500) },
+  revertKeyPolicy: {
+    event: 'policy.changed',
+    async prepare() {
+      await (await putPolicy(500))();
+      const { headers } = await policyAndTag();
+      const target = () => 'api-keys';
+      return () => send('POST', '/config/api-keys/revert', root, { body: { version: 0 }, headers, target });
+    },
+  },
+  createRepository: {
+    event: 'repository.created',
+    async prepare() {
+      const key = await h.serviceKey({ scopes: ['repos:write'] });
+      return () => send('POST', '/repositories', key, { body: repository });
+    },
+  },
+  changeRepository: {
+    event: 'repository.changed',
+    async prepare() {
+      await h.repository('acme/website');
+      return () => send('PATCH', '/repositories/acme/website', root, { body: { defaultBranch: 'trunk' } });
+    },
+  },
+  deleteRepository: {
+    event: 'repository.deleted',
+    async prepare() {
+      await h.repository('acme/website');
+      return () => send('DELETE', '/repositories/acme/website', root);
+    },
+  },
+  createUser: {
+    event: 'user.created',
+    prepare: ready(() => send('POST', '/users', root, { body: { email: 'zoe@example.com', name: 'Zoe' } })),
+  },
+  changeUser: {
+    event: 'user.changed',
+    prepare: ready(() => send('PATCH', `/users/${ada.user.id}`, root, { body: { name: 'Ada L.' } })),
+  },
+  deleteUser: {
+    event: 'user.deleted',
+    prepare: ready(() => send('DELETE', `/users/${ada.user.id}`, root)),
+  },
+  signOutUser: {
+    event: 'user.signed_out',
+    prepare: ready(() => send('POST', `/users/${ada.user.id}/sign-out`, root)),
+  },
+  resetUserPassword: {
+    event: 'user.password_reset',
+    prepare: ready(() => send('POST', `/users/${ada.user.id}/reset-password`, root)),
+  },
+  createGroup: {
+    event: 'group.created',
+    prepare: ready(() => send('POST', '/groups', root, { body: { name: 'Team' } })),
+  },
+  changeGroup: {
+    event: 'group.changed',
+    async prepare() {
+      const id = await group();
+      return () => send('PATCH', `/groups/${id}`, root, { body: { roles: ['user'] } });
+    },
+  },
+  deleteGroup: {
+    event: 'group.deleted',
+    async prepare() {
+      const id = await group();
+      return () => send('DELETE', `/groups/${id}`, root);
+    },
+  },
+  disconnectMyClient: {
+    event: 'client.revoked',
+    async prepare() {
+      await connect();
+      return () => send('DELETE', '/me/clients/postern-cli', ada, { target: () => 'postern-cli' });
+    },
+  },
+  disconnectUserClient: {
+    event: 'client.revoked',
+    async prepare() {
+      await connect();
+      const path = `/users/${ada.user.id}/clients/postern-cli`;
+      return () => send('DELETE', path, root, { target: () => 'postern-cli' });
+    },
+  },
+};
+
+/** What changes nothing that anybody else could see: a reader's own mark. */
+const unaudited = ['readMyNotice', 'readNotice'];
+
+async function eventsOf(requestId: string) {
+  // Through the door, because signing everybody out may have ended the session that would ask.
+  const { events } = await h.app.doors.audit.search({ requestId }, undefined, 100);
+  return events;
+}
+
+describe('AU-01 a change leaves one event', () => {
+  test('AU-01 every route that changes something is held to it', () => {
+    const changing = h.app.routes
+      .filter(({ method }) => method !== 'GET')
+      .map(({ operationId }) => operationId);
+    expect(changing.toSorted((a, b) => a.localeCompare(b))).toEqual(
+      [...Object.keys(drills), ...unaudited].toSorted((a, b) => a.localeCompare(b)),
+    );
+  });
+
+  test.each(Object.entries(drills))(
+    'AU-01 %s: exactly one, with who, by which credential, what and in which request',
+    async (_operation, { event, prepare }) => {
+      const { answer, as, target } = await (await prepare())();
+      expect(answer.status).toBeLessThan(300);
+      const requestId = String(answer.headers['x-request-id']);
+      const events = (await eventsOf(requestId)).filter((one) => one.outcome === 'success');
+      const own = events.filter((one) => !one.event.startsWith('session.'));
+      expect(own).toHaveLength(1);
+      const actor =
+        'user' in as
+          ? { kind: 'user', id: as.user.id, credential: as.sessionId }
+          : { id: as.type === 'service' ? as.id : ada.user.id, credential: as.id };
+      expect(own[0]).toMatchObject({ event, actor, outcome: 'success', requestId, at: h.clock.now() });
+      expect(own[0]?.target.id).toBe(target);
+    },
+  );
+});
+
+describe('AU-03 a change whose event cannot be written', () => {
+  test.each(Object.entries(drills))(
+    'AU-03 %s: is not made, and the answer is 503',
+    async (_operation, { prepare }) => {
+      const use = await prepare();
+      await sql`alter table audit_events add constraint out_of_order check (false) not valid`.execute(
+        h.database.sql,
+      );
+      const before = await contents(h);
+      const { answer } = await use();
+      expect([answer.status, answer.error.code]).toEqual([503, 'store_unavailable']);
+      expect(await contents(h)).toEqual(before);
+      await sql`alter table audit_events drop constraint out_of_order`.execute(h.database.sql);
+      expect((await use()).answer.status).toBeLessThan(300);
+    },
+  );
+});

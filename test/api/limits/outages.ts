@@ -1,0 +1,40 @@
+import { AppError } from '../../../src/core/errors.ts';
+import type { LimitSource } from '../../../src/features/ratelimit/ratelimit.ts';
+import type { Database } from '../../../src/platform/database/database.ts';
+
+/** Engines that can be taken away and given back in the middle of a test. */
+export type Switch = { isCut: boolean };
+
+export function fallibleSource(source: LimitSource, outage: Switch): LimitSource {
+  // As redis-source.ts fails: after a while, with the code of a store that is away.
+  const guarded =
+    <A extends unknown[], T>(work: (...args: A) => T | Promise<T>) =>
+    async (...args: A): Promise<T> => {
+      if (outage.isCut) throw new AppError('store_unavailable');
+      return await work(...args);
+    };
+  return {
+    spend: guarded(source.spend),
+    peek: guarded(source.peek),
+    setMark: guarded(source.setMark),
+  };
+}
+
+export function fallibleDatabase(database: Database, outage: Switch): Database {
+  const check = () => {
+    if (outage.isCut) throw new AppError('store_unavailable');
+  };
+  return {
+    ...database,
+    sql: {
+      getExecutor() {
+        check();
+        return database.sql.getExecutor();
+      },
+    },
+    async tx(work) {
+      check();
+      return await database.tx(work);
+    },
+  };
+}

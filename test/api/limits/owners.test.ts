@@ -1,0 +1,193 @@
+import { sql } from 'kysely';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { minute } from '../../../src/core/clock.ts';
+import { createOwnerSweep, type OwnerState } from '../../../src/features/keys/owner-sweep.ts';
+import { type Harness, openHarness, type Person, type TestKey } from '../../harness.ts';
+
+let h: Harness;
+let root: Person;
+beforeEach(async () => {
+  h = await openHarness();
+  root = await h.person('Root', { admin: true });
+});
+afterEach(() => h.close());
+
+const ask = (as: TestKey, on: Harness = h) =>
+  on.call('GET', '/auth/context', { as, query: { can: 'repos:read' } });
+const list = (as: TestKey, on: Harness = h) => on.call('GET', '/repositories', { as });
+const enable = (person: Person, enabled: boolean) =>
+  h.call('PATCH', `/users/${person.user.id}`, { as: root, body: { enabled } });
+const eventsOf = async (key: TestKey, event: string) =>
+  (await h.call('GET', '/audit/events', { as: root, query: { event, target: key.id } })).data;
+
+describe('an owner who is disabled', () => {
+  test('has keys that answer 403 user_disabled at once, stay active and counted, and come back by themselves', async () => {
+    const ada = await h.person('Ada');
+    const key = await h.key(ada);
+    expect((await list(key)).status).toBe(200);
+    expect((await enable(ada, false)).status).toBe(200);
+    await h.settle();
+    expect((await list(key)).error.code).toBe('user_disabled');
+    const shown = await h.call('GET', `/tokens/${key.id}`, { as: root });
+    expect(shown.data).toMatchObject({ status: 'active', suspended: true });
+    expect(await eventsOf(key, 'api_key.suspended')).toMatchObject([{ reason: 'owner_disabled' }]);
+    await enable(ada, true);
+    await h.settle();
+    expect((await list(key)).status).toBe(200);
+    expect(await eventsOf(key, 'api_key.suspended')).toMatchObject([
+      { reason: 'owner_enabled' },
+      { reason: 'owner_disabled' },
+    ]);
+  });
+
+  test('loses them on every process within a second, with one event though every process looks', async () => {
+    const others = [await h.another(), await h.another()];
+    const ada = await h.person('Ada');
+    const key = await h.key(ada);
+    for (const on of [h, ...others]) expect((await list(key, on)).status).toBe(200);
+    await enable(ada, false);
+    h.clock.advance(250);
+    await Promise.all(others.map(async (on) => await on.app.jobs.runNow('change-feed')));
+    await Promise.all([h, ...others].map(async (on) => await on.settle()));
+    h.clock.advance(250);
+    for (const on of others) await on.app.jobs.runNow('change-feed');
+    for (const on of [h, ...others]) expect((await list(key, on)).error.code).toBe('user_disabled');
+    expect(await eventsOf(key, 'api_key.suspended')).toHaveLength(1);
+    for (const on of others) await on.close();
+  });
+
+  test('hears of it in a notice', async () => {
+    const ada = await h.person('Ada');
+    const key = await h.key(ada);
+    await enable(ada, false);
+    await h.settle();
+    const { notices } = await h.app.doors.notices.list(
+      { kind: 'user', userId: ada.user.id },
+      { page: 1, limit: 9 },
+    );
+    expect(notices).toMatchObject([{ kind: 'key_suspended', keyId: key.id }]);
+  });
+});
+
+describe('an owner who is deleted', () => {
+  test('leaves revoked keys behind, once each, also with two processes looking', async () => {
+    const other = await h.another();
+    const ada = await h.person('Ada');
+    const key = await h.key(ada);
+    await h.call('DELETE', `/users/${ada.user.id}`, { as: root });
+    await Promise.all([h.settle(), other.app.jobs.runNow('change-feed')]);
+    await other.settle();
+    for (const on of [h, other]) {
+      h.clock.advance(250);
+      await on.app.jobs.runNow('change-feed');
+      expect((await list(key, on)).status).toBe(401);
+    }
+    expect((await h.call('GET', `/tokens/${key.id}`, { as: root })).data).toMatchObject({
+      status: 'revoked',
+      revokeReason: 'owner_deleted',
+    });
+    expect(await eventsOf(key, 'api_key.revoked')).toHaveLength(1);
+    await other.close();
+  });
+});
+
+describe('the sweep', () => {
+  /** Behind the product's back, as an outside directory changes: nobody is told whose account it was. */
+  const setQuietly = async (people: readonly Person[], enabled: boolean) => {
+    for (const { subject } of people)
+      await sql`update accounts set enabled = ${enabled} where subject = ${subject}`.execute(h.database.sql);
+    h.app.doors.feed.announce({ topic: 'principal', subject: '*' });
+    await h.settle();
+  };
+  const owners = async (count: number) => {
+    const people: { person: Person; key: TestKey }[] = [];
+    for (let at = 0; at < count; at += 1) {
+      const person = await h.person(`Person${at}`);
+      people.push({ person, key: await h.key(person) });
+    }
+    return people;
+  };
+  const suspended = async (key: TestKey) =>
+    (await h.call('GET', `/tokens/${key.id}`, { as: root })).data.suspended as boolean;
+
+  test('finds within its five minutes what nobody told', async () => {
+    const people = await owners(5);
+    await h.app.jobs.tick();
+    await setQuietly(
+      people.map(({ person }) => person),
+      false,
+    );
+    h.clock.advance(5 * minute);
+    await h.app.jobs.tick();
+    for (const { key } of people) expect(await suspended(key)).toBe(true);
+  });
+
+  test('that would suspend more than a tenth and more than five of the owners is held, logged and audited', async () => {
+    const people = await owners(7);
+    const six = people.slice(0, 6).map(({ person }) => person);
+    await setQuietly(six, false);
+    await h.app.jobs.runNow('owner-sweep');
+    for (const { key } of people) expect(await suspended(key)).toBe(false);
+    const held = await h.call('GET', '/audit/events', { as: root, query: { event: 'sweep.held' } });
+    expect(held.data).toMatchObject([{ details: { owners: 7, suspending: 6 }, outcome: 'failure' }]);
+    expect(h.logged.some((line) => line.includes('owner sweep held') && line.includes('"level":50'))).toBe(
+      true,
+    );
+    await setQuietly(six.slice(0, 1), true);
+    await h.app.jobs.runNow('owner-sweep');
+    for (const { key } of people.slice(1, 6)) expect(await suspended(key)).toBe(true);
+  });
+
+  test('by two processes at the same moment suspends, lifts and revokes once', async () => {
+    const other = await h.another();
+    const [{ person, key } = { person: root, key: await h.key(root) }] = await owners(1);
+    const both = () =>
+      Promise.all([h, other].map(async (on) => await on.app.doors.sweep.checkOwner(person.user.id)));
+    const quietly = async (enabled: boolean) => {
+      await setQuietly([person], enabled);
+      other.app.doors.feed.announce({ topic: 'principal', subject: '*' });
+      await other.settle();
+      await both();
+    };
+    await quietly(false);
+    expect(await eventsOf(key, 'api_key.suspended')).toHaveLength(1);
+    await quietly(true);
+    expect(await eventsOf(key, 'api_key.suspended')).toHaveLength(2);
+    // As a removal does, without telling anybody.
+    await sql`delete from accounts where subject = ${person.subject}`.execute(h.database.sql);
+    await sql`
+      insert into account_tombstones (subject, deleted_at)
+      values (${person.subject}, ${new Date(h.clock.now())})`.execute(h.database.sql);
+    for (const on of [h, other]) on.app.doors.feed.announce({ topic: 'principal', subject: '*' });
+    await both();
+    expect(await eventsOf(key, 'api_key.revoked')).toHaveLength(1);
+    await other.close();
+  });
+
+  test('changes nothing for an owner the directory cannot tell about', async () => {
+    const { read, tx, feed, clock, log } = h.app.doors;
+    const ada = await h.person('Ada');
+    const key = await h.key(ada);
+    let state: OwnerState = 'disabled';
+    const sweep = createOwnerSweep({
+      read,
+      tx,
+      feed,
+      clock,
+      log,
+      findUser: async () => ada.user,
+      stateOf: async () => state,
+      setMark: async () => undefined,
+    });
+    expect(await sweep.run()).toMatchObject({ suspended: 1 });
+    state = 'unknown';
+    expect(await sweep.run()).toEqual({ owners: 1, suspended: 0, lifted: 0, revoked: 0, held: false });
+    expect(await suspended(key)).toBe(true);
+    state = 'active';
+    expect(await sweep.run()).toMatchObject({ lifted: 1 });
+    state = 'unknown';
+    expect(await sweep.run()).toMatchObject({ suspended: 0 });
+    expect(await suspended(key)).toBe(false);
+    expect((await ask(key)).status).toBe(200);
+  });
+});

@@ -1,0 +1,79 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { basename, dirname, join, relative, resolve, sep } from 'node:path';
+import { expect, test } from 'vitest';
+
+// The rule in one sentence: surfaces → features → platform → core; a feature uses another only through its door
+// and never in a circle; only app.ts constructs; only config.ts reads the environment.
+const root = resolve(import.meta.dirname, '..');
+const floors = ['core', 'platform', 'features', 'surfaces'];
+type File = { path: string; text: string; imports: { names: string; target: string }[] };
+
+const files = (readdirSync(join(root, 'src'), { recursive: true }) as string[])
+  .filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))
+  .map((name) => read(join('src', name).split(sep).join('/')));
+
+function read(path: string): File {
+  const text = readFileSync(join(root, path), 'utf8');
+  const found = text.matchAll(/(?:import|export)\s([^;'"]*?)\bfrom\s*'(\.[^']+)'|import\(?\s*'(\.[^']+)'/g);
+  const imports = [...found].map(([, names = '', from, bare]) => ({
+    names,
+    target: relative(root, resolve(root, dirname(path), from ?? bare ?? ''))
+      .split(sep)
+      .join('/'),
+  }));
+  return { path, text, imports };
+}
+
+const edges = files.flatMap(({ path, imports }) => imports.map((one) => ({ path, ...one })));
+const floor = (path: string) => floors.indexOf(path.split('/')[1] ?? '');
+const isTop = (path: string) => /^src\/[^/]+\.ts$/.test(path);
+/** `keys` of src/features/keys/…, `web` of src/surfaces/web/…; undefined elsewhere. */
+const part = (path: string) => /^src\/(?:features|surfaces)\/([^/]+)\//.exec(path)?.[1];
+const feature = (path: string) => (floor(path) === 2 ? part(path) : undefined);
+const isDoor = (path: string) => basename(path, '.ts') === basename(dirname(path));
+const print = (found: { path: string; target: string }[]) =>
+  found.map((one) => `${one.path} → ${one.target}`);
+
+test('imports go down: surfaces → features → platform → core', () => {
+  const up = edges.filter(
+    ({ path, target }) => !isTop(path) && (isTop(target) || floor(target) > floor(path)),
+  );
+  expect(print(up)).toEqual([]);
+});
+
+test('a feature uses another feature only through its door', () => {
+  const crossing = edges.filter(
+    ({ path, target }) => feature(path) && feature(target) && part(path) !== part(target),
+  );
+  expect(print(crossing.filter(({ target }) => !isDoor(target)))).toEqual([]);
+});
+
+test('features form no circle', () => {
+  const uses = new Map<string, Set<string>>();
+  for (const { path, target } of edges) {
+    const [from, to] = [feature(path), feature(target)];
+    if (from && to && from !== to) uses.set(from, (uses.get(from) ?? new Set()).add(to));
+  }
+  const circles: string[] = [];
+  const walk = (name: string, trail: string[]): void => {
+    if (trail.includes(name))
+      return void circles.push([...trail.slice(trail.indexOf(name)), name].join(' → '));
+    for (const next of uses.get(name) ?? []) walk(next, [...trail, name]);
+  };
+  for (const name of uses.keys()) walk(name, []);
+  expect(circles).toEqual([]);
+});
+
+test('only app.ts and main.ts construct what features and surfaces make', () => {
+  const made = edges.filter(
+    ({ path, target, names }) =>
+      floor(target) >= 2 && !isTop(path) && part(path) !== part(target) && /\bcreate[A-Z]\w*/.test(names),
+  );
+  expect(print(made)).toEqual([]);
+});
+
+test('only config.ts reads the environment, and nothing in src imports from test', () => {
+  const readers = files.filter(({ path, text }) => path !== 'src/config.ts' && /process\.env\b/.test(text));
+  expect(readers.map(({ path }) => path)).toEqual([]);
+  expect(print(edges.filter(({ target }) => !target.startsWith('src/')))).toEqual([]);
+});

@@ -1,0 +1,125 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { createLog } from '../../src/platform/log.ts';
+import { type RedisKv, redisKv } from '../../src/platform/kv/redis-kv.ts';
+
+/** A Redis of the test's own: loopback, a port of its own, nothing kept. */
+export type RedisServer = {
+  readonly url: string;
+  /** Freezes it: connections stay open, nothing is answered. */
+  freeze(): void;
+  thaw(): void;
+  /** Ends it; start() brings up a new one, empty, at the same address. */
+  stop(): Promise<void>;
+  start(): Promise<void>;
+};
+
+/** In CI a missing server is a failure; elsewhere these tests are left out. */
+export const isRedisMissing = process.env['CI'] !== 'true' && !isInstalled();
+
+function isInstalled(): boolean {
+  try {
+    execFileSync('redis-server', ['--version'], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export async function startRedis(...options: string[]): Promise<RedisServer> {
+  const port = await freePort();
+  let running = await launch(port, options);
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    freeze: () => void running.child.kill('SIGSTOP'),
+    thaw: () => void running.child.kill('SIGCONT'),
+    stop: () => running.end(),
+    async start() {
+      running = await launch(port, options);
+    },
+  };
+}
+
+/** A client with a silent log. */
+export function connectTo(server: { readonly url: string }): RedisKv {
+  return redisKv({ url: server.url, log: createLog({ level: 'silent' }) });
+}
+
+/** A network in between that can lose everything of the connections it has, without closing them. */
+export async function startRelay(server: RedisServer) {
+  const target = new URL(server.url);
+  const pairs: Socket[][] = [];
+  const relay = createServer((near) => {
+    const far = connect(Number(target.port), target.hostname);
+    near.pipe(far).pipe(near);
+    for (const end of [near, far]) end.on('error', () => {});
+    pairs.push([near, far]);
+  }).listen(0, '127.0.0.1');
+  await once(relay, 'listening');
+  return {
+    url: `redis://127.0.0.1:${portOf(relay)}`,
+    accepted: () => pairs.length,
+    swallow() {
+      for (const [near, far] of pairs) near?.unpipe(far).resume();
+    },
+    async stop() {
+      for (const end of pairs.flat()) end.destroy();
+      relay.close();
+      await once(relay, 'close');
+    },
+  };
+}
+
+async function launch(port: number, options: string[]) {
+  const directory = await mkdtemp(join(tmpdir(), 'postern-redis-'));
+  const settings = ['--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', directory];
+  const child = spawn('redis-server', ['--port', String(port), ...settings, ...options], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  // A test run that is broken off leaves no server behind.
+  const kill = () => void child.kill('SIGKILL');
+  process.once('exit', kill);
+  await readiness(child);
+  return {
+    child,
+    async end() {
+      process.off('exit', kill);
+      if (child.exitCode === null && child.signalCode === null) {
+        kill();
+        await once(child, 'exit');
+      }
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+function readiness(child: ChildProcess): Promise<void> {
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('exit', (code) => reject(new Error(`redis-server ended with ${code} before it was ready.`)));
+    if (child.stdout === null) throw new Error('redis-server was started without its output.');
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      if (/ready to accept connections/i.test(line)) resolve();
+    });
+  });
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const port = portOf(probe);
+  probe.close();
+  await once(probe, 'close');
+  return port;
+}
+
+function portOf(server: Server): number {
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('The server listens on no port.');
+  return address.port;
+}

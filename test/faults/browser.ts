@@ -1,0 +1,172 @@
+import { Agent, request as send } from 'node:http';
+import { setTimeout as wait } from 'node:timers/promises';
+
+/**
+ * A person at a browser, over real connections: keeps cookies, sends Origin with everything, follows redirects while
+ * signing in. The cookies outlive a restart of the server, as a person's do.
+ */
+export type Reply = {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly text: string;
+};
+
+// What comes over the wire; a wrong field shows as a failing expectation.
+// oxlint-disable-next-line typescript/no-explicit-any
+export type Envelope = { readonly data: any; readonly error: any; readonly metadata?: any };
+
+/** The connection broke before the answer was whole: nobody knows whether the change was made. */
+export class NoAnswer extends Error {}
+
+export class Browser {
+  readonly origin: string;
+  readonly #cookies = new Map<string, string>();
+  #agent = new Agent({ keepAlive: true, maxSockets: 64 });
+
+  constructor(origin: string) {
+    this.origin = origin;
+  }
+
+  async signIn(email: string, password: string): Promise<void> {
+    const form = await this.#follow(await this.send('GET', '/auth/login?returnTo=/'));
+    const action = /<form method="post" action="([^"]+)"/.exec(form.text)?.[1];
+    if (action === undefined) throw new Error(`No sign-in form: ${form.status} ${form.text}`);
+    const answer = await this.send('POST', action, {
+      type: 'application/x-www-form-urlencoded',
+      body: new URLSearchParams({ email, password, decision: 'sign-in' }).toString(),
+    });
+    await this.#follow(answer);
+    if (!this.#cookies.has('__Host-postern_session'))
+      throw new Error(`Signing in failed: ${answer.status} ${answer.text}`);
+  }
+
+  get session(): string {
+    return this.#cookies.get('__Host-postern_session') ?? '';
+  }
+
+  /** A request to the API in the person's session. @throws NoAnswer */
+  async api(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<Reply & Envelope> {
+    const reply = await this.send(method, `/api/v2${path}`, {
+      headers,
+      ...(body === undefined ? {} : { type: 'application/json', body: JSON.stringify(body) }),
+    });
+    return { ...reply, ...(JSON.parse(reply.text) as Envelope) };
+  }
+
+  /** A request of a script with a key: no cookies. @throws NoAnswer */
+  async asKey(value: string, method: string, path: string): Promise<Reply> {
+    return await this.#request(method, `/api/v2${path}`, { authorization: `Bearer ${value}` }, undefined);
+  }
+
+  async send(
+    method: string,
+    path: string,
+    { type, body, headers }: { type?: string; body?: string; headers?: Record<string, string> } = {},
+  ): Promise<Reply> {
+    const cookie = [...this.#cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    const reply = await this.#request(
+      method,
+      path,
+      {
+        accept: 'text/html, application/json',
+        origin: this.origin,
+        ...(type === undefined ? {} : { 'content-type': type }),
+        ...(cookie === '' ? {} : { cookie }),
+        ...headers,
+      },
+      body,
+    );
+    for (const line of [reply.headers['set-cookie'] ?? []].flat()) this.#keep(line);
+    return reply;
+  }
+
+  /** Lets go of every connection, also of those to a server that is gone. */
+  disconnect(): void {
+    this.#agent.destroy();
+    this.#agent = new Agent({ keepAlive: true, maxSockets: 64 });
+  }
+
+  async #follow(first: Reply): Promise<Reply> {
+    let reply = first;
+    for (let hop = 0; hop < 10; hop += 1) {
+      const { location } = reply.headers;
+      if (typeof location !== 'string') return reply;
+      const next = new URL(location, this.origin);
+      if (next.origin !== this.origin) return reply;
+      reply = await this.send('GET', next.pathname + next.search);
+    }
+    return reply;
+  }
+
+  /** Like any careful client: 503 says that nothing was done, so it is sent again. */
+  async #request(
+    method: string,
+    path: string,
+    headers: Record<string, string>,
+    body: string | undefined,
+  ): Promise<Reply> {
+    for (let attempt = 1; ; attempt += 1) {
+      const reply = await this.#requestOnce(method, path, headers, body);
+      if (reply.status !== 503 || attempt === 50) return reply;
+      await wait(200);
+    }
+  }
+
+  #requestOnce(
+    method: string,
+    path: string,
+    headers: Record<string, string>,
+    body: string | undefined,
+  ): Promise<Reply> {
+    const { port, host } = new URL(this.origin);
+    return new Promise((resolve, reject) => {
+      const lost = (error: Error) => reject(new NoAnswer(error.message));
+      const request = send(
+        {
+          host: '127.0.0.1',
+          port,
+          method,
+          path,
+          agent: this.#agent,
+          headers: {
+            host,
+            ...headers,
+            ...(body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }),
+          },
+        },
+        (response) => {
+          const chunks: Buffer[] = [];
+          response.on('data', (chunk: Buffer) => void chunks.push(chunk));
+          response.on('error', lost);
+          response.on('aborted', () => lost(new Error('cut off')));
+          response.on('end', () => {
+            if (!response.complete) return lost(new Error('cut off'));
+            resolve({
+              status: response.statusCode ?? 0,
+              headers: response.headers,
+              text: Buffer.concat(chunks).toString(),
+            });
+          });
+        },
+      );
+      request.on('error', lost);
+      request.end(body);
+    });
+  }
+
+  #keep(line: string): void {
+    const [pair = '', ...attributes] = line.split(';').map((part) => part.trim());
+    const at = pair.indexOf('=');
+    const [name, value] = [pair.slice(0, at), pair.slice(at + 1)];
+    const isGone = attributes.some(
+      (attribute) => /^max-age=0$/i.test(attribute) || /^expires=Thu, 01 Jan 1970/i.test(attribute),
+    );
+    if (isGone || value === '') this.#cookies.delete(name);
+    else this.#cookies.set(name, value);
+  }
+}

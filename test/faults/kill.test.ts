@@ -1,0 +1,190 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Browser } from './browser.ts';
+import { compare, createDice, type Dice, type Ledger, work } from './ledger.ts';
+import { findPostgres, type PostgresServer, startPostgres } from './postgres-server.ts';
+import {
+  administrator,
+  freePorts,
+  type Installation,
+  runCommand,
+  startAndKill,
+  startProgram,
+} from './program.ts';
+
+/**
+ * The program is ended at moments it did not choose, and started again (bars.md R1). FAULT_CYCLES says how often;
+ * FAULT_SEED repeats a run.
+ */
+const isCi = process.env['CI'] === 'true';
+const cycles = Number(process.env['FAULT_CYCLES'] ?? (isCi ? 50 : 4));
+/** A cycle takes 2 to 4 seconds; a crowded machine may need several times that. */
+const patienceMs = 5 * 60_000 + cycles * 20_000;
+const seed = Number(process.env['FAULT_SEED'] ?? Date.now() % 1_000_000);
+
+let folder: string;
+let postgres: PostgresServer | undefined;
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'postern-kill-'));
+  const bin = findPostgres();
+  if (bin !== undefined) postgres = await startPostgres(bin);
+  else if (isCi) throw new Error('There is no PostgreSQL here: apt-get install postgresql');
+});
+afterAll(async () => {
+  await postgres?.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** A signed-in administrator on a running server whose limits are out of the way. */
+async function setUp(installation: Installation): Promise<Browser> {
+  const program = await startProgram(installation);
+  const browser = new Browser(program.origin);
+  await browser.signIn(administrator.email, administrator.password);
+  const read = await browser.api('GET', '/config/api-keys');
+  const wide = {
+    ...read.data.policy,
+    maxActivePersonalKeysPerUser: 1_000,
+    rateLimitPerMinute: 1_000_000,
+    failedAuthenticationsPerMinute: 1_000_000,
+  };
+  const changed = await browser.api('PUT', '/config/api-keys', wide, {
+    'if-match': String(read.headers['etag']),
+  });
+  expect(changed.status).toBe(200);
+  await program.end('SIGTERM');
+  browser.disconnect();
+  return browser;
+}
+
+/** One life of the server under load, from its start to the signal. */
+async function live(
+  installation: Installation,
+  browser: Browser,
+  { cycle, signal, dice }: { cycle: number; signal: 'SIGKILL' | 'SIGTERM'; dice: Dice },
+): Promise<Ledger> {
+  const program = await startProgram(installation);
+  const ledger: Ledger = { entries: new Map(), acknowledged: 0 };
+  let isOver = false;
+  const working = work(browser, ledger, `c${cycle}`, dice).finally(() => {
+    isOver = true;
+  });
+  // Counted in answers, so that a slow machine also has something to lose; then anywhere within the next ones.
+  const enough = dice.below(40);
+  while (ledger.acknowledged < enough && !isOver) await Promise.race([wait(2), working]);
+  await wait(dice.below(30));
+  const exit = await program.end(signal);
+  await working;
+  browser.disconnect();
+  expect(exit).toEqual(signal === 'SIGKILL' ? { code: null, signal: 'SIGKILL' } : { code: 0, signal: null });
+  return ledger;
+}
+
+async function check(installation: Installation, browser: Browser, ledgers: ReadonlyMap<number, Ledger>) {
+  const program = await startProgram(installation);
+  const problems: string[] = [];
+  for (const [cycle, ledger] of ledgers) problems.push(...(await compare(browser, ledger, `c${cycle}`)));
+  await program.end('SIGTERM');
+  browser.disconnect();
+  const trail = await runCommand(installation, ['audit', 'verify']);
+  if (trail.code !== 0) problems.push(trail.output);
+  return problems;
+}
+
+/** Lives one after another; each life's keys are looked at soon after it, and all of them once more at the end. */
+async function liveManyTimes(
+  installation: Installation,
+  count: number,
+  signalOf: (cycle: number) => 'SIGKILL' | 'SIGTERM',
+): Promise<{ acknowledged: number; problems: string[] }> {
+  const dice = createDice(seed);
+  const browser = await setUp(installation);
+  const ledgers = new Map<number, Ledger>();
+  const problems: string[] = [];
+  for (let cycle = 1; cycle <= count && problems.length === 0; cycle += 1) {
+    ledgers.set(cycle, await live(installation, browser, { cycle, signal: signalOf(cycle), dice }));
+    if (cycle % 5 === 0)
+      problems.push(...(await check(installation, browser, new Map([...ledgers].slice(-5)))));
+  }
+  problems.push(...(await check(installation, browser, ledgers)));
+  if (problems.length > 0) problems.unshift(`FAULT_SEED=${seed}`);
+  let acknowledged = 0;
+  for (const ledger of ledgers.values()) acknowledged += ledger.acknowledged;
+  return { acknowledged, problems };
+}
+
+describe('embedded', () => {
+  test(
+    `FT-01 FT-02 ${cycles} kills while keys are created, rotated and revoked lose nothing that was acknowledged`,
+    async () => {
+      const installation = { dataDir: join(folder, 'kills'), ports: await freePorts() };
+      const { acknowledged, problems } = await liveManyTimes(installation, cycles, () => 'SIGKILL');
+      expect(problems).toEqual([]);
+      expect(acknowledged).toBeGreaterThan(cycles);
+    },
+    patienceMs,
+  );
+
+  test('FT-12 data survives any order of kills and orderly stops, twenty times', async () => {
+    const installation = { dataDir: join(folder, 'mixed'), ports: await freePorts() };
+    const times = isCi ? 20 : Math.min(cycles, 20);
+    const { problems } = await liveManyTimes(installation, times, (cycle) =>
+      cycle % 2 === 0 ? 'SIGTERM' : 'SIGKILL',
+    );
+    expect(problems).toEqual([]);
+  });
+
+  test('FT-12 a first start that is killed at any moment leaves a folder that starts', async () => {
+    const dice = createDice(seed);
+    for (let round = 0; round < (isCi ? 5 : 1); round += 1) {
+      const installation = { dataDir: join(folder, `first-${round}`), ports: await freePorts() };
+      for (let kill = 0; kill < 4; kill += 1) await startAndKill(installation, 100 + dice.below(3_000));
+      const program = await startProgram(installation);
+      const browser = new Browser(program.origin);
+      await browser.signIn(administrator.email, administrator.password);
+      expect((await browser.api('GET', '/me/tokens')).status).toBe(200);
+      browser.disconnect();
+      expect((await program.end('SIGTERM')).code).toBe(0);
+      expect((await runCommand(installation, ['audit', 'verify'])).code).toBe(0);
+    }
+  });
+
+  test('FT-12 a second process on the same folder names the first and refuses; the first goes on', async () => {
+    const dataDir = join(folder, 'shared');
+    const first = { dataDir, ports: await freePorts() };
+    const program = await startProgram(first);
+    const second = { dataDir, ports: await freePorts() };
+    for (const args of [[], ['migrate'], ['audit', 'verify']]) {
+      const refused = await runCommand(second, args);
+      expect(refused.code).toBe(1);
+      expect(refused.output).toContain(`${dataDir} is in use by process ${program.pid}`);
+      expect(refused.output).toContain('DATA_DIR');
+    }
+    const browser = new Browser(program.origin);
+    await browser.signIn(administrator.email, administrator.password);
+    browser.disconnect();
+    await program.end('SIGKILL');
+    // The lock of a process that is gone is nobody's.
+    await (await startProgram(second)).end('SIGTERM');
+  });
+});
+
+describe('PostgreSQL', () => {
+  test.skipIf(!isCi && findPostgres() === undefined)(
+    `FT-01 FT-02 ${cycles} kills while keys are created, rotated and revoked lose nothing that was acknowledged`,
+    async () => {
+      const installation = {
+        dataDir: join(folder, 'with-postgres'),
+        ports: await freePorts(),
+        // Started above, or this test is skipped.
+        databaseUrl: postgres?.url ?? '',
+      };
+      const { acknowledged, problems } = await liveManyTimes(installation, cycles, () => 'SIGKILL');
+      expect(problems).toEqual([]);
+      expect(acknowledged).toBeGreaterThan(cycles);
+    },
+    patienceMs,
+  );
+});

@@ -1,0 +1,126 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+
+/** The real program as an operator runs it: a process of its own that can be ended at any moment. */
+export type Installation = {
+  readonly dataDir: string;
+  readonly databaseUrl?: string;
+  /** True: nobody is made administrator; the one-time link is printed instead. */
+  readonly isUnattended?: boolean;
+  readonly ports: Ports;
+};
+
+export type Ports = { readonly web: number; readonly gateway: number; readonly operations: number };
+
+export type Program = {
+  readonly origin: string;
+  readonly pid: number;
+  /** Everything it printed so far. */
+  output(): string;
+  /** Ends it and waits until it is gone. */
+  end(signal: 'SIGKILL' | 'SIGTERM'): Promise<Exit>;
+};
+
+export type Exit = { readonly code: number | null; readonly signal: NodeJS.Signals | null };
+
+export const administrator = { email: 'ada@example.com', password: 'correct horse battery staple' };
+
+/** Processes that share a database are given theirs. */
+const sharedSecrets = {
+  SESSION_SECRET: 'the session secret of the fault tests',
+  ENCRYPTION_KEY: 'the encryption key of the fault tests',
+};
+
+const main = join(import.meta.dirname, '../../src/main.ts');
+
+export async function freePorts(): Promise<Ports> {
+  const [web, gateway, operations] = await Promise.all([freePort(), freePort(), freePort()]);
+  return { web, gateway, operations };
+}
+
+/** Starts the server; resolves when it answers. @throws Error with what it printed, when it ends first */
+export async function startProgram(installation: Installation): Promise<Program> {
+  const { child, output } = launch(installation, []);
+  const origin = originOf(installation);
+  for (;;) {
+    if (child.exitCode !== null || child.signalCode !== null)
+      throw new Error(`The program ended before it was ready:\n${output()}`);
+    // Printed when every listener is open; asking would have to guess a pace.
+    if (output().includes('is ready')) break;
+    await wait(10);
+  }
+  return {
+    origin,
+    // A child that printed something has a process id.
+    pid: child.pid ?? 0,
+    output,
+    end: (signal) => endOf(child, signal),
+  };
+}
+
+/** Starts the server and ends it with SIGKILL after `ms`, wherever it is by then. */
+export async function startAndKill(installation: Installation, ms: number): Promise<void> {
+  const { child } = launch(installation, []);
+  await Promise.race([wait(ms), once(child, 'exit')]);
+  await endOf(child, 'SIGKILL');
+}
+
+/** Runs a command of the program, such as `audit verify`, to its end. */
+export async function runCommand(
+  installation: Installation,
+  args: readonly string[],
+): Promise<Exit & { output: string }> {
+  const { child, output } = launch(installation, args);
+  await once(child, 'close');
+  return { code: child.exitCode, signal: child.signalCode, output: output() };
+}
+
+function launch({ dataDir, databaseUrl, isUnattended, ports }: Installation, args: readonly string[]) {
+  const child = spawn(process.execPath, [main, ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: {
+      PATH: process.env['PATH'],
+      DATA_DIR: dataDir,
+      SERVICE_UI_URL: `http://localhost:${ports.web}`,
+      PORT: String(ports.web),
+      GATEWAY_PORT: String(ports.gateway),
+      METRICS_PORT: String(ports.operations),
+      LOG_LEVEL: 'warn',
+      ...(isUnattended
+        ? {}
+        : { BOOTSTRAP_ADMIN_EMAIL: administrator.email, BOOTSTRAP_ADMIN_PASSWORD: administrator.password }),
+      ...(databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl, ...sharedSecrets }),
+    },
+  });
+  let printed = '';
+  const keep = (chunk: Buffer) => {
+    printed += chunk.toString();
+  };
+  child.stdout.on('data', keep);
+  child.stderr.on('data', keep);
+  return { child, output: () => printed };
+}
+
+async function endOf(child: ChildProcess, signal: NodeJS.Signals): Promise<Exit> {
+  if (child.exitCode === null && child.signalCode === null) {
+    child.kill(signal);
+    await once(child, 'exit');
+  }
+  return { code: child.exitCode, signal: child.signalCode };
+}
+
+function originOf({ ports }: Installation): string {
+  return `http://localhost:${ports.web}`;
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const address = probe.address();
+  probe.close();
+  if (address === null || typeof address === 'string') throw new Error('The probe has no port.');
+  return address.port;
+}

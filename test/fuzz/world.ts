@@ -1,0 +1,127 @@
+import { createHash } from 'node:crypto';
+import type { Dice } from '../faults/ledger.ts';
+import { commandLine, openFrozenHarness } from '../api/access/cast.ts';
+import { type Harness, type Person, type TestKey, uiOrigin } from '../harness.ts';
+import type { CallerName, FuzzRequest } from './requests.ts';
+
+/** An installation with something of everything in it, and everybody who may send a request to it. */
+export type World = {
+  readonly h: Harness;
+  /** Headers by which a caller shows who it is. */
+  credentials(name: CallerName): Record<string, string>;
+  /** Puts existing things where the request says «kind». */
+  fill(text: string, dice: Dice): string;
+  /** Remembers ids that answers hand out. */
+  learn(request: FuzzRequest, data: unknown): void;
+  /** Full values of keys: they must not turn up in answers. */
+  readonly values: Set<string>;
+};
+
+export async function openWorld(): Promise<World> {
+  const h = await openFrozenHarness();
+  const things = new Map<string, string[]>();
+  const keep = (kind: string, ...ids: string[]) => {
+    things.set(kind, [...(things.get(kind) ?? []), ...ids].slice(-200));
+  };
+  const root = await h.person('Root', { admin: true });
+  // A second one, so that the first may be changed without locking everybody out.
+  await h.person('Deputy', { admin: true });
+  const ada = await h.person('Ada');
+  const gone = await h.person('Gone');
+  for (const name of ['acme/website', 'acme/api', 'acme/docs']) keep('repository', await h.repository(name));
+  keep('owner', 'acme');
+  keep('name', 'website', 'api', 'docs');
+  keep('users', ada.user.id, ada.user.id, gone.user.id);
+  // So many that deleting some leaves enough.
+  for (const name of ['Bob', 'Eve', 'Finn', 'Gina', 'Hana', 'Ivo'])
+    keep('users', (await h.person(name)).user.id);
+  const group = await h.call('POST', '/groups', { as: root, body: { name: 'Platform', roles: ['user'] } });
+  keep('groups', group.data.id);
+  const everything = { scopes: ['env:write', 'sites:write', 'repos:write'] as const };
+  const keys = {
+    personal: await h.key(ada, { scopes: [...everything.scopes] }),
+    narrow: await h.key(ada, {
+      repositoryAccess: { mode: 'selected', repositories: ['acme/api'] },
+      ttlHours: 100,
+    }),
+    service: await h.serviceKey({ scopes: [...everything.scopes] }),
+    dead: await h.key(ada),
+  };
+  await h.call('DELETE', `/me/tokens/${keys.dead.id}`, { as: ada });
+  keep('tokens', ...Object.values(keys).map(({ id }) => id));
+  keep('key value', ...Object.values(keys).map(({ value }) => value));
+  keep('clients', 'postern-cli');
+  keep('scope', 'repos:read');
+  const accessToken = await commandLine(h, 'Ada').token(['repos:read']);
+  // Uses of a dead key and keys in addresses, so that there are notices.
+  const revoked = await h.serviceKey();
+  await h.call('DELETE', `/tokens/${revoked.id}`, { as: root });
+  for (const key of [keys.dead, revoked]) await h.call('GET', '/auth/context', { as: key });
+  await h.app.doors.alarms.flush();
+  await h.call('DELETE', `/users/${gone.user.id}`, { as: root });
+  await h.settle();
+  for (const [path, as] of [
+    ['/notices', root],
+    ['/me/notices', ada],
+  ] as const) {
+    const { data } = await h.call('GET', path, { as });
+    keep('notices', ...data.map(({ id }: { id: string }) => id));
+  }
+  const events = await h.call('GET', '/audit/events', { as: root });
+  keep('events', ...events.data.map(({ id }: { id: string }) => id));
+
+  const bearer = (value: string) => ({ authorization: `Bearer ${value}` });
+  const session = (person: Person) => ({
+    cookie: `__Host-postern_session=${person.cookie}`,
+    origin: uiOrigin,
+  });
+  const changed = ({ value }: TestKey) => value.slice(0, -1) + (value.endsWith('0') ? '1' : '0');
+  const credentials: Record<CallerName, Record<string, string>> = {
+    nobody: {},
+    administrator: session(root),
+    person: session(ada),
+    'personal key': bearer(keys.personal.value),
+    'narrow key': bearer(keys.narrow.value),
+    'service key': bearer(keys.service.value),
+    'access token': bearer(accessToken),
+    'dead key': bearer(keys.dead.value),
+    'unknown key': bearer(h.app.doors.format.mint('personal', h.app.doors.random).value),
+    'broken key': bearer(changed(keys.personal)),
+    'stray token': bearer(createHash('sha256').update('stray').digest('base64url')),
+    basic: { authorization: 'Basic dXNlcjpwYXNzd29yZA==' },
+    'ended session': session(gone),
+    'two credentials': { ...session(ada), ...bearer(keys.personal.value) },
+  };
+
+  const pools: Readonly<Record<string, string>> = {
+    listMyNotices: 'notices',
+    listNotices: 'notices',
+    listAuditEvents: 'events',
+    createUser: 'users',
+    createGroup: 'groups',
+    createMyKey: 'tokens',
+    createServiceKey: 'tokens',
+    rotateMyKey: 'tokens',
+    rotateManagedKey: 'tokens',
+  };
+
+  const values = new Set(Object.values(keys).map(({ value }) => value));
+  return {
+    h,
+    values,
+    credentials: (name) => credentials[name],
+    fill: (text, dice) =>
+      text.replaceAll(/«([^»]*)»/g, (_whole, kind: string) => {
+        const found = things.get(kind) ?? [...things.values()].flat();
+        return found[dice.below(found.length)] ?? 'nothingthere';
+      }),
+    learn(request, data) {
+      const pool = pools[request.operation.operation.operationId];
+      for (const one of [data].flat().slice(0, 20)) {
+        if (typeof one !== 'object' || one === null) continue;
+        if (pool !== undefined && 'id' in one && typeof one.id === 'string') keep(pool, one.id);
+        if ('token' in one && typeof one.token === 'string') values.add(one.token);
+      }
+    },
+  };
+}

@@ -1,0 +1,28 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestProject } from 'vitest/node';
+import { openDatabase } from '../src/platform/database/database.ts';
+import { embeddedDatabase } from '../src/platform/database/embedded.ts';
+import { migrate } from '../src/platform/database/migrate.ts';
+import { makeTemplate, testServer } from './postgres.ts';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    databaseSnapshot: string;
+  }
+}
+
+/** Migrates one database and keeps its image, so that each test file opens a ready one in a fraction of a second. */
+export default async function setup(project: TestProject) {
+  if (testServer !== undefined) await makeTemplate(testServer);
+  const folder = await mkdtemp(join(tmpdir(), 'postern-test-'));
+  const embedded = embeddedDatabase({});
+  const database = openDatabase(embedded.dialect);
+  await migrate(database, join(import.meta.dirname, '../migrations'));
+  const snapshot = join(folder, 'database.tar');
+  await writeFile(snapshot, await embedded.dump());
+  await database.close();
+  project.provide('databaseSnapshot', snapshot);
+  return () => rm(folder, { recursive: true, force: true });
+}

@@ -1,0 +1,272 @@
+import { createHash, randomBytes } from 'node:crypto';
+import type { FastifyInstance, InjectOptions } from 'fastify';
+import { vi } from 'vitest';
+import type { Caller } from '../src/core/caller.ts';
+import { type Clock, second } from '../src/core/clock.ts';
+import { systemRandom } from '../src/core/ids.ts';
+import type { AuditEntry } from '../src/features/audit/audit.ts';
+import { createIdentity, type Identity, mintSetupToken } from '../src/features/identity/identity.ts';
+import { identityRoutes } from '../src/features/identity/routes.ts';
+import { identityStores } from '../src/features/identity/stores.ts';
+import { type ChangeFeed, changeStore, createChangeFeed } from '../src/platform/database/changes.ts';
+import type { Database } from '../src/platform/database/database.ts';
+import { createLog } from '../src/platform/log.ts';
+import { findCredential } from '../src/surfaces/web/credential.ts';
+import { createMetrics } from '../src/surfaces/web/metrics.ts';
+import { authPages } from '../src/surfaces/web/pages/auth-pages.ts';
+import { interactionPages, providerEndpoints } from '../src/surfaces/web/pages/identity-pages.ts';
+import { providerViews } from '../src/surfaces/web/pages/provider-views.ts';
+import { createWebServer } from '../src/surfaces/web/server.ts';
+import { openTestDatabase } from './database.ts';
+import { fixedGate } from './gate.ts';
+
+export const uiOrigin = 'http://localhost:3000';
+export const sessionSecrets = ['test-session-secret-one', 'test-session-secret-two'];
+const encryptionKeys = ['test-encryption-key-one', 'test-encryption-key-two'];
+
+/** Freezes Date for this process: oidc-provider reads the time there, so the injected clock must read it too. */
+export function frozenTime(start = Date.UTC(2026, 0, 1)): Clock & { advance(ms: number): void } {
+  vi.useFakeTimers({ toFake: ['Date'], now: start });
+  return { now: () => Date.now(), advance: (ms) => void vi.setSystemTime(Date.now() + ms) };
+}
+
+export type IdentityApp = {
+  identity: Identity;
+  app: FastifyInstance;
+  database: Database;
+  feed: ChangeFeed;
+  audit: AuditEntry[];
+  refusals: string[];
+  setupToken(): string;
+  /** A second process on the same database. */
+  another(): Promise<IdentityApp>;
+  close(): Promise<void>;
+};
+
+/** The identity feature behind the real web server, with a gate that knows browser sessions only. */
+export async function openIdentityApp(clock: Clock, database?: Database): Promise<IdentityApp> {
+  const db = database ?? (await openTestDatabase());
+  const feed = createChangeFeed({ database: db, clock });
+  const audit: AuditEntry[] = [];
+  const refusals: string[] = [];
+  const log = createLog({ level: 'silent' });
+  const identity = createIdentity({
+    uiOrigin,
+    read: identityStores(db.sql, clock),
+    tx: (work) =>
+      db.tx((sql) =>
+        work({
+          ...identityStores(sql, clock),
+          changes: changeStore(sql, clock),
+          audit: { append: async (entry) => void audit.push(entry) },
+        }),
+      ),
+    feed,
+    isFresh: () => clock.now() - feed.lastReadAt() <= second,
+    clock,
+    random: systemRandom,
+    log,
+    sessionSecrets,
+    encryptionKeys,
+    passwordCost: { memoryKib: 8, passes: 1 },
+    views: providerViews,
+    holder: `test-${Math.random()}`,
+    signInRefused: (reason) => void refusals.push(reason),
+  });
+  await identity.start();
+  const anonymous: Caller = { kind: 'anonymous' };
+  const app = await createWebServer({
+    uiOrigin,
+    isHttps: false,
+    trustedProxies: [],
+    log,
+    metrics: createMetrics(),
+    routes: identityRoutes(identity),
+    pages: [
+      authPages({ identity, uiOrigin, clock }),
+      interactionPages({ identity, uiOrigin }),
+      providerEndpoints({ identity, uiOrigin }),
+    ],
+    gate: {
+      ...fixedGate(anonymous),
+      async authenticate(request) {
+        const credential = findCredential(request.raw);
+        if (credential.kind !== 'session') return anonymous;
+        const found = await identity.sessions.authenticate(credential.value);
+        if (found.kind === 'none') return anonymous;
+        const { id, user, expiresAt } = found.session;
+        return { kind: 'session', sessionId: id, user, expiresAt };
+      },
+      async principal(caller) {
+        if (caller.kind !== 'session') return { kind: 'not_asked' };
+        return await identity.directory.principal(caller.user.subject);
+      },
+    },
+  });
+  await app.ready();
+  return {
+    identity,
+    app,
+    database: db,
+    feed,
+    audit,
+    refusals,
+    setupToken: () => mintSetupToken(sessionSecrets, clock),
+    another: () => openIdentityApp(clock, db),
+    async close() {
+      await app.close();
+      if (database === undefined) await db.close();
+    },
+  };
+}
+
+export type Answer = {
+  status: number;
+  headers: Record<string, unknown>;
+  text: string;
+  location: string | undefined;
+  json(): unknown;
+};
+
+/** A browser: keeps cookies, sends Origin with forms, follows redirects on the UI's origin. */
+export class Browser {
+  readonly cookies = new Map<string, string>();
+  readonly setCookies: string[] = [];
+  readonly #app: FastifyInstance;
+
+  constructor(app: FastifyInstance) {
+    this.#app = app;
+  }
+
+  async get(url: string, headers: Record<string, string> = {}): Promise<Answer> {
+    return await this.send({ method: 'GET', url, headers: { accept: 'text/html', ...headers } });
+  }
+
+  async post(
+    url: string,
+    form: Record<string, string>,
+    headers: Record<string, string> = {},
+  ): Promise<Answer> {
+    return await this.send({
+      method: 'POST',
+      url,
+      headers: {
+        accept: 'text/html',
+        origin: uiOrigin,
+        'content-type': 'application/x-www-form-urlencoded',
+        ...headers,
+      },
+      payload: new URLSearchParams(form).toString(),
+    });
+  }
+
+  async api(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<Answer> {
+    return await this.send({
+      method,
+      url: `/api/v2${path}`,
+      headers: { origin: uiOrigin, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+      ...(body === undefined ? {} : { payload: JSON.stringify(body) }),
+    });
+  }
+
+  async follow(answer: Answer): Promise<Answer> {
+    let current = answer;
+    for (let hop = 0; hop < 10 && current.location !== undefined; hop += 1) {
+      const url = new URL(current.location, uiOrigin);
+      if (url.origin !== uiOrigin) return current;
+      current = await this.get(url.pathname + url.search);
+    }
+    return current;
+  }
+
+  /** Goes to the sign-in page; resolves with its path. */
+  async openSignIn(returnTo = '/after'): Promise<string> {
+    const page = await this.follow(await this.get(`/auth/login?returnTo=${encodeURIComponent(returnTo)}`));
+    const action = /<form method="post" action="([^"]+)"/.exec(page.text)?.[1];
+    if (action === undefined) throw new Error(`No sign-in form: ${page.status} ${page.text}`);
+    return action;
+  }
+
+  /** Signs in; resolves with the last answer, which on success is a redirect to `returnTo`. */
+  async signIn(email: string, password: string, returnTo = '/after'): Promise<Answer> {
+    const action = await this.openSignIn(returnTo);
+    let answer = await this.post(action, { email, password, decision: 'sign-in' });
+    while (
+      answer.location !== undefined &&
+      /^(http:\/\/localhost:3000)?\/(auth|identity)\//.test(answer.location)
+    ) {
+      const url = new URL(answer.location, uiOrigin);
+      answer = await this.get(url.pathname + url.search);
+    }
+    return answer;
+  }
+
+  async send(options: InjectOptions): Promise<Answer> {
+    const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    const response = await this.#app.inject({
+      ...options,
+      headers: { host: 'localhost:3000', ...options.headers, ...(cookie === '' ? {} : { cookie }) },
+    });
+    for (const line of [response.headers['set-cookie'] ?? []].flat()) this.#keep(line);
+    const { location } = response.headers;
+    return {
+      status: response.statusCode,
+      headers: response.headers,
+      text: response.payload,
+      location: typeof location === 'string' ? location : undefined,
+      json: () => JSON.parse(response.payload) as unknown,
+    };
+  }
+
+  #keep(line: string): void {
+    this.setCookies.push(line);
+    const [pair = '', ...attributes] = line.split(';').map((part) => part.trim());
+    const at = pair.indexOf('=');
+    const [name, value] = [pair.slice(0, at), pair.slice(at + 1)];
+    const isGone = attributes.some(
+      (attribute) => /^max-age=0$/i.test(attribute) || /^expires=Thu, 01 Jan 1970/i.test(attribute),
+    );
+    if (isGone || value === '') this.cookies.delete(name);
+    else this.cookies.set(name, value);
+  }
+}
+
+export const admin = { email: 'ada@example.com', password: 'correct horse battery' };
+
+/** An installation with its administrator, made the way an operator would. */
+export async function withAdministrator(open: IdentityApp): Promise<void> {
+  await open.identity.firstAdministrator.ensure(admin);
+}
+
+export const programRedirect = 'http://127.0.0.1:45123/callback';
+
+/** Signs in through a loopback redirect, the way a command line on the same machine does. */
+export async function authorizeProgram(
+  browser: Browser,
+  scope: string,
+  person: { email: string; password: string },
+  decision: 'allow' | 'deny',
+): Promise<{ answer: URL; verifier: string; consent: Answer }> {
+  const verifier = randomBytes(32).toString('base64url');
+  const query = new URLSearchParams({
+    client_id: 'postern-cli',
+    redirect_uri: programRedirect,
+    response_type: 'code',
+    scope,
+    prompt: 'consent',
+    state: 'state-of-the-program',
+    code_challenge: createHash('sha256').update(verifier).digest('base64url'),
+    code_challenge_method: 'S256',
+  });
+  let page = await browser.follow(await browser.get(`/identity/auth?${query.toString()}`));
+  const submit = async (form: Record<string, string>) =>
+    await browser.follow(
+      await browser.post(/<form method="post" action="([^"]+)"/.exec(page.text)?.[1] ?? '', form),
+    );
+  if (page.text.includes('type="password"')) {
+    page = await submit({ email: person.email, password: person.password, decision: 'sign-in' });
+  }
+  const consent = page;
+  page = await submit({ decision });
+  return { answer: new URL(page.location ?? 'http://nowhere'), verifier, consent };
+}

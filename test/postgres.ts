@@ -1,0 +1,48 @@
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import pg from 'pg';
+import { type Database, openDatabase } from '../src/platform/database/database.ts';
+import { migrate } from '../src/platform/database/migrate.ts';
+import { postgresDialect } from '../src/platform/database/postgres.ts';
+
+/**
+ * The same suites on a real PostgreSQL: set TEST_DATABASE_URL (npm run test:postgres does) to a server where
+ * databases may be made. Each test file gets a database of its own, copied from a migrated one.
+ */
+export const testServer = process.env['TEST_DATABASE_URL'];
+
+const template = 'postern_template';
+
+export async function makeTemplate(server: string): Promise<void> {
+  await run(server, `drop database if exists ${template}`);
+  await run(server, `create database ${template}`);
+  const database = openDatabase(postgresDialect(named(server, template), { max: 1 }));
+  await migrate(database, join(import.meta.dirname, '../migrations'));
+  await database.close();
+}
+
+export async function openOnPostgres(server: string): Promise<Database> {
+  const name = `postern_${randomBytes(6).toString('hex')}`;
+  await run(server, `create database ${name} template ${template}`);
+  const database = openDatabase(postgresDialect(named(server, name), { max: 10 }));
+  return {
+    ...database,
+    async close() {
+      await database.close();
+      await run(server, `drop database if exists ${name} with (force)`);
+    },
+  };
+}
+
+function named(server: string, database: string): string {
+  const url = new URL(server);
+  url.pathname = `/${database}`;
+  return url.href;
+}
+
+async function run(server: string, statement: string): Promise<void> {
+  const client = new pg.Client({ connectionString: server });
+  await client.connect();
+  await client.query(statement);
+  await client.end();
+}
