@@ -1,0 +1,116 @@
+import { randomUUID } from 'node:crypto';
+import { z } from 'zod';
+import { createApp } from '../src/app.ts';
+import { readConfig } from '../src/config.ts';
+import { systemAct } from '../src/core/caller.ts';
+import { defaultKeyPolicy } from '../src/features/keys/key-policy.ts';
+import type { SpendRequest } from '../src/features/ratelimit/ratelimit.ts';
+import { migrate } from '../src/platform/database/migrate.ts';
+import type { Sql } from '../src/platform/database/database.ts';
+import { defineRoute } from '../src/platform/http.ts';
+import { openParts } from '../src/parts.ts';
+
+// The whole server as npm start builds it, over the engines of the environment, with people and keys to measure
+// with and one more route: the same answer to anyone, without key, limit and count. Started by server-process.ts.
+const config = readConfig();
+const opened = await openParts(config, { isServer: true });
+await migrate(opened.database, new URL('../migrations', import.meta.url).pathname);
+
+/** Calls of the database and the key-value store since the last look. */
+const calls = { database: 0, kv: 0 };
+const sql: Sql = {
+  getExecutor() {
+    calls.database += 1;
+    return opened.database.sql.getExecutor();
+  },
+};
+const parts: typeof opened = {
+  ...opened,
+  database: {
+    ...opened.database,
+    sql,
+    tx(work) {
+      calls.database += 1;
+      return opened.database.tx(work);
+    },
+  },
+  limitSource: {
+    spend(request: SpendRequest) {
+      calls.kv += 1;
+      return opened.limitSource.spend(request);
+    },
+    peek(owner, limit) {
+      calls.kv += 1;
+      return opened.limitSource.peek(owner, limit);
+    },
+    setMark: (mark) => opened.limitSource.setMark(mark),
+  },
+};
+
+let plainData: unknown = {};
+const app = await createApp({ ...config, passwordCost: { memoryKib: 8, passes: 1 } }, parts, [
+  defineRoute({
+    method: 'GET',
+    path: '/bench/plain',
+    operationId: 'benchPlain',
+    tag: 'Authentication',
+    summary: 'The same answer without a key',
+    policy: { callers: 'anyone', identity: 'none' },
+    exemptFromLimit: true,
+    success: { status: 200, data: z.unknown() },
+    handle: () => ({ data: plainData }),
+  }),
+]);
+await app.start();
+const { policies, identity, keys } = app.doors;
+const before = await policies.read();
+await policies.put(systemAct, before.etag, { ...defaultKeyPolicy, rateLimitPerMinute: 1_000_000 });
+
+/** A person each, because the limit is a person's: no round uses up another's budget. */
+const values: string[] = [];
+for (let index = 0; index < 12; index++) {
+  const { account } = await identity.accounts.create(systemAct, {
+    email: `${randomUUID()}@example.com`,
+    name: 'Ada Lovelace',
+    password: randomUUID(),
+    roles: ['user'],
+    groups: [],
+    enabled: true,
+  });
+  const issued = await keys.create(
+    systemAct,
+    { type: 'personal', userId: account.userId },
+    {
+      name: 'deploy from CI',
+      scopes: ['repos:read', 'sites:write'],
+      repositoryAccess: { mode: 'all' },
+      ttlHours: 720,
+    },
+  );
+  values.push(issued.value);
+}
+
+const address = await app.web.listen({ host: '127.0.0.1', port: config.port });
+app.jobs.start();
+const answer = await fetch(`${address}/api/v2/auth/context`, {
+  headers: { authorization: `Bearer ${values[0]}` },
+});
+if (answer.status !== 200) throw new Error(`The first request answered ${answer.status}.`);
+plainData = ((await answer.json()) as { data: unknown }).data;
+
+process.on('message', (message) => {
+  if (message === 'count') {
+    process.send?.({ ...calls });
+    calls.database = 0;
+    calls.kv = 0;
+  }
+  // The feed's reading and the batches' writing are not the requests' doing.
+  if (message === 'rest') void app.jobs.stop().then(() => process.send?.('resting'));
+  if (message === 'stop') {
+    void app
+      .stop()
+      .then(() => parts.close())
+      .then(() => process.exit(0));
+  }
+});
+process.send?.({ address, keys: values });

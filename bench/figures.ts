@@ -1,0 +1,73 @@
+/** What every bench answers, and how it is printed. */
+export type Figure = {
+  /** The promise's id in bench/README.md. */
+  readonly id: string;
+  readonly what: string;
+  readonly ours: string;
+  readonly reference: string;
+  /** Ours against the reference; for plain limits (seconds, megabytes) the value itself. */
+  readonly ratio: number;
+  readonly floor: string;
+  readonly goal: string;
+  readonly passes: boolean;
+};
+
+export type BenchOptions = {
+  /** True: every step once and short, to see that it works. The figures mean nothing then. */
+  readonly quick: boolean;
+};
+
+export type Bench = (options: BenchOptions) => Promise<Figure[]>;
+
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = Math.floor(sorted.length / 2);
+  const upper = sorted[middle] ?? Number.NaN;
+  return sorted.length % 2 === 1 ? upper : (upper + (sorted[middle - 1] ?? Number.NaN)) / 2;
+}
+
+/**
+ * Runs both sides in turn, so that whatever else the machine does hits both alike, and takes the median of each
+ * side. One round first that does not count: it fills caches and lets the compiler work.
+ */
+export async function sideBySide(
+  rounds: number,
+  ours: (round: number) => Promise<number>,
+  reference: (round: number) => Promise<number>,
+): Promise<{ ours: number; reference: number; ratio: number }> {
+  await reference(0);
+  await ours(0);
+  const left: number[] = [];
+  const right: number[] = [];
+  for (let round = 1; round <= rounds; round++) {
+    // The order changes too: what runs second finds a warmer machine.
+    if (round % 2 === 0) left.push(await ours(round));
+    right.push(await reference(round));
+    if (round % 2 === 1) left.push(await ours(round));
+  }
+  const result = { ours: median(left), reference: median(right) };
+  // How far apart the rounds lie says how much the machine was somebody else's.
+  console.error(
+    `bench: ours ${left.map((value) => Math.round(value)).join(' ')}, reference ${right.map((value) => Math.round(value)).join(' ')}`,
+  );
+  return { ...result, ratio: result.ours / result.reference };
+}
+
+export function perSecond(value: number): string {
+  return `${Math.round(value).toLocaleString('en')}/s`;
+}
+
+export function print(figures: readonly Figure[]): void {
+  const head = ['promise', 'what', 'ours', 'reference', 'ratio', 'floor', 'goal', 'pass'];
+  const rows = figures.map((figure) => [
+    figure.id,
+    figure.what,
+    figure.ours,
+    figure.reference,
+    figure.ratio.toFixed(figure.ratio >= 100 ? 0 : 2),
+    figure.floor,
+    figure.goal,
+    figure.passes ? 'yes' : 'NO',
+  ]);
+  for (const row of [head, head.map(() => '---'), ...rows]) console.log(`| ${row.join(' | ')} |`);
+}

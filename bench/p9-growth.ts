@@ -1,0 +1,210 @@
+import { hash } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { sql } from 'kysely';
+import pg from 'pg';
+import { systemClock } from '../src/core/clock.ts';
+import { systemRandom } from '../src/core/ids.ts';
+import { createAudit } from '../src/features/audit/audit.ts';
+import { auditStore } from '../src/features/audit/audit-store.ts';
+import { keyStore } from '../src/features/keys/key-store.ts';
+import { type Database, openDatabase } from '../src/platform/database/database.ts';
+import { embeddedDatabase } from '../src/platform/database/embedded.ts';
+import { migrate } from '../src/platform/database/migrate.ts';
+import { postgresDialect } from '../src/platform/database/postgres.ts';
+import { startPostgres } from './engines.ts';
+import { type BenchOptions, type Figure, median } from './figures.ts';
+
+const migrations = join(import.meta.dirname, '../migrations');
+const mostGrowth = 1.3;
+
+/**
+ * P9: what a key check and the first pages cost with few rows and with many, each size in a database of its own,
+ * asked in turn. Asked at the stores, without HTTP around them: a constant part would make growth look smaller.
+ */
+export async function growth({ quick }: BenchOptions): Promise<Figure[]> {
+  const rounds = quick ? 3 : 300;
+  return [
+    ...(await onPostgres(quick ? [100, 1_000] : [1_000, 100_000, 1_000_000], rounds)),
+    ...(await onEmbedded(quick ? [100, 1_000] : [1_000, 100_000], rounds)),
+  ];
+}
+
+async function onPostgres(sizes: readonly number[], rounds: number): Promise<Figure[]> {
+  const engine = await startPostgres();
+  const opened: Sized[] = [];
+  try {
+    const client = new pg.Client({ connectionString: engine.url });
+    await client.connect();
+    for (const rows of sizes) {
+      const url = new URL(engine.url);
+      url.pathname = `/rows_${rows}`;
+      await client.query(`create database rows_${rows}`);
+      const database = openDatabase(postgresDialect(url.href, { max: 1 }));
+      opened.push({ rows, database });
+      await fill(database, rows);
+    }
+    await client.end();
+    return await compare('PostgreSQL', opened, rounds);
+  } finally {
+    for (const { database } of opened) await database.close();
+    await engine.stop();
+  }
+}
+
+async function onEmbedded(sizes: readonly number[], rounds: number): Promise<Figure[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'postern-bench-growth-'));
+  const opened: Sized[] = [];
+  try {
+    for (const rows of sizes) {
+      const embedded = embeddedDatabase({ dataDir: join(folder, String(rows)), watchdogMs: 600_000 });
+      await embedded.start();
+      const database = openDatabase(embedded.dialect);
+      opened.push({ rows, database });
+      await fill(database, rows);
+    }
+    return await compare('embedded', opened, rounds);
+  } finally {
+    for (const { database } of opened) await database.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+type Sized = { readonly rows: number; readonly database: Database };
+
+/** Rows a statement: each must end within the pool's ten seconds. */
+const atOnce = 20_000;
+const begin = Date.UTC(2026, 0, 1);
+
+/** As many keys and as many events; each person has 5 keys, each actor and target 20 events, at every size. */
+async function fill(database: Database, rows: number): Promise<void> {
+  await migrate(database, migrations);
+  // The counter's trigger would update one row a million times in one go; no real use does.
+  await sql`alter table api_keys disable trigger api_keys_counted`.execute(database.sql);
+  for (let from = 0; from < rows; from += atOnce) {
+    const to = Math.min(from + atOnce, rows) - 1;
+    await fillKeys(database, from, to);
+    await fillEvents(database, from, to, Math.max(1, Math.floor(rows / 20)));
+  }
+  await sql`alter table api_keys enable trigger api_keys_counted`.execute(database.sql);
+  await sql`
+    update api_key_counts c set total = (select count(*) from api_keys k where k.type = c.type)`.execute(
+    database.sql,
+  );
+  // What autovacuum does on a server that has been running for a while.
+  for (const table of ['api_keys', 'audit_events', 'audit_event_keys', 'audit_seals'])
+    await sql`vacuum analyze ${sql.table(table)}`.execute(database.sql);
+}
+
+async function fillKeys(database: Database, from: number, to: number): Promise<void> {
+  await sql`
+    insert into api_keys (id, digest, type, name, scopes, repository_mode, owner_user_id, created_at, created_by,
+                          lifetime_ms, expires_at)
+    select lpad(i::text, 12, '0'), sha256(convert_to('value ' || i, 'UTF8')),
+           case when i % 10 = 0 then 'service' else 'personal' end,
+           case when i < 5 then 'nightly ' || i else 'key ' || i end,
+           '["repos:read"]'::jsonb, 'all',
+           case when i % 10 = 0 then null else 'usr_' || (i / 5) end,
+           ${new Date(begin)}::timestamptz + i * interval '1 second', 'usr_' || (i / 5), 86400000,
+           timestamptz '2030-01-01'
+      from generate_series(${from}::int, ${to}::int) i`.execute(database.sql);
+}
+
+async function fillEvents(database: Database, from: number, to: number, people: number): Promise<void> {
+  await sql`
+    insert into audit_events (id, at, event, actor_kind, actor_id, actor_name, target_kind, target_id, outcome,
+                              request_id, details, key_ids)
+    select 'evt_' || lpad(i::text, 20, '0'), ${new Date(begin)}::timestamptz + i * interval '1 second',
+           case when i < 5 then 'policy.changed' when i % 3 = 0 then 'api_key.created' else 'auth.denied' end,
+           'user', 'usr_' || (i % ${people}::int), 'Ada', 'api_key', lpad((i % ${people}::int)::text, 12, '0'),
+           case when i % 3 = 0 then 'success' else 'denied' end,
+           'request ' || i, '{"count": 1}'::jsonb, array[lpad((i % ${people}::int)::text, 12, '0')]
+      from generate_series(${from}::int, ${to}::int) i`.execute(database.sql);
+  await sql`
+    insert into audit_event_keys (key_id, at, seq)
+    select unnest(key_ids), at, seq from audit_events
+     where id between ${eventId(from)} and ${eventId(to)}`.execute(database.sql);
+  await sql`
+    insert into audit_seals (seq, event_id, previous_hash, hash, sealed_at)
+    select i + 1, 'evt_' || lpad(i::text, 20, '0'), sha256(convert_to(i::text, 'UTF8')),
+           sha256(convert_to((i + 1)::text, 'UTF8')), ${new Date(begin)}
+      from generate_series(${from}::int, ${to}::int) i`.execute(database.sql);
+}
+
+function eventId(index: number): string {
+  return `evt_${String(index).padStart(20, '0')}`;
+}
+
+type Question = readonly [what: string, ask: (at: number) => Promise<unknown>];
+
+/** The questions, each with another key, person or moment every time it is asked. */
+function questionsTo({ database, rows }: Sized): Question[] {
+  const keys = keyStore(database.sql);
+  const audit = createAudit({
+    read: auditStore(database.sql, { clock: systemClock, random: systemRandom }),
+    clock: systemClock,
+  });
+  const now = begin + rows * 1_000;
+  const pick = (at: number, among: number) => (at * 7_919) % among;
+  const person = (at: number) => `usr_${pick(at, Math.max(1, Math.floor(rows / 20)))}`;
+  const search = (filter: Parameters<typeof audit.search>[0]) => audit.search(filter, undefined, 20);
+  return [
+    ['key check', (at) => keys.findByDigest(hash('sha256', `value ${pick(at, rows)}`, 'hex'))],
+    ['key list: mine', (at) => keys.list({ ownerUserId: person(at) }, 1, 20, now)],
+    ['key list: mine, active', (at) => keys.list({ ownerUserId: person(at), status: 'active' }, 1, 20, now)],
+    ['key list: all', () => keys.list({}, 1, 20, now)],
+    ['key list: all service keys', () => keys.list({ type: 'service' }, 1, 20, now)],
+    ['key list: all, active', () => keys.list({ status: 'active' }, 1, 20, now)],
+    ['key list: search', () => keys.list({ search: 'nightly' }, 1, 20, now)],
+    ['audit page', () => search({})],
+    ['audit page: event', () => search({ event: 'api_key.created' })],
+    ['audit page: rare event', () => search({ event: 'policy.changed' })],
+    ['audit page: actor', (at) => search({ actor: person(at) })],
+    ['audit page: target', (at) => search({ target: String(pick(at, 20)).padStart(12, '0') })],
+    ['audit page: outcome', () => search({ outcome: 'success' })],
+    ['audit page: key', (at) => search({ keyId: String(pick(at, 20)).padStart(12, '0') })],
+    ['audit page: one day', () => search({ from: begin, to: begin + 86_400_000 })],
+    ['audit page: actor and event', (at) => search({ actor: person(at), event: 'api_key.created' })],
+  ];
+}
+
+async function compare(engine: string, opened: readonly Sized[], rounds: number): Promise<Figure[]> {
+  const asked = opened.map(questionsTo);
+  const figures: Figure[] = [];
+  for (const [index, [what]] of (asked[0] ?? []).entries()) {
+    const times = asked.map((): number[] => []);
+    // A tenth of the rounds first, uncounted; then every size in turn.
+    for (let at = -rounds / 10; at < rounds; at++) {
+      for (const [size, questions] of asked.entries()) {
+        const startedAt = performance.now();
+        await questions[index]?.[1](Math.abs(Math.round(at)));
+        if (at >= 0) times[size]?.push(performance.now() - startedAt);
+      }
+    }
+    const medians = times.map(median);
+    figures.push(figure(`${what}, ${engine}`, opened, medians));
+  }
+  return figures;
+}
+
+function figure(what: string, opened: readonly Sized[], medians: readonly number[]): Figure {
+  const [smallest = Number.NaN] = medians;
+  const largest = medians.at(-1) ?? Number.NaN;
+  const said = (index: number) =>
+    `${medians[index]?.toFixed(2)} ms at ${opened[index]?.rows.toLocaleString('en')}`;
+  return {
+    id: 'P9',
+    what,
+    ours: opened
+      .map((_, index) => index)
+      .slice(1)
+      .map(said)
+      .join(', '),
+    reference: said(0),
+    ratio: largest / smallest,
+    floor: `≤ ${mostGrowth}`,
+    goal: `≤ ${mostGrowth}`,
+    passes: largest / smallest <= mostGrowth,
+  };
+}

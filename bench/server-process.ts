@@ -1,0 +1,91 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { serverCore } from './load.ts';
+
+/** The server of bench-server.ts in a process of its own, pinned to one core. */
+export type BenchServer = {
+  readonly address: string;
+  /** Live personal keys, each of another person. */
+  readonly keys: readonly string[];
+  /** Database and key-value calls since the last time this was asked. */
+  calls(): Promise<{ database: number; kv: number }>;
+  /** Ends the periodic jobs, so that what is counted afterwards is the requests' own. */
+  restJobs(): Promise<void>;
+  stop(): Promise<void>;
+};
+
+export async function startServer(
+  engines: { databaseUrl?: string; kvUrl?: string } = {},
+  nodeOptions: readonly string[] = [],
+): Promise<BenchServer> {
+  const folder = mkdtempSync(join(tmpdir(), 'postern-bench-'));
+  const program = join(import.meta.dirname, 'bench-server.ts');
+  const child = spawn('taskset', ['-c', serverCore, process.execPath, ...nodeOptions, program], {
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    env: {
+      ...withoutSettings(process.env),
+      DATA_DIR: folder,
+      PORT: String(await freePort()),
+      LOG_LEVEL: 'error',
+      ...(engines.databaseUrl === undefined ? {} : { DATABASE_URL: engines.databaseUrl }),
+      SESSION_SECRET: 'the session secret of the measurements',
+      ENCRYPTION_KEY: 'the encryption key of the measurements',
+      ...(engines.kvUrl === undefined ? {} : { KV_URL: engines.kvUrl }),
+    },
+  });
+  const { address, keys } = (await answerOf(child)) as { address: string; keys: string[] };
+  return {
+    address,
+    keys,
+    async calls() {
+      child.send('count');
+      return (await answerOf(child)) as { database: number; kv: number };
+    },
+    async restJobs() {
+      child.send('rest');
+      await answerOf(child);
+    },
+    async stop() {
+      child.send('stop');
+      await once(child, 'exit');
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function answerOf(child: ChildProcess): Promise<unknown> {
+  const ended = once(child, 'exit').then(([code]) => {
+    throw new Error(`The server ended (${String(code)}); its message is above.`);
+  });
+  // Whoever waits hears of it below; afterwards the end of the process is nobody's failure.
+  ended.catch(() => undefined);
+  const [message]: unknown[] = await Promise.race([once(child, 'message'), ended]);
+  return message;
+}
+
+/** Settings of the shell must not reach the server under test. */
+export function withoutSettings(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const kept = { ...env };
+  for (const name of [
+    'DATABASE_URL',
+    'KV_URL',
+    'SERVICE_UI_URL',
+    'BOOTSTRAP_ADMIN_EMAIL',
+    'BOOTSTRAP_ADMIN_PASSWORD',
+  ])
+    delete kept[name];
+  return kept;
+}
+
+export async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const address = probe.address();
+  probe.close();
+  if (address === null || typeof address === 'string') throw new Error('The probe has no port.');
+  return address.port;
+}
