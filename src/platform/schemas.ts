@@ -5,11 +5,12 @@ export const timestampSchema = z.iso.datetime({ precision: 3 }).describe('RFC 33
 
 /** A number in a query string. */
 function queryInteger(min: number, max: number, fallback: number) {
+  const words = `must be a whole number from ${min} to ${max}`;
   return z
     .string()
-    .regex(/^\d{1,9}$/, 'must be a whole number')
+    .regex(/^\d{1,9}$/, words)
     .transform(Number)
-    .pipe(z.number().int().min(min).max(max))
+    .pipe(z.number().int().min(min, words).max(max, words))
     .default(fallback);
 }
 

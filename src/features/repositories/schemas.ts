@@ -24,12 +24,17 @@ const branch = z
 
 const environmentDefaults = z
   .record(
-    z.string().regex(/^[A-Za-z][A-Za-z0-9_.-]{0,63}$/),
+    z
+      .string()
+      .regex(
+        /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/,
+        'must begin with a letter and hold at most 64 letters, digits, and _ . -',
+      ),
     z.union([
       z
         .string()
         .max(1_000)
-        .regex(/^[^\0]*$/),
+        .regex(/^[^\0]*$/, 'must not contain NUL'),
       z.number(),
       z.boolean(),
       z.null(),

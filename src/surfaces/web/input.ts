@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { AppError, type ErrorCode } from '../../core/errors.ts';
 import { containsKey } from '../../core/key-shape.ts';
 import type { Route } from '../../platform/http.ts';
+import { inputWords } from './input-words.ts';
 
 const noBody = z.strictObject({}).optional();
 const noQuery = z.strictObject({});
@@ -32,13 +33,14 @@ function parseQuery(route: Route, schema: z.ZodType, query: unknown): unknown {
   return parsed;
 }
 
+const inOurWords = { error: inputWords };
+
 function parse(route: Route, schema: z.ZodType, value: unknown, fallback: ErrorCode): unknown {
-  const result = schema.safeParse(value);
+  const result = schema.safeParse(value, inOurWords);
   if (result.success) return storable(route, result.data, fallback);
-  const fields = result.error.issues.slice(0, 20).map((issue) => ({
-    field: fieldName(issue),
-    problem: issue.message,
-  }));
+  const fields = result.error.issues
+    .flatMap((issue) => fieldNames(issue).map((field) => ({ field, problem: issue.message })))
+    .slice(0, 20);
   const first = result.error.issues[0];
   const top = first?.code === 'unrecognized_keys' && first.path.length === 0 ? undefined : first?.path[0];
   const code = (typeof top === 'string' ? route.fieldCodes?.[top] : undefined) ?? fallback;
@@ -80,8 +82,9 @@ function problemIn(part: unknown): string | null {
   return null;
 }
 
-function fieldName(issue: z.core.$ZodIssue): string {
-  const path = issue.path.map(String);
-  if (issue.code === 'unrecognized_keys') path.push(issue.keys[0] ?? '');
-  return path.join('.').slice(0, 100);
+/** One name for most refusals; every one of several unknown fields. */
+function fieldNames(issue: z.core.$ZodIssue): string[] {
+  const names = issue.code === 'unrecognized_keys' ? issue.keys : [];
+  const paths = names.length === 0 ? [issue.path] : names.map((name) => [...issue.path, name]);
+  return paths.map((path) => path.map(String).join('.').slice(0, 100));
 }

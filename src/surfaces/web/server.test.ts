@@ -1,4 +1,4 @@
-import { afterEach, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { fixedGate } from '../../../test/gate.ts';
@@ -61,4 +61,58 @@ test('over https, answers ask for https from now on; over http they do not', asy
   await app?.close();
   const plain = await (await open()).inject('/api/v2/hello');
   expect(plain.headers['strict-transport-security']).toBeUndefined();
+});
+
+describe('a body that is refused', () => {
+  const make = defineRoute({
+    method: 'POST',
+    path: '/things',
+    operationId: 'makeThing',
+    tag: 'Test',
+    summary: 'Makes a thing',
+    policy: { callers: 'anyone', identity: 'none' },
+    body: z.strictObject({ name: z.string().min(1) }),
+    success: { status: 200, data: z.strictObject({}) },
+    handle: () => ({ data: {} }),
+  });
+
+  test.each([
+    ['nothing', '', 'A JSON object is expected.', [['', 'must be a JSON object']]],
+    ['a list', '[]', 'A JSON object is expected.', [['', 'must be a JSON object']]],
+    ['an empty object', '{}', 'name: is required', [['name', 'is required']]],
+    [
+      'unknown fields',
+      '{"name":"a","nmae":1,"size":2}',
+      'nmae: is not a field of this request',
+      [
+        ['nmae', 'is not a field of this request'],
+        ['size', 'is not a field of this request'],
+      ],
+    ],
+  ])('names every mistake: %s', async (_what, payload, message, fields) => {
+    const server = await open({ routes: [make] });
+    const headers = { 'content-type': 'application/json' };
+    const answer = await server.inject({ method: 'POST', url: '/api/v2/things', headers, payload });
+    expect(answer.statusCode).toBe(400);
+    expect(answer.json().error.message).toBe(message);
+    expect(answer.json().error.details.fields).toEqual(
+      fields.map(([field, problem]) => ({ field, problem })),
+    );
+  });
+
+  test('says so when it is not JSON', async () => {
+    const server = await open({ routes: [make] });
+    const headers = { 'content-type': 'application/json' };
+    const answer = await server.inject({
+      method: 'POST',
+      url: '/api/v2/things',
+      headers,
+      payload: '{"name":',
+    });
+    expect(answer.statusCode).toBe(400);
+    expect(answer.json().error).toMatchObject({
+      code: 'invalid_body',
+      message: 'The request body is not valid JSON.',
+    });
+  });
 });
