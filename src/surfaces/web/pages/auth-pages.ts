@@ -7,7 +7,9 @@ import { cookieNames } from '../../../features/identity/provider/cookies.ts';
 import { emailSchema, nameSchema } from '../../../features/identity/schemas.ts';
 import { findCredential, sessionCookie } from '../credential.ts';
 import { checkOwnOrigin, field, hostCookie, preparePages, readCookie, sendPage } from './forms.ts';
-import { errorPage, signedOutPage } from './messages.ts';
+import { errorPage, notSetUpPage, signedOutPage } from './messages.ts';
+import { moveToOwnHost } from './own-host.ts';
+import { html } from './html.ts';
 import { setupPage } from './setup.ts';
 
 /** Signing in and out of the web app, and the first administrator's page. */
@@ -25,9 +27,14 @@ export function authPages(deps: {
 
   return (scope) => {
     preparePages(scope);
+    moveToOwnHost(scope, uiOrigin);
+    // Once there is an administrator there always is one, so the answer is asked for until then only.
+    let isSetUp = false;
 
     scope.get('/auth/login', { config: access }, async (request, reply) => {
       identity.admit('login', request.ip);
+      isSetUp ||= await identity.firstAdministrator.hasAdministrator();
+      if (!isSetUp) return sendPage(reply.code(409), notSetUpPage());
       const { redirect, browserSecret } = await identity.login.start({
         returnTo: queryValue(request, 'returnTo'),
         browserSecret: readCookie(request, loginCookie),
@@ -125,7 +132,7 @@ function setupIsShut(request: FastifyRequest, reply: FastifyReply): FastifyReply
     errorPage({
       title: 'This link does not work',
       message: 'It was used, it has expired, or this installation already has an administrator.',
-      hint: 'An operator can print a new link with “postern admin login-link” while there is no administrator.',
+      hint: html`While there is no administrator, whoever runs the server can print a new link: <code>npm start -- admin login-link</code>`,
       requestId: request.id,
       retry: { href: '/auth/login', label: 'Sign in' },
     }),

@@ -6,6 +6,8 @@ import { preparePages, sendPage } from './forms.ts';
 import { homeScript } from './home-script.ts';
 import { html } from './html.ts';
 import { type Page, page } from './layout.ts';
+import { howToSetUp } from './messages.ts';
+import { moveToOwnHost } from './own-host.ts';
 
 /**
  * The start page: sign in, make a key, see and revoke one's keys. Small on purpose; the web app of its own takes
@@ -18,6 +20,7 @@ export function homePage(deps: {
   const { identity, uiOrigin } = deps;
   return (scope) => {
     preparePages(scope);
+    moveToOwnHost(scope, uiOrigin);
     scope.get(
       '/',
       { config: { access: { callers: 'anyone', identity: 'none' } } },
@@ -35,10 +38,7 @@ export function homePage(deps: {
 }
 
 function welcome(isSetUp: boolean): Page {
-  const next = isSetUp
-    ? html`<a class="button" href="/auth/login?returnTo=/">Sign in</a>`
-    : html`<p>There is no administrator yet. Open the one-time link that the server printed at its start, or print a new
-one with <code>postern admin login-link</code>.</p>`;
+  const next = isSetUp ? html`<a class="button" href="/auth/login?returnTo=/">Sign in</a>` : howToSetUp;
   const body = html`<h1>API keys people can trust</h1>
 <p class="lead">Scoped, expiring, revocable at once, audited.</p>
 ${next}

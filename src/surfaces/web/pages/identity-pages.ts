@@ -7,6 +7,7 @@ import { consentPage } from './consent.ts';
 import { checkOwnOrigin, field, preparePages, sendPage } from './forms.ts';
 import { policyFor } from './layout.ts';
 import { errorPage } from './messages.ts';
+import { moveToOwnHost, movesToOwnHost } from './own-host.ts';
 import { signInPage } from './sign-in.ts';
 
 /** The built-in provider: its protocol endpoints as they are, its sign-in and consent pages in our own hands. */
@@ -22,6 +23,7 @@ export function interactionPages({ identity, uiOrigin }: Deps): (scope: FastifyI
   const { interactions } = identity;
   return (scope) => {
     preparePages(scope);
+    moveToOwnHost(scope, uiOrigin);
 
     scope.get('/identity/interaction/:uid', { config: access }, async (request, reply) => {
       const interaction = await interactions.read(request.raw, reply.raw);
@@ -101,6 +103,9 @@ function showGone(request: FastifyRequest, reply: FastifyReply): FastifyReply {
 /** Posted by people through pages of ours; every other endpoint is a program's and knows no Origin. */
 const formPaths = new Set(['/device', '/session/end/confirm']);
 
+/** Opened by people: under another host their cookies would be missing. Every other endpoint is a program's. */
+const pagePaths = new Set(['/auth', '/device', '/session/end']);
+
 /** What is throttled by address, because it needs no credential. */
 function stepOf(method: string, path: string): AnonymousStep | undefined {
   if (path === '/auth') return 'authorization';
@@ -133,6 +138,7 @@ export function providerEndpoints({ identity, uiOrigin }: Deps): (scope: Fastify
     const serve = (request: FastifyRequest, reply: FastifyReply, path: string) => {
       if (!isCanonical(path)) throw new AppError('not_found');
       const plain = path.split('?', 1)[0] ?? '';
+      if (pagePaths.has(plain) && movesToOwnHost(request, reply, uiOrigin)) return;
       if (request.method === 'POST' && formPaths.has(plain)) checkOwnOrigin(request, uiOrigin);
       const step = stepOf(request.method, plain);
       if (step !== undefined) identity.admit(step, request.ip);

@@ -1,5 +1,20 @@
-import { html } from './html.ts';
+import { type Html, html } from './html.ts';
 import { type Page, page } from './layout.ts';
+
+/** How a new installation gets its first person. */
+export const howToSetUp = html`<p>There is no administrator yet. Open the one-time link that the server printed when it started.
+It works for 15 minutes; whoever runs the server can print a new one in the project’s folder:</p>
+<pre>npm start -- admin login-link</pre>`;
+
+/** Instead of a sign-in form that nobody could pass. */
+export function notSetUpPage(): Page {
+  return page({
+    title: 'Not set up yet',
+    body: html`<h1>Nobody can sign in yet</h1>
+${howToSetUp}
+<p><a class="button quiet" href="/auth/login">I have done that: sign in</a></p>`,
+  });
+}
 
 export function signedOutPage(): Page {
   return page({
@@ -27,7 +42,7 @@ export function providerSignOutPage(view: { action: string; xsrf: string }): Pag
 export function errorPage(view: {
   title: string;
   message: string;
-  hint?: string | undefined;
+  hint?: Html | string | undefined;
   requestId: string;
   retry?: { href: string; label: string };
 }): Page {
