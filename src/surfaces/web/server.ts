@@ -13,6 +13,8 @@ import { type Authenticated, budgetOf, type Gate } from './gate.ts';
 import { toAppError } from './errors.ts';
 import { parseInput } from './input.ts';
 import type { RequestMetrics } from './metrics.ts';
+import { sendPage } from './pages/forms.ts';
+import { isForPerson, notFoundPage } from './pages/not-found.ts';
 
 /**
  * How a request goes, read from top to bottom: request id → security headers → no keys in URLs → authenticate →
@@ -324,6 +326,9 @@ function sendError(deps: WebServerDeps, error: unknown, request: FastifyRequest,
   } else {
     const route = `${request.method} ${request.routeOptions?.url ?? 'unknown'}`;
     deps.gate.denied(failure, request.caller ?? anonymous, route, request.origin ?? nowhere);
+  }
+  if (failure.code === 'not_found' && isForPerson(request)) {
+    return void sendPage(reply.code(404).header('x-request-id', request.id), notFoundPage(request.id));
   }
   void reply
     .code(failure.status)
