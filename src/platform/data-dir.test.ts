@@ -56,6 +56,44 @@ test('FT-12 of several processes that take over at once, one gets the folder', a
   for (const { value } of got) value.release();
 });
 
+test.each([1, 2, 3, 4, 5])(
+  'FT-12 a takeover that was cut short does not let two in, however they interleave (%i)',
+  async () => {
+    const gone = { pid: 1, started: '1', host: 'elsewhere', since };
+    leaveLockOf({ ...gone, token: 'x', socket: 'lock.gone.sock' });
+    const cutShort = { ...gone, token: 'y', socket: 'lock.y.sock' };
+    for (const name of ['lock.takeover', 'lock.y'])
+      writeFileSync(join(folder, name), JSON.stringify(cutShort));
+    const all = await Promise.allSettled(Array.from({ length: 8 }, () => lockDataDir(folder)));
+    const got = all.filter((one) => one.status === 'fulfilled');
+    expect(got).toHaveLength(1);
+    for (const { value } of got) value.release();
+    expect(readdirSync(folder)).toEqual([]);
+  },
+);
+
+test('FT-12 of several processes that start while the holder lets go, never two get the folder', async () => {
+  for (let round = 0; round < 20; round += 1) {
+    const holder = await lockDataDir(folder);
+    let inside = 0;
+    const starting = Array.from({ length: 6 }, async () => {
+      const lock = await lockDataDir(folder);
+      inside += 1;
+      // Held across the others' turns; two at once would be seen here.
+      for (let turn = 0; turn < 5; turn += 1) {
+        expect(inside).toBe(1);
+        await new Promise(setImmediate);
+      }
+      inside -= 1;
+      lock.release();
+    });
+    await new Promise(setImmediate);
+    holder.release();
+    for (const one of await Promise.allSettled(starting))
+      if (one.status === 'rejected') expect(one.reason).toBeInstanceOf(DataDirInUse);
+  }
+});
+
 test('releasing a lock that another process has taken leaves that one its lock', async () => {
   const lock = await lockDataDir(folder);
   leaveLockOf({ ...holderNow(), token: 'another' });

@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import {
   closeSync,
   existsSync,
-  linkSync,
   mkdirSync,
   openSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -17,9 +17,15 @@ import { join } from 'node:path';
 
 /**
  * The folder of the embedded parts. PGlite does not lock it and a second open corrupts it (decision 0002), so we do.
- * A lock file names its holder, and the holder listens on a socket in the folder for as long as it lives: whoever
- * sees the folder can ask, also from another container, where process ids and host names mean nothing. A folder
- * shared between machines over a network is not supported.
+ *
+ * Whoever wants the folder lays a claim into it, a file of its own that names the process, and then looks at the
+ * other claims. Two that want it at once cannot both overlook the other: the later claim finds the earlier. A claim
+ * of a process that is gone is removed; its name is never used again, so nobody else's can be removed by mistake.
+ * The one that is left alone with its claim holds the folder, and the file `lock` says so to people.
+ *
+ * A process listens on a socket in the folder for as long as it lives: whoever sees the folder can ask, also from
+ * another container, where process ids and host names mean nothing. A folder shared between machines over a network
+ * is not supported.
  */
 export class DataDirInUse extends Error {
   constructor(folder: string, holder: Holder) {
@@ -44,13 +50,18 @@ type Holder = {
 
 export type DataDirLock = { release(): void };
 
+/** Milliseconds between two looks at the claims of others that want the folder too. */
+const lookAgainMs = 20;
+/** A process that wants the folder knows within milliseconds whether it has it; one that is stopped may never. */
+const patienceMs = 5_000;
+
 /** @throws DataDirInUse naming the holder */
 export async function lockDataDir(folder: string): Promise<DataDirLock> {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const lock = join(folder, 'lock');
   const token = randomUUID();
   const mine = join(folder, `lock.${token}`);
-  // It listens before the lock has its name: nobody can find the lock and nobody behind it.
+  // It listens before it claims: nobody can find the claim and nobody behind it.
   const life = await showLife(folder, `lock.${token}.sock`);
   const me: Holder = {
     pid: process.pid,
@@ -60,44 +71,70 @@ export async function lockDataDir(folder: string): Promise<DataDirLock> {
     token,
     socket: life === null ? null : `lock.${token}.sock`,
   };
-  try {
-    writeFileSync(mine, JSON.stringify(me), { mode: 0o600 });
-    if (!tryLink(mine, lock)) await takeOver(folder, lock, mine);
-  } catch (error) {
-    life?.end();
-    throw error;
-  } finally {
+  const leave = () => {
     rmSync(mine, { force: true });
+    life?.end();
+  };
+  try {
+    writeWhole(mine, me);
+    await untilAlone(folder, token);
+    writeWhole(lock, me);
+  } catch (error) {
+    leave();
+    throw error;
   }
   return {
     release() {
       if (readHolder(lock)?.token === token) rmSync(lock, { force: true });
-      life?.end();
+      leave();
     },
   };
 }
 
-/** Replaces the lock of a holder that is gone. One process at a time, and only if the lock is still that holder's. */
-async function takeOver(folder: string, lock: string, mine: string): Promise<void> {
-  const guard = join(folder, 'lock.takeover');
-  const holder = readHolder(lock);
-  if (holder !== undefined && (await isAlive(folder, holder))) throw new DataDirInUse(folder, holder);
-  if (!tryLink(mine, guard)) {
-    const other = readHolder(guard);
-    if (other !== undefined && (await isAlive(folder, other))) throw new DataDirInUse(folder, other);
-    rmSync(guard, { force: true });
-    if (!tryLink(mine, guard))
-      throw new Error(`${folder} is being taken over by another process; try again.`);
+/**
+ * Returns when no other claim of a living process is left. Of several that want the folder at once the smallest token
+ * waits and the others go, so that one of them gets it.
+ */
+async function untilAlone(folder: string, token: string): Promise<void> {
+  const begun = performance.now();
+  for (;;) {
+    const holder = readHolder(join(folder, 'lock'));
+    if (holder !== undefined && (await isAlive(folder, holder))) throw new DataDirInUse(folder, holder);
+    const others = await livingClaims(folder, token);
+    const [other] = others;
+    if (other === undefined) {
+      if (holder?.socket) rmSync(join(folder, holder.socket), { force: true });
+      return;
+    }
+    const smaller = others.find((one) => one.token < token);
+    if (smaller !== undefined) throw new DataDirInUse(folder, smaller);
+    if (performance.now() - begun > patienceMs) throw new DataDirInUse(folder, other);
+    await new Promise((resolve) => setTimeout(resolve, lookAgainMs));
   }
-  try {
-    const now = readHolder(lock);
-    if (now !== undefined && (await isAlive(folder, now))) throw new DataDirInUse(folder, now);
-    rmSync(lock, { force: true });
-    if (!tryLink(mine, lock)) throw new Error(`${folder} was taken by another process; try again.`);
-    if (now?.socket) rmSync(join(folder, now.socket), { force: true });
-  } finally {
-    rmSync(guard, { force: true });
+}
+
+/** The claims of others. Those of processes that are gone are removed on the way. */
+async function livingClaims(folder: string, token: string): Promise<Holder[]> {
+  const living: Holder[] = [];
+  for (const name of readdirSync(folder)) {
+    if (!/^lock\.[\w-]+$/.test(name) || name === `lock.${token}`) continue;
+    const claim = readHolder(join(folder, name));
+    if (claim !== undefined && (await isAlive(folder, claim))) {
+      living.push(claim);
+      continue;
+    }
+    // A claim has its name only while it is whole: one that cannot be parsed was left by a power failure.
+    rmSync(join(folder, name), { force: true });
+    if (claim?.socket) rmSync(join(folder, claim.socket), { force: true });
   }
+  return living;
+}
+
+/** A reader finds all of it or nothing: rename() gives a file its name at once. */
+function writeWhole(path: string, holder: Holder): void {
+  const aside = `${path}.${holder.token}.new`;
+  writeFileSync(aside, JSON.stringify(holder), { mode: 0o600 });
+  renameSync(aside, path);
 }
 
 /** Listens until end(), without keeping the process. Null where the file system has no sockets. */
@@ -153,25 +190,15 @@ function addressOf(folder: string, name: string): { readonly path: string; close
   return { path: `/proc/self/fd/${descriptor}/${name}`, close: () => closeSync(descriptor) };
 }
 
-/** link() is the one file operation that creates a name with its content at once, and fails when it exists. */
-function tryLink(from: string, to: string): boolean {
-  try {
-    linkSync(from, to);
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
-    throw error;
-  }
-}
-
 function readHolder(path: string): Holder | undefined {
   try {
     const read = JSON.parse(readFileSync(path, 'utf8')) as Holder;
     // It becomes part of a path.
     return { ...read, socket: /^lock\.[\w-]+\.sock$/.test(read.socket ?? '') ? read.socket : null };
-  } catch {
-    // Missing or cut short: nobody we could name holds it.
-    return undefined;
+  } catch (error) {
+    // Missing or cut short: nobody we could name holds it. One that may not be read is somebody's.
+    if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
   }
 }
 
@@ -197,6 +224,11 @@ function startOf(pid: number): string {
   }
 }
 
+/** Whether a database was made in this folder. */
+export function hasDatabase(dataDir: string): boolean {
+  return existsSync(join(dataDir, 'database', 'PG_VERSION'));
+}
+
 /**
  * Where the embedded database lives. On the first start it is made aside and renamed when whole, so that a start
  * that was interrupted leaves nothing half-made behind.
@@ -206,7 +238,7 @@ export async function ensureDatabaseFolder(
   create: (folder: string) => Promise<void>,
 ): Promise<string> {
   const folder = join(dataDir, 'database');
-  if (existsSync(join(folder, 'PG_VERSION'))) return folder;
+  if (hasDatabase(dataDir)) return folder;
   const aside = join(dataDir, 'database.new');
   rmSync(aside, { recursive: true, force: true });
   mkdirSync(aside, { recursive: true, mode: 0o700 });
