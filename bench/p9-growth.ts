@@ -143,6 +143,8 @@ function questionsTo({ database, rows }: Sized): Question[] {
   const keys = keyStore(database.sql);
   const audit = createAudit({
     read: auditStore(database.sql, { clock: systemClock, random: systemRandom }),
+    tx: (work) =>
+      database.tx((sql) => work({ audit: auditStore(sql, { clock: systemClock, random: systemRandom }) })),
     clock: systemClock,
   });
   const now = begin + rows * 1_000;

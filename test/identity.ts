@@ -36,7 +36,7 @@ export type IdentityApp = {
   database: Database;
   feed: ChangeFeed;
   audit: AuditEntry[];
-  refusals: string[];
+  refusals: { reason: string; userId: string | null }[];
   setupToken(): string;
   /** A second process on the same database. */
   another(): Promise<IdentityApp>;
@@ -48,7 +48,7 @@ export async function openIdentityApp(clock: Clock, database?: Database): Promis
   const db = database ?? (await openTestDatabase());
   const feed = createChangeFeed({ database: db, clock });
   const audit: AuditEntry[] = [];
-  const refusals: string[] = [];
+  const refusals: IdentityApp['refusals'] = [];
   const log = createLog({ level: 'silent' });
   const identity = createIdentity({
     uiOrigin,
@@ -71,7 +71,7 @@ export async function openIdentityApp(clock: Clock, database?: Database): Promis
     passwordCost: { memoryKib: 8, passes: 1 },
     views: providerViews,
     holder: `test-${Math.random()}`,
-    signInRefused: (reason) => void refusals.push(reason),
+    signInRefused: (reason, _origin, userId) => void refusals.push({ reason, userId }),
   });
   await identity.start();
   const anonymous: Caller = { kind: 'anonymous' };

@@ -18,7 +18,8 @@ afterAll(() => database.close());
 beforeEach(async () => {
   await emptyTrail(database);
   clock = new FakeClock();
-  audit = createAudit({ read: auditStore(database.sql, { clock, random: systemRandom }), clock });
+  const store = auditStore(database.sql, { clock, random: systemRandom });
+  audit = createAudit({ read: store, tx: (work) => work({ audit: store }), clock });
 });
 
 const append = async (count: number, details: Record<string, unknown> = {}) =>

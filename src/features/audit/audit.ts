@@ -1,6 +1,7 @@
 import type { Act, Actor } from '../../core/caller.ts';
 import type { Clock } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
+import type { Tx } from '../../platform/database/database.ts';
 import type { AuditStore } from './audit-store.ts';
 import { decodeCursor, encodeCursor } from './cursor.ts';
 import type { AuditEventName } from './events.ts';
@@ -27,7 +28,8 @@ export type AuditEntry = {
       | 'client'
       | 'route'
       | 'address'
-      | 'owners';
+      | 'owners'
+      | 'trail';
     readonly id: string;
   };
   readonly outcome: 'success' | 'denied' | 'failure';
@@ -95,6 +97,8 @@ export type Audit = {
   timeline(keyId: string, cursor: string | undefined, limit: number): Promise<TrailSlice>;
   /** Everything that matches up to now, oldest first, page by page without an open transaction. */
   walk(filter: AuditFilter): AsyncGenerator<readonly AuditEvent[]>;
+  /** Whoever takes the trail away is in it: what was asked for, in which form. */
+  recordExport(act: Act, filter: AuditFilter, format: string): Promise<void>;
 };
 
 export type TrailSlice = { readonly events: readonly AuditEvent[]; readonly nextCursor: string | null };
@@ -103,9 +107,11 @@ const pageOfWalk = 500;
 
 export function createAudit({
   read,
+  tx,
   clock,
 }: {
   read: Pick<AuditStore, 'page' | 'find'>;
+  tx: Tx<{ audit: AuditWriter }>;
   clock: Clock;
 }): Audit {
   async function search(filter: AuditFilter, cursor: string | undefined, limit: number): Promise<TrailSlice> {
@@ -133,5 +139,15 @@ export function createAudit({
         after = page.next;
       } while (after !== null);
     },
+    recordExport: (act, filter, format) =>
+      tx(({ audit }) =>
+        audit.append({
+          event: 'audit.exported',
+          act,
+          target: { kind: 'trail', id: 'all' },
+          outcome: 'success',
+          details: { format, ...filter },
+        }),
+      ),
   };
 }

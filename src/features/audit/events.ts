@@ -16,7 +16,10 @@ export const auditEvents = {
   'auth.throttled': 'An address was throttled for failed authentication.',
   'session.started': 'A person signed in.',
   'session.ended': 'A session ended: signed out, expired or ended by an administrator.',
-  'client.revoked': 'A connected client lost its access to an account.',
+  'audit.exported': 'The audit trail, or a part of it, was downloaded.',
+  'client.connected': 'A client got access to an account that outlives the browser session.',
+  'client.revoked':
+    'A connected client lost its access to an account: disconnected by a person, by itself, or for a token that came back.',
   'policy.changed': 'The API key policy was changed or reverted.',
   'repository.created': 'A repository was registered.',
   'repository.changed': 'A repository was renamed or changed.',

@@ -30,9 +30,12 @@ function csvLine(event: AuditEventResponse): string {
   return `${csvColumns.map(([, read]) => csvCell(read(event) ?? '')).join(',')}\r\n`;
 }
 
-/** A spreadsheet runs a cell that begins like a formula; an apostrophe makes it text again (OWASP, CSV injection). */
+/**
+ * A spreadsheet runs a cell that begins like a formula, some also one in full-width signs; an apostrophe makes it text
+ * again (OWASP, CSV injection).
+ */
 function csvCell(text: string): string {
-  const cell = /^[\s]*[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  const cell = /^[\s\p{Cf}]*[=+\-@\t\r＝＋－＠]/u.test(text) ? `'${text}` : text;
   return /[",\r\n;]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
 }
 

@@ -9,10 +9,11 @@ import { fixedGate } from '../../../test/gate.ts';
 import { openTestDatabase } from '../../../test/database.ts';
 import { trailAct, trailEntry } from '../../../test/trail.ts';
 import type { Role } from '../../core/caller.ts';
+import { AppError } from '../../core/errors.ts';
 import { systemRandom } from '../../core/ids.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { createWebServer } from '../../surfaces/web/server.ts';
-import { createAudit } from './audit.ts';
+import { type AuditEntry, createAudit } from './audit.ts';
 import { auditStore } from './audit-store.ts';
 import { chainStore } from './chain-store.ts';
 import { auditRoutes } from './routes.ts';
@@ -22,6 +23,8 @@ import { createSealer } from './sealer.ts';
 let database: Database;
 let app: FastifyInstance;
 let roles: Role[] = ['user', 'admin'];
+let readmitted: () => Promise<void> = async () => undefined;
+const recorded: AuditEntry[] = [];
 const clock = new FakeClock();
 const log = { debug() {}, info() {}, warn() {}, error() {} };
 
@@ -34,17 +37,27 @@ beforeAll(async () => {
     trustedProxies: [],
     log,
     metrics: { count() {} },
-    routes: auditRoutes({ audit: createAudit({ read: store, clock }), clock }),
+    routes: auditRoutes({
+      audit: createAudit({
+        read: store,
+        tx: (work) => work({ audit: { append: async (entry) => void recorded.push(entry) } }),
+        clock,
+      }),
+      clock,
+    }),
     pages: [],
-    gate: fixedGate(
-      {
-        kind: 'session',
-        user: { id: 'usr_ada', issuer: 'i', subject: 's', name: 'Ada' },
-        sessionId: 'ses_1',
-        expiresAt: 0,
-      },
-      () => ({ kind: 'active', roles }),
-    ),
+    gate: {
+      ...fixedGate(
+        {
+          kind: 'session',
+          user: { id: 'usr_ada', issuer: 'i', subject: 's', name: 'Ada' },
+          sessionId: 'ses_1',
+          expiresAt: 0,
+        },
+        () => ({ kind: 'active', roles }),
+      ),
+      readmit: () => readmitted(),
+    },
   });
   const forged = '=cmd|"/C calc"!A1\r\nforged,line';
   await store.append(trailEntry({ act: { ...trailAct, actor: { ...trailAct.actor, name: forged } } }));
@@ -134,6 +147,22 @@ test('an NDJSON export has the filters of the search and one event a line, oldes
   expect(spans(events)).toEqual([0, 1, 2, 3, 4]);
 });
 
+test('an export is itself written down: by whom, with which filters, in which form', async () => {
+  recorded.length = 0;
+  await get('/export?event=api_key.narrowed&format=csv');
+  expect(recorded).toEqual([
+    {
+      event: 'audit.exported',
+      act: expect.objectContaining({
+        actor: expect.objectContaining({ id: 'usr_ada', credential: 'ses_1' }),
+      }),
+      target: { kind: 'trail', id: 'all' },
+      outcome: 'success',
+      details: { event: 'api_key.narrowed', format: 'csv' },
+    },
+  ]);
+});
+
 test('an export that matches nothing is empty, not an error', async () => {
   expect((await get('/export?actor=nobody')).body).toBe('');
 });
@@ -165,4 +194,26 @@ test('anybody can verify an export offline with the script in the reference', as
   );
   expect(shortened).toMatchObject({ failed: true, output: expect.stringContaining('0 altered, 2 linked') });
   await rm(folder, { recursive: true });
+});
+
+test('CS-03 an export stops where its session ended, and the download is cut, not finished', async () => {
+  const store = auditStore(database.sql, { clock, random: systemRandom });
+  const many = Array.from({ length: 1_100 }, (_, at) =>
+    trailEntry({ event: 'api_key.imported', details: { at } }),
+  );
+  await store.appendAll(many);
+  clock.advance(1_000);
+  const asked: number[] = [];
+  readmitted = async () => {
+    asked.push(asked.length);
+    if (asked.length > 1) throw new AppError('authentication_required');
+  };
+  const address = await app.listen({ port: 0, host: '127.0.0.1' });
+  const response = await fetch(`${address}/api/v2/audit/export?event=api_key.imported`);
+  expect(response.status).toBe(200);
+  await expect(response.text()).rejects.toThrow();
+  expect(asked).toEqual([0, 1]);
+  readmitted = async () => undefined;
+  const whole = await (await fetch(`${address}/api/v2/audit/export?event=api_key.imported`)).text();
+  expect(whole.trimEnd().split('\n')).toHaveLength(1_100);
 });

@@ -72,14 +72,15 @@ export function auditRoutes({ audit, clock }: { audit: Audit; clock: Clock }): R
       tag: 'Audit',
       summary: 'Download the audit trail, oldest first, as NDJSON or CSV',
       description:
-        'Takes the filters of the search. The NDJSON form of the whole trail can be verified offline; in the CSV form, cells that a spreadsheet would run begin with an apostrophe. A download that ends early was cut off by an error: it is not whole.',
+        'Takes the filters of the search. The NDJSON form of the whole trail can be verified offline; in the CSV form, cells that a spreadsheet would run begin with an apostrophe. A download that ends early was cut off, by an error or because its session ended: it is not whole. The export itself is an event of the trail.',
       policy: administrators,
       query: exportQuery,
       success: { status: 200, stream: ['application/x-ndjson', 'text/csv'] },
-      async handle({ query: { format, ...filter } }) {
+      async handle({ act, query: { format, ...filter } }) {
         const pages = audit.walk(filter);
         // Read before the answer begins, so that a database that is away is a 503 and not half a file.
         const first = await pages.next();
+        await audit.recordExport(act, filter, format);
         return {
           stream: writeExport(resumed(first, pages), format),
           contentType: exportTypes[format],

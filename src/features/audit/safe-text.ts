@@ -6,10 +6,11 @@ export type Json = string | number | boolean | null | readonly Json[] | { readon
 const longestText = 1_000;
 
 /**
- * Control characters (CR, LF, ESC, NUL, …), line separators, and marks that turn the reading direction: names and
- * user agents are chosen by callers, and must neither forge a second line nor hide part of the first (AU-04).
+ * Control characters (CR, LF, ESC, NUL, …), line separators, marks that turn the reading direction, and what takes no
+ * room: names and user agents are chosen by callers, and must neither forge a second line nor hide part of the first
+ * (AU-04). The joiner of emoji and scripts stays.
  */
-const deceptive = /[\p{Cc}\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]/gu;
+const deceptive = /[\p{Cc}\u2028\u2029]|(?!\u200d)\p{Cf}/gu;
 
 /** One printable line of at most 1,000 characters: `\u001b` instead of ESC, key-shaped values masked. */
 export function safeText(text: string): string {
@@ -35,5 +36,6 @@ export function safeJson(value: unknown): Json {
 }
 
 function escape(character: string): string {
-  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  const code = character.codePointAt(0) ?? 0;
+  return code > 0xff_ff ? `\\u{${code.toString(16)}}` : `\\u${code.toString(16).padStart(4, '0')}`;
 }

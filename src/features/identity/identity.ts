@@ -92,7 +92,7 @@ export type IdentityDeps = {
   /** Names this process in leases. */
   holder: string;
   /** Counts refused sign-ins for the audit trail; must not wait. */
-  signInRefused: (reason: SignInRefusal, origin: RequestOrigin) => void;
+  signInRefused: (reason: SignInRefusal, origin: RequestOrigin, userId: string | null) => void;
   allowDynamicRegistration?: boolean;
   /** Milliseconds the directory may take; 2 s unless a test says otherwise. */
   identityTimeoutMs?: number;
@@ -219,7 +219,7 @@ export function createIdentity(deps: IdentityDeps): Identity {
         uiOrigin,
         secrets: sessionSecrets,
         signingKeys: await loadSigningKeys(read.signingKeys, sealer),
-        adapter: providerAdapter({ read: read.records, tx, sealer, clock }),
+        adapter: providerAdapter({ issuer, read: read.records, tx, sealer, clock }),
         findEnabledAccount: async (subject) => {
           const principal = await directory.principal(subject);
           if (principal.kind === 'unavailable') throw new Error(`Directory unavailable: ${principal.reason}`);

@@ -110,7 +110,7 @@ function mountApi(scope: FastifyInstance, deps: WebServerDeps): void {
       ...(route.policy.callers === 'anyone' || route.method === 'GET'
         ? {}
         : { preHandler: (request: FastifyRequest) => deps.gate.readmit(request, route.policy) }),
-      handler: (request, reply) => serve(route, request, reply),
+      handler: (request, reply) => serve(route, request, reply, deps.gate),
     });
   }
 }
@@ -177,10 +177,10 @@ function checkOrigin(request: FastifyRequest, uiOrigin: string): void {
     throw new AppError('forbidden_origin');
 }
 
-function serve(route: Route, request: FastifyRequest, reply: FastifyReply): unknown {
+function serve(route: Route, request: FastifyRequest, reply: FastifyReply, gate: Gate): unknown {
   const result = route.handle(new ApiRequest(parseInput(route, request), request));
-  if (!(result instanceof Promise)) return answer(route, request, reply, result);
-  return result.then((settled): unknown => answer(route, request, reply, settled));
+  if (!(result instanceof Promise)) return answer(route, request, reply, result, gate);
+  return result.then((settled): unknown => answer(route, request, reply, settled, gate));
 }
 
 function answer(
@@ -188,8 +188,9 @@ function answer(
   request: FastifyRequest,
   reply: FastifyReply,
   result: RouteReply<unknown> | StreamReply,
+  gate: Gate,
 ): string | Promise<void> {
-  if ('stream' in result) return sendStream(reply, result);
+  if ('stream' in result) return sendStream(reply, result, () => gate.readmit(request, route.policy));
   reply.code(route.success.status);
   if (result.headers) reply.headers(result.headers);
   reply.header('content-type', 'application/json; charset=utf-8');
@@ -231,7 +232,12 @@ class ApiRequest implements RouteRequest<unknown, unknown, unknown> {
   }
 }
 
-async function sendStream(reply: FastifyReply, result: StreamReply): Promise<void> {
+/** `readmit` rejects when the caller may no longer read: a long answer must not outlive its session. */
+async function sendStream(
+  reply: FastifyReply,
+  result: StreamReply,
+  readmit: () => Promise<void>,
+): Promise<void> {
   reply.hijack();
   const { raw } = reply;
   raw.writeHead(200, {
@@ -240,7 +246,10 @@ async function sendStream(reply: FastifyReply, result: StreamReply): Promise<voi
     'content-disposition': `attachment; filename="${result.fileName}"`,
   });
   try {
+    let isFirst = true;
     for await (const chunk of result.stream) {
+      if (!isFirst) await readmit();
+      isFirst = false;
       if (raw.destroyed) return;
       if (!raw.write(chunk))
         await new Promise((resolve) => raw.once('drain', resolve).once('close', resolve));

@@ -36,7 +36,7 @@ export type AccountStore = {
   /** For signing in: the only reader of the hash. */
   findLogin(
     email: string,
-  ): Promise<{ subject: string; passwordHash: string; isEnabled: boolean } | undefined>;
+  ): Promise<{ userId: string; subject: string; passwordHash: string; isEnabled: boolean } | undefined>;
   list(filter: { search?: string | undefined; offset: number; limit: number }): Promise<{
     accounts: Account[];
     total: number;
@@ -101,12 +101,24 @@ export function accountStore(db: Sql, clock: Clock): AccountStore {
       return rows.length === 1;
     },
     async findLogin(email) {
-      const { rows } = await sql<{ subject: string; password_hash: string; enabled: boolean }>`
-        select subject, password_hash, enabled from accounts where lower(email) = lower(${email})`.execute(
+      const { rows } = await sql<{
+        user_id: string;
+        subject: string;
+        password_hash: string;
+        enabled: boolean;
+      }>`
+        select user_id, subject, password_hash, enabled from accounts where lower(email) = lower(${email})`.execute(
         db,
       );
       const [row] = rows;
-      return row && { subject: row.subject, passwordHash: row.password_hash, isEnabled: row.enabled };
+      return (
+        row && {
+          userId: row.user_id,
+          subject: row.subject,
+          passwordHash: row.password_hash,
+          isEnabled: row.enabled,
+        }
+      );
     },
     async list({ search, offset, limit }) {
       const like = search === undefined ? null : `%${search.replaceAll(/[\\%_]/g, '\\$&')}%`;

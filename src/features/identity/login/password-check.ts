@@ -17,14 +17,14 @@ export function createPasswordCheck(deps: {
   accounts: Pick<AccountStore, 'findLogin'>;
   passwords: Passwords;
   throttle: SignInThrottle;
-  /** Counts refusals for the audit trail; must not wait. */
-  refused(reason: SignInRefusal, origin: RequestOrigin): void;
+  /** Counts refusals for the audit trail, with the account when there is one; must not wait. */
+  refused(reason: SignInRefusal, origin: RequestOrigin, userId: string | null): void;
 }) {
   const { accounts, passwords, throttle } = deps;
   return async (email: string, password: string, origin: RequestOrigin): Promise<PasswordAnswer> => {
     const attempt = throttle.attempt(email, origin.address);
     if (attempt.kind === 'refused') {
-      deps.refused('throttled', origin);
+      deps.refused('throttled', origin, null);
       return { kind: 'throttled', retryAfterSeconds: attempt.retryAfterSeconds };
     }
     const login = await accounts.findLogin(email);
@@ -33,12 +33,12 @@ export function createPasswordCheck(deps: {
       password.slice(0, maxPasswordLength + 1),
     );
     if (login === undefined || !isRight) {
-      deps.refused('wrong_password', origin);
+      deps.refused('wrong_password', origin, login?.userId ?? null);
       return { kind: 'wrong' };
     }
     attempt.succeed();
     if (!login.isEnabled) {
-      deps.refused('account_disabled', origin);
+      deps.refused('account_disabled', origin, login.userId);
       return { kind: 'disabled' };
     }
     return { kind: 'right', subject: login.subject };

@@ -1,12 +1,19 @@
 import { type Adapter, type AdapterFactory, type AdapterPayload, errors } from 'oidc-provider';
 import type { Clock } from '../../../core/clock.ts';
 import type { Tx } from '../../../platform/database/database.ts';
+import type { AuditEntry } from '../../audit/audit.ts';
 import { digestOf, type Sealer } from '../sealing.ts';
-import type { ProviderRecord, RecordStore } from './record-store.ts';
+import type { IdentityTx } from '../stores.ts';
+import { webClientId } from './clients.ts';
+import { originOfRequest } from './origin.ts';
+import type { Connection, ProviderRecord, RecordStore } from './record-store.ts';
+
+type Stores = Pick<IdentityTx, 'records' | 'users' | 'audit'>;
 
 export type AdapterDeps = {
+  issuer: string;
   read: RecordStore;
-  tx: Tx<{ records: RecordStore }>;
+  tx: Tx<Stores>;
   sealer: Sealer;
   clock: Clock;
 };
@@ -14,13 +21,50 @@ export type AdapterDeps = {
 /**
  * oidc-provider's storage on our table. A token's id is the token, so it is found by hash and the payload, which
  * repeats it, is sealed. consume() is compare-and-set: of several parallel uses of one code or refresh token one
- * succeeds and the others revoke the whole grant (MC-04; OAuth 2.1 section 4.3.1, RFC 9700 section 4.14).
+ * succeeds and the others revoke the whole grant (MC-04; OAuth 2.1 section 4.3.1, RFC 9700 section 4.14). That a
+ * client got or lost access which outlives the browser session is audited where it is written.
  */
 export function providerAdapter(deps: AdapterDeps): AdapterFactory {
   return (model) => adapterFor(model, deps);
 }
 
-function adapterFor(model: string, { read, tx, sealer, clock }: AdapterDeps): Adapter {
+function adapterFor(model: string, { issuer, read, tx, sealer, clock }: AdapterDeps): Adapter {
+  async function audit(
+    stores: Stores,
+    event: 'client.connected' | 'client.revoked',
+    { clientId, accountId }: Connection,
+    more: Pick<AuditEntry, 'reason' | 'details'>,
+  ): Promise<void> {
+    // The web app is ours: its sessions have events of their own.
+    if (clientId === webClientId) return;
+    const user = await stores.users.findBySubject(issuer, accountId);
+    await stores.audit.append({
+      event,
+      act: {
+        actor: { kind: 'user', id: user?.id ?? null, name: user?.name ?? null, credential: clientId },
+        origin: originOfRequest(),
+      },
+      target: { kind: 'client', id: clientId },
+      outcome: 'success',
+      ...more,
+      details: { userId: user?.id ?? null, ...more.details },
+    });
+  }
+
+  async function endGrant(stores: Stores, grantId: string, reason: string): Promise<void> {
+    const connection = await stores.records.endGrant(grantId);
+    if (connection !== undefined) await audit(stores, 'client.revoked', connection, { reason });
+  }
+
+  /** Resolves with false when it was used before; the copy that comes late ends everything of its grant. */
+  async function consumeOnce(stores: Stores, idHash: string): Promise<boolean> {
+    if (await stores.records.consume(model, idHash)) return true;
+    const record = await stores.records.find(model, idHash);
+    if (record !== undefined && record.grantId !== null)
+      await endGrant(stores, record.grantId, 'token_replayed');
+    return false;
+  }
+
   const open = (record: ProviderRecord | undefined): AdapterPayload | undefined => {
     if (record === undefined) return undefined;
     // Written by upsert() below from an AdapterPayload and authenticated by the seal.
@@ -33,7 +77,7 @@ function adapterFor(model: string, { read, tx, sealer, clock }: AdapterDeps): Ad
   return {
     async upsert(id, payload, expiresIn) {
       const idHash = digestOf(id);
-      await read.upsert({
+      const record = {
         model,
         idHash,
         payload: sealer.seal(JSON.stringify(payload), contextOf(model, idHash)),
@@ -43,23 +87,37 @@ function adapterFor(model: string, { read, tx, sealer, clock }: AdapterDeps): Ad
         accountId: payload.accountId ?? null,
         clientId: payload.clientId ?? null,
         expiresAt: expiresIn === undefined ? null : clock.now() + expiresIn * 1000,
+      };
+      // The first refresh token of a grant; those that rotation makes carry on what is audited already.
+      if (model !== 'RefreshToken' || payload.rotations !== 0) return await read.upsert(record);
+      await tx(async (stores) => {
+        await stores.records.upsert(record);
+        const connection = { clientId: payload.clientId ?? webClientId, accountId: payload.accountId ?? '' };
+        const scopes = (payload.scope ?? '').split(' ');
+        await audit(stores, 'client.connected', connection, { details: { scopes } });
       });
     },
     find: async (id) => open(await read.find(model, digestOf(id))),
     findByUid: async (uid) => open(await read.findByUid(model, uid)),
     findByUserCode: async (userCode) => open(await read.findByUserCode(model, digestOf(userCode))),
     async consume(id) {
-      const isFirstUse = await tx(async ({ records }) => {
-        if (await records.consume(model, digestOf(id))) return true;
-        const record = await records.find(model, digestOf(id));
-        const grantId = record?.grantId ?? null;
-        if (grantId !== null) await records.revokeGrant(grantId, { andGrant: true });
-        return false;
-      });
+      const isFirstUse = await tx((stores) => consumeOnce(stores, digestOf(id)));
       if (!isFirstUse) throw new errors.InvalidGrant('already used');
     },
-    destroy: (id) => read.remove(model, digestOf(id)),
-    revokeByGrantId: (grantId) => read.revokeGrant(grantId, { andGrant: false }),
+    async destroy(id) {
+      const idHash = digestOf(id);
+      if (model !== 'RefreshToken' && model !== 'AccessToken') return await read.remove(model, idHash);
+      // A client that hands a token back (RFC 7009), or a used one that came again: its grant ends with it.
+      await tx(async (stores) => {
+        const record = await stores.records.find(model, idHash);
+        if (record === undefined) return;
+        const reason = record.consumedAt === null ? 'revoked_by_client' : 'token_replayed';
+        if (record.grantId !== null) await endGrant(stores, record.grantId, reason);
+        await stores.records.remove(model, idHash);
+      });
+    },
+    // What the library calls for a used code or token that came again; a person's own ways end grants elsewhere.
+    revokeByGrantId: (grantId) => tx((stores) => endGrant(stores, grantId, 'token_replayed')),
   };
 }
 

@@ -58,7 +58,7 @@ export function createConnectedClients(deps: {
         const { user, grants } = await grantsOf(stores, userId);
         const own = grants.filter((grant) => grant.clientId === clientId);
         if (own.length === 0) throw new AppError('not_found');
-        for (const { grantId } of own) await stores.records.revokeGrant(grantId, { andGrant: true });
+        for (const { grantId } of own) await stores.records.endGrant(grantId);
         await stores.changes.publish({ topic: 'principal', subject: user.subject });
         await stores.audit.append({
           event: 'client.revoked',

@@ -455,6 +455,82 @@ describe('connected clients', () => {
   });
 });
 
+describe('in the audit trail', () => {
+  const connections = () =>
+    open.audit
+      .filter(({ event }) => event.startsWith('client.'))
+      .map(({ event, reason, act, details }) => ({ event, reason, act, details }));
+  beforeEach(() => {
+    open.audit.length = 0;
+  });
+
+  test('a client that gets offline access is written down once, with who, where and what; rotation adds nothing', async () => {
+    const { body } = await connect();
+    await refresh(body.refresh_token);
+    expect(connections()).toEqual([
+      {
+        event: 'client.connected',
+        reason: undefined,
+        act: {
+          actor: {
+            kind: 'user',
+            id: expect.stringMatching(/^usr_/),
+            name: expect.any(String),
+            credential: 'postern-cli',
+          },
+          origin: {
+            requestId: expect.stringMatching(/^[0-9a-f-]{36}$/),
+            address: '127.0.0.1',
+            agent: expect.any(String),
+          },
+        },
+        details: {
+          userId: expect.stringMatching(/^usr_/),
+          scopes: ['openid', 'offline_access', 'sites:write'],
+        },
+      },
+    ]);
+  });
+
+  test('a sign-in that ends with the browser session connects nobody, and the web app is no client of anybody', async () => {
+    await connect('openid sites:read');
+    await new Browser(open.app).signIn(admin.email, admin.password);
+    expect(connections()).toEqual([]);
+  });
+
+  test.each(['refresh_token', 'access_token'] as const)(
+    'RFC 7009: a client that hands its %s back is disconnected, and that is written once',
+    async (kind) => {
+      const { body } = await connect();
+      const { status } = await post('/token/revocation', { ...cli, token: body[kind] });
+      expect(status).toBe(200);
+      expect((await refresh(body.refresh_token)).body.error).toBe('invalid_grant');
+      expect(connections().map(({ event, reason }) => [event, reason])).toEqual([
+        ['client.connected', undefined],
+        ['client.revoked', 'revoked_by_client'],
+      ]);
+    },
+  );
+
+  test('MC-04 a refresh token that comes back ends the connection once, however many bring it', async () => {
+    const { body } = await connect();
+    await Promise.all(Array.from({ length: 8 }, () => refresh(body.refresh_token)));
+    expect(connections().map(({ event, reason }) => [event, reason])).toEqual([
+      ['client.connected', undefined],
+      ['client.revoked', 'token_replayed'],
+    ]);
+  });
+
+  test('a refused sign-in names the account that was tried, and only an account that there is', async () => {
+    await new Browser(open.app).signIn(admin.email, 'not the password');
+    await new Browser(open.app).signIn('nobody@example.com', 'not the password');
+    expect(open.refusals.slice(-2)).toEqual([
+      { reason: 'wrong_password', userId: expect.stringMatching(/^usr_/) },
+      { reason: 'wrong_password', userId: null },
+    ]);
+  });
+});
+
 describe('at rest', () => {
   test('KF-03 no token, code, session, password or signing key can be read from the tables', async () => {
     const { body } = await connect();

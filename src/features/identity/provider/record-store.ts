@@ -24,6 +24,9 @@ export type NewProviderRecord = {
   expiresAt: number | null;
 };
 
+/** A client that acts for a person beyond their browser session. */
+export type Connection = { readonly clientId: string; readonly accountId: string };
+
 /** The table `oidc_records`. Expired rows are never returned, whether or not they were swept. */
 export type RecordStore = {
   upsert(record: NewProviderRecord): Promise<void>;
@@ -33,8 +36,11 @@ export type RecordStore = {
   /** Compare-and-set: false when it was consumed before, or is gone. */
   consume(model: string, idHash: string): Promise<boolean>;
   remove(model: string, idHash: string): Promise<void>;
-  /** Every token of a grant; with `andGrant` the grant itself, so that nothing of it can be used again. */
-  revokeGrant(grantId: string, options: { andGrant: boolean }): Promise<void>;
+  /**
+   * Ends a grant with every token of it. Resolves with whose client it connected, when it held a refresh token, used
+   * or not; of several that end it at a time, one is told.
+   */
+  endGrant(grantId: string): Promise<Connection | undefined>;
   /** Grants of one person that outlive their browser session, with the time a token was last issued. */
   listGrants(
     accountId: string,
@@ -92,10 +98,15 @@ export function recordStore(db: Sql, clock: Clock): RecordStore {
     async remove(model, idHash) {
       await sql`delete from oidc_records where model = ${model} and id_hash = ${idHash}`.execute(db);
     },
-    async revokeGrant(grantId, { andGrant }) {
+    async endGrant(grantId) {
+      // Held first: whoever waits here finds nothing left to end.
       await sql`
-        delete from oidc_records
-         where grant_id = ${grantId} and (${andGrant} or model <> 'Grant')`.execute(db);
+        select 1 from oidc_records where grant_id = ${grantId} and model = 'Grant' for update`.execute(db);
+      const { rows } = await sql<{ client_id: string; account_id: string }>`
+        select client_id, account_id from oidc_records
+         where grant_id = ${grantId} and model = 'RefreshToken' and ${live()} limit 1`.execute(db);
+      await sql`delete from oidc_records where grant_id = ${grantId}`.execute(db);
+      return rows[0] && { clientId: rows[0].client_id, accountId: rows[0].account_id };
     },
     async listGrants(accountId) {
       const { rows } = await sql<{

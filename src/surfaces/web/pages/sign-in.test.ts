@@ -100,7 +100,7 @@ describe('signing in', () => {
     const refused = await attempt(person.password);
     expect(refused.status).toBe(429);
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
-    expect(open.refusals).toContain('throttled');
+    expect(open.refusals).toContainEqual({ reason: 'throttled', userId: null });
     clock.advance(15 * minute);
     expect((await new Browser(open.app).signIn(person.email, person.password)).location).toBe('/after');
   });
