@@ -41,6 +41,7 @@ const verifier = createVerifier({
   feed: { subscribe: () => undefined },
   isFresh: () => true,
   clock,
+  isSuspect: () => false,
 });
 const limiter = createRateLimiter({
   source: memorySource({ clock }),
@@ -52,7 +53,7 @@ const limiter = createRateLimiter({
 
 /** The steps of surfaces/web/gate.ts, in its order. */
 async function verifyOnce(): Promise<void> {
-  const found = verifier.verify(value);
+  const found = verifier.verify(value, null);
   const verification = found instanceof Promise ? await found : found;
   if (verification.kind !== 'live') throw new Error(`A good key was refused: ${verification.kind}`);
   const { live } = verification;

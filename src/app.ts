@@ -138,7 +138,7 @@ function createDoors(settings: AppSettings, parts: AppParts) {
   const format = keyFormat(settings.keyPrefix);
   const holder = randomUUID();
 
-  const audit = createAudit({ read: read.audit, clock });
+  const audit = createAudit({ read: read.audit, tx, clock });
   const denials = createDenials({ clock, tx, onDropped: (count) => metrics.auditDropped.inc(count) });
   const sealer = createSealer({ read: read.chain, tx, clock, log });
   const notices = createNotices({ read: read.notices, tx });
@@ -157,12 +157,12 @@ function createDoors(settings: AppSettings, parts: AppParts) {
     passwordCost: settings.passwordCost,
     views: providerViews,
     holder,
-    signInRefused: (reason, origin) =>
+    signInRefused: (reason, origin, userId) =>
       denials.record({
         event: 'auth.denied',
         reason,
         act: { actor: { kind: 'anonymous', id: null, name: null, credential: null }, origin },
-        target: { kind: 'route', id: 'sign-in' },
+        target: userId === null ? { kind: 'route', id: 'sign-in' } : { kind: 'user', id: userId },
       }),
   });
 
@@ -183,6 +183,9 @@ function createDoors(settings: AppSettings, parts: AppParts) {
   };
 
   const policies = createKeyPolicies({ read, tx, feed, isFresh, clock });
+  const failedAuth = createFailedAuth({ clock: parts.clock });
+  const isSuspect = (address: string | null) =>
+    failedAuth.isThrottled(address, policies.lastRead().failedAuthenticationsPerMinute);
   const verifier = createVerifier({
     format,
     findByDigest: read.keys.findByDigest,
@@ -190,8 +193,19 @@ function createDoors(settings: AppSettings, parts: AppParts) {
     feed,
     isFresh,
     clock,
+    isSuspect,
   });
-  const keys = createKeys({ read, tx, feed, policies, format, clock, random, setMark });
+  const keys = createKeys({
+    read,
+    tx,
+    feed,
+    policies,
+    findUser: identity.findUser,
+    format,
+    clock,
+    random,
+    setMark,
+  });
   const alarms = createKeyAlarms({ format, read, tx, denials, clock });
   const usage = createUsageMeter({
     clock,
@@ -226,6 +240,7 @@ function createDoors(settings: AppSettings, parts: AppParts) {
   const repositories = createRepositories({ read, tx, feed, clock, random });
   const importKeys = createKeyImport({
     tx,
+    product: settings.keyPrefix,
     userOfSubject: (subject) => identity.learnUser({ issuer: identity.issuer, subject }),
     clock,
     random,
@@ -250,6 +265,8 @@ function createDoors(settings: AppSettings, parts: AppParts) {
     identity,
     limiter,
     policies,
+    failedAuth,
+    isSuspect,
     verifier,
     keys,
     alarms,
@@ -367,7 +384,8 @@ export async function createApp(settings: AppSettings, parts: AppParts, moreRout
     verifier: doors.verifier,
     policies,
     limiter: doors.limiter,
-    failedAuth: createFailedAuth({ clock: parts.clock }),
+    failedAuth: doors.failedAuth,
+    isSuspect: doors.isSuspect,
     sessions: identity.sessions,
     directory: identity.directory,
     userOfToken: (token) => identity.learnUser(token),
@@ -403,6 +421,15 @@ export async function createApp(settings: AppSettings, parts: AppParts, moreRout
     ],
   });
 
+  /** Each part gets its turn, whatever became of the one before it; the failures are told together at the end. */
+  async function flushAll(): Promise<void> {
+    const failures: unknown[] = [];
+    for (const flush of [identity.stop, alarms.flush, usage.flush, () => denials.flush({ all: true })]) {
+      await flush().catch((error: unknown) => failures.push(error));
+    }
+    if (failures.length > 0) throw new AggregateError(failures, 'Not everything held in memory was written.');
+  }
+
   return {
     web,
     routes,
@@ -427,10 +454,7 @@ export async function createApp(settings: AppSettings, parts: AppParts, moreRout
       await web.close();
       await jobs.stop();
       await Promise.all([...rechecks, ...firstUses.values()]);
-      await identity.stop();
-      await alarms.flush();
-      await usage.flush();
-      await denials.flush({ all: true });
+      await flushAll();
     },
   };
 }

@@ -272,4 +272,29 @@ describe('expiry', () => {
     h.clock.advance(day);
     expect(await kinds()).toEqual(['key_expired', 'key_expires_1d', 'key_expires_7d']);
   });
+
+  test('nobody is warned of an end they asked for: a key as short as the notice, or one that has a successor', async () => {
+    const ines = await h.person('Ines');
+    await create({ ...minimal, name: 'a week', ttlHours: 168 }, ines);
+    await create({ ...minimal, name: 'a day', ttlHours: 24 }, ines);
+    const old = await create({ ...minimal, name: 'replaced', ttlHours: 24 * 10 }, ines);
+    await h.call('POST', `/me/tokens/${old.data.id}/rotate`, { as: ines, body: {} });
+    const told = async () => {
+      await h.app.jobs.runNow('key-expiry');
+      const { notices } = await h.app.doors.notices.list(
+        { kind: 'user', userId: ines.user.id },
+        { page: 1, limit: 25 },
+      );
+      return notices.map(({ kind, fields }) => `${fields.keyName}: ${kind}`).sort();
+    };
+    h.clock.advance(hour);
+    expect(await told()).toEqual([]);
+    h.clock.advance(6 * day);
+    // The day is over, and the week has one day left. Of the pair only the successor speaks.
+    expect(await told()).toEqual([
+      'a day: key_expired',
+      'a week: key_expires_1d',
+      'replaced: key_expires_7d',
+    ]);
+  });
 });

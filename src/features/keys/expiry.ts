@@ -9,7 +9,7 @@ import type { KeyStore } from './key-store.ts';
 
 /**
  * What follows an expiry. The expiry itself needs no job: every check compares times (contract 4). This writes the
- * event once, and tells owners a week before, a day before and at the end (contract 10.14).
+ * event once, and tells owners a week before, a day before and at the end (contract 10.14), unless they know already.
  */
 type ExpiryNoticeKind = 'key_expires_7d' | 'key_expires_1d' | 'key_expired';
 
@@ -20,13 +20,23 @@ const batch = 200;
 export function createExpiryJob(deps: { read: { keys: KeyStore }; tx: Tx<Stores>; clock: Clock }) {
   const { read, tx, clock } = deps;
 
-  async function warn(kind: ExpiryNoticeKind, from: number, to: number): Promise<void> {
+  /** A key that has a successor ends on purpose, and one made for less than the notice was known to end from the start. */
+  const isNews = (key: Key, noticeMs: number) =>
+    key.replacedBy === null && (key.expiresAt ?? 0) - key.createdAt > noticeMs;
+
+  async function warn(
+    kind: ExpiryNoticeKind,
+    { now, from, noticeMs }: { now: number; from: number; noticeMs: number },
+  ): Promise<void> {
+    const to = now + noticeMs;
     let after: string | null = null;
     for (;;) {
       const keys = await read.keys.expiringBetween(from, to, after, batch);
       if (keys.length > 0)
         await tx(async (stores) => {
-          for (const key of keys) await stores.notices.add(noticeOf(kind, key));
+          for (const key of keys) {
+            if (isNews(key, noticeMs)) await stores.notices.add(noticeOf(kind, key));
+          }
         });
       const last = keys.at(-1);
       if (last === undefined) return;
@@ -50,7 +60,7 @@ export function createExpiryJob(deps: { read: { keys: KeyStore }; tx: Tx<Stores>
             details: { expiresAt: new Date(key.expiresAt ?? 0).toISOString(), replacedBy: key.replacedBy },
             keyIds: [key.id],
           });
-          await stores.notices.add(noticeOf('key_expired', key));
+          if (key.replacedBy === null) await stores.notices.add(noticeOf('key_expired', key));
         }
       });
     }
@@ -60,8 +70,8 @@ export function createExpiryJob(deps: { read: { keys: KeyStore }; tx: Tx<Stores>
     async run(): Promise<void> {
       const now = clock.now();
       await recordExpired();
-      await warn('key_expires_1d', now, now + day);
-      await warn('key_expires_7d', now + day, now + 7 * day);
+      await warn('key_expires_1d', { now, from: now, noticeMs: day });
+      await warn('key_expires_7d', { now, from: now + day, noticeMs: 7 * day });
     },
   };
 }

@@ -53,15 +53,25 @@ export function createKeyImport(deps: {
     audit: AuditWriter;
     repositories: { findAll(names: readonly string[]): Promise<Repository[]> };
   }>;
+  /** Product word of this installation's prefixes (KEY_PREFIX): a record of another one could never be used. */
+  product: string;
   /** A person by the configured issuer's subject; created when not known yet. */
   userOfSubject: (subject: string) => Promise<UserRef>;
   clock: Clock;
   random: Random;
 }) {
-  const { tx, userOfSubject, clock, random } = deps;
+  const { tx, product, userOfSubject, clock, random } = deps;
 
   return async function importKeys(lines: readonly string[]): Promise<ImportResult> {
     const { records, problems } = parseLines(lines);
+    for (const { line, record } of records) {
+      if (record.prefix.startsWith(`${product}_`)) continue;
+      problems.push({
+        line,
+        problem: `prefix: keys of this installation begin with ${product}_ (KEY_PREFIX)`,
+      });
+    }
+    problems.sort((one, other) => one.line - other.line);
     if (problems.length > 0) return { kind: 'refused', problems };
     const owners = new Map<string, string>();
     for (const { record } of records) {

@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely';
 import type { CallerKey, KeyType, RepositoryAccess } from '../../core/caller.ts';
 import { AppError } from '../../core/errors.ts';
 import { isNarrowerOrEqual, type Scope } from '../../core/scopes.ts';
-import type { Sql } from '../../platform/database/database.ts';
+import { isForeignKeyViolation, type Sql } from '../../platform/database/database.ts';
 import { type Key, type KeyStatus, type RevokeReason, statusOf } from './key.ts';
 
 /** SQL of api_keys and the tables that hang on it, and nothing else. */
@@ -270,11 +270,16 @@ async function countOf(db: Sql, filter: KeyFilter, where: RawBuilder<unknown>): 
 
 async function addRepositories(db: Sql, keyId: string, repositoryIds: readonly string[]): Promise<void> {
   if (repositoryIds.length === 0) return;
-  await sql`
-    insert into api_key_repositories (key_id, repository_id)
-    select ${keyId}, id from jsonb_array_elements_text(${JSON.stringify(repositoryIds)}::jsonb) as id`.execute(
-    db,
-  );
+  try {
+    await sql`
+      insert into api_key_repositories (key_id, repository_id)
+      select ${keyId}, id from jsonb_array_elements_text(${JSON.stringify(repositoryIds)}::jsonb) as id`.execute(
+      db,
+    );
+  } catch (error) {
+    if (!isForeignKeyViolation(error)) throw error;
+    throw new AppError('repo_not_found', { message: 'A repository of the selection was removed just now.' });
+  }
 }
 
 function reachesAll(now: RepositoryAccess, asked: RepositoryAccess): boolean {

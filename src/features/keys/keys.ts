@@ -1,4 +1,4 @@
-import type { Act, Caller, KeyType, UserRef } from '../../core/caller.ts';
+import type { Act, Actor, Caller, KeyType, UserRef } from '../../core/caller.ts';
 import { type Clock, hour, second } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import type { Random } from '../../core/ids.ts';
@@ -91,6 +91,7 @@ export type KeyDeps = {
   tx: Tx<Stores>;
   feed: Pick<ChangeFeed, 'announce'>;
   policies: Pick<KeyPolicies, 'inForce'>;
+  findUser: (userId: string) => Promise<UserRef | undefined>;
   format: KeyFormat;
   /** Database-corrected time (contract 10.5). */
   clock: Clock;
@@ -99,7 +100,8 @@ export type KeyDeps = {
   setMark: (owner: string, keyId: string) => Promise<void>;
 };
 
-export function createKeys({ read, tx, feed, policies, format, clock, random, setMark }: KeyDeps): Keys {
+export function createKeys(deps: KeyDeps): Keys {
+  const { read, tx, feed, policies, findUser, format, clock, random, setMark } = deps;
   /** After the commit: this process forgets the key at once, the others by mark or feed within a second. */
   async function spread(key: Pick<Key, 'id' | 'type' | 'ownerUserId'>): Promise<void> {
     feed.announce({ topic: 'key', subject: key.id });
@@ -248,13 +250,17 @@ export function createKeys({ read, tx, feed, policies, format, clock, random, se
       if (parsed.kind === 'malformed') return;
       const digest = digestOf(value);
       // Most values are no key of ours; finding that out must not cost a transaction.
-      if ((await read.keys.findByDigest(digest)) === undefined) return;
+      const presented = await read.keys.findByDigest(digest);
+      if (presented === undefined) return;
+      const owner = presented.ownerUserId === null ? undefined : await findUser(presented.ownerUserId);
       const revoked = await tx(async (stores) => {
         const found = await stores.keys.findByDigest(digest);
         const key = found && (await stores.keys.getForUpdate(found.id));
         if (!key || key.revokedAt !== null) return undefined;
-        const kind = key.type === 'service' ? 'service_key' : 'user';
-        const actor = { kind, id: key.ownerUserId ?? key.id, name: key.name, credential: key.id } as const;
+        const actor: Actor =
+          key.type === 'service'
+            ? { kind: 'service_key', id: key.id, name: key.name, credential: key.id }
+            : { kind: 'user', id: key.ownerUserId, name: owner?.name ?? null, credential: key.id };
         await revokeIn(stores, { actor, origin }, key, 'self');
         return key;
       });

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { FakeClock } from '../../../test/clock.ts';
+import type { AppError } from '../../core/errors.ts';
 import { systemRandom } from '../../core/ids.ts';
 import type { Change } from '../../platform/database/changes.ts';
 import type { Key } from './key.ts';
@@ -7,6 +8,7 @@ import { keyFormat } from './key-value.ts';
 import { createVerifier } from './verifier.ts';
 
 const format = keyFormat('app');
+const flooder = '192.0.2.66';
 
 /** A verifier whose database answers when the test says so, with what it read when it was asked. */
 function open() {
@@ -25,10 +27,12 @@ function open() {
     feed: { subscribe: (listener) => (tell = listener) },
     isFresh: () => true,
     clock,
+    isSuspect: (address) => address === flooder,
+    lane: { width: 8, queue: 16 },
   });
   return {
     reads,
-    ask: async () => await verifier.verify(value),
+    ask: async (address: string | null = null, asked = value) => await verifier.verify(asked, address),
     revoke() {
       row = { ...row, revokedAt: clock.now() };
       tell({ topic: 'key', subject: id });
@@ -72,4 +76,20 @@ test('RV-01 a request after a revocation does not share a look at the database f
   await Promise.resolve();
   reads.at(-1)?.();
   expect((await later).kind).toBe('dead');
+});
+
+test('an address that floods with well-formed keys waits in a lane of its own; nobody else’s look-up waits', async () => {
+  const { reads, ask } = open();
+  const made = () => format.mint('service', systemRandom).value;
+  const flood = Array.from({ length: 50 }, () => ask(flooder, made()).catch((error: AppError) => error.code));
+  await Promise.resolve();
+  // One runs and one waits; the others are refused at once, without a look.
+  expect(reads).toHaveLength(1);
+  const mine = ask('192.0.2.7');
+  await Promise.resolve();
+  expect(reads).toHaveLength(2);
+  reads[1]?.();
+  expect((await mine).kind).toBe('live');
+  const refused = await Promise.all(flood.slice(2));
+  expect(new Set(refused)).toEqual(new Set(['store_unavailable']));
 });

@@ -1,7 +1,7 @@
 import type { KeyCaller, KeyType, UserRef } from '../../core/caller.ts';
 import { type Clock, minute } from '../../core/clock.ts';
-import { AppError } from '../../core/errors.ts';
 import type { ChangeFeed } from '../../platform/database/changes.ts';
+import { createLanes } from '../../platform/lane.ts';
 import { type Key, type KeyStatus, statusOf } from './key.ts';
 import type { KeyPolicy } from './key-policy.ts';
 import { digestOf, type KeyFormat } from './key-value.ts';
@@ -33,7 +33,8 @@ export type LiveKey = {
 };
 
 export type Verifier = {
-  verify(value: string): Verification | Promise<Verification>;
+  /** `address`: where it was presented from. */
+  verify(value: string, address: string | null): Verification | Promise<Verification>;
   /**
    * Confirms a live key against the mark the limiter just read (`undefined` = the store did not answer).
    * Answers the key to go on with, or why not.
@@ -53,14 +54,16 @@ export function createVerifier(deps: {
   feed: Pick<ChangeFeed, 'subscribe'>;
   isFresh: () => boolean;
   clock: Clock;
+  /** Whether this address has sent too many bad credentials; asked only before an uncached look-up. */
+  isSuspect: (address: string | null) => boolean;
   /** How many uncached look-ups run at once, and how many may wait (contract 10.12). */
   lane?: { width: number; queue: number };
 }): Verifier {
-  const { format, findByDigest, findUser, feed, isFresh, clock } = deps;
+  const { format, findByDigest, findUser, feed, isFresh, clock, isSuspect } = deps;
   const cache = new Map<string, LiveKey>();
   const digestsById = new Map<string, string>();
   const loading = new Map<string, Promise<Verification>>();
-  const lane = createLane(deps.lane ?? { width: 16, queue: 512 });
+  const lanes = createLanes(deps.lane ?? { width: 16, queue: 512 });
   const malformed: Verification = { kind: 'malformed' };
 
   // Counts changes heard of, so that a row read before a change is not kept after it.
@@ -116,9 +119,10 @@ export function createVerifier(deps: {
     return { kind: 'live', live };
   }
 
-  function loadShared(digest: string): Promise<Verification> {
+  function loadShared(digest: string, address: string | null): Promise<Verification> {
     const already = loading.get(digest);
     if (already) return already;
+    const lane = lanes(isSuspect(address));
     const started = lane(() => load(digest, undefined)).finally(() => loading.delete(digest));
     loading.set(digest, started);
     return started;
@@ -132,7 +136,7 @@ export function createVerifier(deps: {
   }
 
   return {
-    verify(value) {
+    verify(value, address) {
       // A digest that is known says all that the checksum could; the id only tells whether it is worth asking.
       if (digestsById.has(format.idIn(value))) {
         const known = cache.get(digestOf(value));
@@ -142,7 +146,7 @@ export function createVerifier(deps: {
       if (parsed.kind === 'malformed') return malformed;
       const digest = digestOf(value);
       const live = cache.get(digest);
-      return live === undefined ? loadShared(digest) : judge(live);
+      return live === undefined ? loadShared(digest, address) : judge(live);
     },
     confirm(live, mark) {
       if (mark !== undefined) {
@@ -179,25 +183,4 @@ function toCaller(key: Key, user: UserRef | null, isTypeEnabled: boolean): KeyCa
   return key.type === 'service'
     ? { kind: 'service_key', key: callerKey }
     : { kind: 'personal_key', key: callerKey, user };
-}
-
-/** Runs at most `width` tasks at once; refuses when `queue` more are waiting, so that a flood stays a flood of refusals. */
-function createLane({ width, queue }: { width: number; queue: number }) {
-  let running = 0;
-  const waiting: (() => void)[] = [];
-  return async function run<T>(task: () => Promise<T>): Promise<T> {
-    if (running >= width) {
-      if (waiting.length >= queue) throw new AppError('store_unavailable', { retryAfterSeconds: 1 });
-      await new Promise<void>((resolve) => waiting.push(resolve));
-    } else {
-      running += 1;
-    }
-    try {
-      return await task();
-    } finally {
-      const next = waiting.shift();
-      if (next === undefined) running -= 1;
-      else next();
-    }
-  };
 }

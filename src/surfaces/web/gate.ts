@@ -22,6 +22,7 @@ import {
   type Spend,
 } from '../../features/ratelimit/ratelimit.ts';
 import type { RequestBudget } from '../../platform/http.ts';
+import { createLanes } from '../../platform/lane.ts';
 import { findCredential } from './credential.ts';
 
 /**
@@ -33,6 +34,8 @@ export type GateDeps = {
   readonly policies: Pick<KeyPolicies, 'inForce' | 'lastRead'>;
   readonly limiter: RateLimiter;
   readonly failedAuth: FailedAuth;
+  /** Whether an address has sent too many bad credentials. */
+  readonly isSuspect: (address: string | null) => boolean;
   readonly sessions: {
     authenticate(
       cookie: string,
@@ -107,6 +110,7 @@ function denialOf(caller: Caller, policy: RoutePolicy, principal: PrincipalFacts
 }
 
 export function createGate(deps: GateDeps) {
+  const introspections = createLanes({ width: 16, queue: 512 });
   const { verifier, policies, limiter, failedAuth, sessions, directory, denials, usage, exposures, clock } =
     deps;
 
@@ -188,7 +192,8 @@ export function createGate(deps: GateDeps) {
   }
 
   async function authenticateToken(value: string, origin: RequestOrigin): Promise<Authenticated> {
-    const found = await directory.introspect(value);
+    const lane = introspections(deps.isSuspect(origin.address));
+    const found = await lane(() => directory.introspect(value));
     if (found.kind === 'unavailable') throw new AppError('identity_unavailable', { cause: found.reason });
     if (found.kind === 'inactive' || found.expiresAt <= clock.now()) return refuse(origin);
     const user = await deps.userOfToken(found);
@@ -207,7 +212,7 @@ export function createGate(deps: GateDeps) {
     if (credential.kind === 'session') return await authenticateSession(credential.value);
     if (credential.kind !== 'bearer') return anonymous;
     if (!looksLikeKey(credential.value)) return await authenticateToken(credential.value, request.origin);
-    const found = await verifier.verify(credential.value);
+    const found = await verifier.verify(credential.value, request.origin.address);
     // No mark was read this time: the change feed or the database has to vouch for the key.
     const confirmed = found.kind === 'live' ? await verifier.confirm(found.live, undefined) : found;
     if (confirmed.kind !== 'live') return refuseKey(request.origin, confirmed);
@@ -247,7 +252,7 @@ export function createGate(deps: GateDeps) {
       if (!looksLikeKey(credential.value)) {
         return authenticateToken(credential.value, request.origin);
       }
-      const verification = verifier.verify(credential.value);
+      const verification = verifier.verify(credential.value, request.origin.address);
       if (!(verification instanceof Promise) && verification.kind === 'malformed')
         return refuse(request.origin);
       const version = policies.inForce();

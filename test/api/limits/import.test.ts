@@ -62,6 +62,16 @@ test('imported keys work with their older values, under ids of ours, and are aud
   expect(JSON.stringify(await imported())).not.toContain(bound.slice(20));
 });
 
+test('a record of another product word is refused with its line: it could never be used here', async () => {
+  const foreign = `old_pat_${'0'.repeat(40)}`;
+  const result = await h.app.doors.importKeys(lines(record(olderValue('pat', 'one')), record(foreign)));
+  expect(result).toEqual({
+    kind: 'refused',
+    problems: [{ line: 2, problem: expect.stringMatching(/^prefix: .*app_.*KEY_PREFIX/) }],
+  });
+  expect(await imported()).toEqual([]);
+});
+
 test('SC-04 a legacy env:admin satisfies no other scope, and a successor drops it', async () => {
   const value = olderValue('svc', 'legacy');
   await h.app.doors.importKeys(lines(record(value, { scopes: ['env:admin', 'sites:read'] })));
