@@ -15,7 +15,7 @@ export const auditEvents = {
   'auth.denied': 'A request was refused; repeated refusals are counted in one event per minute.',
   'auth.throttled': 'An address was throttled for failed authentication.',
   'session.started': 'A person signed in.',
-  'session.ended': 'A session ended: signed out, expired or ended by an administrator.',
+  'session.ended': 'A session ended: signed out, or replaced by a new sign-in. One that runs out leaves no event.',
   'audit.exported': 'The audit trail, or a part of it, was downloaded.',
   'client.connected': 'A client got access to an account that outlives the browser session.',
   'client.revoked':

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { type Clock, day, hour, minute } from '../../core/clock.ts';
 import type { Sql } from '../../platform/database/database.ts';
+import { inBatches } from '../../platform/in-batches.ts';
 
 /**
  * What each key was used for. Counted in memory on the request path and written in batches at most 30 s late;
@@ -81,11 +82,14 @@ export function usageStore(db: Sql): UsageStore {
       return [...points].map(([at, counts]) => ({ from: at, counts }));
     },
     async prune(per, before) {
-      await sql`
-        delete from api_key_usage where ctid in (
-          select ctid from api_key_usage where per = ${per} and bucket < ${new Date(before)} limit 10000)`.execute(
-        db,
-      );
+      await inBatches(10_000, async (limit) => {
+        const { numAffectedRows } = await sql`
+          delete from api_key_usage where ctid in (
+            select ctid from api_key_usage where per = ${per} and bucket < ${new Date(before)} limit ${limit})`.execute(
+          db,
+        );
+        return Number(numAffectedRows ?? 0);
+      });
     },
   };
 }

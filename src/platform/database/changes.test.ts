@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { FakeClock } from '../../../test/clock.ts';
 import { openTestDatabase } from '../../../test/database.ts';
@@ -47,9 +48,12 @@ test('a change of a transaction that failed is never heard', async () => {
 });
 
 test('old changes are removed, recent ones stay', async () => {
+  await publish('old');
   clock.advance(60_000);
   await publish('recent');
   await pruneChanges(database, clock.now());
+  const { rows } = await sql<{ subject: string }>`select subject from changes`.execute(database.sql);
+  expect(rows).toEqual([{ subject: 'recent' }]);
   const feed = createChangeFeed({ database, clock });
   const heard: string[] = [];
   feed.subscribe(({ subject }) => void heard.push(subject));

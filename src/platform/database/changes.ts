@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Clock } from '../../core/clock.ts';
+import { inBatches } from '../in-batches.ts';
 import type { Database, Sql } from './database.ts';
 
 /**
@@ -77,9 +78,12 @@ export function createChangeFeed({ database, clock }: { database: Database; cloc
 
 /** Rows are only needed while some process may not have read them. */
 export async function pruneChanges(database: Database, olderThan: number): Promise<void> {
-  await sql`
-    delete from changes where seq in (
-      select seq from changes where at < ${new Date(olderThan)} order by at limit 5000)`.execute(
-    database.sql,
-  );
+  await inBatches(5_000, async (limit) => {
+    const { numAffectedRows } = await sql`
+      delete from changes where seq in (
+        select seq from changes where at < ${new Date(olderThan)} order by at limit ${limit})`.execute(
+      database.sql,
+    );
+    return Number(numAffectedRows ?? 0);
+  });
 }
