@@ -2,7 +2,7 @@
 //   node scripts/run.mjs src/main.ts [arguments…]
 // Plain JavaScript for old Node versions: this is the one file that runs before anything is installed.
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -43,9 +43,39 @@ function findNode() {
   process.exit(1);
 }
 
+/**
+ * Whoever would have to die for npm to be gone, as process ids: our parent, and the parent of the shell that npm runs
+ * scripts in. Not the one that started npm: a terminal may be closed and the server be meant to stay (nohup, &).
+ */
+function npmAndItsShell() {
+  const parent = process.ppid;
+  try {
+    const isShell = readFileSync(`/proc/${parent}/cmdline`, 'utf8').split('\0')[1] === '-c';
+    if (!isShell) return `${parent}`;
+    const stat = readFileSync(`/proc/${parent}/stat`, 'utf8');
+    return `${parent} ${stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]}`;
+  } catch {
+    // No /proc here. Of an npm that is killed outright we hear when its shell ends, too.
+    return `${parent}`;
+  }
+}
+
+/** npm passes SIGTERM to its shell, which dies of it and tells nobody: without this the program would stay behind. */
+function stopWithNpm(program) {
+  if (process.env.npm_lifecycle_event === undefined || process.platform === 'win32') return;
+  const since = npmAndItsShell();
+  const watch = setInterval(() => {
+    if (npmAndItsShell() === since) return;
+    clearInterval(watch);
+    program.kill('SIGTERM');
+  }, 500);
+  watch.unref();
+}
+
 if (!isInstalled()) install();
 const child = spawn(findNode(), process.argv.slice(2), { cwd: root, stdio: 'inherit' });
 // The child hears Ctrl-C by itself; we only wait for it. SIGTERM goes to us alone, so it is passed on.
 process.on('SIGINT', () => undefined);
 process.on('SIGTERM', () => child.kill('SIGTERM'));
+stopWithNpm(child);
 child.on('exit', (code, signal) => process.exit(code ?? (signal === null ? 1 : 128)));
