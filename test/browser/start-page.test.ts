@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { KeyPolicy } from '../../src/features/keys/key-policy.ts';
 import { freePorts, type Program, startProgram } from '../faults/program.ts';
 
 let folder: string;
@@ -52,6 +53,31 @@ async function makeKey(page: Page, name: string): Promise<string> {
   return await page.inputValue('#value');
 }
 
+const repository = (fullName: string) => ({
+  fullName,
+  cloneUrl: `https://git.example.com/${fullName}.git`,
+});
+
+/** A call of the API by the signed-in page itself; resolves with `data`. */
+async function asAdministrator(page: Page, method: string, path: string, body?: unknown) {
+  return await page.evaluate(
+    async ([how, where, sent]) => {
+      const headers: Record<string, string> = { 'content-type': 'application/json' };
+      if (how === 'PUT') headers['if-match'] = (await fetch(`/api/v2${where}`)).headers.get('etag') ?? '';
+      const answer = await fetch(`/api/v2${where}`, { method: how, headers, ...(sent && { body: sent }) });
+      const { data, error } = (await answer.json()) as { data: { policy: KeyPolicy }; error: unknown };
+      if (error !== null) throw new Error(JSON.stringify(error));
+      return data;
+    },
+    [method, path, body === undefined ? '' : JSON.stringify(body)] as const,
+  );
+}
+
+/** Pixels that lie outside the field, to the right and below. */
+const hiddenPartOf = (field: string) =>
+  `(({ scrollWidth, clientWidth, scrollHeight, clientHeight }) =>
+    [Math.max(0, scrollWidth - clientWidth), Math.max(0, scrollHeight - clientHeight)])(document.querySelector('${field}'))`;
+
 const ask = (path: string, value: string) =>
   fetch(`${program.origin}/api/v2${path}`, { headers: { authorization: `Bearer ${value}` } });
 
@@ -63,6 +89,10 @@ test('a newcomer goes from the printed link to a key that a script uses, and the
   await page.goto(link);
   // The token leaves the address bar at once, so it is in no history and no screenshot.
   expect(page.url()).toBe(`${program.origin}/setup`);
+  // … and a reload does not lose it.
+  await page.reload();
+  expect(page.url()).toBe(`${program.origin}/setup`);
+  expect(await page.inputValue('#token')).toBe(link.split('token=')[1]);
   await page.fill('input[name=name]', person.name);
   await page.fill('input[name=email]', person.email);
   await page.fill('input[name=password]', person.password);
@@ -80,7 +110,11 @@ test('a newcomer goes from the printed link to a key that a script uses, and the
   await page.click('#stored');
   expect(await page.content()).not.toContain(value);
   await page.click('button[aria-label^="Revoke"]');
-  await page.waitForSelector('#keys small:has-text("revoked")');
+  await page.click('button:has-text("Keep it")');
+  expect((await ask('/auth/context', value)).status).toBe(200);
+  await page.click('button[aria-label^="Revoke"]');
+  await page.click('text=Revoke for good');
+  await page.waitForSelector('#keys small:has-text("revoked on")');
   expect((await ask('/auth/context', value)).status).toBe(401);
 
   await page.click('text=Sign out');
@@ -88,6 +122,83 @@ test('a newcomer goes from the printed link to a key that a script uses, and the
   await page.goto(`${program.origin}/`);
   expect(await page.isVisible('text=Sign in')).toBe(true);
   expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test('an address by number leads to the right one, so that signing in works', async () => {
+  const context = await browser.newContext();
+  const { page } = await visit(context);
+  await page.goto(program.origin.replace('localhost', '127.0.0.1'));
+  expect(page.url()).toBe(`${program.origin}/`);
+  await page.click('text=Sign in');
+  await signIn(page);
+  expect(await page.textContent('h1')).toBe(`Hello, ${person.name}`);
+  await context.close();
+});
+
+test('the page offers what the policy allows, and a key works on the chosen repositories only', async () => {
+  const context = await browser.newContext();
+  const { page, complaints } = await visit(context);
+  const foreign: string[] = [];
+  page.on('request', (request) => {
+    if (new URL(request.url()).origin !== program.origin) foreign.push(request.url());
+  });
+  await page.goto(`${program.origin}/auth/login`);
+  await signIn(page);
+  await page.waitForSelector('#make:enabled');
+  expect(await page.textContent('#everywhere')).toContain('all repositories');
+  expect(await page.inputValue('select[name=ttl]')).toBe('168');
+  expect(await page.textContent('#longest')).toContain('at most 30 days');
+
+  await asAdministrator(page, 'POST', '/repositories', repository('acme/web'));
+  await asAdministrator(page, 'POST', '/repositories', repository('acme/infrastructure-with-a-long-name'));
+  const { policy } = await asAdministrator(page, 'GET', '/config/api-keys');
+  await asAdministrator(page, 'PUT', '/config/api-keys', {
+    ...policy,
+    repositories: { ...policy.repositories, personal: { allowAll: false } },
+    lifetime: {
+      ...policy.lifetime,
+      personal: { defaultTtlHours: 36, maxTtlHours: 48, offeredTtlHours: [24], allowNoExpiry: false },
+    },
+  });
+  await page.reload();
+  await page.waitForSelector('#make:enabled');
+  expect(await page.inputValue('select[name=ttl]')).toBe('36');
+  expect(await page.locator('select[name=ttl] option').allTextContents()).toEqual([
+    '1 day',
+    '36 hours',
+    '2 days',
+  ]);
+  expect(await page.locator('#reach option').allTextContents()).toEqual(['Only those I choose']);
+  await page.check('input[value="acme/web"]');
+  const value = await makeKey(page, 'one repository');
+  const seen = (await (await ask('/repositories', value)).json()) as { data: { fullName: string }[] };
+  expect(seen.data.map(({ fullName }) => fullName)).toEqual(['acme/web']);
+  await page.waitForSelector('#keys small:has-text("acme/web")');
+
+  await asAdministrator(page, 'PUT', '/config/api-keys', policy);
+  expect(foreign).toEqual([]);
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test('whose session ended is told so, keeps the key on show, and finds the way back', async () => {
+  const context = await browser.newContext();
+  const { page } = await visit(context);
+  await page.goto(`${program.origin}/auth/login`);
+  await signIn(page);
+  const value = await makeKey(page, 'still on show');
+  await context.clearCookies();
+  await page.fill('input[name=name]', 'too late');
+  await page.check('input[value="repos:read"]');
+  await page.click('button[aria-label="Revoke still on show"]');
+  await page.click('text=Revoke for good');
+  await page.waitForSelector('#problem:not([hidden])');
+  expect(await page.textContent('#problem')).toContain('You are signed out.');
+  expect(await page.inputValue('#value')).toBe(value);
+  await page.click('#problem >> text=Sign in');
+  await signIn(page);
+  expect(await page.textContent('h1')).toBe(`Hello, ${person.name}`);
   await context.close();
 });
 
@@ -130,6 +241,8 @@ test.each([
   await signIn(page);
   await makeKey(page, 'a name without any space to break it at '.repeat(2).replaceAll(' ', ''));
   expect(await overflow()).toBe(0);
+  // The whole value can be seen, wrapped inside its field.
+  expect(await page.evaluate(hiddenPartOf('#value'))).toEqual([0, 0]);
   expect(complaints).toEqual([]);
   await context.close();
 });

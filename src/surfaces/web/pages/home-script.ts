@@ -1,25 +1,192 @@
 /**
- * The start page's script: lists keys, creates one, shows its value once, revokes. It puts text into the page as
- * text only, and keeps the value nowhere but in the field that shows it.
+ * The start page's script: offers what the policy allows, lists keys, creates one, shows its value once, revokes.
+ * It puts text into the page as text only, and keeps the value nowhere but in the field that shows it.
  */
-export const homeScript = `(function(){'use strict';
-var $=function(id){return document.getElementById(id)},form=$('create'),made=$('made'),problem=$('problem'),list=$('keys');
-function api(method,path,body){return fetch('/api/v2'+path,{method:method,headers:body?{'content-type':'application/json'}:{},
-body:body?JSON.stringify(body):undefined}).then(function(r){return r.json().then(function(j){if(!r.ok)throw j.error;return j})})}
-function say(error){problem.textContent=error&&error.message?error.message+' '+(error.hint||''):'The server could not be reached. Try again.';
-problem.hidden=false;problem.focus()}
-function item(key){var li=document.createElement('li'),div=document.createElement('div'),small=document.createElement('small');
-div.textContent=key.name;small.textContent=key.id+' · '+key.status+' · '+key.scopes.join(', ')+' · '+(key.expiresAt?'ends '+new Date(key.expiresAt).toLocaleString():'no expiry');
-div.append(small);li.append(div);if(key.status==='active'){var b=document.createElement('button');b.type='button';b.className='quiet';b.textContent='Revoke';
-b.setAttribute('aria-label','Revoke '+key.name);b.onclick=function(){b.disabled=true;api('DELETE','/me/tokens/'+key.id).then(show,function(e){b.disabled=false;say(e)})};li.append(b)}return li}
-function show(){return api('GET','/me/tokens?limit=100').then(function(j){list.replaceChildren.apply(list,j.data.map(item));$('none').hidden=j.data.length>0},say)}
-form.onsubmit=function(event){event.preventDefault();problem.hidden=true;made.hidden=true;$('value').value='';
-var scopes=[].slice.call(form.querySelectorAll('input[name=scope]:checked')).map(function(i){return i.value});
-var body={name:form.elements.name.value,scopes:scopes,repositoryAccess:{mode:'all'}},ttl=form.elements.ttl.value;if(ttl)body.ttlHours=Number(ttl);
-var button=$('make');button.disabled=true;api('POST','/me/tokens',body).then(function(j){$('value').value=j.data.token;made.hidden=false;$('value').focus();$('value').select();form.reset();return show()},say)
-.finally(function(){button.disabled=false})};
-$('copy').onclick=function(){var field=$('value'),done=function(ok){$('copied').textContent=ok?'Copied.':'Select the value and copy it with the keyboard.'};field.focus();field.select();
-if(navigator.clipboard&&window.isSecureContext)navigator.clipboard.writeText(field.value).then(function(){done(true)},function(){done(document.execCommand('copy'))});
-else done(document.execCommand('copy'))};
-$('stored').onclick=function(){$('value').value='';made.hidden=true;form.elements.name.focus()};
-show()})()`;
+export const homeScript = `(function () {
+'use strict';
+const $ = (id) => document.getElementById(id);
+const form = $('create'), problem = $('problem');
+let offered;
+
+async function api(method, path, body) {
+  const answer = await fetch('/api/v2' + path, body === undefined ? { method } :
+    { method, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+  const json = await answer.json();
+  if (!answer.ok) throw Object.assign(new Error(json.error.message), { status: answer.status, hint: json.error.hint });
+  return json;
+}
+
+function make(name, properties, ...children) {
+  const element = Object.assign(document.createElement(name), properties);
+  element.append(...children);
+  return element;
+}
+
+function say(error) {
+  if (error.status === 401) return signedOut();
+  const text = error.status === undefined ? 'The server could not be reached. Try again.'
+    : error.hint === undefined ? error.message : error.message + ' ' + error.hint;
+  problem.replaceChildren(text);
+  problem.hidden = false;
+  problem.focus();
+}
+
+// A key that is on show stays: it is shown this once.
+function signedOut() {
+  for (const id of ['create', 'mine', 'leave']) $(id).hidden = true;
+  problem.replaceChildren(make('strong', {}, 'You are signed out.'), ' Your session has ended; nothing was changed.',
+    make('a', { className: 'button', href: '/auth/login?returnTo=/' }, 'Sign in'));
+  problem.hidden = false;
+  problem.focus();
+}
+
+// ---- what may be created
+
+function hoursInWords(hours) {
+  const [count, unit] = hours % 24 === 0 ? [hours / 24, 'day'] : [hours, 'hour'];
+  return count + ' ' + unit + (count === 1 ? '' : 's');
+}
+
+function offer(policy) {
+  const { defaultTtlHours, maxTtlHours, offeredTtlHours, allowNoExpiry } = policy.lifetime;
+  const hours = [...new Set([...offeredTtlHours, defaultTtlHours, maxTtlHours])].filter((one) => one <= maxTtlHours);
+  const options = hours.sort((a, b) => a - b).map((one) => make('option', { value: String(one) }, hoursInWords(one)));
+  if (allowNoExpiry) options.push(make('option', { value: '' }, 'No expiry'));
+  form.elements.ttl.replaceChildren(...options);
+  $('longest').textContent = allowNoExpiry ? 'A lifetime is at most ' + hoursInWords(maxTtlHours) + '; or choose no expiry.'
+    : 'At most ' + hoursInWords(maxTtlHours) + '.';
+  for (const box of form.querySelectorAll('input[name=scope]')) {
+    box.disabled = !policy.allowedScopes.includes(box.value);
+    box.closest('label').hidden = box.disabled;
+  }
+}
+
+// Changes with every key that is made or revoked, so it leaves what the person has filled in alone.
+function count(policy) {
+  $('count').textContent = policy.activeKeys.count + ' of ' + policy.activeKeys.limit + ' active';
+  $('make').disabled = !policy.canCreate;
+  $('refused').hidden = policy.canCreate;
+  $('refused').textContent = policy.reasons.map((reason) => reason.message).join(' ');
+}
+
+function clear(policy) {
+  form.reset();
+  form.elements.ttl.value = String(policy.lifetime.defaultTtlHours);
+  $('reach').value = policy.repositories.allowAll ? 'all' : 'selected';
+  showNames();
+}
+
+function offerRepositories(policy, repositories, total) {
+  const { allowAll, maxSelected } = policy.repositories;
+  $('everywhere').hidden = repositories.length > 0;
+  $('everywhere').textContent = allowAll ? 'The key will work on all repositories, also on those registered later.'
+    : 'Keys must name their repositories, and none is registered yet. An administrator can register one.';
+  $('which').hidden = repositories.length === 0;
+  $('reach').replaceChildren(
+    make('option', { value: 'selected' }, 'Only those I choose'),
+    ...(allowAll ? [make('option', { value: 'all' }, 'All, also those registered later')] : []));
+  $('names').replaceChildren(...repositories.map(({ fullName }) =>
+    make('label', {}, make('input', { type: 'checkbox', name: 'repository', value: fullName }), make('span', {}, fullName))));
+  $('most').textContent = 'At most ' + maxSelected + '.'
+    + (total > repositories.length ? ' The first ' + repositories.length + ' of ' + total + ' are listed; the API takes any.' : '');
+}
+
+function showNames() {
+  $('chosen').hidden = $('which').hidden || $('reach').value === 'all';
+}
+
+function checked(name) {
+  return [...form.querySelectorAll('input[name=' + name + ']:checked')].map((box) => box.value);
+}
+
+// ---- my keys
+
+const day = (text) => new Date(text).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' });
+
+function end(key) {
+  if (key.status === 'revoked') return 'revoked on ' + day(key.revokedAt);
+  if (key.status === 'expired') return 'expired on ' + day(key.expiresAt);
+  const until = key.expiresAt === null ? 'active, no expiry' : 'active until ' + day(key.expiresAt);
+  return key.suspended ? until + ', suspended' : until;
+}
+
+function item(key) {
+  const where = key.repositories.mode === 'all' ? 'all repositories' : key.repositories.repositories.join(', ');
+  const li = make('li', {}, make('div', {}, key.name,
+    make('small', {}, key.id + ' · ' + end(key)), make('small', {}, key.scopes.join(', ') + ' · ' + where)));
+  if (key.status !== 'active') return li;
+  const revoke = make('button', { type: 'button', className: 'quiet', ariaLabel: 'Revoke ' + key.name }, 'Revoke');
+  revoke.onclick = () => ask(li, key, revoke);
+  li.append(revoke);
+  return li;
+}
+
+// Revoking is final, so it takes a second press, on another button.
+function ask(li, key, revoke) {
+  const yes = make('button', { type: 'button', className: 'danger', ariaLabel: 'Revoke ' + key.name + ' for good' }, 'Revoke for good');
+  const no = make('button', { type: 'button', className: 'quiet' }, 'Keep it');
+  const question = make('div', { className: 'ask', role: 'group', ariaLabel: 'Revoke ' + key.name + '?' },
+    make('p', {}, 'Scripts that use this key stop working at once. This cannot be undone.'), yes, no);
+  yes.onclick = async () => {
+    yes.disabled = no.disabled = true;
+    try { await api('DELETE', '/me/tokens/' + key.id); await show(); $('mine').focus(); }
+    catch (error) { yes.disabled = no.disabled = false; say(error); }
+  };
+  no.onclick = () => { question.remove(); revoke.hidden = false; revoke.focus(); };
+  revoke.hidden = true;
+  li.append(question);
+  no.focus();
+}
+
+async function show() {
+  const [keys, policy] = await Promise.all([api('GET', '/me/tokens?limit=100'), api('GET', '/me/tokens/policy')]);
+  $('keys').replaceChildren(...keys.data.map(item));
+  $('none').hidden = keys.data.length > 0;
+  count(policy.data);
+  return policy.data;
+}
+
+async function start() {
+  const [policy, repositories] = await Promise.all([show(), api('GET', '/repositories?limit=100')]);
+  offer(policy);
+  offerRepositories(policy, repositories.data, repositories.metadata.pagination.items);
+  clear(offered = policy);
+}
+
+// ---- a new key
+
+form.onsubmit = async (event) => {
+  event.preventDefault();
+  problem.hidden = $('made').hidden = true;
+  $('value').value = $('copied').textContent = '';
+  const isAll = $('which').hidden || $('reach').value === 'all';
+  const body = { name: form.elements.name.value, scopes: checked('scope'),
+    repositoryAccess: isAll ? { mode: 'all' } : { mode: 'selected', repositories: checked('repository') } };
+  if (form.elements.ttl.value !== '') body.ttlHours = Number(form.elements.ttl.value);
+  $('make').disabled = true;
+  try {
+    const { data } = await api('POST', '/me/tokens', body);
+    $('value').value = data.token;
+    $('made').hidden = false;
+    $('value').focus();
+    $('value').select();
+    clear(offered);
+    await show();
+  } catch (error) {
+    $('make').disabled = false;
+    say(error);
+  }
+};
+$('reach').onchange = showNames;
+$('copy').onclick = async () => {
+  const field = $('value');
+  field.focus();
+  field.select();
+  let isCopied = false;
+  try { await navigator.clipboard.writeText(field.value); isCopied = true; }
+  catch { isCopied = document.execCommand('copy'); }
+  $('copied').textContent = isCopied ? 'Copied.' : 'Select the value and copy it with the keyboard.';
+};
+$('stored').onclick = () => { $('value').value = ''; $('made').hidden = true; form.elements.name.focus(); };
+start().catch(say);
+})()`;

@@ -46,13 +46,7 @@ ${next}
   return page({ title: 'Welcome', body });
 }
 
-const lifetimes = [
-  ['24', '1 day'],
-  ['168', '7 days'],
-  ['720', '30 days'],
-  ['', 'No expiry'],
-] as const;
-
+/** What the policy allows is filled in by the script; the page itself knows no lifetime and no limit. */
 function signedIn(name: string, uiOrigin: string): Page {
   const body = html`<h1>Hello, ${name}</h1>
 <p class="lead">Make a key for a script. <a href="/api/v2/docs">API reference</a></p>
@@ -61,16 +55,17 @@ function signedIn(name: string, uiOrigin: string): Page {
 <div class="made" id="made" hidden>
 <label>Your new key
 <span class="hint">It is shown this once. Keep it in a secret store.</span>
-<input id="value" readonly spellcheck="false" autocomplete="off">
+<textarea id="value" rows="2" readonly spellcheck="false" autocomplete="off"></textarea>
 </label>
 <button type="button" id="copy">Copy</button>
 <p id="copied" role="status"></p>
 <p>Try it, with the value in the variable <code>KEY</code>:</p>
-<pre>curl -H "Authorization: Bearer $KEY" \\
-  ${uiOrigin}/api/v2/auth/context</pre>
+<pre>curl ${uiOrigin}/api/v2/auth/context \\
+  -H "Authorization: Bearer $KEY"</pre>
 <button type="button" class="quiet" id="stored">I have stored it</button>
 </div>
 <form id="create">
+<p class="problem" id="refused" hidden></p>
 <label>Name
 <span class="hint">Who uses it, and what for.</span>
 <input name="name" required maxlength="100" autocomplete="off" placeholder="deploy from CI">
@@ -78,18 +73,24 @@ function signedIn(name: string, uiOrigin: string): Page {
 <fieldset><legend>Scopes</legend><div class="choices">
 ${grantableScopes.map((scope) => html`<label><input type="checkbox" name="scope" value="${scope}">${scope}</label>`)}
 </div></fieldset>
-<label>Lifetime
-<select name="ttl">${lifetimes.map(([value, words]) =>
-    value === '168'
-      ? html`<option value="${value}" selected>${words}</option>`
-      : html`<option value="${value}">${words}</option>`,
-  )}</select>
+<p class="hint" id="everywhere" hidden></p>
+<div id="which" hidden>
+<label>Repositories
+<select id="reach"></select>
 </label>
-<button id="make">Create key</button>
+<fieldset id="chosen" hidden><legend class="hint" id="most"></legend><div class="choices wide" id="names"></div></fieldset>
+</div>
+<label>Lifetime
+<span class="hint" id="longest"></span>
+<select name="ttl"></select>
+</label>
+<button id="make" disabled>Create key</button>
 </form>
-<h2>My keys</h2>
-<p class="hint" id="none">No keys yet.</p>
+<section id="mine" tabindex="-1">
+<h2>My keys <span class="hint" id="count"></span></h2>
+<p class="hint" id="none" hidden>No keys yet.</p>
 <ul class="keys" id="keys"></ul>
-<form method="post" action="/auth/logout"><button class="quiet">Sign out</button></form>`;
+</section>
+<form method="post" action="/auth/logout" id="leave"><button class="quiet">Sign out</button></form>`;
   return page({ title: 'My keys', body, script: homeScript, callsApi: true });
 }

@@ -43,11 +43,16 @@ border:1px solid var(--line);border-radius:.6rem}
 .choices label{display:flex;gap:.5rem;align-items:center;margin:0;min-height:2rem;font-weight:400}
 .choices input{width:1.1rem;min-height:0;height:1.1rem;margin:0;accent-color:var(--accent)}
 .made{margin:0 0 1.5rem;padding:1rem;border:1px solid var(--good);border-radius:.75rem}
-.made input{font:.875rem/1.4 ui-monospace,SFMono-Regular,Menlo,monospace}.made p{margin:.75rem 0 .5rem}
+.made textarea{display:block;width:100%;min-height:2.9rem;margin-top:.35rem;padding:.6rem .8rem;font:.875rem/1.5 ui-monospace,SFMono-Regular,Menlo,monospace;color:inherit;
+background:var(--page);border:1px solid var(--line);border-radius:.6rem;resize:none;field-sizing:content;white-space:pre-wrap;overflow-wrap:anywhere;word-break:break-all}.made p{margin:.75rem 0 .5rem}
 pre{margin:.5rem 0 0;padding:.75rem;white-space:pre-wrap;overflow-wrap:anywhere;font:.8125rem/1.5 ui-monospace,SFMono-Regular,Menlo,monospace;background:var(--page);border-radius:.6rem}
 h2{margin:2rem 0 .75rem;font-size:1.1rem;letter-spacing:-.01em}
-.keys{margin:0;padding:0;list-style:none}.keys li{display:flex;gap:.75rem;align-items:center;padding:.65rem 0;border-top:1px solid var(--hair)}
+.keys{margin:0;padding:0;list-style:none}.keys li{display:flex;flex-wrap:wrap;gap:.35rem .75rem;align-items:center;padding:.65rem 0;border-top:1px solid var(--hair)}
 .keys div{flex:1;min-width:0;overflow-wrap:anywhere}.keys small{display:block;color:var(--soft);font-size:.8125rem}
 .keys button{width:auto;min-height:2.25rem;margin:0;padding:.3rem .75rem}
-[hidden]{display:none}
+.keys .ask{flex:1 0 100%;display:flex;flex-wrap:wrap;gap:.5rem}.keys .ask p{flex:1 0 100%;margin:0;font-size:.875rem}
+.danger{color:var(--card);background:var(--bad)}.danger:hover{color:var(--card);background:var(--ink)}
+.problem .button{margin-top:.75rem}h2 .hint{display:inline;margin-left:.35rem}button:disabled{opacity:.55;cursor:not-allowed}
+.choices.wide{grid-template-columns:1fr;max-height:14rem;overflow-y:auto}.choices span{min-width:0;overflow-wrap:anywhere}.choices input{flex:none}
+[hidden]{display:none!important}
 `;
