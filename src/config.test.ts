@@ -97,6 +97,59 @@ describe('reading the configuration', () => {
     expect(mistakesOf({ SITES_CONTENT_URL: address })).toEqual(isTaken ? [] : ['SITES_CONTENT_URL']);
   });
 
+  test.each(['postern.example.com', 'localhost:3000', '127.0.0.1:3000', '//postern.example.com'])(
+    'SE-02 an address without a scheme, such as %s, is told to lack it',
+    (address) => {
+      for (const setting of ['SERVICE_UI_URL', 'SITES_CONTENT_URL']) {
+        expect(refusalOf({ [setting]: address })).toEqual([
+          { setting, problem: 'has no scheme', fix: expect.stringMatching(/https:\/\/.*http:\/\/localhost/) },
+        ]);
+      }
+    },
+  );
+
+  test.each([
+    ['DATABASE_URL', 'postgresql://ada:secret@db:5432/postern', true],
+    ['DATABASE_URL', 'postgres://ada@/postern?host=/run/postgresql', true],
+    ['DATABASE_URL', 'postgresql:///postern', true],
+    ['DATABASE_URL', 'postgresql://ada:a%2Fb@db/postern', true],
+    ['DATABASE_URL', 'postgresql://ada:a/b@db/postern', false],
+    ['DATABASE_URL', 'postgresql://ada:100%@db/postern', false],
+    ['DATABASE_URL', 'postgresql:db', false],
+    ['KV_URL', 'redis://kv:6379', true],
+    ['KV_URL', 'rediss://:a%40b@kv:6380/1', true],
+    ['KV_URL', 'redis://:a/b@kv:6379', false],
+    ['KV_URL', 'redis://:100%@kv', false],
+  ])('SE-02 %s may be %s: %s', (setting, address, isTaken) => {
+    expect(mistakesOf({ [setting]: address })).toEqual(isTaken ? [] : [setting]);
+  });
+
+  test('SE-02 two listeners cannot have one port', () => {
+    expect(mistakesOf({ PORT: '3001' })).toEqual(['GATEWAY_PORT']);
+    expect(mistakesOf({ PORT: '4000', GATEWAY_PORT: '4001', METRICS_PORT: '4000' })).toEqual([
+      'METRICS_PORT',
+    ]);
+    expect(mistakesOf({ PORT: '0', GATEWAY_PORT: '0', METRICS_PORT: '0' })).toEqual([]);
+  });
+
+  test('SE-02 a refused configuration leaves nothing behind', () => {
+    const dataDir = join(folder, 'refused');
+    expect(() => readConfig({ DATA_DIR: dataDir, LOG_LEVEL: 'loud' })).toThrow(ConfigError);
+    expect(existsSync(dataDir)).toBe(false);
+  });
+
+  test('SE-02 a folder that cannot be written is told as a mistake of DATA_DIR', () => {
+    const dataDir = join(file('not-a-folder', ''), 'data');
+    expect(() => readConfig({ DATA_DIR: dataDir })).toThrow(/DATA_DIR: leads through a file.*not-a-folder/);
+  });
+
+  test('SE-02 a generated secret that was cut short is refused, never used', () => {
+    const env = { DATA_DIR: join(folder, 'cut-short') };
+    readConfig(env);
+    writeFileSync(join(folder, 'cut-short', 'secrets', 'session_secret'), '');
+    expect(() => readConfig(env)).toThrow(/SESSION_SECRET: was generated in .*session_secret/);
+  });
+
   test.each([
     ['10.0.0.7', true],
     ['10.0.0.0/8, 192.0.2.7/32', true],
@@ -127,6 +180,7 @@ describe('reading the configuration', () => {
     'PRINCIPAL_SYNC_CLIENT_SECRET',
     'OBJECT_STORE_URL',
     'SITES_ALLOW_SHARED_APEX',
+    'GRANT_SECRET',
   ])('SE-02 %s is told to be of a later version, never ignored', (name) => {
     expect(mistakesOf({ [name]: 'x' })).toEqual([name]);
     expect(mistakesOf({ [`${name}_FILE`]: '/run/secrets/x' })).toEqual([name]);

@@ -1,7 +1,8 @@
-import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { join, resolve } from 'node:path';
+import { fileTrouble } from './start-errors.ts';
 
 /**
  * The only place that reads the environment (contract 1). Every mistake is found and told together, each with its
@@ -112,7 +113,7 @@ const settings: readonly Setting[] = [
     default: '–',
     secret: true,
   },
-  { name: 'LOG_LEVEL', meaning: 'debug, info, warn or error', default: 'info', secret: false },
+  { name: 'LOG_LEVEL', meaning: 'debug, info, warn, error or silent', default: 'info', secret: false },
 ];
 
 /** Settings of versions to come. Who sets one expects what it does, and would not get it. */
@@ -124,6 +125,7 @@ const notYet = [
   'PRINCIPAL_SYNC_CLIENT_SECRET',
   'OBJECT_STORE_URL',
   'SITES_ALLOW_SHARED_APEX',
+  'GRANT_SECRET',
 ];
 
 /** For docs/reference/config.md. */
@@ -133,7 +135,10 @@ export function configReference(): readonly Setting[] {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** @throws ConfigError naming every mistake at once */
+/**
+ * A configuration with mistakes leaves nothing behind: DATA_DIR and its secrets are made when there are none.
+ * @throws ConfigError naming every mistake at once
+ */
 export function readConfig(env: Environment = process.env): Config {
   const mistakes: ConfigMistake[] = [];
   const wrong = (setting: string, problem: string, fix: string) =>
@@ -142,6 +147,8 @@ export function readConfig(env: Environment = process.env): Config {
 
   const port = readPort('PORT', raw('PORT'), 3000, wrong);
   const gatewayPort = readPort('GATEWAY_PORT', raw('GATEWAY_PORT'), 3001, wrong);
+  const metricsPort = readPort('METRICS_PORT', raw('METRICS_PORT'), 9464, wrong);
+  checkPorts({ PORT: port, GATEWAY_PORT: gatewayPort, METRICS_PORT: metricsPort }, wrong);
   const uiUrl = readOrigin('SERVICE_UI_URL', raw('SERVICE_UI_URL') ?? `http://localhost:${port}`, wrong);
   const contentUrl = readOrigin(
     'SITES_CONTENT_URL',
@@ -150,16 +157,21 @@ export function readConfig(env: Environment = process.env): Config {
   );
   const dataDir = resolve(raw('DATA_DIR') ?? './data');
   const databaseUrl = raw('DATABASE_URL') ?? null;
-  if (databaseUrl !== null && !/^postgres(?:ql)?:\/\//.test(databaseUrl)) {
+  if (databaseUrl !== null && !isAddress(databaseUrl, /^postgres(?:ql)?:$/)) {
     wrong(
       'DATABASE_URL',
       'is not a PostgreSQL address',
-      'Write postgresql://user:password@host:5432/database.',
+      'Write postgresql://user:password@host:5432/database; signs such as / ? # % @ in the password as %2F %3F %23 %25 %40.',
     );
   }
   const kvUrl = raw('KV_URL') ?? null;
-  if (kvUrl !== null && !/^rediss?:\/\//.test(kvUrl))
-    wrong('KV_URL', 'is not a Redis address', 'Write redis://host:6379.');
+  if (kvUrl !== null && !isAddress(kvUrl, /^rediss?:$/)) {
+    wrong(
+      'KV_URL',
+      'is not a Redis address',
+      'Write redis://host:6379 or redis://:password@host:6379; signs such as / ? # % @ in the password as %2F %3F %23 %25 %40.',
+    );
+  }
   const provider = raw('IDENTITY_PROVIDER') ?? 'builtin';
   if (provider !== 'builtin') {
     wrong(
@@ -178,7 +190,7 @@ export function readConfig(env: Environment = process.env): Config {
   }
   const logLevel = raw('LOG_LEVEL') ?? 'info';
   if (!['debug', 'info', 'warn', 'error', 'silent'].includes(logLevel)) {
-    wrong('LOG_LEVEL', `"${logLevel}" is not a level`, 'Use debug, info, warn or error.');
+    wrong('LOG_LEVEL', `"${logLevel}" is not a level`, 'Use debug, info, warn, error or silent.');
   }
   const email = raw('BOOTSTRAP_ADMIN_EMAIL');
   const password = raw('BOOTSTRAP_ADMIN_PASSWORD');
@@ -219,27 +231,30 @@ export function readConfig(env: Environment = process.env): Config {
     const isSet = [name, `${name}_FILE`].some((one) => env[one] !== undefined && env[one] !== '');
     if (isSet) wrong(name, 'is not available in this version', 'Unset it.');
   }
-  const secret = (name: string) => {
-    const given = raw(name);
-    const file = env[`${name}_FILE`];
-    if (given !== undefined || databaseUrl === null) return readSecret(name, given, dataDir, wrong);
-    // A file that cannot be read has been told already.
-    if (file === undefined || file === '')
-      wrong(
-        name,
-        'is required with DATABASE_URL: every process on that database must have the same',
-        'Set it to the output of: openssl rand -base64 32',
-      );
-    return [];
+  const given = {
+    SESSION_SECRET: readSecret('SESSION_SECRET', raw('SESSION_SECRET'), wrong),
+    ENCRYPTION_KEY: readSecret('ENCRYPTION_KEY', raw('ENCRYPTION_KEY'), wrong),
   };
+  for (const [name, values] of Object.entries(given)) {
+    const file = env[`${name}_FILE`];
+    // A file that cannot be read has been told already.
+    if (values !== null || databaseUrl === null || (file !== undefined && file !== '')) continue;
+    wrong(
+      name,
+      'is required with DATABASE_URL: every process on that database must have the same',
+      'Set it to the output of: openssl rand -base64 32',
+    );
+  }
+  if (mistakes.length > 0) throw new ConfigError(mistakes);
 
-  const config: Config = {
+  const secret = (name: keyof typeof given) => given[name] ?? [generatedSecret(name, dataDir)];
+  return {
     uiUrl,
     contentUrl,
     host,
     port,
     gatewayPort,
-    metricsPort: readPort('METRICS_PORT', raw('METRICS_PORT'), 9464, wrong),
+    metricsPort,
     dataDir,
     databaseUrl,
     kvUrl,
@@ -250,8 +265,6 @@ export function readConfig(env: Environment = process.env): Config {
     encryptionKeys: secret('ENCRYPTION_KEY'),
     bootstrapAdmin: email === undefined || password === undefined ? null : { email, password },
   };
-  if (mistakes.length > 0) throw new ConfigError(mistakes);
-  return config;
 }
 
 type Wrong = (setting: string, problem: string, fix: string) => void;
@@ -273,6 +286,14 @@ function readSetting(env: Environment, name: string, wrong: Wrong): string | und
 
 /** Http is for loopback only: a credential must not cross a network in clear (contract 3). */
 function readOrigin(name: string, text: string, wrong: Wrong): string {
+  if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(text)) {
+    wrong(
+      name,
+      'has no scheme',
+      'Put https:// in front, such as https://postern.example.com, or http:// on loopback, such as http://localhost:3000.',
+    );
+    return text;
+  }
   if (!URL.canParse(text)) {
     wrong(name, 'is not an address', 'Write an origin such as https://postern.example.com.');
     return text;
@@ -325,6 +346,29 @@ function readPort(name: string, text: string | undefined, fallback: number, wron
   return port;
 }
 
+/** Two listeners on one port would keep each other out. Port 0 is a free port each time. */
+function checkPorts(ports: Readonly<Record<string, number>>, wrong: Wrong): void {
+  const named = Object.entries(ports);
+  for (const [index, [name, port]] of named.entries()) {
+    const same = named.slice(0, index).find(([, other]) => other === port && port !== 0);
+    if (same !== undefined)
+      wrong(name, `is ${port}, and so is ${same[0]}`, 'Give each listener its own port.');
+  }
+}
+
+/** What the clients of PostgreSQL and Redis can take apart. They name the whole address, password included, otherwise. */
+function isAddress(text: string, scheme: RegExp): boolean {
+  // A PostgreSQL on a socket: postgresql://user:password@/database?host=/run/postgresql
+  const address = text.replace('@/', '@socket/');
+  if (!URL.canParse(address)) return false;
+  const { protocol, username, password } = new URL(address);
+  return scheme.test(protocol) && address.includes('://') && [username, password].every(isPercentEncoded);
+}
+
+function isPercentEncoded(text: string): boolean {
+  return !/%(?![0-9a-f]{2})/i.test(text);
+}
+
 function list(text: string): string[] {
   return text
     .split(',')
@@ -333,11 +377,14 @@ function list(text: string): string[] {
 }
 
 const secretsFolder = 'secrets';
+/** Characters. */
+const shortestSecret = 32;
 
-function readSecret(name: string, given: string | undefined, dataDir: string, wrong: Wrong): string[] {
-  if (given === undefined) return [generatedSecret(name, dataDir)];
+/** Null: it is not set. */
+function readSecret(name: string, given: string | undefined, wrong: Wrong): string[] | null {
+  if (given === undefined) return null;
   const values = list(given);
-  if (values.length === 0 || values.some((value) => value.length < 32)) {
+  if (values.length === 0 || values.some((value) => value.length < shortestSecret)) {
     wrong(
       name,
       'is too short',
@@ -347,18 +394,51 @@ function readSecret(name: string, given: string | undefined, dataDir: string, wr
   return values;
 }
 
-/** Made once and kept beside the data, readable by this user only. */
+/** Made once and kept beside the data, readable by this user only. @throws ConfigError */
 function generatedSecret(name: string, dataDir: string): string {
   const folder = join(dataDir, secretsFolder);
   const path = join(folder, name.toLowerCase());
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
-  if (!existsSync(path)) {
-    try {
-      writeFileSync(path, randomBytes(32).toString('base64url'), { mode: 0o600, flag: 'wx' });
-    } catch (error) {
-      // Another process of this installation was first; its secret is the one to use.
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    }
+  let secret: string;
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    secret = readIfThere(path) ?? makeSecret(path);
+  } catch (error) {
+    const trouble = fileTrouble('DATA_DIR', error);
+    if (trouble === undefined) throw error;
+    throw new ConfigError([trouble]);
   }
-  return readFileSync(path, 'utf8').trim();
+  if (secret.length >= shortestSecret) return secret;
+  throw new ConfigError([
+    {
+      setting: name,
+      problem: `was generated in ${path}, and what is there now is too short to be it`,
+      fix: 'Put the file back from a copy of DATA_DIR. Without one, remove it: a new secret is made at the next start, and what the old one protected is lost.',
+    },
+  ]);
+}
+
+/** Gets its name when it is whole: a start that was cut short leaves no half secret to go on with. */
+function makeSecret(path: string): string {
+  const aside = `${path}.${randomUUID()}`;
+  const secret = randomBytes(32).toString('base64url');
+  try {
+    writeFileSync(aside, secret, { mode: 0o600, flag: 'wx', flush: true });
+    linkSync(aside, path);
+    return secret;
+  } catch (error) {
+    // Another process of this installation was first; its secret is the one to use.
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    return readFileSync(path, 'utf8').trim();
+  } finally {
+    rmSync(aside, { force: true });
+  }
+}
+
+function readIfThere(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8').trim();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
 }

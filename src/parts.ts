@@ -1,4 +1,4 @@
-import { type AppParts } from './app.ts';
+import type { AppParts } from './app.ts';
 import type { Config } from './config.ts';
 import { systemClock } from './core/clock.ts';
 import { systemRandom } from './core/ids.ts';
@@ -7,6 +7,7 @@ import { ensureDatabaseFolder, lockDataDir } from './platform/data-dir.ts';
 import { openDatabase } from './platform/database/database.ts';
 import { embeddedDatabase, vacuumEmbedded } from './platform/database/embedded.ts';
 import { createLog, type Log } from './platform/log.ts';
+import { Blamed, blaming } from './start-errors.ts';
 
 /** Opens the engines the configuration names: the embedded ones, or PostgreSQL and Redis. Part of the composition root. */
 export type OpenParts = AppParts & {
@@ -28,21 +29,33 @@ const busyTables = [
   'oidc_records',
 ];
 
-export async function openParts(config: Config, options: { isServer: boolean }): Promise<OpenParts> {
-  const log = createLog({ level: options.isServer ? config.logLevel : 'warn' });
+export type OpenOptions = {
+  readonly isServer: boolean;
+  /** Told before the database is made, which takes seconds. */
+  readonly onFirstStart?: () => void;
+};
+
+/** @throws Blamed naming the setting whose engine does not open, DataDirInUse, DatabaseInUse */
+export async function openParts(config: Config, options: OpenOptions): Promise<OpenParts> {
+  // What a command answers goes to the standard output; its log must not come between.
+  const log = options.isServer
+    ? createLog({ level: config.logLevel })
+    : createLog({ level: 'warn', sink: process.stderr });
   const shared = { clock: systemClock, random: systemRandom, log };
   const kv = config.kvUrl === null ? null : await openKv(config.kvUrl, log);
-  await kv?.start();
   const local = memorySource({ clock: systemClock });
   const pingKv = async () => {
     await kv?.ping();
   };
 
-  if (config.databaseUrl !== null) {
+  const url = config.databaseUrl;
+  if (url !== null) {
     const { postgresDialect } = await import('./platform/database/postgres.ts');
-    const database = openDatabase(postgresDialect(config.databaseUrl, { max: 20 }));
-    await database.ping();
-    const lock = kv === null && options.isServer ? await lockAlone(config.databaseUrl, log) : null;
+    const database = openDatabase(postgresDialect(url, { max: 20 }));
+    const lock = await blaming('DATABASE_URL', async () => {
+      await database.ping();
+      return kv === null && options.isServer ? await lockAlone(url, log) : null;
+    });
     return {
       ...shared,
       database,
@@ -58,17 +71,9 @@ export async function openParts(config: Config, options: { isServer: boolean }):
     };
   }
 
-  const lock = await lockDataDir(config.dataDir);
+  const lock = await blaming('DATA_DIR', () => lockDataDir(config.dataDir));
   try {
-    const folder = await ensureDatabaseFolder(config.dataDir, async (aside) => {
-      const first = embeddedDatabase({ dataDir: aside });
-      const database = openDatabase(first.dialect);
-      await first.start();
-      await database.close();
-    });
-    const embedded = embeddedDatabase({ dataDir: folder });
-    await embedded.start();
-    const database = openDatabase(embedded.dialect);
+    const database = await blaming('DATA_DIR', () => openEmbedded(config.dataDir, options.onFirstStart));
     return {
       ...shared,
       database,
@@ -89,6 +94,19 @@ export async function openParts(config: Config, options: { isServer: boolean }):
   }
 }
 
+async function openEmbedded(dataDir: string, onFirstStart?: () => void) {
+  const folder = await ensureDatabaseFolder(dataDir, async (aside) => {
+    onFirstStart?.();
+    const first = embeddedDatabase({ dataDir: aside });
+    const database = openDatabase(first.dialect);
+    await first.start();
+    await database.close();
+  });
+  const embedded = embeddedDatabase({ dataDir: folder });
+  await embedded.start();
+  return openDatabase(embedded.dialect);
+}
+
 async function lockAlone(url: string, log: Log) {
   const { lockDatabase } = await import('./platform/database/only-process.ts');
   return await lockDatabase(url, (error) => log.error({ err: error }, 'the lock on the database was lost'));
@@ -97,5 +115,24 @@ async function lockAlone(url: string, log: Log) {
 /** The clients of PostgreSQL and Redis are loaded by those who use them: a start on the embedded parts does not wait. */
 async function openKv(url: string, log: Log) {
   const { redisKv } = await import('./platform/kv/redis-kv.ts');
-  return redisKv({ url, log });
+  // While it connects, the client tells the log why it cannot; start() only says that there was no answer in time.
+  let reason: unknown;
+  let isOpen = false;
+  const listening: Log = {
+    debug: (fields, message) => log.debug(fields, message),
+    info: (fields, message) => log.info(fields, message),
+    warn(fields, message) {
+      if (isOpen) log.warn(fields, message);
+      else if ('err' in fields) reason ??= fields.err;
+    },
+    error: (fields, message) => log.error(fields, message),
+  };
+  try {
+    const kv = redisKv({ url, log: listening });
+    await kv.start();
+    isOpen = true;
+    return kv;
+  } catch (error) {
+    throw new Blamed('KV_URL', reason ?? error);
+  }
 }

@@ -72,10 +72,10 @@ export async function startAndKill(installation: Installation, ms: number): Prom
 export async function runCommand(
   installation: Installation,
   args: readonly string[],
-): Promise<Exit & { output: string }> {
-  const { child, output } = launch(installation, args);
+): Promise<Exit & { output: string; stdout: string }> {
+  const { child, output, stdout } = launch(installation, args);
   await once(child, 'close');
-  return { code: child.exitCode, signal: child.signalCode, output: output() };
+  return { code: child.exitCode, signal: child.signalCode, output: output(), stdout: stdout() };
 }
 
 function launch({ dataDir, databaseUrl, isUnattended, ports }: Installation, args: readonly string[]) {
@@ -99,9 +99,13 @@ function launch({ dataDir, databaseUrl, isUnattended, ports }: Installation, arg
   const keep = (chunk: Buffer) => {
     printed += chunk.toString();
   };
+  let answered = '';
   child.stdout.on('data', keep);
+  child.stdout.on('data', (chunk: Buffer) => {
+    answered += chunk.toString();
+  });
   child.stderr.on('data', keep);
-  return { child, output: () => printed };
+  return { child, output: () => printed, stdout: () => answered };
 }
 
 async function endOf(child: ChildProcess, signal: NodeJS.Signals): Promise<Exit> {

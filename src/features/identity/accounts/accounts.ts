@@ -31,6 +31,8 @@ export type Accounts = {
   }>;
   /** Throws `not_found`. */
   get(userId: string): Promise<AccountView>;
+  /** The account that signs in with this address, in whatever case it is written. */
+  findByEmail(email: string): Promise<Account | undefined>;
   /** Without a password one is made up and returned, once. */
   create(
     act: Act,
@@ -90,6 +92,10 @@ export function createAccounts(deps: AccountsDeps): Accounts {
       };
     },
     get: (userId) => view(read, userId),
+    async findByEmail(email) {
+      const login = await read.accounts.findLogin(email);
+      return login && (await read.accounts.findBySubject(login.subject));
+    },
     async create(act, input) {
       const { generated, hash } = await password(input.password);
       const account = await changing(async (stores, publish) => {

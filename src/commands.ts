@@ -1,0 +1,137 @@
+import { readFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { createApp, productionCost } from './app.ts';
+import type { Config } from './config.ts';
+import { systemAct } from './core/caller.ts';
+import { systemClock } from './core/clock.ts';
+import { formatTrailReport, verifyTrail } from './features/audit/verify.ts';
+import { mintSetupToken } from './features/identity/identity.ts';
+import { type OpenParts, openParts } from './parts.ts';
+import { hasDatabase } from './platform/data-dir.ts';
+import { migrate } from './platform/database/migrate.ts';
+import { blaming } from './start-errors.ts';
+
+/**
+ * What an operator does beside the server. Each command opens the parts for itself, answers on the standard output,
+ * says the rest on the standard error, and returns its exit code.
+ */
+const migrations = join(import.meta.dirname, '../migrations');
+
+export function setupLink(config: Config): string {
+  return `${config.uiUrl}/setup#token=${mintSetupToken(config.sessionSecrets, systemClock)}`;
+}
+
+/** Works beside a running server: the link is signed, not stored, and shut once an administrator exists. */
+export async function printLoginLink(config: Config): Promise<number> {
+  console.log(setupLink(config));
+  console.error('It works once, for 15 minutes, and only while there is no administrator.');
+  return 0;
+}
+
+export async function runMigrations(config: Config): Promise<number> {
+  return await withParts(
+    config,
+    async (parts) => {
+      const { applied } = await applyMigrations(config, parts);
+      console.log(applied.length === 0 ? 'The database is up to date.' : `Applied ${applied.join(', ')}.`);
+      return 0;
+    },
+    { isNewFine: true },
+  );
+}
+
+export async function runVerify(config: Config, head: string | undefined): Promise<number> {
+  const anchor = head === undefined ? undefined : parseAnchor(head);
+  if (anchor === null) {
+    console.error('postern: a head looks like 123:<64 hexadecimal digits>, as an earlier run printed it.');
+    return 2;
+  }
+  return await withParts(config, async (parts) => {
+    await applyMigrations(config, parts);
+    const app = await createApp({ ...config, passwordCost: productionCost }, parts);
+    const report = await verifyTrail(app.doors.read.chain, anchor);
+    console.log(formatTrailReport(report));
+    return report.brokenAt === undefined ? 0 : 1;
+  });
+}
+
+function parseAnchor(head: string): { seq: number; hash: string } | null {
+  const match = /^(\d{1,15})[: ]([0-9a-f]{64})$/.exec(head);
+  return match === null ? null : { seq: Number(match[1]), hash: match[2] ?? '' };
+}
+
+export async function runImport(config: Config, file: string): Promise<number> {
+  const text = await blaming('FILE', () => readFile(resolve(file), 'utf8'));
+  const importing = async (parts: OpenParts) => {
+    await applyMigrations(config, parts);
+    const app = await createApp({ ...config, passwordCost: productionCost }, parts);
+    await app.start();
+    const result = await app.doors.importKeys(text.split('\n'));
+    if (result.kind === 'imported') {
+      console.log(`Imported ${result.count} keys; ${result.alreadyThere} were there already.`);
+      return 0;
+    }
+    for (const { line, problem } of result.problems) console.error(`${file}:${line}: ${problem}`);
+    console.error('Nothing was imported. Mend these lines and run the command again.');
+    return 1;
+  };
+  return await withParts(config, importing, { isNewFine: true });
+}
+
+/**
+ * The way back in when nobody can sign in. The new password is all that the standard output gets; nothing else of the
+ * account changes, so a disabled one stays disabled.
+ */
+export async function runResetPassword(config: Config, email: string): Promise<number> {
+  return await withParts(config, async (parts) => {
+    await applyMigrations(config, parts);
+    const app = await createApp({ ...config, passwordCost: productionCost }, parts);
+    // Not start(): it would give the users of a running server the issuer of this command's SERVICE_UI_URL.
+    await app.doors.clock.sync();
+    const { accounts } = app.doors.identity;
+    const account = await accounts.findByEmail(email);
+    if (account === undefined) {
+      console.error(`postern: there is no account with the e-mail address ${email} in ${parts.description}.`);
+      console.error('Nothing was changed. Check the address, and DATA_DIR or DATABASE_URL.');
+      return 1;
+    }
+    const { generatedPassword } = await accounts.resetPassword(systemAct, account.userId);
+    await app.settled();
+    console.log(generatedPassword);
+    console.error(
+      `This is the new password of ${account.email}, shown once. The account is signed out everywhere.`,
+    );
+    if (!account.isEnabled)
+      console.error('The account is disabled: it cannot sign in before an administrator enables it.');
+    return 0;
+  });
+}
+
+export async function applyMigrations(
+  config: Config,
+  { database }: OpenParts,
+): Promise<{ applied: string[] }> {
+  const setting = config.databaseUrl === null ? 'DATA_DIR' : 'DATABASE_URL';
+  return await blaming(setting, () => migrate(database, migrations));
+}
+
+async function withParts(
+  config: Config,
+  work: (parts: OpenParts) => Promise<number>,
+  { isNewFine = false } = {},
+): Promise<number> {
+  // A mistyped folder is told, not filled with a database in which nothing is to be found.
+  if (!isNewFine && config.databaseUrl === null && !hasDatabase(config.dataDir)) {
+    console.error(`postern: there is no database in ${config.dataDir} yet. Check DATA_DIR.`);
+    return 1;
+  }
+  const parts = await openParts(config, {
+    isServer: false,
+    onFirstStart: () => console.error(`postern: making the database in ${config.dataDir} …`),
+  });
+  try {
+    return await work(parts);
+  } finally {
+    await parts.close();
+  }
+}

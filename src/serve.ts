@@ -1,0 +1,109 @@
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Config } from './config.ts';
+import { type OpenParts, openParts } from './parts.ts';
+
+/** All workloads in one process: opens the parts, builds the app, listens, and stops in order at SIGTERM or SIGINT. */
+export async function serve(config: Config): Promise<number> {
+  const opening = openParts(config, {
+    isServer: true,
+    onFirstStart: () => console.log(`postern: first start, making the database in ${config.dataDir} …`),
+  });
+  // Whoever awaits it below sees a failure; until then it must not end the process.
+  opening.catch(() => undefined);
+  // The embedded database opens in its thread meanwhile.
+  const { createApp, productionCost } = await import('./app.ts');
+  const { applyMigrations } = await import('./commands.ts');
+  const { createGateway } = await import('./surfaces/gateway/server.ts');
+  const { createOperationsServer } = await import('./surfaces/web/operations.ts');
+  const parts = await opening;
+  await applyMigrations(config, parts);
+  const app = await createApp({ ...config, passwordCost: productionCost, overloadDelayMs: 1_000 }, parts);
+  await app.start();
+  const { firstAdministrator } = app.doors.identity;
+  const bootstrap = config.bootstrapAdmin && (await firstAdministrator.ensure(config.bootstrapAdmin));
+
+  let isStopping = false;
+  const gateway = createGateway();
+  const operations = createOperationsServer({
+    registry: app.doors.metrics.registry,
+    checks: { database: () => parts.database.ping(), kv: parts.pingKv },
+    isStopping: () => isStopping,
+  });
+  await app.web.listen({ host: config.host, port: config.port });
+  await listen(gateway, config.host, config.gatewayPort);
+  await listen(operations, config.host, config.metricsPort);
+  app.jobs.start();
+  await greet(config, parts, { bound: app.web.server.address(), administrator: firstAdministrator });
+  if (bootstrap?.created === false) console.log(bootstrapIgnored);
+
+  const signal = await new Promise<string>((resolve) => {
+    process.once('SIGTERM', () => resolve('SIGTERM'));
+    process.once('SIGINT', () => resolve('SIGINT'));
+  });
+  isStopping = true;
+  parts.log.info({ signal }, 'stopping');
+  // Whatever hangs must not keep the process past its grace (contract 1: within 10 s).
+  setTimeout(() => process.exit(1), 9_500).unref();
+  await Promise.all([close(gateway), close(operations)]);
+  await app.stop();
+  await parts.close();
+  return 0;
+}
+
+const bootstrapIgnored =
+  'BOOTSTRAP_ADMIN_EMAIL and BOOTSTRAP_ADMIN_PASSWORD were ignored: there is an administrator already. ' +
+  'A new password: stop the server, then npm start -- admin reset-password EMAIL';
+
+async function greet(
+  config: Config,
+  parts: OpenParts,
+  { bound, administrator }: { bound: Bound; administrator: { hasAdministrator(): Promise<boolean> } },
+): Promise<void> {
+  const { version } = await import('./app.ts');
+  const { setupLink } = await import('./commands.ts');
+  const lines = [
+    // Since the process began, which is what whoever waits for it counts.
+    `Postern ${version} is ready (${Math.round(performance.now())} ms)`,
+    `  web and API   ${config.uiUrl}`,
+    ...listeningAt(config.uiUrl, bound).map((origin) => `  listens on    ${origin}`),
+    `  reference     ${config.uiUrl}/api/v2/docs`,
+    `  content hosts ${config.contentUrl}`,
+    `  operations    http://${config.host}:${config.metricsPort}/readyz`,
+    `  data          ${parts.description}`,
+  ];
+  if (!(await administrator.hasAdministrator())) {
+    lines.push(
+      '',
+      'Create the first administrator with this one-time link (15 minutes):',
+      `  ${setupLink(config)}`,
+    );
+  }
+  console.log(lines.join('\n'));
+}
+
+type Bound = AddressInfo | string | null;
+
+/** Where the web workload listens, when its public address does not say so: behind a proxy, or on port 0. */
+function listeningAt(uiUrl: string, bound: Bound): string[] {
+  if (bound === null || typeof bound === 'string') return [];
+  const { protocol, hostname, port } = new URL(uiUrl);
+  const isOwn = hostname === 'localhost' || hostname.endsWith('.localhost') || hostname.startsWith('127.');
+  if (protocol === 'http:' && isOwn && Number(port || 80) === bound.port) return [];
+  const host = bound.family === 'IPv6' ? `[${bound.address}]` : bound.address;
+  return [`http://${host}:${bound.port}`];
+}
+
+function listen(server: Server, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, resolve);
+  });
+}
+
+function close(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+    server.closeIdleConnections();
+  });
+}

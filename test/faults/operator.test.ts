@@ -1,0 +1,86 @@
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { Browser } from './browser.ts';
+import { administrator, freePorts, runCommand, startProgram } from './program.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'postern-operator-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+test('admin reset-password gives a password that works, ends the sessions, and is on record', async () => {
+  const installation = { dataDir: join(folder, 'data'), ports: await freePorts() };
+  const first = await startProgram(installation);
+  expect(first.output()).toContain(`making the database in ${installation.dataDir}`);
+  expect(first.output()).not.toContain('were ignored');
+  const before = new Browser(first.origin);
+  await before.signIn(administrator.email, administrator.password);
+  const reset = ['admin', 'reset-password', 'Ada@Example.com'];
+
+  const beside = await runCommand(installation, reset);
+  expect([beside.code, beside.stdout]).toEqual([1, '']);
+  expect(beside.output).toContain(`in use by process ${first.pid}`);
+  expect(beside.output).toContain('stop the server first');
+  expect((await first.end('SIGTERM')).code).toBe(0);
+
+  const nobody = await runCommand(installation, ['admin', 'reset-password', 'eve@example.com']);
+  expect([nobody.code, nobody.stdout]).toEqual([1, '']);
+  expect(nobody.output).toContain('no account with the e-mail address eve@example.com');
+
+  const done = await runCommand(installation, reset);
+  expect([done.code, done.stdout]).toEqual([0, expect.stringMatching(/^[0-9A-Za-z]{20}\n$/)]);
+
+  const second = await startProgram(installation);
+  expect(second.output()).toContain('BOOTSTRAP_ADMIN_PASSWORD were ignored');
+  expect(second.output()).toContain('npm start -- admin reset-password EMAIL');
+  expect((await before.api('GET', '/auth/context')).status).toBe(401);
+  const after = new Browser(second.origin);
+  await expect(after.signIn(administrator.email, administrator.password)).rejects.toThrow(
+    'Signing in failed',
+  );
+  await after.signIn(administrator.email, done.stdout.trim());
+  const events = await after.api('GET', '/audit/events?event=user.password_reset');
+  expect(events.data).toMatchObject([
+    { actor: { kind: 'system' }, target: { kind: 'user' }, outcome: 'success' },
+  ]);
+  expect((await second.end('SIGTERM')).code).toBe(0);
+  for (const browser of [before, after]) browser.disconnect();
+});
+
+test('a command on a folder without a database says so and makes none', async () => {
+  const installation = { dataDir: join(folder, 'mistyped'), ports: await freePorts() };
+  for (const args of [
+    ['admin', 'reset-password', administrator.email],
+    ['audit', 'verify'],
+  ]) {
+    const done = await runCommand(installation, args);
+    expect([done.code, done.stdout]).toEqual([1, '']);
+    expect(done.output).toContain(`there is no database in ${installation.dataDir} yet. Check DATA_DIR.`);
+  }
+  expect(existsSync(join(installation.dataDir, 'database'))).toBe(false);
+});
+
+test('what keeps the program from starting is told as setting, problem and fix, without a stack', async () => {
+  const ports = await freePorts();
+  const program = await startProgram({ dataDir: join(folder, 'one'), ports });
+  const taken = await runCommand({ dataDir: join(folder, 'two'), ports }, []);
+  expect(taken.code).toBe(1);
+  expect(taken.output).toContain(`PORT: ${ports.web} is used by another program`);
+  await program.end('SIGTERM');
+
+  const secret = 'geheim';
+  const databaseUrl = `postgres://ada:${secret}@127.0.0.1:${(await freePorts()).web}/postern`;
+  const refused = await runCommand({ dataDir: join(folder, 'three'), databaseUrl, ports }, []);
+  expect(refused.code).toBe(1);
+  expect(refused.output).toContain('DATABASE_URL: nobody listens at its address');
+  expect(refused.output).not.toContain(secret);
+
+  const missing = await runCommand({ dataDir: join(folder, 'one'), ports }, ['keys', 'import', 'nowhere']);
+  expect(missing.code).toBe(1);
+  expect(missing.output).toContain('FILE: there is no such file');
+  for (const { output } of [taken, refused, missing]) expect(output).not.toMatch(/^\s+at /m);
+
+  const typo = await runCommand({ dataDir: join(folder, 'typo'), ports }, ['audit', 'verfy']);
+  expect([typo.code, typo.output]).toEqual([2, expect.stringContaining('usage: npm start')]);
+  expect(existsSync(join(folder, 'typo'))).toBe(false);
+});
