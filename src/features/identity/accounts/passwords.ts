@@ -5,7 +5,8 @@ export type PasswordCost = { readonly memoryKib: number; readonly passes: number
 
 export const productionCost: PasswordCost = { memoryKib: 19_456, passes: 2 };
 
-export const minPasswordLength = 10;
+/** The shortest password anybody may have; config.ts holds BOOTSTRAP_ADMIN_PASSWORD to the same number. */
+export const minPasswordLength = 12;
 /** Longer input only costs hashing time. */
 export const maxPasswordLength = 200;
 

@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { readConfig } from '../../../config.ts';
 import { minute } from '../../../core/clock.ts';
+import { createUserBody } from '../../../features/identity/schemas.ts';
 import { admin, Browser, frozenTime, type IdentityApp, openIdentityApp } from '../../../../test/identity.ts';
 
 const clock = frozenTime();
@@ -87,5 +89,32 @@ describe('the administrator from the configuration', () => {
     expect(await open.identity.firstAdministrator.ensure(other)).toEqual({ created: false });
     expect((await browser.signIn(other.email, other.password)).status).toBe(401);
     expect((await browser.signIn(admin.email, admin.password)).location).toBe('/after');
+  });
+});
+
+describe('the shortest password', () => {
+  const [short, enough] = ['x'.repeat(11), 'x'.repeat(12)] as const;
+
+  test('is 12 characters on the page, which says so', async () => {
+    expect((await browser.get('/setup')).text).toContain('At least 12 characters.');
+    const token = open.setupToken();
+    const refused = await browser.post('/auth/setup', { ...person, password: short, token });
+    expect([refused.status, refused.text.includes('at least 12 characters')]).toEqual([400, true]);
+    expect((await browser.post('/auth/setup', { ...person, password: enough, token })).status).toBe(303);
+  });
+
+  test('is the same in the API and in the configuration', () => {
+    const account = { email: admin.email, name: 'Ada' };
+    expect(createUserBody.safeParse({ ...account, password: short }).success).toBe(false);
+    expect(createUserBody.safeParse({ ...account, password: enough }).success).toBe(true);
+    const configure = (password: string) =>
+      readConfig({
+        SESSION_SECRET: 'a secret of more than thirty-two characters',
+        ENCRYPTION_KEY: 'another secret of more than thirty-two',
+        BOOTSTRAP_ADMIN_EMAIL: admin.email,
+        BOOTSTRAP_ADMIN_PASSWORD: password,
+      });
+    expect(() => configure(short)).toThrow(/12 characters/);
+    expect(configure(enough).bootstrapAdmin?.password).toBe(enough);
   });
 });
