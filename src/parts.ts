@@ -6,6 +6,7 @@ import { memorySource, redisSource, withUnknownMarks } from './features/ratelimi
 import { ensureDatabaseFolder, lockDataDir } from './platform/data-dir.ts';
 import { openDatabase } from './platform/database/database.ts';
 import { embeddedDatabase, vacuumEmbedded } from './platform/database/embedded.ts';
+import type { RedisKv } from './platform/kv/redis-kv.ts';
 import { createLog, type Log } from './platform/log.ts';
 import { Blamed, blaming } from './start-errors.ts';
 
@@ -127,12 +128,15 @@ async function openKv(url: string, log: Log) {
     },
     error: (fields, message) => log.error(fields, message),
   };
+  let kv: RedisKv | undefined;
   try {
-    const kv = redisKv({ url, log: listening });
+    kv = redisKv({ url, log: listening });
     await kv.start();
     isOpen = true;
     return kv;
   } catch (error) {
+    // Otherwise it would go on trying.
+    await kv?.close();
     throw new Blamed('KV_URL', reason ?? error);
   }
 }

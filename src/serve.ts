@@ -85,10 +85,14 @@ async function greet(
 type Bound = AddressInfo | string | null;
 
 /** Where the web workload listens, when its public address does not say so: behind a proxy, or on port 0. */
-function listeningAt(uiUrl: string, bound: Bound): string[] {
+export function listeningAt(uiUrl: string, bound: Bound): string[] {
   if (bound === null || typeof bound === 'string') return [];
   const { protocol, hostname, port } = new URL(uiUrl);
-  const isOwn = hostname === 'localhost' || hostname.endsWith('.localhost') || hostname.startsWith('127.');
+  const isOwn =
+    hostname === 'localhost' ||
+    hostname.endsWith('.localhost') ||
+    hostname === '[::1]' ||
+    hostname.startsWith('127.');
   if (protocol === 'http:' && isOwn && Number(port || 80) === bound.port) return [];
   const host = bound.family === 'IPv6' ? `[${bound.address}]` : bound.address;
   return [`http://${host}:${bound.port}`];

@@ -13,6 +13,7 @@ test('admin reset-password gives a password that works, ends the sessions, and i
   const first = await startProgram(installation);
   expect(first.output()).toContain(`making the database in ${installation.dataDir}`);
   expect(first.output()).not.toContain('were ignored');
+  expect(first.output()).not.toContain('listens on');
   const before = new Browser(first.origin);
   await before.signIn(administrator.email, administrator.password);
   const reset = ['admin', 'reset-password', 'Ada@Example.com'];
@@ -82,5 +83,7 @@ test('what keeps the program from starting is told as setting, problem and fix, 
 
   const typo = await runCommand({ dataDir: join(folder, 'typo'), ports }, ['audit', 'verfy']);
   expect([typo.code, typo.output]).toEqual([2, expect.stringContaining('usage: npm start')]);
+  const help = await runCommand({ dataDir: join(folder, 'typo'), ports }, ['--help']);
+  expect([help.code, help.stdout]).toEqual([0, expect.stringContaining('admin reset-password EMAIL')]);
   expect(existsSync(join(folder, 'typo'))).toBe(false);
 });

@@ -1,0 +1,69 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { once } from 'node:events';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readConfig } from './config.ts';
+import { openParts } from './parts.ts';
+import { explainStart } from './start-errors.ts';
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'postern-parts-'));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const secret = 'a secret of more than thirty-two characters';
+
+/** What an operator is told when the parts do not open. */
+async function toldOf(env: Record<string, string>) {
+  const config = readConfig({
+    DATA_DIR: join(folder, 'data'),
+    SESSION_SECRET: secret,
+    ENCRYPTION_KEY: secret,
+    ...env,
+  });
+  const error: unknown = await openParts(config, { isServer: false }).then(
+    () => 'it opened',
+    (refusal: unknown) => refusal,
+  );
+  return explainStart(error, null);
+}
+
+/** An address on which nobody listens. */
+async function deadAddress(): Promise<string> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const address = probe.address();
+  probe.close();
+  await once(probe, 'close');
+  if (address === null || typeof address === 'string') throw new Error('The probe has no port.');
+  return `127.0.0.1:${address.port}`;
+}
+
+test('a key-value store that does not run is told with its reason, not as silence', async () => {
+  const address = await deadAddress();
+  expect(await toldOf({ KV_URL: `redis://:geheim@${address}` })).toEqual({
+    setting: 'KV_URL',
+    problem: `nobody listens at its address (connect ECONNREFUSED ${address})`,
+    fix: 'Start the server, or mend host and port.',
+  });
+});
+
+test('a PostgreSQL that does not run is told with its reason', async () => {
+  const address = await deadAddress();
+  expect(await toldOf({ DATABASE_URL: `postgres://ada:geheim@${address}/postern` })).toMatchObject({
+    setting: 'DATABASE_URL',
+    problem: `nobody listens at its address (connect ECONNREFUSED ${address})`,
+  });
+});
+
+test('a data folder that is a file is told as such', async () => {
+  const path = join(folder, 'file');
+  writeFileSync(path, '');
+  expect(await toldOf({ DATA_DIR: path })).toMatchObject({
+    setting: 'DATA_DIR',
+    problem: expect.stringContaining('is a file, and should be a folder'),
+  });
+});
