@@ -81,7 +81,7 @@ export const sampleRoutes: readonly Route[] = [
     tag: 'Service keys',
     summary: 'Revoke a key',
     policy: { callers: ['session'], role: 'admin', identity: 'live' },
-    params: idParams,
+    params: idParams('The key’s public id, 12 characters, as in lists', shown.id),
     success: { status: 200, data: z.strictObject({ id: z.string(), revokedAt: timestampSchema }) },
     errors: ['token_not_found'],
     handle: unreachable,

@@ -38,5 +38,7 @@ export function plainText(max: number) {
     .meta({ minLength: 1, maxLength: max });
 }
 
-/** An id in a path. Not validated further: a wrong id is a thing that does not exist, 404. */
-export const idParams = z.strictObject({ id: z.string() });
+/** An id in a path. Not validated further: a wrong id is a thing that does not exist, 404. `example` is for readers. */
+export function idParams(description: string, example: string) {
+  return z.strictObject({ id: z.string().meta({ description, examples: [example] }) });
+}

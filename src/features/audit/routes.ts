@@ -5,31 +5,15 @@ import { defineRoute, type Route } from '../../platform/http.ts';
 import { idParams } from '../../platform/schemas.ts';
 import type { Audit, AuditEvent } from './audit.ts';
 import { exportTypes, writeExport } from './export.ts';
-import { auditEventResponse, exportQuery, searchQuery, toAuditEventResponse } from './schemas.ts';
+import {
+  auditEventResponse,
+  exampleEvent,
+  exportQuery,
+  searchQuery,
+  toAuditEventResponse,
+} from './schemas.ts';
 
 const administrators: RoutePolicy = { callers: ['session'], role: 'admin', identity: 'live' };
-
-const exampleEvent = {
-  id: 'evt_3kTq9ZpW1xYb7LcD5mNa',
-  time: '2026-01-01T09:00:00.000Z',
-  event: 'api_key.created',
-  actor: {
-    kind: 'user',
-    id: 'usr_8fQ2mV6sT0aXk4RjB1Zc',
-    name: 'Ada',
-    credential: 'ses_5hJ7nP9rU2cWq3EyG6Ld',
-  },
-  target: { kind: 'api_key', id: '4fKd02LmQx9Z' },
-  outcome: 'success',
-  reason: null,
-  requestId: '0b8f6c7e-8f0f-4c1a-9f43-3f4dd1f7c9a1',
-  address: '192.0.2.7',
-  agent: 'Mozilla/5.0',
-  details: { name: 'deploy', scopes: ['sites:write'] },
-  keyIds: ['4fKd02LmQx9Z'],
-  previousHash: null,
-  hash: null,
-};
 
 export function auditRoutes({ audit, clock }: { audit: Audit; clock: Clock }): Route[] {
   return [
@@ -58,7 +42,7 @@ export function auditRoutes({ audit, clock }: { audit: Audit; clock: Clock }): R
       summary: 'Read one event',
       policy: administrators,
       errors: ['not_found'],
-      params: idParams,
+      params: idParams('The event’s id, as in lists', exampleEvent.id),
       success: { status: 200, data: auditEventResponse },
       example: { data: exampleEvent },
       async handle({ params: { id } }) {

@@ -4,28 +4,53 @@ import type { AuditEvent } from './audit.ts';
 import { chainedForm } from './chain.ts';
 import { type AuditEventName, auditEvents } from './events.ts';
 
+/** For the API reference. */
+export const exampleEvent = {
+  id: 'evt_3kTq9ZpW1xYb7LcD5mNa',
+  time: '2026-01-01T09:00:00.000Z',
+  event: 'api_key.created',
+  actor: {
+    kind: 'user',
+    id: 'usr_8fQ2mV6sT0aXk4RjB1Zc',
+    name: 'Ada',
+    credential: 'ses_5hJ7nP9rU2cWq3EyG6Ld',
+  },
+  target: { kind: 'api_key', id: '4fKd02LmQx9Z' },
+  outcome: 'success',
+  reason: null,
+  requestId: '0b8f6c7e-8f0f-4c1a-9f43-3f4dd1f7c9a1',
+  address: '192.0.2.7',
+  agent: 'Mozilla/5.0',
+  details: { name: 'deploy', scopes: ['sites:write'] },
+  keyIds: ['4fKd02LmQx9Z'],
+  previousHash: null,
+  hash: null,
+};
+
 /** An event on the wire. `hash` and `previousHash` are null until the event is sealed, seconds after it committed. */
-export const auditEventResponse = z.strictObject({
-  id: z.string(),
-  time: z.iso.datetime({ precision: 3 }).describe('RFC 3339, UTC, milliseconds'),
-  event: z.string().describe('A name of the event reference'),
-  actor: z.strictObject({
-    kind: z.enum(['user', 'service_key', 'system', 'anonymous']),
-    id: z.string().nullable(),
-    name: z.string().nullable(),
-    credential: z.string().nullable().describe('The public id of the key, session or client used'),
-  }),
-  target: z.strictObject({ kind: z.string(), id: z.string() }),
-  outcome: z.enum(['success', 'denied', 'failure']),
-  reason: z.string().nullable().describe('An error code or another short word'),
-  requestId: z.string().nullable(),
-  address: z.string().nullable(),
-  agent: z.string().nullable(),
-  details: z.record(z.string(), z.unknown()).describe('Before and after, without secrets'),
-  keyIds: z.array(z.string()).describe('The keys in whose timeline the event appears'),
-  previousHash: z.string().nullable(),
-  hash: z.string().nullable(),
-});
+export const auditEventResponse = z
+  .strictObject({
+    id: z.string(),
+    time: z.iso.datetime({ precision: 3 }).describe('RFC 3339, UTC, milliseconds'),
+    event: z.string().describe('A name of the event reference'),
+    actor: z.strictObject({
+      kind: z.enum(['user', 'service_key', 'system', 'anonymous']),
+      id: z.string().nullable(),
+      name: z.string().nullable(),
+      credential: z.string().nullable().describe('The public id of the key, session or client used'),
+    }),
+    target: z.strictObject({ kind: z.string(), id: z.string() }),
+    outcome: z.enum(['success', 'denied', 'failure']),
+    reason: z.string().nullable().describe('An error code or another short word'),
+    requestId: z.string().nullable(),
+    address: z.string().nullable(),
+    agent: z.string().nullable(),
+    details: z.record(z.string(), z.unknown()).describe('Before and after, without secrets'),
+    keyIds: z.array(z.string()).describe('The keys in whose timeline the event appears'),
+    previousHash: z.string().nullable(),
+    hash: z.string().nullable(),
+  })
+  .meta({ id: 'AuditEvent', examples: [exampleEvent] });
 export type AuditEventResponse = z.infer<typeof auditEventResponse>;
 
 export function toAuditEventResponse(event: AuditEvent): AuditEventResponse {

@@ -3,7 +3,6 @@ import type { Caller } from '../../core/caller.ts';
 import { timestamp } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import { defineRoute, pagePagination, type Route } from '../../platform/http.ts';
-import { idParams } from '../../platform/schemas.ts';
 import type { AccountView } from './accounts/accounts.ts';
 import type { Group } from './accounts/group-store.ts';
 import type { Identity } from './identity.ts';
@@ -78,7 +77,7 @@ function userRoutes({ accounts }: Pick<Identity, 'accounts'>): Route[] {
       tag,
       summary: 'Read one account',
       policy: administrator,
-      params: idParams,
+      params: shapes.userIdParams,
       success: { status: 200, data: shapes.userResponse },
       errors: ['not_found'],
       example: { data: userExample },
@@ -93,7 +92,7 @@ function userRoutes({ accounts }: Pick<Identity, 'accounts'>): Route[] {
       description:
         'Disabling ends the account’s sessions at once. The last enabled administrator cannot be disabled or demoted.',
       policy: administrator,
-      params: idParams,
+      params: shapes.userIdParams,
       body: shapes.changeUserBody,
       fieldCodes: { name: 'invalid_name' },
       success: { status: 200, data: shapes.userResponse },
@@ -111,7 +110,7 @@ function userRoutes({ accounts }: Pick<Identity, 'accounts'>): Route[] {
       summary: 'Delete an account',
       description: 'Ends its sessions and offline grants. Its keys are revoked by the next owner sweep.',
       policy: administrator,
-      params: idParams,
+      params: shapes.userIdParams,
       success: { status: 200, data: shapes.userIdResponse },
       errors: ['not_found', 'state_conflict'],
       example: { data: { id: userExample.id } },
@@ -128,7 +127,7 @@ function userRoutes({ accounts }: Pick<Identity, 'accounts'>): Route[] {
       summary: 'Sign an account out everywhere',
       description: 'Ends every browser session and every offline grant of the account.',
       policy: administrator,
-      params: idParams,
+      params: shapes.userIdParams,
       success: { status: 200, data: shapes.userIdResponse },
       errors: ['not_found'],
       example: { data: { id: userExample.id } },
@@ -146,7 +145,7 @@ function userRoutes({ accounts }: Pick<Identity, 'accounts'>): Route[] {
       description:
         'Takes a password or makes one up, shown in this answer only. Signs the account out everywhere.',
       policy: administrator,
-      params: idParams,
+      params: shapes.userIdParams,
       body: shapes.resetPasswordBody,
       success: { status: 200, data: shapes.resetPasswordResponse },
       errors: ['not_found'],
@@ -210,7 +209,7 @@ function groupRoutes({ groups }: Pick<Identity, 'groups'>): Route[] {
       tag,
       summary: 'Read one group',
       policy: administrator,
-      params: idParams,
+      params: shapes.groupIdParams,
       success: { status: 200, data: shapes.groupResponse },
       errors: ['not_found'],
       example: { data: groupExample },
@@ -223,7 +222,7 @@ function groupRoutes({ groups }: Pick<Identity, 'groups'>): Route[] {
       tag,
       summary: 'Change a group',
       policy: administrator,
-      params: idParams,
+      params: shapes.groupIdParams,
       body: shapes.changeGroupBody,
       fieldCodes: { name: 'invalid_name' },
       success: { status: 200, data: shapes.groupResponse },
@@ -240,7 +239,7 @@ function groupRoutes({ groups }: Pick<Identity, 'groups'>): Route[] {
       tag,
       summary: 'Delete a group',
       policy: administrator,
-      params: idParams,
+      params: shapes.groupIdParams,
       success: { status: 200, data: shapes.userIdResponse },
       errors: ['not_found', 'state_conflict'],
       example: { data: { id: groupExample.id } },
@@ -286,7 +285,7 @@ function clientRoutes({ connectedClients }: Pick<Identity, 'connectedClients'>):
       summary: 'Disconnect a client',
       description: 'Ends all its offline grants and tokens for your account.',
       policy: anybody,
-      params: idParams,
+      params: shapes.ownClientIdParams,
       success: revoked,
       errors: ['not_found'],
       example: { data: { clientId: clientExample.clientId } },
@@ -302,7 +301,7 @@ function clientRoutes({ connectedClients }: Pick<Identity, 'connectedClients'>):
       tag,
       summary: 'List an account’s connected clients',
       policy: administrator,
-      params: idParams,
+      params: shapes.userIdParams,
       success,
       errors: ['not_found'],
       example: { data: [clientExample] },

@@ -1,12 +1,12 @@
 import { z } from 'zod';
-import { pageQuery, plainText, timestampSchema } from '../../platform/schemas.ts';
+import { idParams, pageQuery, plainText, timestampSchema } from '../../platform/schemas.ts';
 import { maxPasswordLength, minPasswordLength } from './accounts/passwords.ts';
 
 /** Request and response shapes of users, groups and connected clients. */
 export const emailSchema = z.string().trim().max(320).pipe(z.email('must be an e-mail address'));
 export const nameSchema = plainText(100);
 
-const roleSchema = z.enum(['user', 'admin']);
+const roleSchema = z.enum(['user', 'admin']).meta({ id: 'Role' });
 const rolesSchema = z
   .array(roleSchema)
   .max(2)
@@ -17,81 +17,105 @@ const groupIdsSchema = z
   .transform((ids) => [...new Set(ids)]);
 const passwordSchema = z.string().min(minPasswordLength).max(maxPasswordLength);
 
+export const userIdParams = idParams('The account’s id, as in lists', 'usr_4fKq0Zb1Xw8TnLr2Vd6M');
+export const groupIdParams = idParams('The group’s id, as in lists', 'grp_Kp3s9QeR1tYv5Uw7Xz0A');
+export const ownClientIdParams = idParams('The client’s id, as in lists', 'postern-cli');
+
 export const userQuery = z.strictObject({ ...pageQuery, search: plainText(100).optional() });
 export const groupQuery = z.strictObject(pageQuery);
 
-export const createUserBody = z.strictObject({
-  email: emailSchema,
-  name: nameSchema,
-  password: passwordSchema.optional(),
-  roles: rolesSchema.default(['user']),
-  groups: groupIdsSchema.default([]),
-  enabled: z.boolean().default(true),
-});
+export const createUserBody = z
+  .strictObject({
+    email: emailSchema,
+    name: nameSchema,
+    password: passwordSchema.optional(),
+    roles: rolesSchema.default(['user']),
+    groups: groupIdsSchema.default([]),
+    enabled: z.boolean().default(true),
+  })
+  .meta({ id: 'NewUser' });
 
-export const changeUserBody = z.strictObject({
-  email: emailSchema.optional(),
-  name: nameSchema.optional(),
-  roles: rolesSchema.optional(),
-  groups: groupIdsSchema.optional(),
-  enabled: z.boolean().optional(),
-});
+export const changeUserBody = z
+  .strictObject({
+    email: emailSchema.optional(),
+    name: nameSchema.optional(),
+    roles: rolesSchema.optional(),
+    groups: groupIdsSchema.optional(),
+    enabled: z.boolean().optional(),
+  })
+  .meta({ id: 'UserChange' });
 
 export const resetPasswordBody = z.strictObject({ password: passwordSchema.optional() }).optional();
 
-export const createGroupBody = z.strictObject({
-  name: nameSchema,
-  parentId: z.string().max(40).nullable().default(null),
-  roles: rolesSchema.default([]),
-});
+export const createGroupBody = z
+  .strictObject({
+    name: nameSchema,
+    parentId: z.string().max(40).nullable().default(null),
+    roles: rolesSchema.default([]),
+  })
+  .meta({ id: 'NewGroup' });
 
-export const changeGroupBody = z.strictObject({
-  name: nameSchema.optional(),
-  parentId: z.string().max(40).nullable().optional(),
-  roles: rolesSchema.optional(),
-});
+export const changeGroupBody = z
+  .strictObject({
+    name: nameSchema.optional(),
+    parentId: z.string().max(40).nullable().optional(),
+    roles: rolesSchema.optional(),
+  })
+  .meta({ id: 'GroupChange' });
 
-export const userResponse = z.strictObject({
-  id: z.string(),
-  email: z.string(),
-  name: z.string(),
-  enabled: z.boolean(),
-  roles: z.array(roleSchema).describe('Given directly'),
-  effectiveRoles: z.array(roleSchema).describe('Direct, from groups, and from the groups above those'),
-  groups: z.array(z.string()).describe('Ids of the groups the account is directly in'),
-  createdAt: timestampSchema,
-  updatedAt: timestampSchema,
-  lastLoginAt: timestampSchema.nullable(),
-});
+export const userResponse = z
+  .strictObject({
+    id: z.string(),
+    email: z.string(),
+    name: z.string(),
+    enabled: z.boolean(),
+    roles: z.array(roleSchema).describe('Given directly'),
+    effectiveRoles: z.array(roleSchema).describe('Direct, from groups, and from the groups above those'),
+    groups: z.array(z.string()).describe('Ids of the groups the account is directly in'),
+    createdAt: timestampSchema,
+    updatedAt: timestampSchema,
+    lastLoginAt: timestampSchema.nullable(),
+  })
+  .meta({ id: 'User' });
 
-export const createdUserResponse = userResponse.extend({
-  generatedPassword: z.string().nullable().describe('Shown once, and only when none was sent'),
-});
+export const createdUserResponse = userResponse
+  .extend({
+    generatedPassword: z.string().nullable().describe('Shown once, and only when none was sent'),
+  })
+  .meta({ id: 'CreatedUser' });
 
-export const resetPasswordResponse = z.strictObject({
-  id: z.string(),
-  generatedPassword: z.string().nullable().describe('Shown once, and only when none was sent'),
-});
+export const resetPasswordResponse = z
+  .strictObject({
+    id: z.string(),
+    generatedPassword: z.string().nullable().describe('Shown once, and only when none was sent'),
+  })
+  .meta({ id: 'ResetPassword' });
 
 export const userIdResponse = z.strictObject({ id: z.string() });
 
-export const groupResponse = z.strictObject({
-  id: z.string(),
-  name: z.string(),
-  parentId: z.string().nullable(),
-  roles: z.array(roleSchema),
-  memberCount: z.number().int(),
-  createdAt: timestampSchema,
-  updatedAt: timestampSchema,
-});
+export const groupResponse = z
+  .strictObject({
+    id: z.string(),
+    name: z.string(),
+    parentId: z.string().nullable(),
+    roles: z.array(roleSchema),
+    memberCount: z.number().int(),
+    createdAt: timestampSchema,
+    updatedAt: timestampSchema,
+  })
+  .meta({ id: 'Group' });
 
-export const clientResponse = z.strictObject({
-  clientId: z.string(),
-  name: z.string(),
-  since: timestampSchema,
-  lastUsedAt: timestampSchema.nullable(),
-  scopes: z.array(z.string()),
-});
+export const clientResponse = z
+  .strictObject({
+    clientId: z.string(),
+    name: z.string(),
+    since: timestampSchema,
+    lastUsedAt: timestampSchema.nullable(),
+    scopes: z.array(z.string()),
+  })
+  .meta({ id: 'ConnectedClient' });
 
-export const clientParams = z.strictObject({ id: z.string(), clientId: z.string() });
+export const clientParams = userIdParams.extend({
+  clientId: z.string().meta({ description: 'The client’s id, as in lists', examples: ['postern-cli'] }),
+});
 export const clientIdResponse = z.strictObject({ clientId: z.string() });

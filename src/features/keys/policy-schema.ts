@@ -31,17 +31,19 @@ const scopeList = z
   .array(z.enum(grantableScopes))
   .refine((scopes) => new Set(scopes).size === scopes.length, 'must not repeat a scope');
 
-export const keyPolicySchema = z.strictObject({
-  authentication: perType(z.boolean()).describe('Whether keys of the type are accepted at all'),
-  issuance: perType(z.boolean()).describe('Whether keys of the type can be created'),
-  scopes: perType(scopeList).describe('Scopes a new key of the type may carry'),
-  repositories: z.strictObject({
-    personal: z.strictObject({ allowAll: z.boolean() }),
-    service: z.strictObject({ allowAll: z.boolean() }),
-    maxSelected: z.number().int().min(1).max(50),
-  }),
-  lifetime: z.strictObject({ personal: lifetimeSchema(720), service: lifetimeSchema(87_600) }),
-  maxActivePersonalKeysPerUser: z.number().int().min(1).max(1_000),
-  rateLimitPerMinute: z.number().int().min(1).max(1_000_000),
-  failedAuthenticationsPerMinute: z.number().int().min(1).max(1_000_000),
-}) satisfies z.ZodType<KeyPolicy>;
+export const keyPolicySchema = z
+  .strictObject({
+    authentication: perType(z.boolean()).describe('Whether keys of the type are accepted at all'),
+    issuance: perType(z.boolean()).describe('Whether keys of the type can be created'),
+    scopes: perType(scopeList).describe('Scopes a new key of the type may carry'),
+    repositories: z.strictObject({
+      personal: z.strictObject({ allowAll: z.boolean() }),
+      service: z.strictObject({ allowAll: z.boolean() }),
+      maxSelected: z.number().int().min(1).max(50),
+    }),
+    lifetime: z.strictObject({ personal: lifetimeSchema(720), service: lifetimeSchema(87_600) }),
+    maxActivePersonalKeysPerUser: z.number().int().min(1).max(1_000),
+    rateLimitPerMinute: z.number().int().min(1).max(1_000_000),
+    failedAuthenticationsPerMinute: z.number().int().min(1).max(1_000_000),
+  })
+  .meta({ id: 'KeyPolicy' }) satisfies z.ZodType<KeyPolicy>;

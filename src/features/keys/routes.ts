@@ -43,6 +43,7 @@ export type KeyRouteDeps = {
   readonly clock: Clock;
 };
 
+const keyId = idParams('The key’s public id, 12 characters, as in lists', exampleKey.id);
 const ownOnly: RoutePolicy = { callers: ['session'], identity: 'live' };
 /** Getting rid of a key, and looking at it, must work while the identity service is away. */
 const ownEvenOffline: RoutePolicy = { callers: ['session'], identity: 'none' };
@@ -239,7 +240,7 @@ function sharedRoutes(block: Block, deps: KeyRouteDeps): Route[] {
       tag,
       summary: `Read ${noun}`,
       policy: block.read,
-      params: idParams,
+      params: keyId,
       errors: ['token_not_found'],
       success: { status: 200, data: keySchema },
       example: { data: exampleKey },
@@ -256,7 +257,7 @@ function sharedRoutes(block: Block, deps: KeyRouteDeps): Route[] {
       description:
         'Renames, drops scopes or repositories, turns a write into the read of the same resource, or shortens the lifetime. Widening needs a new key.',
       policy: block.write,
-      params: idParams,
+      params: keyId,
       body: narrowKeySchema,
       fieldCodes: keyFieldCodes,
       errors: [
@@ -283,7 +284,7 @@ function sharedRoutes(block: Block, deps: KeyRouteDeps): Route[] {
       summary: `Revoke ${noun}`,
       description: 'Final before the answer is sent. Repeating it answers the same moment.',
       policy: block.revoke,
-      params: idParams,
+      params: keyId,
       errors: ['token_not_found'],
       success: { status: 200, data: revokedKeySchema },
       example: { data: { id: exampleKey.id, revokedAt: exampleKey.createdAt } },
@@ -302,7 +303,7 @@ function sharedRoutes(block: Block, deps: KeyRouteDeps): Route[] {
       description:
         'Creates a successor with the same or narrower rights. The predecessor ends graceSeconds after the successor’s first successful use, at the latest at the deadline. A service key’s sites stay with the predecessor.',
       policy: block.write,
-      params: idParams,
+      params: keyId,
       body: rotateKeySchema,
       fieldCodes: { ...keyFieldCodes, deadlineHours: 'invalid_body', graceSeconds: 'invalid_body' },
       errors: [...creationErrors, 'token_not_found', 'state_conflict'],
@@ -331,7 +332,7 @@ function sharedRoutes(block: Block, deps: KeyRouteDeps): Route[] {
       description:
         'Counts per minute (kept 2 days), hour (32 days) or day (400 days), by outcome, at most 60 s late. The last 60 periods unless from and to say otherwise.',
       policy: block.read,
-      params: idParams,
+      params: keyId,
       query: z.strictObject({
         per: z.enum(usagePeriods).default('hour'),
         from: z.iso.datetime({ offset: true }).optional(),
@@ -363,7 +364,7 @@ function sharedRoutes(block: Block, deps: KeyRouteDeps): Route[] {
       summary: `Read the story of ${noun}`,
       description: 'Every audit event of the key, newest first.',
       policy: block.read,
-      params: idParams,
+      params: keyId,
       query: z.strictObject(cursorQuery),
       errors: ['token_not_found'],
       success: { status: 200, data: z.array(auditEventSchema), pagination: 'cursor' },

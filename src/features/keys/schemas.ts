@@ -16,21 +16,27 @@ const repositoryName = z
   .max(201)
   .regex(/^[A-Za-z0-9._-]+\/[A-Za-z0-9._-]+$/, 'must look like owner/name');
 
-const repositoryAccess = z.discriminatedUnion('mode', [
-  z.strictObject({ mode: z.literal('all') }),
-  z.strictObject({
-    mode: z.literal('selected'),
-    // Folded before counting, so the schema leaves room for repeats and the rule of 50 is applied after.
-    repositories: z
-      .array(repositoryName)
-      .min(1, 'must name at least one repository; an empty list does not mean all')
-      .max(500)
-      .refine(
-        (names) => new Set(names.map((name) => name.toLowerCase())).size <= 50,
-        'must name at most 50 repositories',
-      ),
-  }),
-]);
+const atMostFifty = 'must name at most 50 repositories';
+
+const repositoryAccess = z
+  .discriminatedUnion('mode', [
+    z.strictObject({ mode: z.literal('all') }),
+    z.strictObject({
+      mode: z.literal('selected'),
+      // Folded before counting, so the schema leaves room for repeats and the rule of 50 is applied after.
+      repositories: z
+        .array(repositoryName)
+        .min(1, 'must name at least one repository; an empty list does not mean all')
+        .max(500, atMostFifty)
+        .refine((names) => new Set(names.map((name) => name.toLowerCase())).size <= 50, atMostFifty)
+        .meta({
+          description:
+            'Full names; a repeated name counts once, and the policy may allow fewer (maxSelected)',
+          maxItems: 50,
+        }),
+    }),
+  ])
+  .meta({ id: 'RepositoryAccess' });
 
 const ttlHours = z
   .number()
@@ -55,12 +61,14 @@ export const keyFieldCodes = {
   expiresAt: 'invalid_expiry',
 } as const;
 
-export const createKeySchema = z.strictObject({
-  name: plainText(100),
-  scopes: scopeNames,
-  repositoryAccess,
-  ...lifetime,
-});
+export const createKeySchema = z
+  .strictObject({
+    name: plainText(100),
+    scopes: scopeNames,
+    repositoryAccess,
+    ...lifetime,
+  })
+  .meta({ id: 'NewKey' });
 
 export const narrowKeySchema = z
   .strictObject({
@@ -69,7 +77,8 @@ export const narrowKeySchema = z
     repositoryAccess: repositoryAccess.optional(),
     ...lifetime,
   })
-  .refine((body) => Object.keys(body).length > 0, 'must name something to change');
+  .refine((body) => Object.keys(body).length > 0, 'must name something to change')
+  .meta({ id: 'KeyNarrowing' });
 
 export const rotateKeySchema = z
   .strictObject({
@@ -91,141 +100,164 @@ export const rotateKeySchema = z
       .default(300)
       .describe('… or this long after the successor is first used'),
   })
+  .meta({ id: 'KeyRotation' })
   .prefault({});
 
-const person = z.strictObject({ id: z.string(), name: z.string().nullable() });
+const person = z.strictObject({ id: z.string(), name: z.string().nullable() }).meta({ id: 'Person' });
 
-export const keySchema = z.strictObject({
-  id: z.string().describe('The public part of the value, 12 characters'),
-  name: z.string(),
-  type: z.enum(['personal', 'service']),
-  status: z.enum(['active', 'revoked', 'expired']),
-  suspended: z
-    .boolean()
-    .describe('The owner is disabled; the key is refused until the owner is enabled again'),
-  scopes: z.array(z.enum(allScopes)),
-  repositories: z.discriminatedUnion('mode', [
+const repositories = z
+  .discriminatedUnion('mode', [
     z.strictObject({ mode: z.literal('all') }),
     z.strictObject({ mode: z.literal('selected'), repositories: z.array(z.string()) }),
-  ]),
-  owner: person.nullable().describe('null for service keys'),
-  createdAt: timestampSchema,
-  createdBy: person.nullable(),
-  expiresAt: timestampSchema.nullable().describe('null = no expiry'),
-  revokedAt: timestampSchema.nullable(),
-  revokedBy: person.nullable(),
-  revokeReason: z.enum(['owner_request', 'administrator', 'self', 'owner_deleted']).nullable(),
-  lastUsedAt: timestampSchema.nullable().describe('At most 60 s late'),
-  identityBinding: z.enum(['present', 'absent']).nullable().describe('null for service keys'),
-  replaces: z.string().nullable(),
-  replacedBy: z.string().nullable(),
-});
+  ])
+  .meta({ id: 'RepositoryConstraint' });
 
-export const issuedKeySchema = keySchema.extend({
-  token: z.string().describe('The full value; shown this once'),
-});
+export const keySchema = z
+  .strictObject({
+    id: z.string().describe('The public part of the value, 12 characters'),
+    name: z.string(),
+    type: z.enum(['personal', 'service']),
+    status: z.enum(['active', 'revoked', 'expired']),
+    suspended: z
+      .boolean()
+      .describe('The owner is disabled; the key is refused until the owner is enabled again'),
+    scopes: z.array(z.enum(allScopes).meta({ id: 'Scope' })),
+    repositories,
+    owner: person.nullable().describe('null for service keys'),
+    createdAt: timestampSchema,
+    createdBy: person.nullable(),
+    expiresAt: timestampSchema.nullable().describe('null = no expiry'),
+    revokedAt: timestampSchema.nullable(),
+    revokedBy: person.nullable(),
+    revokeReason: z.enum(['owner_request', 'administrator', 'self', 'owner_deleted']).nullable(),
+    lastUsedAt: timestampSchema.nullable().describe('At most 60 s late'),
+    identityBinding: z.enum(['present', 'absent']).nullable().describe('null for service keys'),
+    replaces: z.string().nullable(),
+    replacedBy: z.string().nullable(),
+  })
+  .meta({ id: 'Key' });
 
-export const rotatedKeySchema = issuedKeySchema.extend({
-  predecessorEndsAt: timestampSchema.describe('The latest moment; earlier once the successor is used'),
-  sitesLeftBehind: z
-    .array(z.strictObject({ id: z.string(), name: z.string() }))
-    .describe('Sites of a rotated service key; ownership never moves'),
-});
+export const issuedKeySchema = keySchema
+  .extend({
+    token: z.string().describe('The full value; shown this once'),
+  })
+  .meta({ id: 'IssuedKey' });
 
-export const revokedKeySchema = z.strictObject({ id: z.string(), revokedAt: timestampSchema });
+export const rotatedKeySchema = issuedKeySchema
+  .extend({
+    predecessorEndsAt: timestampSchema.describe('The latest moment; earlier once the successor is used'),
+    sitesLeftBehind: z
+      .array(z.strictObject({ id: z.string(), name: z.string() }))
+      .describe('Sites of a rotated service key; ownership never moves'),
+  })
+  .meta({ id: 'RotatedKey' });
 
-const counts = z.strictObject({
-  allowed: z.number().int(),
-  denied: z.number().int(),
-  limited: z.number().int(),
-  failed: z.number().int(),
-  dead: z.number().int(),
-});
+export const revokedKeySchema = z
+  .strictObject({ id: z.string(), revokedAt: timestampSchema })
+  .meta({ id: 'RevokedKey' });
 
-export const usageSchema = z.strictObject({
-  per: z.enum(usagePeriods),
-  from: timestampSchema,
-  to: timestampSchema,
-  total: counts,
-  points: z.array(z.strictObject({ from: timestampSchema, counts })),
-});
+const counts = z
+  .strictObject({
+    allowed: z.number().int(),
+    denied: z.number().int(),
+    limited: z.number().int(),
+    failed: z.number().int(),
+    dead: z.number().int(),
+  })
+  .meta({ id: 'UsageCounts' });
 
-export const policyVersionSchema = z.strictObject({
-  version: z.number().int().describe('0 = the built-in default'),
-  changedAt: timestampSchema.nullable(),
-  changedBy: z.string().nullable(),
-  policy: keyPolicySchema,
-});
+export const usageSchema = z
+  .strictObject({
+    per: z.enum(usagePeriods),
+    from: timestampSchema,
+    to: timestampSchema,
+    total: counts,
+    points: z.array(z.strictObject({ from: timestampSchema, counts })),
+  })
+  .meta({ id: 'KeyUsage' });
 
-export const policyChangeSchema = policyVersionSchema.extend({
-  dryRun: z
-    .strictObject({
-      keys: z.number().int(),
-      owners: z.number().int(),
-      refused: z.array(
-        z.strictObject({
-          keyId: z.string(),
-          name: z.string(),
-          ownerUserId: z.string().nullable(),
-          reasons: z.array(z.string()),
-        }),
-      ),
-    })
-    .nullable()
-    .describe('With ?dryRun=true: existing keys the document would refuse to create; nothing was changed'),
-});
+export const policyVersionSchema = z
+  .strictObject({
+    version: z.number().int().describe('0 = the built-in default'),
+    changedAt: timestampSchema.nullable(),
+    changedBy: z.string().nullable(),
+    policy: keyPolicySchema,
+  })
+  .meta({ id: 'KeyPolicyVersion' });
 
-export const myPolicySchema = z.strictObject({
-  canCreate: z.boolean(),
-  reasons: z
-    .array(z.strictObject({ code: z.string(), message: z.string() }))
-    .describe('Why not, when canCreate is false'),
-  allowedScopes: z.array(z.string()),
-  lifetime: z.strictObject({
-    defaultTtlHours: z.number(),
-    maxTtlHours: z.number(),
-    offeredTtlHours: z.array(z.number()),
-    allowNoExpiry: z.boolean(),
-  }),
-  repositories: z.strictObject({ allowAll: z.boolean(), maxSelected: z.number().int() }),
-  activeKeys: z.strictObject({ count: z.number().int(), limit: z.number().int() }),
-  rateLimit: z.strictObject({ requestsPerMinute: z.number().int() }),
-  serverTime: timestampSchema,
-});
+export const policyChangeSchema = policyVersionSchema
+  .extend({
+    dryRun: z
+      .strictObject({
+        keys: z.number().int(),
+        owners: z.number().int(),
+        refused: z.array(
+          z.strictObject({
+            keyId: z.string(),
+            name: z.string(),
+            ownerUserId: z.string().nullable(),
+            reasons: z.array(z.string()),
+          }),
+        ),
+      })
+      .nullable()
+      .describe('With ?dryRun=true: existing keys the document would refuse to create; nothing was changed'),
+  })
+  .meta({ id: 'KeyPolicyChange' });
 
-export const contextSchema = z.strictObject({
-  principal: z.strictObject({
-    kind: z.enum(['user', 'service_key']),
-    id: z.string().nullable().describe('null for an unbound personal key'),
-    name: z.string().nullable(),
-  }),
-  authMethod: z.enum(['session', 'access_token', 'api_key']),
-  keyType: z.enum(['personal', 'service']).nullable(),
-  keyId: z.string().nullable(),
-  keyName: z.string().nullable(),
-  scopes: z.array(z.string()).nullable().describe('null for a session: it is limited by roles and ownership'),
-  effectiveScopes: z.array(z.string()).nullable().describe('scopes plus the reads their writes imply'),
-  repositories: z
-    .discriminatedUnion('mode', [
-      z.strictObject({ mode: z.literal('all') }),
-      z.strictObject({ mode: z.literal('selected'), repositories: z.array(z.string()) }),
-    ])
-    .describe('The repository constraint'),
-  expiresAt: timestampSchema.nullable().describe('Of the key, token or session; null = no expiry'),
-  identityBinding: z.enum(['present', 'absent']).nullable(),
-  roles: z
-    .array(z.enum(['user', 'admin']))
-    .nullable()
-    .describe('Users only; null when the identity service cannot be asked'),
-  rateLimit: z
-    .strictObject({ limit: z.number().int(), remaining: z.number().int(), resetSeconds: z.number().int() })
-    .nullable()
-    .describe('Keys only'),
-  decision: z
-    .strictObject({
-      allowed: z.boolean(),
-      rules: z.array(z.strictObject({ rule: z.string(), passed: z.boolean(), detail: z.string() })),
-    })
-    .optional()
-    .describe('With ?can=: what would happen, rule by rule'),
-});
+export const myPolicySchema = z
+  .strictObject({
+    canCreate: z.boolean(),
+    reasons: z
+      .array(z.strictObject({ code: z.string(), message: z.string() }))
+      .describe('Why not, when canCreate is false'),
+    allowedScopes: z.array(z.string()),
+    lifetime: z.strictObject({
+      defaultTtlHours: z.number(),
+      maxTtlHours: z.number(),
+      offeredTtlHours: z.array(z.number()),
+      allowNoExpiry: z.boolean(),
+    }),
+    repositories: z.strictObject({ allowAll: z.boolean(), maxSelected: z.number().int() }),
+    activeKeys: z.strictObject({ count: z.number().int(), limit: z.number().int() }),
+    rateLimit: z.strictObject({ requestsPerMinute: z.number().int() }),
+    serverTime: timestampSchema,
+  })
+  .meta({ id: 'MyKeyPolicy' });
+
+export const contextSchema = z
+  .strictObject({
+    principal: z.strictObject({
+      kind: z.enum(['user', 'service_key']),
+      id: z.string().nullable().describe('null for an unbound personal key'),
+      name: z.string().nullable(),
+    }),
+    authMethod: z.enum(['session', 'access_token', 'api_key']),
+    keyType: z.enum(['personal', 'service']).nullable(),
+    keyId: z.string().nullable(),
+    keyName: z.string().nullable(),
+    scopes: z
+      .array(z.string())
+      .nullable()
+      .describe('null for a session: it is limited by roles and ownership'),
+    effectiveScopes: z.array(z.string()).nullable().describe('scopes plus the reads their writes imply'),
+    repositories: repositories.describe('The repository constraint'),
+    expiresAt: timestampSchema.nullable().describe('Of the key, token or session; null = no expiry'),
+    identityBinding: z.enum(['present', 'absent']).nullable(),
+    roles: z
+      .array(z.enum(['user', 'admin']))
+      .nullable()
+      .describe('Users only; null when the identity service cannot be asked'),
+    rateLimit: z
+      .strictObject({ limit: z.number().int(), remaining: z.number().int(), resetSeconds: z.number().int() })
+      .nullable()
+      .describe('Keys only'),
+    decision: z
+      .strictObject({
+        allowed: z.boolean(),
+        rules: z.array(z.strictObject({ rule: z.string(), passed: z.boolean(), detail: z.string() })),
+      })
+      .optional()
+      .describe('With ?can=: what would happen, rule by rule'),
+  })
+  .meta({ id: 'Context' });

@@ -77,7 +77,7 @@ function routesFor(notices: Notices, { path, operations, whose, policy, recipien
       description: 'Safe to repeat; the time of the first reading stays.',
       policy,
       errors: ['not_found'],
-      params: idParams,
+      params: idParams('The notice’s id, as in lists', exampleNotice.id),
       success: { status: 200, data: noticeResponse },
       example: { data: { ...exampleNotice, readAt: '2026-01-01T09:05:00.000Z' } },
       async handle({ caller, params: { id } }) {

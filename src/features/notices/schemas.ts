@@ -4,24 +4,26 @@ import { pageQuery, timestampSchema } from '../../platform/schemas.ts';
 import { noticeText } from './notice-text.ts';
 import type { Notice } from './notices.ts';
 
-export const noticeResponse = z.strictObject({
-  id: z.string(),
-  kind: z.enum([
-    'key_expires_7d',
-    'key_expires_1d',
-    'key_expired',
-    'key_exposed',
-    'key_dead_use',
-    'key_suspended',
-  ]),
-  keyId: z.string(),
-  keyName: z.string(),
-  message: z.string().describe('A sentence for people'),
-  keyExpiresAt: timestampSchema.nullable(),
-  digest: z.string().nullable().describe('SHA-256 of an exposed key value, in hex; never the value'),
-  createdAt: timestampSchema,
-  readAt: timestampSchema.nullable(),
-});
+export const noticeResponse = z
+  .strictObject({
+    id: z.string(),
+    kind: z.enum([
+      'key_expires_7d',
+      'key_expires_1d',
+      'key_expired',
+      'key_exposed',
+      'key_dead_use',
+      'key_suspended',
+    ]),
+    keyId: z.string(),
+    keyName: z.string(),
+    message: z.string().describe('A sentence for people'),
+    keyExpiresAt: timestampSchema.nullable(),
+    digest: z.string().nullable().describe('SHA-256 of an exposed key value, in hex; never the value'),
+    createdAt: timestampSchema,
+    readAt: timestampSchema.nullable(),
+  })
+  .meta({ id: 'Notice' });
 export type NoticeResponse = z.infer<typeof noticeResponse>;
 
 export function toNoticeResponse(notice: Notice): NoticeResponse {

@@ -42,30 +42,39 @@ const environmentDefaults = z
   )
   .refine((record) => Object.keys(record).length <= 50, 'must have at most 50 entries');
 
-export const repositoryCreateSchema = z.strictObject({
-  fullName: repositoryNameSchema,
-  cloneUrl,
-  defaultBranch: branch.default('main'),
-  environmentDefaults: environmentDefaults.nullable().optional(),
+export const repositoryCreateSchema = z
+  .strictObject({
+    fullName: repositoryNameSchema,
+    cloneUrl,
+    defaultBranch: branch.default('main'),
+    environmentDefaults: environmentDefaults.nullable().optional(),
+  })
+  .meta({ id: 'NewRepository' });
+
+export const repositoryChangeSchema = z
+  .strictObject({
+    fullName: repositoryNameSchema.optional(),
+    cloneUrl: cloneUrl.optional(),
+    defaultBranch: branch.optional(),
+    environmentDefaults: environmentDefaults.nullable().optional(),
+  })
+  .meta({ id: 'RepositoryChange' });
+
+export const repositoryParams = z.strictObject({
+  owner: z.string().meta({ description: 'The part of the full name before the slash', examples: ['acme'] }),
+  name: z.string().meta({ description: 'The part of the full name after the slash', examples: ['website'] }),
 });
 
-export const repositoryChangeSchema = z.strictObject({
-  fullName: repositoryNameSchema.optional(),
-  cloneUrl: cloneUrl.optional(),
-  defaultBranch: branch.optional(),
-  environmentDefaults: environmentDefaults.nullable().optional(),
-});
-
-export const repositoryParams = z.strictObject({ owner: z.string(), name: z.string() });
-
-export const repositorySchema = z.strictObject({
-  id: z.string(),
-  fullName: z.string(),
-  cloneUrl: z.string(),
-  defaultBranch: z.string(),
-  environmentDefaults: z.record(z.string(), z.unknown()).nullable(),
-  createdAt: timestampSchema,
-  updatedAt: timestampSchema,
-});
+export const repositorySchema = z
+  .strictObject({
+    id: z.string(),
+    fullName: z.string(),
+    cloneUrl: z.string(),
+    defaultBranch: z.string(),
+    environmentDefaults: z.record(z.string(), z.unknown()).nullable(),
+    createdAt: timestampSchema,
+    updatedAt: timestampSchema,
+  })
+  .meta({ id: 'Repository' });
 
 export const repositoryDeletedSchema = z.strictObject({ id: z.string(), fullName: z.string() });

@@ -21,6 +21,7 @@ const pagePagination: JsonSchema = {
   },
   required: ['current', 'total', 'items', 'limit'],
   additionalProperties: false,
+  examples: [{ current: 1, total: 1, items: 1, limit: 25 }],
 };
 
 const cursorPagination: JsonSchema = {
@@ -34,6 +35,7 @@ const cursorPagination: JsonSchema = {
   },
   required: ['limit', 'nextCursor'],
   additionalProperties: false,
+  examples: [{ limit: 25, nextCursor: null }],
 };
 
 const failure: JsonSchema = {

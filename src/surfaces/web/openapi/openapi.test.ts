@@ -1,11 +1,14 @@
 import { gunzipSync } from 'node:zlib';
 import Fastify from 'fastify';
 import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
 import { sampleRoutes } from '../../../../test/sample-routes.ts';
 import { problemsOf } from '../../../../test/openapi-problems.ts';
+import { createKeySchema } from '../../../features/keys/schemas.ts';
 import { codesOf } from './codes.ts';
 import { buildOpenApi } from './openapi.ts';
 import { openApiPage } from './page.ts';
+import { schemaWriter } from './schemas.ts';
 
 const document = buildOpenApi({
   routes: sampleRoutes,
@@ -52,6 +55,29 @@ describe('the OpenAPI document', () => {
   test('writes a shared schema once', () => {
     expect(document.components.schemas['Key']?.description).toContain('never its value');
     expect(JSON.stringify(document.paths).match(/"#\/components\/schemas\/Key"/g)?.length).toBeGreaterThan(0);
+  });
+
+  test('keeps the ids in examples, so that a sample shows a whole thing', () => {
+    const event = z
+      .strictObject({ id: z.string(), name: z.string() })
+      .meta({ id: 'Event', examples: [{ id: 'evt_1', name: 'made' }] });
+    const writer = schemaWriter();
+    expect(writer.write(z.array(event), 'output').items).toEqual({ $ref: '#/components/schemas/Event' });
+    expect(writer.components['Event']?.examples).toEqual([{ id: 'evt_1', name: 'made' }]);
+  });
+
+  test('says that a key names 1 to 50 repositories, though repeats are folded before they are counted', () => {
+    const writer = schemaWriter();
+    writer.write(createKeySchema, 'input');
+    const selected = JSON.stringify(writer.components['RepositoryAccess']);
+    expect(selected).toMatch(/"minItems":1,"maxItems":50/);
+    const names = Array.from({ length: 60 }, (_, at) => (at % 2 === 0 ? 'acme/web' : 'Acme/Web'));
+    const body = {
+      name: 'x',
+      scopes: ['repos:read'],
+      repositoryAccess: { mode: 'selected', repositories: names },
+    };
+    expect(createKeySchema.safeParse(body).success).toBe(true);
   });
 
   test('refuses an example that could be a live key', () => {

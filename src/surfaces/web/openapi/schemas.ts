@@ -77,6 +77,11 @@ function walk(value: unknown, renamed: ReadonlyMap<string, string>): unknown {
     if (name === 'minimum' && part === Number.MIN_SAFE_INTEGER) continue;
     if (name === 'maximum' && part === Number.MAX_SAFE_INTEGER) continue;
     if (name === 'id' && typeof part === 'string') continue;
+    // Values, not schemas: an example's own `id` stays.
+    if (name === 'examples' && Array.isArray(part)) {
+      out[name] = part;
+      continue;
+    }
     out[name] = name === '$ref' && typeof part === 'string' ? reference(part, renamed) : walk(part, renamed);
   }
   return out;

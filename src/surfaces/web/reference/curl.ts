@@ -1,8 +1,10 @@
-import type { HttpMethod, OpenApi, Operation } from '../openapi/types.ts';
-import { sessionCookie } from '../credential.ts';
+import type { HttpMethod, OpenApi, Operation, Parameter } from '../openapi/types.ts';
 import { compact } from './html.ts';
 
-/** A call by curl that can be pasted after its capitals are filled in; the credential comes from the environment. */
+/**
+ * A call by curl that can be pasted. Ids are examples; the credential is a key in the environment, or the session in
+ * `jar` that the section on authentication makes.
+ */
 export function curlOf(
   document: OpenApi,
   path: string,
@@ -11,15 +13,14 @@ export function curlOf(
   body: unknown,
 ): string {
   const origin = document.servers[0]?.url ?? '';
-  const url = `${origin}${path.replaceAll(/\{(\w+)\}/g, (_, name: string) => placeholder(name))}`;
-  const required = (operation.parameters ?? []).filter((one) => one.in === 'query' && one.required);
-  const query = required.map(({ name }) => `${name}=${placeholder(name)}`).join('&');
+  const parameters = operation.parameters ?? [];
+  const url = `${origin}${path.replaceAll(/\{(\w+)\}/g, (_, name: string) => exampleOf(parameters, name))}`;
+  const required = parameters.filter((one) => one.in === 'query' && one.required);
+  const query = required.map(({ name }) => `${name}=${exampleOf(parameters, name)}`).join('&');
   const lines = [
     `curl${method === 'get' ? '' : ` -X ${method.toUpperCase()}`} '${url}${query === '' ? '' : `?${query}`}'`,
     ...credential(operation, method, origin),
-    ...(operation.parameters ?? [])
-      .filter((one) => one.in === 'header')
-      .map(({ name }) => `-H '${name}: "${placeholder('etag')}"'`),
+    ...(sendsEtag(operation) ? ['-H "If-Match: $ETAG"'] : []),
     ...(body === undefined
       ? []
       : [
@@ -35,18 +36,32 @@ function credential(operation: Operation, method: HttpMethod, origin: string): s
   const callers = operation['x-postern-callers'];
   // A route for anyone that can answer 401 reads the header itself, as revoking a leaked key does.
   if (callers === 'anyone') return '401' in operation.responses ? [bearerKey] : [];
-  if (callers.includes('personal_key') || callers.includes('service_key')) {
-    return [bearerKey];
-  }
-  if (callers.includes('session')) {
-    const cookie = `-b "${sessionCookie}=$SESSION"`;
-    return method === 'get' ? [cookie] : [cookie, `-H 'Origin: ${origin}'`];
+  if (takesKeys(callers)) return [bearerKey];
+  if (needsSession(operation)) {
+    return method === 'get' ? ['-b jar'] : ['-b jar', `-H 'Origin: ${origin}'`];
   }
   return ['-H "Authorization: Bearer $ACCESS_TOKEN"'];
 }
 
 const bearerKey = '-H "Authorization: Bearer $POSTERN_KEY"';
 
-function placeholder(name: string): string {
-  return name.replaceAll(/([a-z])([A-Z])/g, '$1_$2').toUpperCase();
+/** Whether the sample asks as a person: for everything that keys may not do. */
+export function needsSession(operation: Operation): boolean {
+  const callers = operation['x-postern-callers'];
+  return callers !== 'anyone' && callers.includes('session') && !takesKeys(callers);
+}
+
+export function sendsEtag(operation: Operation): boolean {
+  return (operation.parameters ?? []).some((one) => one.in === 'header' && one.name === 'If-Match');
+}
+
+function takesKeys(callers: readonly string[]): boolean {
+  return callers.includes('personal_key') || callers.includes('service_key');
+}
+
+/** @throws Error for a parameter without an example: a sample with a hole in it cannot be run */
+function exampleOf(parameters: readonly Parameter[], name: string): string {
+  const example: unknown = parameters.find((one) => one.name === name)?.schema.examples?.[0];
+  if (typeof example !== 'string') throw new Error(`The parameter ${name} has no example.`);
+  return example;
 }

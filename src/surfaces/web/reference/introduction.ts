@@ -27,7 +27,17 @@ ${prose(document.info.description)}
 <div class="panels"><div class="panel"><h4>Ask who you are</h4><pre>curl '${origin}/api/v2/auth/context' \\
   -H "Authorization: Bearer $POSTERN_KEY"
 
-<b class="n"># POSTERN_KEY holds ${keyForm}</b></pre></div></div></div>
+<b class="n"># POSTERN_KEY holds ${keyForm}</b></pre></div>
+<div class="panel" id="session-jar"><h4>A session for curl</h4><pre>form=$(curl -sL -c jar -b jar -o /dev/null \\
+  -w '%{url_effective}' '${origin}/auth/login')
+printf %s "$PASSWORD" | curl -sL -c jar -b jar -o /dev/null \\
+  -H 'Origin: ${origin}' -d decision=sign-in \\
+  --data-urlencode "email=$EMAIL" \\
+  --data-urlencode password@- "$form"
+
+<b class="n"># EMAIL and PASSWORD hold yours. This answers who you are:</b>
+curl -b jar '${origin}/api/v2/auth/context'</pre>
+<p class="note">Managing keys takes a signed-in person. In a browser that is the cookie of the web app; here curl keeps it in the file <code>jar</code>. Remove the file when you are done.</p></div></div></div>
 </section>
 
 <section class="group" id="scopes">

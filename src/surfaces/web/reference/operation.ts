@@ -1,7 +1,7 @@
 import { type ErrorCode, errorRegistry, statusOf } from '../../../core/errors.ts';
 import { isAnyRequestsCode } from '../openapi/codes.ts';
 import type { Answer, HttpMethod, JsonSchema, OpenApi, Operation, Parameter } from '../openapi/types.ts';
-import { curlOf } from './curl.ts';
+import { curlOf, needsSession, sendsEtag } from './curl.ts';
 import { escape, Html, html, inline, json, prose } from './html.ts';
 import { sampleOf } from './sample.ts';
 import { asSchema, meaning, resolved, schemaTable, typeOf } from './schema-table.ts';
@@ -32,7 +32,7 @@ ${answerFields(document, status, success, id)}
 ${refusals(operation)}
 </div>
 <div class="panels">
-<div class="panel"><h4><span>Request</span><span>curl</span></h4><pre>${curlOf(document, path, method, operation, body)}</pre></div>
+<div class="panel"><h4><span>Request</span><span>curl</span></h4><pre>${curlOf(document, path, method, operation, body)}</pre>${sampleNotes(operation)}</div>
 ${answerPanel(document, status, success)}
 </div>
 </article>`;
@@ -99,6 +99,17 @@ function answerFields(document: OpenApi, status: string, answer: Answer | undefi
   const description = resolved(data, schemas).description;
   return html`<h4>Answer ${status}</h4>${description !== undefined && prose(description)}
 <details><summary>Fields of <code>data</code></summary>${schemaTable(data, schemas, `Answer of ${id}`)}</details>`;
+}
+
+/** Where the sample's own names come from. */
+function sampleNotes(operation: Operation): Html {
+  return html`${
+    needsSession(operation) &&
+    html`<p class="note"><code>jar</code> holds the session of a person: <a href="#session-jar">how to get it</a>.</p>`
+  }${
+    sendsEtag(operation) &&
+    html`<p class="note"><code>ETAG</code> holds the <code>ETag</code> header of the answer that was read, with its quotes.</p>`
+  }`;
 }
 
 function answerPanel(document: OpenApi, status: string, answer: Answer | undefined): Html | undefined {

@@ -46,6 +46,29 @@ describe('the API reference', () => {
   });
 });
 
+describe('a sample', () => {
+  const shown = (id: string) => {
+    const pre = new RegExp(`id="${id}"[\\s\\S]*?<pre>([\\s\\S]*?)</pre>`).exec(page)?.[1] ?? '';
+    return pre.replaceAll('&#39;', "'").replaceAll('&quot;', '"');
+  };
+
+  test('of a route for people uses a session in a file and says how to get it', () => {
+    expect(shown('listMyKeys')).toBe("curl 'https://postern.example/api/v2/me/tokens' \\\n  -b jar");
+    expect(page).toContain('<a href="#session-jar">how to get it</a>');
+    expect(page).not.toContain('$SESSION');
+  });
+
+  test('names a thing that could exist where its path has a hole', () => {
+    expect(shown('revokeKey')).toContain('/api/v2/tokens/kD3f9Q2mZx81');
+    expect(page).toContain('The key’s public id, 12 characters, as in lists.');
+  });
+
+  test('of a change that needs If-Match says where the value comes from', () => {
+    expect(shown('changeKeyPolicy')).toContain('-H "If-Match: $ETAG"');
+    expect(page).toContain('<code>ETAG</code> holds the <code>ETag</code> header');
+  });
+});
+
 describe('text on its way into the page', () => {
   test('is escaped wherever it comes from', () => {
     const hostile = '<script>"x"&\'</script>';

@@ -9,6 +9,7 @@ export function sampleOf(
   name = '',
 ): unknown {
   const schema = resolved(given, schemas);
+  if (schema.examples?.[0] !== undefined) return schema.examples[0];
   if (schema.const !== undefined) return schema.const;
   if (schema.default !== undefined) return schema.default;
   if (schema.enum !== undefined) return schema.enum[0];

@@ -93,6 +93,9 @@ summary:hover { text-decoration: underline; text-underline-offset: 2px; }
 .panel pre { margin: 0; padding: .9rem 1rem 1.1rem; overflow: auto; max-height: 26rem; font-size: .78rem; line-height: 1.6; tab-size: 2; scrollbar-width: thin; scrollbar-color: #3a455a transparent; }
 .panel b { font-weight: 400; } .panel .k { color: var(--key); } .panel .s { color: var(--string); } .panel .n { color: var(--number); }
 .panel .ok { color: #7fdca4; }
+.panel .note { margin: 0; padding: .6rem 1rem; border-top: 1px solid var(--panel-head); font-size: .8rem; color: #a9b4c8; }
+.panel .note code { background: none; padding: 0; color: var(--panel-text); } .panel .note a { color: #a9bcff; text-decoration: underline; }
+#session-jar:target { box-shadow: 0 0 0 2px var(--accent); }
 
 .cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 17rem), 1fr)); gap: 1rem; margin: 1rem 0 1.5rem; }
 .card { border: 1px solid var(--line); border-radius: 10px; padding: 1rem 1.1rem; background: var(--page); }
