@@ -65,7 +65,7 @@ export async function runImport(config: Config, file: string): Promise<number> {
   const importing = async (parts: OpenParts) => {
     await applyMigrations(config, parts);
     const app = await createApp({ ...config, passwordCost: productionCost }, parts);
-    await app.start();
+    await app.doors.clock.sync();
     const result = await app.doors.importKeys(text.split('\n'));
     if (result.kind === 'imported') {
       console.log(`Imported ${result.count} keys; ${result.alreadyThere} were there already.`);

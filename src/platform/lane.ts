@@ -4,9 +4,9 @@ import { AppError } from '../core/errors.ts';
  * Runs at most `width` tasks at once; with `queue` more waiting it refuses with `store_unavailable`, so that a flood
  * stays a flood of refusals and never a growing queue (contract 10.12).
  */
-export type Lane = <T>(task: () => Promise<T>) => Promise<T>;
+type Lane = <T>(task: () => Promise<T>) => Promise<T>;
 
-export function createLane({ width, queue }: { width: number; queue: number }): Lane {
+function createLane({ width, queue }: { width: number; queue: number }): Lane {
   let running = 0;
   const waiting: (() => void)[] = [];
   return async function run<T>(task: () => Promise<T>): Promise<T> {

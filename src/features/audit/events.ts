@@ -15,7 +15,8 @@ export const auditEvents = {
   'auth.denied': 'A request was refused; repeated refusals are counted in one event per minute.',
   'auth.throttled': 'An address was throttled for failed authentication.',
   'session.started': 'A person signed in.',
-  'session.ended': 'A session ended: signed out, or replaced by a new sign-in. One that runs out leaves no event.',
+  'session.ended':
+    'A session ended: signed out, or replaced by a new sign-in. One that runs out leaves no event.',
   'audit.exported': 'The audit trail, or a part of it, was downloaded.',
   'client.connected': 'A client got access to an account that outlives the browser session.',
   'client.revoked':
@@ -28,7 +29,7 @@ export const auditEvents = {
   'user.changed': 'An account was changed.',
   'user.deleted': 'An account was deleted.',
   'user.signed_out': 'An administrator ended every session and offline grant of an account.',
-  'user.password_reset': 'An administrator set a new password for an account.',
+  'user.password_reset': 'An account got a new password from an administrator or from the command line.',
   'group.created': 'A group was created.',
   'group.changed': 'A group was changed.',
   'group.deleted': 'A group was deleted.',

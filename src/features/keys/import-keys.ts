@@ -36,6 +36,13 @@ const recordSchema = z
     path: ['owner'],
     message: 'service keys have no owner',
   })
+  .refine(
+    (record) => record.expiresAt === null || Date.parse(record.expiresAt) > Date.parse(record.createdAt),
+    {
+      path: ['expiresAt'],
+      message: 'must be later than createdAt',
+    },
+  )
   .refine((record) => record.prefix.includes('_svc_') || !record.scopes.includes('env:admin'), {
     path: ['scopes'],
     message: 'env:admin is for service keys only',

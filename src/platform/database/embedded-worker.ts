@@ -77,10 +77,15 @@ async function flushAfter(text: string): Promise<void> {
   await flush(join(start.dataDir, 'pg_wal'));
 }
 
-/** PGlite writes its log but never asks the disk to keep it (decision 0002), so we do: every segment touched lately. */
+let segmentsKept = '';
+
+/**
+ * PGlite writes its log but never asks the disk to keep it (decision 0002), so we do: every segment touched lately, and
+ * the folder when a segment got its name, because a file whose name is lost is lost.
+ */
 async function flush(folder: string): Promise<void> {
-  for (const name of await readdir(folder)) {
-    if (!/^[0-9A-F]{24}$/.test(name)) continue;
+  const segments = (await readdir(folder)).filter((name) => /^[0-9A-F]{24}$/.test(name)).toSorted();
+  for (const name of segments) {
     const path = join(folder, name);
     const { mtimeMs } = await stat(path);
     // File times are coarse; ten seconds of slack costs an idle fdatasync and loses nothing.
@@ -91,5 +96,18 @@ async function flush(folder: string): Promise<void> {
     } finally {
       await file.close();
     }
+  }
+  if (segments.join() !== segmentsKept) await flushNames(folder);
+  segmentsKept = segments.join();
+}
+
+async function flushNames(folder: string): Promise<void> {
+  // Windows has no way to flush a folder, and refuses to open one.
+  if (process.platform === 'win32') return;
+  const names = await open(folder, 'r');
+  try {
+    await names.sync();
+  } finally {
+    await names.close();
   }
 }

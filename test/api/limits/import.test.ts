@@ -62,6 +62,14 @@ test('imported keys work with their older values, under ids of ours, and are aud
   expect(JSON.stringify(await imported())).not.toContain(bound.slice(20));
 });
 
+test('a record that ended before it began is refused', async () => {
+  const wrong = record(olderValue('pat', 'one'), { expiresAt: '2025-05-31T23:59:59Z' });
+  expect(await h.app.doors.importKeys(lines(wrong))).toEqual({
+    kind: 'refused',
+    problems: [{ line: 1, problem: 'expiresAt: must be later than createdAt' }],
+  });
+});
+
 test('a record of another product word is refused with its line: it could never be used here', async () => {
   const foreign = `old_pat_${'0'.repeat(40)}`;
   const result = await h.app.doors.importKeys(lines(record(olderValue('pat', 'one')), record(foreign)));
