@@ -182,6 +182,25 @@ test('the page offers what the policy allows, and a key works on the chosen repo
   await context.close();
 });
 
+test('what is typed while the page still loads the policy is not lost', async () => {
+  const context = await browser.newContext();
+  const { page } = await visit(context);
+  await page.goto(`${program.origin}/auth/login`);
+  const held = Promise.withResolvers<void>();
+  await page.route('**/me/tokens/policy', async (route) => {
+    await held.promise;
+    await route.continue();
+  });
+  await signIn(page);
+  await page.fill('input[name=name]', 'typed early');
+  await page.check('input[value="repos:read"]');
+  expect(await page.isDisabled('#make')).toBe(true);
+  held.resolve();
+  await page.click('#make');
+  await page.waitForSelector('#keys li:has-text("typed early")');
+  await context.close();
+});
+
 test('whose session ended is told so, keeps the key on show, and finds the way back', async () => {
   const context = await browser.newContext();
   const { page } = await visit(context);

@@ -58,6 +58,7 @@ function offer(policy) {
   for (const box of form.querySelectorAll('input[name=scope]')) {
     box.disabled = !policy.allowedScopes.includes(box.value);
     box.closest('label').hidden = box.disabled;
+    if (box.disabled) box.checked = false;
   }
 }
 
@@ -69,8 +70,8 @@ function count(policy) {
   $('refused').textContent = policy.reasons.map((reason) => reason.message).join(' ');
 }
 
-function clear(policy) {
-  form.reset();
+// The lifetime and the reach that are selected at first; what was typed meanwhile stays.
+function preselect(policy) {
   form.elements.ttl.value = String(policy.lifetime.defaultTtlHours);
   $('reach').value = policy.repositories.allowAll ? 'all' : 'selected';
   showNames();
@@ -150,7 +151,7 @@ async function start() {
   const [policy, repositories] = await Promise.all([show(), api('GET', '/repositories?limit=100')]);
   offer(policy);
   offerRepositories(policy, repositories.data, repositories.metadata.pagination.items);
-  clear(offered = policy);
+  preselect(offered = policy);
 }
 
 // ---- a new key
@@ -170,7 +171,8 @@ form.onsubmit = async (event) => {
     $('made').hidden = false;
     $('value').focus();
     $('value').select();
-    clear(offered);
+    form.reset();
+    preselect(offered);
     await show();
   } catch (error) {
     $('make').disabled = false;

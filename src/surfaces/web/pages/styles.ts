@@ -52,7 +52,7 @@ h2{margin:2rem 0 .75rem;font-size:1.1rem;letter-spacing:-.01em}
 .keys button{width:auto;min-height:2.25rem;margin:0;padding:.3rem .75rem}
 .keys .ask{flex:1 0 100%;display:flex;flex-wrap:wrap;gap:.5rem}.keys .ask p{flex:1 0 100%;margin:0;font-size:.875rem}
 .danger{color:var(--card);background:var(--bad)}.danger:hover{color:var(--card);background:var(--ink)}
-.problem .button{margin-top:.75rem}h2 .hint{display:inline;margin-left:.35rem}button:disabled{opacity:.55;cursor:not-allowed}
+.problem .button{margin-top:.75rem}h2 .hint{display:inline;margin-left:.35rem}button:not(:enabled){opacity:.55;cursor:not-allowed}
 .choices.wide{grid-template-columns:1fr;max-height:14rem;overflow-y:auto}.choices span{min-width:0;overflow-wrap:anywhere}.choices input{flex:none}
 [hidden]{display:none!important}
 `;
