@@ -170,6 +170,12 @@ test('the page offers what the policy allows, and a key works on the chosen repo
     '2 days',
   ]);
   expect(await page.locator('#reach option').allTextContents()).toEqual(['Only those I choose']);
+  await page.fill('input[name=name]', 'nothing chosen');
+  await page.click('#make');
+  expect(await page.textContent('#problem')).toContain('Choose at least one scope');
+  await page.check('input[value="repos:read"]');
+  await page.click('#make');
+  expect(await page.textContent('#problem')).toContain('Choose at least one repository');
   await page.check('input[value="acme/web"]');
   const value = await makeKey(page, 'one repository');
   const seen = (await (await ask('/repositories', value)).json()) as { data: { fullName: string }[] };

@@ -24,8 +24,12 @@ function make(name, properties, ...children) {
 
 function say(error) {
   if (error.status === 401) return signedOut();
-  const text = error.status === undefined ? 'The server could not be reached. Try again.'
-    : error.hint === undefined ? error.message : error.message + ' ' + error.hint;
+  if (error.status === undefined) return complain('The server could not be reached. Try again.');
+  const sentence = /[.!?]$/.test(error.message) ? error.message : error.message + '.';
+  complain(error.hint === undefined ? sentence : sentence + ' ' + error.hint);
+}
+
+function complain(text) {
   problem.replaceChildren(text);
   problem.hidden = false;
   problem.focus();
@@ -163,6 +167,8 @@ form.onsubmit = async (event) => {
   const isAll = $('which').hidden || $('reach').value === 'all';
   const body = { name: form.elements.name.value, scopes: checked('scope'),
     repositoryAccess: isAll ? { mode: 'all' } : { mode: 'selected', repositories: checked('repository') } };
+  if (body.scopes.length === 0) return complain('Choose at least one scope: what the key may do.');
+  if (!isAll && checked('repository').length === 0) return complain('Choose at least one repository.');
   if (form.elements.ttl.value !== '') body.ttlHours = Number(form.elements.ttl.value);
   $('make').disabled = true;
   try {
