@@ -26,16 +26,23 @@ export const cursorQuery = {
 
 /** Text without control characters: NUL cannot be stored, the others can only deceive a reader. */
 export function plainText(max: number) {
-  return z
-    .string()
-    .refine((text) => !/[\p{Cc}\p{Cs}\u2028\u2029]/u.test(text), 'must not contain control characters')
-    .transform((text) => text.trim())
-    .refine(
-      // Counted in code points, as a person would count an emoji.
-      (text) => text.length >= 1 && Array.from(text).length <= max,
-      `must be 1 to ${max} characters after trimming`,
-    )
-    .meta({ minLength: 1, maxLength: max });
+  return (
+    z
+      .string()
+      .refine((text) => !/[\p{Cc}\p{Cs}\u2028\u2029]/u.test(text), 'must not contain control characters')
+      // The two joiners stay: emoji and several scripts are written with them.
+      .refine(
+        (text) => !/(?![\u200c\u200d])\p{Cf}/u.test(text),
+        'must not contain characters that cannot be seen or that turn the reading direction',
+      )
+      .transform((text) => text.trim())
+      .refine(
+        // Counted in code points, as a person would count an emoji.
+        (text) => text.length >= 1 && Array.from(text).length <= max,
+        `must be 1 to ${max} characters after trimming`,
+      )
+      .meta({ minLength: 1, maxLength: max })
+  );
 }
 
 /** An id in a path. Not validated further: a wrong id is a thing that does not exist, 404. `example` is for readers. */
