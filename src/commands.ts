@@ -1,11 +1,13 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { createApp, productionCost } from './app.ts';
 import type { Config } from './config.ts';
 import { systemAct } from './core/caller.ts';
 import { systemClock } from './core/clock.ts';
 import { formatTrailReport, verifyTrail } from './features/audit/verify.ts';
+import { keyFormat } from './features/keys/key-value.ts';
 import { mintSetupToken } from './features/identity/identity.ts';
+import { checkUpload, defaultUploadLimits, uploadKindOf } from './features/sites/sites.ts';
 import { type OpenParts, openParts } from './parts.ts';
 import { hasDatabase } from './platform/data-dir.ts';
 import { migrate } from './platform/database/migrate.ts';
@@ -105,6 +107,30 @@ export async function runResetPassword(config: Config, email: string): Promise<n
       console.error('The account is disabled: it cannot sign in before an administrator enables it.');
     return 0;
   });
+}
+
+/** Needs no database and no server: the rules are in the program. */
+export async function runSiteCheck({ keyPrefix }: Config, file: string): Promise<number> {
+  const kind = uploadKindOf(file);
+  if (kind === undefined) {
+    console.error(`postern: ${file} is not a .zip, .tar.gz, .tgz or .html file.`);
+    return 2;
+  }
+  const path = resolve(file);
+  const { size } = await blaming('FILE', () => stat(path));
+  if (size > defaultUploadLimits.maxUploadBytes) {
+    console.error(`${file}: is larger than ${defaultUploadLimits.maxUploadBytes} bytes`);
+    return 1;
+  }
+  const report = await checkUpload({ path, kind }, defaultUploadLimits, keyFormat(keyPrefix));
+  for (const { path: entry, problem } of report.problems)
+    console.error(entry === '' ? `${file}: ${problem}` : `${file}: ${entry}: ${problem}`);
+  if (report.receipt === null) {
+    console.error('An upload of this would be refused whole.');
+    return 1;
+  }
+  console.log(`${report.files} files, ${report.bytes} bytes, receipt ${report.receipt}`);
+  return 0;
 }
 
 export async function applyMigrations(

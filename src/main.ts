@@ -9,6 +9,7 @@ const usage = `usage: npm start                                        the serve
        npm start -- admin login-link                    print a one-time link that creates the first administrator
        npm start -- admin reset-password EMAIL          print a new password for an account, and sign it out everywhere
        npm start -- keys import FILE                    take key records of an older deployment
+       npm start -- sites check FILE                    judge a .zip, .tar.gz or .html as an upload would be
        npm start -- audit verify [SEQ:HASH]             walk the audit chain; with a head that an earlier run printed,
                                                         prove that nothing was cut off since
 On the embedded database, all but login-link need the server stopped. Settings: docs/reference/config.md`;
@@ -40,6 +41,8 @@ function workOf(args: readonly string[]): Work | undefined {
         : async (config) => (await commands()).runResetPassword(config, value.trim());
     case 'keys import':
       return value === '' ? undefined : async (config) => (await commands()).runImport(config, value);
+    case 'sites check':
+      return value === '' ? undefined : async (config) => (await commands()).runSiteCheck(config, value);
     case 'audit verify':
       return async (config) => (await commands()).runVerify(config, value === '' ? undefined : value);
     default:

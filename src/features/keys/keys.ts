@@ -19,6 +19,8 @@ import type { KeyFilter, KeyStore } from './key-store.ts';
 import { digestOf, type KeyFormat } from './key-value.ts';
 import type { KeyPolicies } from './policy.ts';
 
+export type { KeyFormat } from './key-value.ts';
+
 /**
  * API keys: issuing, narrowing, rotating and revoking them (contract 4). Promises: the value leaves once, in the
  * answer that made it; an edit only narrows; a revocation is final before the answer is sent; every change

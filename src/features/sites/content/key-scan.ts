@@ -1,0 +1,81 @@
+import { Transform } from 'node:stream';
+import { createGunzip, type Gunzip } from 'node:zlib';
+import type { KeyFormat } from '../../keys/keys.ts';
+
+/**
+ * Looks for our own keys in what is uploaded (threat T37): as they are, with a zero byte beside each character (UTF-16),
+ * and inside gzip. Only values whose checksum is right are reported, so prose and examples pass.
+ */
+export type Found = (value: string) => void;
+
+/** Bytes: more than the longest key as UTF-16; as much of one piece is kept until the next has come. */
+const overlap = 192;
+/** What is unpacked of one gzip file only to look at it. */
+const mostUnpacked = 64 * 1024 * 1024;
+
+/** Hands the bytes on unchanged. */
+export function keyScan(format: KeyFormat, found: Found): Transform {
+  const plain = textScan(format, found);
+  let inside: Gunzip | null | undefined;
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      plain(chunk);
+      inside ??= isGzip(chunk) ? unpackedScan(format, found) : null;
+      if (inside === null || inside.destroyed) return done(null, chunk);
+      // Waits for the unpacking, so that a bomb costs time and not memory.
+      inside.write(chunk, () => done(null, chunk));
+    },
+    flush(done) {
+      if (!inside || inside.destroyed) return done();
+      inside.once('close', () => done());
+      inside.end();
+    },
+  });
+}
+
+function isGzip(chunk: Buffer): boolean {
+  return chunk[0] === 0x1f && chunk[1] === 0x8b;
+}
+
+function unpackedScan(format: KeyFormat, found: Found): Gunzip {
+  const scan = textScan(format, found);
+  const gunzip = createGunzip();
+  let unpacked = 0;
+  gunzip.on('data', (chunk: Buffer) => {
+    scan(chunk);
+    unpacked += chunk.length;
+    if (unpacked > mostUnpacked) gunzip.destroy();
+  });
+  // Broken or cut gzip holds nothing that a reader could unpack either.
+  gunzip.on('error', () => gunzip.destroy());
+  return gunzip;
+}
+
+const marks = ['_pat_', '_svc_'];
+const wideMarks = marks.map((mark) => Buffer.from(mark, 'utf16le').subarray(0, -1));
+
+/** Looks for the marks in the bytes, which is quick, and only where there is one at the text around it. */
+function textScan(format: KeyFormat, found: Found): (chunk: Buffer) => void {
+  let rest: Buffer = Buffer.alloc(0);
+  return (chunk) => {
+    const window = Buffer.concat([rest, chunk]);
+    rest = window.subarray(-overlap);
+    if (marks.some((mark) => window.includes(mark))) tell(window.toString('latin1'));
+    if (wideMarks.some((mark) => window.includes(mark)))
+      tell(Buffer.from(window.filter((byte) => byte !== 0)).toString('latin1'));
+  };
+
+  function tell(text: string): void {
+    for (const value of keysIn(text, format)) found(value);
+  }
+}
+
+/** Values with a right checksum in `text`, also where letters follow without a break. */
+export function keysIn(text: string, format: KeyFormat): string[] {
+  if (!marks.some((mark) => text.includes(mark))) return [];
+  const whole = format.prefixOf('personal').length + 50;
+  return format
+    .findAll(text)
+    .map((candidate) => candidate.slice(0, whole))
+    .filter((candidate) => format.parse(candidate).kind === 'key');
+}

@@ -1,0 +1,184 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { createNameRegister, nameEntry } from './paths.ts';
+
+describe('UP-01 T38 names that lead elsewhere', () => {
+  test.each([
+    '',
+    '/',
+    '../secret.html',
+    'a/../../secret.html',
+    'a/..',
+    './index.html',
+    'a/./b.html',
+    'a//b.html',
+    '/etc/passwd',
+    '//host/share.html',
+    'C:/windows.html',
+    'c:index.html',
+    'a\\b.html',
+    '..\\index.html',
+    'index.html\0.png',
+    'a/%2e%2e/b.html',
+    'a%2fb.html',
+    'a%5Cb.html',
+    'a%00b.html',
+    'a%252fb.html',
+    '\uff0e\uff0e/b.html',
+    '\u2024\u2024/b.html',
+    'a\u2215b.html',
+    'a\uff0fb.html',
+    'a\uff3cb.html',
+    'a\ufffdb.html',
+    'a\ud800.html',
+  ])('%j is refused', (name) => {
+    expect(nameEntry(name)).toMatchObject({ kind: 'refused', code: 'bad_path' });
+  });
+
+  test('depth, segments and whole paths are bounded, in bytes', () => {
+    const deep = (levels: number) => `${'d/'.repeat(levels - 1)}index.html`;
+    expect(nameEntry(deep(32)).kind).toBe('file');
+    expect(nameEntry(deep(33)).kind).toBe('refused');
+    expect(nameEntry(`${'d/'.repeat(300)}x`).kind).toBe('refused');
+    expect(nameEntry('é'.repeat(127)).kind).toBe('file');
+    expect(nameEntry('é'.repeat(128)).kind).toBe('refused');
+    expect(nameEntry(`${`${'x'.repeat(200)}/`.repeat(5)}y`).kind).toBe('file');
+    expect(nameEntry(`${`${'x'.repeat(200)}/`.repeat(5)}${'y'.repeat(30)}`).kind).toBe('refused');
+  });
+});
+
+describe('T43 special names', () => {
+  test.each([
+    'a\u202egpj.html',
+    'a\u200b.html',
+    'a\ufeff.html',
+    'a\u2028.html',
+    'a\r\nb.html',
+    'a\u001b.html',
+  ])('%j hides something and is refused', (name) => {
+    expect(nameEntry(name).kind).toBe('refused');
+  });
+
+  test.each(['a .html/x', ' a.html', 'a.html ', 'a.', 'b./x.html'])('%j loses its end somewhere', (name) => {
+    expect(nameEntry(name).kind).toBe(name === 'a .html/x' ? 'file' : 'refused');
+  });
+
+  test.each([
+    ['.postern/grant', 'reserved_path'],
+    ['.Postern/x.html', 'reserved_path'],
+    ['.well-known/acme-challenge/token', 'reserved_path'],
+    ['.well-known/openid-configuration', 'reserved_path'],
+    ['.git/config', 'private_file'],
+    ['sub/.env', 'private_file'],
+    ['.env.production', 'private_file'],
+    ['.ssh/id_rsa', 'private_file'],
+  ])('%s is refused as %s', (name, code) => {
+    expect(nameEntry(name)).toMatchObject({ kind: 'refused', code });
+  });
+
+  test.each([
+    '.well-known/security.txt',
+    '.nojekyll',
+    'über/naïve 日本語.html',
+    'a(1) [b].html',
+    'x/.postern/y',
+  ])('%s is published', (name) => {
+    expect(nameEntry(name)).toEqual({ kind: 'file', path: name });
+  });
+
+  test.each(['__MACOSX/index.html', '.DS_Store', 'a/Thumbs.db'])('%s is left out without a word', (name) => {
+    expect(nameEntry(name)).toEqual({ kind: 'ignored' });
+  });
+});
+
+describe('T42 names that collide', () => {
+  const refusedOf = (...entries: string[]) => {
+    const register = createNameRegister();
+    return entries.map((name) => {
+      const entry = nameEntry(name);
+      if (entry.kind !== 'file' && entry.kind !== 'directory')
+        throw new Error(`${name} is refused by itself.`);
+      return register.add(entry.kind, entry.path) !== undefined;
+    });
+  };
+
+  test.each([
+    [
+      ['a.html', 'a.html'],
+      [false, true],
+    ],
+    [
+      ['a.html', 'A.html'],
+      [false, true],
+    ],
+    [
+      ['caf\u00e9.html', 'cafe\u0301.html'],
+      [false, true],
+    ],
+    [
+      ['stra\u00dfe.html', 'STRASSE.html'],
+      [false, true],
+    ],
+    [
+      ['a', 'a/'],
+      [false, true],
+    ],
+    [
+      ['a', 'a/b.html'],
+      [false, true],
+    ],
+    [
+      ['a/b.html', 'a'],
+      [false, true],
+    ],
+    [
+      ['a/b.html', 'A/c.html'],
+      [false, true],
+    ],
+    [
+      ['a/b.html', 'a/c.html', 'a/', 'b/b.html'],
+      [false, false, false, false],
+    ],
+    [
+      ['\ufb01le.html', 'file.html'],
+      [false, true],
+    ],
+  ])('%j: %j', (names, refused) => {
+    expect(refusedOf(...names)).toEqual(refused);
+  });
+});
+
+test('a name that is taken stays inside its site, whatever reads it as a URL or a path', () => {
+  const piece = fc.oneof(
+    fc.constantFrom(
+      '..',
+      '.',
+      '%2e',
+      '%2f',
+      '\\',
+      '/',
+      '//',
+      'a',
+      'A',
+      '\0',
+      ':',
+      ' ',
+      '\u202e',
+      '\uff0e',
+      'é',
+    ),
+    fc.string({ unit: 'binary', maxLength: 4 }),
+  );
+  fc.assert(
+    fc.property(fc.array(piece, { minLength: 1, maxLength: 8 }), (pieces) => {
+      const entry = nameEntry(pieces.join(''));
+      if (entry.kind !== 'file') return;
+      const base = new URL('https://site.example/');
+      const url = new URL(entry.path.split('/').map(encodeURIComponent).join('/'), base);
+      expect(url.host).toBe(base.host);
+      expect(decodeURIComponent(url.pathname)).toBe(`/${entry.path}`);
+      expect(nameEntry(entry.path)).toEqual(entry);
+    }),
+    { numRuns: 2_000 },
+  );
+});

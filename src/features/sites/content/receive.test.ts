@@ -1,0 +1,177 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { tarGzOf, type TarPart } from '../../../../test/archives/tar.ts';
+import { systemRandom } from '../../../core/ids.ts';
+import { fileBlobs } from '../../../platform/blobs/file-blobs.ts';
+import { keyFormat } from '../../keys/key-value.ts';
+import { receive, type UploadLimits } from './receive.ts';
+import { readTarGz } from './tar.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'postern-receive-'));
+const blobs = fileBlobs(folder);
+const format = keyFormat('app');
+beforeAll(() => blobs.prepare());
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const limits: UploadLimits = {
+  maxFiles: 10,
+  maxFileBytes: 100_000,
+  maxExtractedBytes: 300_000,
+  allowedExtensions: ['html', 'css', 'txt', 'gz', 'bin'],
+};
+
+async function take(parts: readonly TarPart[], more: Partial<UploadLimits> = {}) {
+  const keys: string[] = [];
+  const source = readTarGz(Readable.from([tarGzOf(parts)]), 10_000_000);
+  const received = await receive(
+    source,
+    { ...limits, ...more },
+    { blobs, format, onKey: (value) => keys.push(value) },
+  );
+  return { ...received, keys };
+}
+
+const page: TarPart = { name: 'index.html', content: '<h1>Hello</h1>' };
+
+test('a good upload comes out as paths and digests, in order, and its bytes can be read', async () => {
+  const { files, problems } = await take([{ name: 'b.css', content: 'x' }, page, { name: 'a/', type: '5' }]);
+  expect(problems).toEqual([]);
+  expect([...files.keys()]).toEqual(['b.css', 'index.html']);
+  const blob = files.get('index.html');
+  expect(blob?.size).toBe(14);
+  expect((await buffer(await blobs.read(blob?.digest ?? ''))).toString()).toBe('<h1>Hello</h1>');
+  expect(await readdir(join(folder, 'incoming'))).toEqual([]);
+});
+
+describe('the one folder that was packed', () => {
+  test('is taken off when the entry page is in it, and its names are judged anew', async () => {
+    const { files } = await take([
+      { ...page, name: 'site/index.html' },
+      { name: 'site/a/b.css', content: 'x' },
+    ]);
+    expect([...files.keys()]).toEqual(['a/b.css', 'index.html']);
+    const { problems } = await take([
+      { ...page, name: 'site/index.html' },
+      { name: 'site/.postern/x.html', content: 'x' },
+    ]);
+    expect(problems).toMatchObject([{ path: '.postern/x.html', code: 'reserved_path' }]);
+  });
+
+  test('stays where it is without an entry page, or beside others', async () => {
+    expect([...(await take([{ name: 'site/a.html', content: 'x' }])).files.keys()]).toEqual(['site/a.html']);
+    const two = await take([
+      { ...page, name: 'site/index.html' },
+      { name: 'b.css', content: 'x' },
+    ]);
+    expect([...two.files.keys()]).toEqual(['b.css', 'site/index.html']);
+  });
+});
+
+test('one answer names every bad file, and what is good beside it is not kept back from the look', async () => {
+  const { problems } = await take([
+    page,
+    { name: '../secret.html', content: 'x' },
+    { name: 'link.html', type: '2', link: '/etc/passwd' },
+    { name: 'INDEX.html', content: 'x' },
+    { name: 'run.exe', content: 'x' },
+    { name: '.env', content: 'x' },
+    { name: 'big.bin', content: Buffer.alloc(100_001, 1) },
+    { name: 'hidden\u202egpj.html', content: 'x' },
+  ]);
+  expect(problems.map(({ path, code }) => [path, code])).toEqual([
+    ['../secret.html', 'bad_path'],
+    ['link.html', 'bad_entry'],
+    ['INDEX.html', 'name_collision'],
+    ['run.exe', 'extension_not_allowed'],
+    ['.env', 'private_file'],
+    ['big.bin', 'file_too_large'],
+    ['hidden\\u{202e}gpj.html', 'bad_path'],
+  ]);
+});
+
+describe('UP-03 T40 limits are counted while the bytes come', () => {
+  const many = (count: number, size: number) =>
+    Array.from({ length: count }, (_, at) => ({ name: `f${at}.bin`, content: Buffer.alloc(size, at) }));
+
+  test('of bytes, all files together', async () => {
+    expect((await take(many(3, 100_000))).problems).toEqual([]);
+    expect((await take(many(4, 100_000))).problems).toMatchObject([{ path: '', code: 'upload_too_large' }]);
+  });
+
+  test('of files and folders', async () => {
+    expect((await take(many(10, 1))).problems).toEqual([]);
+    const folders = Array.from({ length: 11 }, (_, at) => ({ name: `d${at}/` }));
+    expect((await take(folders)).problems).toMatchObject([{ path: '', code: 'too_many_files' }]);
+  });
+
+  test('of problems that are told', async () => {
+    const bad = Array.from({ length: 500 }, (_, at) => ({ name: `f${at}.exe`, content: 'x' }));
+    const { problems } = await take(bad, { maxFiles: 1_000 });
+    expect(problems).toHaveLength(101);
+    expect(problems.at(-1)?.code).toBe('too_many_problems');
+  });
+
+  test('an upload without files is refused', async () => {
+    expect((await take([{ name: 'a/' }])).problems).toMatchObject([{ code: 'empty' }]);
+    expect((await take([])).problems).toMatchObject([{ code: 'empty' }]);
+  });
+});
+
+test('what breaks off in the middle is refused, and nothing half is kept', async () => {
+  const whole = tarGzOf([page, { name: 'b.bin', content: Buffer.alloc(90_000, 7) }]);
+  const source = readTarGz(Readable.from([whole.subarray(0, whole.length - 40)]), 10_000_000);
+  const { problems } = await receive(source, limits, { blobs, format, onKey: () => undefined });
+  expect(problems.at(-1)?.code).toMatch(/bad_archive|bad_entry/);
+  expect(await readdir(join(folder, 'incoming'))).toEqual([]);
+});
+
+describe('T37 our own keys in what is uploaded', () => {
+  const value = format.mint('personal', systemRandom).value;
+  const wrong = `${value.slice(0, -1)}${value.endsWith('A') ? 'B' : 'A'}`;
+  const utf16be = Buffer.from(`key: ${value}`, 'utf16le').swap16();
+
+  test.each<[string, string | Buffer]>([
+    ['as it is', `<script>const key = "${value}";</script>`],
+    ['with letters right behind it', `${value}xyz`],
+    ['at the very end of a large file', `${'x'.repeat(80_000)} ${value}`],
+    ['across the pieces it comes in', `${'x'.repeat(65_520)} ${value}`],
+    ['as UTF-16, little end first', Buffer.from(`key: ${value}`, 'utf16le')],
+    ['as UTF-16, big end first', utf16be],
+    ['inside gzip', gzipSync(`key: ${value}`)],
+    ['inside gzip, as UTF-16', gzipSync(utf16be)],
+    ['a service key', format.mint('service', systemRandom).value],
+  ])('%s: the file is refused, the value is handed on and not repeated', async (_what, content) => {
+    const { problems, keys, files } = await take([page, { name: 'app.txt', content }]);
+    expect(problems).toEqual([
+      { path: 'app.txt', code: 'credential_in_content', problem: expect.any(String) },
+    ]);
+    expect(new Set(keys).size).toBe(1);
+    expect(files.has('app.txt')).toBe(false);
+    expect(JSON.stringify(problems)).not.toContain(keys[0]?.slice(20));
+  });
+
+  test('in a name: refused, and the name is shown without it', async () => {
+    const { problems, keys } = await take([page, { name: `${value}.html`, content: 'x' }]);
+    expect(keys).toEqual([value]);
+    expect(problems).toMatchObject([{ code: 'credential_in_content' }]);
+    expect(JSON.stringify(problems)).not.toContain(value.slice(20));
+  });
+
+  test('what only looks like one passes: a wrong checksum, a placeholder, a mask', async () => {
+    const text = `${wrong} app_pat_YOUR_KEY app_pat_•••• app_svc_${'0'.repeat(50)}`;
+    const { problems, keys } = await take([page, { name: 'docs.txt', content: text }]);
+    expect([problems, keys]).toEqual([[], []]);
+  });
+
+  test('a gzip bomb in a file is looked into with bounded memory, and the upload goes on', async () => {
+    const bomb = gzipSync(Buffer.alloc(80_000_000));
+    const { problems } = await take([page, { name: 'bomb.gz', content: bomb }]);
+    expect(problems).toEqual([]);
+  });
+});

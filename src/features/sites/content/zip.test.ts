@@ -1,0 +1,132 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
+import { afterAll, describe, expect, test } from 'vitest';
+import { type ZipPart, type ZipShape, zipOf } from '../../../../test/archives/zip.ts';
+import { ArchiveRefused } from './archive.ts';
+import { readZip } from './zip.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'postern-zip-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+async function read(bytes: Buffer, maxEntries = 100) {
+  const path = join(folder, 'upload.zip');
+  writeFileSync(path, bytes);
+  const found: { name: string; problem?: string; content?: string }[] = [];
+  for await (const { name, problem, open } of readZip(path, maxEntries)) {
+    if (problem !== undefined) found.push({ name, problem });
+    else found.push({ name, content: (await buffer(await open())).toString() });
+  }
+  return found;
+}
+
+const page: ZipPart = { name: 'index.html', content: '<h1>Hello</h1>'.repeat(20) };
+
+test('an archive of files and folders is read as it was packed, deflated or stored', async () => {
+  const parts: ZipPart[] = [
+    page,
+    { name: 'a/', mode: 0o040_755 },
+    { name: 'a/b.txt', content: 'x', stored: true },
+  ];
+  expect(await read(zipOf(parts))).toEqual([
+    { name: 'index.html', content: '<h1>Hello</h1>'.repeat(20) },
+    { name: 'a/', content: '' },
+    { name: 'a/b.txt', content: 'x' },
+  ]);
+  expect(await read(zipOf([page], { comment: Buffer.from('made by hand') }))).toHaveLength(1);
+  expect(await read(zipOf([]))).toEqual([]);
+});
+
+describe('T39 T40 T41 entries that are refused by themselves', () => {
+  test.each<[string, ZipPart, RegExp]>([
+    ['a symbolic link', { ...page, mode: 0o120_777 }, /symbolic link/],
+    ['a device', { ...page, mode: 0o020_644 }, /neither a file nor a folder/],
+    ['a pipe', { ...page, mode: 0o010_644 }, /neither a file nor a folder/],
+    ['a socket', { ...page, mode: 0o140_644 }, /neither a file nor a folder/],
+    ['a program with the set-user-ID bit', { ...page, mode: 0o104_755 }, /set-user-ID/],
+    ['a folder that is called a file', { name: 'a', mode: 0o040_755 }, /folder and a file/],
+    ['a file that is called a folder', { name: 'a/', mode: 0o100_644 }, /folder and a file/],
+    ['a folder with content', { name: 'a/', content: 'x', stored: true }, /folder with content/],
+    ['an encrypted file', { ...page, flags: 0x08_01 }, /encrypted/],
+    ['an encrypted directory', { ...page, flags: 0x28_00 }, /encrypted/],
+    ['another compression', { ...page, method: 12 }, /method 12/],
+    ['another name in the local header', { ...page, local: { name: 'other.html' } }, /differently/],
+    ['another size in the local header', { ...page, local: { size: 5 } }, /differently/],
+    ['another checksum in the local header', { ...page, local: { crc: 5 } }, /differently/],
+    ['another compression in the local header', { ...page, local: { method: 0 } }, /differently/],
+    ['other flags in the local header', { ...page, local: { flags: 0 } }, /differently/],
+    ['a name in Latin-1', { ...page, name: Buffer.from([0x61, 0xe9, 0x2e]) }, /not UTF-8/],
+    [
+      'a name in overlong UTF-8',
+      { ...page, name: Buffer.from([0xc0, 0xae, 0xc0, 0xae, 0x2f, 0x61]) },
+      /not UTF-8/,
+    ],
+    ['a second name', { ...page, extra: unicodePath('other.html') }, /two different names/],
+  ])('%s', async (_what, part, problem) => {
+    const [found] = await read(zipOf([part]));
+    expect(found?.problem).toMatch(problem);
+    expect(found?.content).toBeUndefined();
+  });
+});
+
+describe('T40 T41 archives that are refused whole', () => {
+  test.each<[string, Buffer | [ZipPart[], ZipShape], RegExp]>([
+    ['nothing', Buffer.alloc(0), /not a ZIP/],
+    ['text', Buffer.from('<h1>not a zip</h1>'), /not a ZIP/],
+    ['a cut archive', zipOf([page]).subarray(0, -5), /not a ZIP|cut short|after its end/],
+    ['an archive without its beginning', zipOf([page]).subarray(7), /./],
+    ['bytes before the first entry', [[page], { before: Buffer.from('#!/bin/sh\n') }], /belong to no entry/],
+    ['bytes after the end', [[page], { after: Buffer.from('x') }], /after its end/],
+    ['bytes before the directory', [[page], { beforeDirectory: Buffer.alloc(7) }], /belong to no entry/],
+    [
+      'bytes after the directory',
+      [[page], { beforeEnd: Buffer.alloc(9) }],
+      /between its directory and its end/,
+    ],
+    ['a second end in the comment', [[page], { comment: zipOf([]) }], /between its directory|after its end/],
+    ['one of several disks', [[page], { disk: 1 }], /several/],
+    ['more entries than there are', [[page], { entries: 2 }], /./],
+    [
+      'fewer entries than there are',
+      [[page, { name: 'b', content: 'x' }], { entries: 1 }],
+      /does not hold|./,
+    ],
+    [
+      'two entries that share their bytes',
+      [[page, { ...page, name: 'indey.html', offset: 0 }], {}],
+      /overlap/,
+    ],
+    ['a size that reaches into the next', [[{ ...page, compressedSize: 200 }, page], {}], /overlap/],
+    ['a size that ends early', [[{ ...page, compressedSize: 5 }, page], {}], /belong to no entry/],
+  ])('%s', async (_what, made, problem) => {
+    const bytes = Buffer.isBuffer(made) ? made : zipOf(...made);
+    const refusal = await read(bytes).catch((error: unknown) => error);
+    expect(refusal).toBeInstanceOf(ArchiveRefused);
+    expect((refusal as ArchiveRefused).message).toMatch(problem);
+  });
+
+  test.each<[string, ZipPart]>([
+    ['a wrong checksum', { ...page, crc: 1 }],
+    ['more bytes than said', { ...page, size: 10 }],
+    ['fewer bytes than said', { ...page, size: 100_000 }],
+    ['broken deflate', { name: 'a', content: Buffer.from('not deflated at all'), stored: true, method: 8 }],
+  ])('%s', async (_what, part) => {
+    await expect(read(zipOf([part]))).rejects.toThrow(/./);
+  });
+
+  test('more entries than may be are refused before any is looked at', async () => {
+    const many = Array.from({ length: 101 }, (_, at) => ({ name: `f${at}.html`, content: 'x' }));
+    await expect(read(zipOf(many))).rejects.toThrow('has more than 100 entries');
+    expect(await read(zipOf(many.slice(1)))).toHaveLength(100);
+  });
+});
+
+/** Info-ZIP's field 0x7075: version, checksum of the first name, the second name. */
+function unicodePath(name: string): Buffer {
+  const data = Buffer.concat([Buffer.from([1, 0, 0, 0, 0]), Buffer.from(name)]);
+  const head = Buffer.alloc(4);
+  head.writeUInt16LE(0x70_75, 0);
+  head.writeUInt16LE(data.length, 2);
+  return Buffer.concat([head, data]);
+}

@@ -1,0 +1,225 @@
+import { type FileHandle, open } from 'node:fs/promises';
+import { pipeline, type Readable, Transform } from 'node:stream';
+import { crc32 } from 'node:zlib';
+import { type Entry, fromFdPromise, type LocalFileHeader, type ZipFile } from 'yauzl';
+import { type ArchiveEntry, ArchiveRefused, isDirectoryMode, modeProblem } from './archive.ts';
+
+/**
+ * Reads a ZIP file that is on disk (PKWARE APPNOTE 6.3.10). Strict where readers differ (threats T40, T41): the file
+ * is local headers, central directory and one end record without a byte beside them, no two entries share bytes, and
+ * both descriptions of an entry say the same.
+ */
+export async function* readZip(path: string, maxEntries: number): AsyncGenerator<ArchiveEntry> {
+  const file = await open(path, 'r');
+  try {
+    const { size } = await file.stat();
+    const end = await readEnd(file, size);
+    if (end.entries > maxEntries) throw new ArchiveRefused(`has more than ${maxEntries} entries`);
+    const zip = await refused(() => fromFdPromise(file.fd, { decodeStrings: false, autoClose: false }));
+    const entries = await readDirectory(zip, end);
+    const headers = await checkLayout(zip, entries, end.directoryAt);
+    for (const [index, entry] of entries.entries()) yield describe(zip, entry, headers[index]);
+  } finally {
+    await file.close();
+  }
+}
+
+type End = { readonly entries: number; readonly directoryAt: number; readonly directorySize: number };
+
+const endSignature = Buffer.from('PK\x05\x06', 'latin1');
+const endLength = 22;
+const longestComment = 65_535;
+
+/** Finds the end record, section 4.3.16, and with it the only place where the central directory can be. */
+async function readEnd(file: FileHandle, size: number): Promise<End> {
+  const tail = await readAt(file, Math.max(0, size - endLength - longestComment), size);
+  const at = tail.lastIndexOf(endSignature);
+  if (at < 0 || at + endLength > tail.length) throw new ArchiveRefused('is not a ZIP file, or is cut short');
+  if (at + endLength + tail.readUInt16LE(at + 20) !== tail.length)
+    throw new ArchiveRefused('has bytes after its end');
+  const endAt = size - (tail.length - at);
+  const isZip64 = tail.readUInt32LE(at + 16) === 0xff_ff_ff_ff || tail.readUInt16LE(at + 10) === 0xff_ff;
+  const end = isZip64 ? await readZip64End(file, endAt) : plainEnd(tail, at, endAt);
+  if (end.directoryAt + end.directorySize !== end.endsAt)
+    throw new ArchiveRefused('has bytes between its directory and its end');
+  return end;
+}
+
+function plainEnd(tail: Buffer, at: number, endsAt: number): End & { endsAt: number } {
+  const isOneDisk = tail.readUInt16LE(at + 4) === 0 && tail.readUInt16LE(at + 6) === 0;
+  const entries = tail.readUInt16LE(at + 10);
+  if (!isOneDisk || entries !== tail.readUInt16LE(at + 8)) throw new ArchiveRefused('is one part of several');
+  return {
+    entries,
+    directorySize: tail.readUInt32LE(at + 12),
+    directoryAt: tail.readUInt32LE(at + 16),
+    endsAt,
+  };
+}
+
+const locatorLength = 20;
+const zip64EndLength = 56;
+
+/** Sections 4.3.14 and 4.3.15; the record stands right before its locator, and that right before the end record. */
+async function readZip64End(file: FileHandle, endAt: number): Promise<End & { endsAt: number }> {
+  const endsAt = endAt - locatorLength - zip64EndLength;
+  if (endsAt < 0) throw new ArchiveRefused('has a broken Zip64 end');
+  const record = await readAt(file, endsAt, endAt);
+  const locator = record.subarray(zip64EndLength);
+  const isWhole =
+    record.readUInt32LE(0) === 0x06_06_4b_50 &&
+    Number(record.readBigUInt64LE(4)) === zip64EndLength - 12 &&
+    locator.readUInt32LE(0) === 0x07_06_4b_50 &&
+    Number(locator.readBigUInt64LE(8)) === endsAt;
+  if (!isWhole) throw new ArchiveRefused('has a broken Zip64 end');
+  const isOneDisk = record.readUInt32LE(16) === 0 && record.readUInt32LE(20) === 0;
+  const entries = Number(record.readBigUInt64LE(32));
+  if (!isOneDisk || entries !== Number(record.readBigUInt64LE(24)))
+    throw new ArchiveRefused('is one part of several');
+  return {
+    entries,
+    directorySize: Number(record.readBigUInt64LE(40)),
+    directoryAt: Number(record.readBigUInt64LE(48)),
+    endsAt,
+  };
+}
+
+async function readAt(file: FileHandle, from: number, to: number): Promise<Buffer> {
+  const bytes = Buffer.alloc(to - from);
+  const { bytesRead } = await file.read(bytes, 0, bytes.length, from);
+  if (bytesRead !== bytes.length) throw new ArchiveRefused('is cut short');
+  return bytes;
+}
+
+const directoryHeaderLength = 46;
+
+async function readDirectory(zip: ZipFile, { entries, directorySize }: End): Promise<Entry[]> {
+  const found: Entry[] = [];
+  let bytes = 0;
+  await refused(async () => {
+    for await (const entry of zip.eachEntry()) {
+      found.push(entry);
+      bytes +=
+        directoryHeaderLength + entry.fileNameLength + entry.extraFieldLength + entry.fileCommentLength;
+    }
+  });
+  if (found.length !== entries || bytes !== directorySize)
+    throw new ArchiveRefused('has a directory that does not hold what its end record says');
+  return found;
+}
+
+/** Lengths of the data descriptor, section 4.3.9: with or without signature, with sizes of 4 or 8 bytes. */
+const descriptorLengths = new Set([12, 16, 20, 24]);
+const hasDescriptor = 0x08;
+
+/** No byte belongs to two entries, and none to nobody: that is how flat bombs and hidden parts are made. */
+async function checkLayout(
+  zip: ZipFile,
+  entries: readonly Entry[],
+  directoryAt: number,
+): Promise<LocalFileHeader[]> {
+  const headers: LocalFileHeader[] = [];
+  for (const entry of entries) headers.push(await refused(() => zip.readLocalFileHeaderPromise(entry)));
+  const order = entries
+    .map((entry, index) => ({ entry, header: headers[index] }))
+    .sort((one, other) => one.entry.relativeOffsetOfLocalHeader - other.entry.relativeOffsetOfLocalHeader);
+  let at = 0;
+  let mayGap = false;
+  for (const { entry, header } of order) {
+    const gap = entry.relativeOffsetOfLocalHeader - at;
+    if (gap !== 0 && !(mayGap && descriptorLengths.has(gap))) throw new ArchiveRefused(gapProblem(gap));
+    at = (header?.fileDataStart ?? 0) + entry.compressedSize;
+    mayGap = (entry.generalPurposeBitFlag & hasDescriptor) !== 0;
+  }
+  const rest = directoryAt - at;
+  if (rest !== 0 && !(mayGap && descriptorLengths.has(rest))) throw new ArchiveRefused(gapProblem(rest));
+  return headers;
+}
+
+function gapProblem(gap: number): string {
+  return gap < 0 ? 'has entries that overlap' : 'has bytes that belong to no entry';
+}
+
+function describe(zip: ZipFile, entry: Entry, header: LocalFileHeader | undefined): ArchiveEntry {
+  const mode = entry.externalFileAttributes >>> 16;
+  const { name, problem } = decodeName(entry);
+  const isDirectory = name.endsWith('/');
+  const found =
+    problem ??
+    modeProblem(mode) ??
+    (isDirectoryMode(mode) !== isDirectory && mode >>> 12 !== 0
+      ? 'is a folder and a file at once'
+      : undefined) ??
+    (isDirectory && entry.uncompressedSize > 0 ? 'is a folder with content' : undefined) ??
+    codingProblem(entry) ??
+    (header === undefined ? undefined : differenceProblem(entry, header));
+  return { name, ...(found === undefined ? {} : { problem: found }), open: () => openEntry(zip, entry) };
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+const unicodePathField = 0x70_75;
+
+/** Names are UTF-8, said or not; the older code pages are a guess that every reader makes differently. */
+function decodeName(entry: Entry): { name: string; problem?: string } {
+  const { fileNameRaw } = entry;
+  // Info-ZIP's second name (4.6.9): version, CRC-32, then UTF-8.
+  const second = entry.extraFields.find(({ id }) => id === unicodePathField)?.data.subarray(5);
+  const isTwofold = second !== undefined && !second.equals(fileNameRaw);
+  try {
+    const name = utf8.decode(fileNameRaw);
+    return isTwofold ? { name, problem: 'has two different names' } : { name };
+  } catch {
+    return { name: fileNameRaw.toString('latin1'), problem: 'has a name that is not UTF-8; pack it again' };
+  }
+}
+
+const isEncrypted = 0x20_41;
+
+function codingProblem({ generalPurposeBitFlag, compressionMethod }: Entry): string | undefined {
+  if ((generalPurposeBitFlag & isEncrypted) !== 0) return 'is encrypted; pack it without a password';
+  if (compressionMethod !== 0 && compressionMethod !== 8)
+    return `is compressed by method ${compressionMethod}; use deflate or none`;
+  return undefined;
+}
+
+/** Size and CRC of a local header may be left to the descriptor (bit 3), or to the Zip64 field. */
+function differenceProblem(entry: Entry, header: LocalFileHeader): string | undefined {
+  const isSame = (local: number, central: number) =>
+    local === central ||
+    local === 0xff_ff_ff_ff ||
+    ((header.generalPurposeBitFlag & hasDescriptor) !== 0 && local === 0);
+  const agrees =
+    header.fileName.equals(entry.fileNameRaw) &&
+    header.compressionMethod === entry.compressionMethod &&
+    header.generalPurposeBitFlag === entry.generalPurposeBitFlag &&
+    isSame(header.crc32, entry.crc32) &&
+    isSame(header.compressedSize, entry.compressedSize) &&
+    isSame(header.uncompressedSize, entry.uncompressedSize);
+  return agrees ? undefined : 'is described differently in the archive’s two directories; pack it again';
+}
+
+async function openEntry(zip: ZipFile, entry: Entry): Promise<Readable> {
+  const bytes = await refused(() => zip.openReadStreamPromise(entry));
+  let sum = 0;
+  const checked = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      sum = crc32(chunk, sum);
+      done(null, chunk);
+    },
+    flush(done) {
+      done(sum === entry.crc32 ? null : new ArchiveRefused('holds bytes that do not match their checksum'));
+    },
+  });
+  // The callback is there because pipeline() wants one; `checked` carries every failure to its reader.
+  return pipeline(bytes, checked, () => undefined);
+}
+
+/** What yauzl refuses is the archive's fault, not ours. */
+async function refused<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof ArchiveRefused) throw error;
+    throw new ArchiveRefused('is not a ZIP file that can be read', error);
+  }
+}

@@ -1,0 +1,21 @@
+import type { Readable } from 'node:stream';
+
+/**
+ * Content by its SHA-256. Promises: what was written is there whole under its digest or not at all, also after a power
+ * loss; the same bytes are kept once; nothing is ever changed. Who may know that a digest exists is not this store's
+ * question. Two implementations: files on a disk, an S3-compatible store.
+ */
+export type Blobs = {
+  /** Keeps the bytes of `source`. What makes `source` fail makes this reject with the same error, and keeps nothing. */
+  write(source: Readable): Promise<Blob>;
+  /** Bytes from `start` up to and with `end`; all without a range. Rejects with `store_unavailable` when they cannot be read. */
+  read(digest: string, range?: { readonly start: number; readonly end: number }): Promise<Readable>;
+  has(digest: string): Promise<boolean>;
+  /** Safe to repeat. */
+  remove(digest: string): Promise<void>;
+  /** Every digest there is and when it was written (milliseconds), in no order: for the sweep. */
+  list(): AsyncIterable<{ readonly digest: string; readonly writtenAt: number }>;
+};
+
+/** `digest`: 64 lower-case hexadecimal digits. `size` in bytes. */
+export type Blob = { readonly digest: string; readonly size: number };
