@@ -27,8 +27,9 @@ export function median(values: readonly number[]): number {
 }
 
 /**
- * Runs both sides in turn, so that whatever else the machine does hits both alike, and takes the median of each
- * side. One round first that does not count: it fills caches and lets the compiler work.
+ * Runs both sides in turn, in short rounds, and takes the median of the rounds' ratios: two neighbours in time share
+ * whatever else the machine does just then, and a round that was disturbed is one of many. One round first that does not
+ * count: it fills caches and lets the compiler work.
  */
 export async function sideBySide(
   rounds: number,
@@ -45,12 +46,10 @@ export async function sideBySide(
     right.push(await reference(round));
     if (round % 2 === 1) left.push(await ours(round));
   }
-  const result = { ours: median(left), reference: median(right) };
+  const ratios = left.map((value, index) => value / (right[index] ?? Number.NaN));
   // How far apart the rounds lie says how much the machine was somebody else's.
-  console.error(
-    `bench: ours ${left.map((value) => Math.round(value)).join(' ')}, reference ${right.map((value) => Math.round(value)).join(' ')}`,
-  );
-  return { ...result, ratio: result.ours / result.reference };
+  console.error(`bench: ratios ${ratios.map((ratio) => ratio.toFixed(2)).join(' ')}`);
+  return { ours: median(left), reference: median(right), ratio: median(ratios) };
 }
 
 export function perSecond(value: number): string {

@@ -17,7 +17,7 @@ export async function verification({ quick }: BenchOptions): Promise<Figure[]> {
       cwd: folder,
       stdio: 'inherit',
     });
-  const seconds = quick ? 1 : 5;
+  const seconds = quick ? 1 : 2;
   const ours = async () => measure(join(here, 'verify-here.ts'), seconds);
   const theirs = async () => measure(join(folder, 'verify.mjs'), seconds);
   const found = await sideBySide(quick ? 1 : 5, ours, theirs);

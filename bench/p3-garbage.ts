@@ -25,7 +25,7 @@ export async function garbage(options: BenchOptions): Promise<Figure[]> {
 }
 
 async function measure(server: BenchServer, script: string, { quick }: BenchOptions): Promise<Figure[]> {
-  const seconds = quick ? 1 : 5;
+  const seconds = quick ? 1 : 2;
   const refuse = async (forSeconds: number) => {
     const found = await load(`${server.address}/api/v2/auth/context`, { seconds: forSeconds, script });
     if (found.refused !== found.requests || found.broken > 0)
@@ -35,7 +35,7 @@ async function measure(server: BenchServer, script: string, { quick }: BenchOpti
     return found;
   };
   const speed = await sideBySide(
-    quick ? 1 : 5,
+    quick ? 1 : 15,
     async () => (await refuse(seconds)).perSecond,
     // The same requests, to a route that asks for no key: making them must cost the load generator the same.
     async () => (await load(`${server.address}/api/v2/bench/plain`, { seconds, script })).perSecond,
