@@ -145,9 +145,10 @@ async function build(
       const session = await identity.sessions.begin(
         act,
         user,
-        { sealedFor: () => 'no tokens', accessExpiresAt: clock.now() + hour },
+        { sealedFor: () => 'no tokens', accessExpiresAt: clock.now() + hour, authenticatedAt: null },
         undefined,
       );
+      if (session === undefined) throw new Error('The account was signed out meanwhile.');
       return { user, cookie: session.cookieValue, sessionId: session.id, subject: user.subject };
     },
     key: (owner, request = {}) => issued({ type: 'personal', userId: owner.user.id }, request),

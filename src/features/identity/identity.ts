@@ -171,7 +171,7 @@ export function createIdentity(deps: IdentityDeps): Identity {
       random,
       log,
     }),
-    interactions: createInteractions({ provider, checkPassword }),
+    interactions: createInteractions({ provider, checkPassword, clock }),
     accounts: createAccounts({ issuer, read, tx, feed, passwords, random }),
     groups: createGroups({ read, tx, feed, random }),
     connectedClients: createConnectedClients({
@@ -219,7 +219,14 @@ export function createIdentity(deps: IdentityDeps): Identity {
         uiOrigin,
         secrets: sessionSecrets,
         signingKeys: await loadSigningKeys(read.signingKeys, sealer),
-        adapter: providerAdapter({ issuer, read: read.records, tx, sealer, clock }),
+        adapter: providerAdapter({
+          issuer,
+          read: read.records,
+          signedOutAt: read.accounts.signedOutAt,
+          tx,
+          sealer,
+          clock,
+        }),
         findEnabledAccount: async (subject) => {
           const principal = await directory.principal(subject);
           if (principal.kind === 'unavailable') throw new Error(`Directory unavailable: ${principal.reason}`);

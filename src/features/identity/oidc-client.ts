@@ -32,6 +32,8 @@ export type LoginResult = {
   readonly subject: string;
   readonly name: string;
   readonly email: string | null;
+  /** Milliseconds: when the person proved who they are (auth_time). Null when the provider does not say. */
+  readonly authenticatedAt: number | null;
   readonly tokens: ProviderTokens;
 };
 
@@ -126,6 +128,7 @@ export function createOidcClient(deps: OidcClientDeps): OidcClient {
         subject: claims.sub,
         name: (name ?? claims.sub).slice(0, 200),
         email: email?.slice(0, 320) ?? null,
+        authenticatedAt: typeof claims.auth_time === 'number' ? claims.auth_time * 1_000 : null,
         tokens: tokensOf(answer, null),
       };
     },

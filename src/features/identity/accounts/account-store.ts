@@ -48,6 +48,13 @@ export type AccountStore = {
     change: { email: string; name: string; isEnabled: boolean; roles: readonly Role[] },
   ): Promise<void>;
   setPassword(subject: string, passwordHash: string): Promise<void>;
+  /** From now on nothing counts that this account proved before. */
+  signOut(subject: string): Promise<void>;
+  /**
+   * Milliseconds; null = never; Infinity = there is no such account. `hold`: no sign-out commits before the
+   * transaction ends.
+   */
+  signedOutAt(subject: string, options?: { hold: boolean }): Promise<number | null>;
   /** Leaves a tombstone. */
   remove(subject: string): Promise<void>;
   /** Everything the last-administrator rule needs, read under the caller's lock. */
@@ -147,6 +154,17 @@ export function accountStore(db: Sql, clock: Clock): AccountStore {
       await sql`
         update accounts set password_hash = ${passwordHash}, updated_at = ${new Date(clock.now())}
          where subject = ${subject}`.execute(db);
+    },
+    async signOut(subject) {
+      await sql`
+        update accounts set signed_out_at = ${new Date(clock.now())} where subject = ${subject}`.execute(db);
+    },
+    async signedOutAt(subject, options) {
+      const { rows } = await sql<{ signed_out_at: Date | null }>`
+        select signed_out_at from accounts where subject = ${subject}
+        ${options?.hold ? sql`for share` : sql``}`.execute(db);
+      const [row] = rows;
+      return row === undefined ? Number.POSITIVE_INFINITY : (row.signed_out_at?.getTime() ?? null);
     },
     async remove(subject) {
       await sql`

@@ -254,6 +254,8 @@ async function checkGroups(stores: IdentityStores, ids: readonly string[]): Prom
 }
 
 async function endSessions(stores: IdentityTx, publish: Publish, account: Account): Promise<void> {
+  // First: whoever signs in just now waits for this, and then finds that its proof no longer counts.
+  await stores.accounts.signOut(account.subject);
   const ended = await stores.sessions.endAllOf(account.userId);
   for (const id of ended) await publish({ topic: 'session', subject: id });
   await stores.records.removeSessionsOf(account.subject);

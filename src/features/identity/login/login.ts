@@ -66,6 +66,7 @@ export function createLoginFlow(deps: {
       {
         sealedFor: (sessionId) => sealTokens(sealer, sessionId, result.tokens),
         accessExpiresAt: result.tokens.accessExpiresAt,
+        authenticatedAt: result.authenticatedAt,
       },
       previousSession,
     );
@@ -114,6 +115,8 @@ export function createLoginFlow(deps: {
         return { kind: 'refused', reason: 'failed' };
       }
       const { user, session } = await begin(act, result, previousSession);
+      // Signed out everywhere since the password was typed: what it proved no longer counts.
+      if (session === undefined) return { kind: 'refused', reason: 'failed' };
       return {
         kind: 'signed_in',
         returnTo: found.returnTo,

@@ -6,13 +6,15 @@ import { digestOf, type Sealer } from '../sealing.ts';
 import type { IdentityTx } from '../stores.ts';
 import { webClientId } from './clients.ts';
 import { originOfRequest } from './origin.ts';
-import type { Connection, ProviderRecord, RecordStore } from './record-store.ts';
+import type { Connection, NewProviderRecord, ProviderRecord, RecordStore } from './record-store.ts';
 
 type Stores = Pick<IdentityTx, 'records' | 'users' | 'audit'>;
 
 export type AdapterDeps = {
   issuer: string;
   read: RecordStore;
+  /** Milliseconds; null = never. See AccountStore. */
+  signedOutAt: (subject: string) => Promise<number | null>;
   tx: Tx<Stores>;
   sealer: Sealer;
   clock: Clock;
@@ -28,7 +30,8 @@ export function providerAdapter(deps: AdapterDeps): AdapterFactory {
   return (model) => adapterFor(model, deps);
 }
 
-function adapterFor(model: string, { issuer, read, tx, sealer, clock }: AdapterDeps): Adapter {
+function adapterFor(model: string, deps: AdapterDeps): Adapter {
+  const { issuer, read, tx, sealer, clock } = deps;
   async function audit(
     stores: Stores,
     event: 'client.connected' | 'client.revoked',
@@ -58,11 +61,40 @@ function adapterFor(model: string, { issuer, read, tx, sealer, clock }: AdapterD
 
   /** Resolves with false when it was used before; the copy that comes late ends everything of its grant. */
   async function consumeOnce(stores: Stores, idHash: string): Promise<boolean> {
-    if (await stores.records.consume(model, idHash)) return true;
     const record = await stores.records.find(model, idHash);
+    if (record !== undefined && record.grantId !== null) await stores.records.holdGrant(record.grantId);
+    if (await stores.records.consume(model, idHash)) return true;
     if (record !== undefined && record.grantId !== null)
       await endGrant(stores, record.grantId, 'token_replayed');
     return false;
+  }
+
+  /**
+   * What belongs to a grant is kept only while the grant is there. Ended since it was looked at, its new token is handed
+   * out and good for nothing, as if it had been issued first and revoked then.
+   */
+  async function keep(record: NewProviderRecord, payload: AdapterPayload): Promise<void> {
+    const { grantId } = record;
+    if (grantId === null || model === 'Grant') return await read.upsert(record);
+    await tx(async (stores) => {
+      if (!(await stores.records.holdGrant(grantId))) return;
+      await stores.records.upsert(record);
+      // The first refresh token of a grant; those that rotation makes carry on what is audited already.
+      if (model !== 'RefreshToken' || payload.rotations !== 0) return;
+      const connection = { clientId: payload.clientId ?? webClientId, accountId: payload.accountId ?? '' };
+      const scopes = (payload.scope ?? '').split(' ');
+      await audit(stores, 'client.connected', connection, { details: { scopes } });
+    });
+  }
+
+  /** A sign-in that was proved before the account was signed out everywhere is none, whatever still holds it. */
+  async function current(payload: AdapterPayload | undefined): Promise<AdapterPayload | undefined> {
+    if (payload === undefined || !models.has(model)) return payload;
+    const { login } = (payload['result'] ?? {}) as { login?: { accountId?: string; ts?: number } };
+    const accountId = login?.accountId ?? payload.accountId;
+    if (accountId === undefined) return payload;
+    const provedAt = login?.ts ?? payload['loginTs'] ?? payload['authTime'];
+    return isProofGood(await deps.signedOutAt(accountId), Number(provedAt) * 1_000) ? payload : undefined;
   }
 
   const open = (record: ProviderRecord | undefined): AdapterPayload | undefined => {
@@ -88,18 +120,12 @@ function adapterFor(model: string, { issuer, read, tx, sealer, clock }: AdapterD
         clientId: payload.clientId ?? null,
         expiresAt: expiresIn === undefined ? null : clock.now() + expiresIn * 1000,
       };
-      // The first refresh token of a grant; those that rotation makes carry on what is audited already.
-      if (model !== 'RefreshToken' || payload.rotations !== 0) return await read.upsert(record);
-      await tx(async (stores) => {
-        await stores.records.upsert(record);
-        const connection = { clientId: payload.clientId ?? webClientId, accountId: payload.accountId ?? '' };
-        const scopes = (payload.scope ?? '').split(' ');
-        await audit(stores, 'client.connected', connection, { details: { scopes } });
-      });
+      await keep(record, payload);
     },
-    find: async (id) => open(await read.find(model, digestOf(id))),
-    findByUid: async (uid) => open(await read.findByUid(model, uid)),
-    findByUserCode: async (userCode) => open(await read.findByUserCode(model, digestOf(userCode))),
+    find: async (id) => await current(open(await read.find(model, digestOf(id)))),
+    findByUid: async (uid) => await current(open(await read.findByUid(model, uid))),
+    findByUserCode: async (userCode) =>
+      await current(open(await read.findByUserCode(model, digestOf(userCode)))),
     async consume(id) {
       const isFirstUse = await tx((stores) => consumeOnce(stores, digestOf(id)));
       if (!isFirstUse) throw new errors.InvalidGrant('already used');
@@ -119,6 +145,17 @@ function adapterFor(model: string, { issuer, read, tx, sealer, clock }: AdapterD
     // What the library calls for a used code or token that came again; a person's own ways end grants elsewhere.
     revokeByGrantId: (grantId) => tx((stores) => endGrant(stores, grantId, 'token_replayed')),
   };
+}
+
+/** What holds a sign-in between its proof and what is made of it. Tokens end with their grant. */
+const models = new Set(['Session', 'Interaction', 'AuthorizationCode', 'DeviceCode']);
+
+/**
+ * Whether a sign-in at `provedAt` (milliseconds, a whole second as OpenID Connect counts them) still counts. Of the
+ * second of the sign-out itself nobody can tell, so it does not.
+ */
+export function isProofGood(signedOutAt: number | null, provedAt: number): boolean {
+  return signedOutAt === null || provedAt > signedOutAt;
 }
 
 export function contextOf(model: string, idHash: string): string {

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { RequestOrigin } from '../../../core/caller.ts';
+import type { Clock } from '../../../core/clock.ts';
 import type Provider from 'oidc-provider';
 import { errors } from 'oidc-provider';
 import type { PasswordAnswer } from '../login/password-check.ts';
@@ -49,8 +50,9 @@ export type Interactions = {
 export function createInteractions(deps: {
   provider: () => Provider;
   checkPassword: (email: string, password: string, origin: RequestOrigin) => Promise<PasswordAnswer>;
+  clock: Clock;
 }): Interactions {
-  const { provider, checkPassword } = deps;
+  const { provider, checkPassword, clock } = deps;
 
   async function details(request: IncomingMessage, response: ServerResponse) {
     try {
@@ -111,7 +113,8 @@ export function createInteractions(deps: {
       if (interaction?.prompt.name !== 'login') return { kind: 'gone' };
       const answer = await checkPassword(email, password, origin);
       if (answer.kind !== 'right') return answer;
-      const login = { accountId: answer.subject, amr: ['pwd'] };
+      // The moment of the proof goes along: the browser may come back for the rest much later.
+      const login = { accountId: answer.subject, amr: ['pwd'], ts: Math.floor(clock.now() / 1_000) };
       return await finish(request, response, interaction.uid, { login });
     },
     async decide(request, response, decision) {

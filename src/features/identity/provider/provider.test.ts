@@ -455,6 +455,113 @@ describe('connected clients', () => {
   });
 });
 
+describe('what was proved before an account was signed out everywhere', () => {
+  const boss = async () => {
+    const signedIn = new Browser(open.app);
+    await signedIn.signIn(admin.email, admin.password);
+    return signedIn;
+  };
+
+  test.each([
+    [
+      'a new password',
+      (id: string) => open.identity.accounts.resetPassword(systemAct, id, 'a quite new password'),
+    ],
+    ['a sign-out', (id: string) => open.identity.accounts.signOut(systemAct, id)],
+    [
+      'disabling and enabling',
+      async (id: string) => {
+        await open.identity.accounts.change(systemAct, id, { enabled: false });
+        await open.identity.accounts.change(systemAct, id, { enabled: true });
+      },
+    ],
+  ])('a sign-in whose last step waited through %s does not count', async (what, signOut) => {
+    const person = await makePerson(`parked-${what.replaceAll(' ', '-')}@example.com`);
+    const parked = new Browser(open.app);
+    const proved = await parked.post(await parked.openSignIn(), {
+      email: person.email,
+      password: person.password,
+      decision: 'sign-in',
+    });
+    expect(proved.status).toBe(303);
+    clock.advance(1_500);
+    await signOut(person.account.userId);
+    clock.advance(1_500);
+    const answer = await parked.follow(proved);
+    expect(answer.location ?? '').not.toBe('/after');
+    expect(answer.text).not.toContain('token');
+    expect((await parked.api('GET', '/me/clients')).status).not.toBe(200);
+  });
+
+  test('the provider’s own session, brought back by a request that was under way, signs nobody in', async () => {
+    const person = await makePerson('busy@example.com');
+    const busy = new Browser(open.app);
+    await busy.signIn(person.email, person.password);
+    const { rows } = await sql<{ row: string }>`
+      select row_to_json(r)::text as row from oidc_records r where model = 'Session'`.execute(
+      open.database.sql,
+    );
+    clock.advance(1_500);
+    await open.identity.accounts.resetPassword(systemAct, person.account.userId, 'a quite new password');
+    // What a request does that had read the session before and writes it back after.
+    for (const { row } of rows)
+      await sql`
+        insert into oidc_records select * from json_populate_record(null::oidc_records, ${row}::json)
+        on conflict do nothing`.execute(open.database.sql);
+    clock.advance(1_500);
+    const page = await busy.follow(await busy.get('/auth/login?returnTo=/after'));
+    expect(page.text).toContain('type="password"');
+  });
+
+  test('a code that is redeemed while the account is signed out starts no session', async () => {
+    const person = await makePerson('late@example.com');
+    const user = await open.identity.findUser(person.account.userId);
+    if (user === undefined) throw new Error('The account has no user.');
+    const provedAt = clock.now();
+    clock.advance(1_500);
+    await open.identity.accounts.signOut(systemAct, person.account.userId);
+    const begin = (authenticatedAt: number) =>
+      open.identity.sessions.begin(
+        systemAct,
+        user,
+        { sealedFor: () => 'sealed', accessExpiresAt: clock.now() + minute, authenticatedAt },
+        undefined,
+      );
+    expect(await begin(provedAt)).toBeUndefined();
+    clock.advance(1_500);
+    expect(await begin(Math.floor(clock.now() / 1_000) * 1_000)).toBeDefined();
+  });
+
+  test('signing in anew works, and others are not concerned', async () => {
+    const person = await makePerson('again@example.com');
+    const other = await boss();
+    await open.identity.accounts.resetPassword(systemAct, person.account.userId, 'a quite new password');
+    clock.advance(1_500);
+    expect((await new Browser(open.app).signIn(person.email, 'a quite new password')).location).toBe(
+      '/after',
+    );
+    expect((await other.api('GET', '/me/clients')).status).toBe(200);
+  });
+
+  test('MC-04 refresh tokens that come back while the account is signed out: both are done, and no token is left', async () => {
+    const person = await makePerson('racing@example.com');
+    const grants = await Promise.all([connect(undefined, person), connect(undefined, person)]);
+    const replays = grants.flatMap(({ body }) => [1, 2, 3].map(() => refresh(body.refresh_token)));
+    const [signedOut, ...answers] = await Promise.all([
+      open.identity.accounts.signOut(systemAct, person.account.userId).then(() => 'done'),
+      ...replays,
+    ]);
+    expect(signedOut).toBe('done');
+    for (const { status } of answers) expect([200, 400]).toContain(status);
+    for (const { body } of answers) {
+      if (body.access_token !== undefined)
+        expect((await introspect(body.access_token)).body['active']).toBe(false);
+      if (body.refresh_token !== undefined)
+        expect((await refresh(body.refresh_token)).body.error).toBe('invalid_grant');
+    }
+  });
+});
+
 describe('in the audit trail', () => {
   const connections = () =>
     open.audit

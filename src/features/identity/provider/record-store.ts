@@ -41,6 +41,8 @@ export type RecordStore = {
    * or not; of several that end it at a time, one is told.
    */
   endGrant(grantId: string): Promise<Connection | undefined>;
+  /** Holds a grant against whoever would use or end it, until the transaction ends. False when it is gone. */
+  holdGrant(grantId: string): Promise<boolean>;
   /** Grants of one person that outlive their browser session, with the time a token was last issued. */
   listGrants(
     accountId: string,
@@ -72,6 +74,14 @@ export function recordStore(db: Sql, clock: Clock): RecordStore {
        order by created_at desc limit 1`.execute(db);
     return rows[0] && toRecord(rows[0]);
   };
+  /**
+   * An advisory lock a grant, taken before any of its rows is touched and in one order: whoever ends a grant deletes many
+   * rows, and two of them would otherwise wait for each other.
+   */
+  async function lockGrants(grants: ReturnType<typeof live>): Promise<void> {
+    await sql`select pg_advisory_xact_lock(7263011, hashtext(g.grant_id)) from (${grants}) g`.execute(db);
+  }
+
   return {
     async upsert(record) {
       const expires = record.expiresAt === null ? null : new Date(record.expiresAt);
@@ -98,10 +108,15 @@ export function recordStore(db: Sql, clock: Clock): RecordStore {
     async remove(model, idHash) {
       await sql`delete from oidc_records where model = ${model} and id_hash = ${idHash}`.execute(db);
     },
+    async holdGrant(grantId) {
+      await lockGrants(sql`select ${grantId}::text as grant_id`);
+      const { rows } = await sql`
+        select 1 from oidc_records where grant_id = ${grantId} and model = 'Grant' and ${live()}`.execute(db);
+      return rows.length > 0;
+    },
     async endGrant(grantId) {
       // Held first: whoever waits here finds nothing left to end.
-      await sql`
-        select 1 from oidc_records where grant_id = ${grantId} and model = 'Grant' for update`.execute(db);
+      await lockGrants(sql`select ${grantId}::text as grant_id`);
       const { rows } = await sql<{ client_id: string; account_id: string }>`
         select client_id, account_id from oidc_records
          where grant_id = ${grantId} and model = 'RefreshToken' and ${live()} limit 1`.execute(db);
@@ -136,6 +151,9 @@ export function recordStore(db: Sql, clock: Clock): RecordStore {
       await sql`delete from oidc_records where account_id = ${accountId} and model = 'Session'`.execute(db);
     },
     async removeAllOf(accountId) {
+      await lockGrants(sql`
+        select distinct grant_id from oidc_records
+         where account_id = ${accountId} and grant_id is not null order by grant_id`);
       await sql`delete from oidc_records where account_id = ${accountId}`.execute(db);
     },
     async removeExpired(limit) {

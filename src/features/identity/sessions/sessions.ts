@@ -4,6 +4,8 @@ import { newId, type Random } from '../../../core/ids.ts';
 import type { ChangeFeed, ChangeStore } from '../../../platform/database/changes.ts';
 import type { Tx } from '../../../platform/database/database.ts';
 import type { AuditWriter } from '../../audit/audit.ts';
+import type { AccountStore } from '../accounts/account-store.ts';
+import { isProofGood } from '../provider/adapter.ts';
 import { digestOfSessionValue, mintSessionValue } from './session-value.ts';
 import type { SessionRecord, SessionStore } from './session-store.ts';
 
@@ -31,13 +33,20 @@ export type SessionAnswer =
 export type Sessions = {
   /** Whose session this cookie value is. Rejects with `store_unavailable` when that cannot be told. */
   authenticate(cookieValue: string): Promise<SessionAnswer>;
-  /** A fresh session with a fresh id, whatever the browser held before (CS-04). */
+  /**
+   * A fresh session with a fresh id, whatever the browser held before (CS-04). Undefined when the account was signed out
+   * everywhere since `authenticatedAt`, the moment of the proof (milliseconds; null = not known).
+   */
   begin(
     act: Act,
     user: UserRef,
-    tokens: { sealedFor(sessionId: string): string; accessExpiresAt: number },
+    tokens: {
+      sealedFor(sessionId: string): string;
+      accessExpiresAt: number;
+      authenticatedAt: number | null;
+    },
     previousCookie: string | undefined,
-  ): Promise<{ id: string; cookieValue: string; expiresAt: number }>;
+  ): Promise<{ id: string; cookieValue: string; expiresAt: number } | undefined>;
   /** Idempotent. Ends the UI session only: no token or grant is revoked (contract 3). */
   readonly end: (act: Act, sessionId: string, reason: string) => Promise<void>;
   /** Writes when each session was last used. Called by a job and at an orderly stop. */
@@ -46,7 +55,12 @@ export type Sessions = {
 
 export type SessionsDeps = {
   read: SessionStore;
-  tx: Tx<{ sessions: SessionStore; audit: AuditWriter; changes: ChangeStore }>;
+  tx: Tx<{
+    sessions: SessionStore;
+    accounts: Pick<AccountStore, 'signedOutAt'>;
+    audit: AuditWriter;
+    changes: ChangeStore;
+  }>;
   feed: ChangeFeed;
   clock: Clock;
   random: Random;
@@ -97,7 +111,8 @@ export function createSessions(deps: SessionsDeps): Sessions {
       const id = newId(random, 'ses');
       const { value, digest } = mintSessionValue(secrets, random);
       const expiresAt = clock.now() + sessionAbsoluteMs;
-      const ended = await tx(async ({ sessions, audit, changes }) => {
+      const begun = await tx(async ({ sessions, accounts, audit, changes }) => {
+        if (!(await isStillGood(accounts, user, tokens.authenticatedAt))) return undefined;
         const previous =
           previousDigest === undefined ? undefined : await sessions.findByDigest(previousDigest);
         if (previous !== undefined) {
@@ -126,9 +141,10 @@ export function createSessions(deps: SessionsDeps): Sessions {
           outcome: 'success',
           details: { userId: user.id },
         });
-        return previous?.id;
+        return { ended: previous?.id };
       });
-      if (ended !== undefined) feed.announce({ topic: 'session', subject: ended });
+      if (begun === undefined) return undefined;
+      if (begun.ended !== undefined) feed.announce({ topic: 'session', subject: begun.ended });
       return { id, cookieValue: value, expiresAt };
     },
     async end(act, sessionId, reason) {
@@ -158,4 +174,14 @@ export function createSessions(deps: SessionsDeps): Sessions {
       for (const [id, at] of batch) if (lastSeen.get(id) === at) lastSeen.delete(id);
     },
   };
+}
+
+/** Held until the session is there: a sign-out that commits later finds it and ends it. */
+async function isStillGood(
+  accounts: Pick<AccountStore, 'signedOutAt'>,
+  { subject }: UserRef,
+  authenticatedAt: number | null,
+): Promise<boolean> {
+  if (authenticatedAt === null) return true;
+  return isProofGood(await accounts.signedOutAt(subject, { hold: true }), authenticatedAt);
 }
