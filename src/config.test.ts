@@ -1,4 +1,16 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  lchownSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -150,6 +162,40 @@ describe('reading the configuration', () => {
     expect(() => readConfig(env)).toThrow(/SESSION_SECRET: was generated in .*session_secret/);
   });
 
+  const anotherUser = 54_321;
+  // Giving a file away takes root.
+  const givenAway: [string, (secrets: string) => void][] =
+    process.getuid?.() === 0
+      ? [
+          ['another user’s folder', (secrets) => chownSync(secrets, anotherUser, 0)],
+          ['another user’s file', (secrets) => chownSync(join(secrets, 'session_secret'), anotherUser, 0)],
+          [
+            'another user’s link',
+            (secrets) => {
+              renameSync(secrets, `${secrets}-moved`);
+              symlinkSync(`${secrets}-moved`, secrets);
+              lchownSync(secrets, anotherUser, 0);
+            },
+          ],
+        ]
+      : [];
+  test.each<[string, (secrets: string) => void]>([
+    ['a folder its group may read', (secrets) => chmodSync(secrets, 0o750)],
+    ['a folder anybody may write', (secrets) => chmodSync(secrets, 0o702)],
+    ['a file others may read', (secrets) => chmodSync(join(secrets, 'session_secret'), 0o604)],
+    ['a file its group may write', (secrets) => chmodSync(join(secrets, 'encryption_key'), 0o620)],
+    ...givenAway,
+  ])('SE-02 secrets are not taken from %s', (what, change) => {
+    const dataDir = join(folder, what.replaceAll(/\W/g, '-'));
+    const env = { DATA_DIR: dataDir, SESSION_SECRET: '', ENCRYPTION_KEY: '' };
+    read(env);
+    const secrets = join(dataDir, 'secrets');
+    change(secrets);
+    const [mistake] = refusalOf(env);
+    expect(mistake).toMatchObject({ setting: 'DATA_DIR', problem: expect.stringContaining(secrets) });
+    expect(mistake?.fix).toContain('chmod -R go= ');
+  });
+
   test.each([
     ['10.0.0.7', true],
     ['10.0.0.0/8, 192.0.2.7/32', true],
@@ -245,7 +291,8 @@ describe('reading the configuration', () => {
     const path = join(folder, 'generated', 'secrets', 'session_secret');
     expect(readFileSync(path, 'utf8')).toBe(secret);
     expect(statSync(path).mode & 0o777).toBe(0o600);
-    expect(statSync(join(folder, 'generated', 'secrets')).mode & 0o777).toBe(0o700);
+    for (const made of ['generated', 'generated/secrets'])
+      expect([made, statSync(join(folder, made)).mode & 0o777]).toEqual([made, 0o700]);
   });
 
   test('SE-02 every secret can come from a file, and is trimmed', () => {

@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { linkSync, lstatSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { join, resolve } from 'node:path';
 import { fileTrouble } from './start-errors.ts';
@@ -394,15 +394,21 @@ function readSecret(name: string, given: string | undefined, wrong: Wrong): stri
   return values;
 }
 
-/** Made once and kept beside the data, readable by this user only. @throws ConfigError */
+/**
+ * Made once and kept beside the data, readable by this user only. What is there already is used only when nobody else
+ * can have put it there or read it: whoever knows these secrets signs in as anybody. @throws ConfigError
+ */
 function generatedSecret(name: string, dataDir: string): string {
   const folder = join(dataDir, secretsFolder);
   const path = join(folder, name.toLowerCase());
   let secret: string;
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
+    checkIsPrivate(folder, folder);
     secret = readIfThere(path) ?? makeSecret(path);
+    checkIsPrivate(path, folder);
   } catch (error) {
+    if (error instanceof ConfigError) throw error;
     const trouble = fileTrouble('DATA_DIR', error);
     if (trouble === undefined) throw error;
     throw new ConfigError([trouble]);
@@ -413,6 +419,27 @@ function generatedSecret(name: string, dataDir: string): string {
       setting: name,
       problem: `was generated in ${path}, and what is there now is too short to be it`,
       fix: 'Put the file back from a copy of DATA_DIR. Without one, remove it: a new secret is made at the next start, and what the old one protected is lost.',
+    },
+  ]);
+}
+
+/** POSIX only: elsewhere there is no owner and no mode to look at. @throws ConfigError */
+function checkIsPrivate(path: string, folder: string): void {
+  const me = process.getuid?.();
+  if (me === undefined) return;
+  // A link counts as its maker's, and what it leads to as its owner's.
+  const owners = [lstatSync(path).uid, statSync(path).uid];
+  const problem = owners.some((owner) => owner !== me)
+    ? `${path} belongs to another user, who may know the secret`
+    : (statSync(path).mode & 0o077) === 0
+      ? undefined
+      : `${path} can be read or written by other users`;
+  if (problem === undefined) return;
+  throw new ConfigError([
+    {
+      setting: 'DATA_DIR',
+      problem,
+      fix: `If nobody else can have been there, run: chown -R ${me} ${folder} && chmod -R go= ${folder}. If somebody can, remove the folder as well: new secrets are made at the next start, and what the old ones protected is lost.`,
     },
   ]);
 }
