@@ -41,7 +41,6 @@ const verifier = createVerifier({
   feed: { subscribe: () => undefined },
   isFresh: () => true,
   clock,
-  isSuspect: () => false,
 });
 const limiter = createRateLimiter({
   source: memorySource({ clock }),

@@ -184,8 +184,6 @@ function createDoors(settings: AppSettings, parts: AppParts) {
 
   const policies = createKeyPolicies({ read, tx, feed, isFresh, clock });
   const failedAuth = createFailedAuth({ clock: parts.clock });
-  const isSuspect = (address: string | null) =>
-    failedAuth.isThrottled(address, policies.lastRead().failedAuthenticationsPerMinute);
   const verifier = createVerifier({
     format,
     findByDigest: read.keys.findByDigest,
@@ -193,7 +191,6 @@ function createDoors(settings: AppSettings, parts: AppParts) {
     feed,
     isFresh,
     clock,
-    isSuspect,
   });
   const keys = createKeys({
     read,
@@ -266,7 +263,6 @@ function createDoors(settings: AppSettings, parts: AppParts) {
     limiter,
     policies,
     failedAuth,
-    isSuspect,
     verifier,
     keys,
     alarms,
@@ -385,7 +381,6 @@ export async function createApp(settings: AppSettings, parts: AppParts, moreRout
     policies,
     limiter: doors.limiter,
     failedAuth: doors.failedAuth,
-    isSuspect: doors.isSuspect,
     sessions: identity.sessions,
     directory: identity.directory,
     userOfToken: (token) => identity.learnUser(token),

@@ -1,37 +1,62 @@
 import { AppError } from '../core/errors.ts';
 
 /**
- * Runs at most `width` tasks at once; with `queue` more waiting it refuses with `store_unavailable`, so that a flood
- * stays a flood of refusals and never a growing queue (contract 10.12).
+ * Runs at most `width` tasks at once, and at most `perSender` of one sender; senders that wait take turns. A sender with
+ * `queue` tasks waiting is refused with `overloaded`, so a flood is a flood of refusals, and whoever makes it waits for
+ * himself (contract 10.12).
  */
-type Lane = <T>(task: () => Promise<T>) => Promise<T>;
+export type Lane = <T>(sender: string, task: () => Promise<T>) => Promise<T>;
 
-function createLane({ width, queue }: { width: number; queue: number }): Lane {
+type Sender = { running: number; readonly waiting: (() => void)[] };
+
+export function createLane(limits: { width: number; perSender: number; queue: number }): Lane {
+  const { width, perSender, queue } = limits;
+  // In the order of turns: whoever got one goes to the end.
+  const senders = new Map<string, Sender>();
   let running = 0;
-  const waiting: (() => void)[] = [];
-  return async function run<T>(task: () => Promise<T>): Promise<T> {
-    if (running >= width) {
-      if (waiting.length >= queue) throw new AppError('store_unavailable', { retryAfterSeconds: 1 });
-      await new Promise<void>((resolve) => waiting.push(resolve));
-    } else {
-      running += 1;
+
+  function senderOf(name: string): Sender {
+    let sender = senders.get(name);
+    if (sender === undefined) senders.set(name, (sender = { running: 0, waiting: [] }));
+    return sender;
+  }
+
+  function begin(name: string, sender: Sender): void {
+    running += 1;
+    sender.running += 1;
+    senders.delete(name);
+    senders.set(name, sender);
+  }
+
+  function end(name: string, sender: Sender): void {
+    running -= 1;
+    sender.running -= 1;
+    senders.delete(name);
+    if (sender.running > 0 || sender.waiting.length > 0) senders.set(name, sender);
+    startNext();
+  }
+
+  function startNext(): void {
+    for (const [name, sender] of senders) {
+      if (running >= width) return;
+      if (sender.running >= perSender) continue;
+      const start = sender.waiting.shift();
+      if (start === undefined) continue;
+      begin(name, sender);
+      start();
+      return;
     }
+  }
+
+  return async function run<T>(name: string, task: () => Promise<T>): Promise<T> {
+    const sender = senderOf(name);
+    if (running < width && sender.running < perSender) begin(name, sender);
+    else if (sender.waiting.length < queue) await new Promise<void>((start) => sender.waiting.push(start));
+    else throw new AppError('overloaded', { retryAfterSeconds: 1 });
     try {
       return await task();
     } finally {
-      const next = waiting.shift();
-      if (next === undefined) running -= 1;
-      else next();
+      end(name, sender);
     }
   };
-}
-
-/**
- * Two lanes: one for everybody, and a narrow one for those who have earned suspicion, such as an address that has
- * sent too many bad credentials. Whoever floods waits for himself.
- */
-export function createLanes({ width, queue }: { width: number; queue: number }) {
-  const everybody = createLane({ width, queue });
-  const suspects = createLane({ width: Math.ceil(width / 8), queue: Math.ceil(queue / 16) });
-  return (isSuspect: boolean): Lane => (isSuspect ? suspects : everybody);
 }

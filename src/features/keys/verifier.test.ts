@@ -5,7 +5,7 @@ import { systemRandom } from '../../core/ids.ts';
 import type { Change } from '../../platform/database/changes.ts';
 import type { Key } from './key.ts';
 import { keyFormat } from './key-value.ts';
-import { createVerifier } from './verifier.ts';
+import { createVerifier, type LiveKey } from './verifier.ts';
 
 const format = keyFormat('app');
 const flooder = '192.0.2.66';
@@ -27,11 +27,12 @@ function open() {
     feed: { subscribe: (listener) => (tell = listener) },
     isFresh: () => true,
     clock,
-    isSuspect: (address) => address === flooder,
-    lane: { width: 8, queue: 16 },
+    lane: { width: 8, perSender: 2, queue: 1 },
   });
   return {
     reads,
+    confirm: async (live: LiveKey) => await verifier.confirm(live, undefined),
+    change: () => tell({ topic: 'repository', subject: 'repo_1' }),
     ask: async (address: string | null = null, asked = value) => await verifier.verify(asked, address),
     revoke() {
       row = { ...row, revokedAt: clock.now() };
@@ -78,18 +79,39 @@ test('RV-01 a request after a revocation does not share a look at the database f
   expect((await later).kind).toBe('dead');
 });
 
-test('an address that floods with well-formed keys waits in a lane of its own; nobody else’s look-up waits', async () => {
+test('an address that floods with well-formed keys waits for itself; nobody else’s look-up waits', async () => {
   const { reads, ask } = open();
   const made = () => format.mint('service', systemRandom).value;
   const flood = Array.from({ length: 50 }, () => ask(flooder, made()).catch((error: AppError) => error.code));
   await Promise.resolve();
-  // One runs and one waits; the others are refused at once, without a look.
-  expect(reads).toHaveLength(1);
+  // Two run and one waits; the others are refused at once, without a look.
+  expect(reads).toHaveLength(2);
   const mine = ask('192.0.2.7');
   await Promise.resolve();
-  expect(reads).toHaveLength(2);
-  reads[1]?.();
+  expect(reads).toHaveLength(3);
+  reads[2]?.();
   expect((await mine).kind).toBe('live');
-  const refused = await Promise.all(flood.slice(2));
-  expect(new Set(refused)).toEqual(new Set(['store_unavailable']));
+  const refused = await Promise.all(flood.slice(3));
+  expect(new Set(refused)).toEqual(new Set(['overloaded']));
+});
+
+test('a key that is known is read again after a change without a turn among strangers', async () => {
+  const { reads, ask, confirm, change } = open();
+  const first = ask(flooder);
+  reads[0]?.();
+  const found = await first;
+  if (found.kind !== 'live') throw new Error('The key is live.');
+  // The lane is full of strangers of the same address.
+  const flood = [1, 2, 3].map(() =>
+    ask(flooder, format.mint('service', systemRandom).value).catch(() => 'refused'),
+  );
+  change();
+  const again = confirm(found.live);
+  await Promise.resolve();
+  expect(reads).toHaveLength(4);
+  reads[3]?.();
+  expect((await again).kind).toBe('live');
+  // And what it was before the change is not good any more, though it was read a moment ago.
+  expect((await again) === found).toBe(false);
+  expect(flood).toHaveLength(3);
 });

@@ -1,7 +1,8 @@
 import type { KeyCaller, KeyType, UserRef } from '../../core/caller.ts';
 import { type Clock, minute } from '../../core/clock.ts';
 import type { ChangeFeed } from '../../platform/database/changes.ts';
-import { createLanes } from '../../platform/lane.ts';
+import { createLane } from '../../platform/lane.ts';
+import { addressBucket } from '../ratelimit/ratelimit.ts';
 import { type Key, type KeyStatus, statusOf } from './key.ts';
 import type { KeyPolicy } from './key-policy.ts';
 import { digestOf, type KeyFormat } from './key-value.ts';
@@ -26,6 +27,7 @@ export type LiveKey = {
   readonly owner: string;
   readonly digest: string;
   readonly loadedAt: number;
+  readonly generation: number;
   /** The revocation mark read just before the row was loaded; undefined until one was. */
   readonly mark: string | null | undefined;
   caller: KeyCaller;
@@ -54,30 +56,28 @@ export function createVerifier(deps: {
   feed: Pick<ChangeFeed, 'subscribe'>;
   isFresh: () => boolean;
   clock: Clock;
-  /** Whether this address has sent too many bad credentials; asked only before an uncached look-up. */
-  isSuspect: (address: string | null) => boolean;
-  /** How many uncached look-ups run at once, and how many may wait (contract 10.12). */
-  lane?: { width: number; queue: number };
+  /** Uncached look-ups at once, of all and of one address, and how many of one address may wait (contract 10.12). */
+  lane?: { width: number; perSender: number; queue: number };
 }): Verifier {
-  const { format, findByDigest, findUser, feed, isFresh, clock, isSuspect } = deps;
+  const { format, findByDigest, findUser, feed, isFresh, clock } = deps;
   const cache = new Map<string, LiveKey>();
   const digestsById = new Map<string, string>();
   const loading = new Map<string, Promise<Verification>>();
-  const lanes = createLanes(deps.lane ?? { width: 16, queue: 512 });
+  const lane = createLane(deps.lane ?? { width: 16, perSender: 8, queue: 512 });
   const malformed: Verification = { kind: 'malformed' };
 
   // Counts changes heard of, so that a row read before a change is not kept after it.
   let heard = 0;
+  // Entries of an earlier generation are read again before they are good.
+  let generation = 0;
   feed.subscribe(({ topic, subject }) => {
     heard += 1;
     // Whoever comes after a change must not share a read that began before it.
     loading.clear();
     if (topic === 'key') drop(digestsById.get(subject));
-    // A repository's new name or absence may concern any key; a principal's any of its keys.
-    else if (topic === 'repository' || topic === 'principal') {
-      cache.clear();
-      digestsById.clear();
-    }
+    // A repository's new name or absence may concern any key; a principal's any of its keys. The entries stay: that
+    // these are keys of ours is still known, so reading them again needs no turn among strangers.
+    else if (topic === 'repository' || topic === 'principal') generation += 1;
   });
 
   function drop(digest: string | undefined): void {
@@ -97,6 +97,7 @@ export function createVerifier(deps: {
   async function load(digest: string, mark: string | null | undefined): Promise<Verification> {
     const startedAt = clock.now();
     const heardBefore = heard;
+    const generationBefore = generation;
     const key = await findByDigest(digest);
     if (key === undefined) return { kind: 'unknown' };
     const status = statusOf(key, clock.now());
@@ -111,6 +112,7 @@ export function createVerifier(deps: {
       owner: key.type === 'service' ? key.id : (key.ownerUserId ?? key.id),
       digest,
       loadedAt: startedAt,
+      generation: generationBefore,
       mark,
       caller: toCaller(key, user, true),
       policyVersion: -1,
@@ -122,10 +124,15 @@ export function createVerifier(deps: {
   function loadShared(digest: string, address: string | null): Promise<Verification> {
     const already = loading.get(digest);
     if (already) return already;
-    const lane = lanes(isSuspect(address));
-    const started = lane(() => load(digest, undefined)).finally(() => loading.delete(digest));
+    const started = lane(addressBucket(address), () => load(digest, undefined)).finally(() =>
+      loading.delete(digest),
+    );
     loading.set(digest, started);
     return started;
+  }
+
+  function isRecent({ loadedAt, generation: loadedIn }: LiveKey): boolean {
+    return loadedIn === generation && clock.now() - loadedAt < longestTrust;
   }
 
   function judge(live: LiveKey): Verification {
@@ -151,10 +158,10 @@ export function createVerifier(deps: {
     confirm(live, mark) {
       if (mark !== undefined) {
         // Equal marks: nothing happened to this key since its row was read.
-        if (mark === live.mark && clock.now() - live.loadedAt < longestTrust) return judge(live);
+        if (mark === live.mark && isRecent(live)) return judge(live);
         return load(live.digest, mark);
       }
-      if (isFresh() && clock.now() - live.loadedAt < longestTrust) return judge(live);
+      if (isFresh() && isRecent(live)) return judge(live);
       return load(live.digest, undefined);
     },
     callerOf(live, policy, policyVersion) {

@@ -14,8 +14,6 @@ export type FailedAuth = {
    * counted, so an address is let try again as the minute rolls on.
    */
   noteFailure(address: string | null, limit: number): Failure;
-  /** Whether a bad credential from there would be throttled now. Counts nothing. */
-  isThrottled(address: string | null, limit: number): boolean;
 };
 
 export type Failure = {
@@ -65,11 +63,6 @@ export function createFailedAuth(deps: { clock: Clock; maxAddresses?: number }):
       if (isNews) address.newsAgainAt = now + minute;
       const waitMs = address.failures.retryAfterMs(now, limit);
       return { throttled: true, retryAfterSeconds: Math.ceil(waitMs / second), isNews };
-    },
-    isThrottled(from, limit) {
-      const bucket = addressBucket(from);
-      const address = recent.get(bucket) ?? older.get(bucket);
-      return address !== undefined && address.failures.used(clock.now()) >= limit;
     },
   };
 }

@@ -16,13 +16,14 @@ import type { KeyPolicies, PolicyVersion } from '../../features/keys/policy.ts';
 import type { UsageMeter } from '../../features/keys/usage.ts';
 import type { LiveKey, Verification, Verifier } from '../../features/keys/verifier.ts';
 import {
+  addressBucket,
   type FailedAuth,
   type RateLimiter,
   resetSeconds,
   type Spend,
 } from '../../features/ratelimit/ratelimit.ts';
 import type { RequestBudget } from '../../platform/http.ts';
-import { createLanes } from '../../platform/lane.ts';
+import { createLane } from '../../platform/lane.ts';
 import { findCredential } from './credential.ts';
 
 /**
@@ -34,8 +35,6 @@ export type GateDeps = {
   readonly policies: Pick<KeyPolicies, 'inForce' | 'lastRead'>;
   readonly limiter: RateLimiter;
   readonly failedAuth: FailedAuth;
-  /** Whether an address has sent too many bad credentials. */
-  readonly isSuspect: (address: string | null) => boolean;
   readonly sessions: {
     authenticate(
       cookie: string,
@@ -110,7 +109,7 @@ function denialOf(caller: Caller, policy: RoutePolicy, principal: PrincipalFacts
 }
 
 export function createGate(deps: GateDeps) {
-  const introspections = createLanes({ width: 16, queue: 512 });
+  const introspections = createLane({ width: 16, perSender: 8, queue: 512 });
   const { verifier, policies, limiter, failedAuth, sessions, directory, denials, usage, exposures, clock } =
     deps;
 
@@ -192,8 +191,7 @@ export function createGate(deps: GateDeps) {
   }
 
   async function authenticateToken(value: string, origin: RequestOrigin): Promise<Authenticated> {
-    const lane = introspections(deps.isSuspect(origin.address));
-    const found = await lane(() => directory.introspect(value));
+    const found = await introspections(addressBucket(origin.address), () => directory.introspect(value));
     if (found.kind === 'unavailable') throw new AppError('identity_unavailable', { cause: found.reason });
     if (found.kind === 'inactive' || found.expiresAt <= clock.now()) return refuse(origin);
     const user = await deps.userOfToken(found);

@@ -36,6 +36,10 @@ export type WebServerDeps = {
 };
 
 declare module 'fastify' {
+  interface FastifyRequest {
+    /** The answer is 503 `overloaded`: one of many, and not worth a line each in the log. */
+    isRefusedForLoad: boolean;
+  }
   interface FastifyContextConfig {
     /** Every route says who may call it; the server refuses to start when one does not. */
     access?: RoutePolicy;
@@ -68,6 +72,7 @@ export async function createWebServer(deps: WebServerDeps): Promise<FastifyInsta
   app.decorateRequest('caller', null as never);
   app.decorateRequest('origin', null as never);
   app.decorateRequest('keyUse', null);
+  app.decorateRequest('isRefusedForLoad', false);
   app.addHook('onRoute', (route) => {
     if (route.config?.access === undefined) {
       throw new Error(`Route ${String(route.method)} ${route.url} declares no access; say who may call it.`);
@@ -293,7 +298,7 @@ function finishRequest(deps: WebServerDeps) {
     const route = request.routeOptions.url ?? 'unknown';
     deps.metrics.count(request.method, route, reply.statusCode, reply.elapsedTime);
     deps.gate.finished(request, reply.statusCode);
-    if (reply.statusCode >= 500) {
+    if (reply.statusCode >= 500 && !request.isRefusedForLoad) {
       deps.log.warn(
         { requestId: request.id, method: request.method, route, status: reply.statusCode },
         'request failed',
@@ -327,7 +332,10 @@ function sendError(deps: WebServerDeps, error: unknown, request: FastifyRequest,
   // Fastify may refuse a body (QUERY without a content type) before it notices that nothing is served there.
   const isNowhere = request.is404 && !(error instanceof AppError);
   const failure = isNowhere ? notFound(deps.routes, request) : toAppError(error, request);
-  if (failure.status >= 500) {
+  // A flood must not become a flood of log lines; requests by status are counted in the metrics.
+  request.isRefusedForLoad = failure.code === 'overloaded';
+  if (request.isRefusedForLoad) deps.log.debug({ requestId: request.id }, 'request refused: overloaded');
+  else if (failure.status >= 500) {
     deps.log.error(
       { err: failure.cause ?? error, requestId: request.id, code: failure.code },
       'request failed',
