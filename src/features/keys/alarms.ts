@@ -4,7 +4,7 @@ import { type Clock, timestamp } from '../../core/clock.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { Denials } from '../audit/audit.ts';
 import type { NoticeRecipient, NoticeWriter } from '../notices/notices.ts';
-import type { Key } from './key.ts';
+import { type Key, statusOf } from './key.ts';
 import type { KeyStore } from './key-store.ts';
 import { digestOf, type KeyFormat } from './key-value.ts';
 
@@ -76,7 +76,8 @@ export function createKeyAlarms(deps: {
     async flush() {
       for (const [digest, origin] of exposed) {
         const key = await read.keys.findByDigest(digest);
-        if (key !== undefined) {
+        // A dead one opens nothing any more; whoever uses it is told of by deadUse().
+        if (key !== undefined && statusOf(key, clock.now()) === 'active') {
           denials.record({
             event: 'api_key.exposed',
             reason: 'credential_in_url',

@@ -178,7 +178,8 @@ export function createKeys(deps: KeyDeps): Keys {
           ...(request.name === undefined ? {} : { name: request.name }),
           ...(scopes === undefined ? {} : { scopes }),
           ...(expiresAt === undefined ? {} : { expiresAt }),
-          // A key without end that gets one must not hand its old endlessness to a successor.
+          // A key without end that gets one must not hand its old endlessness to a successor. One that had an end hands
+          // on its original duration (contract 4).
           ...(expiresAt === undefined || before.lifetimeMs !== null ? {} : { lifetimeMs: expiresAt - now }),
         });
         if (repositoryIds !== undefined) await stores.keys.setRepositories(id, repositoryIds);
@@ -459,16 +460,22 @@ function narrowExpiry(
   now: number,
 ): number | undefined {
   if (request.ttlHours === undefined && request.expiresAt === undefined) return undefined;
-  const expiresAt = decideExpiry(policy, before.type, request, now);
-  if (expiresAt === null) return undefined;
-  if (before.expiresAt !== null && expiresAt > before.expiresAt) {
+  const asked = askedExpiry(request, now);
+  if (before.expiresAt !== null && asked !== null && asked > before.expiresAt) {
     throw new AppError('lifetime_too_long', {
       message: 'An edit can only shorten the lifetime.',
       hint: 'Rotate the key to get a longer one.',
       details: { expiresAt: new Date(before.expiresAt).toISOString() },
     });
   }
-  return expiresAt;
+  return decideExpiry(policy, before.type, request, now) ?? undefined;
+}
+
+/** What was asked for, before the policy; null when that cannot be said, which decideExpiry() then tells. */
+function askedExpiry({ ttlHours, expiresAt }: LifetimeRequest, now: number): number | null {
+  if (ttlHours !== undefined && expiresAt !== undefined) return null;
+  if (ttlHours !== undefined) return now + Math.round((ttlHours * hour) / second) * second;
+  return expiresAt ?? null;
 }
 
 /** A successor has the same rights or fewer, and passes the policy of today (contract 4, rotate). */

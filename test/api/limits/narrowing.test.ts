@@ -75,6 +75,19 @@ function wished(before: Rights, asked: Edit, now: number): Rights {
   };
 }
 
+test('a lifetime beyond the key’s own is called a widening, also where it is beyond the policy as well', async () => {
+  const key = await h.key(ada, { ttlHours: 500 });
+  for (const ttlHours of [600, 900]) {
+    const { status, error } = await h.call('PATCH', `/me/tokens/${key.id}`, { as: ada, body: { ttlHours } });
+    expect([status, error.code, error.message]).toEqual([
+      422,
+      'lifetime_too_long',
+      'An edit can only shorten the lifetime.',
+    ]);
+    expect(error.details.expiresAt).toMatch(/Z$/);
+  }
+});
+
 test('whatever edits are accepted, a key only ever gets narrower; and every edit that narrows is accepted', async () => {
   await fc.assert(
     fc.asyncProperty(start, fc.array(edit, { minLength: 1, maxLength: 5 }), async (first, edits) => {

@@ -166,6 +166,14 @@ describe('a key in an address', () => {
     expect((await use(key)).status).toBe(200);
   });
 
+  test('KF-05 a revoked key is refused there as well, and nobody is told to revoke it', async () => {
+    const key = await h.key(ada);
+    await h.call('DELETE', `/me/tokens/${key.id}`, { as: ada });
+    expect((await h.call('GET', `/auth/context?token=${key.value}`)).error.code).toBe('credential_in_url');
+    await h.app.jobs.runNow('alarms');
+    expect((await h.call('GET', '/me/notices', { as: ada })).data).toEqual([]);
+  });
+
   test('KF-05 a value that is no key of ours is refused and told to nobody', async () => {
     const { value } = h.app.doors.format.mint('personal', h.app.doors.random);
     expect((await h.call('GET', `/auth/context?token=${value}`)).error.code).toBe('credential_in_url');
