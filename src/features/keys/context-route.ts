@@ -51,10 +51,15 @@ export function contextRoute(deps: ContextDeps): Route {
     description:
       'Verifies a key without showing it. `?can=sites:write&repository=acme/website` adds a decision, rule by rule, from the function that enforces.',
     policy,
-    query: z.strictObject({
-      can: z.enum(grantableScopes).optional().describe('A scope to try'),
-      repository: z.string().max(201).optional().describe('A repository to try it on; needs can'),
-    }),
+    query: z
+      .strictObject({
+        can: z.enum(grantableScopes).optional().describe('A scope to try'),
+        repository: z.string().max(201).optional().describe('A repository to try it on; needs can'),
+      })
+      .refine(({ can, repository }) => repository === undefined || can !== undefined, {
+        path: ['repository'],
+        message: 'needs can, the scope to try on it: ?can=repos:read&repository=owner/name',
+      }),
     success: { status: 200, data: contextSchema },
     example: { data: exampleContext },
     handle({ caller, query, budget }) {

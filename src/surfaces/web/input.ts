@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { AppError, type ErrorCode } from '../../core/errors.ts';
 import { containsKey } from '../../core/key-shape.ts';
 import type { Route } from '../../platform/http.ts';
-import { inputWords } from './input-words.ts';
+import { inputWords, inputWordsWith } from '../../platform/input-words.ts';
 
 const noBody = z.strictObject({}).optional();
 const noQuery = z.strictObject({});
@@ -34,9 +34,10 @@ function parseQuery(route: Route, schema: z.ZodType, query: unknown): unknown {
 }
 
 const inOurWords = { error: inputWords };
+const inWordsOfAQuery = { error: inputWordsWith('is not a parameter of this route') };
 
 function parse(route: Route, schema: z.ZodType, value: unknown, fallback: ErrorCode): unknown {
-  const result = schema.safeParse(value, inOurWords);
+  const result = schema.safeParse(value, fallback === 'invalid_query' ? inWordsOfAQuery : inOurWords);
   if (result.success) return storable(route, result.data, fallback);
   const fields = result.error.issues
     .flatMap((issue) => fieldNames(issue).map((field) => ({ field, problem: issue.message })))
@@ -44,6 +45,13 @@ function parse(route: Route, schema: z.ZodType, value: unknown, fallback: ErrorC
   const first = result.error.issues[0];
   const top = first?.code === 'unrecognized_keys' && first.path.length === 0 ? undefined : first?.path[0];
   const code = (typeof top === 'string' ? route.fieldCodes?.[top] : undefined) ?? fallback;
+  const wrapped = fallback === 'invalid_body' ? wrappedIn(schema, value) : undefined;
+  if (wrapped !== undefined) {
+    throw new AppError(code, {
+      message: `Send only the ${wrapped} object, without what is around it.`,
+      details: { fields: [{ field: wrapped, problem: 'send only this object' }] },
+    });
+  }
   const named = fields.map(({ field }) => field).filter((field) => field !== '');
   // A rule of ours about the whole object says more than that an object is expected.
   const ofWhole = first?.code === 'custom' ? `The object ${first.message}.` : 'A JSON object is expected.';
@@ -51,6 +59,23 @@ function parse(route: Route, schema: z.ZodType, value: unknown, fallback: ErrorC
     message: named.length > 0 ? `${fields[0]?.field}: ${fields[0]?.problem}` : ofWhole,
     details: { fields },
   });
+}
+
+/**
+ * The field that holds what was meant, when somebody sends back a whole answer with what is around the document:
+ * `policy`, or `data.policy` with the envelope too.
+ */
+function wrappedIn(schema: z.ZodType, value: unknown, depth = 2): string | undefined {
+  if (depth === 0 || typeof value !== 'object' || value === null) return undefined;
+  // An answer has few fields, with plain names; a body made to be tried again and again finds an end here.
+  for (const [field, part] of Object.entries(value).slice(0, 8)) {
+    if (!/^[A-Za-z]{1,40}$/.test(field)) continue;
+    if (typeof part !== 'object' || part === null || Object.keys(part).length === 0) continue;
+    if (schema.safeParse(part).success) return field;
+    const inner = wrappedIn(schema, part, depth - 1);
+    if (inner !== undefined) return `${field}.${inner}`;
+  }
+  return undefined;
 }
 
 /**

@@ -47,6 +47,16 @@ function withField(path: string, value: unknown): Record<string, unknown> {
 }
 
 describe('reading and changing', () => {
+  test.each([
+    ['the whole answer of a read', (data: object) => data, 'policy'],
+    ['the answer with its envelope', (data: object) => ({ data, error: null }), 'data.policy'],
+  ])('%s is refused with one sentence: send only the document', async (_what, wrap, field) => {
+    const answer = await put(wrap((await read()).data as object));
+    expect(code(answer)).toEqual([422, 'config_invalid']);
+    expect(answer.error.message).toBe(`Send only the ${field} object, without what is around it.`);
+    expect(answer.error.details.fields).toEqual([{ field, problem: 'send only this object' }]);
+  });
+
   test('the document starts as the contract’s defaults and carries an ETag', async () => {
     const fresh = await openHarness();
     const admin = await fresh.person('Root', { admin: true });

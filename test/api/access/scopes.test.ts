@@ -298,3 +298,18 @@ describe('a selection of repositories', () => {
     await other.close();
   });
 });
+
+test('a query that cannot be answered is refused with what is wrong: a repository without can, an unknown name', async () => {
+  const key = await h.key(await h.person('Asker'));
+  const asking = async (query: Record<string, string>) =>
+    (await h.call('GET', '/auth/context', { as: key, query })).error;
+  const alone = await asking({ repository: 'acme/website' });
+  expect([alone.code, alone.message]).toEqual([
+    'invalid_query',
+    'repository: needs can, the scope to try on it: ?can=repos:read&repository=owner/name',
+  ]);
+  expect(await asking({ cna: 'repos:read' })).toMatchObject({
+    code: 'invalid_query',
+    message: 'cna: is not a parameter of this route',
+  });
+});

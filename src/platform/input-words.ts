@@ -7,7 +7,14 @@ type Numbers = { readonly origin: string; readonly bound: number | bigint; reado
  * A schema's refusal in plain words that follow the field's name: the mistake and with it the fix. Words that a
  * schema brings of its own win over these; zod asks here only when there are none. Never repeats what was sent.
  */
-export function inputWords(issue: Issue): string {
+export const inputWords = inputWordsWith('is not a field of this request');
+
+/** The same, with other words for a name that the schema does not know. */
+export function inputWordsWith(unknownField: string): (issue: Issue) => string {
+  return (issue) => wordsFor(issue, unknownField);
+}
+
+function wordsFor(issue: Issue, unknownField: string): string {
   switch (issue.code) {
     case 'invalid_type':
       return issue.input === undefined && !isWhole(issue)
@@ -28,7 +35,7 @@ export function inputWords(issue: Issue): string {
     case 'not_multiple_of':
       return `must be a multiple of ${issue.divisor}`;
     case 'unrecognized_keys':
-      return 'is not a field of this request';
+      return unknownField;
     case 'invalid_union':
       return unionWords(issue);
     case 'invalid_key':

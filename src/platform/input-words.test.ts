@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { minPasswordLength } from '../../features/identity/accounts/passwords.ts';
-import { createUserBody } from '../../features/identity/schemas.ts';
-import { createKeySchema, rotateKeySchema } from '../../features/keys/schemas.ts';
-import { repositoryCreateSchema } from '../../features/repositories/schemas.ts';
-import { searchQuery } from '../../features/audit/schemas.ts';
-import { inputWords } from './input-words.ts';
+import { minPasswordLength } from '../features/identity/accounts/passwords.ts';
+import { createUserBody } from '../features/identity/schemas.ts';
+import { createKeySchema, rotateKeySchema } from '../features/keys/schemas.ts';
+import { repositoryCreateSchema } from '../features/repositories/schemas.ts';
+import { searchQuery } from '../features/audit/schemas.ts';
+import { inputWords, inputWordsWith } from './input-words.ts';
 
 /** `field problem`, as a caller reads it, of everything that is wrong. */
 function refusals(schema: z.ZodType, input: unknown): string[] {
@@ -104,6 +104,15 @@ describe('a refused field is told the mistake and the fix', () => {
     ['a member of a set', z.set(z.number()), new Set(['x']), /must be a number/],
   ])('%s', (_what, schema: z.ZodType, input: unknown, words) => {
     expect(refusals(schema, input)[0]).toMatch(words);
+  });
+
+  test('an unknown name is told in the words of the place it was sent to', () => {
+    const error = inputWordsWith('is not a parameter of this route');
+    const result = z.strictObject({ page: z.string() }).safeParse({ pgae: '2' }, { error });
+    expect(result.error?.issues.map(({ message }) => message)).toEqual([
+      'is required',
+      'is not a parameter of this route',
+    ]);
   });
 
   test('a schema’s own words win', () => {
