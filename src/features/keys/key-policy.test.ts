@@ -119,6 +119,22 @@ test('SC-04 unknown, repeated and reserved scopes are refused, each with its cod
   expect(refusal(() => decideScopes(readOnly, 'personal', ['repos:write']))).toBe('scope_not_allowed');
 });
 
+test('every unknown and every repeated scope is named, with the scopes that are allowed', () => {
+  const policy = { ...defaultKeyPolicy, scopes: { personal: ['repos:read'], service: [] } } as const;
+  const asked = ['repo:read', 'repos:read', 'root', 'repos:read', 'root'];
+  expect(() => decideScopes(policy, 'personal', asked)).toThrow(
+    expect.objectContaining({
+      code: 'invalid_scopes',
+      message: 'scopes: repo:read is unknown; root is unknown; repos:read is repeated; root is repeated',
+      details: {
+        unknown: ['repo:read', 'root'],
+        repeated: ['repos:read', 'root'],
+        allowedScopes: ['repos:read'],
+      },
+    }),
+  );
+});
+
 test('what a policy lets be created, it does not list as refused', () => {
   const policies = fc.record({
     maxTtlHours: fc.integer({ min: 1, max: 720 }),

@@ -96,11 +96,20 @@ function tooLong(maxTtlHours: number): AppError {
 
 /** Which of the asked scopes a new key of `type` gets, in the product's order. @throws AppError */
 export function decideScopes(policy: KeyPolicy, type: KeyType, asked: readonly string[]): Scope[] {
-  const unknown = asked.filter((scope) => !isScope(scope));
-  if (unknown.length > 0)
-    throw new AppError('invalid_scopes', { message: `scopes: unknown scope ${unknown[0]}` });
-  if (new Set(asked).size !== asked.length)
-    throw new AppError('invalid_scopes', { message: 'scopes: named twice' });
+  const allowed = policy.scopes[type];
+  const unknown = [...new Set(asked.filter((scope) => !isScope(scope)))];
+  const repeated = [...new Set(asked.filter((scope, at) => asked.indexOf(scope) !== at))];
+  if (unknown.length + repeated.length > 0) {
+    const problems = [
+      ...unknown.map((scope) => `${scope} is unknown`),
+      ...repeated.map((scope) => `${scope} is repeated`),
+    ];
+    throw new AppError('invalid_scopes', {
+      message: `scopes: ${problems.join('; ')}`,
+      hint: 'Use each of details.allowedScopes at most once.',
+      details: { unknown, repeated, allowedScopes: allowed },
+    });
+  }
   if (asked.includes('env:admin')) {
     throw new AppError('forbidden_scope', {
       message: 'env:admin cannot be granted to a new key.',
@@ -108,7 +117,6 @@ export function decideScopes(policy: KeyPolicy, type: KeyType, asked: readonly s
       details: { requiredScope: 'env:admin' },
     });
   }
-  const allowed = policy.scopes[type];
   const refused = grantableScopes.filter((scope) => asked.includes(scope) && !allowed.includes(scope));
   if (refused.length > 0)
     throw new AppError('scope_not_allowed', { details: { refused, allowedScopes: allowed } });
