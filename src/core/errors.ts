@@ -69,7 +69,7 @@ export const errorRegistry = {
   forbidden_origin: [
     403,
     'The request did not come from the web app.',
-    'Browser sessions may change things only from the web app’s own origin.',
+    'Send "Origin:" with the address of SERVICE_UI_URL, as a browser does on the web app’s own pages.',
   ],
   api_keys_disabled: [
     403,
