@@ -70,7 +70,14 @@ export async function runImport(config: Config, file: string): Promise<number> {
     await app.doors.clock.sync();
     const result = await app.doors.importKeys(text.split('\n'));
     if (result.kind === 'imported') {
-      console.log(`Imported ${result.count} keys; ${result.alreadyThere} were there already.`);
+      const [keys, were] = [result.count === 1 ? 'key' : 'keys', result.alreadyThere === 1 ? 'was' : 'were'];
+      console.log(`Imported ${result.count} ${keys}; ${result.alreadyThere} ${were} there already.`);
+      for (const { line, subject } of result.owners) {
+        if ((await app.doors.identity.directory.principal(subject)).kind !== 'missing') continue;
+        console.error(
+          `line ${line}: there is no account ${subject} here; the key works, and is bound to it when it signs in`,
+        );
+      }
       return 0;
     }
     for (const { line, problem } of result.problems) console.error(`${file}:${line}: ${problem}`);

@@ -51,6 +51,13 @@ describe('users', () => {
       enabled: true,
       lastLoginAt: null,
     });
+    // What operators write as `owner` of an imported key.
+    const { accounts } = await open.identity.accounts.list({
+      search: 'new@example.com',
+      offset: 0,
+      limit: 1,
+    });
+    expect([data.subject, typeof data.subject]).toEqual([accounts[0]?.subject, 'string']);
     const generated = String(data['generatedPassword']);
     expect(generated.length).toBeGreaterThanOrEqual(20);
     expect((await boss.api('GET', `/users/${data.id}`)).text).not.toContain(generated);

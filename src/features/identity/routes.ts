@@ -19,6 +19,7 @@ export function identityRoutes(deps: Pick<Identity, 'accounts' | 'groups' | 'con
 
 const userExample = {
   id: 'usr_4fKq0Zb1Xw8TnLr2Vd6M',
+  subject: 'NpAc3xW8rT0vYq5sLm2Zk7Jd',
   email: 'ada@example.com',
   name: 'Ada',
   enabled: true,
@@ -342,6 +343,7 @@ function definedOf<T extends object>(body: T): { [K in keyof T]?: Exclude<T[K], 
 function toUser(account: AccountView) {
   return {
     id: account.userId,
+    subject: account.subject,
     email: account.email,
     name: account.name,
     enabled: account.isEnabled,

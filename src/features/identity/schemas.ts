@@ -66,6 +66,11 @@ export const changeGroupBody = z
 export const userResponse = z
   .strictObject({
     id: z.string(),
+    subject: z
+      .string()
+      .describe(
+        'Who it is at the identity provider: `sub` in tokens, and `owner` in a file of `keys import`',
+      ),
     email: z.string(),
     name: z.string(),
     enabled: z.boolean(),

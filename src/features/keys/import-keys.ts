@@ -4,6 +4,7 @@ import type { Clock } from '../../core/clock.ts';
 import { type Random, randomBase62 } from '../../core/ids.ts';
 import { allScopes } from '../../core/scopes.ts';
 import { isUniqueViolation, type Tx } from '../../platform/database/database.ts';
+import { inputWordsWith } from '../../platform/input-words.ts';
 import { plainText } from '../../platform/schemas.ts';
 import type { AuditWriter } from '../audit/audit.ts';
 import type { Repository } from '../repositories/repositories.ts';
@@ -12,47 +13,67 @@ import type { KeyStore } from './key-store.ts';
 /**
  * `postern keys import FILE`: records of an older deployment, one JSON object a line (contract 4). Values are not
  * known, only their SHA-256; ids are minted. The one way that env:admin and unbound personal keys come to be.
- * All or nothing: a line that cannot be taken refuses the file and names itself.
+ * All or nothing: a line that cannot be taken refuses the file, and every problem of every line is named.
  */
-const recordSchema = z
-  .strictObject({
-    digest: z.string().regex(/^[0-9a-f]{64}$/, 'must be a SHA-256 in lower-case hexadecimal'),
-    prefix: z.string().regex(/^[a-z][a-z0-9]{0,15}_(?:pat|svc)_$/, 'must be a key prefix such as app_pat_'),
-    name: plainText(100),
-    scopes: z.array(z.enum(allScopes)).min(1),
-    owner: z
-      .string()
-      .min(1)
-      .max(255)
-      .nullable()
-      .optional()
-      .describe('The owner’s subject at the identity provider, or none'),
-    repositories: z.array(z.string().max(201)).min(1).max(50).nullable().optional().describe('null = all'),
-    createdAt: z.iso.datetime({ offset: true }),
-    expiresAt: z.iso.datetime({ offset: true }).nullable(),
-    revokedAt: z.iso.datetime({ offset: true }).nullable().optional(),
-  })
-  .refine((record) => !(record.prefix.includes('_svc_') && record.owner), {
-    path: ['owner'],
-    message: 'service keys have no owner',
-  })
-  .refine(
-    (record) => record.expiresAt === null || Date.parse(record.expiresAt) > Date.parse(record.createdAt),
-    {
-      path: ['expiresAt'],
-      message: 'must be later than createdAt',
-    },
-  )
-  .refine((record) => record.prefix.includes('_svc_') || !record.scopes.includes('env:admin'), {
-    path: ['scopes'],
-    message: 'env:admin is for service keys only',
-  });
+const recordSchema = (product: string) =>
+  z
+    .strictObject({
+      digest: z.string().regex(/^[0-9a-f]{64}$/, 'must be a SHA-256 in lower-case hexadecimal'),
+      prefix: z
+        .string()
+        .regex(/^[a-z][a-z0-9]{0,15}_(?:pat|svc)_$/, {
+          message: 'must be a key prefix such as app_pat_',
+          abort: true,
+        })
+        // A record of another product word could never be used here.
+        .startsWith(`${product}_`, `keys of this installation begin with ${product}_ (KEY_PREFIX)`),
+      name: plainText(100),
+      scopes: z.array(z.enum(allScopes)).min(1),
+      owner: z
+        .string()
+        .min(1)
+        .max(255)
+        .refine(
+          (owner) => !/^[^@\s]+@[^@\s]+\.[^@\s]+$/.test(owner),
+          'is the subject at the identity provider, not an e-mail address',
+        )
+        .nullable()
+        .optional()
+        .describe('The owner’s subject at the identity provider, or none'),
+      repositories: z.array(z.string().max(201)).min(1).max(50).nullable().optional().describe('null = all'),
+      createdAt: z.iso.datetime({ offset: true }),
+      expiresAt: z.iso.datetime({ offset: true }).nullable(),
+      revokedAt: z.iso.datetime({ offset: true }).nullable().optional(),
+    })
+    .refine((record) => !(record.prefix.includes('_svc_') && record.owner), {
+      path: ['owner'],
+      message: 'service keys have no owner',
+    })
+    .refine(
+      (record) => record.expiresAt === null || Date.parse(record.expiresAt) > Date.parse(record.createdAt),
+      {
+        path: ['expiresAt'],
+        message: 'must be later than createdAt',
+      },
+    )
+    .refine((record) => record.prefix.includes('_svc_') || !record.scopes.includes('env:admin'), {
+      path: ['scopes'],
+      message: 'env:admin is for service keys only',
+    });
 
-type ImportRecord = z.infer<typeof recordSchema>;
+type RecordSchema = ReturnType<typeof recordSchema>;
+type ImportRecord = z.infer<RecordSchema>;
+type Problem = { readonly line: number; readonly problem: string };
 
 export type ImportResult =
-  | { readonly kind: 'imported'; readonly count: number; readonly alreadyThere: number }
-  | { readonly kind: 'refused'; readonly problems: readonly { line: number; problem: string }[] };
+  | {
+      readonly kind: 'imported';
+      readonly count: number;
+      readonly alreadyThere: number;
+      /** Every owner named in the file, once, with the first line that names it. Some may have no account here. */
+      readonly owners: readonly { readonly line: number; readonly subject: string }[];
+    }
+  | { readonly kind: 'refused'; readonly problems: readonly Problem[] };
 
 export function createKeyImport(deps: {
   tx: Tx<{
@@ -69,20 +90,15 @@ export function createKeyImport(deps: {
 }) {
   const { tx, product, userOfSubject, clock, random } = deps;
 
+  const schema = recordSchema(product);
+
   return async function importKeys(lines: readonly string[]): Promise<ImportResult> {
-    const { records, problems } = parseLines(lines);
-    for (const { line, record } of records) {
-      if (record.prefix.startsWith(`${product}_`)) continue;
-      problems.push({
-        line,
-        problem: `prefix: keys of this installation begin with ${product}_ (KEY_PREFIX)`,
-      });
-    }
-    problems.sort((one, other) => one.line - other.line);
+    const { records, problems } = parseLines(schema, lines);
     if (problems.length > 0) return { kind: 'refused', problems };
-    const owners = new Map<string, string>();
-    for (const { record } of records) {
-      if (record.owner) owners.set(record.owner, (await userOfSubject(record.owner)).id);
+    const owners = new Map<string, { line: number; userId: string }>();
+    for (const { line, record } of records) {
+      if (!record.owner || owners.has(record.owner)) continue;
+      owners.set(record.owner, { line, userId: (await userOfSubject(record.owner)).id });
     }
     let alreadyThere = 0;
     try {
@@ -92,7 +108,8 @@ export function createKeyImport(deps: {
             alreadyThere += 1;
             continue;
           }
-          await importOne(stores, line, record, record.owner ? (owners.get(record.owner) ?? null) : null);
+          const owner = record.owner ? owners.get(record.owner) : undefined;
+          await importOne(stores, line, record, owner?.userId ?? null);
         }
       });
     } catch (error) {
@@ -102,7 +119,12 @@ export function createKeyImport(deps: {
         return { kind: 'refused', problems: [{ line: 0, problem: 'a digest appears twice' }] };
       throw error;
     }
-    return { kind: 'imported', count: records.length - alreadyThere, alreadyThere };
+    return {
+      kind: 'imported',
+      count: records.length - alreadyThere,
+      alreadyThere,
+      owners: [...owners].map(([subject, { line }]) => ({ line, subject })),
+    };
   };
 
   async function importOne(
@@ -158,25 +180,33 @@ class RefusedLine extends Error {
   }
 }
 
-function parseLines(lines: readonly string[]) {
+function parseLines(schema: RecordSchema, lines: readonly string[]) {
   const records: { line: number; record: ImportRecord }[] = [];
-  const problems: { line: number; problem: string }[] = [];
+  const problems: Problem[] = [];
   for (const [index, text] of lines.entries()) {
     if (text.trim() === '') continue;
     const line = index + 1;
-    const result = recordSchema.safeParse(parseJson(text));
-    if (result.success) records.push({ line, record: result.data });
-    else {
-      const issue = result.error.issues[0];
-      problems.push({
-        line,
-        problem: `${issue?.path.join('.') || 'line'}: ${issue?.message ?? 'is not a JSON object'}`,
-      });
+    const value = parseJson(text);
+    if (value === undefined) {
+      problems.push({ line, problem: 'line: is not JSON; one object a line' });
+      continue;
     }
+    const result = schema.safeParse(value, { error: inOurWords });
+    if (result.success) records.push({ line, record: result.data });
+    else problems.push(...result.error.issues.flatMap(problemsOf).map((problem) => ({ line, problem })));
   }
   return { records, problems };
 }
 
+const inOurWords = inputWordsWith('is not a field of a record');
+
+/** One problem for most refusals; one for each of several unknown fields. */
+function problemsOf(issue: z.core.$ZodIssue): string[] {
+  const names = issue.code === 'unrecognized_keys' ? issue.keys : [issue.path.join('.') || 'line'];
+  return names.map((name) => `${name}: ${issue.message}`);
+}
+
+/** Undefined when it is no JSON; no JSON text means undefined. */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);

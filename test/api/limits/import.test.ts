@@ -45,7 +45,12 @@ test('imported keys work with their older values, under ids of ours, and are aud
       record(service, { name: 'robot', scopes: ['env:admin', 'repos:read'] }),
     ),
   );
-  expect(result).toEqual({ kind: 'imported', count: 3, alreadyThere: 0 });
+  expect(result).toEqual({
+    kind: 'imported',
+    count: 3,
+    alreadyThere: 0,
+    owners: [{ line: 1, subject: ada.subject }],
+  });
   const one = await ask(bound);
   expect(one.data).toMatchObject({
     principal: { kind: 'user', id: ada.user.id },
@@ -113,12 +118,19 @@ test('running it again changes nothing', async () => {
     kind: 'imported',
     count: 0,
     alreadyThere: 2,
+    owners: [],
   });
   expect(await imported()).toHaveLength(2);
 });
 
 test.each([
-  ['no JSON', 'not json', /^line: /],
+  ['no JSON', 'not json', /^line: is not JSON; one object a line$/],
+  ['a list', '[]', /^line: must be a JSON object$/],
+  [
+    'an owner by e-mail address',
+    record('app_pat_x', { owner: 'ada@example.com' }),
+    /^owner: is the subject at the identity provider, not an e-mail address$/,
+  ],
   ['an unknown field', { ...record('app_pat_x'), secret: 'x' }, /secret/],
   ['a digest that is none', record('x', { prefix: 'app_pat_', digest: 'abc' }), /^digest: /],
   ['a prefix that is none', record('x', { prefix: 'sk_live_' }), /^prefix: /],
@@ -146,13 +158,44 @@ test.each([
 test('a digest that stands twice in a file is imported once or refuses the file, never half', async () => {
   const twice = record(olderValue('pat', 'twice'));
   const result = await h.app.doors.importKeys(lines(twice, { ...twice, name: 'again' }));
-  expect(result).toEqual({ kind: 'imported', count: 1, alreadyThere: 1 });
+  expect(result).toEqual({ kind: 'imported', count: 1, alreadyThere: 1, owners: [] });
   expect(await imported()).toHaveLength(1);
 });
 
 test('every bad line is named, not only the first', async () => {
   const result = await h.app.doors.importKeys(['{', '', ...lines(record('app_pat_x')), '[]']);
   expect(result).toMatchObject({ kind: 'refused', problems: [{ line: 1 }, { line: 4 }] });
+});
+
+test('every problem of a line is named, in words of ours', async () => {
+  const { name: _name, ...nameless } = record('app_pat_x');
+  const bad = { ...nameless, digest: 'abc', prefix: 'old_pat_', scopes: ['root'], ttl: 1, secret: 'x' };
+  expect(await h.app.doors.importKeys(lines(bad))).toEqual({
+    kind: 'refused',
+    problems: [
+      'digest: must be a SHA-256 in lower-case hexadecimal',
+      'prefix: keys of this installation begin with app_ (KEY_PREFIX)',
+      'name: is required',
+      expect.stringMatching(/^scopes\.0: must be one of: env:read, /),
+      'ttl: is not a field of a record',
+      'secret: is not a field of a record',
+    ].map((problem): unknown => ({ line: 1, problem })),
+  });
+});
+
+test('an owner is named once, with the first line that names it', async () => {
+  const elsewhere = 'subject-of-another-provider';
+  const file = lines(
+    record(olderValue('pat', 'a'), { owner: ada.subject }),
+    record(olderValue('pat', 'b'), { owner: elsewhere }),
+    record(olderValue('pat', 'c'), { owner: elsewhere }),
+  );
+  expect(await h.app.doors.importKeys(file)).toMatchObject({
+    owners: [
+      { line: 1, subject: ada.subject },
+      { line: 2, subject: elsewhere },
+    ],
+  });
 });
 
 test('the sweep leaves an imported key alone whose owner has no account here', async () => {
