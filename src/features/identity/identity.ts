@@ -13,7 +13,7 @@ import { createGroups, type Groups } from './accounts/groups.ts';
 import { createPasswords, type PasswordCost } from './accounts/passwords.ts';
 import { builtinDirectory } from './directory/builtin-directory.ts';
 import type { Directory } from './directory.ts';
-import { type AnonymousStep, createAdmission } from './login/admission.ts';
+import { type Admitted, type AnonymousStep, createAdmission } from './login/admission.ts';
 import { createLoginFlow, type LoginFlow } from './login/login.ts';
 import { createPasswordCheck, type SignInRefusal } from './login/password-check.ts';
 import { mintSetupToken } from './login/setup-token.ts';
@@ -64,7 +64,7 @@ export type Identity = {
   /** Forgets this browser at the provider: its cookie signs nobody in again, and no token ends (contract 3). */
   leaveProvider(request: IncomingMessage, response: ServerResponse): Promise<void>;
   /** Counts what an address does without a credential; throws `rate_limited` when it does too much. */
-  admit(step: AnonymousStep, address: string | null): void;
+  admit(step: AnonymousStep, address: string | null): Admitted;
   readonly jobs: readonly Job[];
   /** Loads the signing keys and starts the provider. Everything else rejects before it. */
   start(): Promise<void>;

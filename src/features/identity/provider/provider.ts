@@ -10,6 +10,7 @@ import type { Log } from '../../../platform/log.ts';
 import { mac } from '../sealing.ts';
 import { builtinClients, principalSyncClientId, providerScopes, webClientId } from './clients.ts';
 import { type CookieJar, cookieNames, hardenCookies } from './cookies.ts';
+import { answersDeviceFailure, requestIdOf, show, tellFailures } from './failures.ts';
 import type { ProviderViews } from './views.ts';
 
 /** What the provider must know of an account to put into tokens. Undefined = missing or disabled. */
@@ -35,6 +36,7 @@ const accessTokenSeconds = 5 * minutes;
 const offlineIdleSeconds = 30 * days;
 const offlineAbsoluteSeconds = 60 * days;
 const browserSessionSeconds = 7 * days;
+const anonymousSessionSeconds = 15 * minutes;
 
 /** The built-in OpenID provider: oidc-provider with our storage, clients, lifetimes, cookies and pages. */
 export function createProvider(deps: ProviderDeps): Provider {
@@ -81,17 +83,18 @@ export function createProvider(deps: ProviderDeps): Provider {
       url: (_ctx, interaction) => `${uiOrigin}/identity/interaction/${interaction.uid}`,
     },
     renderError: (ctx, out) => {
+      const requestId = requestIdOf(ctx);
       show(ctx, deps.views, (views) =>
-        views.error({ error: out.error, description: out.error_description, requestId: requestIdOf(ctx) }),
+        ctx.status >= 500
+          ? views.failed({ requestId })
+          : views.error({ error: out.error, description: out.error_description, requestId }),
       );
     },
   });
   // Its URLs and cookies are made from headers that provider/in-process.ts sets, never from a client's.
   provider.proxy = true;
   provider.silent = true;
-  provider.on('server_error', (ctx, error) => {
-    log.error({ err: error, requestId: requestIdOf(ctx) }, 'identity provider failed');
-  });
+  tellFailures(provider, { views: deps.views, log });
   return provider;
 }
 
@@ -144,7 +147,9 @@ function lifetimes(): NonNullable<Configuration['ttl']> {
       // Counted from the first token of the family; rotation keeps that date.
       return Math.max(1, Math.min(offlineIdleSeconds, offlineAbsoluteSeconds - token.totalLifetime()));
     },
-    Session: browserSessionSeconds,
+    // Nobody's yet: it holds the secret of a form and a state. Anybody can have one made, so it must not stay.
+    Session: (_ctx, session) =>
+      session.accountId === undefined ? anonymousSessionSeconds : browserSessionSeconds,
   };
 }
 
@@ -179,7 +184,8 @@ function featuresOf(deps: ProviderDeps): NonNullable<Configuration['features']> 
       charset: 'base-20',
       mask: '****-****',
       deviceInfo: (ctx) => ({ ip: ctx.ip }),
-      userCodeInputSource: (ctx, form, _out, error) => {
+      userCodeInputSource: (ctx, form, out, error) => {
+        if (answersDeviceFailure(ctx, views, out, error)) return;
         show(ctx, views, (page) =>
           page.deviceCode({
             action: actionIn(form),
@@ -238,15 +244,4 @@ function actionIn(form: string): string {
 
 function xsrfIn(form: string): string {
   return /name="xsrf" value="([0-9a-f]+)"/.exec(form)?.[1] ?? '';
-}
-
-function show(ctx: KoaContextWithOIDC, views: ProviderViews, render: (views: ProviderViews) => string): void {
-  ctx.set('content-security-policy', views.contentSecurityPolicy);
-  ctx.type = 'html';
-  ctx.body = render(views);
-}
-
-function requestIdOf(ctx: KoaContextWithOIDC): string {
-  const id = ctx.response.get('x-request-id');
-  return Array.isArray(id) ? (id[0] ?? '') : id;
 }

@@ -2,6 +2,10 @@
 export type ProviderViews = {
   /** `status` as the protocol decided it; `description` is the protocol's own text, without secrets. */
   error(view: { error: string; description: string | undefined; requestId: string }): string;
+  /** Our own fault; what it was is in the log. */
+  failed(view: { requestId: string }): string;
+  /** A step of connecting a device that took too long, or came from another browser. */
+  deviceExpired(view: { requestId: string }): string;
   /** Enter the code a device shows. `action` receives `xsrf` and `user_code`. */
   deviceCode(view: { action: string; xsrf: string; userCode: string; problem: string | undefined }): string;
   /** Is it this device? `action` receives `xsrf`, `user_code` and `confirm=yes` or `abort=yes`. */

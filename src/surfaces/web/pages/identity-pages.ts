@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../../../core/errors.ts';
 import type { Identity } from '../../../features/identity/identity.ts';
 import type { AnonymousStep } from '../../../features/identity/login/admission.ts';
+import { isRefusal } from '../../../features/identity/provider/failures.ts';
 import type { Interaction } from '../../../features/identity/provider/interactions.ts';
 import { consentPage } from './consent.ts';
 import { checkOwnOrigin, field, preparePages, sendPage } from './forms.ts';
@@ -106,12 +107,48 @@ const formPaths = new Set(['/device', '/session/end/confirm']);
 /** Opened by people: under another host their cookies would be missing. Every other endpoint is a program's. */
 const pagePaths = new Set(['/auth', '/device', '/session/end']);
 
-/** What is throttled by address, because it needs no credential. */
+/** What is throttled by address: it needs no credential and stores a row, or it tries one. */
 function stepOf(method: string, path: string): AnonymousStep | undefined {
   if (path === '/auth') return 'authorization';
-  if (method !== 'POST') return undefined;
-  if (path === '/device/auth') return 'device';
-  return path === '/device' ? 'device_code' : undefined;
+  if (path === '/device/auth' && method === 'POST') return 'device';
+  if (path === '/device' && method === 'POST') return 'device_code';
+  if (sessionPath.test(path)) return 'page';
+  return path === '/me' || /^\/token(?:\/|$)/.test(path) ? 'credential' : undefined;
+}
+
+/** Pages and what resumes them: each makes a session of the provider for a browser that has none. */
+const sessionPath = /^\/(?:auth|device|session\/end)(?:\/|$)/;
+
+/** Characters of one parameter: the provider stores what comes with a sign-in, a device or a sign-out. */
+const longestParameter = 1_024;
+/** An ID token holds names and a signature. */
+const longestIdToken = 4_096;
+/** Bytes of a form, all its parameters together. */
+const largestForm = 8_192;
+
+/** @throws AppError `invalid_query`, `invalid_body`, `body_too_large` */
+function checkSize(request: FastifyRequest, path: string): void {
+  const [, query = ''] = path.split('?', 2);
+  for (const [name, value] of new URLSearchParams(query)) {
+    const longest = name === 'id_token_hint' ? longestIdToken : longestParameter;
+    if (value.length <= longest) continue;
+    const which = /^[a-z_]{1,40}$/.test(name) ? ` "${name}"` : '';
+    throw new AppError('invalid_query', {
+      message: `The parameter${which} is longer than ${longest} characters.`,
+      hint: 'Send a shorter one. Applications keep what is long themselves, and send its name.',
+    });
+  }
+  const { 'content-length': length, 'transfer-encoding': encoding } = request.headers;
+  if (Number(length ?? 0) > largestForm) {
+    throw new AppError('body_too_large', { hint: `Send at most ${largestForm} bytes.` });
+  }
+  // The provider reads the body itself; how long it is has to be known before.
+  if (encoding !== undefined) {
+    throw new AppError('invalid_body', {
+      message: 'The request does not say how long its body is.',
+      hint: 'Send Content-Length instead of Transfer-Encoding.',
+    });
+  }
 }
 
 /**
@@ -140,8 +177,14 @@ export function providerEndpoints({ identity, uiOrigin }: Deps): (scope: Fastify
       const plain = path.split('?', 1)[0] ?? '';
       if (pagePaths.has(plain) && movesToOwnHost(request, reply, uiOrigin)) return;
       if (request.method === 'POST' && formPaths.has(plain)) checkOwnOrigin(request, uiOrigin);
+      checkSize(request, path);
       const step = stepOf(request.method, plain);
-      if (step !== undefined) identity.admit(step, request.ip);
+      const admitted = step === undefined ? undefined : identity.admit(step, request.ip);
+      if (admitted !== undefined && step === 'credential') {
+        reply.raw.once('close', () => {
+          if (!isRefusal(reply.raw)) admitted.succeed();
+        });
+      }
       // The library submits some forms by a script of its own and adds that script's hash to this policy.
       reply.header('content-security-policy', policyFor({}));
       reply.hijack();

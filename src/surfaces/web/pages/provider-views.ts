@@ -14,6 +14,20 @@ export const providerViews: ProviderViews = {
       requestId,
       retry: { href: '/auth/login', label: 'Go to sign in' },
     }).document,
+  failed: ({ requestId }) =>
+    errorPage({
+      title: 'Something went wrong',
+      message: 'This is a fault of ours. Please try again in a moment.',
+      hint: 'If it stays, an administrator finds what happened in the log, under the id below.',
+      requestId,
+    }).document,
+  deviceExpired: ({ requestId }) =>
+    errorPage({
+      title: 'This page has expired',
+      message: 'Connecting the device took too long, or was started in another browser.',
+      requestId,
+      retry: { href: '/identity/device', label: 'Start again' },
+    }).document,
   deviceCode: (view) => deviceCodePage(view).document,
   deviceConfirm: (view) => deviceConfirmPage(view).document,
   deviceDone: (view) => deviceDonePage(view).document,

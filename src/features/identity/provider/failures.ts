@@ -1,0 +1,93 @@
+import type { ServerResponse } from 'node:http';
+import type Provider from 'oidc-provider';
+import type { ErrorOut, KoaContextWithOIDC } from 'oidc-provider';
+import type { Log } from '../../../platform/log.ts';
+import type { ProviderViews } from './views.ts';
+
+/**
+ * How the provider fails: never without words. A browser gets a page, a program OAuth's error object (RFC 6749 section
+ * 5.2); both get the request id, and what is our fault is logged with its cause.
+ */
+export function tellFailures(provider: Provider, { views, log }: { views: ProviderViews; log: Log }): void {
+  provider.on('server_error', (ctx, error) => logFailure(log, ctx, error));
+  provider.on('grant.error', (ctx, error) => {
+    if (error.error === 'authorization_pending' || error.error === 'slow_down') patient.add(ctx.res);
+  });
+  // Around everything: what fails after the library has composed its answer would leave as koa's own, in plain text.
+  provider.use(async (ctx, next) => {
+    try {
+      await next();
+    } catch (error) {
+      logFailure(log, ctx, error);
+      ctx.status = 500;
+      answerFailure(ctx, views, serverError);
+    }
+  });
+}
+
+const serverError = { error: 'server_error', error_description: 'Something went wrong here.' };
+
+const patient = new WeakSet<ServerResponse>();
+
+/** True for an answer that refuses what was sent. A device told to wait (RFC 8628 section 3.5) sent nothing wrong. */
+export function isRefusal(response: ServerResponse): boolean {
+  return response.statusCode >= 400 && response.statusCode < 500 && !patient.has(response);
+}
+
+/** What the library re-renders with the device's code form: the person typed something, and types again. */
+const typedWrong: ReadonlySet<string> = new Set([
+  'NoCodeError',
+  'NotFoundError',
+  'ExpiredError',
+  'AlreadyUsedError',
+  'AbortedError',
+]);
+
+/**
+ * A form of another browser, a page that took too long, or our own failure: showing the code form once more would not
+ * help. True when it answered.
+ */
+export function answersDeviceFailure(
+  ctx: KoaContextWithOIDC,
+  views: ProviderViews,
+  out: ErrorOut | undefined,
+  error: Error | undefined,
+): boolean {
+  if (error === undefined || typedWrong.has(error.name)) return false;
+  const { session } = ctx.oidc;
+  // The library has put the form's secret into a session that was never stored, and would fail to keep it.
+  // `touched` is missing in the types.
+  if (session !== undefined && (session.exp as number | undefined) === undefined)
+    Reflect.set(session, 'touched', false);
+  answerFailure(ctx, views, ctx.status >= 500 || out === undefined ? serverError : out);
+  return true;
+}
+
+/** Outside the library's routes there is no `oidc` yet. */
+type Context = Omit<KoaContextWithOIDC, 'oidc'>;
+
+function answerFailure(ctx: Context, views: ProviderViews, out: ErrorOut): void {
+  if (ctx.accepts('json', 'html') !== 'html') {
+    ctx.body = out;
+    return;
+  }
+  const requestId = requestIdOf(ctx);
+  show(ctx, views, (page) =>
+    out === serverError ? page.failed({ requestId }) : page.deviceExpired({ requestId }),
+  );
+}
+
+function logFailure(log: Log, ctx: Context, error: unknown): void {
+  log.error({ err: error, requestId: requestIdOf(ctx) }, 'identity provider failed');
+}
+
+export function show(ctx: Context, views: ProviderViews, render: (views: ProviderViews) => string): void {
+  ctx.set('content-security-policy', views.contentSecurityPolicy);
+  ctx.type = 'html';
+  ctx.body = render(views);
+}
+
+export function requestIdOf(ctx: Context): string {
+  const id = ctx.response.get('x-request-id');
+  return Array.isArray(id) ? (id[0] ?? '') : id;
+}
