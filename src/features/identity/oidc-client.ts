@@ -128,7 +128,7 @@ export function createOidcClient(deps: OidcClientDeps): OidcClient {
         subject: claims.sub,
         name: (name ?? claims.sub).slice(0, 200),
         email: email?.slice(0, 320) ?? null,
-        authenticatedAt: typeof claims.auth_time === 'number' ? claims.auth_time * 1_000 : null,
+        authenticatedAt: typeof claims.auth_time === 'number' ? Math.round(claims.auth_time * 1_000) : null,
         tokens: tokensOf(answer, null),
       };
     },

@@ -94,7 +94,7 @@ function adapterFor(model: string, deps: AdapterDeps): Adapter {
     const accountId = login?.accountId ?? payload.accountId;
     if (accountId === undefined) return payload;
     const provedAt = login?.ts ?? payload['loginTs'] ?? payload['authTime'];
-    return isProofGood(await deps.signedOutAt(accountId), Number(provedAt) * 1_000) ? payload : undefined;
+    return isProofGood(await deps.signedOutAt(accountId), Math.round(Number(provedAt) * 1_000)) ? payload : undefined;
   }
 
   const open = (record: ProviderRecord | undefined): AdapterPayload | undefined => {
@@ -150,10 +150,7 @@ function adapterFor(model: string, deps: AdapterDeps): Adapter {
 /** What holds a sign-in between its proof and what is made of it. Tokens end with their grant. */
 const models = new Set(['Session', 'Interaction', 'AuthorizationCode', 'DeviceCode']);
 
-/**
- * Whether a sign-in at `provedAt` (milliseconds, a whole second as OpenID Connect counts them) still counts. Of the
- * second of the sign-out itself nobody can tell, so it does not.
- */
+/** Whether a sign-in at `provedAt` (milliseconds) still counts. Of the very moment of the sign-out it does not. */
 export function isProofGood(signedOutAt: number | null, provedAt: number): boolean {
   return signedOutAt === null || provedAt > signedOutAt;
 }

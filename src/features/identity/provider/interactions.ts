@@ -113,8 +113,9 @@ export function createInteractions(deps: {
       if (interaction?.prompt.name !== 'login') return { kind: 'gone' };
       const answer = await checkPassword(email, password, origin);
       if (answer.kind !== 'right') return answer;
-      // The moment of the proof goes along: the browser may come back for the rest much later.
-      const login = { accountId: answer.subject, amr: ['pwd'], ts: Math.floor(clock.now() / 1_000) };
+      // The moment of the proof goes along: the browser may come back for the rest much later. To the millisecond, so
+      // that it can be told from a sign-out of the same second (a NumericDate may have a fraction, RFC 7519 section 2).
+      const login = { accountId: answer.subject, amr: ['pwd'], ts: clock.now() / 1_000 };
       return await finish(request, response, interaction.uid, { login });
     },
     async decide(request, response, decision) {
