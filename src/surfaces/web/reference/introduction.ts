@@ -23,6 +23,15 @@ ${prose(document.info.description)}
     ([name, scheme]) =>
       html`<div class="card"><h3>${titles[name] ?? name}</h3><p>${inline(scheme['description'] ?? '')}</p></div>`,
   )}</div>
+<h3 id="access-tokens">Getting an access token</h3>
+<p>A program that a person starts signs them in with OAuth 2.0 as the public client <code>postern-cli</code>, which has no secret: by a device code (RFC 8628), or by a redirect to <code>http://127.0.0.1:PORT/callback</code> with PKCE <code>S256</code>. The issuer is <code>${origin}/identity</code>; its endpoints are listed at <a href="/identity/.well-known/openid-configuration">/identity/.well-known/openid-configuration</a>:</p>
+<div class="scroll"><table class="stack"><caption>Endpoints for access tokens</caption>
+<thead><tr><th scope="col">Endpoint</th><th scope="col">For</th></tr></thead>
+<tbody>${endpoints.map(
+    ([path, purpose]) =>
+      html`<tr><td><code class="field">/identity${path}</code></td><td>${purpose}</td></tr>`,
+  )}</tbody></table></div>
+<p>An access token lasts five minutes. With the scope <code>offline_access</code> there is a refresh token beside it, good for one use, thirty idle days and sixty days in all; the redirect needs <code>prompt=consent</code> for it. People see such a program among their connected clients and disconnect it there. Every step as a command: <code>docs/how-to/sign-in-from-a-program.md</code>.</p>
 </div>
 <div class="panels"><div class="panel"><h4>Ask who you are</h4><pre>curl '${origin}/api/v2/auth/context' \\
   -H "Authorization: Bearer $POSTERN_KEY"
@@ -69,6 +78,14 @@ curl -b jar '${origin}/api/v2/auth/context'</pre>
 <p>Requests with keys are counted per owner: all personal keys of one person together, each service key by itself. The limit holds in <em>any</em> 60 seconds. Every answer to a key carries <code>RateLimit-Policy</code> and <code>RateLimit</code>; beyond the limit the answer is <a href="#rate_limited">429</a> with an exact <code>Retry-After</code>. Refused requests cost nothing.</p>
 </section>`;
 }
+
+const endpoints = [
+  ['/device/auth', 'POST: begin the device flow.'],
+  ['/auth', 'Opened in a browser: begin the redirect flow.'],
+  ['/token', 'POST: exchange a code, refresh, or ask whether the device was allowed.'],
+  ['/token/revocation', 'POST: hand a token back; this ends the connection.'],
+  ['/me', 'GET with an access token that has openid: who the person is.'],
+] as const;
 
 const titles: Readonly<Record<string, string>> = {
   sessionCookie: 'Browser session',
