@@ -64,7 +64,12 @@ function userRoutes({ accounts }: Pick<Identity, 'accounts'>): Route[] {
       errors: ['name_conflict'],
       example: {
         body: { email: 'ada@example.com', name: 'Ada', roles: ['user'], groups: [], enabled: true },
-        data: { ...userExample, generatedPassword: '••••••••••••••••••••' },
+        data: {
+          ...userExample,
+          effectiveRoles: ['user'],
+          groups: [],
+          generatedPassword: '••••••••••••••••••••',
+        },
       },
       async handle({ act, body }) {
         const { account, generatedPassword } = await accounts.create(act, body);
@@ -200,7 +205,10 @@ function groupRoutes({ groups }: Pick<Identity, 'groups'>): Route[] {
       fieldCodes: { name: 'invalid_name' },
       success: { status: 201, data: shapes.groupResponse },
       errors: ['name_conflict'],
-      example: { body: { name: 'Platform', parentId: null, roles: ['admin'] }, data: groupExample },
+      example: {
+        body: { name: 'Platform', parentId: null, roles: ['admin'] },
+        data: { ...groupExample, memberCount: 0 },
+      },
       handle: async ({ act, body }) => ({ data: toGroup(await groups.create(act, body)) }),
     }),
     defineRoute({

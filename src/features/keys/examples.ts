@@ -24,6 +24,20 @@ export const exampleKey = {
 
 export const exampleIssuedKey = { ...exampleKey, token: 'app_pat_••••••••' } as const;
 
+export const exampleServiceKey = {
+  ...exampleKey,
+  id: '9sWm3RtY6bHc',
+  name: 'nightly builds',
+  type: 'service',
+  scopes: ['env:write'],
+  repositories: { mode: 'all' },
+  owner: null,
+  expiresAt: '2026-01-31T09:00:00.000Z',
+  identityBinding: null,
+} as const;
+
+export const exampleIssuedServiceKey = { ...exampleServiceKey, token: 'app_svc_••••••••' } as const;
+
 const counts = { allowed: 42, denied: 1, limited: 0, failed: 0, dead: 0 };
 
 export const exampleUsage = {

@@ -5,7 +5,13 @@ import { type Clock, timestamp } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import { defineRoute, pagePagination, type Route } from '../../platform/http.ts';
 import { cursorQuery, idParams, pageQuery, plainText, timestampSchema } from '../../platform/schemas.ts';
-import { exampleIssuedKey, exampleKey, exampleUsage } from './examples.ts';
+import {
+  exampleIssuedKey,
+  exampleIssuedServiceKey,
+  exampleKey,
+  exampleServiceKey,
+  exampleUsage,
+} from './examples.ts';
 import { type IssuedKey, type Keys, type Reach, sessionUser } from './keys.ts';
 import { type PeopleNames, toKeyResponses, toOneKeyResponse } from './responses.ts';
 import {
@@ -60,6 +66,11 @@ type Block = {
   /** What reading and revoking reach; narrowing and rotating reach `changeReach`. */
   readonly reach: (caller: Caller) => Reach;
   readonly changeReach: (caller: Caller) => Reach;
+  readonly examples: {
+    readonly key: typeof exampleKey | typeof exampleServiceKey;
+    readonly issued: typeof exampleIssuedKey | typeof exampleIssuedServiceKey;
+    readonly narrowed: { readonly scopes: ['repos:read'] | ['env:read'] };
+  };
 };
 
 const personal: Block = {
@@ -72,6 +83,7 @@ const personal: Block = {
   revoke: ownEvenOffline,
   reach: (caller) => ({ kind: 'own', userId: sessionUser(caller).id }),
   changeReach: (caller) => ({ kind: 'own', userId: sessionUser(caller).id }),
+  examples: { key: exampleKey, issued: exampleIssuedKey, narrowed: { scopes: ['repos:read'] } },
 };
 
 const managed: Block = {
@@ -85,6 +97,7 @@ const managed: Block = {
   reach: () => ({ kind: 'any' }),
   // An administrator never holds a user's secret and never changes what a user's key may do.
   changeReach: () => ({ kind: 'service' }),
+  examples: { key: exampleServiceKey, issued: exampleIssuedServiceKey, narrowed: { scopes: ['env:read'] } },
 };
 
 const creationErrors = [
@@ -184,7 +197,7 @@ function serviceRoutes({ keys, names, clock }: KeyRouteDeps): Route[] {
         kind: z.enum(['service', 'personal', 'all']).default('service'),
       }),
       success: { status: 200, data: z.array(keySchema), pagination: 'page' },
-      example: { data: [exampleKey] },
+      example: { data: [exampleServiceKey] },
       async handle({ query: { page, limit, status, search, kind } }) {
         const filter = { ...(kind === 'all' ? {} : { type: kind }), ...given({ status, search }) };
         const { items, total } = await keys.list(filter, page, limit);
@@ -213,13 +226,7 @@ function serviceRoutes({ keys, names, clock }: KeyRouteDeps): Route[] {
           repositoryAccess: { mode: 'all' },
           ttlHours: 720,
         },
-        data: {
-          ...exampleIssuedKey,
-          type: 'service',
-          owner: null,
-          identityBinding: null,
-          token: 'app_svc_••••••••',
-        },
+        data: exampleIssuedServiceKey,
       },
       async handle({ act, body }) {
         return { data: await toIssued(await keys.create(act, { type: 'service' }, body), names, clock) };
@@ -230,7 +237,7 @@ function serviceRoutes({ keys, names, clock }: KeyRouteDeps): Route[] {
 
 function sharedRoutes(block: Block, deps: KeyRouteDeps): Route[] {
   const { keys, names, clock, readUsage, timeline, auditEventSchema, sitesOwnedBy } = deps;
-  const { base, tag, noun, suffix } = block;
+  const { base, tag, noun, suffix, examples } = block;
   const seen = async (caller: Caller, id: string) => await keys.get(block.reach(caller), id);
   return [
     defineRoute({
@@ -243,7 +250,7 @@ function sharedRoutes(block: Block, deps: KeyRouteDeps): Route[] {
       params: keyId,
       errors: ['token_not_found'],
       success: { status: 200, data: keySchema },
-      example: { data: exampleKey },
+      example: { data: examples.key },
       async handle({ caller, params }) {
         return { data: await toOneKeyResponse(await seen(caller, params.id), names, clock.now()) };
       },
@@ -270,7 +277,7 @@ function sharedRoutes(block: Block, deps: KeyRouteDeps): Route[] {
         'expiry_required',
       ],
       success: { status: 200, data: keySchema },
-      example: { body: { scopes: ['repos:read'] }, data: exampleKey },
+      example: { body: examples.narrowed, data: { ...examples.key, ...examples.narrowed } },
       async handle({ caller, act, params, body }) {
         const key = await keys.narrow(act, block.changeReach(caller), params.id, body);
         return { data: await toOneKeyResponse(key, names, clock.now()) };
@@ -287,7 +294,7 @@ function sharedRoutes(block: Block, deps: KeyRouteDeps): Route[] {
       params: keyId,
       errors: ['token_not_found'],
       success: { status: 200, data: revokedKeySchema },
-      example: { data: { id: exampleKey.id, revokedAt: exampleKey.createdAt } },
+      example: { data: { id: examples.key.id, revokedAt: '2026-01-02T09:00:00.000Z' } },
       async handle({ caller, act, params }) {
         const reason = base === '/tokens' ? 'administrator' : 'owner_request';
         const { id, revokedAt } = await keys.revoke(act, block.reach(caller), params.id, reason);
@@ -310,7 +317,13 @@ function sharedRoutes(block: Block, deps: KeyRouteDeps): Route[] {
       success: { status: 201, data: rotatedKeySchema },
       example: {
         body: { deadlineHours: 24, graceSeconds: 300 },
-        data: { ...exampleIssuedKey, predecessorEndsAt: '2026-01-02T09:00:00.000Z', sitesLeftBehind: [] },
+        data: {
+          ...examples.issued,
+          id: 'Tz5pLw8NcD1v',
+          replaces: examples.key.id,
+          predecessorEndsAt: '2026-01-02T09:00:00.000Z',
+          sitesLeftBehind: [],
+        },
       },
       async handle({ caller, act, params, body }) {
         const issued = await keys.rotate(act, block.changeReach(caller), params.id, body);
