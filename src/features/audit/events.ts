@@ -5,15 +5,19 @@
 export const auditEvents = {
   'api_key.created': 'A key was created.',
   'api_key.narrowed': 'A key was renamed or lost scopes, repositories or lifetime.',
-  'api_key.rotated': 'A successor was created for a key; the predecessor got its deadline.',
+  'api_key.rotated':
+    'Written twice. A successor was created for a key, which got its deadline; then, with reason `successor_used`, the successor was first used and the grace began.',
   'api_key.revoked': 'A key was revoked, by a person, by itself or because its owner was deleted.',
-  'api_key.suspended': 'A key was suspended because its owner is disabled, or the suspension was lifted.',
+  'api_key.suspended':
+    'A key was suspended because its owner is disabled (reason `owner_disabled`), or the suspension was lifted (`owner_enabled`).',
   'api_key.expired': 'A key reached its expiry.',
   'api_key.exposed': 'A live key was seen where no key may be, such as a URL.',
   'api_key.dead_use': 'A revoked, expired or superseded key was used; one event per key and minute.',
   'api_key.imported': 'A key record of an older deployment was imported.',
-  'auth.denied': 'A request was refused; repeated refusals are counted in one event per minute.',
-  'auth.throttled': 'An address was throttled for failed authentication.',
+  'auth.denied':
+    'A request was refused, with the error code as reason, or a sign-in was: `wrong_password`, `account_disabled` or `throttled`. Repeated refusals are counted in one event per minute.',
+  'auth.throttled':
+    'An address sent too many bad credentials, keys or access tokens, and was throttled. A throttled sign-in by password is `auth.denied`.',
   'session.started': 'A person signed in.',
   'session.ended':
     'A session ended: signed out, or replaced by a new sign-in. One that runs out leaves no event.',
