@@ -14,6 +14,7 @@ import { createPasswords, type PasswordCost } from './accounts/passwords.ts';
 import { builtinDirectory } from './directory/builtin-directory.ts';
 import type { Directory } from './directory.ts';
 import { type Admitted, type AnonymousStep, createAdmission } from './login/admission.ts';
+import { createKnownDevices, type KnownDevices } from './login/known-devices.ts';
 import { createLoginFlow, type LoginFlow } from './login/login.ts';
 import { createPasswordCheck, type SignInRefusal } from './login/password-check.ts';
 import { mintSetupToken } from './login/setup-token.ts';
@@ -63,6 +64,8 @@ export type Identity = {
   ): void;
   /** Forgets this browser at the provider: its cookie signs nobody in again, and no token ends (contract 3). */
   leaveProvider(request: IncomingMessage, response: ServerResponse): Promise<void>;
+  /** Marks a browser after a right password. */
+  readonly knownDevices: Pick<KnownDevices, 'issue'>;
   /** Counts what an address does without a credential; throws `rate_limited` when it does too much. */
   admit(step: AnonymousStep, address: string | null): Admitted;
   readonly jobs: readonly Job[];
@@ -139,7 +142,9 @@ export function createIdentity(deps: IdentityDeps): Identity {
     ...(deps.identityTimeoutMs === undefined ? {} : { timeoutMs: deps.identityTimeoutMs }),
   });
   const sessions = createSessions({ read: read.sessions, tx, feed, clock, random, secrets: sessionSecrets });
+  const knownDevices = createKnownDevices({ clock, random, secrets: sessionSecrets });
   const checkPassword = createPasswordCheck({
+    devices: knownDevices,
     accounts: read.accounts,
     passwords,
     throttle: createSignInThrottle({ clock }),
@@ -203,6 +208,7 @@ export function createIdentity(deps: IdentityDeps): Identity {
     },
     serveProvider,
     leaveProvider: (request, response) => leaveProvider(provider(), request, response),
+    knownDevices,
     admit: createAdmission({ clock }),
     jobs: [
       { name: 'sessions-seen', everyMs: 30 * second, leased: false, run: sessions.flushLastSeen },

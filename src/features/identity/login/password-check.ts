@@ -1,6 +1,7 @@
 import type { RequestOrigin } from '../../../core/caller.ts';
 import type { AccountStore } from '../accounts/account-store.ts';
 import { maxPasswordLength, type Passwords } from '../accounts/passwords.ts';
+import type { KnownDevices } from './known-devices.ts';
 import type { SignInThrottle } from './throttle.ts';
 
 /** The answer to an e-mail and a password. Unknown and wrong are one answer and take the same time. */
@@ -11,18 +12,26 @@ export type PasswordAnswer =
   | { readonly kind: 'disabled' }
   | { readonly kind: 'throttled'; readonly retryAfterSeconds: number };
 
+/** Where a sign-in comes from: the address, and the browser when it was here before (known-devices.ts). */
+export type SignInOrigin = RequestOrigin & { readonly deviceCookie?: string | undefined };
+
 export type SignInRefusal = 'wrong_password' | 'account_disabled' | 'throttled';
 
 export function createPasswordCheck(deps: {
   accounts: Pick<AccountStore, 'findLogin'>;
   passwords: Passwords;
   throttle: SignInThrottle;
+  devices: Pick<KnownDevices, 'recognise'>;
   /** Counts refusals for the audit trail, with the account when there is one; must not wait. */
   refused(reason: SignInRefusal, origin: RequestOrigin, userId: string | null): void;
 }) {
-  const { accounts, passwords, throttle } = deps;
-  return async (email: string, password: string, origin: RequestOrigin): Promise<PasswordAnswer> => {
-    const attempt = throttle.attempt(email, origin.address);
+  const { accounts, passwords, throttle, devices } = deps;
+  return async (
+    email: string,
+    password: string,
+    { deviceCookie, ...origin }: SignInOrigin,
+  ): Promise<PasswordAnswer> => {
+    const attempt = throttle.attempt(email, origin.address, devices.recognise(email, deviceCookie));
     if (attempt.kind === 'refused') {
       deps.refused('throttled', origin, null);
       return { kind: 'throttled', retryAfterSeconds: attempt.retryAfterSeconds };

@@ -1,4 +1,4 @@
-import { type Clock, minute } from '../../../core/clock.ts';
+import { type Clock, day, minute } from '../../../core/clock.ts';
 import { addressBucket } from '../../ratelimit/ratelimit.ts';
 
 /** A try is counted before it is made and given back when it was right, so parallel tries cannot slip through. */
@@ -66,34 +66,77 @@ export function createThrottle({ clock, windowMs }: { clock: Clock; windowMs: nu
 
 /**
  * Counts failed sign-ins in a sliding quarter of an hour: strictly for one account from one address, loosely for an
- * account from anywhere, so that a stranger's wrong passwords do not lock its owner out, and for one address over
- * all accounts. Addresses count in the buckets of the rate limiter.
+ * account from anywhere, and for one address over all accounts. Addresses count in the buckets of the rate limiter.
+ *
+ * The account's own counter slows down a guesser with many addresses, and would let him lock the owner out. So it does
+ * not hold for whom the account knows (OWASP, "device cookies"; decision 0012): a browser that brings the cookie of an
+ * earlier right password (known-devices.ts), which has a counter of its own instead, and an address from which somebody
+ * signed in rightly to this account within a day. Their tries do not count towards it either. Both stay within the
+ * other two limits, so neither is a way to guess faster than from one address.
  */
 export type SignInThrottle = {
-  attempt(account: string, address: string | null): Attempt;
+  /** `account`: the e-mail that was typed. `device`: the known device's name, null for any other browser. */
+  attempt(account: string, address: string | null, device?: string | null): Attempt;
 };
+
+const knownAddressMs = day;
 
 export function createSignInThrottle({
   clock,
   perAccountAndAddress = 10,
   perAccount = 100,
   perAddress = 50,
+  perDevice = 10,
+  maxKnownAddresses = 50_000,
 }: {
   clock: Clock;
   perAccountAndAddress?: number;
   perAccount?: number;
   perAddress?: number;
+  perDevice?: number;
+  /** Accounts with an address each; beyond it the one that signed in longest ago is forgotten. */
+  maxKnownAddresses?: number;
 }): SignInThrottle {
   const throttle = createThrottle({ clock, windowMs: 15 * minute });
+  /** When somebody last signed in rightly, by address and account; the oldest first. */
+  const knownSince = new Map<string, number>();
+
+  function remember(both: string): void {
+    knownSince.delete(both);
+    knownSince.set(both, clock.now());
+    for (const oldest of knownSince.keys()) {
+      if (knownSince.size <= maxKnownAddresses) break;
+      knownSince.delete(oldest);
+    }
+  }
+
+  const isKnown = (both: string) =>
+    (knownSince.get(both) ?? Number.NEGATIVE_INFINITY) > clock.now() - knownAddressMs;
+
   return {
-    attempt(account, address) {
+    attempt(account, address, device = null) {
       const who = account.toLowerCase();
       const from = addressBucket(address);
-      return throttle.attempt([
-        { name: `both:${from} ${who}`, limit: perAccountAndAddress },
-        { name: `account:${who}`, limit: perAccount },
+      const both = `${from} ${who}`;
+      const widest =
+        device !== null
+          ? [{ name: `device:${device}`, limit: perDevice }]
+          : isKnown(both)
+            ? []
+            : [{ name: `account:${who}`, limit: perAccount }];
+      const attempt = throttle.attempt([
+        { name: `both:${both}`, limit: perAccountAndAddress },
+        ...widest,
         { name: `address:${from}`, limit: perAddress },
       ]);
+      if (attempt.kind === 'refused') return attempt;
+      return {
+        kind: 'allowed',
+        succeed() {
+          attempt.succeed();
+          remember(both);
+        },
+      };
     },
   };
 }

@@ -2,10 +2,12 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../../../core/errors.ts';
 import type { Identity } from '../../../features/identity/identity.ts';
 import type { AnonymousStep } from '../../../features/identity/login/admission.ts';
+import { deviceSeconds } from '../../../features/identity/login/known-devices.ts';
+import type { SignInOrigin } from '../../../features/identity/login/password-check.ts';
 import { isRefusal } from '../../../features/identity/provider/failures.ts';
 import type { Interaction } from '../../../features/identity/provider/interactions.ts';
 import { consentPage } from './consent.ts';
-import { checkOwnOrigin, field, preparePages, sendPage } from './forms.ts';
+import { checkOwnOrigin, field, hostCookie, preparePages, readCookie, sendPage } from './forms.ts';
 import { policyFor } from './layout.ts';
 import { errorPage } from './messages.ts';
 import { moveToOwnHost, movesToOwnHost } from './own-host.ts';
@@ -15,9 +17,11 @@ import { signInPage } from './sign-in.ts';
 const access = { access: { callers: 'anyone', identity: 'none' } } as const;
 
 type Deps = {
-  identity: Pick<Identity, 'interactions' | 'serveProvider' | 'admit'>;
+  identity: Pick<Identity, 'interactions' | 'serveProvider' | 'admit' | 'knownDevices'>;
   uiOrigin: string;
 };
+
+const deviceCookie = '__Host-postern_device';
 
 /** `/identity/interaction/{uid}`: sign in, then consent where the client is not ours. */
 export function interactionPages({ identity, uiOrigin }: Deps): (scope: FastifyInstance) => void {
@@ -39,13 +43,19 @@ export function interactionPages({ identity, uiOrigin }: Deps): (scope: FastifyI
         return outcome.kind === 'gone' ? showGone(request, reply) : reply.redirect(outcome.location, 303);
       }
       const email = field(request, 'email', 320).trim();
+      const origin: SignInOrigin = { ...request.origin, deviceCookie: readCookie(request, deviceCookie) };
       const outcome = await interactions.signIn(request.raw, reply.raw, {
         email,
         password: field(request, 'password', 200),
-        origin: request.origin,
+        origin,
       });
       if (outcome.kind === 'gone') return showGone(request, reply);
-      if (outcome.kind === 'continue') return reply.redirect(outcome.location, 303);
+      if (outcome.kind === 'continue') {
+        const device = hostCookie(deviceCookie, identity.knownDevices.issue(email), deviceSeconds);
+        // Beside the provider's own cookies of this answer, which a header of Fastify's would replace.
+        reply.raw.appendHeader('set-cookie', device);
+        return reply.redirect(outcome.location, 303);
+      }
       const interaction = await interactions.read(request.raw, reply.raw);
       if (outcome.kind === 'throttled') {
         const minutes = Math.ceil(outcome.retryAfterSeconds / 60);

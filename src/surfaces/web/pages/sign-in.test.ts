@@ -1,8 +1,10 @@
+import type { InjectOptions } from 'fastify';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { day, hour, minute } from '../../../core/clock.ts';
 import {
   admin,
+  type Answer,
   Browser,
   frozenTime,
   type IdentityApp,
@@ -27,6 +29,21 @@ beforeEach(() => {
 });
 
 const session = '__Host-postern_session';
+const device = '__Host-postern_device';
+
+class BrowserAt extends Browser {
+  readonly #address: string;
+
+  constructor(address: string) {
+    super(open.app);
+    this.#address = address;
+  }
+
+  override async send(options: InjectOptions): Promise<Answer> {
+    return await super.send({ ...options, remoteAddress: this.#address });
+  }
+}
+
 const sessionKind = async (value = browser.cookies.get(session) ?? '') =>
   (await open.identity.sessions.authenticate(value)).kind;
 
@@ -115,6 +132,43 @@ describe('signing in', () => {
     );
     expect(answers.filter(({ status }) => status === 401)).toHaveLength(10);
     expect(answers.filter(({ status }) => status === 429)).toHaveLength(15);
+  });
+
+  test('a stranger’s wrong passwords from everywhere keep out strangers, not the owner', async () => {
+    const person = await makePerson();
+    await browser.signIn(person.email, person.password);
+    expect(browser.cookies.get(device)).toMatch(/^\d{10}\.[\w-]{22}\.[\w-]{43}$/);
+    await browser.post('/auth/logout', {});
+    // A day later its address is forgotten; the cookie is not.
+    clock.advance(25 * hour);
+    for (let address = 1; address <= 10; address += 1) {
+      const stranger = new BrowserAt(`192.0.2.${address}`);
+      for (let count = 0; count < 10; count += 1) await stranger.signIn(person.email, 'wrong wrong');
+    }
+    const clean = new BrowserAt('192.0.2.200');
+    expect((await clean.signIn(person.email, person.password)).status).toBe(429);
+    const elsewhere = new BrowserAt('192.0.2.201');
+    elsewhere.cookies.set(device, browser.cookies.get(device) ?? '');
+    expect((await elsewhere.signIn(person.email, person.password)).location).toBe('/after');
+    // The address where the owner is now is known for a day, also to a browser without the cookie.
+    expect((await new BrowserAt('192.0.2.201').signIn(person.email, person.password)).location).toBe(
+      '/after',
+    );
+  });
+
+  test('a device is known after a right password only, and to that account only', async () => {
+    const [person, other] = [await makePerson(), await makePerson()];
+    await browser.signIn(person.email, 'not the password');
+    expect(browser.cookies.has(device)).toBe(false);
+    await browser.signIn(person.email, person.password);
+    expect(browser.cookies.has(device)).toBe(true);
+    for (let address = 1; address <= 10; address += 1) {
+      const stranger = new BrowserAt(`198.51.100.${address}`);
+      for (let count = 0; count < 10; count += 1) await stranger.signIn(other.email, 'wrong wrong');
+    }
+    const guesser = new BrowserAt('198.51.100.200');
+    guesser.cookies.set(device, browser.cookies.get(device) ?? '');
+    expect((await guesser.signIn(other.email, other.password)).status).toBe(429);
   });
 
   test('an answer that belongs to no sign-in of this browser is refused', async () => {
