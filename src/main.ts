@@ -12,6 +12,7 @@ const usage = `usage: npm start                                        the serve
        npm start -- sites check FILE                    judge a .zip, .tar.gz or .html as an upload would be
        npm start -- audit verify [SEQ:HASH]             walk the audit chain; with a head that an earlier run printed,
                                                         prove that nothing was cut off since
+       npm start -- --version                           print the version
 On the embedded database, all but login-link need the server stopped. Settings: docs/reference/config.md`;
 
 // Compiled code is kept beside the packages, a folder that is trusted like the code itself. It must be on before
@@ -21,11 +22,12 @@ enableCompileCache(join(import.meta.dirname, '../node_modules/.cache/postern'));
 
 type Work = (config: Config) => Promise<number>;
 
-/** What the arguments ask for; undefined when they make no sense. */
-function workOf(args: readonly string[]): Work | undefined {
+/** What the arguments ask for, or what is wrong with them. */
+function workOf(args: readonly string[]): Work | string {
   const command = args.slice(0, 2).join(' ');
-  const [, , value = '', ...more] = args;
-  if (more.length > 0) return undefined;
+  const [first = '', , value = '', ...more] = args;
+  // Not repeated, what it is: it may be a password.
+  if (more.length > 0) return `${command} was given too much`;
   const commands = () => import('./commands.ts');
   switch (command) {
     case '':
@@ -34,19 +36,24 @@ function workOf(args: readonly string[]): Work | undefined {
     case 'migrate':
       return async (config) => (await commands()).runMigrations(config);
     case 'admin login-link':
-      return value === '' ? async (config) => (await commands()).printLoginLink(config) : undefined;
+      return value === ''
+        ? async (config) => (await commands()).printLoginLink(config)
+        : `${command} was given too much`;
     case 'admin reset-password':
       return value === ''
-        ? undefined
+        ? 'EMAIL is missing'
         : async (config) => (await commands()).runResetPassword(config, value.trim());
     case 'keys import':
-      return value === '' ? undefined : async (config) => (await commands()).runImport(config, value);
+      return value === '' ? 'FILE is missing' : async (config) => (await commands()).runImport(config, value);
     case 'sites check':
-      return value === '' ? undefined : async (config) => (await commands()).runSiteCheck(config, value);
+      return value === ''
+        ? 'FILE is missing'
+        : async (config) => (await commands()).runSiteCheck(config, value);
     case 'audit verify':
       return async (config) => (await commands()).runVerify(config, value === '' ? undefined : value);
     default:
-      return undefined;
+      if (/^(?:all|migrate)$/.test(first)) return `${first} was given too much`;
+      return `unknown command ${/^(?:admin|keys|sites|audit)$/.test(first) ? command : first}`;
   }
 }
 
@@ -57,9 +64,13 @@ async function main(args: readonly string[]): Promise<number> {
     console.log(usage);
     return 0;
   }
+  if (/^(?:version|--version)$/.test(args.join(' '))) {
+    console.log((await import('./app.ts')).version);
+    return 0;
+  }
   const work = workOf(args);
-  if (work === undefined) {
-    console.error(usage);
+  if (typeof work === 'string') {
+    console.error(`postern: ${work}\n\n${usage}`);
     return 2;
   }
   config = readConfig();

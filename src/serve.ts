@@ -36,6 +36,8 @@ export async function serve(config: Config): Promise<number> {
   app.jobs.start();
   await greet(config, parts, { bound: app.web.server.address(), administrator: firstAdministrator });
   if (bootstrap?.created === false) console.log(bootstrapIgnored);
+  if (bootstrap?.created === true)
+    console.log(`Created the administrator account ${config.bootstrapAdmin?.email}. Sign in with it.`);
 
   const signal = await new Promise<string>((resolve) => {
     process.once('SIGTERM', () => resolve('SIGTERM'));

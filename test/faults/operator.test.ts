@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
@@ -14,6 +14,9 @@ test('admin reset-password gives a password that works, ends the sessions, and i
   const installation = { dataDir: join(folder, 'data'), ports: await freePorts() };
   const first = await startProgram(installation);
   expect(first.output()).toContain(`making the database in ${installation.dataDir}`);
+  // Printed after "is ready"; what a request waits for comes later still.
+  await fetch(`${first.origin}/`);
+  expect(first.output()).toContain(`Created the administrator account ${administrator.email}.`);
   expect(first.output()).not.toContain('were ignored');
   expect(first.output()).not.toContain('listens on');
   const before = new Browser(first.origin);
@@ -35,6 +38,7 @@ test('admin reset-password gives a password that works, ends the sessions, and i
 
   const second = await startProgram(installation);
   expect(second.output()).toContain('BOOTSTRAP_ADMIN_PASSWORD were ignored');
+  expect(second.output()).not.toContain('Created the administrator');
   expect(second.output()).toContain('npm start -- admin reset-password EMAIL');
   expect((await before.api('GET', '/auth/context')).status).toBe(401);
   const after = new Browser(second.origin);
@@ -112,7 +116,37 @@ test('what keeps the program from starting is told as setting, problem and fix, 
 
   const typo = await runCommand({ dataDir: join(folder, 'typo'), ports }, ['audit', 'verfy']);
   expect([typo.code, typo.output]).toEqual([2, expect.stringContaining('usage: npm start')]);
+  expect(typo.output).toContain('postern: unknown command audit verfy\n');
   const help = await runCommand({ dataDir: join(folder, 'typo'), ports }, ['--help']);
   expect([help.code, help.stdout]).toEqual([0, expect.stringContaining('admin reset-password EMAIL')]);
   expect(existsSync(join(folder, 'typo'))).toBe(false);
+});
+
+test.each([
+  [['frobnicate', 'now'], 'unknown command frobnicate'],
+  [['admin'], 'unknown command admin'],
+  [['admin', 'reset-password'], 'EMAIL is missing'],
+  [['keys', 'import'], 'FILE is missing'],
+  [['sites', 'check'], 'FILE is missing'],
+  [['admin', 'reset-password', 'ada@example.com', 'geheim'], 'admin reset-password was given too much'],
+  [['migrate', 'geheim'], 'migrate was given too much'],
+])('a command line of %j is answered with what is wrong, then with the usage', async (args, mistake) => {
+  const { code, stdout, output } = await runCommand(
+    { dataDir: join(folder, 'never'), ports: { web: 1, gateway: 2, operations: 3 } },
+    args,
+  );
+  expect([code, stdout]).toEqual([2, '']);
+  expect(output.startsWith(`postern: ${mistake}\n\nusage: npm start`)).toBe(true);
+  expect(output).not.toContain('geheim');
+});
+
+test('--version prints the version and nothing else', async () => {
+  const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
+  const installation = {
+    dataDir: join(folder, 'never'),
+    ports: { web: 1, gateway: 2, operations: 3 },
+  };
+  const asked = await runCommand(installation, ['--version']);
+  expect([asked.code, asked.output]).toEqual([0, `${version}\n`]);
+  expect(existsSync(installation.dataDir)).toBe(false);
 });
