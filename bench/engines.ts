@@ -25,7 +25,8 @@ export async function startPostgres(): Promise<Engine> {
   const settings = [
     'log_min_messages=fatal',
     'max_connections=100',
-    'shared_buffers=512MB',
+    // Room for all that is measured: how growth costs a query, not how much memory the server was given.
+    'shared_buffers=2GB',
     'max_wal_size=4GB',
   ];
   const server = spawn(

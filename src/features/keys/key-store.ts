@@ -252,7 +252,7 @@ function whereOf(filter: KeyFilter, now: number): RawBuilder<unknown> {
 }
 
 /** Without further filters the kept counters answer; with some, counting stops at what a person could page through. */
-const mostCounted = 10_000;
+const mostCounted = 2_000;
 
 async function countOf(db: Sql, filter: KeyFilter, where: RawBuilder<unknown>): Promise<number> {
   if (filter.ownerUserId === undefined && filter.status === undefined && filter.search === undefined) {

@@ -46,6 +46,8 @@ export type KeyRouteDeps = {
   readonly names: PeopleNames;
   /** Sites a service key owns: they stay with it when it is rotated. */
   readonly sitesOwnedBy: (keyId: string) => Promise<{ id: string; name: string }[]>;
+  /** Counts a value that is no key as a failed authentication of its address; throws `rate_limited` beyond the policy. */
+  readonly noteUnknownKey: (origin: Act['origin']) => void;
   readonly clock: Clock;
 };
 
@@ -189,7 +191,7 @@ function serviceRoutes({ keys, names, clock }: KeyRouteDeps): Route[] {
       tag: 'Service keys',
       summary: 'List service keys, or the keys of users',
       description:
-        '`kind` is `service` unless sent; `personal` and `all` show the keys of users, which an administrator may read and revoke.',
+        '`kind` is `service` unless sent; `personal` and `all` show the keys of users, which an administrator may read and revoke. With `status` or `search`, `items` counts up to 2,000 and pages after them can still be asked for.',
       policy: administrators,
       query: z.strictObject({
         ...pageQuery,
@@ -392,7 +394,7 @@ function sharedRoutes(block: Block, deps: KeyRouteDeps): Route[] {
 }
 
 /** The key is read from the header by this handler alone: it must work for keys that authentication would refuse. */
-function revokeSelfRoute({ keys, clock }: KeyRouteDeps): Route {
+function revokeSelfRoute({ keys, noteUnknownKey, clock }: KeyRouteDeps): Route {
   return defineRoute({
     method: 'POST',
     path: '/auth/revoke-self',
@@ -400,10 +402,16 @@ function revokeSelfRoute({ keys, clock }: KeyRouteDeps): Route {
     tag: 'Authentication',
     summary: 'Revoke the key that makes this request',
     description:
-      'For a key that leaked: possession is the proof. Works while the key is limited, suspended or switched off. Answers the same for every key-shaped value, so it tells nobody whether a value was a key.',
+      'For a key that leaked: possession is the proof. Works while the key is limited, suspended or switched off. Answers the same for every key-shaped value, so it tells nobody whether a value was a key; an address that sends too many that are none waits, as for any bad credential.',
     policy: { callers: 'anyone', identity: 'none' },
     exemptFromLimit: true,
-    errors: ['authentication_required', 'ambiguous_credential', 'invalid_credential', 'credential_in_url'],
+    errors: [
+      'authentication_required',
+      'ambiguous_credential',
+      'invalid_credential',
+      'credential_in_url',
+      'rate_limited',
+    ],
     success: { status: 200, data: z.strictObject({ revokedAt: timestampSchema }) },
     example: { data: { revokedAt: exampleKey.createdAt } },
     async handle({ header, origin }) {
@@ -417,7 +425,8 @@ function revokeSelfRoute({ keys, clock }: KeyRouteDeps): Route {
           hint: 'Send the key itself: "Authorization: Bearer <key>".',
         });
       }
-      await keys.revokeSelf(value, origin satisfies Act['origin']);
+      const found = await keys.revokeSelf(value, origin satisfies Act['origin']);
+      if (found === 'unknown') noteUnknownKey(origin);
       return { data: { revokedAt: timestamp(clock.now()) } };
     },
   });
