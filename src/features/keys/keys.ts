@@ -74,8 +74,8 @@ export type Keys = {
     id: string,
     reason: RevokeReason,
   ): Promise<{ id: string; revokedAt: number }>;
-  /** Possession is the proof. Says nothing about whether the value was a key. */
-  revokeSelf(value: string, origin: Act['origin']): Promise<void>;
+  /** Possession is the proof. `unknown`: there never was such a key; whoever sent it may be guessing. */
+  revokeSelf(value: string, origin: Act['origin']): Promise<'known' | 'unknown'>;
   /** The first use of a successor starts its predecessor's grace. Safe to repeat. */
   recordFirstUse(id: string, at: number): Promise<void>;
   countActive(userId: string): Promise<number>;
@@ -250,11 +250,11 @@ export function createKeys(deps: KeyDeps): Keys {
 
     async revokeSelf(value, origin) {
       const parsed = format.parse(value);
-      if (parsed.kind === 'malformed') return;
+      if (parsed.kind === 'malformed') return 'unknown';
       const digest = digestOf(value);
       // Most values are no key of ours; finding that out must not cost a transaction.
       const presented = await read.keys.findByDigest(digest);
-      if (presented === undefined) return;
+      if (presented === undefined) return 'unknown';
       const owner = presented.ownerUserId === null ? undefined : await findUser(presented.ownerUserId);
       const revoked = await tx(async (stores) => {
         const found = await stores.keys.findByDigest(digest);
@@ -268,6 +268,7 @@ export function createKeys(deps: KeyDeps): Keys {
         return key;
       });
       if (revoked) await spread(revoked);
+      return 'known';
     },
 
     async recordFirstUse(id, at) {

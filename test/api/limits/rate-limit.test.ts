@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { minute, second } from '../../../src/core/clock.ts';
+import { systemRandom } from '../../../src/core/ids.ts';
 import { memorySource } from '../../../src/features/ratelimit/ratelimit.ts';
 import { setPolicy } from '../access/cast.ts';
 import { FakeClock } from '../../clock.ts';
@@ -139,6 +140,34 @@ describe('guessing', () => {
       headers: { host: 'localhost:3000', authorization: `Bearer ${value}` },
     });
   const broken = (at: number) => `app_pat_${String(at).padStart(50, '0')}`;
+
+  test('RL-05 guesses by self-revocation count too, and a real key can always end itself', async () => {
+    const key = await h.key(ada);
+    const unknown = () => h.app.doors.format.mint('personal', systemRandom).value;
+    const revoke = (value: string, remoteAddress: string) =>
+      h.app.web.inject({
+        method: 'POST',
+        url: '/api/v2/auth/revoke-self',
+        remoteAddress,
+        headers: { host: 'localhost:3000', authorization: `Bearer ${value}` },
+      });
+    for (let at = 0; at < 120; at += 1) expect((await revoke(unknown(), '192.0.2.30')).statusCode).toBe(200);
+    const refused = await revoke(unknown(), '192.0.2.30');
+    expect([refused.statusCode, refused.json().error.code]).toEqual([429, 'rate_limited']);
+    const wait = Number(refused.headers['retry-after']);
+    expect(wait).toBeGreaterThanOrEqual(1);
+    // One count for all ways to guess.
+    expect((await guess(broken(1), '192.0.2.30')).statusCode).toBe(429);
+    expect((await revoke(unknown(), '192.0.2.31')).statusCode).toBe(200);
+    expect((await revoke(key.value, '192.0.2.30')).statusCode).toBe(200);
+    expect((await guess(key.value, '192.0.2.31')).statusCode).toBe(401);
+    h.clock.advance(wait * second);
+    expect((await revoke(unknown(), '192.0.2.30')).statusCode).toBe(200);
+    const root = await h.person('Root', { admin: true });
+    await h.app.doors.denials.flush({ all: true });
+    const trail = await h.call('GET', '/audit/events', { as: root, query: { event: 'auth.throttled' } });
+    expect(trail.data).toMatchObject([{ target: { kind: 'address', id: '192.0.2.30' } }]);
+  });
 
   test('RL-05 bad credentials are throttled per address, and a valid key from the same address is never hurt', async () => {
     const key = await h.key(ada);
