@@ -9,6 +9,7 @@ const nothing = () => '';
 const views: ProviderViews = {
   error: nothing,
   failed: ({ requestId }) => `a fault of ours, request ${requestId}`,
+  nowhere: nothing,
   deviceExpired: nothing,
   deviceCode: nothing,
   deviceConfirm: nothing,

@@ -13,10 +13,12 @@ export function tellFailures(provider: Provider, { views, log }: { views: Provid
   provider.on('grant.error', (ctx, error) => {
     if (error.error === 'authorization_pending' || error.error === 'slow_down') patient.add(ctx.res);
   });
-  // Around everything: what fails after the library has composed its answer would leave as koa's own, in plain text.
+  // Around everything: what the library has no route for, and what fails after it has composed its answer, would leave
+  // as koa's own, in plain text.
   provider.use(async (ctx, next) => {
     try {
       await next();
+      if (ctx.status === 404 && (ctx.body === undefined || ctx.body === null)) answerNowhere(ctx, views);
     } catch (error) {
       logFailure(log, ctx, error);
       ctx.status = 500;
@@ -75,6 +77,14 @@ function answerFailure(ctx: Context, views: ProviderViews, out: ErrorOut): void 
   show(ctx, views, (page) =>
     out === serverError ? page.failed({ requestId }) : page.deviceExpired({ requestId }),
   );
+}
+
+/** No such path, or not with this method. */
+function answerNowhere(ctx: Context, views: ProviderViews): void {
+  ctx.status = 404;
+  if (ctx.accepts('json', 'html') === 'html')
+    show(ctx, views, (page) => page.nowhere({ requestId: requestIdOf(ctx) }));
+  else ctx.body = { error: 'not_found', error_description: 'There is nothing here for this method.' };
 }
 
 function logFailure(log: Log, ctx: Context, error: unknown): void {

@@ -507,6 +507,16 @@ describe('strangers', () => {
     expect((await program.get(url, { accept: '*/*' })).json()).toMatchObject({ error: 'invalid_request' });
   });
 
+  test('where the provider has nothing, a person gets a page and a program an error, with the request id', async () => {
+    for (const path of ['/identity/nothing', '/identity/token', '/identity/session/end/confirm']) {
+      const page = await browser.get(path);
+      expect([path, page.status]).toEqual([path, 404]);
+      expect(page.text).toContain(String(page.headers['x-request-id']));
+      const told = await program.get(path, { accept: 'application/json' });
+      expect([told.status, told.json()]).toMatchObject([404, { error: 'not_found' }]);
+    }
+  });
+
   test('a device’s form from another page is told to start again, and the right one still works', async () => {
     const page = await browser.get('/identity/device');
     const stale = await browser.post('/identity/device', { xsrf: '00', user_code: 'BBBB-BBBB' });

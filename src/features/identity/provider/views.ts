@@ -4,6 +4,8 @@ export type ProviderViews = {
   error(view: { error: string; description: string | undefined; requestId: string }): string;
   /** Our own fault; what it was is in the log. */
   failed(view: { requestId: string }): string;
+  /** There is no such page. */
+  nowhere(view: { requestId: string }): string;
   /** A step of connecting a device that took too long, or came from another browser. */
   deviceExpired(view: { requestId: string }): string;
   /** Enter the code a device shows. `action` receives `xsrf` and `user_code`. */

@@ -2,6 +2,7 @@ import type { ProviderViews } from '../../../features/identity/provider/views.ts
 import { deviceCodePage, deviceConfirmPage, deviceDonePage } from './device.ts';
 import { policyFor } from './layout.ts';
 import { errorPage, providerSignOutPage, signedOutPage } from './messages.ts';
+import { notFoundPage } from './not-found.ts';
 
 /** The provider's pages in our layout. */
 export const providerViews: ProviderViews = {
@@ -21,6 +22,7 @@ export const providerViews: ProviderViews = {
       hint: 'If it stays, an administrator finds what happened in the log, under the id below.',
       requestId,
     }).document,
+  nowhere: ({ requestId }) => notFoundPage(requestId).document,
   deviceExpired: ({ requestId }) =>
     errorPage({
       title: 'This page has expired',
