@@ -1,3 +1,4 @@
+import { createHash, randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -38,14 +39,17 @@ async function visit(context: BrowserContext): Promise<{ page: Page; complaints:
   return { page, complaints };
 }
 
-async function signIn(page: Page): Promise<void> {
-  await page.fill('input[name=email]', person.email);
-  await page.fill('input[name=password]', person.password);
+async function signIn(page: Page, who: { email: string; password: string } = person): Promise<void> {
+  await page.fill('input[name=email]', who.email);
+  await page.fill('input[name=password]', who.password);
   await page.click('button');
   await page.waitForURL(`${program.origin}/`);
 }
 
-async function makeKey(page: Page, name: string): Promise<string> {
+/** For all repositories, unless some are chosen already. */
+async function makeKey(page: Page, name: string, where: 'all' | 'chosen' = 'all'): Promise<string> {
+  await page.waitForSelector('#make:enabled');
+  if (where === 'all' && (await page.isVisible('#reach'))) await page.selectOption('#reach', 'all');
   await page.fill('input[name=name]', name);
   await page.check('input[value="repos:read"]');
   await page.click('#make');
@@ -73,10 +77,42 @@ async function asAdministrator(page: Page, method: string, path: string, body?: 
   );
 }
 
+/** Signs in and connects a command line that listens nowhere; resolves with its access token. */
+async function connectProgram(page: Page): Promise<string> {
+  const redirectUri = 'http://127.0.0.1:45123/callback';
+  const verifier = randomBytes(32).toString('base64url');
+  const query = new URLSearchParams({
+    client_id: 'postern-cli',
+    redirect_uri: redirectUri,
+    response_type: 'code',
+    scope: 'openid offline_access repos:read',
+    prompt: 'consent',
+    code_challenge: createHash('sha256').update(verifier).digest('base64url'),
+    code_challenge_method: 'S256',
+  });
+  await page.goto(`${program.origin}/identity/auth?${query.toString()}`);
+  await page.fill('input[name=email]', person.email);
+  await page.fill('input[name=password]', person.password);
+  await page.click('button[value="sign-in"]');
+  await page.waitForSelector('button[value=allow]');
+  const back = page.waitForRequest((request) => request.url().startsWith(redirectUri));
+  await page.click('button[value=allow]', { noWaitAfter: true });
+  const code = new URL((await back).url()).searchParams.get('code') ?? '';
+  const form = { client_id: 'postern-cli', grant_type: 'authorization_code', redirect_uri: redirectUri };
+  const body = new URLSearchParams({ ...form, code, code_verifier: verifier });
+  const answer = await fetch(`${program.origin}/identity/token`, { method: 'POST', body });
+  return ((await answer.json()) as { access_token: string }).access_token;
+}
+
 /** Pixels that lie outside the field, to the right and below. */
 const hiddenPartOf = (field: string) =>
   `(({ scrollWidth, clientWidth, scrollHeight, clientHeight }) =>
     [Math.max(0, scrollWidth - clientWidth), Math.max(0, scrollHeight - clientHeight)])(document.querySelector('${field}'))`;
+
+const linesOf = (block: string) =>
+  `((element) => { const { lineHeight, paddingTop, paddingBottom } = getComputedStyle(element);
+    const inner = element.clientHeight - parseFloat(paddingTop) - parseFloat(paddingBottom);
+    return Math.round(inner / parseFloat(lineHeight)); })(document.querySelector('${block}'))`;
 
 const ask = (path: string, value: string) =>
   fetch(`${program.origin}/api/v2${path}`, { headers: { authorization: `Bearer ${value}` } });
@@ -86,6 +122,13 @@ test('a newcomer goes from the printed link to a key that a script uses, and the
   const context = await browser.newContext();
   const { page, complaints } = await visit(context);
 
+  // A link pasted into a tab that shows the page already changes nothing but the fragment.
+  await page.goto(`${program.origin}/setup`);
+  await page.evaluate(`location.href = ${JSON.stringify(link)}`);
+  await page.waitForFunction('location.hash === ""');
+  expect(await page.inputValue('#token')).toBe(link.split('token=')[1]);
+  expect(await page.isVisible('#token')).toBe(false);
+  await page.goto('about:blank');
   await page.goto(link);
   // The token leaves the address bar at once, so it is in no history and no screenshot.
   expect(page.url()).toBe(`${program.origin}/setup`);
@@ -98,6 +141,7 @@ test('a newcomer goes from the printed link to a key that a script uses, and the
   await page.fill('input[name=password]', person.password);
   await page.click('button');
   await page.waitForSelector('input[autocomplete="current-password"]');
+  expect(await page.textContent('#lead')).toBe('The administrator account was created. Sign in with it.');
   await signIn(page);
   expect(await page.textContent('h1')).toBe(`Hello, ${person.name}`);
 
@@ -170,6 +214,9 @@ test('the page offers what the policy allows, and a key works on the chosen repo
     '2 days',
   ]);
   expect(await page.locator('#reach option').allTextContents()).toEqual(['Only those I choose']);
+  expect(await page.textContent('label:has(input[value="repos:read"]) small')).toBe(
+    'Read the repository registry',
+  );
   await page.fill('input[name=name]', 'nothing chosen');
   await page.click('#make');
   expect(await page.textContent('#problem')).toContain('Choose at least one scope');
@@ -177,14 +224,68 @@ test('the page offers what the policy allows, and a key works on the chosen repo
   await page.click('#make');
   expect(await page.textContent('#problem')).toContain('Choose at least one repository');
   await page.check('input[value="acme/web"]');
-  const value = await makeKey(page, 'one repository');
+  const value = await makeKey(page, 'one repository', 'chosen');
   const seen = (await (await ask('/repositories', value)).json()) as { data: { fullName: string }[] };
   expect(seen.data.map(({ fullName }) => fullName)).toEqual(['acme/web']);
   await page.waitForSelector('#keys small:has-text("acme/web")');
 
   await asAdministrator(page, 'PUT', '/config/api-keys', policy);
+  await page.reload();
+  await page.waitForSelector('#make:enabled');
+  expect(await page.locator('#reach option').count()).toBe(2);
+  // The narrow one, also where all are allowed.
+  expect(await page.inputValue('#reach')).toBe('selected');
+  expect(await page.locator('.choices .warn').count()).toBe(0);
   expect(foreign).toEqual([]);
   expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test('a scope that only an administrator can use is marked for everybody else', async () => {
+  const colleague = { email: 'eve@example.com', password: 'another long password' };
+  const context = await browser.newContext();
+  const { page, complaints } = await visit(context);
+  await page.goto(`${program.origin}/auth/login`);
+  await signIn(page);
+  await asAdministrator(page, 'POST', '/users', { ...colleague, name: 'Eve' });
+  await page.click('text=Sign out');
+  await page.waitForURL(/signed-out/);
+  await page.goto(`${program.origin}/auth/login`);
+  await signIn(page, colleague);
+  await page.waitForSelector('.choices .warn');
+  expect(await page.locator('.choices .warn').count()).toBe(1);
+  expect(await page.inputValue('label:has(.warn) input')).toBe('repos:write');
+  expect(await page.textContent('.choices .warn')).toBe('You cannot use it now. Needs the role admin.');
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test('a connected client is listed with what it may do, and is disconnected by a second press', async () => {
+  const context = await browser.newContext();
+  const { page } = await visit(context);
+  const token = await connectProgram(page);
+  await page.goto(`${program.origin}/auth/login`);
+  await page.waitForURL(`${program.origin}/`);
+  await page.waitForSelector('#connected:not([hidden])');
+  expect(await page.textContent('#clients')).toContain('repos:read');
+  expect((await ask('/auth/context', token)).status).toBe(200);
+  await page.click('button[aria-label^="Disconnect"]');
+  expect((await ask('/auth/context', token)).status).toBe(200);
+  await page.click('text=Disconnect now');
+  await page.waitForSelector('#connected', { state: 'hidden' });
+  expect((await ask('/auth/context', token)).status).toBe(401);
+  await context.close();
+});
+
+test('a key in the address shows a page that says so, and leaves the address bar', async () => {
+  const context = await browser.newContext();
+  const { page } = await visit(context);
+  const value = `app_pat_${'0'.repeat(50)}`;
+  const answer = await page.goto(`${program.origin}/?key=${value}`);
+  expect(answer?.status()).toBe(400);
+  expect(await page.textContent('h1')).toBe('A key was in the address');
+  expect(page.url()).toBe(`${program.origin}/`);
+  expect(await page.content()).not.toContain(value);
   await context.close();
 });
 
@@ -202,6 +303,7 @@ test('what is typed while the page still loads the policy is not lost', async ()
   await page.check('input[value="repos:read"]');
   expect(await page.isDisabled('#make')).toBe(true);
   held.resolve();
+  await page.selectOption('#reach', 'all');
   await page.click('#make');
   await page.waitForSelector('#keys li:has-text("typed early")');
   await context.close();
@@ -233,6 +335,11 @@ test('the one-time link is shut once an administrator exists', async () => {
   const { page } = await visit(context);
   await page.goto(link);
   expect(await page.textContent('h1')).toBe('This link does not work');
+  expect(await page.textContent('.lead')).toContain('has its administrator already');
+  // Who comes from here has not made an account.
+  await page.click('a:has-text("Sign in")');
+  await page.waitForSelector('input[autocomplete="current-password"]');
+  expect(await page.textContent('#lead')).toBe('Use the account your administrator gave you.');
   await context.close();
 });
 
@@ -268,6 +375,8 @@ test.each([
   expect(await overflow()).toBe(0);
   // The whole value can be seen, wrapped inside its field.
   expect(await page.evaluate(hiddenPartOf('#value'))).toEqual([0, 0]);
+  // The command keeps its two lines and is scrolled, not broken inside a word.
+  expect(await page.evaluate(linesOf('pre.code'))).toBe(2);
   expect(complaints).toEqual([]);
   await context.close();
 });

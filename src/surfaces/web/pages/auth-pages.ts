@@ -84,7 +84,7 @@ export function authPages(deps: {
     );
 
     scope.get('/setup', { config: access }, async (request, reply) => {
-      if (await identity.firstAdministrator.hasAdministrator()) return setupIsShut(request, reply);
+      if (await identity.firstAdministrator.hasAdministrator()) return setupIsDone(request, reply);
       return sendPage(reply, setupPage({ email: '', name: '', token: '', minPasswordLength }));
     });
 
@@ -123,6 +123,20 @@ function setupProblem(isEmail: boolean, isName: boolean, password: string): stri
   if (password.length < minPasswordLength)
     return `The password needs at least ${minPasswordLength} characters.`;
   return undefined;
+}
+
+/** To whoever opens the page; a link has not been tried yet, so nothing is said of it but that it is of no more use. */
+function setupIsDone(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  return sendPage(
+    reply.code(403),
+    errorPage({
+      title: 'This link does not work',
+      message: 'This installation has its administrator already. The link was for creating the first one.',
+      hint: 'Sign in with your account, or ask an administrator for one.',
+      requestId: request.id,
+      retry: { href: '/auth/login', label: 'Sign in' },
+    }),
+  );
 }
 
 /** One answer for wrong, expired and used links, and for an installation that has its administrator. */

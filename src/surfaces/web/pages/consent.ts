@@ -1,19 +1,6 @@
 import { html } from './html.ts';
 import { type Page, page } from './layout.ts';
-
-const meanings: Readonly<Record<string, string>> = {
-  openid: 'Know who you are',
-  profile: 'See your name',
-  email: 'See your e-mail address',
-  offline_access: 'Stay connected until you disconnect it, also while you are away',
-  'env:read': 'Read environments and builds',
-  'env:write': 'Create, change and deploy environments',
-  'sites:read': 'Read your sites and all public ones',
-  'sites:write': 'Publish, change and delete your sites',
-  'repos:read': 'Read the repository registry',
-  'repos:write': 'Change the repository registry',
-  admin: 'Change the installation’s configuration, if you are an administrator',
-};
+import { scopeWords } from './scope-words.ts';
 
 export function consentPage(view: {
   action: string;
@@ -22,7 +9,9 @@ export function consentPage(view: {
   scopes: readonly string[];
   formTarget: string | null;
 }): Page {
-  const items = view.scopes.map((scope) => html`<li>${meanings[scope] ?? scope}<small>${scope}</small></li>`);
+  const items = view.scopes.map(
+    (scope) => html`<li>${scopeWords[scope] ?? scope}<small>${scope}</small></li>`,
+  );
   const where =
     view.redirectHost === null
       ? null

@@ -3,7 +3,7 @@ import { AppError } from '../../../core/errors.ts';
 import { trimBlanks } from '../credential.ts';
 import { toAppError } from '../errors.ts';
 import type { Page } from './layout.ts';
-import { errorPage } from './messages.ts';
+import { errorPage, keyInAddressPage } from './messages.ts';
 
 /** What every page with a form shares: how its body is read, who may post it, and how a refusal looks. */
 export function preparePages(scope: FastifyInstance): void {
@@ -18,8 +18,10 @@ export function preparePages(scope: FastifyInstance): void {
     // Programs get the envelope; unknown errors are logged by the one translator.
     if (failure.status >= 500 && failure.code === 'internal_error') throw error;
     if (!(request.headers.accept ?? '').includes('text/html')) throw error;
+    reply.code(failure.status).headers(failure.headers);
+    if (failure.code === 'credential_in_url') return sendPage(reply, keyInAddressPage(request.id));
     return sendPage(
-      reply.code(failure.status).headers(failure.headers),
+      reply,
       errorPage({
         title: 'This did not work',
         message: failure.message,

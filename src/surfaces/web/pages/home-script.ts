@@ -1,5 +1,6 @@
 /**
- * The start page's script: offers what the policy allows, lists keys, creates one, shows its value once, revokes.
+ * The start page's script: offers what the policy allows, lists keys, creates one, shows its value once, revokes, and
+ * disconnects clients.
  * It puts text into the page as text only, and keeps the value nowhere but in the field that shows it.
  */
 export const homeScript = `(function () {
@@ -37,7 +38,7 @@ function complain(text) {
 
 // A key that is on show stays: it is shown this once.
 function signedOut() {
-  for (const id of ['create', 'mine', 'leave']) $(id).hidden = true;
+  for (const id of ['create', 'mine', 'connected', 'leave']) $(id).hidden = true;
   problem.replaceChildren(make('strong', {}, 'You are signed out.'), ' Your session has ended; nothing was changed.',
     make('a', { className: 'button', href: '/auth/login?returnTo=/' }, 'Sign in'));
   problem.hidden = false;
@@ -74,11 +75,21 @@ function count(policy) {
   $('refused').textContent = policy.reasons.map((reason) => reason.message).join(' ');
 }
 
-// The lifetime and the reach that are selected at first; what was typed meanwhile stays.
+// The lifetime and the reach that are selected at first, the narrow one; what was typed meanwhile stays.
 function preselect(policy) {
   form.elements.ttl.value = String(policy.lifetime.defaultTtlHours);
-  $('reach').value = policy.repositories.allowAll ? 'all' : 'selected';
+  $('reach').value = 'selected';
   showNames();
+}
+
+// A scope may be given to a key although its owner's role does not reach that far: the role is asked at every use.
+async function markUseless() {
+  await Promise.all([...form.querySelectorAll('input[name=scope]:enabled')].map(async (box) => {
+    const { data } = await api('GET', '/auth/context?can=' + box.value);
+    const missing = data.decision.rules.find(({ rule, passed }) => rule === 'role' && !passed);
+    if (missing !== undefined) box.nextElementSibling.append(
+      make('small', { className: 'warn' }, 'You cannot use it now. ' + missing.detail));
+  }));
 }
 
 function offerRepositories(policy, repositories, total) {
@@ -120,27 +131,49 @@ function item(key) {
   const li = make('li', {}, make('div', {}, key.name,
     make('small', {}, key.id + ' · ' + end(key)), make('small', {}, key.scopes.join(', ') + ' · ' + where)));
   if (key.status !== 'active') return li;
-  const revoke = make('button', { type: 'button', className: 'quiet', ariaLabel: 'Revoke ' + key.name }, 'Revoke');
-  revoke.onclick = () => ask(li, key, revoke);
-  li.append(revoke);
+  withQuestion(li, { verb: 'Revoke', name: key.name, sure: 'Revoke for good', no: 'Keep it',
+    consequence: 'Scripts that use this key stop working at once. This cannot be undone.',
+    async act() { await api('DELETE', '/me/tokens/' + key.id); await show(); $('mine').focus(); } });
   return li;
 }
 
-// Revoking is final, so it takes a second press, on another button.
-function ask(li, key, revoke) {
-  const yes = make('button', { type: 'button', className: 'danger', ariaLabel: 'Revoke ' + key.name + ' for good' }, 'Revoke for good');
-  const no = make('button', { type: 'button', className: 'quiet' }, 'Keep it');
-  const question = make('div', { className: 'ask', role: 'group', ariaLabel: 'Revoke ' + key.name + '?' },
-    make('p', {}, 'Scripts that use this key stop working at once. This cannot be undone.'), yes, no);
-  yes.onclick = async () => {
-    yes.disabled = no.disabled = true;
-    try { await api('DELETE', '/me/tokens/' + key.id); await show(); $('mine').focus(); }
-    catch (error) { yes.disabled = no.disabled = false; say(error); }
+// What ends something takes a second press, on another button.
+function withQuestion(li, { verb, name, sure, no, consequence, act }) {
+  const button = make('button', { type: 'button', className: 'quiet', ariaLabel: verb + ' ' + name }, verb);
+  button.onclick = () => {
+    const doIt = make('button', { type: 'button', className: 'danger', ariaLabel: sure.replace(verb, () => verb + ' ' + name) }, sure);
+    const leaveIt = make('button', { type: 'button', className: 'quiet' }, no);
+    const question = make('div', { className: 'ask', role: 'group', ariaLabel: verb + ' ' + name + '?' },
+      make('p', {}, consequence), doIt, leaveIt);
+    doIt.onclick = async () => {
+      doIt.disabled = leaveIt.disabled = true;
+      try { await act(); }
+      catch (error) { doIt.disabled = leaveIt.disabled = false; say(error); }
+    };
+    leaveIt.onclick = () => { question.remove(); button.hidden = false; button.focus(); };
+    button.hidden = true;
+    li.append(question);
+    leaveIt.focus();
   };
-  no.onclick = () => { question.remove(); revoke.hidden = false; revoke.focus(); };
-  revoke.hidden = true;
-  li.append(question);
-  no.focus();
+  li.append(button);
+}
+
+// ---- connected clients
+
+function clientItem(client) {
+  const used = client.lastUsedAt === null ? 'never used' : 'last used ' + day(client.lastUsedAt);
+  const li = make('li', {}, make('div', {}, client.name,
+    make('small', {}, 'since ' + day(client.since) + ' · ' + used), make('small', {}, client.scopes.join(', '))));
+  withQuestion(li, { verb: 'Disconnect', name: client.name, sure: 'Disconnect now', no: 'Keep it connected',
+    consequence: 'It can no longer act for you, and has to ask you again.',
+    async act() { await api('DELETE', '/me/clients/' + encodeURIComponent(client.clientId)); await showClients(); $('mine').focus(); } });
+  return li;
+}
+
+async function showClients() {
+  const { data } = await api('GET', '/me/clients');
+  $('clients').replaceChildren(...data.map(clientItem));
+  $('connected').hidden = data.length === 0;
 }
 
 async function show() {
@@ -156,6 +189,7 @@ async function start() {
   offer(policy);
   offerRepositories(policy, repositories.data, repositories.metadata.pagination.items);
   preselect(offered = policy);
+  await Promise.all([markUseless(), showClients()]);
 }
 
 // ---- a new key

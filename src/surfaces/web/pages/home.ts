@@ -8,9 +8,10 @@ import { html } from './html.ts';
 import { type Page, page } from './layout.ts';
 import { howToSetUp } from './messages.ts';
 import { moveToOwnHost } from './own-host.ts';
+import { scopeWords } from './scope-words.ts';
 
 /**
- * The start page: sign in, make a key, see and revoke one's keys. Small on purpose; the web app of its own takes
+ * The start page: sign in, make a key, see and revoke one's keys, disconnect clients. Small on purpose; the web app of its own takes
  * this address over and does the rest.
  */
 export function homePage(deps: {
@@ -60,7 +61,7 @@ function signedIn(name: string, uiOrigin: string): Page {
 <button type="button" id="copy">Copy</button>
 <p id="copied" role="status"></p>
 <p>Try it, with the value in the variable <code>KEY</code>:</p>
-<pre>curl ${uiOrigin}/api/v2/auth/context \\
+<pre class="code" tabindex="0" aria-label="Command">curl ${uiOrigin}/api/v2/auth/context \\
   -H "Authorization: Bearer $KEY"</pre>
 <button type="button" class="quiet" id="stored">I have stored it</button>
 </div>
@@ -70,8 +71,11 @@ function signedIn(name: string, uiOrigin: string): Page {
 <span class="hint">Who uses it, and what for.</span>
 <input name="name" required maxlength="100" autocomplete="off" placeholder="deploy from CI">
 </label>
-<fieldset><legend>Scopes</legend><div class="choices">
-${grantableScopes.map((scope) => html`<label><input type="checkbox" name="scope" value="${scope}">${scope}</label>`)}
+<fieldset><legend>Scopes <span class="hint">What the key may do; never more than you can.</span></legend><div class="choices one">
+${grantableScopes.map(
+  (scope) =>
+    html`<label><input type="checkbox" name="scope" value="${scope}"><span>${scope}<small>${scopeWords[scope]}</small></span></label>`,
+)}
 </div></fieldset>
 <p class="hint" id="everywhere" hidden></p>
 <div id="which" hidden>
@@ -90,6 +94,11 @@ ${grantableScopes.map((scope) => html`<label><input type="checkbox" name="scope"
 <h2>My keys <span class="hint" id="count"></span></h2>
 <p class="hint" id="none" hidden>No keys yet.</p>
 <ul class="keys" id="keys"></ul>
+</section>
+<section id="connected" tabindex="-1" hidden>
+<h2>Connected clients</h2>
+<p class="hint">Programs that can act for you while you are away.</p>
+<ul class="keys" id="clients"></ul>
 </section>
 <form method="post" action="/auth/logout" id="leave"><button class="quiet">Sign out</button></form>`;
   return page({ title: 'My keys', body, script: homeScript, callsApi: true });

@@ -38,20 +38,38 @@ export function providerSignOutPage(view: { action: string; xsrf: string }): Pag
   });
 }
 
-/** What went wrong, what to do, and the id an administrator can look up. Nothing else of the failure. */
+/**
+ * What went wrong, what to do, and the id an administrator can look up. Nothing else of the failure. The link says not
+ * where it stood: the sign-in page would take whoever comes from setting up for somebody who has just done it.
+ */
 export function errorPage(view: {
   title: string;
   message: string;
   hint?: Html | string | undefined;
   requestId: string;
   retry?: { href: string; label: string };
+  script?: string;
 }): Page {
   return page({
     title: view.title,
+    ...(view.script === undefined ? {} : { script: view.script }),
     body: html`<h1>${view.title}</h1>
 <p class="lead">${view.message}</p>
 ${view.hint === undefined ? null : html`<p>${view.hint}</p>`}
-${view.retry === undefined ? null : html`<p><a class="button" href="${view.retry.href}">${view.retry.label}</a></p>`}
+${view.retry === undefined ? null : html`<p><a class="button" href="${view.retry.href}" rel="noreferrer">${view.retry.label}</a></p>`}
 <p class="id">Request ${view.requestId}</p>`,
+  });
+}
+
+/** A browser would keep the key in the address bar, and show it to whoever looks over a shoulder. */
+export function keyInAddressPage(requestId: string): Page {
+  return errorPage({
+    title: 'A key was in the address',
+    message:
+      'It was not used. This page takes it out of the address bar; browsers and proxies may still remember it.',
+    hint: 'Treat this key as exposed: create another one, then revoke it. Send keys in the Authorization header only.',
+    requestId,
+    retry: { href: '/', label: 'Go to the start page' },
+    script: "history.replaceState(null, '', '/')",
   });
 }

@@ -53,7 +53,10 @@ describe('the one-time link', () => {
 
   test('is shut for ever once an administrator exists, with a fresh token too', async () => {
     await open.identity.firstAdministrator.ensure(admin);
-    expect((await browser.get('/setup')).status).toBe(403);
+    const page = await browser.get('/setup');
+    expect(page.status).toBe(403);
+    expect(page.text).toContain('This installation has its administrator already.');
+    expect(page.text).toContain('href="/auth/login"');
     const fresh = await browser.post('/auth/setup', {
       ...person,
       email: 'eve@example.com',

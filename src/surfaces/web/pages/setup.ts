@@ -4,17 +4,22 @@ import { type Page, page, problemBox } from './layout.ts';
 /**
  * The link's token sits in the fragment, which browsers never send. This moves it into the form and out of the
  * address bar, so that it is in no list of visited pages and no screenshot; this tab's own entry keeps it, so that a
- * reload does not lose it. Without scripts the person pastes it.
+ * reload does not lose it. A link pasted while this page is open only changes the fragment. Without scripts the person
+ * pastes the token.
  */
 const script = `(function () {
 'use strict';
-const sent = /[#&]token=([A-Za-z0-9._-]+)/.exec(location.hash);
-const token = sent === null ? history.state && history.state.token : sent[1];
-if (!token) return;
-const field = document.getElementById('token');
-field.value = token;
-field.closest('label').hidden = true;
-history.replaceState({ token }, '', location.pathname);
+function take() {
+  const sent = /[#&]token=([A-Za-z0-9._-]+)/.exec(location.hash);
+  const token = sent === null ? history.state && history.state.token : sent[1];
+  if (!token) return;
+  const field = document.getElementById('token');
+  field.value = token;
+  field.closest('label').hidden = true;
+  history.replaceState({ token }, '', location.pathname);
+}
+addEventListener('hashchange', take);
+take();
 })()`;
 
 export function setupPage(view: {

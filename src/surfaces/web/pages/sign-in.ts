@@ -1,6 +1,14 @@
 import { html } from './html.ts';
 import { type Page, page, problemBox } from './layout.ts';
 
+/** Who comes from the set-up form has no administrator to be given an account by. Setting up is all that leads on from it. */
+const script = `(function () {
+'use strict';
+const from = document.referrer === '' ? null : new URL(document.referrer);
+if (from === null || from.origin !== location.origin || !/^\\/(?:auth\\/)?setup$/.test(from.pathname)) return;
+document.getElementById('lead').textContent = 'The administrator account was created. Sign in with it.';
+})()`;
+
 export function signInPage(view: {
   action: string;
   clientName: string | null;
@@ -14,7 +22,7 @@ export function signInPage(view: {
       : `to continue to ${view.clientName}.`;
   const isRetry = view.problem !== undefined && view.email !== '';
   const body = html`<h1>Sign in</h1>
-<p class="lead">${lead}</p>
+<p class="lead" id="lead">${lead}</p>
 ${problemBox(view.problem)}
 <form method="post" action="${view.action}">
 <label>E-mail
@@ -30,6 +38,7 @@ ${view.clientName === null ? null : html`<button class="quiet" name="decision" v
     title: view.problem === undefined ? 'Sign in' : 'Sign in: please try again',
     body,
     formTarget: view.formTarget,
+    ...(view.clientName === null && view.problem === undefined ? { script } : {}),
   });
 }
 

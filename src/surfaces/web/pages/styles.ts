@@ -8,7 +8,7 @@ export const styles = `
 @media (prefers-color-scheme:dark){:root{--page:#0f121a;--card:#181c27;--ink:#eceef5;--soft:#a9b1c6;--line:#717a92;
 --hair:#2b3142;--accent:#93a9ff;--on-accent:#0d1330;--accent-strong:#b0c0ff;--bad:#ff9ba6;--bad-soft:#3a1a20;--good:#7ddba5}}
 *{box-sizing:border-box}
-body{margin:0;min-height:100vh;display:grid;grid-template-rows:1fr auto;justify-items:center;background:var(--page);
+body{margin:0;min-height:100vh;display:grid;grid-template:1fr auto/minmax(0,1fr);justify-items:center;background:var(--page);
 color:var(--ink);font:1rem/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;-webkit-text-size-adjust:100%}
 main{align-self:center;width:min(100% - 2rem,26rem);margin:2rem 0;padding:clamp(1.25rem,6vw,2.25rem);background:var(--card);
 border:1px solid var(--hair);border-radius:1rem;box-shadow:0 1px 2px #0000000f,0 12px 32px #00000014}
@@ -53,6 +53,9 @@ h2{margin:2rem 0 .75rem;font-size:1.1rem;letter-spacing:-.01em}
 .keys .ask{flex:1 0 100%;display:flex;flex-wrap:wrap;gap:.5rem}.keys .ask p{flex:1 0 100%;margin:0;font-size:.875rem}
 .danger{color:var(--card);background:var(--bad)}.danger:hover{color:var(--card);background:var(--ink)}
 .problem .button{margin-top:.75rem}h2 .hint{display:inline;margin-left:.35rem}button:not(:enabled){opacity:.55;cursor:not-allowed}
+.choices.one{grid-template-columns:1fr}.choices small{display:block;color:var(--soft);font-size:.8125rem}.choices .warn{color:var(--bad)}
+.choices.one label{align-items:start}.choices.one input{margin-top:.25rem}
+pre.code{white-space:pre;overflow-wrap:normal;overflow-x:auto}
 .choices.wide{grid-template-columns:1fr;max-height:14rem;overflow-y:auto}.choices span{min-width:0;overflow-wrap:anywhere}.choices input{flex:none}
 [hidden]{display:none!important}
 `;

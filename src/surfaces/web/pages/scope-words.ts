@@ -1,0 +1,14 @@
+/** What a scope lets its holder do, one line each, as the start page and the consent page say it. */
+export const scopeWords: Readonly<Record<string, string>> = {
+  openid: 'Know who you are',
+  profile: 'See your name',
+  email: 'See your e-mail address',
+  offline_access: 'Stay connected until you disconnect it, also while you are away',
+  'env:read': 'Read environments and builds',
+  'env:write': 'Create, change and deploy environments',
+  'sites:read': 'Read your sites and all public ones',
+  'sites:write': 'Publish, change and delete your sites',
+  'repos:read': 'Read the repository registry',
+  'repos:write': 'Change the repository registry',
+  admin: 'Change the installation’s configuration, if you are an administrator',
+};
