@@ -78,7 +78,8 @@ async function asAdministrator(page: Page, method: string, path: string, body?: 
 }
 
 /** Signs in and connects a command line that listens nowhere; resolves with its access token. */
-async function connectProgram(page: Page): Promise<string> {
+async function connectProgram(context: BrowserContext): Promise<string> {
+  const page = await context.newPage();
   const redirectUri = 'http://127.0.0.1:45123/callback';
   const verifier = randomBytes(32).toString('base64url');
   const query = new URLSearchParams({
@@ -98,6 +99,8 @@ async function connectProgram(page: Page): Promise<string> {
   const back = page.waitForRequest((request) => request.url().startsWith(redirectUri));
   await page.click('button[value=allow]', { noWaitAfter: true });
   const code = new URL((await back).url()).searchParams.get('code') ?? '';
+  // It shows that nobody listens there, sooner or later; no other page waits for that.
+  await page.close();
   const form = { client_id: 'postern-cli', grant_type: 'authorization_code', redirect_uri: redirectUri };
   const body = new URLSearchParams({ ...form, code, code_verifier: verifier });
   const answer = await fetch(`${program.origin}/identity/token`, { method: 'POST', body });
@@ -263,7 +266,7 @@ test('a scope that only an administrator can use is marked for everybody else', 
 test('a connected client is listed with what it may do, and is disconnected by a second press', async () => {
   const context = await browser.newContext();
   const { page } = await visit(context);
-  const token = await connectProgram(page);
+  const token = await connectProgram(context);
   await page.goto(`${program.origin}/auth/login`);
   await page.waitForURL(`${program.origin}/`);
   await page.waitForSelector('#connected:not([hidden])');
