@@ -1,5 +1,6 @@
 import { Transform } from 'node:stream';
-import { createGunzip, type Gunzip } from 'node:zlib';
+import { createGunzip } from 'node:zlib';
+import { ArchiveRefused } from './archive.ts';
 import type { KeyFormat } from '../../keys/keys.ts';
 
 /**
@@ -13,22 +14,20 @@ const overlap = 192;
 /** What is unpacked of one gzip file only to look at it. */
 const mostUnpacked = 64 * 1024 * 1024;
 
-/** Hands the bytes on unchanged. */
+/** Hands the bytes on unchanged. Fails with ArchiveRefused on gzip that cannot be looked into. */
 export function keyScan(format: KeyFormat, found: Found): Transform {
   const plain = textScan(format, found);
-  let inside: Gunzip | null | undefined;
+  let inside: Unpacking | null | undefined;
   return new Transform({
     transform(chunk: Buffer, _encoding, done) {
       plain(chunk);
-      inside ??= isGzip(chunk) ? unpackedScan(format, found) : null;
-      if (inside === null || inside.destroyed) return done(null, chunk);
-      // Waits for the unpacking, so that a bomb costs time and not memory.
-      inside.write(chunk, () => done(null, chunk));
+      inside ??= isGzip(chunk) ? unpack(textScan(format, found)) : null;
+      if (inside === null) done(null, chunk);
+      else inside.write(chunk, (problem) => done(problem, chunk));
     },
     flush(done) {
-      if (!inside || inside.destroyed) return done();
-      inside.once('close', () => done());
-      inside.end();
+      if (inside) inside.end(done);
+      else done();
     },
   });
 }
@@ -37,18 +36,54 @@ function isGzip(chunk: Buffer): boolean {
   return chunk[0] === 0x1f && chunk[1] === 0x8b;
 }
 
-function unpackedScan(format: KeyFormat, found: Found): Gunzip {
-  const scan = textScan(format, found);
+/** `next` is called when the bytes are unpacked and looked at, so that a bomb costs time and not memory. */
+type Unpacking = { write(chunk: Buffer, next: Next): void; end(next: Next): void };
+type Next = (problem: ArchiveRefused | null) => void;
+
+/**
+ * What is broken, cut or followed by other bytes is refused: readers differ in how much of it they unpack, and what we
+ * cannot see we do not publish. Past `mostUnpacked` nothing more is looked at.
+ */
+function unpack(scan: (chunk: Buffer) => void): Unpacking {
   const gunzip = createGunzip();
   let unpacked = 0;
+  let isOver = false;
+  let problem: ArchiveRefused | null = null;
+  let waiting: Next | undefined;
+
+  function goOn(): void {
+    const next = waiting;
+    waiting = undefined;
+    next?.(problem);
+  }
+  function over(): void {
+    isOver = true;
+    gunzip.destroy();
+    goOn();
+  }
+
   gunzip.on('data', (chunk: Buffer) => {
     scan(chunk);
     unpacked += chunk.length;
-    if (unpacked > mostUnpacked) gunzip.destroy();
+    if (unpacked > mostUnpacked) over();
   });
-  // Broken or cut gzip holds nothing that a reader could unpack either.
-  gunzip.on('error', () => gunzip.destroy());
-  return gunzip;
+  gunzip.on('error', () => {
+    problem = new ArchiveRefused('is a broken gzip file; pack it again');
+    over();
+  });
+  gunzip.on('end', over).on('close', over);
+  return {
+    write(chunk, next) {
+      if (isOver) return next(problem);
+      waiting = next;
+      gunzip.write(chunk, goOn);
+    },
+    end(next) {
+      if (isOver) return next(problem);
+      waiting = next;
+      gunzip.end();
+    },
+  };
 }
 
 const marks = ['_pat_', '_svc_'];

@@ -145,6 +145,7 @@ describe('T37 our own keys in what is uploaded', () => {
     ['as UTF-16, big end first', utf16be],
     ['inside gzip', gzipSync(`key: ${value}`)],
     ['inside gzip, as UTF-16', gzipSync(utf16be)],
+    ['inside the second part of gzip', Buffer.concat([gzipSync('first'), gzipSync(` ${value}`)])],
     ['a service key', format.mint('service', systemRandom).value],
   ])('%s: the file is refused, the value is handed on and not repeated', async (_what, content) => {
     const { problems, keys, files } = await take([page, { name: 'app.txt', content }]);
@@ -154,6 +155,15 @@ describe('T37 our own keys in what is uploaded', () => {
     expect(new Set(keys).size).toBe(1);
     expect(files.has('app.txt')).toBe(false);
     expect(JSON.stringify(problems)).not.toContain(keys[0]?.slice(20));
+  });
+
+  test.each([
+    ['with other bytes behind it', Buffer.concat([gzipSync(`key: ${value}`), Buffer.alloc(90_000, 7)])],
+    ['that breaks off', gzipSync(`key: ${value} `.repeat(100)).subarray(0, -10)],
+    ['that is none', Buffer.concat([Buffer.from([0x1f, 0x8b]), Buffer.alloc(500, 3)])],
+  ])('gzip %s cannot be looked into and is refused', async (_what, content) => {
+    const { problems } = await take([page, { name: 'data.gz', content }]);
+    expect(problems).toMatchObject([{ path: 'data.gz', code: 'bad_entry' }]);
   });
 
   test('in a name: refused, and the name is shown without it', async () => {

@@ -37,6 +37,8 @@ export async function* readTarGz(source: Readable, maxBytes: number): AsyncGener
 /** A stream of Node's that also ends, with an error, when the reader gives its own up without one. */
 function bytesOf(entry: NodeJS.EventEmitter & { pipe(to: PassThrough): unknown }): Readable {
   const bytes = new PassThrough();
+  // It may fail after the last of it was read, when nobody listens any more; the archive's own failure is told then.
+  bytes.on('error', () => undefined);
   entry.on('error', (error: Error) => bytes.destroy(asRefusal(error)));
   entry.on('close', () => {
     if (!bytes.writableEnded) bytes.destroy(new ArchiveRefused('is cut short'));

@@ -112,7 +112,7 @@ describe('T40 T41 archives that are refused whole', () => {
     ['fewer bytes than said', { ...page, size: 100_000 }],
     ['broken deflate', { name: 'a', content: Buffer.from('not deflated at all'), stored: true, method: 8 }],
   ])('%s', async (_what, part) => {
-    await expect(read(zipOf([part]))).rejects.toThrow(/./);
+    await expect(read(zipOf([part]))).rejects.toBeInstanceOf(ArchiveRefused);
   });
 
   test('more entries than may be are refused before any is looked at', async () => {

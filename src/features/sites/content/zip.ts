@@ -1,5 +1,5 @@
 import { type FileHandle, open } from 'node:fs/promises';
-import { pipeline, type Readable, Transform } from 'node:stream';
+import { type Readable, Transform } from 'node:stream';
 import { crc32 } from 'node:zlib';
 import { type Entry, fromFdPromise, type LocalFileHeader, type ZipFile } from 'yauzl';
 import { type ArchiveEntry, ArchiveRefused, isDirectoryMode, modeProblem } from './archive.ts';
@@ -210,8 +210,20 @@ async function openEntry(zip: ZipFile, entry: Entry): Promise<Readable> {
       done(sum === entry.crc32 ? null : new ArchiveRefused('holds bytes that do not match their checksum'));
     },
   });
-  // The callback is there because pipeline() wants one; `checked` carries every failure to its reader.
-  return pipeline(bytes, checked, () => undefined);
+  // Broken deflate data and sizes that are not as said are the archive's fault; a disk that fails is not.
+  bytes.on('error', (error: Error) => checked.destroy(isOfDisk(error) ? error : cannotUnpack(error)));
+  // Whoever gives the entry up lets go of the file too.
+  checked.on('close', () => bytes.destroy());
+  return bytes.pipe(checked);
+}
+
+function cannotUnpack(error: Error): ArchiveRefused {
+  return new ArchiveRefused('holds bytes that cannot be unpacked', error);
+}
+
+/** Errors of the operating system carry its number (EIO, EMFILE); those of zlib a code of zlib's own. */
+function isOfDisk(error: Error): boolean {
+  return 'syscall' in error;
 }
 
 /** What yauzl refuses is the archive's fault, not ours. */
@@ -219,7 +231,7 @@ async function refused<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    if (error instanceof ArchiveRefused) throw error;
+    if (error instanceof ArchiveRefused || (error instanceof Error && isOfDisk(error))) throw error;
     throw new ArchiveRefused('is not a ZIP file that can be read', error);
   }
 }
