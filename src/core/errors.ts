@@ -48,7 +48,7 @@ export const errorRegistry = {
   invalid_credential: [
     401,
     'The credential is not valid.',
-    'It may be mistyped, revoked or expired. Check it, or create a new one.',
+    'Send it as "Authorization: Bearer <key>". If it is, it may be mistyped, revoked or expired: create a new one.',
   ],
   interactive_auth_required: [
     403,

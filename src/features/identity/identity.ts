@@ -176,7 +176,15 @@ export function createIdentity(deps: IdentityDeps): Identity {
       random,
       log,
     }),
-    interactions: createInteractions({ provider, checkPassword, clock }),
+    interactions: createInteractions({
+      provider,
+      checkPassword,
+      async emailOf(subject) {
+        const account = subject === undefined ? undefined : await read.accounts.findBySubject(subject);
+        return account?.email ?? '';
+      },
+      clock,
+    }),
     accounts: createAccounts({ issuer, read, tx, feed, passwords, random }),
     groups: createGroups({ read, tx, feed, random }),
     connectedClients: createConnectedClients({

@@ -14,6 +14,7 @@ import { toAppError } from './errors.ts';
 import { parseInput } from './input.ts';
 import type { RequestMetrics } from './metrics.ts';
 import { sendPage } from './pages/forms.ts';
+import { keyInAddressPage } from './pages/messages.ts';
 import { isForPerson, notFoundPage } from './pages/not-found.ts';
 
 /**
@@ -347,13 +348,15 @@ function sendError(deps: WebServerDeps, error: unknown, request: FastifyRequest,
   if (failure.code === 'not_found' && isForPerson(request)) {
     return void sendPage(reply.code(404).header('x-request-id', request.id), notFoundPage(request.id));
   }
+  if (failure.code === 'credential_in_url' && isForPerson(request)) {
+    return void sendPage(reply.code(400).header('x-request-id', request.id), keyInAddressPage(request.id));
+  }
+  reply.code(failure.status).headers(failure.headers);
+  if (!isFromBrowser(request)) reply.headers(challenge(failure));
   void reply
-    .code(failure.status)
-    .headers(failure.headers)
-    .headers(isFromBrowser(request) ? {} : challenge(failure))
     .header('content-type', 'application/json; charset=utf-8')
     .header('x-request-id', request.id)
-    .send(JSON.stringify(errorBody(request.id, failure)));
+    .send(errorBody(request.id, failure));
 }
 
 /** Bearer callers get the challenge (contract 3); whoever sent a session cookie, even a dead one, is none. */
@@ -403,7 +406,7 @@ function answerBrokenRequest(error: Error & { code?: string }, socket: Socket): 
             hint: 'Check the request line and headers.',
           });
   const requestId = randomUUID();
-  const body = JSON.stringify(errorBody(requestId, failure));
+  const body = errorBody(requestId, failure);
   const reason = { 431: 'Request Header Fields Too Large', 408: 'Request Timeout', 400: 'Bad Request' }[
     failure.status
   ];

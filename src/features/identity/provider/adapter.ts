@@ -94,7 +94,9 @@ function adapterFor(model: string, deps: AdapterDeps): Adapter {
     const accountId = login?.accountId ?? payload.accountId;
     if (accountId === undefined) return payload;
     const provedAt = login?.ts ?? payload['loginTs'] ?? payload['authTime'];
-    return isProofGood(await deps.signedOutAt(accountId), Math.round(Number(provedAt) * 1_000)) ? payload : undefined;
+    return isProofGood(await deps.signedOutAt(accountId), Math.round(Number(provedAt) * 1_000))
+      ? payload
+      : undefined;
   }
 
   const open = (record: ProviderRecord | undefined): AdapterPayload | undefined => {

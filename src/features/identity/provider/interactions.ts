@@ -24,6 +24,8 @@ export type Interaction =
       readonly kind: 'consent';
       readonly uid: string;
       readonly clientName: string;
+      /** E-mail of the account that is signed in: whom the client would act for. */
+      readonly account: string;
       readonly redirectHost: string | null;
       readonly scopes: readonly string[];
       readonly formTarget: string | null;
@@ -50,9 +52,11 @@ export type Interactions = {
 export function createInteractions(deps: {
   provider: () => Provider;
   checkPassword: (email: string, password: string, origin: RequestOrigin) => Promise<PasswordAnswer>;
+  /** Empty when there is no such account. */
+  emailOf: (subject: string | undefined) => Promise<string>;
   clock: Clock;
 }): Interactions {
-  const { provider, checkPassword, clock } = deps;
+  const { provider, checkPassword, emailOf, clock } = deps;
 
   async function details(request: IncomingMessage, response: ServerResponse) {
     try {
@@ -103,6 +107,7 @@ export function createInteractions(deps: {
         kind: 'consent',
         uid: interaction.uid,
         clientName,
+        account: await emailOf(interaction.session?.accountId),
         redirectHost: redirectUri === '' ? null : (URL.parse(redirectUri)?.host ?? null),
         scopes: text(interaction.params['scope']).split(' ').filter(Boolean),
         formTarget,

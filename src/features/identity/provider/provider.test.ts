@@ -135,6 +135,7 @@ describe('the provider', () => {
     const { consent, answer } = await authorize('openid offline_access sites:write');
     expect(consent.text).toContain('Allow Postern command line?');
     expect(consent.text).toContain('127.0.0.1:45123');
+    expect(consent.text).toContain(`for you, <strong>${admin.email}</strong>`);
     expect(String(consent.headers['content-security-policy'])).toContain(
       "form-action 'self' http://127.0.0.1:45123",
     );
@@ -688,11 +689,10 @@ describe('what was proved before an account was signed out everywhere', () => {
     ]);
     expect(signedOut).toBe('done');
     for (const { status } of answers) expect([200, 400]).toContain(status);
-    for (const { body } of answers) {
-      if (body.access_token !== undefined)
-        expect((await introspect(body.access_token)).body['active']).toBe(false);
-      if (body.refresh_token !== undefined)
-        expect((await refresh(body.refresh_token)).body.error).toBe('invalid_grant');
+    const winners = answers.filter(({ status }) => status === 200);
+    for (const { body } of winners) {
+      expect((await introspect(body.access_token)).body['active']).toBe(false);
+      expect((await refresh(body.refresh_token)).body.error).toBe('invalid_grant');
     }
   });
 });

@@ -12,9 +12,7 @@ const names: Readonly<Record<Exclude<CallerKind, 'anonymous'>, string>> = {
 export function callersInWords(policy: RoutePolicy): string {
   if (policy.callers === 'anyone') return 'Anyone';
   const list = policy.callers.map((kind) => names[kind]);
-  if (policy.role === 'admin' && policy.callers.length === 1 && policy.callers[0] === 'session') {
-    return 'An administrator’s browser session';
-  }
+  if (isAdministratorsSession(policy)) return 'An administrator’s browser session';
   return capital(orList(list));
 }
 
@@ -22,7 +20,8 @@ export function callersInWords(policy: RoutePolicy): string {
 export function needsInWords(policy: RoutePolicy): string[] {
   const needs: string[] = [];
   if (policy.callers === 'anyone') return needs;
-  if (policy.role === 'admin') needs.push('The person must be an administrator.');
+  if (policy.role === 'admin' && !isAdministratorsSession(policy))
+    needs.push('The person must be an administrator.');
   if (policy.role === 'user') needs.push('The person must have the role `user`.');
   if (policy.scope !== undefined && policy.callers.some((kind) => kind !== 'session')) {
     needs.push(`Keys and access tokens need the scope \`${policy.scope}\`.`);
@@ -31,6 +30,11 @@ export function needsInWords(policy: RoutePolicy): string[] {
     needs.push(`Access tokens need the OAuth scope \`${policy.tokenScope}\`.`);
   }
   return needs;
+}
+
+/** The callers' line says so already. */
+function isAdministratorsSession({ role, callers }: RoutePolicy): boolean {
+  return role === 'admin' && callers !== 'anyone' && callers.length === 1 && callers[0] === 'session';
 }
 
 function orList(items: readonly string[]): string {
