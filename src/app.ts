@@ -2,9 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
 import type { RoutePolicy } from './core/authorize.ts';
-import { callerKinds, type RequestOrigin } from './core/caller.ts';
+import { callerKinds } from './core/caller.ts';
 import { type Clock, day, minute, second, systemClock } from './core/clock.ts';
-import { AppError } from './core/errors.ts';
 import { type Random, systemRandom } from './core/ids.ts';
 import type { Scope } from './core/scopes.ts';
 import {
@@ -279,25 +278,8 @@ type Doors = ReturnType<typeof createDoors>;
 
 /** Every route of the API, in the order of the reference. */
 function createRoutes(doors: Doors): Route[] {
-  const { keys, policies, identity, read, repositories, audit, notices, clock, denials, failedAuth } = doors;
+  const { keys, policies, identity, read, repositories, audit, notices, clock } = doors;
   const names = (ids: readonly string[]) => read.users.names(ids);
-  const noteUnknownKey = (origin: RequestOrigin) => {
-    const { failedAuthenticationsPerMinute } = policies.lastRead();
-    const failure = failedAuth.noteFailure(origin.address, failedAuthenticationsPerMinute);
-    if (!failure.throttled) return;
-    if (failure.isNews) {
-      denials.record({
-        event: 'auth.throttled',
-        reason: 'rate_limited',
-        act: { actor: { kind: 'anonymous', id: null, name: null, credential: null }, origin },
-        target: { kind: 'address', id: origin.address ?? 'unknown' },
-      });
-    }
-    throw new AppError('rate_limited', {
-      message: 'Too many bad credentials came from this address.',
-      retryAfterSeconds: failure.retryAfterSeconds,
-    });
-  };
   const routes: Route[] = [
     contextRoute({
       principal: (caller) => principalOf(identity.directory, caller),
@@ -317,7 +299,6 @@ function createRoutes(doors: Doors): Route[] {
         return { events: events.map(toResponse), nextCursor };
       },
       auditEventSchema: auditEventResponse,
-      noteUnknownKey,
       // Sites come with their own feature; until then no key can own one.
       sitesOwnedBy: async () => [],
     }),

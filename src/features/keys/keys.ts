@@ -5,7 +5,9 @@ import type { Random } from '../../core/ids.ts';
 import { effectiveScopes, isNarrowerOrEqual, isScope, type Scope } from '../../core/scopes.ts';
 import type { ChangeFeed, ChangeStore } from '../../platform/database/changes.ts';
 import type { Tx } from '../../platform/database/database.ts';
+import { createLane } from '../../platform/lane.ts';
 import type { AuditWriter } from '../audit/audit.ts';
+import { addressBucket } from '../ratelimit/ratelimit.ts';
 import type { Repository } from '../repositories/repositories.ts';
 import { type Key, type RevokeReason, statusOf } from './key.ts';
 import {
@@ -74,8 +76,11 @@ export type Keys = {
     id: string,
     reason: RevokeReason,
   ): Promise<{ id: string; revokedAt: number }>;
-  /** Possession is the proof. `unknown`: there never was such a key; whoever sent it may be guessing. */
-  revokeSelf(value: string, origin: Act['origin']): Promise<'known' | 'unknown'>;
+  /**
+   * Possession is the proof. Says nothing about whether the value was a key; look-ups of one address take turns with
+   * those of others, so guessing costs the guesser.
+   */
+  revokeSelf(value: string, origin: Act['origin']): Promise<void>;
   /** The first use of a successor starts its predecessor's grace. Safe to repeat. */
   recordFirstUse(id: string, at: number): Promise<void>;
   countActive(userId: string): Promise<number>;
@@ -104,6 +109,8 @@ export type KeyDeps = {
 
 export function createKeys(deps: KeyDeps): Keys {
   const { read, tx, feed, policies, findUser, format, clock, random, setMark } = deps;
+  const selfRevocations = createLane({ width: 8, perSender: 4, queue: 256 });
+
   /** After the commit: this process forgets the key at once, the others by mark or feed within a second. */
   async function spread(key: Pick<Key, 'id' | 'type' | 'ownerUserId'>): Promise<void> {
     feed.announce({ topic: 'key', subject: key.id });
@@ -250,11 +257,12 @@ export function createKeys(deps: KeyDeps): Keys {
 
     async revokeSelf(value, origin) {
       const parsed = format.parse(value);
-      if (parsed.kind === 'malformed') return 'unknown';
+      if (parsed.kind === 'malformed') return;
       const digest = digestOf(value);
       // Most values are no key of ours; finding that out must not cost a transaction.
-      const presented = await read.keys.findByDigest(digest);
-      if (presented === undefined) return 'unknown';
+      const look = () => read.keys.findByDigest(digest);
+      const presented = await selfRevocations(addressBucket(origin.address), look);
+      if (presented === undefined) return;
       const owner = presented.ownerUserId === null ? undefined : await findUser(presented.ownerUserId);
       const revoked = await tx(async (stores) => {
         const found = await stores.keys.findByDigest(digest);
@@ -268,7 +276,6 @@ export function createKeys(deps: KeyDeps): Keys {
         return key;
       });
       if (revoked) await spread(revoked);
-      return 'known';
     },
 
     async recordFirstUse(id, at) {

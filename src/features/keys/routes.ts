@@ -46,8 +46,6 @@ export type KeyRouteDeps = {
   readonly names: PeopleNames;
   /** Sites a service key owns: they stay with it when it is rotated. */
   readonly sitesOwnedBy: (keyId: string) => Promise<{ id: string; name: string }[]>;
-  /** Counts a value that is no key as a failed authentication of its address; throws `rate_limited` beyond the policy. */
-  readonly noteUnknownKey: (origin: Act['origin']) => void;
   readonly clock: Clock;
 };
 
@@ -394,7 +392,7 @@ function sharedRoutes(block: Block, deps: KeyRouteDeps): Route[] {
 }
 
 /** The key is read from the header by this handler alone: it must work for keys that authentication would refuse. */
-function revokeSelfRoute({ keys, noteUnknownKey, clock }: KeyRouteDeps): Route {
+function revokeSelfRoute({ keys, clock }: KeyRouteDeps): Route {
   return defineRoute({
     method: 'POST',
     path: '/auth/revoke-self',
@@ -402,16 +400,10 @@ function revokeSelfRoute({ keys, noteUnknownKey, clock }: KeyRouteDeps): Route {
     tag: 'Authentication',
     summary: 'Revoke the key that makes this request',
     description:
-      'For a key that leaked: possession is the proof. Works while the key is limited, suspended or switched off. Answers the same for every key-shaped value, so it tells nobody whether a value was a key; an address that sends too many that are none waits, as for any bad credential.',
+      'For a key that leaked: possession is the proof. Works while the key is limited, suspended or switched off. Answers the same for every key-shaped value, so it tells nobody whether a value was a key.',
     policy: { callers: 'anyone', identity: 'none' },
     exemptFromLimit: true,
-    errors: [
-      'authentication_required',
-      'ambiguous_credential',
-      'invalid_credential',
-      'credential_in_url',
-      'rate_limited',
-    ],
+    errors: ['authentication_required', 'ambiguous_credential', 'invalid_credential', 'credential_in_url'],
     success: { status: 200, data: z.strictObject({ revokedAt: timestampSchema }) },
     example: { data: { revokedAt: exampleKey.createdAt } },
     async handle({ header, origin }) {
@@ -425,8 +417,7 @@ function revokeSelfRoute({ keys, noteUnknownKey, clock }: KeyRouteDeps): Route {
           hint: 'Send the key itself: "Authorization: Bearer <key>".',
         });
       }
-      const found = await keys.revokeSelf(value, origin satisfies Act['origin']);
-      if (found === 'unknown') noteUnknownKey(origin);
+      await keys.revokeSelf(value, origin satisfies Act['origin']);
       return { data: { revokedAt: timestamp(clock.now()) } };
     },
   });
