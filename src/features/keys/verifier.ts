@@ -30,6 +30,8 @@ export type LiveKey = {
   readonly generation: number;
   /** The revocation mark read just before the row was loaded; undefined until one was. */
   readonly mark: string | null | undefined;
+  /** The answer that says so, made once. */
+  readonly verification: Verification;
   caller: KeyCaller;
   policyVersion: number;
 };
@@ -106,7 +108,7 @@ export function createVerifier(deps: {
       return { kind: 'dead', key, status };
     }
     const user = key.ownerUserId === null ? null : ((await findUser(key.ownerUserId)) ?? null);
-    const live: LiveKey = {
+    const live = remembered({
       key,
       user,
       owner: key.type === 'service' ? key.id : (key.ownerUserId ?? key.id),
@@ -116,9 +118,9 @@ export function createVerifier(deps: {
       mark,
       caller: toCaller(key, user, true),
       policyVersion: -1,
-    };
+    });
     if (heard === heardBefore) keep(live);
-    return { kind: 'live', live };
+    return live.verification;
   }
 
   function loadShared(digest: string, address: string | null): Promise<Verification> {
@@ -131,13 +133,13 @@ export function createVerifier(deps: {
     return started;
   }
 
-  function isRecent({ loadedAt, generation: loadedIn }: LiveKey): boolean {
-    return loadedIn === generation && clock.now() - loadedAt < longestTrust;
+  function isRecent({ loadedAt, generation: loadedIn }: LiveKey, now: number): boolean {
+    return loadedIn === generation && now - loadedAt < longestTrust;
   }
 
-  function judge(live: LiveKey): Verification {
-    const status = statusOf(live.key, clock.now());
-    if (status === 'active') return { kind: 'live', live };
+  function judge(live: LiveKey, now: number): Verification {
+    const status = statusOf(live.key, now);
+    if (status === 'active') return live.verification;
     drop(live.digest);
     return { kind: 'dead', key: live.key, status };
   }
@@ -147,22 +149,19 @@ export function createVerifier(deps: {
       // A digest that is known says all that the checksum could; the id only tells whether it is worth asking.
       if (digestsById.has(format.idIn(value))) {
         const known = cache.get(digestOf(value));
-        if (known !== undefined) return judge(known);
+        if (known !== undefined) return judge(known, clock.now());
       }
       const parsed = format.parse(value);
       if (parsed.kind === 'malformed') return malformed;
       const digest = digestOf(value);
       const live = cache.get(digest);
-      return live === undefined ? loadShared(digest, address) : judge(live);
+      return live === undefined ? loadShared(digest, address) : judge(live, clock.now());
     },
     confirm(live, mark) {
-      if (mark !== undefined) {
-        // Equal marks: nothing happened to this key since its row was read.
-        if (mark === live.mark && isRecent(live)) return judge(live);
-        return load(live.digest, mark);
-      }
-      if (isFresh() && isRecent(live)) return judge(live);
-      return load(live.digest, undefined);
+      const now = clock.now();
+      // Equal marks: nothing happened to this key since its row was read.
+      const isVouchedFor = mark === undefined ? isFresh() : mark === live.mark;
+      return isVouchedFor && isRecent(live, now) ? judge(live, now) : load(live.digest, mark);
     },
     callerOf(live, policy, policyVersion) {
       if (live.policyVersion !== policyVersion) {
@@ -172,6 +171,11 @@ export function createVerifier(deps: {
       return live.caller;
     },
   };
+}
+
+function remembered(live: Omit<LiveKey, 'verification'>): LiveKey {
+  const verification = { kind: 'live' as const, live: live as LiveKey };
+  return Object.assign(live, { verification });
 }
 
 function toCaller(key: Key, user: UserRef | null, isTypeEnabled: boolean): KeyCaller {

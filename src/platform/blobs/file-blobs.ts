@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { type Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { AppError } from '../../core/errors.ts';
+import { flushNames } from '../flush-names.ts';
 import type { Blob, Blobs } from './blobs.ts';
 
 const digestShape = /^[0-9a-f]{64}$/;
@@ -102,17 +103,6 @@ async function isThere(path: string): Promise<boolean> {
     () => true,
     () => false,
   );
-}
-
-/** A file whose name was not flushed is lost with the power. Windows has no way to do it, and refuses to open a folder. */
-async function flushNames(folder: string): Promise<void> {
-  if (process.platform === 'win32') return;
-  const names = await open(folder, 'r');
-  try {
-    await names.sync();
-  } finally {
-    await names.close();
-  }
 }
 
 function isFull(error: unknown): boolean {

@@ -2,6 +2,7 @@ import { open, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parentPort, workerData } from 'node:worker_threads';
 import { PGlite } from '@electric-sql/pglite';
+import { flushNames } from '../flush-names.ts';
 
 /** The worker thread behind embedded.ts: owns the PGlite instance and the flushing of its write-ahead log. */
 /** A text that begins so holds several statements and answers no rows: a migration. */
@@ -99,15 +100,4 @@ async function flush(folder: string): Promise<void> {
   }
   if (segments.join() !== segmentsKept) await flushNames(folder);
   segmentsKept = segments.join();
-}
-
-async function flushNames(folder: string): Promise<void> {
-  // Windows has no way to flush a folder, and refuses to open one.
-  if (process.platform === 'win32') return;
-  const names = await open(folder, 'r');
-  try {
-    await names.sync();
-  } finally {
-    await names.close();
-  }
 }
