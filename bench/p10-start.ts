@@ -4,8 +4,9 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import { freePort } from '../scripts/local-servers.ts';
 import { type BenchOptions, type Figure, median } from './figures.ts';
-import { freePort, withoutSettings } from './server-process.ts';
+import { withoutSettings } from './server-process.ts';
 
 /** P10: from the command to ready, on the embedded parts: an empty folder, then one that has been used; idle memory. */
 export async function start({ quick }: BenchOptions): Promise<Figure[]> {

@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { freePort } from './local-servers.ts';
 
 /**
  * `npm run tour`: walks a server the way the author of a script would, showing each request and answer with
@@ -220,15 +220,6 @@ async function exceed(ask: () => Promise<Answer>): Promise<{ asked: number; answ
     if (answer !== undefined) return { asked: asked + 20, answer };
   }
   throw new Error('20,000 requests were not limited.');
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === 'string') throw new Error('No free port.');
-  return address.port;
 }
 
 async function withOwnServer(

@@ -5,6 +5,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { freePort } from '../../scripts/local-servers.ts';
 import { createLog } from '../../src/platform/log.ts';
 import { type RedisKv, redisKv } from '../../src/platform/kv/redis-kv.ts';
 
@@ -107,15 +108,6 @@ function readiness(child: ChildProcess): Promise<void> {
       if (/ready to accept connections/i.test(line)) resolve();
     });
   });
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const port = portOf(probe);
-  probe.close();
-  await once(probe, 'close');
-  return port;
 }
 
 function portOf(server: Server): number {

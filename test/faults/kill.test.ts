@@ -5,7 +5,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Browser } from './browser.ts';
 import { compare, createDice, type Dice, type Ledger, work } from './ledger.ts';
-import { findPostgres, type PostgresServer, startPostgres } from './postgres-server.ts';
+import { findPostgres } from '../../scripts/local-servers.ts';
+import { type PostgresServer, startPostgres } from './postgres-server.ts';
 import {
   administrator,
   freePorts,

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { Browser } from './browser.ts';
-import { findPostgres, startPostgres } from './postgres-server.ts';
+import { findPostgres } from '../../scripts/local-servers.ts';
+import { startPostgres } from './postgres-server.ts';
 import { administrator, freePorts, runCommand, startProgram } from './program.ts';
 
 const bin = findPostgres();

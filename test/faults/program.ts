@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import { freePort } from '../../scripts/local-servers.ts';
 
 /** The real program as an operator runs it: a process of its own that can be ended at any moment. */
 export type Installation = {
@@ -118,13 +118,4 @@ async function endOf(child: ChildProcess, signal: NodeJS.Signals): Promise<Exit>
 
 function originOf({ ports }: Installation): string {
   return `http://localhost:${ports.web}`;
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const address = probe.address();
-  probe.close();
-  if (address === null || typeof address === 'string') throw new Error('The probe has no port.');
-  return address.port;
 }
