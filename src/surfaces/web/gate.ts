@@ -225,7 +225,7 @@ export function createGate(deps: GateDeps) {
   }
 
   return {
-    /** Throws `credential_in_url` when the address carries a key; a key in a cookie is reported and ignored. */
+    /** A key in the address or in a cookie is reported; throws `credential_in_url` or `invalid_credential`. */
     refuseStrayKeys(request: FastifyRequest, origin: RequestOrigin): void {
       const { url } = request;
       if (exposures.mentions(url)) {

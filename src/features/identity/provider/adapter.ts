@@ -2,6 +2,7 @@ import { type Adapter, type AdapterFactory, type AdapterPayload, errors } from '
 import type { Clock } from '../../../core/clock.ts';
 import type { Tx } from '../../../platform/database/database.ts';
 import type { AuditEntry } from '../../audit/audit.ts';
+import { isProofGood } from '../accounts/proof.ts';
 import { digestOf, type Sealer } from '../sealing.ts';
 import type { IdentityTx } from '../stores.ts';
 import { webClientId } from './clients.ts';
@@ -61,11 +62,10 @@ function adapterFor(model: string, deps: AdapterDeps): Adapter {
 
   /** Resolves with false when it was used before; the copy that comes late ends everything of its grant. */
   async function consumeOnce(stores: Stores, idHash: string): Promise<boolean> {
-    const record = await stores.records.find(model, idHash);
-    if (record !== undefined && record.grantId !== null) await stores.records.holdGrant(record.grantId);
+    const grantId = (await stores.records.find(model, idHash))?.grantId ?? null;
+    if (grantId !== null) await stores.records.holdGrant(grantId);
     if (await stores.records.consume(model, idHash)) return true;
-    if (record !== undefined && record.grantId !== null)
-      await endGrant(stores, record.grantId, 'token_replayed');
+    if (grantId !== null) await endGrant(stores, grantId, 'token_replayed');
     return false;
   }
 
@@ -89,7 +89,7 @@ function adapterFor(model: string, deps: AdapterDeps): Adapter {
 
   /** A sign-in that was proved before the account was signed out everywhere is none, whatever still holds it. */
   async function current(payload: AdapterPayload | undefined): Promise<AdapterPayload | undefined> {
-    if (payload === undefined || !models.has(model)) return payload;
+    if (payload === undefined || !holdsProof.has(model)) return payload;
     const { login } = (payload['result'] ?? {}) as { login?: { accountId?: string; ts?: number } };
     const accountId = login?.accountId ?? payload.accountId;
     if (accountId === undefined) return payload;
@@ -150,12 +150,7 @@ function adapterFor(model: string, deps: AdapterDeps): Adapter {
 }
 
 /** What holds a sign-in between its proof and what is made of it. Tokens end with their grant. */
-const models = new Set(['Session', 'Interaction', 'AuthorizationCode', 'DeviceCode']);
-
-/** Whether a sign-in at `provedAt` (milliseconds) still counts. Of the very moment of the sign-out it does not. */
-export function isProofGood(signedOutAt: number | null, provedAt: number): boolean {
-  return signedOutAt === null || provedAt > signedOutAt;
-}
+const holdsProof = new Set(['Session', 'Interaction', 'AuthorizationCode', 'DeviceCode']);
 
 export function contextOf(model: string, idHash: string): string {
   return `oidc:${model}:${idHash}`;

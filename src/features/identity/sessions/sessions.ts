@@ -5,7 +5,7 @@ import type { ChangeFeed, ChangeStore } from '../../../platform/database/changes
 import type { Tx } from '../../../platform/database/database.ts';
 import type { AuditWriter } from '../../audit/audit.ts';
 import type { AccountStore } from '../accounts/account-store.ts';
-import { isProofGood } from '../provider/adapter.ts';
+import { isProofGood } from '../accounts/proof.ts';
 import { digestOfSessionValue, mintSessionValue } from './session-value.ts';
 import type { SessionRecord, SessionStore } from './session-store.ts';
 
