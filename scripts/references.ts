@@ -2,7 +2,7 @@ import { allRoutes } from '../src/app.ts';
 import { configReference } from '../src/config.ts';
 import { errorCodes, errorRegistry } from '../src/core/errors.ts';
 import { auditEvents } from '../src/features/audit/events.ts';
-import type { Route } from '../src/platform/http.ts';
+import { isLimitedChange, type Route } from '../src/platform/http.ts';
 import { createMetrics } from '../src/surfaces/web/metrics.ts';
 import { callersInWords } from '../src/surfaces/web/openapi/callers.ts';
 import { codesOf, isAnyRequestsCode } from '../src/surfaces/web/openapi/codes.ts';
@@ -26,7 +26,8 @@ function routesPage(routes: readonly Route[]): string {
   });
   return page(
     'Routes',
-    'Every route below `/api/v2`: who may call it, with which role and scope, and whether the rate limit counts it. ' +
+    'Every route below `/api/v2`: who may call it, with which role and scope, and which [limit](../explanation/rate-limit.md) ' +
+      'counts it: `owner` requests with keys, `changes` what a person asks to be changed. ' +
       'Reading this page is enough to review access. Roles are required of people, scopes of keys and access tokens. ' +
       '“Refuses with” leaves out the codes that [any request](errors.md) can meet.',
     sections.join('\n\n'),
@@ -38,7 +39,10 @@ function routeRow(route: Route): string[] {
   const takesKeys =
     policy.callers !== 'anyone' &&
     policy.callers.some((kind) => kind === 'personal_key' || kind === 'service_key');
-  const limit = takesKeys ? (route.exemptFromLimit ? 'exempt' : 'owner') : '–';
+  const limits = [
+    takesKeys && (route.exemptFromLimit ? 'exempt' : 'owner'),
+    isLimitedChange(route) && 'changes',
+  ].filter(Boolean);
   const scopes = [policy.scope, policy.tokenScope && `${policy.tokenScope} (tokens)`]
     .filter(Boolean)
     .join(', ');
@@ -49,7 +53,7 @@ function routeRow(route: Route): string[] {
     callersInWords(policy),
     policy.role ?? '–',
     scopes === '' ? '–' : scopes,
-    limit,
+    limits.length === 0 ? '–' : limits.join(', '),
     codes.map((code) => `\`${code}\``).join(' '),
   ];
 }

@@ -38,6 +38,7 @@ import { createVerifier } from './features/keys/verifier.ts';
 import { noticeStore } from './features/notices/notice-store.ts';
 import { createNotices } from './features/notices/notices.ts';
 import { noticeRoutes } from './features/notices/routes.ts';
+import { createChangeLimit } from './features/ratelimit/changes.ts';
 import {
   createFailedAuth,
   createRateLimiter,
@@ -91,6 +92,8 @@ export type AppSettings = {
   readonly sessionSecrets: readonly string[];
   readonly encryptionKeys: readonly string[];
   readonly passwordCost: PasswordCost;
+  /** Changes by a person in any 60 seconds; `changesPerMinute` of features/ratelimit unless a test needs more. */
+  readonly changesPerMinute?: number;
   /** See WebServerDeps. */
   readonly overloadDelayMs?: number;
 };
@@ -381,6 +384,7 @@ export async function createApp(settings: AppSettings, parts: AppParts, moreRout
     policies,
     limiter: doors.limiter,
     failedAuth: doors.failedAuth,
+    changes: createChangeLimit({ limiter: doors.limiter, perMinute: settings.changesPerMinute }),
     sessions: identity.sessions,
     directory: identity.directory,
     userOfToken: (token) => identity.learnUser(token),

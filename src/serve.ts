@@ -1,10 +1,17 @@
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { AppSettings } from './app.ts';
 import type { Config } from './config.ts';
 import { type OpenParts, openParts } from './parts.ts';
 
-/** All workloads in one process: opens the parts, builds the app, listens, and stops in order at SIGTERM or SIGINT. */
-export async function serve(config: Config): Promise<number> {
+/**
+ * All workloads in one process: opens the parts, builds the app, listens, and stops in order at SIGTERM or SIGINT.
+ * `limits`: for a fuzzer, which needs more changes than a person.
+ */
+export async function serve(
+  config: Config,
+  limits: Pick<AppSettings, 'changesPerMinute'> = {},
+): Promise<number> {
   const opening = openParts(config, {
     isServer: true,
     onFirstStart: () => console.log(`postern: first start, making the database in ${config.dataDir} …`),
@@ -18,7 +25,8 @@ export async function serve(config: Config): Promise<number> {
   const { createOperationsServer } = await import('./surfaces/web/operations.ts');
   const parts = await opening;
   await applyMigrations(config, parts);
-  const app = await createApp({ ...config, passwordCost: productionCost, overloadDelayMs: 1_000 }, parts);
+  const settings = { ...config, ...limits, passwordCost: productionCost, overloadDelayMs: 1_000 };
+  const app = await createApp(settings, parts);
   await app.start();
   const { firstAdministrator } = app.doors.identity;
   const bootstrap = config.bootstrapAdmin && (await firstAdministrator.ensure(config.bootstrapAdmin));

@@ -12,6 +12,7 @@ export function fixedGate(
     refuseStrayKeys: () => undefined,
     authenticate: () => (typeof caller === 'function' ? caller() : caller),
     limit: () => undefined,
+    limitChange: () => undefined,
     principal,
     authorize(who, policy, facts) {
       const { denial } = decide(who, policy, facts);

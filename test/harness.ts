@@ -78,15 +78,30 @@ export type Answer = {
   readonly metadata: any;
 };
 
-type Shared = { database: Database; limitSource: LimitSource; clock: FakeClock; others: number };
+type Shared = {
+  database: Database;
+  limitSource: LimitSource;
+  clock: FakeClock;
+  settings: AppSettings;
+  others: number;
+};
 
 export async function openHarness(
-  options: { limitSource?: LimitSource; database?: Database } = {},
+  options: { limitSource?: LimitSource; database?: Database; changesPerMinute?: number } = {},
 ): Promise<Harness> {
   const clock = new FakeClock();
   const database = options.database ?? (await openTestDatabase());
   return await build(
-    { database, limitSource: options.limitSource ?? memorySource({ clock }), clock, others: 0 },
+    {
+      database,
+      limitSource: options.limitSource ?? memorySource({ clock }),
+      clock,
+      settings:
+        options.changesPerMinute === undefined
+          ? settings
+          : { ...settings, changesPerMinute: options.changesPerMinute },
+      others: 0,
+    },
     { isFirst: true, clockOffBy: 0 },
   );
 }
@@ -107,7 +122,7 @@ async function build(
     isOnlyProcess: false,
     serverTime: async () => clock.now(),
   };
-  const app = await createApp(settings, parts);
+  const app = await createApp(shared.settings, parts);
   await app.start();
   await app.web.ready();
   const { identity, keys, repositories } = app.doors;

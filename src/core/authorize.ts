@@ -20,6 +20,8 @@ export type RoutePolicy = {
    * `none`: works without the identity service, such as revoking one's own key.
    */
   readonly identity: 'live' | 'none';
+  /** True: never counted as a change by a person and never refused for too many, such as revoking a leaked key. */
+  readonly exemptFromChangeLimit?: true;
 };
 
 /** What the directory says of the person behind the caller, at this moment. */

@@ -100,6 +100,12 @@ export function defineRoute<P = Record<string, never>, Q = Record<string, never>
   return spec as unknown as Route;
 }
 
+/** True of a route that changes something for people, and whose policy lets the limit on their changes count it. */
+export function isLimitedChange({ method, policy }: Pick<Route, 'method' | 'policy'>): boolean {
+  if (method === 'GET' || policy.callers === 'anyone' || policy.exemptFromChangeLimit) return false;
+  return policy.callers.includes('session') || policy.callers.includes('access_token');
+}
+
 /** `page` is 1-based; `total` counts pages and `items` rows (contract 2). */
 export function pagePagination(page: number, limit: number, items: number): PagePagination {
   return { current: page, total: Math.ceil(items / limit), items, limit };

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Dice } from '../faults/ledger.ts';
-import { commandLine, openFrozenHarness } from '../api/access/cast.ts';
+import { commandLine, manyChanges, openFrozenHarness } from '../api/access/cast.ts';
 import { type Harness, type Person, type TestKey, uiOrigin } from '../harness.ts';
 import type { CallerName, FuzzRequest } from './requests.ts';
 
@@ -18,7 +18,7 @@ export type World = {
 };
 
 export async function openWorld(): Promise<World> {
-  const h = await openFrozenHarness();
+  const h = await openFrozenHarness(manyChanges);
   const things = new Map<string, string[]>();
   const keep = (kind: string, ...ids: string[]) => {
     things.set(kind, [...(things.get(kind) ?? []), ...ids].slice(-200));

@@ -23,7 +23,7 @@ export type LocalSource = {
 export type SpendRequest = {
   /** Whose budget it is: the user of a personal key, a service key itself (contract 4). */
   readonly owner: string;
-  /** The key's id, for its mark. */
+  /** The key's id, for its mark; empty when no key asks. */
   readonly key: string;
   /** Requests in any rolling 60 seconds, by the policy of this moment; at least 1. */
   readonly limit: number;

@@ -15,6 +15,7 @@ import type { Directory, Introspection, Principal } from '../../features/identit
 import type { KeyPolicies, PolicyVersion } from '../../features/keys/policy.ts';
 import type { UsageMeter } from '../../features/keys/usage.ts';
 import type { LiveKey, Verification, Verifier } from '../../features/keys/verifier.ts';
+import type { ChangeLimit } from '../../features/ratelimit/changes.ts';
 import {
   addressBucket,
   type FailedAuth,
@@ -35,6 +36,7 @@ export type GateDeps = {
   readonly policies: Pick<KeyPolicies, 'inForce' | 'lastRead'>;
   readonly limiter: RateLimiter;
   readonly failedAuth: FailedAuth;
+  readonly changes: ChangeLimit;
   readonly sessions: {
     authenticate(
       cookie: string,
@@ -274,6 +276,12 @@ export function createGate(deps: GateDeps) {
         retryAfterSeconds: wait,
         details: { limit: use.limit, retryAfterSeconds: wait },
       });
+    },
+
+    /** Counts a change that a person asks for; rejects with 429. Undefined for keys, which have a limit of their own. */
+    limitChange(caller: Caller): Promise<void> | undefined {
+      const isPerson = caller.kind === 'session' || caller.kind === 'access_token';
+      return isPerson ? deps.changes(caller.user.id) : undefined;
     },
 
     principal(caller: Caller, policy: RoutePolicy): PrincipalFacts | Promise<PrincipalFacts> {

@@ -5,7 +5,14 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import type { RoutePolicy } from '../../core/authorize.ts';
 import { type Act, actorOf, type Caller, type RequestOrigin } from '../../core/caller.ts';
 import { AppError } from '../../core/errors.ts';
-import type { RequestBudget, Route, RouteReply, RouteRequest, StreamReply } from '../../platform/http.ts';
+import {
+  isLimitedChange,
+  type RequestBudget,
+  type Route,
+  type RouteReply,
+  type RouteRequest,
+  type StreamReply,
+} from '../../platform/http.ts';
 import type { Log } from '../../platform/log.ts';
 import { sessionCookie } from './credential.ts';
 import { errorBody, successBody } from './envelope.ts';
@@ -19,7 +26,7 @@ import { isForPerson, notFoundPage } from './pages/not-found.ts';
 
 /**
  * How a request goes, read from top to bottom: request id → security headers → no keys in URLs → authenticate →
- * limit → origin → authorize → body → verb → answer. Refusals leave through one translator.
+ * limit (keys) → origin → limit (changes by people) → authorize → body → verb → answer. Refusals leave through one translator.
  */
 export type WebServerDeps = {
   readonly uiOrigin: string;
@@ -123,6 +130,8 @@ function mountApi(scope: FastifyInstance, deps: WebServerDeps): void {
 
 /** Everything that happens before the body is read. Without a promise when nothing has to be waited for. */
 function admitTo(route: Route, { gate, uiOrigin }: WebServerDeps) {
+  const isLimited = isLimitedChange(route);
+
   function admit(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -132,6 +141,12 @@ function admitTo(route: Route, { gate, uiOrigin }: WebServerDeps) {
     request.caller = found;
     if (!route.exemptFromLimit) gate.limit(request, reply);
     if (found.kind === 'session') checkOrigin(request, uiOrigin);
+    // After the origin, so that another site's page cannot use up a person's changes.
+    const counted = isLimited ? gate.limitChange(found) : undefined;
+    return counted === undefined ? judge(found) : counted.then(() => judge(found));
+  }
+
+  function judge(found: Caller): Refusal | Promise<Refusal> {
     const asked = gate.principal(found, route.policy);
     if (asked instanceof Promise) {
       return asked.then((facts) => {

@@ -12,9 +12,9 @@ import { Browser } from '../../identity.ts';
  * A harness whose built-in provider lives at the harness's time: oidc-provider reads Date, so Date stands still
  * where the fake clock starts. Call vi.useRealTimers() when done.
  */
-export async function openFrozenHarness(): Promise<Harness> {
+export async function openFrozenHarness(options: { changesPerMinute?: number } = {}): Promise<Harness> {
   vi.useFakeTimers({ toFake: ['Date'], now: Date.UTC(2026, 0, 1) });
-  return await openHarness();
+  return await openHarness(options);
 }
 
 const redirectUri = 'http://127.0.0.1:45123/callback';
@@ -84,6 +84,9 @@ export const noLimits: Partial<KeyPolicy> = {
   rateLimitPerMinute: 1_000_000,
   failedAuthenticationsPerMinute: 1_000_000,
 };
+
+/** As many changes by a person, which no policy sets: for openHarness(). */
+export const manyChanges = { changesPerMinute: 1_000_000 };
 
 /** Every table with its number of rows and a digest of them: equal before and after means nothing changed. */
 export async function contents(h: Pick<Harness, 'database'>): Promise<Record<string, string>> {

@@ -2,14 +2,14 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { second } from '../../../src/core/clock.ts';
 import { defaultKeyPolicy, type KeyPolicy } from '../../../src/features/keys/key-policy.ts';
 import { type Answer, type Harness, openHarness, type Person, uiOrigin } from '../../harness.ts';
-import { contents, setPolicy } from './cast.ts';
+import { contents, manyChanges, setPolicy } from './cast.ts';
 
 /** The typed key policy: how it is read and changed, what it may say, and when it is in force. */
 let h: Harness;
 let other: Harness;
 let root: Person;
 beforeAll(async () => {
-  h = await openHarness();
+  h = await openHarness(manyChanges);
   other = await h.another();
   root = await h.person('Root', { admin: true });
   for (let count = 1; count <= 3; count++) await h.repository(`acme/repo-${count}`);

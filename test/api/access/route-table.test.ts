@@ -9,6 +9,7 @@ import {
   commandLine,
   contents,
   denialsOf,
+  manyChanges,
   noLimits,
   openFrozenHarness,
   setPolicy,
@@ -150,7 +151,7 @@ let cast: Record<CallerName, CallOptions>;
 let idOf: Partial<Record<CallerName, string>>;
 
 beforeAll(async () => {
-  h = await openFrozenHarness();
+  h = await openFrozenHarness(manyChanges);
   await setPolicy(h, noLimits);
   const ada = await h.person('Ada');
   root = await h.person('Root', { admin: true });

@@ -4,7 +4,7 @@ import { defaultKeyPolicy } from '../../../src/features/keys/key-policy.ts';
 import type { Route } from '../../../src/platform/http.ts';
 import { type Harness, type Person, type TestKey, uiOrigin } from '../../harness.ts';
 import { Browser } from '../../identity.ts';
-import { absentPath, contents, noLimits, openFrozenHarness, setPolicy } from './cast.ts';
+import { absentPath, contents, manyChanges, noLimits, openFrozenHarness, setPolicy } from './cast.ts';
 
 /** What a browser session is worth: alone, live, from our own page, and under our own cookie name only. */
 let h: Harness;
@@ -12,7 +12,7 @@ let ada: Person;
 let root: Person;
 let key: TestKey;
 beforeAll(async () => {
-  h = await openFrozenHarness();
+  h = await openFrozenHarness(manyChanges);
   await setPolicy(h, noLimits);
   ada = await h.person('Ada');
   root = await h.person('Root', { admin: true });

@@ -1,6 +1,6 @@
 import type { RoutePolicy } from '../../../core/authorize.ts';
 import type { ErrorCode } from '../../../core/errors.ts';
-import type { Route } from '../../../platform/http.ts';
+import { isLimitedChange, type Route } from '../../../platform/http.ts';
 import { callersInWords, needsInWords } from './callers.ts';
 import { codesByStatus, codesOf } from './codes.ts';
 import {
@@ -107,6 +107,7 @@ function operation(route: Route, schemas: SchemaWriter): Operation {
     ...(policy.scope === undefined ? {} : { 'x-postern-scope': policy.scope }),
     ...(policy.role === undefined ? {} : { 'x-postern-role': policy.role }),
     'x-postern-limited': takesKeys(policy) && route.exemptFromLimit !== true,
+    'x-postern-changes-limited': isLimitedChange(route),
   };
 }
 

@@ -48,8 +48,10 @@ export type Operation = {
   readonly 'x-postern-scope'?: string;
   /** Required of people, read live. */
   readonly 'x-postern-role'?: string;
-  /** Whether the limiter counts it. */
+  /** Whether the limiter counts it for the owner of a key. */
   readonly 'x-postern-limited': boolean;
+  /** Whether it counts as a change when a person asks for it. */
+  readonly 'x-postern-changes-limited': boolean;
 };
 
 export type Parameter = {

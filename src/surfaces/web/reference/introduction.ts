@@ -1,4 +1,5 @@
 import type { Scope } from '../../../core/scopes.ts';
+import { changesPerMinute } from '../../../features/ratelimit/changes.ts';
 import type { OpenApi } from '../openapi/types.ts';
 import { type Html, html, inline, json, prose } from './html.ts';
 
@@ -76,6 +77,7 @@ curl -b jar '${origin}/api/v2/auth/context'</pre>
 <section class="group" id="rate-limit">
 <h2>Rate limit</h2>
 <p>Requests with keys are counted per owner: all personal keys of one person together, each service key by itself. The limit holds in <em>any</em> 60 seconds. Every answer to a key carries <code>RateLimit-Policy</code> and <code>RateLimit</code>; beyond the limit the answer is <a href="#rate_limited">429</a> with an exact <code>Retry-After</code>. Refused requests cost nothing.</p>
+<p>People, in a browser or by access token, may read without a limit and make ${String(changesPerMinute)} changes in any 60 seconds, all their sessions and tokens together; beyond that the answer is the same 429. Revoking a key is never refused for it.</p>
 </section>`;
 }
 

@@ -54,7 +54,18 @@ function access(operation: Operation): Html {
   const scope = operation['x-postern-scope'];
   return html`<dl class="access"><dt>Callers</dt><dd>${inline([callers, ...needs].join(' '))}</dd>
 ${scope !== undefined && html`<dt>Scope</dt><dd><a href="#scopes"><code>${scope}</code></a></dd>`}
-${operation['x-postern-limited'] && html`<dt>Limit</dt><dd>Counts toward the <a href="#rate-limit">rate limit</a> of a key’s owner.</dd>`}</dl>`;
+${limits(operation)}</dl>`;
+}
+
+function limits(operation: Operation): Html | false {
+  const budgets = [
+    operation['x-postern-limited'] && 'rate limit of a key’s owner',
+    operation['x-postern-changes-limited'] && 'changes of a person',
+  ].filter((budget) => budget !== false);
+  return (
+    budgets.length > 0 &&
+    html`<dt>Limit</dt><dd>Counts toward the <a href="#rate-limit">${budgets.join(', and the ')}</a>.</dd>`
+  );
 }
 
 function parameters(
