@@ -400,7 +400,7 @@ export async function createApp(settings: AppSettings, parts: AppParts, moreRout
   let made: ReturnType<typeof buildOpenApi> | undefined;
   const document = () =>
     (made ??= buildOpenApi({ routes, version, serverUrl: settings.uiUrl, keyPrefix: settings.keyPrefix }));
-  const pageDeps = { identity, uiOrigin: settings.uiUrl, clock };
+  const pageDeps = { identity, uiOrigin: settings.uiUrl, clock, gate };
   const web: FastifyInstance = await createWebServer({
     uiOrigin: settings.uiUrl,
     isHttps: settings.uiUrl.startsWith('https:'),

@@ -83,9 +83,9 @@ export async function openIdentityApp(clock: Clock, database?: Database): Promis
     metrics: createMetrics(),
     routes: identityRoutes(identity),
     pages: [
-      authPages({ identity, uiOrigin, clock }),
-      interactionPages({ identity, uiOrigin }),
-      providerEndpoints({ identity, uiOrigin }),
+      authPages({ identity, uiOrigin, clock, gate: fixedGate(anonymous) }),
+      interactionPages({ identity, uiOrigin, gate: fixedGate(anonymous) }),
+      providerEndpoints({ identity, uiOrigin, gate: fixedGate(anonymous) }),
     ],
     gate: {
       ...fixedGate(anonymous),

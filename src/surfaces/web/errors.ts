@@ -1,6 +1,12 @@
 import type { FastifyRequest } from 'fastify';
 import { AppError } from '../../core/errors.ts';
 
+/** The route's pattern, as refusals are told by: never the address that was typed. */
+export function routeOf(request: FastifyRequest): string {
+  // Fastify's own refusals, such as of a broken address, come before any route is chosen.
+  return `${request.method} ${request.routeOptions?.url ?? 'unknown'}`;
+}
+
 /** Turns whatever was thrown into a registry code. Unknown errors say nothing but their request id (SE-05). */
 export function toAppError(error: unknown, request: FastifyRequest): AppError {
   if (error instanceof AppError) return error;

@@ -17,7 +17,7 @@ import type { Log } from '../../platform/log.ts';
 import { sessionCookie } from './credential.ts';
 import { errorBody, successBody } from './envelope.ts';
 import { type Authenticated, budgetOf, type Gate } from './gate.ts';
-import { toAppError } from './errors.ts';
+import { routeOf, toAppError } from './errors.ts';
 import { parseInput } from './input.ts';
 import type { RequestMetrics } from './metrics.ts';
 import { sendPage } from './pages/forms.ts';
@@ -357,8 +357,7 @@ function sendError(deps: WebServerDeps, error: unknown, request: FastifyRequest,
       'request failed',
     );
   } else {
-    const route = `${request.method} ${request.routeOptions?.url ?? 'unknown'}`;
-    deps.gate.denied(failure, request.caller ?? anonymous, route, request.origin ?? nowhere);
+    deps.gate.denied(failure, request.caller ?? anonymous, routeOf(request), request.origin ?? nowhere);
   }
   if (failure.code === 'not_found' && isForPerson(request)) {
     return void sendPage(reply.code(404).header('x-request-id', request.id), notFoundPage(request.id));

@@ -6,6 +6,7 @@ import type { Identity } from '../../../features/identity/identity.ts';
 import { cookieNames } from '../../../features/identity/provider/cookies.ts';
 import { emailSchema, nameSchema } from '../../../features/identity/schemas.ts';
 import { findCredential, sessionCookie } from '../credential.ts';
+import type { Gate } from '../gate.ts';
 import { checkOwnOrigin, field, hostCookie, preparePages, readCookie, sendPage } from './forms.ts';
 import { errorPage, notSetUpPage, signedOutPage } from './messages.ts';
 import { moveToOwnHost } from './own-host.ts';
@@ -22,11 +23,12 @@ export function authPages(deps: {
   identity: Pick<Identity, 'login' | 'sessions' | 'firstAdministrator' | 'admit' | 'leaveProvider'>;
   uiOrigin: string;
   clock: Clock;
+  gate: Pick<Gate, 'denied'>;
 }): (scope: FastifyInstance) => void {
   const { identity, uiOrigin, clock } = deps;
 
   return (scope) => {
-    preparePages(scope);
+    preparePages(scope, deps.gate);
     moveToOwnHost(scope, uiOrigin);
     // Once there is an administrator there always is one, so the answer is asked for until then only.
     let isSetUp = false;

@@ -1,12 +1,16 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../../../core/errors.ts';
 import { trimBlanks } from '../credential.ts';
-import { toAppError } from '../errors.ts';
+import { routeOf, toAppError } from '../errors.ts';
+import type { Gate } from '../gate.ts';
 import type { Page } from './layout.ts';
 import { errorPage, keyInAddressPage } from './messages.ts';
 
-/** What every page with a form shares: how its body is read, who may post it, and how a refusal looks. */
-export function preparePages(scope: FastifyInstance): void {
+/**
+ * What every page with a form shares: how its body is read, who may post it, and how a refusal looks. A refusal shown
+ * as a page leaves the same trail as one of the API.
+ */
+export function preparePages(scope: FastifyInstance, gate: Pick<Gate, 'denied'>): void {
   scope.removeAllContentTypeParsers();
   scope.addContentTypeParser(
     'application/x-www-form-urlencoded',
@@ -18,6 +22,7 @@ export function preparePages(scope: FastifyInstance): void {
     // Programs get the envelope; unknown errors are logged by the one translator.
     if (failure.status >= 500 && failure.code === 'internal_error') throw error;
     if (!(request.headers.accept ?? '').includes('text/html')) throw error;
+    gate.denied(failure, request.caller, routeOf(request), request.origin);
     reply.code(failure.status).headers(failure.headers);
     if (failure.code === 'credential_in_url') return sendPage(reply, keyInAddressPage(request.id));
     return sendPage(

@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { grantableScopes } from '../../../core/scopes.ts';
 import type { Identity } from '../../../features/identity/identity.ts';
 import { findCredential } from '../credential.ts';
+import type { Gate } from '../gate.ts';
 import { preparePages, sendPage } from './forms.ts';
 import { homeScript } from './home-script.ts';
 import { html } from './html.ts';
@@ -17,10 +18,11 @@ import { scopeWords } from './scope-words.ts';
 export function homePage(deps: {
   identity: Pick<Identity, 'sessions' | 'firstAdministrator'>;
   uiOrigin: string;
+  gate: Pick<Gate, 'denied'>;
 }): (scope: FastifyInstance) => void {
   const { identity, uiOrigin } = deps;
   return (scope) => {
-    preparePages(scope);
+    preparePages(scope, deps.gate);
     moveToOwnHost(scope, uiOrigin);
     scope.get(
       '/',

@@ -6,6 +6,7 @@ import { deviceSeconds } from '../../../features/identity/login/known-devices.ts
 import type { SignInOrigin } from '../../../features/identity/login/password-check.ts';
 import { isRefusal } from '../../../features/identity/provider/failures.ts';
 import type { Interaction } from '../../../features/identity/provider/interactions.ts';
+import type { Gate } from '../gate.ts';
 import { consentPage } from './consent.ts';
 import { checkOwnOrigin, field, hostCookie, preparePages, readCookie, sendPage } from './forms.ts';
 import { policyFor } from './layout.ts';
@@ -19,15 +20,16 @@ const access = { access: { callers: 'anyone', identity: 'none' } } as const;
 type Deps = {
   identity: Pick<Identity, 'interactions' | 'serveProvider' | 'admit' | 'knownDevices'>;
   uiOrigin: string;
+  gate: Pick<Gate, 'denied'>;
 };
 
 const deviceCookie = '__Host-postern_device';
 
 /** `/identity/interaction/{uid}`: sign in, then consent where the client is not ours. */
-export function interactionPages({ identity, uiOrigin }: Deps): (scope: FastifyInstance) => void {
+export function interactionPages({ identity, uiOrigin, gate }: Deps): (scope: FastifyInstance) => void {
   const { interactions } = identity;
   return (scope) => {
-    preparePages(scope);
+    preparePages(scope, gate);
     moveToOwnHost(scope, uiOrigin);
 
     scope.get('/identity/interaction/:uid', { config: access }, async (request, reply) => {
@@ -175,9 +177,9 @@ function isCanonical(path: string): boolean {
 }
 
 /** Everything else below `/identity`, and the discovery paths of RFC 8414 section 3.1. */
-export function providerEndpoints({ identity, uiOrigin }: Deps): (scope: FastifyInstance) => void {
+export function providerEndpoints({ identity, uiOrigin, gate }: Deps): (scope: FastifyInstance) => void {
   return (scope) => {
-    preparePages(scope);
+    preparePages(scope, gate);
     scope.removeAllContentTypeParsers();
     // The provider reads the body itself.
     scope.addContentTypeParser('*', (_request, _body, done) => done(null));

@@ -1,0 +1,65 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { type Harness, openHarness, type Person, uiOrigin } from '../../harness.ts';
+import { denialsOf } from './cast.ts';
+
+/** What is refused on a page is told by the trail as what is refused by the API. */
+let h: Harness;
+let root: Person;
+beforeEach(async () => {
+  h = await openHarness();
+  root = await h.person('Root', { admin: true });
+});
+afterEach(() => h.close());
+
+type Sent = { method: 'GET' | 'POST'; url: string; accept: string; origin?: string };
+const send = ({ method, url, accept, origin }: Sent) =>
+  h.app.web.inject({
+    method,
+    url,
+    headers: {
+      host: 'localhost:3000',
+      accept,
+      ...(origin === undefined ? {} : { origin }),
+      ...(method === 'POST' ? { 'content-type': 'application/x-www-form-urlencoded' } : {}),
+    },
+    ...(method === 'POST' ? { payload: 'decision=allow' } : {}),
+  });
+const anonymous = { kind: 'anonymous', id: null, credential: null };
+
+test.each([
+  ['/auth/logout', 'POST /auth/logout'],
+  ['/auth/setup', 'POST /auth/setup'],
+  ['/identity/interaction/nothingthere', 'POST /identity/interaction/:uid'],
+  ['/identity/device', 'POST /identity/*'],
+])(
+  'CS-01 a form that another site posts to %s leaves a denial, whatever it asks to be shown',
+  async (url, route) => {
+    for (const accept of ['text/html', 'text/html', 'application/json']) {
+      const answer = await send({ method: 'POST', url, accept, origin: 'https://evil.example' });
+      expect(answer.statusCode).toBe(403);
+      expect(answer.headers['content-type']).toContain(accept);
+    }
+    expect(await denialsOf(h, root, route)).toMatchObject([
+      { reason: 'forbidden_origin', actor: anonymous, target: { id: route }, details: { count: 3 } },
+    ]);
+  },
+);
+
+test('AU-02 sign-ins that one address starts without end are in the trail when they are refused as a page', async () => {
+  let refused = 0;
+  for (let count = 1; count <= 70; count += 1) {
+    const { statusCode } = await send({ method: 'GET', url: '/auth/login', accept: 'text/html' });
+    refused += statusCode === 429 ? 1 : 0;
+  }
+  expect(refused).toBe(10);
+  expect(await denialsOf(h, root, 'GET /auth/login')).toMatchObject([
+    { reason: 'rate_limited', details: { count: 10 } },
+  ]);
+});
+
+test('a page that is not there, and a form of our own, leave no denial', async () => {
+  await send({ method: 'GET', url: '/identity/nothing%20there', accept: 'text/html' });
+  await send({ method: 'POST', url: '/auth/logout', accept: 'text/html', origin: uiOrigin });
+  for (const route of ['GET /identity/*', 'POST /auth/logout'])
+    expect(await denialsOf(h, root, route)).toEqual([]);
+});
