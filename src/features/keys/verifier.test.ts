@@ -5,7 +5,7 @@ import { systemRandom } from '../../core/ids.ts';
 import type { Change } from '../../platform/database/changes.ts';
 import type { Key } from './key.ts';
 import { keyFormat } from './key-value.ts';
-import { createVerifier, type LiveKey } from './verifier.ts';
+import { createVerifier, type LiveKey, type Verification } from './verifier.ts';
 
 const format = keyFormat('app');
 const flooder = '192.0.2.66';
@@ -31,7 +31,7 @@ function open() {
   });
   return {
     reads,
-    confirm: async (live: LiveKey) => await verifier.confirm(live, undefined),
+    confirm: async (live: LiveKey, mark?: string | null) => await verifier.confirm(live, mark),
     change: () => tell({ topic: 'repository', subject: 'repo_1' }),
     ask: async (address: string | null = null, asked = value) => await verifier.verify(asked, address),
     revoke() {
@@ -115,3 +115,44 @@ test('a key that is known is read again after a change without a turn among stra
   expect((await again) === found).toBe(false);
   expect(flood).toHaveLength(3);
 });
+
+test('a crowd whose key must be read again makes one look between them', async () => {
+  const { reads, ask, confirm } = open();
+  const live = await liveKey(ask, reads);
+  const crowd = Array.from({ length: 50 }, () => confirm(live, null));
+  expect(reads).toHaveLength(2);
+  reads[1]?.();
+  for (const found of await Promise.all(crowd)) expect(found.kind).toBe('live');
+});
+
+test('RV-01 whoever finds another mark, or comes after a revocation, does not share the crowd’s look', async () => {
+  const { reads, ask, confirm, revoke } = open();
+  const live = await liveKey(ask, reads);
+  const before = confirm(live, null);
+  const marked = confirm(live, 'another process changed it');
+  revoke();
+  const after = confirm(live, null);
+  expect(reads).toHaveLength(4);
+  for (const answer of reads.toReversed()) answer();
+  expect((await before).kind).toBe('live');
+  expect((await marked).kind).toBe('live');
+  expect((await after).kind).toBe('dead');
+});
+
+test('while no mark can be read, nobody shares a look', async () => {
+  const { reads, ask, confirm, change } = open();
+  const live = await liveKey(ask, reads);
+  change();
+  const crowd = [confirm(live), confirm(live)];
+  expect(reads).toHaveLength(3);
+  for (const answer of reads) answer();
+  for (const found of await Promise.all(crowd)) expect(found.kind).toBe('live');
+});
+
+async function liveKey(ask: () => Promise<Verification>, reads: readonly (() => void)[]): Promise<LiveKey> {
+  const first = ask();
+  reads[0]?.();
+  const found = await first;
+  if (found.kind !== 'live') throw new Error('The key is live.');
+  return found.live;
+}

@@ -37,13 +37,13 @@ export type LiveKey = {
 };
 
 export type Verifier = {
-  /** `address`: where it was presented from. */
-  verify(value: string, address: string | null): Verification | Promise<Verification>;
+  /** `address`: where it was presented from. `now`: for who has just read the clock. */
+  verify(value: string, address: string | null, now?: number): Verification | Promise<Verification>;
   /**
    * Confirms a live key against the mark the limiter just read (`undefined` = the store did not answer).
    * Answers the key to go on with, or why not.
    */
-  confirm(live: LiveKey, mark: string | null | undefined): Verification | Promise<Verification>;
+  confirm(live: LiveKey, mark: string | null | undefined, now?: number): Verification | Promise<Verification>;
   /** The caller of a live key under the policy in force. */
   callerOf(live: LiveKey, policy: KeyPolicy, policyVersion: number): KeyCaller;
 };
@@ -63,8 +63,12 @@ export function createVerifier(deps: {
 }): Verifier {
   const { format, findByDigest, findUser, feed, isFresh, clock } = deps;
   const cache = new Map<string, LiveKey>();
-  const digestsById = new Map<string, string>();
+  const byId = new Map<string, LiveKey>();
   const loading = new Map<string, Promise<Verification>>();
+  const reloading = new Map<
+    string,
+    { readonly mark: string | null; readonly answer: Promise<Verification> }
+  >();
   const lane = createLane(deps.lane ?? { width: 16, perSender: 8, queue: 512 });
   const malformed: Verification = { kind: 'malformed' };
 
@@ -76,23 +80,23 @@ export function createVerifier(deps: {
     heard += 1;
     // Whoever comes after a change must not share a read that began before it.
     loading.clear();
-    if (topic === 'key') drop(digestsById.get(subject));
+    reloading.clear();
+    if (topic === 'key') drop(byId.get(subject));
     // A repository's new name or absence may concern any key; a principal's any of its keys. The entries stay: that
     // these are keys of ours is still known, so reading them again needs no turn among strangers.
     else if (topic === 'repository' || topic === 'principal') generation += 1;
   });
 
-  function drop(digest: string | undefined): void {
-    const live = digest === undefined ? undefined : cache.get(digest);
+  function drop(live: LiveKey | undefined): void {
     if (live === undefined) return;
     cache.delete(live.digest);
-    digestsById.delete(live.key.id);
+    byId.delete(live.key.id);
   }
 
   function keep(live: LiveKey): void {
-    if (cache.size >= largestCache) drop(cache.keys().next().value);
+    if (cache.size >= largestCache) drop(cache.values().next().value);
     cache.set(live.digest, live);
-    digestsById.set(live.key.id, live.digest);
+    byId.set(live.key.id, live);
   }
 
   /** One read of the database a digest at a time; `mark` was read before it starts. */
@@ -104,7 +108,7 @@ export function createVerifier(deps: {
     if (key === undefined) return { kind: 'unknown' };
     const status = statusOf(key, clock.now());
     if (status !== 'active') {
-      drop(digest);
+      drop(cache.get(digest));
       return { kind: 'dead', key, status };
     }
     const user = key.ownerUserId === null ? null : ((await findUser(key.ownerUserId)) ?? null);
@@ -133,6 +137,25 @@ export function createVerifier(deps: {
     return started;
   }
 
+  /**
+   * A busy key must not turn the moment it is read again into a thousand reads. Whoever finds the mark that was read
+   * before the look began may share it: a change sets another mark before anybody is told that it is made. Without a
+   * mark nobody can tell, and everybody looks.
+   */
+  function reloadShared(digest: string, mark: string | null | undefined): Promise<Verification> {
+    if (mark === undefined) return load(digest, mark);
+    const already = reloading.get(digest);
+    if (already?.mark === mark) return already.answer;
+    const mine = {
+      mark,
+      answer: load(digest, mark).finally(() => {
+        if (reloading.get(digest) === mine) reloading.delete(digest);
+      }),
+    };
+    reloading.set(digest, mine);
+    return mine.answer;
+  }
+
   function isRecent({ loadedAt, generation: loadedIn }: LiveKey, now: number): boolean {
     return loadedIn === generation && now - loadedAt < longestTrust;
   }
@@ -140,28 +163,25 @@ export function createVerifier(deps: {
   function judge(live: LiveKey, now: number): Verification {
     const status = statusOf(live.key, now);
     if (status === 'active') return live.verification;
-    drop(live.digest);
+    drop(live);
     return { kind: 'dead', key: live.key, status };
   }
 
   return {
-    verify(value, address) {
+    verify(value, address, now = clock.now()) {
       // A digest that is known says all that the checksum could; the id only tells whether it is worth asking.
-      if (digestsById.has(format.idIn(value))) {
-        const known = cache.get(digestOf(value));
-        if (known !== undefined) return judge(known, clock.now());
-      }
+      const known = byId.get(format.idIn(value));
+      if (known !== undefined && known.digest === digestOf(value)) return judge(known, now);
       const parsed = format.parse(value);
       if (parsed.kind === 'malformed') return malformed;
       const digest = digestOf(value);
       const live = cache.get(digest);
-      return live === undefined ? loadShared(digest, address) : judge(live, clock.now());
+      return live === undefined ? loadShared(digest, address) : judge(live, now);
     },
-    confirm(live, mark) {
-      const now = clock.now();
+    confirm(live, mark, now = clock.now()) {
       // Equal marks: nothing happened to this key since its row was read.
       const isVouchedFor = mark === undefined ? isFresh() : mark === live.mark;
-      return isVouchedFor && isRecent(live, now) ? judge(live, now) : load(live.digest, mark);
+      return isVouchedFor && isRecent(live, now) ? judge(live, now) : reloadShared(live.digest, mark);
     },
     callerOf(live, policy, policyVersion) {
       if (live.policyVersion !== policyVersion) {

@@ -56,7 +56,13 @@ export type GateDeps = {
 };
 
 /** What a key request leaves behind for the steps after authentication. */
-export type KeyUse = { readonly live: LiveKey; readonly spend: Spend; readonly limit: number };
+export type KeyUse = {
+  readonly live: LiveKey;
+  readonly spend: Spend;
+  readonly limit: number;
+  /** When it was admitted, in milliseconds. */
+  readonly at: number;
+};
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -135,18 +141,20 @@ export function createGate(deps: GateDeps) {
     return throttledFor(failure.retryAfterSeconds);
   }
 
+  /** `now`: the moment, read once for all that follows without waiting. */
   function admitKey(
     request: FastifyRequest,
     verification: Verification,
     version: PolicyVersion,
+    now: number,
   ): Authenticated | Promise<Authenticated> {
     if (verification.kind !== 'live') return refuseKey(request.origin, verification);
     const { live } = verification;
     const limit = version.policy.rateLimitPerMinute;
     const spending = limiter.spend({ owner: live.owner, key: live.key.id, limit });
     return spending instanceof Promise
-      ? spending.then((spend) => confirmKey(request, live, spend, limit, version))
-      : confirmKey(request, live, spending, limit, version);
+      ? spending.then((spend) => confirmKey(request, live, spend, version, clock.now()))
+      : confirmKey(request, live, spending, version, now);
   }
 
   /** The mark came with the limiter's answer; only now is a remembered verification good (contract 10.2). */
@@ -154,25 +162,27 @@ export function createGate(deps: GateDeps) {
     request: FastifyRequest,
     live: LiveKey,
     spent: Spend,
-    limit: number,
     version: PolicyVersion,
+    now: number,
   ): Authenticated | Promise<Authenticated> {
-    const confirmed = verifier.confirm(live, spent.mark.kind === 'read' ? spent.mark.value : undefined);
+    const mark = spent.mark.kind === 'read' ? spent.mark.value : undefined;
+    const confirmed = verifier.confirm(live, mark, now);
     return confirmed instanceof Promise
-      ? confirmed.then((verification) => settleKey(request, verification, spent, limit, version))
-      : settleKey(request, confirmed, spent, limit, version);
+      ? confirmed.then((verification) => settleKey(request, verification, spent, version, clock.now()))
+      : settleKey(request, confirmed, spent, version, now);
   }
 
   function settleKey(
     request: FastifyRequest,
     verification: Verification,
-    spent: Spend,
-    limit: number,
-    version: PolicyVersion,
-  ): Authenticated | Promise<Authenticated> {
+    spend: Spend,
+    { policy, version }: PolicyVersion,
+    now: number,
+  ): Authenticated {
     if (verification.kind !== 'live') return refuseKey(request.origin, verification);
-    request.keyUse = { live: verification.live, spend: spent, limit };
-    return verifier.callerOf(verification.live, version.policy, version.version);
+    const { live } = verification;
+    request.keyUse = { live, spend, limit: policy.rateLimitPerMinute, at: now };
+    return verifier.callerOf(live, policy, version);
   }
 
   function refuseKey(origin: RequestOrigin, verification: Exclude<Verification, { kind: 'live' }>): AppError {
@@ -252,16 +262,17 @@ export function createGate(deps: GateDeps) {
       if (!looksLikeKey(credential.value)) {
         return authenticateToken(credential.value, request.origin);
       }
-      const verification = verifier.verify(credential.value, request.origin.address);
+      const now = clock.now();
+      const verification = verifier.verify(credential.value, request.origin.address, now);
       if (!(verification instanceof Promise) && verification.kind === 'malformed')
         return refuse(request.origin);
       const version = policies.inForce();
       if (verification instanceof Promise || version instanceof Promise) {
         return Promise.all([verification, version]).then(([found, policy]) =>
-          admitKey(request, found, policy),
+          admitKey(request, found, policy, clock.now()),
         );
       }
-      return admitKey(request, verification, version);
+      return admitKey(request, verification, version, now);
     },
 
     /** Sets the headers of a key's answer; throws 429. Already spent while authenticating, with the mark. */
@@ -269,7 +280,7 @@ export function createGate(deps: GateDeps) {
       const use = request.keyUse;
       if (use === null) return;
       reply.headers(limiter.headers(use.limit, use.spend));
-      warnOfExpiry(use.live, reply, clock.now());
+      warnOfExpiry(use.live, reply, use.at);
       if (use.spend.allowed) return;
       const wait = resetSeconds(use.spend);
       throw new AppError('rate_limited', {
