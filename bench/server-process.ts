@@ -34,6 +34,7 @@ export async function startServer(
       ...(engines.databaseUrl === undefined ? {} : { DATABASE_URL: engines.databaseUrl }),
       SESSION_SECRET: 'the session secret of the measurements',
       ENCRYPTION_KEY: 'the encryption key of the measurements',
+      GRANT_SECRET: 'the grant secret of the measurements',
       ...(engines.kvUrl === undefined ? {} : { KV_URL: engines.kvUrl }),
     },
   });

@@ -24,7 +24,13 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 const strong = 'a secret of more than thirty-two characters';
 const read = (env: Record<string, string> = {}) =>
-  readConfig({ DATA_DIR: join(folder, 'data'), SESSION_SECRET: strong, ENCRYPTION_KEY: strong, ...env });
+  readConfig({
+    DATA_DIR: join(folder, 'data'),
+    SESSION_SECRET: strong,
+    ENCRYPTION_KEY: strong,
+    GRANT_SECRET: strong,
+    ...env,
+  });
 
 /** What a configuration is refused for; empty when it is taken. */
 function refusalOf(env: Record<string, string>): readonly ConfigMistake[] {
@@ -187,7 +193,7 @@ describe('reading the configuration', () => {
     ...givenAway,
   ])('SE-02 secrets are not taken from %s', (what, change) => {
     const dataDir = join(folder, what.replaceAll(/\W/g, '-'));
-    const env = { DATA_DIR: dataDir, SESSION_SECRET: '', ENCRYPTION_KEY: '' };
+    const env = { DATA_DIR: dataDir, SESSION_SECRET: '', ENCRYPTION_KEY: '', GRANT_SECRET: '' };
     read(env);
     const secrets = join(dataDir, 'secrets');
     change(secrets);
@@ -225,8 +231,6 @@ describe('reading the configuration', () => {
     'PRINCIPAL_SYNC_CLIENT_ID',
     'PRINCIPAL_SYNC_CLIENT_SECRET',
     'OBJECT_STORE_URL',
-    'SITES_ALLOW_SHARED_APEX',
-    'GRANT_SECRET',
   ])('SE-02 %s is told to be of a later version, never ignored', (name) => {
     expect(mistakesOf({ [name]: 'x' })).toEqual([name]);
     expect(mistakesOf({ [`${name}_FILE`]: '/run/secrets/x' })).toEqual([name]);
@@ -248,16 +252,25 @@ describe('reading the configuration', () => {
     expect(mistakesOf({ HOST: host, SERVICE_UI_URL: 'https://postern.example.com' })).toEqual([]);
   });
 
+  test('GW-05 a shared registrable domain is allowed with the one word true, never by a slip', () => {
+    expect(read().allowSharedApex).toBe(false);
+    expect(read({ SITES_ALLOW_SHARED_APEX: 'true' }).allowSharedApex).toBe(true);
+    for (const slip of ['yes', '1', 'TRUE', 'false'])
+      expect(mistakesOf({ SITES_ALLOW_SHARED_APEX: slip })).toEqual(['SITES_ALLOW_SHARED_APEX']);
+  });
+
   test('SE-02 processes that share a database do not each make secrets of their own', () => {
     const shared = {
       DATABASE_URL: 'postgresql://db/postern',
       DATA_DIR: join(folder, 'none'),
       SESSION_SECRET: '',
       ENCRYPTION_KEY: '',
+      GRANT_SECRET: '',
     };
-    expect(mistakesOf(shared)).toEqual(['SESSION_SECRET', 'ENCRYPTION_KEY']);
-    expect(mistakesOf({ ...shared, SESSION_SECRET: strong })).toEqual(['ENCRYPTION_KEY']);
-    expect(mistakesOf({ ...shared, SESSION_SECRET: strong, ENCRYPTION_KEY: strong })).toEqual([]);
+    expect(mistakesOf(shared)).toEqual(['SESSION_SECRET', 'ENCRYPTION_KEY', 'GRANT_SECRET']);
+    expect(mistakesOf({ ...shared, SESSION_SECRET: strong })).toEqual(['ENCRYPTION_KEY', 'GRANT_SECRET']);
+    const given = { SESSION_SECRET: strong, ENCRYPTION_KEY: strong, GRANT_SECRET: strong };
+    expect(mistakesOf({ ...shared, ...given })).toEqual([]);
     expect(existsSync(join(folder, 'none'))).toBe(false);
   });
 
@@ -267,7 +280,7 @@ describe('reading the configuration', () => {
     );
   });
 
-  test.each(['SESSION_SECRET', 'ENCRYPTION_KEY'])(
+  test.each(['SESSION_SECRET', 'ENCRYPTION_KEY', 'GRANT_SECRET'])(
     'SE-02 %s is refused when it is empty, short or holds one short value in its list',
     (name) => {
       for (const value of ['secret', ',', ' , ', 'x'.repeat(31), `${strong},short`, `short,${strong}`])
@@ -347,6 +360,7 @@ describe('reading the configuration', () => {
       'BOOTSTRAP_ADMIN_PASSWORD',
       'DATABASE_URL',
       'ENCRYPTION_KEY',
+      'GRANT_SECRET',
       'KV_URL',
       'SESSION_SECRET',
     ]);

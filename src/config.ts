@@ -24,6 +24,9 @@ export type Config = {
   /** The first signs, all verify. */
   readonly sessionSecrets: readonly string[];
   readonly encryptionKeys: readonly string[];
+  readonly grantSecrets: readonly string[];
+  /** Private sites although UI and content hosts share a registrable domain. */
+  readonly allowSharedApex: boolean;
   readonly bootstrapAdmin: { readonly email: string; readonly password: string } | null;
 };
 
@@ -48,14 +51,22 @@ type Setting = {
 const settings: readonly Setting[] = [
   {
     name: 'SERVICE_UI_URL',
-    meaning: 'Public origin of the web app and the API',
+    meaning: 'Public origin of the web app and the API; https, or http on loopback',
     default: 'http://localhost:PORT',
     secret: false,
   },
   {
     name: 'SITES_CONTENT_URL',
-    meaning: 'Base of the content hosts; a site lives at a label in front of its host',
+    meaning:
+      'Base of the content hosts; a site lives at a label in front of its host; https, or http on loopback',
     default: 'http://sites.localhost:GATEWAY_PORT',
+    secret: false,
+  },
+  {
+    name: 'SITES_ALLOW_SHARED_APEX',
+    meaning:
+      'true = private sites also while SERVICE_UI_URL and SITES_CONTENT_URL share a registrable domain; the same on every process',
+    default: 'unset: private sites need a content domain of their own',
     secret: false,
   },
   {
@@ -102,6 +113,13 @@ const settings: readonly Setting[] = [
     secret: true,
   },
   {
+    name: 'GRANT_SECRET',
+    meaning:
+      'Signs and seals what lets a browser into a private site, on web and gateway; a list, the first signs, all verify',
+    default: 'generated in DATA_DIR; required with DATABASE_URL',
+    secret: true,
+  },
+  {
     name: 'BOOTSTRAP_ADMIN_EMAIL',
     meaning: 'First administrator; first boot only',
     default: 'absent: a one-time sign-in link is printed',
@@ -124,8 +142,6 @@ const notYet = [
   'PRINCIPAL_SYNC_CLIENT_ID',
   'PRINCIPAL_SYNC_CLIENT_SECRET',
   'OBJECT_STORE_URL',
-  'SITES_ALLOW_SHARED_APEX',
-  'GRANT_SECRET',
 ];
 
 /** For docs/reference/config.md. */
@@ -227,6 +243,14 @@ export function readConfig(env: Environment = process.env): Config {
       'Write the addresses of your proxies, such as 10.0.0.7 or 10.0.0.0/8; names and all the world are not taken.',
     );
   }
+  const sharedApex = raw('SITES_ALLOW_SHARED_APEX');
+  if (sharedApex !== undefined && sharedApex !== 'true') {
+    wrong(
+      'SITES_ALLOW_SHARED_APEX',
+      'is neither true nor unset',
+      'Set it to true on every process, or unset it everywhere.',
+    );
+  }
   for (const name of notYet) {
     const isSet = [name, `${name}_FILE`].some((one) => env[one] !== undefined && env[one] !== '');
     if (isSet) wrong(name, 'is not available in this version', 'Unset it.');
@@ -234,6 +258,7 @@ export function readConfig(env: Environment = process.env): Config {
   const given = {
     SESSION_SECRET: readSecret('SESSION_SECRET', raw('SESSION_SECRET'), wrong),
     ENCRYPTION_KEY: readSecret('ENCRYPTION_KEY', raw('ENCRYPTION_KEY'), wrong),
+    GRANT_SECRET: readSecret('GRANT_SECRET', raw('GRANT_SECRET'), wrong),
   };
   for (const [name, values] of Object.entries(given)) {
     const file = env[`${name}_FILE`];
@@ -263,6 +288,8 @@ export function readConfig(env: Environment = process.env): Config {
     logLevel,
     sessionSecrets: secret('SESSION_SECRET'),
     encryptionKeys: secret('ENCRYPTION_KEY'),
+    grantSecrets: secret('GRANT_SECRET'),
+    allowSharedApex: sharedApex === 'true',
     bootstrapAdmin: email === undefined || password === undefined ? null : { email, password },
   };
 }

@@ -22,6 +22,7 @@ async function toldOf(env: Record<string, string>) {
     DATA_DIR: join(folder, 'data'),
     SESSION_SECRET: secret,
     ENCRYPTION_KEY: secret,
+    GRANT_SECRET: secret,
     ...env,
   });
   const error: unknown = await openParts(config, { isServer: false }).then(

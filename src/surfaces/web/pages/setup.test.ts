@@ -114,6 +114,7 @@ describe('the shortest password', () => {
       readConfig({
         SESSION_SECRET: 'a secret of more than thirty-two characters',
         ENCRYPTION_KEY: 'another secret of more than thirty-two',
+        GRANT_SECRET: 'one more secret of more than thirty-two',
         BOOTSTRAP_ADMIN_EMAIL: admin.email,
         BOOTSTRAP_ADMIN_PASSWORD: password,
       });
