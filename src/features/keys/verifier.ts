@@ -37,8 +37,8 @@ export type LiveKey = {
 };
 
 export type Verifier = {
-  /** `address`: where it was presented from. `now`: for who has just read the clock. */
-  verify(value: string, address: string | null, now?: number): Verification | Promise<Verification>;
+  /** `address`: where it was presented from. */
+  verify(value: string, address: string | null): Verification | Promise<Verification>;
   /**
    * Confirms a live key against the mark the limiter just read (`undefined` = the store did not answer).
    * Answers the key to go on with, or why not.
@@ -168,15 +168,15 @@ export function createVerifier(deps: {
   }
 
   return {
-    verify(value, address, now = clock.now()) {
+    verify(value, address) {
       // A digest that is known says all that the checksum could; the id only tells whether it is worth asking.
       const known = byId.get(format.idIn(value));
-      if (known !== undefined && known.digest === digestOf(value)) return judge(known, now);
+      if (known !== undefined && known.digest === digestOf(value)) return judge(known, clock.now());
       const parsed = format.parse(value);
       if (parsed.kind === 'malformed') return malformed;
       const digest = digestOf(value);
       const live = cache.get(digest);
-      return live === undefined ? loadShared(digest, address) : judge(live, now);
+      return live === undefined ? loadShared(digest, address) : judge(live, clock.now());
     },
     confirm(live, mark, now = clock.now()) {
       // Equal marks: nothing happened to this key since its row was read.

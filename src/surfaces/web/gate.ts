@@ -262,8 +262,7 @@ export function createGate(deps: GateDeps) {
       if (!looksLikeKey(credential.value)) {
         return authenticateToken(credential.value, request.origin);
       }
-      const now = clock.now();
-      const verification = verifier.verify(credential.value, request.origin.address, now);
+      const verification = verifier.verify(credential.value, request.origin.address);
       if (!(verification instanceof Promise) && verification.kind === 'malformed')
         return refuse(request.origin);
       const version = policies.inForce();
@@ -272,7 +271,7 @@ export function createGate(deps: GateDeps) {
           admitKey(request, found, policy, clock.now()),
         );
       }
-      return admitKey(request, verification, version, now);
+      return admitKey(request, verification, version, clock.now());
     },
 
     /** Sets the headers of a key's answer; throws 429. Already spent while authenticating, with the mark. */
