@@ -40,7 +40,7 @@ function operationProblems(document: OpenApi, path: string, method: string, oper
     if (!/^[1-5]\d\d$/.test(status)) say(`answers ${status}`);
     if (!answer?.description) say(`${status} has no description`);
     const contents = Object.entries(answer?.content ?? {});
-    if (contents.length === 0) say(`${status} has no content`);
+    if (contents.length === 0 && status !== '204') say(`${status} has no content`);
     for (const [type, { schema }] of contents) {
       if (Object.keys(schema).length === 0) say(`${status} ${type} has no schema`);
     }

@@ -17,9 +17,11 @@ export type RoutePolicy = {
   readonly tokenScope?: string;
   /**
    * `live`: the person behind the credential must exist and be enabled, asked of the directory now.
+   * `introspected`: besides, the token behind a browser session must be active now (contract 5); an access token's
+   * always is, it was asked about when it was presented.
    * `none`: works without the identity service, such as revoking one's own key.
    */
-  readonly identity: 'live' | 'none';
+  readonly identity: 'live' | 'introspected' | 'none';
   /** True: never counted as a change by a person and never refused for too many, such as revoking a leaked key. */
   readonly exemptFromChangeLimit?: true;
 };
@@ -30,6 +32,8 @@ export type PrincipalFacts =
   | { readonly kind: 'disabled' }
   | { readonly kind: 'missing' }
   | { readonly kind: 'unavailable' }
+  /** The token behind the session was revoked or cannot be renewed. */
+  | { readonly kind: 'signed_out' }
   /** The caller is no person, or the policy does not ask. */
   | { readonly kind: 'not_asked' };
 
@@ -185,6 +189,7 @@ function ownerCheck(principal: PrincipalFacts): Check {
     disabled: ['The account is disabled.', 'user_disabled'],
     missing: ['The account no longer exists.', 'user_disabled'],
     unavailable: ['The identity service cannot be asked.', 'identity_unavailable'],
+    signed_out: ['The sign-in behind the session has ended.', 'authentication_required'],
     not_asked: ['No account stands behind this credential.', 'forbidden_role'],
   } as const;
   const [detail, code] = outcomes[principal.kind];

@@ -128,7 +128,7 @@ export const errorRegistry = {
   ],
   state_conflict: [409, 'The current state does not allow this.', 'Read the resource again and decide anew.'],
   expiry_conflict: [409, 'Expiry is switched off here.', 'There is nothing to extend.'],
-  site_expired: [410, 'The site has expired.', 'Upload it again.'],
+  site_expired: [410, 'The site has expired.', 'Extend it first; within its days it is kept as it was.'],
   precondition_failed: [
     412,
     'The document changed since you read it.',
@@ -198,6 +198,11 @@ export const errorRegistry = {
     'Try again after the seconds in Retry-After.',
   ],
   overloaded: [503, 'The server has more to do than it can.', 'Try again after the seconds in Retry-After.'],
+  storage_full: [
+    507,
+    'There is no room left to keep the upload.',
+    'Nothing was changed. Ask an administrator to free space, then upload again.',
+  ],
   store_unavailable: [
     503,
     'A store this needs cannot be reached right now.',

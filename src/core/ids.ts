@@ -9,17 +9,23 @@ export const base62Alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklm
 
 /** `length` characters of base62, uniform: every character carries log2(62) ≈ 5.95 bits. */
 export function randomBase62(random: Random, length: number): string {
+  return randomFrom(random, base62Alphabet, length);
+}
+
+/** `length` characters of `alphabet` (at most 256 characters), uniform. */
+export function randomFrom(random: Random, alphabet: string, length: number): string {
+  // Bytes at and above the largest multiple would favour the first letters, so they are thrown away.
+  const even = 256 - (256 % alphabet.length);
   let text = '';
   while (text.length < length) {
-    // 248 = 4 × 62: bytes above it would favour the first letters, so they are thrown away.
     for (const byte of random.bytes(length)) {
-      if (byte < 248 && text.length < length) text += base62Alphabet[byte % 62];
+      if (byte < even && text.length < length) text += alphabet[byte % alphabet.length];
     }
   }
   return text;
 }
 
-export type IdPrefix = 'usr' | 'grp' | 'repo' | 'evt' | 'ses' | 'ntc' | 'req';
+export type IdPrefix = 'usr' | 'grp' | 'repo' | 'evt' | 'ses' | 'ntc' | 'req' | 'upl' | 'grt';
 
 /** An opaque id such as `usr_4fK…`: 20 characters of base62, 119 bits. */
 export function newId(random: Random, prefix: IdPrefix): string {

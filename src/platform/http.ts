@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import type { z } from 'zod';
 import type { RoutePolicy } from '../core/authorize.ts';
 import type { Act, Caller, RequestOrigin } from '../core/caller.ts';
@@ -26,13 +27,38 @@ export type RouteRequest<P, Q, B> = {
   readonly body: B;
   /** Where the owner of the key that asks stands after this request; null when no key asks. */
   readonly budget: RequestBudget | null;
+  /** The bytes of a request to a route with `uploads`; null when it sent JSON. */
+  readonly upload: RequestUpload | null;
+  /**
+   * For routes with `uploads`: what the caller may do, asked again after the bytes came and before anything is changed.
+   * Every other route that changes something is asked again by the server, before its handler.
+   */
+  readmit(): Promise<void>;
   header(name: string): string | undefined;
 };
+
+/** A body that is no JSON. A raw body is one file; parts of a form come in the order the client wrote them. */
+export type RequestUpload = { parts(): AsyncIterable<UploadPart> };
+
+export type UploadPart =
+  | { readonly kind: 'field'; readonly name: string; readonly value: string }
+  | {
+      readonly kind: 'file';
+      /** Of the form's field; empty for a raw body. */
+      readonly name: string;
+      /** As the client calls it; empty for a raw body. */
+      readonly fileName: string;
+      /** Without parameters, lower case. */
+      readonly contentType: string;
+      /** To be read to its end, or destroyed, before the next part is asked for. */
+      readonly stream: Readable;
+    };
 
 export type PagePagination = { current: number; total: number; items: number; limit: number };
 export type CursorPagination = { limit: number; nextCursor: string | null };
 
 export type RouteReply<R> = {
+  /** Undefined where the answer has no body (204). */
   readonly data: R;
   readonly pagination?: PagePagination | CursorPagination;
   readonly headers?: Readonly<Record<string, string>>;
@@ -40,14 +66,15 @@ export type RouteReply<R> = {
 
 /** A body that is not the JSON envelope, such as an export: written chunk by chunk. */
 export type StreamReply = {
-  readonly stream: AsyncIterable<string>;
+  readonly stream: AsyncIterable<string | Uint8Array>;
   readonly contentType: string;
   readonly fileName: string;
+  readonly headers?: Readonly<Record<string, string>>;
 };
 
 type Described = {
   readonly method: Method;
-  /** Below /api/v2, parameters as `{id}`. */
+  /** Below /api/v2, parameters as `{id}`; `{path*}` at the end takes slashes too. */
   readonly path: string;
   /** OpenAPI operationId, lowerCamelCase, unique. */
   readonly operationId: string;
@@ -63,7 +90,19 @@ type Described = {
   readonly example?: { readonly body?: unknown; readonly data?: unknown };
   /** True: the limiter does not count this route and does not refuse it. */
   readonly exemptFromLimit?: boolean;
+  /** Most bytes of its JSON body; 64 KiB where nothing is said. */
+  readonly bodyBytes?: number;
+  /** Content types this route takes besides JSON; its handler gets them as they arrive. */
+  readonly uploads?: readonly UploadType[];
 };
+
+export type UploadType =
+  | 'multipart/form-data'
+  | 'application/zip'
+  | 'application/gzip'
+  | 'text/html'
+  | 'application/x-tar'
+  | 'application/octet-stream';
 
 export type Success<R> =
   | {
@@ -72,7 +111,8 @@ export type Success<R> =
       readonly pagination?: 'page' | 'cursor';
       readonly etag?: boolean;
     }
-  | { readonly status: 200; readonly stream: readonly string[] };
+  | { readonly status: 200; readonly stream: readonly string[] }
+  | { readonly status: 204; readonly empty: true };
 
 export type RouteSpec<P, Q, B, R> = Described & {
   readonly params?: z.ZodType<P>;

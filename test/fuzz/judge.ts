@@ -36,9 +36,10 @@ function successProblem(
   if (at === undefined || route === undefined) return `answers ${status} where there is no operation`;
   const documented = at.operation.responses[String(status)];
   if (documented === undefined) return `answers ${status}, which is not documented`;
+  if (documented.content === undefined) return text === '' ? undefined : `answers ${status} with a body`;
   const type = String(headers['content-type']).split(';', 1)[0] ?? '';
   if (documented.content[type] === undefined) return `answers ${type}, which is not documented`;
-  if ('stream' in route.success) return undefined;
+  if (!('data' in route.success)) return undefined;
   const body = parse(text);
   if (body === undefined || body['request_id'] !== id || body['error'] !== null)
     return `answers ${status} without the envelope`;

@@ -124,7 +124,7 @@ function judge(
   if (problem !== undefined) return problem;
   for (const value of world.values)
     if (answer.text.includes(value.slice(20))) return 'answers with the value of a key';
-  if (answer.status < 400 && at !== undefined && route !== undefined && !('stream' in route.success)) {
+  if (answer.status < 400 && at !== undefined && route !== undefined && 'data' in route.success) {
     const { data }: { data: unknown } = JSON.parse(answer.text);
     world.learn(request, data);
   }

@@ -29,6 +29,8 @@ export type AuditEntry = {
       | 'route'
       | 'address'
       | 'owners'
+      | 'config'
+      | 'site'
       | 'trail';
     readonly id: string;
   };

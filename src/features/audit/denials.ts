@@ -10,7 +10,12 @@ import type { AuditStore } from './audit-store.ts';
  * refusals become one event with a count; memory stays bounded however many come from however many addresses.
  */
 export type Refusal = {
-  readonly event: 'auth.denied' | 'auth.throttled' | 'api_key.dead_use' | 'api_key.exposed';
+  readonly event:
+    | 'auth.denied'
+    | 'auth.throttled'
+    | 'api_key.dead_use'
+    | 'api_key.exposed'
+    | 'site.grant_refused';
   /** An error code. */
   readonly reason: string;
   /** Who asked, as far as known, and from where. */

@@ -11,7 +11,8 @@ export const auditEvents = {
   'api_key.suspended':
     'A key was suspended because its owner is disabled (reason `owner_disabled`), or the suspension was lifted (`owner_enabled`).',
   'api_key.expired': 'A key reached its expiry.',
-  'api_key.exposed': 'A live key was seen where no key may be, such as a URL.',
+  'api_key.exposed':
+    'A live key was seen where no key may be: in an address (reason `credential_in_url`) or in an upload (`credential_in_content`).',
   'api_key.dead_use': 'A revoked, expired or superseded key was used; one event per key and minute.',
   'api_key.imported': 'A key record of an older deployment was imported.',
   'auth.denied':
@@ -26,6 +27,25 @@ export const auditEvents = {
   'client.revoked':
     'A connected client lost its access to an account: disconnected by a person, by itself, or for a token that came back.',
   'policy.changed': 'The API key policy was changed or reverted.',
+  'config.sites.changed': 'The Sites configuration was changed.',
+  'config.sites.reverted': 'An earlier Sites configuration was brought back.',
+  'site.created': 'A site was created.',
+  'site.published': 'A version of a site went live.',
+  'site.rolled_back': 'An earlier version of a site went live again.',
+  'site.previewed': 'A version of a site got an address of its own for a day.',
+  'site.changed': 'A site was renamed, or its fallback to the start page was switched.',
+  'site.visibility_changed': 'A site became public or private; its address changed and its grants ended.',
+  'site.extended': 'The expiry of a site was moved.',
+  'site.expired': 'A site reached its expiry.',
+  'site.deleted': 'A site was deleted; its owner can restore it for some days.',
+  'site.restored': 'A deleted site was restored.',
+  'site.purged': 'A deleted or long expired site was removed for good.',
+  'site.taken_down': 'An administrator stopped serving a site.',
+  'site.put_back': 'An administrator let a site be served again.',
+  'site.grant_issued': 'A browser was let into a private site for at most five minutes.',
+  'site.grant_refused':
+    'A browser was not let into a private site, with the failed check as reason, or a one-time code was used again or elsewhere.',
+  'site.grants_ended': 'The owner ended every browser grant of a private site.',
   'repository.created': 'A repository was registered.',
   'repository.changed': 'A repository was renamed or changed.',
   'repository.deleted': 'A repository was removed from the registry.',

@@ -7,6 +7,8 @@ import { isUniqueViolation, type Sql } from '../../platform/database/database.ts
  * Configuration documents: one JSON value a name, every version kept, the newest in force (contract 2).
  * This door knows nothing of what a document means; the feature that owns it does.
  */
+export type { ConfigDocument, InForce } from './document.ts';
+
 export type DocumentVersion = {
   readonly version: number;
   readonly value: unknown;

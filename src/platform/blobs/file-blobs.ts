@@ -75,8 +75,8 @@ export function fileBlobs(folder: string): Blobs & { prepare(): Promise<void> } 
       for await (const shelf of await opendir(folder)) {
         if (!shelf.isDirectory() || !/^[0-9a-f]{2}$/.test(shelf.name)) continue;
         for await (const { name } of await opendir(join(folder, shelf.name))) {
-          const { mtimeMs } = await stat(join(folder, shelf.name, name));
-          yield { digest: shelf.name + name, writtenAt: mtimeMs };
+          const writtenAt = await writtenAtOf(join(folder, shelf.name, name));
+          if (writtenAt !== undefined) yield { digest: shelf.name + name, writtenAt };
         }
       }
     },
@@ -96,6 +96,17 @@ async function writeAside(source: Readable, path: string): Promise<Blob> {
   // `flush` asks the disk to keep the bytes before the file is closed.
   await pipeline(source, counted, createWriteStream(path, { flags: 'wx', mode: 0o600, flush: true }));
   return { digest: hash.digest('hex'), size };
+}
+
+/** Undefined when it was removed since its name was read. */
+async function writtenAtOf(path: string): Promise<number | undefined> {
+  return await stat(path).then(
+    ({ mtimeMs }) => mtimeMs,
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return undefined;
+      throw error;
+    },
+  );
 }
 
 async function isThere(path: string): Promise<boolean> {

@@ -8,7 +8,7 @@ import type { Database, Sql } from './database.ts';
  * transaction; every process reads new rows several times a second. A reader orders by transaction
  * visibility, not by sequence number, so a row whose transaction commits late is still seen.
  */
-export type ChangeTopic = 'key' | 'policy' | 'principal' | 'session' | 'repository';
+export type ChangeTopic = 'key' | 'policy' | 'principal' | 'session' | 'repository' | 'config' | 'site';
 export type Change = { readonly topic: ChangeTopic; readonly subject: string };
 
 export type ChangeStore = { publish(change: Change): Promise<void> };

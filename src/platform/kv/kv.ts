@@ -12,12 +12,30 @@ export type Kv = {
   delete(key: string): Promise<boolean>;
   /** True for the one caller whose value was stored. */
   setIfAbsent(key: string, value: string, options: Lifetime): Promise<boolean>;
+  /** Several values and the store's clock, milliseconds since the epoch, in one round trip. */
+  getAll(
+    keys: readonly string[],
+  ): Promise<{ readonly values: readonly (string | null)[]; readonly now: number }>;
+  /**
+   * Stores `<revision> <text>` unless a higher revision is there; false then. Revisions are whole numbers. Read back
+   * with numbered().
+   */
+  setIfNewer(key: string, value: Numbered, options: Lifetime): Promise<boolean>;
   /** The store's own clock, milliseconds since the epoch. It decides where processes must agree (contract 10.5). */
   time(): Promise<number>;
   /** Resolves when the store answers and is set up as we need it; rejects otherwise. */
   ping(): Promise<void>;
   close(): Promise<void>;
 };
+
+export type Numbered = { readonly revision: number; readonly text: string };
+
+/** What setIfNewer() stored; undefined for anything else. */
+export function numbered(value: string): Numbered | undefined {
+  const found = /^(\d{1,15}) (.*)$/s.exec(value);
+  if (found === null) return undefined;
+  return { revision: Number(found[1]), text: found[2] ?? '' };
+}
 
 export type Lifetime = {
   /** Whole milliseconds, at least 1. */

@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/clock.ts';
-import type { Kv } from './kv.ts';
+import { type Kv, numbered } from './kv.ts';
 import { createSweep } from './sweep.ts';
 
 type Entry = { readonly value: string; readonly endsAt: number };
@@ -39,6 +39,14 @@ export function memoryKv({ clock }: { clock: Clock }): Kv {
     async setIfAbsent(key, value, { ttlMs }) {
       if (read(key) !== null) return false;
       write(key, value, ttlMs);
+      return true;
+    },
+    getAll: async (keys) => ({ values: keys.map(read), now: clock.now() }),
+    async setIfNewer(key, { revision, text }, { ttlMs }) {
+      const there = read(key);
+      const known = there === null ? undefined : numbered(there);
+      if (known !== undefined && known.revision > revision) return false;
+      write(key, `${revision} ${text}`, ttlMs);
       return true;
     },
     time: async () => clock.now(),

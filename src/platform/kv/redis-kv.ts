@@ -3,7 +3,7 @@ import { AppError } from '../../core/errors.ts';
 import type { Log } from '../log.ts';
 import { within } from './deadline.ts';
 import type { Kv } from './kv.ts';
-import type { KvScript } from './kv-script.ts';
+import { type KvScript, kvScript } from './kv-script.ts';
 
 export type RedisKv = Kv & {
   /**
@@ -20,6 +20,19 @@ const answerMs = 250;
 const missesBeforeReconnect = 20;
 
 class Late extends Error {}
+
+const newerScript = kvScript(`
+local there = redis.call('GET', KEYS[1])
+local known = there and tonumber(string.match(there, '^(%d+) '))
+if known and known > tonumber(ARGV[1]) then return 0 end
+redis.call('SET', KEYS[1], ARGV[1] .. ' ' .. ARGV[2], 'PX', ARGV[3])
+return 1
+`);
+
+/** What TIME answers: seconds and microseconds. */
+function toMs([seconds, microseconds]: readonly string[]): number {
+  return Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000);
+}
 
 /** Redis ≥ 7 or Valkey. Commands are never queued while the connection is down: they reject at once. */
 export function redisKv({
@@ -118,10 +131,16 @@ export function redisKv({
       (await ask(() =>
         client.set(own(key), value, { condition: 'NX', expiration: { type: 'PX', value: ttlMs } }),
       )) === 'OK',
-    async time() {
-      const [seconds, microseconds] = await ask(() => client.time());
-      return Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000);
+    async getAll(keys) {
+      // Asked in one turn of the event loop, so the client writes them together.
+      const [time, ...values] = await ask(() =>
+        Promise.all([client.time(), ...keys.map((key) => client.get(own(key)))]),
+      );
+      return { values, now: toMs(time) };
     },
+    setIfNewer: async (key, { revision, text }, { ttlMs }) =>
+      (await ask(() => evaluate(newerScript, [own(key)], [String(revision), text, String(ttlMs)]))) === 1,
+    time: async () => toMs(await ask(() => client.time())),
     ping,
     async close() {
       // destroy() also ends the attempts to reconnect; close() would wait for a server that is gone.

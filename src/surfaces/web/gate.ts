@@ -45,6 +45,8 @@ export type GateDeps = {
     >;
   };
   readonly directory: Directory;
+  /** The token that authorises a session now (contract 10.1). */
+  readonly tokenOfSession: (sessionId: string) => Promise<{ kind: 'active' | 'ended' | 'unavailable' }>;
   /** The person behind an introspected token; made known on first sight. */
   readonly userOfToken: (token: Extract<Introspection, { kind: 'active' }>) => Promise<UserRef>;
   readonly denials: Denials;
@@ -230,6 +232,17 @@ export function createGate(deps: GateDeps) {
     return verifier.callerOf(confirmed.live, policy, version);
   }
 
+  function askAbout(caller: Caller, { identity }: RoutePolicy): PrincipalFacts | Promise<PrincipalFacts> {
+    if (identity === 'none') return { kind: 'not_asked' };
+    if (identity === 'live' || caller.kind !== 'session') return principalOf(directory, caller);
+    return deps
+      .tokenOfSession(caller.sessionId)
+      .then(({ kind }): PrincipalFacts | Promise<PrincipalFacts> => {
+        if (kind === 'ended') return { kind: 'signed_out' };
+        return kind === 'unavailable' ? { kind } : principalOf(directory, caller);
+      });
+  }
+
   function authorize(caller: Caller, policy: RoutePolicy, principal: PrincipalFacts): void {
     const denial = denialOf(caller, policy, principal);
     if (denial !== null)
@@ -297,8 +310,7 @@ export function createGate(deps: GateDeps) {
     principal(caller: Caller, policy: RoutePolicy): PrincipalFacts | Promise<PrincipalFacts> {
       // A caller of the wrong kind is told so without asking anybody.
       const isExpected = policy.callers !== 'anyone' && policy.callers.some((kind) => kind === caller.kind);
-      if (policy.identity === 'none' || !isExpected) return { kind: 'not_asked' };
-      return principalOf(directory, caller);
+      return isExpected ? askAbout(caller, policy) : { kind: 'not_asked' };
     },
 
     authorize,
@@ -311,8 +323,7 @@ export function createGate(deps: GateDeps) {
       const caller = await authenticateAgain(request);
       if (caller instanceof AppError) throw caller;
       request.caller = caller;
-      const isPerson = policy.identity === 'live' && caller.kind !== 'anonymous';
-      authorize(caller, policy, isPerson ? await principalOf(directory, caller) : { kind: 'not_asked' });
+      authorize(caller, policy, await askAbout(caller, policy));
     },
 
     /** Every refusal passes here once, for the audit trail. */

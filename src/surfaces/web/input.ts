@@ -11,13 +11,22 @@ const noQuery = z.strictObject({});
 /** Parses path, query and body with the route's schemas; a refusal names every bad field and its code. */
 export function parseInput(route: Route, request: FastifyRequest) {
   return {
-    params: route.params === undefined ? {} : parse(route, route.params, request.params, 'invalid_query'),
+    params:
+      route.params === undefined ? {} : parse(route, route.params, paramsOf(route, request), 'invalid_query'),
     query: parseQuery(route, route.query ?? noQuery, request.query),
     body:
-      request.method === 'GET' || request.method === 'HEAD'
+      request.method === 'GET' || request.method === 'HEAD' || request.upload !== null
         ? undefined
         : parse(route, route.body ?? noBody, request.body, 'invalid_body'),
   };
+}
+
+/** The router calls the rest of a path `*`; the route calls it by its name. */
+function paramsOf(route: Route, { params }: FastifyRequest): unknown {
+  const rest = /\{(\w+)\*\}/.exec(route.path)?.[1];
+  if (rest === undefined) return params;
+  const { '*': text, ...named } = params as Record<string, string>;
+  return { ...named, [rest]: text };
 }
 
 const withoutQuery = new WeakMap<z.ZodType, unknown>();

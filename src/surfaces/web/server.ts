@@ -8,6 +8,7 @@ import { AppError } from '../../core/errors.ts';
 import {
   isLimitedChange,
   type RequestBudget,
+  type RequestUpload,
   type Route,
   type RouteReply,
   type RouteRequest,
@@ -23,6 +24,7 @@ import type { RequestMetrics } from './metrics.ts';
 import { sendPage } from './pages/forms.ts';
 import { keyInAddressPage } from './pages/messages.ts';
 import { isForPerson, notFoundPage } from './pages/not-found.ts';
+import { acceptUploads, isUpload } from './uploads.ts';
 
 /**
  * How a request goes, read from top to bottom: request id → security headers → no keys in URLs → authenticate →
@@ -58,6 +60,8 @@ declare module 'fastify' {
 const anonymous: Caller = { kind: 'anonymous' };
 const nowhere: RequestOrigin = { requestId: null, address: null, agent: null };
 const apiBase = '/api/v2';
+/** Milliseconds that the head of a request may take, and then again its body. */
+const bodyMs = 15_000;
 
 export async function createWebServer(deps: WebServerDeps): Promise<FastifyInstance> {
   const app = Fastify({
@@ -66,9 +70,10 @@ export async function createWebServer(deps: WebServerDeps): Promise<FastifyInsta
     requestIdHeader: false,
     trustProxy: deps.trustedProxies.length > 0 ? [...deps.trustedProxies] : false,
     bodyLimit: deps.jsonBodyBytes ?? 65_536,
-    requestTimeout: 15_000,
+    // For uploads; what other requests send has to be there much sooner, see limitTime().
+    requestTimeout: 1_800_000,
     // How often Node looks for requests that take too long; its own default lets them have half a minute more.
-    http: { connectionsCheckingInterval: 2_000 },
+    http: { connectionsCheckingInterval: 2_000, headersTimeout: bodyMs },
     handlerTimeout: 0,
     routerOptions: { maxParamLength: 512, caseSensitive: true, ignoreTrailingSlash: false },
     clientErrorHandler: answerBrokenRequest,
@@ -81,10 +86,12 @@ export async function createWebServer(deps: WebServerDeps): Promise<FastifyInsta
   app.decorateRequest('origin', null as never);
   app.decorateRequest('keyUse', null);
   app.decorateRequest('isRefusedForLoad', false);
+  app.decorateRequest('upload', null);
   app.addHook('onRoute', (route) => {
     if (route.config?.access === undefined) {
       throw new Error(`Route ${String(route.method)} ${route.url} declares no access; say who may call it.`);
     }
+    if (route.method !== 'GET') route.preParsing = limitTime;
   });
   app.addHook('onRequest', startRequest(deps));
   if (deps.overloadDelayMs !== undefined) await refuseWhenOverloaded(app, deps.overloadDelayMs);
@@ -101,6 +108,21 @@ export async function createWebServer(deps: WebServerDeps): Promise<FastifyInsta
   return app;
 }
 
+/** A body that trickles in holds a connection and a place in line; uploads have their own rule (uploads.ts). */
+function limitTime(request: FastifyRequest, reply: FastifyReply, _payload: unknown, done: () => void): void {
+  const { raw } = request;
+  if (!raw.complete && !isUpload(request)) {
+    const late = Object.assign(new Error('The body took too long.'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' });
+    const timer = setTimeout(() => answerBrokenRequest(late, raw.socket), bodyMs);
+    timer.unref();
+    const stop = () => clearTimeout(timer);
+    raw.once('end', stop).once('close', stop);
+    // Also of one that was answered without its body being read.
+    reply.raw.once('finish', stop).once('close', stop);
+  }
+  done();
+}
+
 /** Answering some well beats answering all late; refusing costs next to nothing. */
 async function refuseWhenOverloaded(app: FastifyInstance, maxEventLoopDelay: number): Promise<void> {
   await app.register(underPressure, {
@@ -111,16 +133,34 @@ async function refuseWhenOverloaded(app: FastifyInstance, maxEventLoopDelay: num
   });
 }
 
-function mountApi(scope: FastifyInstance, deps: WebServerDeps): void {
+async function mountApi(scope: FastifyInstance, deps: WebServerDeps): Promise<void> {
   acceptOnlyJson(scope);
+  mountRoutes(
+    scope,
+    deps.routes.filter(({ uploads }) => uploads === undefined),
+    deps,
+  );
   for (const route of deps.routes) {
+    const { uploads } = route;
+    if (uploads === undefined) continue;
+    await scope.register(async (own) => {
+      await acceptUploads(own, uploads);
+      mountRoutes(own, [route], deps);
+    });
+  }
+}
+
+function mountRoutes(scope: FastifyInstance, routes: readonly Route[], deps: WebServerDeps): void {
+  for (const route of routes) {
     scope.route({
       method: route.method,
-      url: apiBase + route.path.replaceAll(/\{(\w+)\}/g, ':$1'),
+      url: apiBase + route.path.replaceAll(/\{\w+\*\}/g, '*').replaceAll(/\{(\w+)\}/g, ':$1'),
       exposeHeadRoute: route.method === 'GET' && !('stream' in route.success),
       config: { access: route.policy, route },
+      ...(route.bodyBytes === undefined ? {} : { bodyLimit: route.bodyBytes }),
       ...(route.policy.callers === 'anyone' ? {} : { onRequest: admitTo(route, deps) }),
-      ...(route.policy.callers === 'anyone' || route.method === 'GET'
+      // A handler that takes the bytes itself asks again itself, when it has them.
+      ...(route.policy.callers === 'anyone' || route.method === 'GET' || route.uploads !== undefined
         ? {}
         : { preHandler: (request: FastifyRequest) => deps.gate.readmit(request, route.policy) }),
       handler: (request, reply) => serve(route, request, reply, deps.gate),
@@ -199,7 +239,8 @@ function checkOrigin(request: FastifyRequest, uiOrigin: string): void {
 }
 
 function serve(route: Route, request: FastifyRequest, reply: FastifyReply, gate: Gate): unknown {
-  const result = route.handle(new ApiRequest(parseInput(route, request), request));
+  const readmit = () => gate.readmit(request, route.policy);
+  const result = route.handle(new ApiRequest(parseInput(route, request), request, readmit));
   if (!(result instanceof Promise)) return answer(route, request, reply, result, gate);
   return result.then((settled): unknown => answer(route, request, reply, settled, gate));
 }
@@ -210,8 +251,9 @@ function answer(
   reply: FastifyReply,
   result: RouteReply<unknown> | StreamReply,
   gate: Gate,
-): string | Promise<void> {
+): string | undefined | Promise<void> {
   if ('stream' in result) return sendStream(reply, result, () => gate.readmit(request, route.policy));
+  if ('empty' in route.success) return void reply.code(204).send();
   reply.code(route.success.status);
   if (result.headers) reply.headers(result.headers);
   reply.header('content-type', 'application/json; charset=utf-8');
@@ -227,7 +269,10 @@ class ApiRequest implements RouteRequest<unknown, unknown, unknown> {
   readonly origin: RequestOrigin;
   readonly #request: FastifyRequest;
 
-  constructor(input: ReturnType<typeof parseInput>, request: FastifyRequest) {
+  readonly readmit: () => Promise<void>;
+
+  constructor(input: ReturnType<typeof parseInput>, request: FastifyRequest, readmit: () => Promise<void>) {
+    this.readmit = readmit;
     this.params = input.params;
     this.query = input.query;
     this.body = input.body;
@@ -238,6 +283,10 @@ class ApiRequest implements RouteRequest<unknown, unknown, unknown> {
 
   get act(): Act {
     return { actor: actorOf(this.caller), origin: this.origin };
+  }
+
+  get upload(): RequestUpload | null {
+    return this.#request.upload;
   }
 
   get budget(): RequestBudget | null {
@@ -253,6 +302,14 @@ class ApiRequest implements RouteRequest<unknown, unknown, unknown> {
   }
 }
 
+/** RFC 6266 and 8187: any name, for any client. */
+function attachment(fileName: string): string {
+  const plain = fileName.replaceAll(/[^\w.-]/g, '_');
+  return plain === fileName
+    ? `attachment; filename="${plain}"`
+    : `attachment; filename="${plain}"; filename*=UTF-8''${encodeURIComponent(fileName).replaceAll("'", '%27')}`;
+}
+
 /** `readmit` rejects when the caller may no longer read: a long answer must not outlive its session. */
 async function sendStream(
   reply: FastifyReply,
@@ -263,8 +320,9 @@ async function sendStream(
   const { raw } = reply;
   raw.writeHead(200, {
     ...(reply.getHeaders() as Record<string, string>),
+    ...result.headers,
     'content-type': result.contentType,
-    'content-disposition': `attachment; filename="${result.fileName}"`,
+    'content-disposition': attachment(result.fileName),
   });
   try {
     let isFirst = true;
@@ -404,7 +462,11 @@ function notFound(routes: readonly Route[], request: FastifyRequest): AppError {
 }
 
 function pathPattern(path: string): RegExp {
-  return new RegExp(`^${apiBase}${path.replaceAll(/\{\w+\}/g, '[^/]+').replaceAll('.', '\\.')}$`);
+  const pattern = path
+    .replaceAll('.', '\\.')
+    .replaceAll(/\{\w+\*\}/g, '.+')
+    .replaceAll(/\{\w+\}/g, '[^/]+');
+  return new RegExp(`^${apiBase}${pattern}$`);
 }
 
 /** What Node's parser refuses never reaches Fastify; it gets the envelope all the same. */

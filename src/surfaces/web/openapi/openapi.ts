@@ -1,6 +1,6 @@
 import type { RoutePolicy } from '../../../core/authorize.ts';
 import type { ErrorCode } from '../../../core/errors.ts';
-import { isLimitedChange, type Route } from '../../../platform/http.ts';
+import { isLimitedChange, type Route, type UploadType } from '../../../platform/http.ts';
 import { callersInWords, needsInWords } from './callers.ts';
 import { codesByStatus, codesOf } from './codes.ts';
 import {
@@ -39,7 +39,7 @@ export function buildOpenApi({ routes, version, serverUrl, keyPrefix = 'app' }: 
   const schemas = schemaWriter();
   const paths: Record<string, PathItem> = {};
   for (const route of routes) {
-    const path = `/api/v2${route.path}`;
+    const path = `/api/v2${route.path.replace('*}', '}')}`;
     const method = route.method.toLowerCase() as HttpMethod;
     paths[path] = { ...paths[path], [method]: operation(route, schemas) };
   }
@@ -76,7 +76,6 @@ function operation(route: Route, schemas: SchemaWriter): Operation {
   const { policy } = route;
   const codes = codesOf(route);
   const parameters = parametersOf(route, codes, schemas);
-  const body = route.body;
   return {
     operationId: route.operationId,
     tags: [route.tag],
@@ -84,19 +83,7 @@ function operation(route: Route, schemas: SchemaWriter): Operation {
     description: describe(route),
     security: security(route),
     ...(parameters.length === 0 ? {} : { parameters }),
-    ...(body === undefined
-      ? {}
-      : {
-          requestBody: {
-            required: !body.safeParse(undefined).success,
-            content: {
-              'application/json': {
-                schema: schemas.write(body, 'input'),
-                ...(route.example?.body === undefined ? {} : { example: route.example.body }),
-              },
-            },
-          },
-        }),
+    ...requestBody(route, schemas),
     responses: {
       [String(route.success.status)]: successAnswer(route, schemas),
       ...Object.fromEntries(
@@ -110,6 +97,41 @@ function operation(route: Route, schemas: SchemaWriter): Operation {
     'x-postern-changes-limited': isLimitedChange(route),
   };
 }
+
+function requestBody(
+  { body, uploads, example }: Route,
+  schemas: SchemaWriter,
+): Pick<Operation, 'requestBody'> {
+  if (body === undefined && uploads === undefined) return {};
+  const json = body && {
+    'application/json': {
+      schema: schemas.write(body, 'input'),
+      ...(example?.body === undefined ? {} : { example: example.body }),
+    },
+  };
+  const files = (uploads ?? []).map((type) => [type, { schema: uploadSchemas[type] }] as const);
+  return {
+    requestBody: {
+      required: uploads !== undefined || body?.safeParse(undefined).success !== true,
+      content: { ...json, ...Object.fromEntries(files) },
+    },
+  };
+}
+
+const bytes = { type: 'string', format: 'binary' } as const;
+const uploadSchemas: Readonly<Record<UploadType, JsonSchema>> = {
+  'multipart/form-data': {
+    type: 'object',
+    properties: { file: bytes },
+    required: ['file'],
+    description: 'One ZIP, tar.gz or HTML file; beside it, as fields, what the query takes.',
+  },
+  'application/zip': bytes,
+  'application/gzip': bytes,
+  'text/html': bytes,
+  'application/x-tar': bytes,
+  'application/octet-stream': bytes,
+};
 
 function describe(route: Route): string {
   const callers = `**Who may call it:** ${callersInWords(route.policy)}.`;
@@ -166,6 +188,7 @@ function successAnswer(route: Route, schemas: SchemaWriter): Answer {
       content: Object.fromEntries(success.stream.map((type) => [type, { schema: { type: 'string' } }])),
     };
   }
+  if ('empty' in success) return { description: 'Done; the answer has no body.', headers };
   const example = route.example?.data;
   return {
     description: success.status === 201 ? 'Created.' : success.status === 202 ? 'Accepted.' : 'Done.',
@@ -228,6 +251,7 @@ const sentences: Readonly<Record<number, string>> = {
   431: 'The request headers are too large.',
   500: 'A fault of ours.',
   503: 'Something this needs cannot be reached; nothing was done.',
+  507: 'There is no room to keep it; nothing was changed.',
 };
 
 function failureAnswer(status: number, codes: readonly ErrorCode[]): Answer {

@@ -71,7 +71,8 @@ export type MediaType = {
 export type Answer = {
   readonly description: string;
   readonly headers: Readonly<Record<string, Ref>>;
-  readonly content: Readonly<Record<string, MediaType>>;
+  /** Absent where the answer has no body. */
+  readonly content?: Readonly<Record<string, MediaType>>;
   /** The codes of a failure, so that a reader need not dig in the schema. */
   readonly 'x-postern-codes'?: readonly ErrorCode[];
 };

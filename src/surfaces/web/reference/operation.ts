@@ -96,7 +96,7 @@ function successOf(operation: Operation): [string, Answer | undefined] {
 }
 
 function dataOf(answer: Answer | undefined): JsonSchema | undefined {
-  const schema = answer?.content['application/json']?.schema;
+  const schema = answer?.content?.['application/json']?.schema;
   return schema === undefined ? undefined : asSchema(schema.properties?.['data']);
 }
 
@@ -105,6 +105,7 @@ function answerFields(document: OpenApi, status: string, answer: Answer | undefi
   const { schemas } = document.components;
   if (data === undefined) {
     const types = Object.keys(answer?.content ?? {}).map((type) => html` <code>${type}</code>`);
+    if (types.length === 0) return html`<h4>Answer ${status}</h4><p>Without a body.</p>`;
     return html`<h4>Answer ${status}</h4><p>A file:${types}.</p>`;
   }
   const description = resolved(data, schemas).description;
@@ -124,7 +125,7 @@ function sampleNotes(operation: Operation): Html {
 }
 
 function answerPanel(document: OpenApi, status: string, answer: Answer | undefined): Html | undefined {
-  const content = answer?.content['application/json'];
+  const content = answer?.content?.['application/json'];
   if (content === undefined) return undefined;
   const body = content.example ?? sampleOf(content.schema, document.components.schemas);
   return html`<div class="panel"><h4><span>Answer</span><span class="ok">${status}</span></h4><pre>${json(body)}</pre></div>`;

@@ -1,0 +1,35 @@
+import { randomUUID } from 'node:crypto';
+import { createWriteStream } from 'node:fs';
+import { mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+
+/** Puts a stream into a file for readers that must jump about in it. Nothing of it outlives the process that wrote it. */
+export type Spool = {
+  /** Rejects with what makes `source` fail; then nothing is left. */
+  take(source: Readable): Promise<Spooled>;
+};
+
+export type Spooled = { readonly path: string; discard(): Promise<void> };
+
+/** Call prepare() first; what an earlier process left goes then. */
+export function fileSpool(folder: string): Spool & { prepare(): Promise<void> } {
+  return {
+    async prepare() {
+      await rm(folder, { recursive: true, force: true });
+      await mkdir(folder, { recursive: true, mode: 0o700 });
+    },
+    async take(source) {
+      const path = join(folder, randomUUID());
+      const discard = () => rm(path, { force: true });
+      try {
+        await pipeline(source, createWriteStream(path, { flags: 'wx', mode: 0o600 }));
+        return { path, discard };
+      } catch (error) {
+        await discard();
+        throw error;
+      }
+    },
+  };
+}
