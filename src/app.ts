@@ -1,6 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import type { Server } from 'node:http';
 import type { FastifyInstance } from 'fastify';
+import { createGatewayServer } from './app-gateway.ts';
+import {
+  createSitesDoors,
+  createSitesJobs,
+  createSitesRoutes,
+  sitesOfKey,
+  sitesStores,
+} from './app-sites.ts';
+import { createGrantDoors, createGrantRoutes } from './app-grants.ts';
 import type { RoutePolicy } from './core/authorize.ts';
 import { callerKinds } from './core/caller.ts';
 import { type Clock, day, minute, second, systemClock } from './core/clock.ts';
@@ -19,6 +29,7 @@ import { createDenials } from './features/audit/denials.ts';
 import { auditRoutes } from './features/audit/routes.ts';
 import { createSealer } from './features/audit/sealer.ts';
 import { type PasswordCost, productionCost } from './features/identity/accounts/passwords.ts';
+import type { Directory } from './features/identity/directory.ts';
 import { createIdentity } from './features/identity/identity.ts';
 import { identityRoutes } from './features/identity/routes.ts';
 import { identityStores } from './features/identity/stores.ts';
@@ -48,13 +59,20 @@ import {
 import { createRepositories, repositoryStore } from './features/repositories/repositories.ts';
 import { repositoryRoutes } from './features/repositories/routes.ts';
 import { documentStore } from './features/settings/settings.ts';
+import type { OwnerNames } from './features/sites/responses.ts';
+import type { Blobs } from './platform/blobs/blobs.ts';
+import { fileBlobs } from './platform/blobs/file-blobs.ts';
 import { changeStore, createChangeFeed, pruneChanges } from './platform/database/changes.ts';
 import { type Database, openDatabase, type Sql } from './platform/database/database.ts';
 import { embeddedDatabase } from './platform/database/embedded.ts';
 import { createServerClock } from './platform/database/server-clock.ts';
 import type { Route } from './platform/http.ts';
+import type { Kv } from './platform/kv/kv.ts';
+import { memoryKv } from './platform/kv/memory-kv.ts';
 import { createJobs, type Job } from './platform/jobs.ts';
 import type { Log } from './platform/log.ts';
+import { fileSpool, type Spool } from './platform/spool.ts';
+import type { PrivateSites } from './surfaces/gateway/pipeline.ts';
 import { createGate, principalOf } from './surfaces/web/gate.ts';
 import { createMetrics } from './surfaces/web/metrics.ts';
 import { buildOpenApi } from './surfaces/web/openapi/openapi.ts';
@@ -63,6 +81,7 @@ import { authPages } from './surfaces/web/pages/auth-pages.ts';
 import { interactionPages, providerEndpoints } from './surfaces/web/pages/identity-pages.ts';
 import { homePage } from './surfaces/web/pages/home.ts';
 import { providerViews } from './surfaces/web/pages/provider-views.ts';
+import { sitePages } from './surfaces/web/pages/sites.ts';
 import { referencePage } from './surfaces/web/reference/reference.ts';
 import { createWebServer } from './surfaces/web/server.ts';
 
@@ -74,6 +93,12 @@ export type AppParts = {
   readonly database: Database;
   /** Where requests are counted: shared by every process of the installation. */
   readonly limitSource: LimitSource;
+  /** Short-lived facts that processes share. */
+  readonly kv: Kv;
+  readonly blobs: Blobs;
+  readonly spool: Spool;
+  /** Who says who people are, in place of the built-in provider's directory. */
+  readonly directory?: (builtin: Directory) => Directory;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -87,6 +112,9 @@ export type AppParts = {
 
 export type AppSettings = {
   readonly uiUrl: string;
+  readonly contentUrl: string;
+  readonly grantSecrets: readonly string[];
+  readonly allowSharedApex: boolean;
   readonly keyPrefix: string;
   readonly trustedProxies: readonly string[];
   readonly sessionSecrets: readonly string[];
@@ -94,6 +122,8 @@ export type AppSettings = {
   readonly passwordCost: PasswordCost;
   /** Changes by a person in any 60 seconds; `changesPerMinute` of features/ratelimit unless a test needs more. */
   readonly changesPerMinute?: number;
+  /** Requests a minute that the gateway takes; its own figures unless a bench needs more. */
+  readonly gatewayLimits?: { readonly perAddress?: number; readonly perHost?: number };
   /** See WebServerDeps. */
   readonly overloadDelayMs?: number;
 };
@@ -113,6 +143,7 @@ function createStores(sql: Sql, parts: Pick<AppParts, 'random' | 'log'> & { cloc
   const { clock, random, log } = parts;
   return {
     ...identityStores(sql, clock),
+    ...sitesStores(sql),
     keys: keyStore(sql),
     usage: usageStore(sql),
     documents: documentStore(sql),
@@ -158,6 +189,7 @@ function createDoors(settings: AppSettings, parts: AppParts) {
     sessionSecrets: settings.sessionSecrets,
     encryptionKeys: settings.encryptionKeys,
     passwordCost: settings.passwordCost,
+    ...(parts.directory === undefined ? {} : { directory: parts.directory }),
     views: providerViews,
     holder,
     signInRefused: (reason, origin, userId) =>
@@ -236,6 +268,31 @@ function createDoors(settings: AppSettings, parts: AppParts) {
     clock,
     log,
   });
+  const sitesDoors = createSitesDoors({
+    ...settings,
+    ...parts,
+    read,
+    tx,
+    feed,
+    isFresh,
+    format,
+    clock,
+    holder,
+    exposed: (value, act) => alarms.report(value, act.origin, 'credential_in_content'),
+  });
+  const grantDoors = createGrantDoors({
+    ...settings,
+    ...parts,
+    sitesDoors,
+    read,
+    tx,
+    feed,
+    identity,
+    limiter,
+    denials,
+    clock,
+    onCorrupt: () => metrics.grantsCorrupt.inc(),
+  });
   const expiry = createExpiryJob({ read, tx, clock });
   const repositories = createRepositories({ read, tx, feed, clock, random });
   const importKeys = createKeyImport({
@@ -274,6 +331,8 @@ function createDoors(settings: AppSettings, parts: AppParts) {
     expiry,
     repositories,
     importKeys,
+    sitesDoors,
+    grantDoors,
   };
 }
 
@@ -302,15 +361,29 @@ function createRoutes(doors: Doors): Route[] {
         return { events: events.map(toResponse), nextCursor };
       },
       auditEventSchema: auditEventResponse,
-      // Sites come with their own feature; until then no key can own one.
-      sitesOwnedBy: async () => [],
+      sitesOwnedBy: (keyId) => sitesOfKey(read, keyId, clock.now()),
     }),
+    ...createSitesRoutes(doors.sitesDoors, { names: ownerNames(doors), clock, read }),
+    ...createGrantRoutes(doors.grantDoors, doors.sitesDoors),
     ...repositoryRoutes(repositories),
     ...noticeRoutes({ notices }),
     ...identityRoutes(identity),
     ...auditRoutes({ audit, clock }),
   ];
   return routes;
+}
+
+/** People by the identity feature, keys by theirs: one map, as their ids never meet. */
+function ownerNames({ read }: Doors): OwnerNames {
+  return async (owners) => {
+    const idsOf = (kind: 'user' | 'service_key') =>
+      owners.filter((owner) => owner.kind === kind).map(({ id }) => id);
+    const [people, keys] = [idsOf('user'), idsOf('service_key')];
+    return new Map([
+      ...(people.length === 0 ? [] : await read.users.names(people)),
+      ...(keys.length === 0 ? [] : await read.keys.namesOf(keys)),
+    ]);
+  };
 }
 
 /** `?can=` asks with the policy that a route of the scope enforces. */
@@ -343,6 +416,8 @@ function createJobList(doors: Doors, parts: Pick<AppParts, 'tidy'>): Job[] {
       ? []
       : [{ name: 'tidy', everyMs: 10 * minute, leased: true, run: parts.tidy }]),
     ...identity.jobs,
+    ...doors.grantDoors.jobs,
+    ...createSitesJobs(doors.sitesDoors),
   ];
 }
 
@@ -387,6 +462,7 @@ export async function createApp(settings: AppSettings, parts: AppParts, moreRout
     changes: createChangeLimit({ limiter: doors.limiter, perMinute: settings.changesPerMinute }),
     sessions: identity.sessions,
     directory: identity.directory,
+    tokenOfSession: identity.accessTokenFor,
     userOfToken: (token) => identity.learnUser(token),
     denials,
     usage,
@@ -417,7 +493,30 @@ export async function createApp(settings: AppSettings, parts: AppParts, moreRout
       interactionPages(pageDeps),
       providerEndpoints(pageDeps),
       homePage(pageDeps),
+      sitePages({
+        grants: doors.grantDoors.grants,
+        sessions: identity.sessions,
+        isEnabled: async () => (await doors.sitesDoors.sitesConfig.inForce()).value.enabled,
+        urlOf: doors.sitesDoors.siteAddresses.urlOf,
+        uiOrigin: settings.uiUrl,
+        gate,
+      }),
     ],
+  });
+
+  const gateway = createGatewayServer({
+    ...settings,
+    ...(settings.gatewayLimits === undefined ? {} : { limits: settings.gatewayLimits }),
+    read: doors.read,
+    sitesDoors: doors.sitesDoors,
+    privateSites: closedPrivateSites,
+    feed,
+    blobs: parts.blobs,
+    clock,
+    log,
+    mentionsKey: alarms.mentions,
+    reportKey: (text, origin) => alarms.report(text, { requestId: null, ...origin }),
+    count: metrics.countContent,
   });
 
   /** Each part gets its turn, whatever became of the one before it; the failures are told together at the end. */
@@ -431,6 +530,7 @@ export async function createApp(settings: AppSettings, parts: AppParts, moreRout
 
   return {
     web,
+    gateway,
     routes,
     jobs,
     doors,
@@ -443,19 +543,40 @@ export async function createApp(settings: AppSettings, parts: AppParts, moreRout
       await feed.poll();
       await identity.start();
       await policies.read();
+      await doors.sitesDoors.sitesConfig.read();
+      await doors.grantDoors.start();
     },
     /** Resolves when the work that follows a change (rechecks, first uses) is done. */
     async settled() {
       await Promise.all([...rechecks, ...firstUses.values()]);
+      await doors.grantDoors.settled();
     },
     /** Answers what is under way, then writes everything that was held in memory. */
     async stop() {
-      await web.close();
+      await Promise.all([web.close(), closeGateway(gateway)]);
       await jobs.stop();
       await Promise.all([...rechecks, ...firstUses.values()]);
+      await doors.grantDoors.stop();
       await flushAll();
     },
   };
+}
+
+const closedPrivateSites: PrivateSites = {
+  reserved: () => null,
+  admit: async () => ({
+    kind: 'answer',
+    answer: { status: 401, headers: { 'cache-control': 'private, no-store' }, body: null },
+  }),
+};
+
+/** Ends the connections that nobody uses and waits for the rest. */
+function closeGateway(gateway: Server): Promise<void> {
+  return new Promise((resolve) => {
+    // Fails only where it never listened, as in tests.
+    gateway.close(() => resolve());
+    gateway.closeIdleConnections();
+  });
 }
 
 /** The routes without anything behind them, for the generated references. */
@@ -470,6 +591,9 @@ export async function allRoutes(): Promise<readonly Route[]> {
   const app = await createApp(
     {
       uiUrl: 'http://localhost:3000',
+      contentUrl: 'http://sites.localhost:3001',
+      grantSecrets: ['only for listing routes; signs nothing'],
+      allowSharedApex: false,
       keyPrefix: 'app',
       trustedProxies: [],
       sessionSecrets: ['only for listing routes; signs nothing'],
@@ -479,6 +603,9 @@ export async function allRoutes(): Promise<readonly Route[]> {
     {
       database,
       limitSource: memorySource({ clock: systemClock }),
+      kv: memoryKv({ clock: systemClock }),
+      blobs: fileBlobs('unused'),
+      spool: fileSpool('unused'),
       clock: systemClock,
       random: systemRandom,
       log: silent,

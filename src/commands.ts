@@ -7,7 +7,7 @@ import { systemClock } from './core/clock.ts';
 import { formatTrailReport, verifyTrail } from './features/audit/verify.ts';
 import { keyFormat } from './features/keys/key-value.ts';
 import { mintSetupToken } from './features/identity/identity.ts';
-import { checkUpload, defaultUploadLimits, uploadKindOf } from './features/sites/sites.ts';
+import { checkUpload, defaultSitesConfig, uploadKindOf } from './features/sites/sites.ts';
 import { type OpenParts, openParts } from './parts.ts';
 import { hasDatabase } from './platform/data-dir.ts';
 import { migrate } from './platform/database/migrate.ts';
@@ -125,11 +125,11 @@ export async function runSiteCheck({ keyPrefix }: Config, file: string): Promise
   }
   const path = resolve(file);
   const { size } = await blaming('FILE', () => stat(path));
-  if (size > defaultUploadLimits.maxUploadBytes) {
-    console.error(`${file}: is larger than ${defaultUploadLimits.maxUploadBytes} bytes`);
+  if (size > defaultSitesConfig.upload.maxUploadBytes) {
+    console.error(`${file}: is larger than ${defaultSitesConfig.upload.maxUploadBytes} bytes`);
     return 1;
   }
-  const report = await checkUpload({ path, kind }, defaultUploadLimits, keyFormat(keyPrefix));
+  const report = await checkUpload({ path, kind }, defaultSitesConfig.upload, keyFormat(keyPrefix));
   for (const { path: entry, problem } of report.problems)
     console.error(entry === '' ? `${file}: ${problem}` : `${file}: ${entry}: ${problem}`);
   if (report.receipt === null) {

@@ -1,13 +1,17 @@
 import type { AppParts } from './app.ts';
 import type { Config } from './config.ts';
+import { join } from 'node:path';
 import { systemClock } from './core/clock.ts';
 import { systemRandom } from './core/ids.ts';
 import { memorySource, redisSource, withUnknownMarks } from './features/ratelimit/ratelimit.ts';
+import { fileBlobs } from './platform/blobs/file-blobs.ts';
 import { ensureDatabaseFolder, lockDataDir } from './platform/data-dir.ts';
 import { openDatabase } from './platform/database/database.ts';
 import { embeddedDatabase, vacuumEmbedded } from './platform/database/embedded.ts';
+import { memoryKv } from './platform/kv/memory-kv.ts';
 import type { RedisKv } from './platform/kv/redis-kv.ts';
 import { createLog, type Log } from './platform/log.ts';
+import { fileSpool } from './platform/spool.ts';
 import { Blamed, blaming } from './start-errors.ts';
 
 /** Opens the engines the configuration names: the embedded ones, or PostgreSQL and Redis. Part of the composition root. */
@@ -28,6 +32,9 @@ const busyTables = [
   'browser_sessions',
   'login_attempts',
   'oidc_records',
+  'sites',
+  'owner_blobs',
+  'site_uploads',
 ];
 
 export type OpenOptions = {
@@ -45,6 +52,9 @@ export async function openParts(config: Config, options: OpenOptions): Promise<O
   const shared = { clock: systemClock, random: systemRandom, log };
   const kv = config.kvUrl === null ? null : await openKv(config.kvUrl, log);
   const local = memorySource({ clock: systemClock });
+  const blobs = fileBlobs(join(config.dataDir, 'blobs'));
+  const spool = fileSpool(join(config.dataDir, 'uploads'));
+  const content = { kv: kv ?? memoryKv({ clock: systemClock }), blobs, spool };
   const pingKv = async () => {
     await kv?.ping();
   };
@@ -57,8 +67,10 @@ export async function openParts(config: Config, options: OpenOptions): Promise<O
       await database.ping();
       return kv === null && options.isServer ? await lockAlone(url, log) : null;
     });
+    if (options.isServer) await blaming('DATA_DIR', () => prepareContent(content));
     return {
       ...shared,
+      ...content,
       database,
       limitSource: kv === null ? withUnknownMarks(local) : redisSource({ kv }),
       isOnlyProcess: false,
@@ -75,8 +87,10 @@ export async function openParts(config: Config, options: OpenOptions): Promise<O
   const lock = await blaming('DATA_DIR', () => lockDataDir(config.dataDir));
   try {
     const database = await blaming('DATA_DIR', () => openEmbedded(config.dataDir, options.onFirstStart));
+    if (options.isServer) await blaming('DATA_DIR', () => prepareContent(content));
     return {
       ...shared,
+      ...content,
       database,
       limitSource: kv === null ? local : redisSource({ kv }),
       isOnlyProcess: true,
@@ -93,6 +107,14 @@ export async function openParts(config: Config, options: OpenOptions): Promise<O
     lock.release();
     throw error;
   }
+}
+
+/** What an earlier process was still receiving is of no use to anybody. */
+async function prepareContent(
+  content: Record<'blobs' | 'spool', { prepare(): Promise<void> }>,
+): Promise<void> {
+  await content.blobs.prepare();
+  await content.spool.prepare();
 }
 
 async function openEmbedded(dataDir: string, onFirstStart?: () => void) {

@@ -21,7 +21,6 @@ export async function serve(
   // The embedded database opens in its thread meanwhile.
   const { createApp, productionCost } = await import('./app.ts');
   const { applyMigrations } = await import('./commands.ts');
-  const { createGateway } = await import('./surfaces/gateway/server.ts');
   const { createOperationsServer } = await import('./surfaces/web/operations.ts');
   const parts = await opening;
   await applyMigrations(config, parts);
@@ -32,14 +31,13 @@ export async function serve(
   const bootstrap = config.bootstrapAdmin && (await firstAdministrator.ensure(config.bootstrapAdmin));
 
   let isStopping = false;
-  const gateway = createGateway();
   const operations = createOperationsServer({
     registry: app.doors.metrics.registry,
     checks: { database: () => parts.database.ping(), kv: parts.pingKv },
     isStopping: () => isStopping,
   });
   await app.web.listen({ host: config.host, port: config.port });
-  await listen(gateway, config.host, config.gatewayPort);
+  await listen(app.gateway, config.host, config.gatewayPort);
   await listen(operations, config.host, config.metricsPort);
   app.jobs.start();
   await greet(config, parts, { bound: app.web.server.address(), administrator: firstAdministrator });
@@ -55,7 +53,7 @@ export async function serve(
   parts.log.info({ signal }, 'stopping');
   // Whatever hangs must not keep the process past its grace (contract 1: within 10 s).
   setTimeout(() => process.exit(1), 9_500).unref();
-  await Promise.all([close(gateway), close(operations)]);
+  await close(operations);
   await app.stop();
   await parts.close();
   return 0;

@@ -1,14 +1,27 @@
-import type { LightMyRequestResponse as InjectResponse } from 'fastify';
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import inject, { type Response as InjectResponse } from 'light-my-request';
 import { type App, type AppParts, type AppSettings, createApp } from '../src/app.ts';
 import type { KeyType, UserRef } from '../src/core/caller.ts';
-import { hour } from '../src/core/clock.ts';
+import { day } from '../src/core/clock.ts';
 import { systemRandom } from '../src/core/ids.ts';
 import type { Scope } from '../src/core/scopes.ts';
+import type { Directory } from '../src/features/identity/directory.ts';
+import type { ProviderTokens } from '../src/features/identity/oidc-client.ts';
+import { createSealer } from '../src/features/identity/sealing.ts';
+import { sealTokens } from '../src/features/identity/sessions/access-token.ts';
 import type { RepositorySelection } from '../src/features/keys/keys.ts';
 import { type LimitSource, memorySource } from '../src/features/ratelimit/ratelimit.ts';
 import type { Database } from '../src/platform/database/database.ts';
+import type { Blobs } from '../src/platform/blobs/blobs.ts';
+import { fileBlobs } from '../src/platform/blobs/file-blobs.ts';
 import type { Route } from '../src/platform/http.ts';
+import type { Kv } from '../src/platform/kv/kv.ts';
+import { memoryKv } from '../src/platform/kv/memory-kv.ts';
 import { createLog } from '../src/platform/log.ts';
+import { fileSpool } from '../src/platform/spool.ts';
 import { FakeClock } from './clock.ts';
 import { openTestDatabase } from './database.ts';
 
@@ -17,9 +30,13 @@ import { openTestDatabase } from './database.ts';
  * held against its route's schema, so an undocumented field or code fails the test that met it.
  */
 export const uiOrigin = 'http://localhost:3000';
+export const contentUrl = 'http://sites.localhost:3001';
 
 const settings: AppSettings = {
   uiUrl: uiOrigin,
+  contentUrl,
+  grantSecrets: ['grant-secret-of-the-tests-0123456789abcd'],
+  allowSharedApex: false,
   keyPrefix: 'app',
   trustedProxies: [],
   sessionSecrets: ['session-secret-of-the-tests-0123456789'],
@@ -32,13 +49,20 @@ export type Harness = {
   readonly clock: FakeClock;
   readonly database: Database;
   readonly logged: string[];
+  readonly blobs: Blobs;
+  /** Where bytes lie until they are whole. */
+  readonly incoming: string;
   /** A person with an account and a browser session. */
-  person(name: string, options?: { admin?: boolean }): Promise<Person>;
+  person(name: string, options?: { admin?: boolean; tokenMs?: number }): Promise<Person>;
+  /** Revokes the token behind a person's session, as a provider does at RFC 7009. */
+  revokeToken(person: Person): void;
   key(owner: Person, options?: KeyOptions): Promise<TestKey>;
   serviceKey(options?: KeyOptions): Promise<TestKey>;
   repository(fullName: string): Promise<string>;
   /** Sends one request; `as` is a person (cookie and Origin), a key, or a raw Authorization value. */
   call(method: string, path: string, options?: CallOptions): Promise<Answer>;
+  /** Sends one request to the gateway at an address of content, such as a site's `url`. */
+  open(url: string, options?: OpenOptions): Promise<InjectResponse>;
   /** Lets the work that follows an answer finish. */
   settle(): Promise<void>;
   /** A second process over the same database and key-value store; its own clock may be off by milliseconds. */
@@ -51,6 +75,8 @@ export type Person = {
   readonly cookie: string;
   readonly sessionId: string;
   readonly subject: string;
+  /** Behind the session. */
+  readonly accessToken: string;
 };
 export type TestKey = { readonly id: string; readonly value: string; readonly type: KeyType };
 export type KeyOptions = {
@@ -62,8 +88,15 @@ export type KeyOptions = {
 export type CallOptions = {
   as?: Person | TestKey | string;
   body?: unknown;
+  /** A body that is not JSON, with its content type. */
+  raw?: { type: string; bytes: Buffer | string };
   headers?: Record<string, string>;
   query?: Record<string, string>;
+};
+export type OpenOptions = {
+  method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE' | 'OPTIONS';
+  headers?: Record<string, string>;
+  body?: string;
 };
 export type Answer = {
   readonly status: number;
@@ -80,6 +113,11 @@ export type Answer = {
 
 type Shared = {
   database: Database;
+  kv: Kv;
+  /** Blobs and half uploads. */
+  folder: string;
+  tokens: Map<string, SessionToken>;
+  directory: ((builtin: Directory) => Directory) | undefined;
   limitSource: LimitSource;
   clock: FakeClock;
   settings: AppSettings;
@@ -87,13 +125,24 @@ type Shared = {
 };
 
 export async function openHarness(
-  options: { limitSource?: LimitSource; database?: Database; changesPerMinute?: number } = {},
+  options: {
+    limitSource?: LimitSource;
+    database?: Database;
+    changesPerMinute?: number;
+    kv?: Kv;
+    /** Decides about people; without it the built-in provider's tables do. */
+    directory?: (builtin: Directory) => Directory;
+  } = {},
 ): Promise<Harness> {
   const clock = new FakeClock();
   const database = options.database ?? (await openTestDatabase());
   return await build(
     {
       database,
+      kv: options.kv ?? memoryKv({ clock }),
+      folder: await mkdtemp(join(tmpdir(), 'postern-content-')),
+      tokens: new Map(),
+      directory: options.directory,
       limitSource: options.limitSource ?? memorySource({ clock }),
       clock,
       settings:
@@ -112,8 +161,16 @@ async function build(
 ): Promise<Harness> {
   const { clock, database } = shared;
   const logged: string[] = [];
+  const blobs = fileBlobs(join(shared.folder, 'blobs'));
+  const spool = fileSpool(join(shared.folder, `uploads-${shared.others}`));
+  await blobs.prepare();
+  await spool.prepare();
   const parts: AppParts = {
     database,
+    kv: shared.kv,
+    blobs,
+    spool,
+    directory: shared.directory ?? ((builtin) => withSessionTokens(builtin, shared)),
     limitSource: shared.limitSource,
     clock: { now: () => clock.now() + clockOffBy },
     random: systemRandom,
@@ -126,6 +183,7 @@ async function build(
   await app.start();
   await app.web.ready();
   const { identity, keys, repositories } = app.doors;
+  const sealer = createSealer(shared.settings.encryptionKeys, systemRandom);
   const act = {
     actor: { kind: 'system', id: null, name: 'test', credential: null },
     origin: { requestId: null, address: null, agent: null },
@@ -146,7 +204,9 @@ async function build(
     clock,
     database,
     logged,
-    async person(name, { admin = false } = {}) {
+    blobs,
+    incoming: join(shared.folder, 'blobs', 'incoming'),
+    async person(name, { admin = false, tokenMs = 7 * day } = {}) {
       const { account } = await identity.accounts.create(act, {
         email: `${name.toLowerCase()}@example.com`,
         name,
@@ -157,15 +217,27 @@ async function build(
       });
       const user = await identity.findUser(account.userId);
       if (user === undefined) throw new Error('The account has no user.');
+      const accessToken = randomBytes(32).toString('base64url');
+      const tokens: ProviderTokens = {
+        accessToken,
+        refreshToken: null,
+        accessExpiresAt: clock.now() + tokenMs,
+      };
+      shared.tokens.set(accessToken, { subject: user.subject, expiresAt: tokens.accessExpiresAt });
       const session = await identity.sessions.begin(
         act,
         user,
-        { sealedFor: () => 'no tokens', accessExpiresAt: clock.now() + hour, authenticatedAt: null },
+        {
+          sealedFor: (sessionId) => sealTokens(sealer, sessionId, tokens),
+          accessExpiresAt: tokens.accessExpiresAt,
+          authenticatedAt: null,
+        },
         undefined,
       );
       if (session === undefined) throw new Error('The account was signed out meanwhile.');
-      return { user, cookie: session.cookieValue, sessionId: session.id, subject: user.subject };
+      return { user, cookie: session.cookieValue, sessionId: session.id, subject: user.subject, accessToken };
     },
+    revokeToken: ({ accessToken }) => void shared.tokens.delete(accessToken),
     key: (owner, request = {}) => issued({ type: 'personal', userId: owner.user.id }, request),
     serviceKey: (request = {}) => issued({ type: 'service' }, request),
     async repository(fullName) {
@@ -183,17 +255,35 @@ async function build(
           path.startsWith('/') &&
           !path.startsWith('/auth/login') &&
           !path.startsWith('/identity') &&
+          !path.startsWith('/s/') &&
+          !path.startsWith('/sites/open') &&
           !path.startsWith('/api/')
             ? `/api/v2${path}`
             : path,
         ...(callOptions.query === undefined ? {} : { query: callOptions.query }),
         ...(callOptions.body === undefined ? {} : { payload: JSON.stringify(callOptions.body) }),
+        ...(callOptions.raw === undefined ? {} : { payload: callOptions.raw.bytes }),
         headers: headersOf(callOptions),
       });
       const answer = toAnswer(response);
-      if (answer.status === 500) throw new Error(`${method} ${path} failed: ${logged.at(-1)}`);
+      if (answer.status === 500)
+        throw new Error(
+          `${method} ${path} failed: ${logged.findLast((line) => line.includes('"err"')) ?? logged.at(-1)}`,
+        );
       holdAgainstSchema(app.routes, method, path, answer);
       return answer;
+    },
+    async open(url, { method = 'GET', headers = {}, body } = {}) {
+      const { host } = new URL(url);
+      // What other processes changed is heard within the second; here that second has passed.
+      await app.doors.feed.poll();
+      return await inject((request, response) => void app.gateway.emit('request', request, response), {
+        method,
+        // The address as it is written: URL would tidy it up.
+        url: url.slice(url.indexOf(host) + host.length) || '/',
+        headers: { host, 'accept-encoding': 'identity', ...headers },
+        ...(body === undefined ? {} : { payload: body }),
+      });
     },
     settle: () => app.settled(),
     another: ({ clockOffBy: off = 0 } = {}) => {
@@ -202,16 +292,40 @@ async function build(
     },
     async close() {
       await app.stop();
-      if (isFirst) await database.close();
+      if (!isFirst) return;
+      await database.close();
+      await rm(shared.folder, { recursive: true, force: true });
     },
   };
   return harness;
 }
 
-function headersOf({ as, body, headers }: CallOptions): Record<string, string> {
+type SessionToken = { readonly subject: string; readonly expiresAt: number };
+
+/** The built-in directory, and the tokens that person() put behind sessions. */
+function withSessionTokens(builtin: Directory, { tokens, clock }: Shared): Directory {
+  return {
+    principal: builtin.principal,
+    async introspect(value, hint) {
+      const token = tokens.get(value);
+      if (token === undefined) return await builtin.introspect(value, hint);
+      if (token.expiresAt <= clock.now()) return { kind: 'inactive' };
+      return {
+        kind: 'active',
+        issuer: `${uiOrigin}/identity`,
+        clientId: 'postern-web',
+        scopes: ['openid'],
+        ...token,
+      };
+    },
+  };
+}
+
+function headersOf({ as, body, raw, headers }: CallOptions): Record<string, string> {
   return {
     host: 'localhost:3000',
     ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    ...(raw === undefined ? {} : { 'content-type': raw.type }),
     ...credentialOf(as),
     ...headers,
   };
@@ -243,11 +357,11 @@ function holdAgainstSchema(routes: readonly Route[], method: string, path: strin
   const route = routes.find(
     (candidate) =>
       candidate.method === method &&
-      new RegExp(`^${candidate.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(plain),
+      new RegExp(`^${candidate.path.replaceAll(/\{\w+\*?\}/g, '[^/]+')}$`).test(plain),
   );
   if (answer.headers['x-request-id'] === undefined)
     throw new Error(`${method} ${path} answered without a request id.`);
-  if (route === undefined || answer.text === '' || 'stream' in route.success) return;
+  if (route === undefined || answer.text === '' || !('data' in route.success)) return;
   if (answer.status < 400) {
     if (answer.status !== route.success.status)
       throw new Error(`${method} ${path} answered ${answer.status}.`);

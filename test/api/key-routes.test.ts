@@ -285,7 +285,7 @@ describe('expiry', () => {
         { kind: 'user', userId: ines.user.id },
         { page: 1, limit: 25 },
       );
-      return notices.map(({ kind, fields }) => `${fields.keyName}: ${kind}`).sort();
+      return notices.map((one) => `${'keyId' in one ? one.fields.keyName : ''}: ${one.kind}`).sort();
     };
     h.clock.advance(hour);
     expect(await told()).toEqual([]);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, expect, test } from 'vitest';
 import { keyFormat } from '../../src/features/keys/key-value.ts';
-import { checkUpload, type UploadKind, type UploadLimits } from '../../src/features/sites/sites.ts';
+import { checkUpload, type SitesConfig, type UploadKind } from '../../src/features/sites/sites.ts';
 import { paxOf, tarBlocks, tarEnd } from '../archives/tar.ts';
 import { zipOf } from '../archives/zip.ts';
 
@@ -15,7 +15,8 @@ const seed = Number(process.env['FUZZ_SEED'] ?? 424_242);
 const folder = mkdtempSync(join(tmpdir(), 'postern-archives-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const limits: UploadLimits = {
+const limits: SitesConfig['upload'] = {
+  maxUploadBytes: 1_000_000,
   maxFiles: 20,
   maxFileBytes: 20_000,
   maxExtractedBytes: 50_000,

@@ -97,6 +97,8 @@ export type IdentityDeps = {
   /** Counts refused sign-ins for the audit trail; must not wait. */
   signInRefused: (reason: SignInRefusal, origin: RequestOrigin, userId: string | null) => void;
   allowDynamicRegistration?: boolean;
+  /** Instead of the built-in provider's. */
+  directory?: (builtin: Directory) => Directory;
   /** Milliseconds the directory may take; 2 s unless a test says otherwise. */
   identityTimeoutMs?: number;
 };
@@ -127,7 +129,7 @@ export function createIdentity(deps: IdentityDeps): Identity {
     clientId: webClientId,
     clientSecret: clientSecretFor(secret, webClientId),
   });
-  const directory = builtinDirectory({
+  const builtin = builtinDirectory({
     issuer,
     client: createOidcClient({
       ...oidc,
@@ -141,6 +143,7 @@ export function createIdentity(deps: IdentityDeps): Identity {
     clock,
     ...(deps.identityTimeoutMs === undefined ? {} : { timeoutMs: deps.identityTimeoutMs }),
   });
+  const directory = deps.directory?.(builtin) ?? builtin;
   const sessions = createSessions({ read: read.sessions, tx, feed, clock, random, secrets: sessionSecrets });
   const knownDevices = createKnownDevices({ clock, random, secrets: sessionSecrets });
   const checkPassword = createPasswordCheck({

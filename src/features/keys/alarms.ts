@@ -16,10 +16,13 @@ import { digestOf, type KeyFormat } from './key-value.ts';
 export type KeyAlarms = {
   /** True when the text holds something shaped like a key. Cheap: it runs on every address. */
   mentions(text: string): boolean;
-  report(text: string, origin: RequestOrigin): void;
+  /** `reason`: where it was seen; an address unless it says otherwise. */
+  report(text: string, origin: RequestOrigin, reason?: ExposureReason): void;
   deadUse(key: Key, status: 'revoked' | 'expired', act: Act): void;
   flush(): Promise<void>;
 };
+
+type ExposureReason = 'credential_in_url' | 'credential_in_content';
 
 /** More than this between two flushes is a flood; the trail still counts the refusals themselves. */
 const mostQueued = 1_000;
@@ -32,7 +35,7 @@ export function createKeyAlarms(deps: {
   clock: Clock;
 }): KeyAlarms {
   const { format, read, tx, denials, clock } = deps;
-  const exposed = new Map<string, RequestOrigin>();
+  const exposed = new Map<string, { readonly origin: RequestOrigin; readonly reason: ExposureReason }>();
   const deadUsed = new Map<string, Key>();
   const marks = ['_pat_', '_svc_'];
 
@@ -55,12 +58,12 @@ export function createKeyAlarms(deps: {
       const plain = text.includes('%') ? decode(text) : text;
       return marks.some((mark) => plain.includes(mark)) && format.findAll(plain).length > 0;
     },
-    report(text, origin) {
+    report(text, origin, reason = 'credential_in_url') {
       for (const value of format.findAll(decode(text))) {
         const whole = value.slice(0, format.prefixOf('personal').length + 50);
         for (const candidate of [value, whole]) {
           if (format.parse(candidate).kind === 'malformed' || exposed.size >= mostQueued) continue;
-          exposed.set(digestOf(candidate), origin);
+          exposed.set(digestOf(candidate), { origin, reason });
         }
       }
     },
@@ -74,13 +77,13 @@ export function createKeyAlarms(deps: {
       if (deadUsed.size < mostQueued) deadUsed.set(key.id, key);
     },
     async flush() {
-      for (const [digest, origin] of exposed) {
+      for (const [digest, { origin, reason }] of exposed) {
         const key = await read.keys.findByDigest(digest);
         // A dead one opens nothing any more; whoever uses it is told of by deadUse().
         if (key !== undefined && statusOf(key, clock.now()) === 'active') {
           denials.record({
             event: 'api_key.exposed',
-            reason: 'credential_in_url',
+            reason,
             act: { actor: actorOf({ kind: 'anonymous' }), origin },
             target: { kind: 'api_key', id: key.id },
           });

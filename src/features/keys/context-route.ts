@@ -148,7 +148,7 @@ function rolesIn(facts: PrincipalFacts): Roles {
 async function explain(caller: Caller, scope: Scope, repository: string | undefined, deps: ContextDeps) {
   const tried = deps.policyOf(scope);
   const facts: PrincipalFacts =
-    tried.identity === 'live' ? await deps.principal(caller) : { kind: 'not_asked' };
+    tried.identity !== 'none' ? await deps.principal(caller) : { kind: 'not_asked' };
   const repositoryId =
     repository === undefined ? null : ((await deps.findRepositoryId(repository)) ?? unregistered);
   const { allowed, rules } = decide(caller, tried, facts, repositoryId);

@@ -95,6 +95,8 @@ export type KeyStore = {
    * a write by a key commits only if the key was good at commit (contract 4).
    */
   holdLive(id: string, now: number, asked: Pick<CallerKey, 'scopes' | 'repositories'>): Promise<void>;
+  /** Names of keys by id, living and dead. */
+  namesOf(ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
   activeOfOwner(ownerUserId: string, now: number): Promise<Key[]>;
   /** Owners of active keys in id order, for the sweep. */
   ownersAfter(userId: string | null, limit: number, now: number): Promise<string[]>;
@@ -202,6 +204,13 @@ export function keyStore(db: Sql): KeyStore {
         throw new AppError('forbidden_scope', {
           message: 'The key was narrowed while the request was under way.',
         });
+    },
+    async namesOf(ids) {
+      const { rows } = await sql<{ id: string; name: string }>`
+        select id, name from api_keys where id in (select jsonb_array_elements_text(${JSON.stringify(ids)}::jsonb))`.execute(
+        db,
+      );
+      return new Map(rows.map(({ id, name }) => [id, name]));
     },
     activeOfOwner: (ownerUserId, now) =>
       many(

@@ -3,14 +3,7 @@ import type { Clock } from '../../core/clock.ts';
 import { newId, type Random } from '../../core/ids.ts';
 import type { Sql } from '../../platform/database/database.ts';
 import type { Log } from '../../platform/log.ts';
-import type {
-  Notice,
-  NoticeFields,
-  NoticeKind,
-  NoticeQuery,
-  NoticeRecipient,
-  NoticeWriter,
-} from './notices.ts';
+import type { Notice, NoticeQuery, NoticeRecipient, NoticeSubject, NoticeWriter } from './notices.ts';
 
 export type NoticeStore = NoticeWriter & {
   list(recipient: NoticeRecipient, query: NoticeQuery): Promise<{ notices: Notice[]; items: number }>;
@@ -23,18 +16,21 @@ export function noticeStore(
   { clock, random, log }: { clock: Clock; random: Random; log: Log },
 ): NoticeStore {
   return {
-    async add({ recipient, kind, keyId, occasion, fields }) {
+    async add(notice) {
+      const { recipient, kind, occasion, fields } = notice;
+      const subject = 'keyId' in notice ? { keyId: notice.keyId } : { siteId: notice.siteId };
+      const subjectId = 'keyId' in notice ? notice.keyId : notice.siteId;
       const userId = recipient.kind === 'user' ? recipient.userId : null;
       const id = newId(random, 'ntc');
-      const dedupeKey = [userId ?? 'administrators', kind, keyId, occasion ?? ''].join(' ');
+      const dedupeKey = [userId ?? 'administrators', kind, subjectId, occasion ?? ''].join(' ');
       const { rows } = await sql`
         insert into notices (id, user_id, kind, subject, fields, dedupe_key, created_at)
-        values (${id}, ${userId}, ${kind}, ${keyId}, ${JSON.stringify(fields)}::jsonb, ${dedupeKey},
+        values (${id}, ${userId}, ${kind}, ${subjectId}, ${JSON.stringify(fields)}::jsonb, ${dedupeKey},
                 ${new Date(clock.now())})
         on conflict (dedupe_key) do nothing
         returning id`.execute(db);
       // Before the commit: after a rollback the line may come twice, which is better than not at all.
-      if (rows.length > 0) log.info({ notice: id, kind, keyId, userId }, 'notice');
+      if (rows.length > 0) log.info({ notice: id, kind, ...subject, userId }, 'notice');
     },
     async list(recipient, { page, limit, unread }) {
       const where = sql.join([belongsTo(recipient), hasState(unread)], sql` and `);
@@ -68,19 +64,21 @@ const columns = sql`id, kind, subject, fields, created_at, read_at`;
 
 type NoticeRow = {
   id: string;
-  kind: NoticeKind;
+  kind: NoticeSubject['kind'];
   subject: string;
-  fields: NoticeFields;
+  fields: NoticeSubject['fields'];
   created_at: Date;
   read_at: Date | null;
 };
 
 function toNotice(row: NoticeRow): Notice {
+  const subject = row.kind.startsWith('site_')
+    ? { kind: row.kind, siteId: row.subject, fields: row.fields }
+    : { kind: row.kind, keyId: row.subject, fields: row.fields };
   return {
     id: row.id,
-    kind: row.kind,
-    keyId: row.subject,
-    fields: row.fields,
+    // A row holds the fields of its kind: add() takes no others.
+    ...(subject as NoticeSubject),
     createdAt: row.created_at.getTime(),
     readAt: row.read_at?.getTime() ?? null,
   };

@@ -1,7 +1,11 @@
-import type { Notice } from './notices.ts';
+import type { NoticeSubject } from './notices.ts';
 
 /** The sentence people read, with what to do about it. The name is the owner's own text; pages must escape it. */
-export function noticeText({ kind, keyId, fields }: Pick<Notice, 'kind' | 'keyId' | 'fields'>): string {
+export function noticeText(subject: NoticeSubject): string {
+  return 'siteId' in subject ? textOfSite(subject) : textOfKey(subject);
+}
+
+function textOfKey({ kind, keyId, fields }: Extract<NoticeSubject, { keyId: string }>): string {
   const key = `The key “${fields.keyName}” (${keyId})`;
   const when = fields.expiresAt === undefined ? '' : ` (${fields.expiresAt})`;
   switch (kind) {
@@ -17,5 +21,17 @@ export function noticeText({ kind, keyId, fields }: Pick<Notice, 'kind' | 'keyId
       return `${key} no longer works, but somebody still uses it. Look in its timeline for the address it comes from.`;
     case 'key_suspended':
       return `${key} is suspended because its owner’s account is disabled. It works again once the account is enabled.`;
+  }
+}
+
+function textOfSite({ kind, siteId, fields }: Extract<NoticeSubject, { siteId: string }>): string {
+  const site = `The site “${fields.siteName}” (${siteId})`;
+  switch (kind) {
+    case 'site_expires_7d':
+      return `${site} expires within 7 days (${fields.expiresAt}). Extend it to keep it served.`;
+    case 'site_expires_1d':
+      return `${site} expires within a day (${fields.expiresAt}). Extend it now to keep it served.`;
+    case 'site_expired':
+      return `${site} has expired (${fields.expiresAt}) and is not served any more. Extend it to bring it back; after some days it is removed for good.`;
   }
 }

@@ -3,17 +3,18 @@ import type { Tx } from '../../platform/database/database.ts';
 import type { NoticeStore } from './notice-store.ts';
 
 /**
- * Notices' door: what people should know about keys (contract 10.14). Promises: a notice written through a
+ * Notices' door: what people should know about keys and sites (contract 10.14). Promises: a notice written through a
  * transaction's store is there if the change is, and the same thing is told once. Deciding when something is worth
  * telling belongs to the features that write; mail and webhooks will read the same table.
  */
-export type NoticeKind =
+export type KeyNoticeKind =
   | 'key_expires_7d'
   | 'key_expires_1d'
   | 'key_expired'
   | 'key_exposed'
   | 'key_dead_use'
   | 'key_suspended';
+export type SiteNoticeKind = 'site_expires_7d' | 'site_expires_1d' | 'site_expired';
 
 /** A person, or whoever is an administrator: service keys belong to nobody in particular. */
 export type NoticeRecipient =
@@ -22,7 +23,7 @@ export type NoticeRecipient =
 
 export type NewNotice = {
   readonly recipient: NoticeRecipient;
-  readonly kind: NoticeKind;
+  readonly kind: KeyNoticeKind;
   /** Public id of the key. */
   readonly keyId: string;
   /**
@@ -31,6 +32,15 @@ export type NewNotice = {
    */
   readonly occasion?: string;
   readonly fields: NoticeFields;
+};
+
+export type NewSiteNotice = {
+  readonly recipient: NoticeRecipient;
+  readonly kind: SiteNoticeKind;
+  readonly siteId: string;
+  /** As for keys. */
+  readonly occasion: string;
+  readonly fields: SiteNoticeFields;
 };
 
 /** What the sentence is made of. Never a key value. */
@@ -42,18 +52,26 @@ export type NoticeFields = {
   readonly digest?: string;
 };
 
-export type Notice = {
+export type SiteNoticeFields = {
+  readonly siteName: string;
+  /** RFC 3339. */
+  readonly expiresAt: string;
+};
+
+/** What it is about and what to say of it. */
+export type NoticeSubject =
+  | { readonly kind: KeyNoticeKind; readonly keyId: string; readonly fields: NoticeFields }
+  | { readonly kind: SiteNoticeKind; readonly siteId: string; readonly fields: SiteNoticeFields };
+
+export type Notice = NoticeSubject & {
   readonly id: string;
-  readonly kind: NoticeKind;
-  readonly keyId: string;
-  readonly fields: NoticeFields;
   /** Milliseconds since the epoch. */
   readonly createdAt: number;
   readonly readAt: number | null;
 };
 
 /** What other features need: to tell somebody something through their own transaction. */
-export type NoticeWriter = { add(notice: NewNotice): Promise<void> };
+export type NoticeWriter = { add(notice: NewNotice | NewSiteNotice): Promise<void> };
 
 export type Notices = {
   /** Newest first; `unread` true or false shows only those. */

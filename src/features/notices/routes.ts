@@ -7,20 +7,20 @@ import { idParams } from '../../platform/schemas.ts';
 import type { NoticeRecipient, Notices } from './notices.ts';
 import { noticeResponse, noticesQuery, toNoticeResponse } from './schemas.ts';
 
-/** The same two routes twice: a person's own notices, and those of service keys, which concern administrators. */
+/** The same two routes twice: a person's own notices, and those of service keys and their sites, which concern administrators. */
 export function noticeRoutes({ notices }: { notices: Notices }): Route[] {
   return [
     ...routesFor(notices, {
       path: '/me/notices',
       operations: ['listMyNotices', 'readMyNotice'],
-      whose: 'your keys',
+      whose: 'your keys and sites',
       policy: { callers: ['session'], identity: 'live' },
       recipientOf: personBehind,
     }),
     ...routesFor(notices, {
       path: '/notices',
       operations: ['listNotices', 'readNotice'],
-      whose: 'service keys',
+      whose: 'service keys and their sites',
       policy: { callers: ['session'], role: 'admin', identity: 'live' },
       recipientOf: () => ({ kind: 'administrators' }),
     }),
@@ -40,9 +40,12 @@ const exampleNotice = {
   kind: 'key_expires_7d',
   keyId: '4fKd02LmQx9Z',
   keyName: 'deploy',
+  siteId: null,
+  siteName: null,
   message:
     'The key “deploy” (4fKd02LmQx9Z) expires within 7 days (2026-01-08T09:00:00.000Z). Rotate it to keep its scripts working.',
   keyExpiresAt: '2026-01-08T09:00:00.000Z',
+  siteExpiresAt: null,
   digest: null,
   createdAt: '2026-01-01T09:00:00.000Z',
   readAt: null,

@@ -14,11 +14,17 @@ export const noticeResponse = z
       'key_exposed',
       'key_dead_use',
       'key_suspended',
+      'site_expires_7d',
+      'site_expires_1d',
+      'site_expired',
     ]),
-    keyId: z.string(),
-    keyName: z.string(),
+    keyId: z.string().nullable().describe('Null where it is about a site'),
+    keyName: z.string().nullable(),
+    siteId: z.string().nullable().describe('Null where it is about a key'),
+    siteName: z.string().nullable(),
     message: z.string().describe('A sentence for people'),
     keyExpiresAt: timestampSchema.nullable(),
+    siteExpiresAt: timestampSchema.nullable(),
     digest: z.string().nullable().describe('SHA-256 of an exposed key value, in hex; never the value'),
     createdAt: timestampSchema,
     readAt: timestampSchema.nullable(),
@@ -30,14 +36,23 @@ export function toNoticeResponse(notice: Notice): NoticeResponse {
   return {
     id: notice.id,
     kind: notice.kind,
-    keyId: notice.keyId,
-    keyName: notice.fields.keyName,
+    ...subjectOf(notice),
     message: noticeText(notice),
-    keyExpiresAt: notice.fields.expiresAt ?? null,
-    digest: notice.fields.digest ?? null,
     createdAt: timestamp(notice.createdAt),
     readAt: notice.readAt === null ? null : timestamp(notice.readAt),
   };
+}
+
+function subjectOf(notice: Notice) {
+  const none = { keyId: null, keyName: null, keyExpiresAt: null, digest: null };
+  const noSite = { siteId: null, siteName: null, siteExpiresAt: null };
+  if ('siteId' in notice) {
+    const { siteId, fields } = notice;
+    return { ...none, siteId, siteName: fields.siteName, siteExpiresAt: fields.expiresAt };
+  }
+  const { keyId, fields } = notice;
+  const { keyName, expiresAt = null, digest = null } = fields;
+  return { ...noSite, keyId, keyName, keyExpiresAt: expiresAt, digest };
 }
 
 export const noticesQuery = z.strictObject({

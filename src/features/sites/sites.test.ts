@@ -6,7 +6,7 @@ import { afterAll, expect, test } from 'vitest';
 import { tarGzOf } from '../../../test/archives/tar.ts';
 import { zipOf } from '../../../test/archives/zip.ts';
 import { keyFormat } from '../keys/key-value.ts';
-import { checkUpload, defaultUploadLimits, uploadKindOf } from './sites.ts';
+import { checkUpload, defaultSitesConfig, uploadKindOf } from './sites.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'postern-check-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -23,7 +23,7 @@ async function check(name: string, bytes: Buffer | string) {
   writeFileSync(path, bytes);
   const kind = uploadKindOf(name);
   if (kind === undefined) throw new Error(`${name} is of no kind.`);
-  return await checkUpload({ path, kind }, defaultUploadLimits, keyFormat('app'));
+  return await checkUpload({ path, kind }, defaultSitesConfig.upload, keyFormat('app'));
 }
 
 test('the same files have the same receipt, however they were packed', async () => {

@@ -1,90 +1,216 @@
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import type { Readable } from 'node:stream';
-import type { Blob } from '../../platform/blobs/blobs.ts';
+import type { Act, Caller, CallerKey } from '../../core/caller.ts';
+import type { Clock } from '../../core/clock.ts';
+import type { Random } from '../../core/ids.ts';
+import type { Blobs } from '../../platform/blobs/blobs.ts';
+import type { ChangeFeed, ChangeStore } from '../../platform/database/changes.ts';
+import type { Tx } from '../../platform/database/database.ts';
+import type { Spool } from '../../platform/spool.ts';
+import type { AuditWriter } from '../audit/audit.ts';
 import type { KeyFormat } from '../keys/keys.ts';
-import type { ArchiveEntry } from './content/archive.ts';
-import { receiptOf } from './content/manifest.ts';
-import { receive, type UploadLimits, type UploadProblem } from './content/receive.ts';
-import { readTarGz } from './content/tar.ts';
-import { readZip } from './content/zip.ts';
+import type { ConfigDocument } from '../settings/settings.ts';
+import type { Manifest } from './content/manifest.ts';
+import type { UploadKind } from './content/upload.ts';
+import type { ContentStore } from './content-store.ts';
+import { lifecycle } from './lifecycle.ts';
+import { publishing } from './publishing.ts';
+import { reading } from './reading.ts';
+import type { Site, SiteVersion, Visibility } from './site.ts';
+import type { SiteFilter, SiteStore } from './site-store.ts';
+import type { SitesConfig } from './sites-config.ts';
+import type { UploadStore } from './upload-store.ts';
+import { uploads } from './uploads.ts';
 
 /**
- * Sites: static files that are uploaded, checked and served. So far the checking: what an upload may hold is decided
- * here and nowhere else, for the server and for whoever wants to know before (private-access.md 2.5).
+ * Sites: static files that are uploaded, checked, published and served (contract 6). Promises: an upload goes live whole
+ * or not at all; a site belongs to one person or exactly one key, and nobody else changes it or learns that a private one
+ * exists; every change commits with its audit event. Serving is the gateway's, letting browsers in is features/grants.
  */
-export type { UploadLimits, UploadProblem } from './content/receive.ts';
+export type { UploadLimits, UploadProblem } from './content/judge.ts';
+export { checkUpload, type UploadKind, uploadKindOf } from './content/upload.ts';
+export { type Site, type SiteOwner, siteStatusOf, type Visibility } from './site.ts';
+export { visibilityOfLabel } from './labels.ts';
+export type { Catalog, Served } from './serving/catalog.ts';
+export { mediaTypeOf } from './serving/media-types.ts';
+export { resolve, type ServedContent, type ServedFile } from './serving/resolve.ts';
+export type { SiteStore } from './site-store.ts';
+export { defaultSitesConfig, type SitesConfig } from './sites-config.ts';
 
-/** What an installation starts with; administrators change it. */
-export const defaultUploadLimits: UploadLimits & { readonly maxUploadBytes: number } = {
-  maxUploadBytes: 100 * 1024 * 1024,
-  maxExtractedBytes: 250 * 1024 * 1024,
-  maxFiles: 10_000,
-  maxFileBytes: 50 * 1024 * 1024,
-  allowedExtensions:
-    'html htm xhtml css js mjs map json jsonld xml txt md csv pdf webmanifest wasm svg png jpg jpeg gif webp avif ico bmp woff woff2 ttf otf eot mp3 mp4 m4a ogg oga ogv wav webm vtt gz br zip'.split(
-      ' ',
-    ),
+export type SiteRequest = {
+  readonly name?: string | undefined;
+  readonly visibility?: Visibility | undefined;
+  /** Whole hours from now. */
+  readonly ttlHours?: number | undefined;
+  readonly spa?: boolean | undefined;
 };
 
-export type UploadKind = 'html' | 'zip' | 'tar.gz';
+export type SiteChange = Omit<SiteRequest, 'ttlHours'>;
 
-/** By the name of the file; undefined for what is none of them. */
-export function uploadKindOf(fileName: string): UploadKind | undefined {
-  const name = fileName.toLowerCase();
-  if (name.endsWith('.zip')) return 'zip';
-  if (name.endsWith('.tar.gz') || name.endsWith('.tgz')) return 'tar.gz';
-  return name.endsWith('.html') || name.endsWith('.htm') ? 'html' : undefined;
-}
-
-export type UploadReport = {
-  readonly problems: readonly UploadProblem[];
-  readonly files: number;
-  /** Unpacked. */
-  readonly bytes: number;
-  /** See receiptOf(); null when there are problems. */
-  readonly receipt: string | null;
+/** What an upload came to: every file is in the blob store, nothing is published. */
+export type Received = {
+  readonly files: Manifest;
+  readonly sizeBytes: number;
+  readonly digest: string;
+  /** When its first bytes may have been kept; null when they are held from removal. */
+  readonly since: number | null;
 };
 
-/** Judges an upload that lies in a file by the rules of a publish. Keeps nothing. */
-export async function checkUpload(
-  file: { readonly path: string; readonly kind: UploadKind },
-  limits: UploadLimits,
-  format: KeyFormat,
-): Promise<UploadReport> {
-  const { files, problems } = await receive(entriesOf(file, limits), limits, {
-    blobs: { write: digestOnly },
-    format,
-    onKey: () => undefined,
-  });
-  const bytes = [...files.values()].reduce((sum, { size }) => sum + size, 0);
-  return { problems, files: files.size, bytes, receipt: problems.length > 0 ? null : receiptOf(files) };
-}
+/** A digest upload: its id, when it ends, and the contents it still waits for. */
+export type UploadState = {
+  readonly id: string;
+  readonly endsAt: number;
+  readonly missing: readonly string[];
+};
 
-function entriesOf(
-  { path, kind }: { readonly path: string; readonly kind: UploadKind },
-  limits: UploadLimits,
-): AsyncIterable<ArchiveEntry> {
-  if (kind === 'zip') return readZip(path, limits.maxFiles);
-  const source = createReadStream(path);
-  return kind === 'html' ? onePage(source) : readTarGz(source, mostUnpacked(limits));
-}
+export type ReplaceOptions = {
+  readonly ifMatch: string | undefined;
+  readonly spa?: boolean | undefined;
+  /** True: everything is checked and nothing changed; the answer is the site as it would be. */
+  readonly dryRun?: boolean;
+  /** In the same transaction. */
+  readonly alongside?: (stores: SiteStores) => Promise<void>;
+};
 
-/** The files, and for each what tar writes around it: a header, an extended header, padding. */
-function mostUnpacked({ maxExtractedBytes, maxFiles }: UploadLimits): number {
-  return maxExtractedBytes + maxFiles * 4 * 512;
-}
+export type Upload = { readonly kind: UploadKind; readonly stream: Readable };
 
-async function* onePage(source: Readable): AsyncGenerator<ArchiveEntry> {
-  yield { name: 'index.html', open: async () => source };
-}
+export type Sites = {
+  capabilities(caller: Caller): Promise<Capabilities>;
+  list(
+    caller: Caller,
+    filter: Omit<SiteFilter, 'viewer'>,
+    page: number,
+    limit: number,
+  ): Promise<{ items: Site[]; total: number }>;
+  /** @throws AppError site_not_found for what the caller may not see; so does every verb below */
+  get(caller: Caller, id: string): Promise<Site>;
+  versions(
+    caller: Caller,
+    id: string,
+    page: number,
+    limit: number,
+  ): Promise<{ items: (SiteVersion & { isLive: boolean })[]; total: number }>;
+  version(caller: Caller, id: string, number: number): Promise<SiteVersion & { isLive: boolean }>;
+  /** The files of one version; of the live one without a number. */
+  files(
+    caller: Caller,
+    id: string,
+    number: number | undefined,
+  ): Promise<{ version: SiteVersion; files: Manifest }>;
+  /** @throws AppError not_found when the version has no such file */
+  openFile(
+    caller: Caller,
+    id: string,
+    number: number | undefined,
+    path: string,
+  ): Promise<{ size: number; stream: Readable }>;
 
-async function digestOnly(source: Readable): Promise<Blob> {
-  const hash = createHash('sha256');
-  let size = 0;
-  for await (const chunk of source as AsyncIterable<Buffer>) {
-    hash.update(chunk);
-    size += chunk.length;
-  }
-  return { digest: hash.digest('hex'), size };
+  /** Throws what replace() would, as far as it can be said before the content is there. */
+  mayPublish(caller: Caller, id: string): Promise<void>;
+  /** Checks and stores the files. Nothing is published: that is create() or replace(). */
+  receive(caller: Caller, act: Act, upload: Upload): Promise<Received>;
+  create(caller: Caller, act: Act, request: SiteRequest, received: Received | null): Promise<Site>;
+  replace(caller: Caller, act: Act, id: string, received: Received, options: ReplaceOptions): Promise<Site>;
+  /** Announces the files of a new version. @throws AppError upload_rejected naming every bad one */
+  startUpload(
+    caller: Caller,
+    act: Act,
+    id: string,
+    upload: { files: Manifest; spa?: boolean | undefined },
+  ): Promise<UploadState>;
+  /** @throws AppError not_found for an upload that ended or is another site's; so do the three below */
+  findUpload(caller: Caller, id: string, upload: string): Promise<UploadState>;
+  /** Takes one announced content. `readmit` asks again, once it is there, whether the caller may send it. */
+  receiveBlob(
+    caller: Caller,
+    act: Act,
+    id: string,
+    upload: string,
+    digest: string,
+    bytes: Readable,
+    readmit: () => Promise<void>,
+  ): Promise<void>;
+  /** Takes many, from a tar whose files are named by digest. Good ones stay when others are refused. */
+  receiveBlobs(
+    caller: Caller,
+    act: Act,
+    id: string,
+    upload: string,
+    tar: Readable,
+    readmit: () => Promise<void>,
+  ): Promise<UploadState>;
+  publishUpload(
+    caller: Caller,
+    act: Act,
+    id: string,
+    upload: string,
+    options: { ifMatch: string | undefined; dryRun: boolean },
+  ): Promise<Site>;
+  /** Brings an earlier or a later version live. */
+  publishVersion(
+    caller: Caller,
+    act: Act,
+    id: string,
+    number: number,
+    ifMatch: string | undefined,
+  ): Promise<Site>;
+  /** An address of its own for one version, for 24 hours. */
+  preview(caller: Caller, act: Act, id: string, number: number): Promise<{ label: string; endsAt: number }>;
+
+  change(caller: Caller, act: Act, id: string, change: SiteChange): Promise<Site>;
+  extend(caller: Caller, act: Act, id: string): Promise<Site>;
+  remove(caller: Caller, act: Act, id: string): Promise<Site>;
+  restore(caller: Caller, act: Act, id: string): Promise<Site>;
+  endGrants(caller: Caller, act: Act, id: string): Promise<Site>;
+  /** By an administrator, who never reads what he stops. */
+  takeDown(act: Act, id: string, reason: string): Promise<Site>;
+  putBack(act: Act, id: string, reason: string): Promise<Site>;
+};
+
+export type Capabilities = {
+  readonly config: SitesConfig;
+  readonly allowedVisibility: readonly Visibility[];
+  readonly visibilityReasons: { readonly [V in Visibility]?: string };
+  readonly defaultVisibility: Visibility;
+  readonly sitesUsed: number;
+  readonly bytesUsed: number;
+};
+
+export type SiteStores = {
+  sites: SiteStore;
+  content: ContentStore;
+  uploads: UploadStore;
+  audit: AuditWriter;
+  changes: ChangeStore;
+  /** A write by a key commits only while the key is good (contract 4). */
+  keys: { holdLive(id: string, now: number, asked: CallerKey): Promise<void> };
+};
+
+export type SitesDeps = {
+  readonly read: { readonly sites: SiteStore; readonly content: ContentStore; readonly uploads: UploadStore };
+  readonly tx: Tx<SiteStores>;
+  readonly feed: Pick<ChangeFeed, 'announce'>;
+  readonly config: Pick<ConfigDocument<SitesConfig>, 'inForce' | 'read'>;
+  readonly blobs: Blobs;
+  readonly spool: Spool;
+  readonly format: KeyFormat;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Hears of a key of ours that was found in an upload. */
+  readonly exposed: (value: string, act: Act) => void;
+  /** Why this installation cannot have private sites, for people; null when it can. */
+  readonly privateObstacle: () => string | null;
+  readonly states: SiteStates;
+};
+
+/** What gateways read of private sites, outside the database (contract 10.3). */
+export type SiteStates = {
+  /** Private content stops at once. Rejects with `store_unavailable`; then nothing may be changed. */
+  withdraw(site: Pick<Site, 'id'>): Promise<void>;
+  /** Unless a newer state is known. Never rejects: without a record private content stays closed. */
+  publish(site: Site): Promise<void>;
+};
+
+export function createSites(deps: SitesDeps): Sites {
+  const publish = publishing(deps);
+  return { ...reading(deps), ...publish, ...uploads(deps, publish), ...lifecycle(deps) };
 }

@@ -1,29 +1,79 @@
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import type { Socket } from 'node:net';
+import proxyAddr from '@fastify/proxy-addr';
+import { addressBucket, type LocalSource } from '../../features/ratelimit/ratelimit.ts';
+import { type GatewayAnswer, tooMany } from './answer.ts';
+import { createPipeline, type GatewayDeps } from './pipeline.ts';
 
 /**
- * The gateway answers on the content hosts of Sites. No site exists before the Sites feature, so every host gets the
- * one 404 that a host nobody knows will always get: same status, same bytes, nothing to tell apart.
+ * The gateway answers on the content hosts of Sites, and on nothing else. It holds no session secret, asks no identity
+ * service and writes nothing to the database (contract 1).
  */
-const body = 'Not found\n';
-const headers = {
-  'content-type': 'text/plain; charset=utf-8',
-  'content-length': Buffer.byteLength(body),
-  'cache-control': 'no-store',
-  'x-content-type-options': 'nosniff',
-  'content-security-policy': "default-src 'none'; frame-ancestors 'none'; sandbox",
-  'referrer-policy': 'no-referrer',
-} as const;
+export type GatewayServerDeps = Omit<GatewayDeps, 'limited'> & {
+  readonly trustedProxies: readonly string[];
+  readonly source: LocalSource;
+  /** Requests in any 60 seconds. */
+  readonly perAddress: number;
+  readonly perHost: number;
+};
 
-export function createGateway(): Server {
-  const server = createServer({ maxHeaderSize: 16_384, requestTimeout: 10_000 }, (request, response) => {
-    response.writeHead(404, headers);
-    response.end(request.method === 'HEAD' ? undefined : body);
-    // What a client still sends is of no interest to anybody.
-    request.resume();
-  });
-  server.on('clientError', (_error, socket) => {
-    if (socket.writable)
-      socket.end('HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n');
-  });
+/** Enough for a page of a thousand parts opened again and again; a flood is more. */
+export const gatewayLimits = { perAddress: 60_000, perHost: 600_000 };
+
+export function createGateway(deps: GatewayServerDeps): Server {
+  const pipeline = createPipeline({ ...deps, limited: limitsOf(deps) });
+  const server = createServer(
+    { maxHeaderSize: 16_384, requestTimeout: 10_000, connectionsCheckingInterval: 2_000 },
+    pipeline,
+  );
+  server.on('clientError', answerBroken);
   return server;
+}
+
+function limitsOf({ source, perAddress, perHost, trustedProxies }: GatewayServerDeps) {
+  const addressOf = addressReader(trustedProxies);
+  return (request: IncomingMessage, label: string): GatewayAnswer | null => {
+    const address = addressBucket(addressOf(request));
+    const mine = source.spend({ owner: `address:${address}`, key: '', limit: perAddress });
+    if (!mine.allowed) return tooMany(mine.retryAfterMs / 1000);
+    const ours = source.spend({ owner: `label:${label}`, key: '', limit: perHost });
+    return ours.allowed ? null : tooMany(ours.retryAfterMs / 1000);
+  };
+}
+
+/** Who asks, by the connection; by X-Forwarded-For only as far as proxies of ours wrote it (matrix GW-03). */
+export function addressReader(
+  trustedProxies: readonly string[],
+): (request: IncomingMessage) => string | null {
+  if (trustedProxies.length === 0) return ({ socket }) => socket.remoteAddress ?? null;
+  const isTrusted = proxyAddr.compile([...trustedProxies]);
+  return ({ socket, headers }) => {
+    const { remoteAddress } = socket;
+    if (remoteAddress === undefined) return null;
+    const sent = headers['x-forwarded-for'];
+    const hops = (Array.isArray(sent) ? sent.join(',') : (sent ?? '')).split(',').map((hop) => hop.trim());
+    let address = remoteAddress;
+    for (const hop of hops.reverse()) {
+      if (hop === '' || !isTrusted(address, 0)) break;
+      address = hop;
+    }
+    return address;
+  };
+}
+
+/**
+ * Headers that are too large are mostly cookies that a neighbour set for the whole domain (threat T32): the page that
+ * says so also takes them away.
+ */
+function answerBroken(error: Error & { code?: string }, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
+  const isTooLarge = error.code === 'HPE_HEADER_OVERFLOW';
+  const body = isTooLarge
+    ? 'Too many cookies were sent. They were cleared; open the page again.\n'
+    : 'Bad request\n';
+  socket.end(
+    `HTTP/1.1 ${isTooLarge ? '431 Request Header Fields Too Large' : '400 Bad Request'}\r\n` +
+      `content-type: text/plain; charset=utf-8\r\ncache-control: no-store\r\nx-content-type-options: nosniff\r\n` +
+      `${isTooLarge ? 'clear-site-data: "cookies"\r\n' : ''}connection: close\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  );
 }

@@ -9,6 +9,9 @@ export type Metrics = RequestMetrics & {
   readonly registry: Registry;
   readonly limiterFallback: Counter;
   readonly auditDropped: Counter;
+  readonly grantsCorrupt: Counter;
+  /** `visibility` of the address that was asked; `none` for what is no site's. */
+  countContent(visibility: 'public' | 'private' | 'none', status: number): void;
 };
 
 export function createMetrics(): Metrics {
@@ -25,6 +28,12 @@ export function createMetrics(): Metrics {
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
     registers: [registry],
   });
+  const content = new Counter({
+    name: 'postern_content_requests_total',
+    help: 'Requests answered on content hosts, by visibility of the address and status class.',
+    labelNames: ['visibility', 'status'],
+    registers: [registry],
+  });
   // Resolving labels costs more than counting, so the children are kept.
   const children = new Map<string, { inc(): void }>();
   return {
@@ -39,6 +48,20 @@ export function createMetrics(): Metrics {
       help: 'Denials that were counted but not written because their queue was full.',
       registers: [registry],
     }),
+    grantsCorrupt: new Counter({
+      name: 'postern_grants_corrupt_total',
+      help: 'Records about private sites in the key-value store that could not be read as ours; nobody was let in by them.',
+      registers: [registry],
+    }),
+    countContent(visibility, status) {
+      const key = `content ${visibility} ${status}`;
+      let child = children.get(key);
+      if (child === undefined) {
+        child = content.labels(visibility, `${Math.floor(status / 100)}xx`);
+        children.set(key, child);
+      }
+      child.inc();
+    },
     count(method, route, status, elapsedMs) {
       const key = `${method} ${route} ${status}`;
       let child = children.get(key);

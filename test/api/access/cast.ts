@@ -125,6 +125,8 @@ export function absentPath(path: string): string {
   return path
     .replace('{owner}/{name}', 'acme/none')
     .replace('{clientId}', 'nobody')
+    .replace('{number}', '1')
+    .replace('{path*}', 'none.txt')
     .replaceAll(/\{\w+\}/g, 'nothingthere');
 }
 

@@ -26,6 +26,11 @@ type Who =
   | 'an administrator’s session'
   /** Sessions; keys and tokens by scope. */
   | 'whoever reads repositories'
+  /** Sessions; keys and tokens by scope. What is another's is not there for them. */
+  | 'whoever reads sites'
+  | 'whoever changes sites'
+  /** An administrator's session, or his token with the OAuth scope admin. */
+  | 'an administrator’s session or token'
   /** An administrator in person or by key or token with the scope; service keys by scope alone. */
   | 'whoever changes repositories'
   /** No credential is judged: the route looks at the header by itself. */
@@ -67,6 +72,31 @@ const table: Record<string, Line> = {
   'GET /repositories/{owner}/{name}': ['whoever reads repositories', '404 repo_not_onboarded'],
   'PATCH /repositories/{owner}/{name}': ['whoever changes repositories', '404 repo_not_onboarded', {}],
   'DELETE /repositories/{owner}/{name}': ['whoever changes repositories', '404 repo_not_onboarded'],
+
+  'GET /sites': ['whoever reads sites', '200'],
+  'POST /sites': ['whoever changes sites', '400 invalid_body', { nonsense: true }],
+  'GET /sites/capabilities': ['whoever reads sites', '200'],
+  'GET /sites/{id}': ['whoever reads sites', '404 site_not_found'],
+  'PATCH /sites/{id}': ['whoever changes sites', '404 site_not_found', { name: 'new' }],
+  'DELETE /sites/{id}': ['whoever changes sites', '404 site_not_found'],
+  'PUT /sites/{id}/content': ['whoever changes sites', '404 site_not_found'],
+  'POST /sites/{id}/extend': ['whoever changes sites', '404 site_not_found'],
+  'POST /sites/{id}/restore': ['whoever changes sites', '404 site_not_found'],
+  'GET /sites/{id}/versions': ['whoever reads sites', '404 site_not_found'],
+  'POST /sites/{id}/versions/{number}/publish': ['whoever changes sites', '404 site_not_found'],
+  'POST /sites/{id}/versions/{number}/preview': ['whoever changes sites', '404 site_not_found'],
+  'GET /sites/{id}/files': ['whoever reads sites', '404 site_not_found'],
+  'GET /sites/{id}/files/{path*}': ['whoever reads sites', '404 site_not_found'],
+  'POST /sites/{id}/take-down': ['an administrator’s session', '404 site_not_found', { reason: 'x' }],
+  'POST /sites/{id}/put-back': ['an administrator’s session', '404 site_not_found', { reason: 'x' }],
+  'GET /config/sites': ['an administrator’s session or token', '200'],
+  'PUT /config/sites': ['an administrator’s session or token', '422 config_invalid', {}],
+  'GET /config/sites/history': ['an administrator’s session or token', '200'],
+  'POST /config/sites/revert': [
+    'an administrator’s session or token',
+    '428 precondition_required',
+    { version: 0 },
+  ],
 
   'GET /me/notices': ['a session', '200'],
   'POST /me/notices/{id}/read': ['a session', '404 not_found'],
@@ -133,10 +163,18 @@ function expected(who: Who, caller: CallerName, scopes: readonly string[]): stri
     case 'an administrator’s session':
       if (!isSession) return '403 interactive_auth_required';
       return caller === 'an administrator’s session' ? 'in' : '403 forbidden_role';
+    case 'an administrator’s session or token':
+      return caller === 'an administrator’s session' || caller === 'an administrator’s access token'
+        ? 'in'
+        : '403 forbidden_role';
+    case 'whoever reads sites':
     case 'whoever reads repositories': {
-      const isGranted = scopes.includes('repos:read') || scopes.includes('repos:write');
+      const resource = who === 'whoever reads sites' ? 'sites' : 'repos';
+      const isGranted = scopes.includes(`${resource}:read`) || scopes.includes(`${resource}:write`);
       return isSession || isGranted ? 'in' : '403 forbidden_scope';
     }
+    case 'whoever changes sites':
+      return isSession || scopes.includes('sites:write') ? 'in' : '403 forbidden_scope';
     case 'whoever changes repositories': {
       if (!isSession && !scopes.includes('repos:write')) return '403 forbidden_scope';
       return caller.includes('a user’s') ? '403 forbidden_role' : 'in';
@@ -234,8 +272,13 @@ function challengeOf(outcome: string, scope: string | undefined): string | undef
 }
 
 function requiredScope(who: Who): string | undefined {
-  if (who === 'whoever reads repositories') return 'repos:read';
-  return who === 'whoever changes repositories' ? 'repos:write' : undefined;
+  const scopeOf: { readonly [W in Who]?: string } = {
+    'whoever reads repositories': 'repos:read',
+    'whoever changes repositories': 'repos:write',
+    'whoever reads sites': 'sites:read',
+    'whoever changes sites': 'sites:write',
+  };
+  return scopeOf[who];
 }
 
 async function ask(name: string, options: CallOptions): Promise<Answer> {
@@ -284,7 +327,7 @@ describe('who may call what', () => {
       }
       expect(await contents(h)).toEqual(unchanged);
       const [method = '', path = ''] = name.split(' ');
-      const route = `${method} /api/v2${path.replaceAll(/\{(\w+)\}/g, ':$1')}`;
+      const route = `${method} /api/v2${path.replace(/\{\w+\*\}/, '*').replaceAll(/\{(\w+)\}/g, ':$1')}`;
       const trail = await denialsOf(h, root, route);
       for (const [caller, code] of refused) {
         const credential = idOf[caller] ?? null;
@@ -299,7 +342,9 @@ describe('who may call what', () => {
     },
   );
 
-  test.each(names.filter((name) => name.startsWith('GET ') && name !== 'GET /audit/export'))(
+  // Files are sent as they are read, so there is no HEAD of them.
+  const isFile = (name: string) => name === 'GET /audit/export' || name.endsWith('{path*}');
+  test.each(names.filter((name) => name.startsWith('GET ') && !isFile(name)))(
     'SC-01 HEAD of %s is no way round its rule',
     async (name) => {
       const path = absentPath(name.slice('GET '.length));

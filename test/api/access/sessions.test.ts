@@ -5,6 +5,8 @@ import type { Route } from '../../../src/platform/http.ts';
 import { type Harness, type Person, type TestKey, uiOrigin } from '../../harness.ts';
 import { Browser } from '../../identity.ts';
 import { absentPath, contents, manyChanges, noLimits, openFrozenHarness, setPolicy } from './cast.ts';
+import { defaultSitesConfig } from '../../../src/features/sites/sites.ts';
+import { archiveOf, page, upload } from '../sites/uploads.ts';
 
 /** What a browser session is worth: alone, live, from our own page, and under our own cookie name only. */
 let h: Harness;
@@ -165,7 +167,13 @@ describe('requests of other pages', () => {
     const repository = `acme/victim-${made}`;
     await h.repository(repository);
     const group = await h.call('POST', '/groups', { as: root, body: { name: `Group ${made}` } });
+    const site = await upload(h, root, { 'index.html': page('mine') });
+    if (route.path.endsWith('/restore')) await h.call('DELETE', `/sites/${site.data.id}`, { as: root });
     const bodies: Record<string, object> = {
+      'PUT /config/sites': { ...defaultSitesConfig, enabled: true },
+      'POST /config/sites/revert': { version: 0 },
+      'POST /sites/{id}/take-down': { reason: 'evil' },
+      'POST /sites/{id}/put-back': { reason: 'evil' },
       'POST /me/tokens': minimal,
       'POST /tokens': minimal,
       'PUT /config/api-keys': { ...defaultKeyPolicy, ...noLimits, rateLimitPerMinute: 1 },
@@ -184,8 +192,11 @@ describe('requests of other pages', () => {
       .replace('/tokens/{id}', `/tokens/${service.id}`)
       .replace('/users/{id}', `/users/${victim.user.id}`)
       .replace('/groups/{id}', `/groups/${group.data.id}`)
+      .replace('/sites/{id}', `/sites/${site.data.id}`)
       .replace('{owner}/{name}', repository);
-    const isBodiless = route.method === 'DELETE' || /sign-out|read$/.test(route.path);
+    const isBodiless =
+      route.method === 'DELETE' ||
+      /sign-out|read$|\/(?:content|extend|restore|publish|preview)$/.test(route.path);
     const body = bodies[`${route.method} ${route.path}`] ?? (isBodiless ? undefined : { name: 'renamed' });
     return { path: absentPath(path), body };
   }
@@ -209,7 +220,10 @@ describe('requests of other pages', () => {
       }
       expect(await contents(h)).toEqual(before);
       // The same request from our own page goes through: it was the page that was refused.
-      const own = await h.call(route.method, path, { as: root, body, headers: { 'if-match': '*' } });
+      const content = route.path.endsWith('/content')
+        ? { raw: archiveOf({ 'index.html': page('new') }) }
+        : { body };
+      const own = await h.call(route.method, path, { as: root, ...content, headers: { 'if-match': '*' } });
       const isOfThingsThatAreNotThere = /notices|clients/.test(path);
       expect([route.operationId, own.status]).toEqual([
         route.operationId,
@@ -229,7 +243,7 @@ describe('requests of other pages', () => {
         'text/plain',
         'application/x-www-form-urlencoded',
         'multipart/form-data; boundary=x',
-      ]) {
+      ].filter((one) => !route.uploads?.some((taken) => one.startsWith(taken)))) {
         const answer = await h.call(route.method, path, {
           as: root,
           body: body ?? {},

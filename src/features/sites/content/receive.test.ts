@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -10,7 +11,8 @@ import { tarGzOf, type TarPart } from '../../../../test/archives/tar.ts';
 import { systemRandom } from '../../../core/ids.ts';
 import { fileBlobs } from '../../../platform/blobs/file-blobs.ts';
 import { keyFormat } from '../../keys/key-value.ts';
-import { receive, type UploadLimits } from './receive.ts';
+import type { UploadLimits } from './judge.ts';
+import { receive } from './receive.ts';
 import { readTarGz } from './tar.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'postern-receive-'));
@@ -184,4 +186,12 @@ describe('T37 our own keys in what is uploaded', () => {
     const { problems } = await take([page, { name: 'bomb.gz', content: bomb }]);
     expect(problems).toEqual([]);
   });
+});
+
+test('a file that is refused before its end does not hold up the files behind it', async () => {
+  const noise = Buffer.concat([Buffer.from([0x1f, 0x8b, 8, 0]), randomBytes(2_000_000)]);
+  const wide = { maxFileBytes: 3_000_000, maxExtractedBytes: 3_000_000 };
+  const { files, problems } = await take([{ name: 'broken.gz', content: noise }, page], wide);
+  expect(problems).toMatchObject([{ path: 'broken.gz', code: 'bad_entry' }]);
+  expect([...files.keys()]).toEqual(['index.html']);
 });

@@ -1,16 +1,28 @@
 import { PassThrough, pipeline, Readable, Transform } from 'node:stream';
 import { createGunzip } from 'node:zlib';
-import { extract, type Header } from 'tar-stream';
+import { type Extract, extract, type Header } from 'tar-stream';
+import { AppError } from '../../../core/errors.ts';
 import { type ArchiveEntry, ArchiveRefused, modeProblem } from './archive.ts';
 
 /**
  * Reads a gzipped tar as it arrives (POSIX.1-2017 pax, ustar, GNU long names). `maxBytes` bounds what is unpacked,
  * headers and padding included, before anything is kept of it.
  */
-export async function* readTarGz(source: Readable, maxBytes: number): AsyncGenerator<ArchiveEntry> {
+export function readTarGz(source: Readable, maxBytes: number): AsyncGenerator<ArchiveEntry> {
+  return read((reader, done) => pipeline(source, createGunzip(), guard(maxBytes), reader, done));
+}
+
+/** The same, not gzipped. */
+export function readTar(source: Readable, maxBytes: number): AsyncGenerator<ArchiveEntry> {
+  return read((reader, done) => pipeline(source, guard(maxBytes), reader, done));
+}
+
+async function* read(
+  feed: (reader: Extract, done: (error?: Error | null) => void) => void,
+): AsyncGenerator<ArchiveEntry> {
   const reader = extract();
   let opened: Readable | undefined;
-  pipeline(source, createGunzip(), guard(maxBytes), reader, (error) => {
+  feed(reader, (error) => {
     if (!error) return;
     // Whoever reads a file hears of it there, whoever waits for the next one through the reader.
     opened?.destroy(asRefusal(error));
@@ -34,21 +46,30 @@ export async function* readTarGz(source: Readable, maxBytes: number): AsyncGener
   }
 }
 
-/** A stream of Node's that also ends, with an error, when the reader gives its own up without one. */
-function bytesOf(entry: NodeJS.EventEmitter & { pipe(to: PassThrough): unknown }): Readable {
+/**
+ * A stream of Node's that also ends, with an error, when the reader gives its own up without one. Destroyed by who has
+ * seen enough, it lets the rest of the entry pass; a pipe would stand still, and the archive with it.
+ */
+function bytesOf(entry: EntryStream): Readable {
   const bytes = new PassThrough();
   // It may fail after the last of it was read, when nobody listens any more; the archive's own failure is told then.
   bytes.on('error', () => undefined);
+  bytes.on('drain', () => entry.resume()).on('close', () => entry.resume());
+  entry.on('data', (chunk: Buffer) => {
+    if (!bytes.destroyed && !bytes.write(chunk)) entry.pause();
+  });
+  entry.on('end', () => bytes.end());
   entry.on('error', (error: Error) => bytes.destroy(asRefusal(error)));
   entry.on('close', () => {
     if (!bytes.writableEnded) bytes.destroy(new ArchiveRefused('is cut short'));
   });
-  entry.pipe(bytes);
   return bytes;
 }
 
+type EntryStream = NodeJS.EventEmitter & { pause(): unknown; resume(): unknown };
+
 function asRefusal(error: Error): Error {
-  if (error instanceof ArchiveRefused) return error;
+  if (error instanceof ArchiveRefused || error instanceof AppError) return error;
   const isOurs = 'code' in error && typeof error.code === 'string' && error.code.startsWith('Z_');
   if (isOurs) return new ArchiveRefused('is not a gzip file, or is cut short', error);
   return /tar|header|stream/i.test(error.message)

@@ -1,0 +1,144 @@
+import type { createSitesDoors, sitesStores } from './app-sites.ts';
+import { type Clock, day, second } from './core/clock.ts';
+import type { Random } from './core/ids.ts';
+import type { AuditWriter, Denials } from './features/audit/audit.ts';
+import { beatMs } from './features/grants/fleet.ts';
+import {
+  createGatewayGrants,
+  createGatewayNews,
+  createGrants,
+  createNewsDesk,
+  isShared,
+  type Origin,
+} from './features/grants/grants.ts';
+import { grantRoutes } from './features/grants/routes.ts';
+import { stateKey } from './features/grants/site-states.ts';
+import type { Identity } from './features/identity/identity.ts';
+import type { RateLimiter } from './features/ratelimit/ratelimit.ts';
+import type { ChangeFeed } from './platform/database/changes.ts';
+import type { Tx } from './platform/database/database.ts';
+import type { Route } from './platform/http.ts';
+import type { Job } from './platform/jobs.ts';
+import type { Kv } from './platform/kv/kv.ts';
+import type { Log } from './platform/log.ts';
+import { createPrivateSteps } from './surfaces/gateway/private.ts';
+import { addressReader } from './surfaces/gateway/server.ts';
+
+/** Letting browsers into private sites, in the composition root: constructed here, beside app-sites.ts. */
+type Stores = ReturnType<typeof sitesStores> & { audit: AuditWriter };
+type SitesDoors = ReturnType<typeof createSitesDoors>;
+
+/** How long the ledger tells who was let in. */
+const ledgerMs = 30 * day;
+
+export type GrantPartsDeps = {
+  readonly sitesDoors: SitesDoors;
+  readonly read: Pick<Stores, 'sites' | 'grants'>;
+  readonly tx: Tx<Stores>;
+  readonly feed: ChangeFeed;
+  readonly kv: Kv;
+  readonly identity: Pick<Identity, 'directory' | 'accessTokenFor'>;
+  readonly limiter: RateLimiter;
+  readonly denials: Denials;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly onCorrupt: () => void;
+  readonly uiUrl: string;
+  readonly contentUrl: string;
+  readonly trustedProxies: readonly string[];
+};
+
+export function createGrantDoors(deps: GrantPartsDeps) {
+  const { sitesDoors, read, tx, feed, kv, identity, clock, log } = deps;
+  const { seal, siteStates, switchRecords, fleet, addresses } = sitesDoors;
+  const grants = createGrants({
+    ...deps,
+    seal,
+    states: siteStates,
+    switchRecords,
+    fleet,
+    addresses,
+    directory: identity.directory,
+    accessTokenFor: identity.accessTokenFor,
+    refused: deps.denials.record,
+  });
+  const gateway = createGatewaySide({ ...deps, seal });
+  const desk = createNewsDesk({ kv, seal, tx, log });
+
+  // Whoever changed the site wrote its state after the commit, unless he died in between; every other process does too.
+  const healing = new Set<Promise<void>>();
+  feed.subscribe(({ topic, subject }) => {
+    if (topic !== 'site') return;
+    const heal = healState(subject)
+      .catch((error: unknown) => log.warn({ err: error }, 'state of a site not written; its link heals it'))
+      .finally(() => healing.delete(heal));
+    healing.add(heal);
+  });
+
+  async function healState(siteId: string): Promise<void> {
+    const site = await read.sites.find(siteId);
+    if (site === undefined) await kv.delete(stateKey(siteId));
+    else await siteStates.publish(site);
+  }
+
+  const jobs: Job[] = [
+    { name: 'fleet', everyMs: beatMs, leased: false, run: fleet.beat },
+    { name: 'sites-switch', everyMs: 10 * second, leased: false, run: switchRecords.refresh },
+    { name: 'gateway-news', everyMs: second, leased: false, run: gateway.news.flush },
+    { name: 'gateway-news-desk', everyMs: second, leased: true, run: desk.run },
+    {
+      name: 'grant-ledger',
+      everyMs: day / 24,
+      leased: true,
+      run: () => read.grants.prune(clock.now() - ledgerMs),
+    },
+  ];
+
+  return {
+    grants,
+    /** For the gateway's pipeline. */
+    privateSites: createPrivateSteps({
+      grants: gateway.grants,
+      uiUrl: deps.uiUrl,
+      contentUrl: deps.contentUrl,
+      isShared: isShared(addresses),
+      random: deps.random,
+      addressOf: addressReader(deps.trustedProxies),
+    }),
+    jobs,
+    /** A store that is away now is asked again by the jobs; until then nobody is let in. */
+    async start() {
+      await switchRecords.refresh();
+      await fleet.beat().catch((error: unknown) => log.warn({ err: error }, 'not yet told to the fleet'));
+    },
+    async settled() {
+      await Promise.all(healing);
+    },
+    async stop() {
+      await Promise.all(healing);
+      await gateway.news
+        .flush()
+        .catch((error: unknown) => log.warn({ err: error }, 'refusals not passed on'));
+      await fleet.leave().catch((error: unknown) => log.warn({ err: error }, 'the fleet hears of it later'));
+    },
+  };
+}
+
+/** What a gateway has: the key-value store and GRANT_SECRET, no database and no identity service. */
+function createGatewaySide(
+  deps: Pick<GrantPartsDeps, 'kv' | 'clock' | 'onCorrupt'> & { seal: SitesDoors['seal'] },
+) {
+  const { kv, seal, clock, onCorrupt } = deps;
+  const news = createGatewayNews({ kv, seal, clock });
+  const refused = (refusal: { reason: string; siteId: string | null }, from: Origin) =>
+    news.note(refusal, from);
+  return { news, grants: createGatewayGrants({ kv, seal, refused, onCorrupt }) };
+}
+
+export function createGrantRoutes(
+  { grants }: ReturnType<typeof createGrantDoors>,
+  { sites, siteAddresses }: SitesDoors,
+): Route[] {
+  return grantRoutes({ sites, grants, linkOf: siteAddresses.linkOf });
+}

@@ -1,0 +1,130 @@
+import type { UserRef } from '../../core/caller.ts';
+import { type Site, siteStatusOf } from '../sites/sites.ts';
+import type { LedgerEntry } from './grant-store.ts';
+import type { GrantsDeps } from './grants.ts';
+import { obstacleOf } from './obstacle.ts';
+
+/** Why a site opens for its owner or not, check by check, and where a link to it leads (contract 6). */
+export type AccessCheck = { readonly check: CheckName; readonly passed: boolean; readonly detail: string };
+
+export const checkNames = [
+  'not_deleted',
+  'not_taken_down',
+  'not_expired',
+  'published',
+  'private_possible',
+  'gateway_running',
+  'account_enabled',
+  'role',
+  'signed_in',
+] as const;
+type CheckName = (typeof checkNames)[number];
+
+export type IssuedGrant = LedgerEntry & { readonly isLive: boolean };
+
+export type Access = { readonly checks: readonly AccessCheck[]; readonly opens: boolean };
+
+export type LinkTarget =
+  /** The host to go to, as its label. */
+  | { readonly kind: 'content'; readonly label: string }
+  /** To its owner only; to everybody else it is `missing`. */
+  | { readonly kind: 'closed'; readonly status: 'empty' | 'expired' | 'taken_down' | 'deleted' }
+  | { readonly kind: 'missing' };
+
+export function createExplaining({
+  read,
+  clock,
+  directory,
+  accessTokenFor,
+  addresses,
+  fleet,
+}: Pick<GrantsDeps, 'read' | 'clock' | 'directory' | 'accessTokenFor' | 'addresses' | 'fleet'>) {
+  async function personChecks(user: UserRef, sessionId: string): Promise<AccessCheck[]> {
+    const principal = await directory.principal(user.subject);
+    const token = await accessTokenFor(sessionId);
+    const isActive = principal.kind === 'active';
+    const cannotTell = 'The identity service cannot be asked now.';
+    return [
+      check('account_enabled', isActive, {
+        yes: 'Your account is enabled.',
+        no: principal.kind === 'unavailable' ? cannotTell : 'Your account is disabled.',
+      }),
+      check('role', isActive && principal.roles.includes('user'), {
+        yes: 'You have the role user, directly or from a group.',
+        no: principal.kind === 'unavailable' ? cannotTell : 'You lack the role user.',
+      }),
+      check('signed_in', token.kind === 'active', {
+        yes: 'Your sign-in is still good at the identity provider.',
+        no: token.kind === 'unavailable' ? cannotTell : 'Your sign-in has ended.',
+      }),
+    ];
+  }
+
+  async function privateChecks(): Promise<AccessCheck[]> {
+    const obstacle = obstacleOf(addresses);
+    const missing = await fleet.obstacle();
+    return [
+      check('private_possible', obstacle === null, {
+        yes: 'This installation can keep private sites apart.',
+        no: obstacle ?? '',
+      }),
+      check('gateway_running', missing === null, {
+        yes: 'A gateway is running, and all processes agree.',
+        no: missing ?? '',
+      }),
+    ];
+  }
+
+  return {
+    /** @throws AppError store_unavailable */
+    async explain(site: Site, user: UserRef, sessionId: string): Promise<Access> {
+      const checks = siteChecks(site, clock.now());
+      if (site.visibility === 'private') {
+        checks.push(...(await privateChecks()), ...(await personChecks(user, sessionId)));
+      }
+      return { checks, opens: checks.every(({ passed }) => passed) };
+    },
+
+    async ledger(site: Site, page: number, limit: number): Promise<{ items: IssuedGrant[]; total: number }> {
+      const { items, total } = await read.grants.page(site.id, page, limit);
+      const now = clock.now();
+      const isLive = ({ endsAt, epoch }: LedgerEntry) => endsAt > now && epoch === site.epoch;
+      return { items: items.map((entry) => ({ ...entry, isLive: isLive(entry) })), total };
+    },
+
+    /** Where `/s/{id}` leads. What is not served is told to its owner and to nobody else. */
+    async linkTarget(id: string, user: UserRef | null): Promise<LinkTarget> {
+      const site = await read.sites.find(id);
+      if (site === undefined) return { kind: 'missing' };
+      const isOwner = user !== null && site.owner.kind === 'user' && site.owner.id === user.id;
+      const status = siteStatusOf(site, clock.now());
+      if (!isOwner && (site.visibility === 'private' || status !== 'active')) return { kind: 'missing' };
+      return status === 'active' ? { kind: 'content', label: site.label } : { kind: 'closed', status };
+    },
+  };
+}
+
+function siteChecks(site: Site, now: number): AccessCheck[] {
+  return [
+    check('not_deleted', site.deletedAt === null, {
+      yes: 'The site is not deleted.',
+      no: 'The site is deleted.',
+    }),
+    check('not_taken_down', site.takenDownAt === null, {
+      yes: 'No administrator has stopped it.',
+      no: 'An administrator has stopped it.',
+    }),
+    check('not_expired', site.expiresAt === null || site.expiresAt > now, {
+      yes: 'The site has not expired.',
+      no: 'The site has expired.',
+    }),
+    check('published', site.live !== null, {
+      yes: 'A version is published.',
+      no: 'Nothing is published yet.',
+    }),
+  ];
+}
+
+function check(name: CheckName, passed: boolean, words: { yes: string; no: string }): AccessCheck {
+  return { check: name, passed, detail: passed ? words.yes : words.no };
+}

@@ -1,0 +1,137 @@
+import { type Clock, minute } from '../../core/clock.ts';
+import type { Tx } from '../../platform/database/database.ts';
+import type { Kv } from '../../platform/kv/kv.ts';
+import type { Log } from '../../platform/log.ts';
+import type { AuditWriter } from '../audit/audit.ts';
+import type { Origin, Refusal } from './admitting.ts';
+import { readFields } from './records.ts';
+import type { GrantSeal } from './seal.ts';
+
+/**
+ * What a gateway refuses, on its way to the audit trail: the gateway writes nothing to the database, so it leaves the
+ * news in the key-value store, where a worker fetches them (contract 6: within 5 seconds). Equal refusals of a minute are
+ * one entry with a count.
+ */
+type Entry = {
+  readonly reason: string;
+  readonly siteId: string | null;
+  readonly address: string | null;
+  readonly agent: string | null;
+  readonly count: number;
+};
+
+/** The store lists nothing, so there is a fixed number of places for what waits. */
+const keys = Array.from({ length: 16 }, (_, place) => `gateway-news:${place}`);
+const keptMs = 10 * minute;
+const mostHeld = 1_000;
+const mostPerBatch = 200;
+
+export type GatewayNews = {
+  /** Never waits and never fails. */
+  note(refusal: Refusal, from: Origin): void;
+  /** Leaves what is new in the store; what finds no place there is kept. */
+  flush(): Promise<void>;
+};
+
+export function createGatewayNews(deps: {
+  kv: Pick<Kv, 'setIfAbsent'>;
+  seal: GrantSeal;
+  clock: Clock;
+}): GatewayNews {
+  const { kv, seal, clock } = deps;
+  const held = new Map<string, { entry: Entry; nextAt: number }>();
+
+  /** What is to be told now: the first of its kind at once, its repetitions a minute later. */
+  function due(now: number): string[] {
+    const found: string[] = [];
+    for (const [id, { entry, nextAt }] of held) {
+      if (nextAt > now) continue;
+      if (entry.count === 0) held.delete(id);
+      else if (found.length < mostPerBatch) found.push(id);
+    }
+    return found;
+  }
+
+  return {
+    note({ reason, siteId }, { address, agent }) {
+      // A flood of addresses is one entry more, not one each.
+      const exact = `${reason} ${siteId} ${address}`;
+      const isFolded = held.size >= mostHeld && !held.has(exact);
+      const id = isFolded ? `${reason} many` : exact;
+      const known = held.get(id);
+      const entry = known?.entry ?? {
+        reason,
+        siteId: isFolded ? null : siteId,
+        address: isFolded ? null : address,
+        // A copy: a piece cut from a header would keep the whole header in memory.
+        agent: isFolded || agent === null ? null : Buffer.from(agent.slice(0, 200)).toString(),
+        count: 0,
+      };
+      held.set(id, { entry: { ...entry, count: entry.count + 1 }, nextAt: known?.nextAt ?? 0 });
+    },
+    async flush() {
+      const now = clock.now();
+      const ids = due(now);
+      if (ids.length === 0) return;
+      const entries = ids.flatMap((id) => held.get(id)?.entry ?? []);
+      const text = JSON.stringify([1, entries.map((one) => Object.values(one))]);
+      for (const key of keys) {
+        if (!(await kv.setIfAbsent(key, seal.sign(key, text), { ttlMs: keptMs }))) continue;
+        for (const [index, id] of ids.entries()) {
+          const rest = (held.get(id)?.entry.count ?? 0) - (entries[index]?.count ?? 0);
+          const entry = entries[index];
+          if (entry !== undefined) held.set(id, { entry: { ...entry, count: rest }, nextAt: now + minute });
+        }
+        return;
+      }
+    },
+  };
+}
+
+/** The worker's end: whatever lies in the store goes into the trail, and only then from the store. */
+export function createNewsDesk(deps: {
+  kv: Pick<Kv, 'getAll' | 'delete'>;
+  seal: GrantSeal;
+  tx: Tx<{ audit: AuditWriter }>;
+  log: Log;
+}): { run(): Promise<void> } {
+  const { kv, seal, tx, log } = deps;
+
+  function read(key: string, value: string): Entry[] {
+    const fields = readFields(seal, key, value, 2);
+    if (!Array.isArray(fields?.[1])) {
+      log.warn({ key }, 'what a gateway left for the audit trail cannot be read');
+      return [];
+    }
+    // Signed by a gateway of ours, so it is what note() made.
+    const rows = fields[1] as [string, string | null, string | null, string | null, number][];
+    return rows.map(([reason, siteId, address, agent, count]) => ({ reason, siteId, address, agent, count }));
+  }
+
+  return {
+    async run() {
+      const { values } = await kv.getAll(keys);
+      for (const [place, key] of keys.entries()) {
+        const value = values[place];
+        if (typeof value !== 'string') continue;
+        const entries = read(key, value);
+        await tx(async ({ audit }) => {
+          for (const { reason, siteId, address, agent, count } of entries) {
+            await audit.append({
+              event: 'site.grant_refused',
+              act: {
+                actor: { kind: 'anonymous', id: null, name: null, credential: null },
+                origin: { requestId: null, address, agent },
+              },
+              target: siteId === null ? { kind: 'route', id: 'gateway' } : { kind: 'site', id: siteId },
+              outcome: 'denied',
+              reason,
+              details: { count },
+            });
+          }
+        });
+        await kv.delete(key);
+      }
+    },
+  };
+}

@@ -1,0 +1,78 @@
+import { sql } from 'kysely';
+import type { Sql } from '../../platform/database/database.ts';
+import { inBatches } from '../../platform/in-batches.ts';
+
+/** SQL of the ledger: every browser grant that was issued, for the site's owner. Never the grant's secret. */
+export type LedgerEntry = {
+  readonly id: string;
+  readonly siteId: string;
+  readonly userId: string;
+  readonly epoch: number;
+  /** Milliseconds. */
+  readonly issuedAt: number;
+  readonly endsAt: number;
+  readonly address: string | null;
+  readonly agent: string | null;
+};
+
+export type GrantStore = {
+  insert(entry: LedgerEntry): Promise<void>;
+  /** Newest first. */
+  page(siteId: string, page: number, limit: number): Promise<{ items: LedgerEntry[]; total: number }>;
+  prune(endedBefore: number): Promise<void>;
+};
+
+type GrantRow = {
+  id: string;
+  site_id: string;
+  user_id: string;
+  epoch: string;
+  issued_at: Date;
+  ends_at: Date;
+  address: string | null;
+  agent: string | null;
+};
+
+export function grantStore(db: Sql): GrantStore {
+  return {
+    async insert({ id, siteId, userId, epoch, issuedAt, endsAt, address, agent }) {
+      await sql`
+        insert into site_grants (id, site_id, user_id, epoch, issued_at, ends_at, address, agent)
+        values (${id}, ${siteId}, ${userId}, ${epoch}, ${new Date(issuedAt)}, ${new Date(endsAt)}, ${address},
+          ${agent})`.execute(db);
+    },
+    async page(siteId, page, limit) {
+      const { rows } = await sql<GrantRow>`
+        select id, site_id, user_id, epoch::text, issued_at, ends_at, address, agent
+          from site_grants where site_id = ${siteId}
+         order by issued_at desc, id limit ${limit} offset ${(page - 1) * limit}`.execute(db);
+      const counted = await sql<{ total: number }>`
+        select count(*)::int as total
+          from (select 1 from site_grants where site_id = ${siteId} limit 2000) counted`.execute(db);
+      return { items: rows.map(toEntry), total: counted.rows[0]?.total ?? 0 };
+    },
+    async prune(endedBefore) {
+      await inBatches(5_000, async (limit) => {
+        const { numAffectedRows } = await sql`
+          delete from site_grants where id in (
+            select id from site_grants where ends_at < ${new Date(endedBefore)} order by ends_at limit ${limit})`.execute(
+          db,
+        );
+        return Number(numAffectedRows ?? 0);
+      });
+    },
+  };
+}
+
+function toEntry(row: GrantRow): LedgerEntry {
+  return {
+    id: row.id,
+    siteId: row.site_id,
+    userId: row.user_id,
+    epoch: Number(row.epoch),
+    issuedAt: row.issued_at.getTime(),
+    endsAt: row.ends_at.getTime(),
+    address: row.address,
+    agent: row.agent,
+  };
+}

@@ -1,0 +1,167 @@
+import type { Act, UserRef } from '../../core/caller.ts';
+import { second } from '../../core/clock.ts';
+import { newId } from '../../core/ids.ts';
+import type { Identity } from '../identity/identity.ts';
+import { type Site, siteStatusOf } from '../sites/sites.ts';
+import type { GrantsDeps } from './grants.ts';
+import { obstacleOf } from './obstacle.ts';
+import { type CodeRecord, longestGrantMs, writeCode } from './records.ts';
+import { codeKeyOf } from './seal.ts';
+
+/**
+ * Steps 3 and 4 of private-access.md 2.2: whether this person's browser may be let into the site behind a label, and
+ * the one-time code that lets it in. Everything is checked here, once; the gateway only follows.
+ */
+export type OpenRequest = {
+  readonly label: string;
+  readonly ticket: string;
+  /** SHA-256 of the value that binds the browser at the content host. */
+  readonly binding: string;
+  readonly user: UserRef;
+  readonly sessionId: string;
+  readonly act: Act;
+};
+
+export type Opening =
+  /** `origin`: where the code is to be posted, made of the site's own row (threat T02). */
+  | { readonly kind: 'opened'; readonly origin: string; readonly code: string }
+  /** Not there, not yours, not allowed: for who asks, all the same. */
+  | { readonly kind: 'refused' }
+  /** The token behind the session has ended, and the session with it. */
+  | { readonly kind: 'signed_out' }
+  | { readonly kind: 'limited'; readonly retryAfterSeconds: number }
+  /** Nothing was issued; it may work in a moment. */
+  | { readonly kind: 'unavailable'; readonly what: 'identity' | 'gateway' };
+
+export const codeMs = 30 * second;
+const shortestGrantMs = 5 * second;
+/** In any minute, of one person and site. */
+const grantsPerMinute = 10;
+const bindingShape = /^[A-Za-z0-9_-]{43}$/;
+const ticketShape = /^[A-Za-z0-9_-]{0,4096}$/;
+
+type Principal = Awaited<ReturnType<Identity['directory']['principal']>>;
+
+/** Why not; `siteId` as far as a site was found. */
+class Refused extends Error {
+  readonly reason: string;
+  readonly siteId: string | null;
+  constructor(reason: string, siteId: string | null) {
+    super(reason);
+    this.reason = reason;
+    this.siteId = siteId;
+  }
+}
+
+export function createIssuing(deps: GrantsDeps) {
+  const { kv, seal, read, tx, clock, random, limiter, switchRecords, states, fleet } = deps;
+  const { protocol, host: contentHost } = new URL(deps.addresses.contentUrl);
+
+  /** A site that is open to its owner at this label, or the preview of one of its versions. */
+  async function siteAt(label: string, user: UserRef): Promise<{ site: Site; endsAt: number | null }> {
+    const row = await read.sites.findLabel(label);
+    const site = row && (await read.sites.find(row.siteId));
+    const now = clock.now();
+    if (row === undefined || site === undefined) throw new Refused('site_not_found', null);
+    const refuse = (reason: string) => new Refused(reason, site.id);
+    if (site.visibility !== 'private' || row.retiredAt !== null) throw refuse('site_not_found');
+    if (row.endsAt !== null && row.endsAt <= now) throw refuse('preview_ended');
+    const status = siteStatusOf(site, now);
+    if (status !== 'active') throw refuse(`site_${status}`);
+    if (site.owner.kind !== 'user' || site.owner.id !== user.id) throw refuse('not_owner');
+    return { site, endsAt: row.endsAt };
+  }
+
+  function requirePerson(principal: Principal, siteId: string): void {
+    if (principal.kind !== 'active') throw new Refused('user_disabled', siteId);
+    if (!principal.roles.includes('user')) throw new Refused('role_required', siteId);
+  }
+
+  function refused(reason: string, siteId: string | null, act: Act): Opening {
+    deps.refused({
+      event: 'site.grant_refused',
+      reason,
+      act,
+      target: siteId === null ? { kind: 'route', id: 'GET /sites/open' } : { kind: 'site', id: siteId },
+    });
+    return { kind: 'refused' };
+  }
+
+  async function decide(request: OpenRequest): Promise<Opening> {
+    const { label, binding, user, act } = request;
+    // The grant's time counts from before the checks: what they take is not added to it.
+    const issuedAt = await kv.time();
+    const { isOn, generation } = await switchRecords.publish();
+    if (!isOn) throw new Refused('sites_disabled', null);
+    if (!bindingShape.test(binding)) throw new Refused('not_bound', null);
+    const { site, endsAt: labelEndsAt } = await siteAt(label, user);
+
+    const principal = await deps.directory.principal(user.subject);
+    if (principal.kind === 'unavailable') return { kind: 'unavailable', what: 'identity' };
+    requirePerson(principal, site.id);
+    const token = await deps.accessTokenFor(request.sessionId);
+    if (token.kind === 'unavailable') return { kind: 'unavailable', what: 'identity' };
+    if (token.kind === 'ended') return { kind: 'signed_out' };
+    const { introspection } = token;
+    if (introspection.subject !== user.subject || introspection.issuer !== user.issuer)
+      throw new Refused('token_of_another', site.id);
+
+    if (obstacleOf(deps.addresses) !== null) throw new Refused('private_sites_unavailable', site.id);
+    if ((await fleet.obstacle()) !== null) return { kind: 'unavailable', what: 'gateway' };
+
+    const ends = [issuedAt + longestGrantMs, token.expiresAt, labelEndsAt, site.expiresAt];
+    const endsAt = Math.floor(Math.min(...ends.filter((end) => end !== null)));
+    if (endsAt - issuedAt < shortestGrantMs) throw new Refused('too_little_time', site.id);
+
+    const spend = await limiter.spend({
+      owner: `grants:${user.id}:${site.id}`,
+      key: '',
+      limit: grantsPerMinute,
+    });
+    if (!spend.allowed) {
+      refused('rate_limited', site.id, act);
+      return { kind: 'limited', retryAfterSeconds: Math.max(1, Math.ceil(spend.retryAfterMs / second)) };
+    }
+    const host = `${label}.${contentHost}`;
+    const ticket = ticketShape.test(request.ticket) ? request.ticket : '';
+    const { id: siteId, epoch } = site;
+    const code = { siteId, userId: user.id, host, epoch, generation, binding, ticket, issuedAt, endsAt };
+    return { kind: 'opened', origin: `${protocol}//${host}`, code: await issue(site, code, act) };
+  }
+
+  /**
+   * The code is in the store before it is in the ledger: one that nobody was given lapses in half a minute, while a
+   * ledger without it would tell of a grant that never was.
+   */
+  async function issue(site: Site, record: CodeRecord, act: Act): Promise<string> {
+    await states.publish(site);
+    const code = Buffer.from(random.bytes(32)).toString('base64url');
+    const key = codeKeyOf(code);
+    await kv.set(key, writeCode(seal, key, record), { ttlMs: codeMs });
+    const { siteId, userId, epoch, issuedAt, endsAt } = record;
+    const id = newId(random, 'grt');
+    const { address, agent } = act.origin;
+    await tx(async (stores) => {
+      await stores.grants.insert({ id, siteId, userId, epoch, issuedAt, endsAt, address, agent });
+      await stores.audit.append({
+        event: 'site.grant_issued',
+        act,
+        target: { kind: 'site', id: siteId },
+        outcome: 'success',
+        details: { grant: id, endsAt: new Date(endsAt).toISOString() },
+      });
+    });
+    return code;
+  }
+
+  return {
+    async open(request: OpenRequest): Promise<Opening> {
+      try {
+        return await decide(request);
+      } catch (error) {
+        if (!(error instanceof Refused)) throw error;
+        return refused(error.reason, error.siteId, request.act);
+      }
+    },
+  };
+}

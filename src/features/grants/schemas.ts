@@ -1,0 +1,30 @@
+import { z } from 'zod';
+import { timestampSchema } from '../../platform/schemas.ts';
+import { checkNames } from './explaining.ts';
+
+/** Wire shapes of who is let into a site. */
+export const accessSchema = z
+  .strictObject({
+    opens: z.boolean().describe('Whether it opens for you now: every check passed'),
+    link: z.string().describe('What to open; a browser with no grant starts there'),
+    checks: z.array(z.strictObject({ check: z.enum(checkNames), passed: z.boolean(), detail: z.string() })),
+    grants: z
+      .array(
+        z.strictObject({
+          id: z.string(),
+          issuedAt: timestampSchema,
+          endsAt: timestampSchema.describe(
+            'At the latest; a change of visibility or DELETE …/grants ends it at once',
+          ),
+          status: z.enum(['live', 'ended']),
+          address: z.string().nullable(),
+          agent: z.string().nullable().describe('The browser, in its own words'),
+        }),
+      )
+      .describe('Every browser that was let in within 30 days, newest first'),
+  })
+  .meta({ id: 'SiteAccess' });
+
+export const grantsEndedSchema = z
+  .strictObject({ id: z.string(), endedAt: timestampSchema })
+  .meta({ id: 'SiteGrantsEnded' });

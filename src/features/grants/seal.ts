@@ -1,0 +1,106 @@
+import { createCipheriv, createDecipheriv, createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import { hour } from '../../core/clock.ts';
+import type { Random } from '../../core/ids.ts';
+
+/**
+ * What GRANT_SECRET signs and seals (private-access.md 2.2): tickets, the value of a grant's cookie, and every record of
+ * ours in the key-value store. Of the list the first signs, all verify. No I/O.
+ */
+export type GrantSeal = {
+  /** Where to return to: readable by nobody, good on one host for an hour. Not stored anywhere (contract 10.4). */
+  sealPath(path: string, host: string, now: number): string;
+  /** Undefined for what is no ticket of this host, or an old one: a lost ticket means the start page. */
+  openPath(ticket: string, host: string, now: number): string | undefined;
+  /** A grant's cookie: format version, 256 random bits, their MAC. Nothing of the person (threat T10). */
+  mintGrant(): { readonly cookie: string; readonly key: string };
+  /** The record's key for a cookie's value; undefined when the value is not one of ours. */
+  grantKeyOf(cookie: string): string | undefined;
+  /** One value and the key it belongs under: a record that is changed, or moved to another key, reads as none. */
+  sign(key: string, text: string): string;
+  /** The text, or undefined when none of the secrets signed it for this key. */
+  verify(key: string, value: string): string | undefined;
+};
+
+export const ticketMs = hour;
+
+const cookieShape = /^1\.([A-Za-z0-9_-]{43})\.([A-Za-z0-9_-]{43})$/;
+
+export function createGrantSeal(secrets: readonly string[], random: Random): GrantSeal {
+  const [signing] = secrets;
+  if (signing === undefined) throw new Error('GRANT_SECRET holds no secret.');
+  const ciphers = secrets.map((secret) => derive(secret, 'ticket'));
+  const signers = secrets.map((secret) => derive(secret, 'mac'));
+  const macs = (text: string) =>
+    signers.map((key) => createHmac('sha256', key).update(text).digest('base64url'));
+  const isSigned = (text: string, given: string) => macs(text).some((mac) => isEqual(mac, given));
+
+  return {
+    sealPath(path, host, now) {
+      const nonce = random.bytes(12);
+      // A list with at least one entry, checked above; so are the signers.
+      const cipher = createCipheriv('aes-256-gcm', ciphers[0] as Buffer, nonce).setAAD(Buffer.from(host));
+      const body = Buffer.concat([cipher.update(`${now + ticketMs} ${path}`, 'utf8'), cipher.final()]);
+      return Buffer.concat([nonce, cipher.getAuthTag(), body]).toString('base64url');
+    },
+    openPath(ticket, host, now) {
+      const bytes = Buffer.from(ticket, 'base64url');
+      for (const key of ciphers) {
+        const found = /^(\d{1,15}) (.*)$/s.exec(tryOpen(key, bytes, host) ?? '');
+        if (found !== null) return Number(found[1]) > now ? found[2] : undefined;
+      }
+      return undefined;
+    },
+    mintGrant() {
+      const id = Buffer.from(random.bytes(32)).toString('base64url');
+      return { cookie: `1.${id}.${macs(`cookie\0${id}`)[0]}`, key: grantKey(id) };
+    },
+    grantKeyOf(cookie) {
+      const [, id, mac] = cookieShape.exec(cookie) ?? [];
+      if (id === undefined || mac === undefined || !isSigned(`cookie\0${id}`, mac)) return undefined;
+      return grantKey(id);
+    },
+    sign: (key, text) => `${macs(`record\0${key}\0${text}`)[0]} ${text}`,
+    verify(key, value) {
+      const text = value.slice(44);
+      return value[43] === ' ' && isSigned(`record\0${key}\0${text}`, value.slice(0, 43)) ? text : undefined;
+    },
+  };
+}
+
+/** Of what is looked up without being kept, such as a one-time code or the value that binds a browser. */
+export function digestOf(value: string): string {
+  return createHash('sha256').update(value).digest('base64url');
+}
+
+/** Where a one-time code is kept: its digest, so that reading the store opens nothing. */
+export function codeKeyOf(code: string): string {
+  return `grant-code:${digestOf(code)}`;
+}
+
+function grantKey(id: string): string {
+  return `grant:${digestOf(id)}`;
+}
+
+/** Hashed, so that a secret of any form gives 32 bytes, and one use of it tells nothing of another. */
+function derive(secret: string, use: 'ticket' | 'mac'): Buffer {
+  return createHash('sha256').update(`postern-grant-${use}:${secret}`).digest();
+}
+
+function tryOpen(key: Buffer, bytes: Buffer, context: string): string | undefined {
+  if (bytes.length < 28) return undefined;
+  try {
+    const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, 12))
+      .setAAD(Buffer.from(context))
+      .setAuthTag(bytes.subarray(12, 28));
+    return decipher.update(bytes.subarray(28), undefined, 'utf8') + decipher.final('utf8');
+  } catch {
+    // Another secret of the list may be the right one; without any the ticket counts as lost.
+    return undefined;
+  }
+}
+
+function isEqual(left: string, right: string): boolean {
+  const a = Buffer.from(left);
+  const b = Buffer.from(right);
+  return a.length === b.length && timingSafeEqual(a, b);
+}

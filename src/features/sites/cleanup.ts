@@ -1,0 +1,199 @@
+import { systemAct } from '../../core/caller.ts';
+import { type Clock, day, hour, minute, timestamp } from '../../core/clock.ts';
+import type { Blobs } from '../../platform/blobs/blobs.ts';
+import type { Tx } from '../../platform/database/database.ts';
+import { inBatches } from '../../platform/in-batches.ts';
+import type { Log } from '../../platform/log.ts';
+import type { ConfigDocument } from '../settings/settings.ts';
+import type { ContentStore } from './content-store.ts';
+import { dropSurplus, dropVersion } from './publishing.ts';
+import type { Site } from './site.ts';
+import type { SiteStore } from './site-store.ts';
+import type { SiteStores } from './sites.ts';
+import type { SitesConfig } from './sites-config.ts';
+import type { UploadStore } from './upload-store.ts';
+
+/**
+ * Takes away what nobody can bring back: deleted and expired sites past their days, versions beyond those to keep,
+ * uploads that ended, and bytes that nothing needs any more. Each step is one transaction, so a process that dies
+ * anywhere leaves every version whole; bytes go last, after it is written down that they go.
+ */
+export type SiteCleanup = {
+  /** Everything that is due. Bounded; what is left over waits for the next run. */
+  run(): Promise<void>;
+  /** The same, once in the configured interval. */
+  runInTurn(): Promise<void>;
+};
+
+const sitesAtOnce = 50;
+const uploadsAtOnce = 200;
+const blobsAtOnce = 200;
+/** Blobs that one run looks at; a sweep of more goes on in the next. */
+const blobsARun = 20_000;
+/** An upload may take half an hour from its first bytes to its publish. */
+const youngMs = hour;
+/** A removal that takes longer is somebody else's to finish, who waits so long before. */
+const removalMs = minute;
+const removalRealMs = 20_000;
+
+export function createSiteCleanup(deps: {
+  read: { sites: SiteStore; content: ContentStore; uploads: UploadStore };
+  tx: Tx<SiteStores>;
+  config: Pick<ConfigDocument<SitesConfig>, 'inForce'>;
+  blobs: Pick<Blobs, 'list' | 'remove'>;
+  clock: Clock;
+  log: Log;
+}): SiteCleanup {
+  const { read, tx, config, blobs, clock, log } = deps;
+  let lastRunAt: number | undefined;
+  let sweep: AsyncIterator<{ readonly digest: string; readonly writtenAt: number }> | undefined;
+
+  async function purgeSites({ deletion }: SitesConfig): Promise<void> {
+    const isDue = (site: Site, now: number) =>
+      site.deletedAt === null
+        ? site.expiresAt !== null && site.expiresAt <= now - deletion.restoreDays * day
+        : (site.restorableUntil ?? 0) <= now;
+    const now = clock.now();
+    const due = await read.sites.purgeable(now, now - deletion.restoreDays * day, sitesAtOnce);
+    for (const { id } of due) {
+      await attempt(id, async () => {
+        await removeOldVersions(id, isDue);
+        await tx(async (stores) => {
+          const site = await stores.sites.hold(id);
+          if (site === undefined || !isDue(site, clock.now())) return;
+          for (const number of await stores.sites.versionNumbers(id)) await dropVersion(stores, site, number);
+          await stores.sites.retireLabels(id, clock.now());
+          await stores.sites.remove(id);
+          await stores.audit.append({
+            event: 'site.purged',
+            act: systemAct,
+            target: { kind: 'site', id },
+            outcome: 'success',
+            reason: site.deletedAt === null ? 'expired' : 'deleted',
+            details: {
+              owner: `${site.owner.kind}:${site.owner.id}`,
+              deletedAt: site.deletedAt === null ? null : timestamp(site.deletedAt),
+              expiresAt: site.expiresAt === null ? null : timestamp(site.expiresAt),
+            },
+          });
+          await stores.changes.publish({ topic: 'site', subject: id });
+        });
+      });
+    }
+  }
+
+  /** One transaction each, so that a site with many large versions holds up nobody. The live one goes with its site. */
+  async function removeOldVersions(id: string, isDue: (site: Site, now: number) => boolean): Promise<void> {
+    for (const number of await read.sites.versionNumbers(id)) {
+      await tx(async (stores) => {
+        const site = await stores.sites.hold(id);
+        if (site === undefined || !isDue(site, clock.now()) || site.live?.number === number) return;
+        await dropVersion(stores, site, number);
+      });
+    }
+  }
+
+  async function trimVersions(settings: SitesConfig): Promise<void> {
+    const { retain, skewGraceMinutes } = settings.versions;
+    const ids = await read.sites.sitesWithSurplus(
+      retain,
+      clock.now() - skewGraceMinutes * minute,
+      sitesAtOnce,
+    );
+    for (const id of ids) {
+      await attempt(id, () =>
+        tx(async (stores) => {
+          const site = await stores.sites.hold(id);
+          if (site !== undefined) await dropSurplus(stores, site, settings, clock.now());
+        }),
+      );
+    }
+  }
+
+  /** One site that cannot be cleaned must not keep the others from it. */
+  async function attempt(id: string, work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      log.warn({ err: error, site: id }, 'site not cleaned up; the next run tries again');
+    }
+  }
+
+  /** @throws Error when it takes so long that another process may have taken over */
+  async function removeBytes(digests: readonly string[]): Promise<void> {
+    const startedAt = performance.now();
+    for (const digest of digests) {
+      if (performance.now() - startedAt > removalRealMs)
+        throw new Error('Removing blobs took too long; the next run goes on.');
+      await blobs.remove(digest);
+    }
+    await tx((stores) => stores.content.finishRemovals(digests, clock.now()));
+  }
+
+  /** Left by a process that was stopped between deciding and removing. */
+  async function finishRemovals(): Promise<void> {
+    await inBatches(blobsAtOnce, async (limit) => {
+      const left = await read.content.unfinishedRemovals(clock.now() - removalMs, limit);
+      if (left.length > 0) await removeBytes(left);
+      return left.length;
+    });
+  }
+
+  async function removeUnneeded(digests: readonly string[]): Promise<void> {
+    // Asked without the lock first: most of what lies there is needed, and publishing need not wait for that.
+    const candidates = await read.content.unneededAmong(digests);
+    if (candidates.length === 0) return;
+    const going = await tx(async (stores) => {
+      await stores.content.lockForRemoval();
+      return await stores.content.decideRemovals(candidates, clock.now());
+    });
+    await removeBytes(going);
+  }
+
+  async function sweepBlobs(): Promise<void> {
+    sweep ??= blobs.list()[Symbol.asyncIterator]();
+    let seen = 0;
+    let old: string[] = [];
+    try {
+      while (seen < blobsARun) {
+        const next = await sweep.next();
+        if (next.done) {
+          sweep = undefined;
+          break;
+        }
+        seen += 1;
+        if (next.value.writtenAt > clock.now() - youngMs) continue;
+        old.push(next.value.digest);
+        if (old.length < blobsAtOnce) continue;
+        await removeUnneeded(old);
+        old = [];
+      }
+      await removeUnneeded(old);
+    } catch (error) {
+      sweep = undefined;
+      throw error;
+    }
+  }
+
+  async function run(): Promise<void> {
+    const { value } = await config.inForce();
+    await finishRemovals();
+    await inBatches(uploadsAtOnce, (limit) => read.uploads.removeEnded(clock.now(), limit));
+    await purgeSites(value);
+    await trimVersions(value);
+    await sweepBlobs();
+    await tx((stores) => stores.content.forgetRemovals(clock.now() - 2 * youngMs));
+  }
+
+  return {
+    run,
+    async runInTurn() {
+      const { cleanup } = (await config.inForce()).value;
+      const now = clock.now();
+      if (lastRunAt !== undefined && now >= lastRunAt && now < lastRunAt + cleanup.intervalMinutes * minute)
+        return;
+      lastRunAt = now;
+      await run();
+    },
+  };
+}

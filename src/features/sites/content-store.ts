@@ -1,0 +1,169 @@
+import { sql } from 'kysely';
+import type { Sql } from '../../platform/database/database.ts';
+import type { Blob } from '../../platform/blobs/blobs.ts';
+import type { SiteOwner } from './site.ts';
+
+/** SQL of who keeps which bytes: what each owner has, what may be removed, and the compressed forms. */
+export type Encoding = 'br' | 'zstd' | 'gzip';
+export const encodings: readonly Encoding[] = ['br', 'zstd', 'gzip'];
+
+export type Variant = { readonly encoding: Encoding; readonly stored: string; readonly size: number };
+
+export type ContentStore = {
+  /** One more version of `owner` holds these. Rejects nothing: see goingAmong(). */
+  keep(owner: SiteOwner, blobs: readonly Blob[]): Promise<void>;
+  /** One version less; what no version of the owner holds any more is forgotten. */
+  release(owner: SiteOwner, digests: readonly string[]): Promise<void>;
+  /**
+   * Digests of `digests` that are being removed right now, or were since `since`; whoever wrote one meanwhile must write
+   * it again. Null: only those of right now.
+   */
+  goingAmong(digests: readonly string[], since: number | null): Promise<string[]>;
+  /** Held by everybody who publishes and, alone, by who decides what is removed. */
+  lockForPublish(): Promise<void>;
+  lockForRemoval(): Promise<void>;
+  /** Of `digests` those that `owner` keeps, with their sizes. Never asked across owners (threat T50). */
+  keptBy(owner: SiteOwner, digests: readonly string[]): Promise<ReadonlyMap<string, number>>;
+  /** Bytes an owner keeps, each content once. */
+  bytesOf(owner: SiteOwner): Promise<number>;
+  countOwnersAbove(bytes: number): Promise<number>;
+  /** Of `digests` those that nothing needs at this moment. Only decideRemovals() says so for good. */
+  unneededAmong(digests: readonly string[]): Promise<string[]>;
+  /** Writes down that those of `digests` nobody needs are going, and answers them. Ask under lockForRemoval(). */
+  decideRemovals(digests: readonly string[], now: number): Promise<string[]>;
+  /** Their bytes are gone. Remembered for uploads that began before, until forgetRemovals(). */
+  finishRemovals(digests: readonly string[], now: number): Promise<void>;
+  forgetRemovals(before: number): Promise<void>;
+  /** Left by a process that was stopped between deciding and removing. */
+  unfinishedRemovals(decidedBefore: number, limit: number): Promise<string[]>;
+
+  addVariant(digest: string, variant: Variant): Promise<void>;
+  /** Smallest first, by the digest of the original. */
+  variantsOf(digests: readonly string[]): Promise<ReadonlyMap<string, readonly Variant[]>>;
+  removeVariants(digest: string): Promise<void>;
+};
+
+export function contentStore(db: Sql): ContentStore {
+  const among = (digests: readonly string[]) =>
+    sql`(select jsonb_array_elements_text(${JSON.stringify(digests)}::jsonb))`;
+  const unneeded = (digests: readonly string[]) => sql`
+    select asked.digest from jsonb_array_elements_text(${JSON.stringify(digests)}::jsonb) as asked (digest)
+     where not exists (select 1 from owner_blobs o where o.digest = asked.digest)
+       and not exists (select 1 from site_upload_blobs u where u.digest = asked.digest)
+       and not exists (select 1 from blob_variants v join owner_blobs o on o.digest = v.digest
+                        where v.stored = asked.digest)`;
+
+  return {
+    async keep(owner, blobs) {
+      const distinct = [...new Map(blobs.map((blob) => [blob.digest, blob])).values()];
+      await sql`
+        insert into owner_blobs (owner_kind, owner_id, digest, size, versions)
+        select ${owner.kind}, ${owner.id}, digest, size, 1
+          from jsonb_to_recordset(${JSON.stringify(distinct)}::jsonb) as blob (digest text, size bigint)
+         order by digest
+        on conflict (owner_kind, owner_id, digest) do update set versions = owner_blobs.versions + 1`.execute(
+        db,
+      );
+    },
+    async release(owner, digests) {
+      const distinct = [...new Set(digests)];
+      await sql`
+        update owner_blobs set versions = versions - 1
+         where owner_kind = ${owner.kind} and owner_id = ${owner.id} and digest in ${among(distinct)}`.execute(
+        db,
+      );
+      await sql`
+        delete from owner_blobs
+         where owner_kind = ${owner.kind} and owner_id = ${owner.id} and digest in ${among(distinct)}
+           and versions <= 0`.execute(db);
+    },
+    async goingAmong(digests, since) {
+      const { rows } = await sql<{ digest: string }>`
+        select digest from blob_removals
+         where digest in ${among(digests)}
+           and (removed_at is null or removed_at >= ${since === null ? null : new Date(since)})`.execute(db);
+      return rows.map(({ digest }) => digest);
+    },
+    async lockForPublish() {
+      await sql`select pg_advisory_xact_lock_shared(hashtextextended('sites:content', 0))`.execute(db);
+    },
+    async lockForRemoval() {
+      await sql`select pg_advisory_xact_lock(hashtextextended('sites:content', 0))`.execute(db);
+    },
+    async keptBy(owner, digests) {
+      const { rows } = await sql<{ digest: string; size: string }>`
+        select digest, size::text from owner_blobs
+         where owner_kind = ${owner.kind} and owner_id = ${owner.id} and digest in ${among(digests)}`.execute(
+        db,
+      );
+      return new Map(rows.map(({ digest, size }) => [digest, Number(size)]));
+    },
+    async bytesOf(owner) {
+      const { rows } = await sql<{ bytes: string }>`
+        select coalesce(sum(size), 0)::text as bytes from owner_blobs
+         where owner_kind = ${owner.kind} and owner_id = ${owner.id}`.execute(db);
+      return Number(rows[0]?.bytes ?? 0);
+    },
+    async countOwnersAbove(bytes) {
+      const { rows } = await sql<{ total: number }>`
+        select count(*)::int as total from (
+          select 1 from owner_blobs group by owner_kind, owner_id having sum(size) > ${bytes}) above`.execute(
+        db,
+      );
+      return rows[0]?.total ?? 0;
+    },
+    async unneededAmong(digests) {
+      const { rows } = await sql<{ digest: string }>`${unneeded(digests)}`.execute(db);
+      return rows.map(({ digest }) => digest);
+    },
+    async decideRemovals(digests, now) {
+      const { rows } = await sql<{ digest: string }>`
+        insert into blob_removals (digest, decided_at)
+        select digest, ${new Date(now)}::timestamptz from (${unneeded(digests)}) unneeded
+        on conflict (digest) do update set decided_at = excluded.decided_at, removed_at = null
+          where blob_removals.removed_at is not null
+        returning digest`.execute(db);
+      const going = rows.map(({ digest }) => digest);
+      // Now and not when the bytes are gone: nobody is to be sent to a compressed form that may be gone by then.
+      await sql`
+        delete from blob_variants where digest in ${among(going)} or stored in ${among(going)}`.execute(db);
+      return going;
+    },
+    async finishRemovals(digests, now) {
+      await sql`
+        update blob_removals set removed_at = ${new Date(now)} where digest in ${among(digests)}`.execute(db);
+    },
+    async forgetRemovals(before) {
+      await sql`delete from blob_removals where removed_at < ${new Date(before)}`.execute(db);
+    },
+    async unfinishedRemovals(decidedBefore, limit) {
+      const { rows } = await sql<{ digest: string }>`
+        select digest from blob_removals 
+         where removed_at is null and decided_at <= ${new Date(decidedBefore)} order by decided_at limit ${limit}`.execute(
+        db,
+      );
+      return rows.map(({ digest }) => digest);
+    },
+
+    async addVariant(digest, { encoding, stored, size }) {
+      await sql`
+        insert into blob_variants (digest, encoding, stored, size) values (${digest}, ${encoding}, ${stored}, ${size})
+        on conflict (digest, encoding) do nothing`.execute(db);
+    },
+    async variantsOf(digests) {
+      const { rows } = await sql<{ digest: string; encoding: Encoding; stored: string; size: string }>`
+        select digest, encoding, stored, size::text from blob_variants
+         where digest in ${among([...new Set(digests)])} order by digest, size`.execute(db);
+      const found = new Map<string, Variant[]>();
+      for (const { digest, encoding, stored, size } of rows) {
+        const variants = found.get(digest) ?? [];
+        variants.push({ encoding, stored, size: Number(size) });
+        found.set(digest, variants);
+      }
+      return found;
+    },
+    async removeVariants(digest) {
+      await sql`delete from blob_variants where digest = ${digest}`.execute(db);
+    },
+  };
+}

@@ -1,0 +1,69 @@
+import { createHash } from 'node:crypto';
+import { type Readable, Transform } from 'node:stream';
+import type { Blob } from '../../../platform/blobs/blobs.ts';
+import { ArchiveRefused } from './archive.ts';
+import type { UploadProblem } from './judge.ts';
+import { keyScan } from './key-scan.ts';
+import { chain, type ReceiveDeps } from './receive.ts';
+
+/**
+ * Takes bytes that were announced by digest and size, and scans them for our keys. Answers what is wrong with them; then
+ * nothing of them is kept.
+ */
+export async function takeBlob(
+  source: Readable,
+  wanted: Blob,
+  { blobs, format, onKey }: ReceiveDeps,
+): Promise<Pick<UploadProblem, 'code' | 'problem'> | undefined> {
+  let hasKey = false;
+  const scan = keyScan(format, (value) => {
+    hasKey = true;
+    onKey(value);
+  });
+  try {
+    await blobs.write(
+      chain(
+        source,
+        scan,
+        exactly(wanted, () => hasKey),
+      ),
+    );
+    return undefined;
+  } catch (error) {
+    // What is left of it would hold up what comes behind it.
+    source.destroy();
+    if (error instanceof Unfit) return { code: error.code, problem: error.message };
+    if (error instanceof ArchiveRefused) return { code: 'bad_entry', problem: error.message };
+    throw error;
+  }
+}
+
+class Unfit extends Error {
+  readonly code: UploadProblem['code'];
+  constructor(code: UploadProblem['code'], problem: string) {
+    super(problem);
+    this.code = code;
+  }
+}
+
+/** Fails before the end is told to who keeps the bytes, so that what is not as announced is not kept. */
+function exactly({ digest, size }: Blob, hasKey: () => boolean): Transform {
+  const hash = createHash('sha256');
+  let bytes = 0;
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      bytes += chunk.length;
+      if (bytes > size) return done(new Unfit('wrong_content', `is longer than the ${size} bytes announced`));
+      hash.update(chunk);
+      done(null, chunk);
+    },
+    flush(done) {
+      if (hasKey())
+        done(new Unfit('credential_in_content', 'contains an API key; revoke that key and remove it'));
+      else if (bytes !== size) done(new Unfit('wrong_content', `has ${bytes} bytes; ${size} were announced`));
+      else if (hash.digest('hex') !== digest)
+        done(new Unfit('wrong_content', 'has another SHA-256 than the one it is sent under'));
+      else done();
+    },
+  });
+}

@@ -1,0 +1,25 @@
+import type { KeyFormat } from '../../keys/keys.ts';
+import { judged, type Received, type UploadLimits } from './judge.ts';
+import type { Manifest } from './manifest.ts';
+
+/** Judges what a digest upload announces, by the same rules as what an archive holds. Its bytes come later. */
+export async function judgeDeclared(
+  files: Manifest,
+  limits: UploadLimits,
+  format: KeyFormat,
+): Promise<Received> {
+  const sizes = new Map<string, number>();
+  return await judged(limits, { format, onKey: () => undefined }, (judge) => {
+    for (const [name, { digest, size }] of files) {
+      const path = judge.admit(name);
+      if (path === undefined) continue;
+      if (!judge.weigh(size)) judge.stopTooHeavy();
+      const before = sizes.get(digest);
+      if (judge.isTooLong(size)) judge.refuseTooLong(name);
+      else if (before !== undefined && before !== size)
+        judge.refuse(name, 'wrong_content', 'has the SHA-256 of another file but not its size');
+      else judge.keep(path, { digest, size });
+      sizes.set(digest, size);
+    }
+  });
+}

@@ -1,0 +1,166 @@
+import type { Blob } from '../../../platform/blobs/blobs.ts';
+import type { KeyFormat } from '../../keys/keys.ts';
+import { keysIn } from './key-scan.ts';
+import { createNameRegister, nameEntry, type PathProblemCode } from './paths.ts';
+
+/**
+ * What may be in an upload, whichever way it comes: names, counts and sizes. Goes on after a bad file, so that one answer
+ * names them all; stops at once where going on would cost more than a whole good upload.
+ */
+export type UploadLimits = {
+  /** Files and folders. */
+  readonly maxFiles: number;
+  readonly maxFileBytes: number;
+  /** All files together, unpacked. */
+  readonly maxExtractedBytes: number;
+  /** Lower case, without the dot. A name without an extension is always taken. */
+  readonly allowedExtensions: readonly string[];
+};
+
+export type UploadProblem = {
+  /** As the upload spells it, shortened; empty when the whole upload is meant. */
+  readonly path: string;
+  readonly code:
+    | PathProblemCode
+    | 'bad_archive'
+    | 'bad_entry'
+    | 'name_collision'
+    | 'extension_not_allowed'
+    | 'file_too_large'
+    | 'upload_too_large'
+    | 'too_many_files'
+    | 'too_many_problems'
+    | 'credential_in_content'
+    | 'wrong_content'
+    | 'missing'
+    | 'bad_rule'
+    | 'empty';
+  /** Completes the sentence "This file …" or "The upload …", and says what to do. */
+  readonly problem: string;
+};
+
+export type Received = {
+  /** By path, in code point order. Only to be published when `problems` is empty. */
+  readonly files: ReadonlyMap<string, Blob>;
+  readonly problems: readonly UploadProblem[];
+};
+
+export type Judge = {
+  /** The path of a file whose bytes are to be taken; undefined for anything else, refused or of no interest. */
+  admit(name: string, problem?: string): string | undefined;
+  /** Counts bytes of all files together. False: they are more than allowed. */
+  weigh(bytes: number): boolean;
+  /** Of one file, whole or as far as it was read. */
+  isTooLong(bytes: number): boolean;
+  keep(path: string, blob: Blob): void;
+  refuse(name: string, code: UploadProblem['code'], problem: string): void;
+  refuseTooLong(name: string): void;
+  /** Refuses the upload, and nothing more of it is looked at. */
+  stopTooHeavy(): never;
+};
+
+export type JudgeDeps = {
+  readonly format: KeyFormat;
+  /** Hears of each of our keys that the upload holds. */
+  readonly onKey: (value: string) => void;
+};
+
+const mostProblems = 100;
+
+/** Thrown after its problem is written down: nothing more of this upload is looked at. */
+class Stop extends Error {}
+
+/**
+ * Lets `work` show every entry to a judge, and answers what came of it. `unpacked` may rename what was kept, once all of it
+ * is there; the names are judged anew then.
+ */
+export async function judged(
+  limits: UploadLimits,
+  { format, onKey }: JudgeDeps,
+  work: (judge: Judge) => Promise<void> | void,
+  unpacked: (files: ReadonlyMap<string, Blob>) => ReadonlyMap<string, Blob> = (files) => files,
+): Promise<Received> {
+  const problems: UploadProblem[] = [];
+  const register = createNameRegister();
+  let files = new Map<string, Blob>();
+  let entries = 0;
+  let bytes = 0;
+
+  function refuse(path: string, code: UploadProblem['code'], problem: string): void {
+    problems.push({ path: shown(path, format), code, problem });
+    if (problems.length < mostProblems) return;
+    problems.push({ path: '', code: 'too_many_problems', problem: 'has more problems than are listed here' });
+    throw new Stop();
+  }
+
+  function stop(code: UploadProblem['code'], problem: string): never {
+    refuse('', code, problem);
+    throw new Stop();
+  }
+
+  const judge: Judge = {
+    refuse,
+    admit(name, problem) {
+      entries += 1;
+      if (entries > limits.maxFiles)
+        stop('too_many_files', `has more than ${limits.maxFiles} files and folders`);
+      const named = nameEntry(name);
+      if (named.kind === 'ignored') return undefined;
+      for (const value of keysIn(name, format)) {
+        onKey(value);
+        refuse(name, 'credential_in_content', 'has an API key in its name; revoke that key');
+        return undefined;
+      }
+      if (named.kind === 'refused') return void refuse(name, named.code, named.problem);
+      if (problem !== undefined) return void refuse(name, 'bad_entry', problem);
+      const clash = register.add(named.kind, named.path);
+      if (clash !== undefined) return void refuse(name, 'name_collision', clash);
+      if (named.kind === 'directory') return undefined;
+      const extension = extensionOf(named.path);
+      if (extension !== undefined && !limits.allowedExtensions.includes(extension))
+        return void refuse(name, 'extension_not_allowed', `ends in .${extension}, which is not allowed here`);
+      return named.path;
+    },
+    weigh(more) {
+      bytes += more;
+      return bytes <= limits.maxExtractedBytes;
+    },
+    isTooLong: (own) => own > limits.maxFileBytes,
+    keep: (path, blob) => void files.set(path, blob),
+    refuseTooLong: (name) => refuse(name, 'file_too_large', `is larger than ${limits.maxFileBytes} bytes`),
+    stopTooHeavy: () => stop('upload_too_large', `unpacks to more than ${limits.maxExtractedBytes} bytes`),
+  };
+
+  /** What can only be said when everything is there. */
+  function finish(): void {
+    if (files.size === 0 && problems.length === 0) stop('empty', 'holds no files');
+    files = new Map([...unpacked(files)].sort(([one], [other]) => (one < other ? -1 : 1)));
+    for (const path of files.keys()) {
+      const named = nameEntry(path);
+      if (named.kind === 'refused') refuse(path, named.code, named.problem);
+    }
+  }
+
+  try {
+    await work(judge);
+    finish();
+  } catch (error) {
+    if (!(error instanceof Stop)) throw error;
+  }
+  return { files, problems };
+}
+
+/** Undefined for `LICENSE` and `.nojekyll`, which have none. */
+function extensionOf(path: string): string | undefined {
+  return /[^/]\.([^./]+)$/.exec(path)?.[1]?.toLowerCase();
+}
+
+/** Fit to be shown: whatever hides in a name is spelled out, and a key in it is not repeated. */
+function shown(path: string, format: KeyFormat): string {
+  let text = path.length > 200 ? `${path.slice(0, 200)}…` : path;
+  for (const value of keysIn(text, format)) text = text.replace(value, `${format.prefixOf('personal')}…`);
+  return text.toWellFormed().replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, (character) => {
+    const code = (character.codePointAt(0) ?? 0).toString(16).padStart(4, '0');
+    return `\\u{${code}}`;
+  });
+}

@@ -1,0 +1,111 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { type Readable, Transform } from 'node:stream';
+import { AppError } from '../../../core/errors.ts';
+import type { Blob } from '../../../platform/blobs/blobs.ts';
+import type { Spool } from '../../../platform/spool.ts';
+import type { KeyFormat } from '../../keys/keys.ts';
+import type { UploadRules } from '../sites-config.ts';
+import type { ArchiveEntry } from './archive.ts';
+import type { Received, UploadProblem } from './judge.ts';
+import { receiptOf } from './manifest.ts';
+import { receive, type ReceiveDeps } from './receive.ts';
+import { readTarGz } from './tar.ts';
+import { readZip } from './zip.ts';
+
+/** One upload as a whole, from a file or from a request. What may be in it is receive.ts. */
+export const uploadKinds = ['html', 'zip', 'tar.gz'] as const;
+export type UploadKind = (typeof uploadKinds)[number];
+
+/** By the name of the file; undefined for what is none of them. */
+export function uploadKindOf(fileName: string): UploadKind | undefined {
+  const name = fileName.toLowerCase();
+  if (name.endsWith('.zip')) return 'zip';
+  if (name.endsWith('.tar.gz') || name.endsWith('.tgz')) return 'tar.gz';
+  return name.endsWith('.html') || name.endsWith('.htm') ? 'html' : undefined;
+}
+
+export type UploadReport = {
+  readonly problems: readonly UploadProblem[];
+  readonly files: number;
+  /** Unpacked. */
+  readonly bytes: number;
+  /** See receiptOf(); null when there are problems. */
+  readonly receipt: string | null;
+};
+
+/** Judges an upload that lies in a file by the rules of a publish. Keeps nothing. */
+export async function checkUpload(
+  file: { readonly path: string; readonly kind: UploadKind },
+  rules: UploadRules,
+  format: KeyFormat,
+): Promise<UploadReport> {
+  const entries = file.kind === 'zip' ? readZip(file.path, rules.maxFiles) : undefined;
+  const { files, problems } = await receive(
+    entries ?? streamedEntries(createReadStream(file.path), file.kind, rules),
+    rules,
+    { blobs: { write: digestOnly }, format, onKey: () => undefined },
+  );
+  const bytes = [...files.values()].reduce((sum, { size }) => sum + size, 0);
+  return { problems, files: files.size, bytes, receipt: problems.length > 0 ? null : receiptOf(files) };
+}
+
+/**
+ * Takes an upload as it arrives: every file goes to the blob store under its digest, nothing is held in memory.
+ * @throws AppError upload_too_large when more is sent than the rules allow
+ */
+export async function takeUpload(
+  upload: { readonly kind: UploadKind; readonly stream: Readable },
+  rules: UploadRules,
+  deps: ReceiveDeps & { readonly spool: Spool },
+): Promise<Received> {
+  const counted = limited(upload.stream, rules.maxUploadBytes);
+  if (upload.kind !== 'zip') return await receive(streamedEntries(counted, upload.kind, rules), rules, deps);
+  const { path, discard } = await deps.spool.take(counted);
+  try {
+    return await receive(readZip(path, rules.maxFiles), rules, deps);
+  } finally {
+    await discard();
+  }
+}
+
+function streamedEntries(
+  source: Readable,
+  kind: UploadKind,
+  rules: UploadRules,
+): AsyncIterable<ArchiveEntry> {
+  return kind === 'html' ? onePage(source) : readTarGz(source, mostUnpacked(rules));
+}
+
+/** Fails with `upload_too_large` instead of handing on more than `most` bytes. */
+export function limited(source: Readable, most: number): Readable {
+  let bytes = 0;
+  const counter = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      bytes += chunk.length;
+      if (bytes <= most) return done(null, chunk);
+      done(new AppError('upload_too_large', { details: { maxUploadBytes: most } }));
+    },
+  });
+  source.on('error', (error: Error) => counter.destroy(error));
+  return source.pipe(counter);
+}
+
+/** The files, and for each what tar writes around it: a header, an extended header, padding. */
+export function mostUnpacked({ maxExtractedBytes, maxFiles }: UploadRules): number {
+  return maxExtractedBytes + maxFiles * 4 * 512;
+}
+
+async function* onePage(source: Readable): AsyncGenerator<ArchiveEntry> {
+  yield { name: 'index.html', open: async () => source };
+}
+
+async function digestOnly(source: Readable): Promise<Blob> {
+  const hash = createHash('sha256');
+  let size = 0;
+  for await (const chunk of source as AsyncIterable<Buffer>) {
+    hash.update(chunk);
+    size += chunk.length;
+  }
+  return { digest: hash.digest('hex'), size };
+}

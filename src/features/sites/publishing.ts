@@ -1,0 +1,383 @@
+import type { Act, Caller } from '../../core/caller.ts';
+import { day, hour, minute } from '../../core/clock.ts';
+import { AppError } from '../../core/errors.ts';
+import type { Tx } from '../../platform/database/database.ts';
+import { type Manifest, receiptOf } from './content/manifest.ts';
+import type { UploadProblem } from './content/judge.ts';
+import { ruleProblems } from './content/rules-check.ts';
+import { takeUpload } from './content/upload.ts';
+import { mintLabel, mintSiteId } from './labels.ts';
+import { visibilityFor } from './reading.ts';
+import {
+  holdCredential,
+  owned,
+  requireCurrent,
+  requireEnabled,
+  requireOwner,
+  requireRoom,
+  requireVersionMatch,
+} from './rights.ts';
+import type { Site, SiteVersion, Visibility } from './site.ts';
+import type { Received, Sites, SitesDeps, SiteStores } from './sites.ts';
+import type { SitesConfig } from './sites-config.ts';
+
+/** Content becomes a version, and a version goes live: one short transaction after all bytes are there (contract 6). */
+type Publishing = Pick<Sites, 'mayPublish' | 'receive' | 'create' | 'replace' | 'publishVersion' | 'preview'>;
+
+const previewMs = day;
+
+export function publishing(deps: SitesDeps): Publishing {
+  const { read, tx, feed, config, blobs, spool, format, clock, random, states } = deps;
+
+  async function spread(site: Site): Promise<Site> {
+    feed.announce({ topic: 'site', subject: site.id });
+    await states.publish(site);
+    return site;
+  }
+
+  /** The configuration as it is now, not as it was when the upload began (UP-04). */
+  async function configAtCommit(received: Received | null): Promise<SitesConfig> {
+    const { value } = await config.read();
+    if (!value.enabled) throw new AppError('sites_disabled');
+    if (received !== null) requireWithin(value, received);
+    return value;
+  }
+
+  return {
+    async mayPublish(caller, id) {
+      await requireEnabled(config);
+      const now = clock.now();
+      requireCurrent(owned(caller, await read.sites.find(id), now), now);
+    },
+
+    async receive(caller, act, upload) {
+      const { upload: rules } = await requireEnabled(config);
+      requireOwner(caller);
+      const onKey = (value: string) => deps.exposed(value, act);
+      const since = clock.now();
+      const { files, problems } = await takeUpload(upload, rules, { blobs, spool, format, onKey });
+      const all = problems.length > 0 ? problems : await ruleProblems(files, blobs);
+      if (all.length > 0) throw rejected(all);
+      return { files, sizeBytes: sizeOf(files), digest: receiptOf(files), since };
+    },
+
+    async create(caller, act, request, received) {
+      const owner = requireOwner(caller);
+      const settings = await configAtCommit(received);
+      const visibility = chooseVisibility(caller, settings, deps.privateObstacle(), request.visibility);
+      const now = clock.now();
+      const id = mintSiteId(random);
+      const site: Site = {
+        id,
+        name: request.name ?? `site ${id}`,
+        owner,
+        visibility,
+        label: mintLabel(random, visibility),
+        spa: request.spa ?? false,
+        epoch: 1,
+        revision: 1,
+        createdAt: now,
+        updatedAt: now,
+        expiresAt: firstExpiry(settings, request.ttlHours, now),
+        deletedAt: null,
+        restorableUntil: null,
+        takenDownAt: null,
+        takeDownReason: null,
+        live: null,
+      };
+      const created = await tx(async (stores) => {
+        await holdCredential(stores, caller, now);
+        await requireRoom(stores, owner, settings);
+        await stores.sites.insert(site);
+        await stores.sites.addLabel({
+          label: site.label,
+          siteId: id,
+          version: null,
+          mintedAt: now,
+          endsAt: null,
+        });
+        const version = received && (await addVersion(stores, site, received, act, now, settings));
+        await stores.audit.append({
+          event: 'site.created',
+          act,
+          target: { kind: 'site', id },
+          outcome: 'success',
+          details: {
+            after: siteFacts(site),
+            ...(version === null ? {} : { version: versionFacts(version) }),
+          },
+        });
+        await stores.changes.publish({ topic: 'site', subject: id });
+        return await mustFind(stores, id);
+      });
+      return await spread(created);
+    },
+
+    async replace(caller, act, id, received, { ifMatch, spa, dryRun = false, alongside }) {
+      const settings = await configAtCommit(received);
+      const now = clock.now();
+      const after = await undoneWhen(dryRun, tx, async (stores) => {
+        await holdCredential(stores, caller, now);
+        const owner = requireOwner(caller);
+        await stores.sites.lockOwner(owner);
+        const site = requireCurrent(owned(caller, await stores.sites.hold(id), now), now);
+        requireVersionMatch(site, ifMatch);
+        if (spa !== undefined && spa !== site.spa)
+          await stores.sites.update({ ...site, spa, updatedAt: now });
+        await alongside?.(stores);
+        const version = await addVersion(stores, site, received, act, now, settings);
+        await stores.audit.append({
+          event: 'site.published',
+          act,
+          target: { kind: 'site', id },
+          outcome: 'success',
+          details: {
+            before: site.live === null ? null : versionFacts(site.live),
+            after: versionFacts(version),
+          },
+        });
+        await stores.changes.publish({ topic: 'site', subject: id });
+        return await mustFind(stores, id);
+      });
+      return dryRun ? after : await spread(after);
+    },
+
+    async publishVersion(caller, act, id, number, ifMatch) {
+      await requireEnabled(config);
+      const now = clock.now();
+      const after = await tx(async (stores) => {
+        await holdCredential(stores, caller, now);
+        const site = requireCurrent(owned(caller, await stores.sites.hold(id), now), now);
+        requireVersionMatch(site, ifMatch);
+        const version = await stores.sites.findVersion(id, number);
+        if (version === undefined)
+          throw new AppError('not_found', {
+            message: `The site has no version ${number}.`,
+            hint: 'List its versions; older ones are removed after the configured number.',
+          });
+        if (site.live?.number === number) return site;
+        await stores.sites.setLive(id, number, now);
+        const isBack = site.live !== null && number < site.live.number;
+        await stores.audit.append({
+          event: isBack ? 'site.rolled_back' : 'site.published',
+          act,
+          target: { kind: 'site', id },
+          outcome: 'success',
+          details: {
+            before: site.live === null ? null : versionFacts(site.live),
+            after: versionFacts(version),
+          },
+        });
+        await stores.changes.publish({ topic: 'site', subject: id });
+        return await mustFind(stores, id);
+      });
+      return await spread(after);
+    },
+
+    async preview(caller, act, id, number) {
+      await requireEnabled(config);
+      const now = clock.now();
+      return await tx(async (stores) => {
+        await holdCredential(stores, caller, now);
+        const site = requireCurrent(owned(caller, await stores.sites.hold(id), now), now);
+        if ((await stores.sites.findVersion(id, number)) === undefined)
+          throw new AppError('not_found', { message: `The site has no version ${number}.` });
+        const label = mintLabel(random, site.visibility);
+        const endsAt = now + previewMs;
+        await stores.sites.addLabel({ label, siteId: id, version: number, mintedAt: now, endsAt });
+        await stores.audit.append({
+          event: 'site.previewed',
+          act,
+          target: { kind: 'site', id },
+          outcome: 'success',
+          details: { version: number, endsAt: new Date(endsAt).toISOString() },
+        });
+        return { label, endsAt };
+      });
+    },
+  };
+
+  async function addVersion(
+    stores: SiteStores,
+    site: Site,
+    received: Received,
+    act: Act,
+    now: number,
+    settings: SitesConfig,
+  ): Promise<SiteVersion> {
+    await stores.content.lockForPublish();
+    const version: SiteVersion = {
+      number: await stores.sites.takeVersionNumber(site.id),
+      digest: received.digest,
+      fileCount: received.files.size,
+      sizeBytes: received.sizeBytes,
+      createdAt: now,
+      createdBy: act.actor.id,
+      publishedAt: now,
+      replacedAt: null,
+    };
+    await stores.sites.insertVersion(site.id, version, received.files);
+    await stores.content.keep(site.owner, [...received.files.values()]);
+    const going = await stores.content.goingAmong(digestsOf(received.files), received.since);
+    if (going.length > 0) {
+      throw new AppError('store_unavailable', {
+        message: 'Some of these files are being cleaned up at this moment.',
+        hint: 'Nothing was changed. Upload again after the seconds in Retry-After.',
+      });
+    }
+    await stores.sites.setLive(site.id, version.number, now);
+    await dropSurplus(stores, site, settings, now);
+    const bytes = await stores.content.bytesOf(site.owner);
+    if (bytes > settings.quotas.bytesPerOwner) {
+      throw new AppError('quota_exceeded', {
+        message: `Your sites would hold ${bytes} bytes; ${settings.quotas.bytesPerOwner} are allowed.`,
+        details: { quota: 'bytesPerOwner', limit: settings.quotas.bytesPerOwner, needed: bytes },
+      });
+    }
+    return version;
+  }
+}
+
+/** What `work` comes to, with nothing of it kept when `isUndone`. */
+async function undoneWhen<T>(
+  isUndone: boolean,
+  tx: Tx<SiteStores>,
+  work: (stores: SiteStores) => Promise<T>,
+): Promise<T> {
+  if (!isUndone) return await tx(work);
+  let result: { readonly value: T } | undefined;
+  class Undo extends Error {}
+  try {
+    return await tx(async (stores) => {
+      result = { value: await work(stores) };
+      throw new Undo();
+    });
+  } catch (error) {
+    if (error instanceof Undo && result !== undefined) return result.value;
+    throw error;
+  }
+}
+
+/** Versions beyond those to keep go, but not while their hashed files are still within reach (skew grace). */
+export async function dropSurplus(
+  stores: SiteStores,
+  site: Site,
+  { versions: { retain, skewGraceMinutes } }: SitesConfig,
+  now: number,
+): Promise<void> {
+  const numbers = await stores.sites.surplusVersions(site.id, retain, now - skewGraceMinutes * minute);
+  for (const number of numbers) await dropVersion(stores, site, number);
+}
+
+/** A version goes, and its owner keeps its contents once less. The caller holds the site. */
+export async function dropVersion(
+  stores: Pick<SiteStores, 'sites' | 'content'>,
+  site: Site,
+  number: number,
+): Promise<void> {
+  const manifest = await stores.sites.manifest(site.id, number);
+  if (manifest === undefined) return;
+  await stores.content.release(site.owner, digestsOf(manifest));
+  await stores.sites.removeVersion(site.id, number);
+}
+
+export function digestsOf(files: Manifest): string[] {
+  return [...new Set([...files.values()].map(({ digest }) => digest))];
+}
+
+export function sizeOf(files: Manifest): number {
+  return [...files.values()].reduce((sum, { size }) => sum + size, 0);
+}
+
+/** One answer names every problem (contract 2, `upload_rejected`). */
+export function rejected(problems: readonly UploadProblem[]): AppError {
+  const hasKey = problems.some(({ code }) => code === 'credential_in_content');
+  return new AppError(hasKey ? 'credential_in_content' : 'upload_rejected', {
+    details: { files: problems.map(({ path, code, problem }) => ({ path, code, problem })) },
+  });
+}
+
+/** The limits may have been tightened while the bytes came (UP-04). */
+function requireWithin({ upload }: SitesConfig, { files, sizeBytes }: Received): void {
+  const problems: UploadProblem[] = [];
+  if (files.size > upload.maxFiles)
+    problems.push({ path: '', code: 'too_many_files', problem: `has more than ${upload.maxFiles} files` });
+  if (sizeBytes > upload.maxExtractedBytes)
+    problems.push({
+      path: '',
+      code: 'upload_too_large',
+      problem: `unpacks to more than ${upload.maxExtractedBytes} bytes`,
+    });
+  const large = [...files].filter(([, { size }]) => size > upload.maxFileBytes).slice(0, 100);
+  for (const [path] of large)
+    problems.push({
+      path,
+      code: 'file_too_large',
+      problem: `is larger than ${upload.maxFileBytes} bytes`,
+    });
+  if (problems.length > 0) throw rejected(problems);
+}
+
+export function chooseVisibility(
+  caller: Caller,
+  settings: SitesConfig,
+  obstacle: string | null,
+  asked: Visibility | undefined,
+): Visibility {
+  const { allowedVisibility, visibilityReasons, defaultVisibility } = visibilityFor(
+    caller,
+    settings,
+    obstacle,
+  );
+  const wanted = asked ?? defaultVisibility;
+  if (allowedVisibility.includes(wanted)) return wanted;
+  if (wanted === 'private' && caller.kind === 'service_key') throw new AppError('service_key_public_only');
+  const reason = visibilityReasons[wanted];
+  const isImpossible = wanted === 'private' && settings.visibility.allowPrivate;
+  throw new AppError(isImpossible ? 'private_sites_unavailable' : 'visibility_not_allowed', {
+    ...(reason === undefined ? {} : { message: reason, details: { reason } }),
+    ...(wanted === 'private' && allowedVisibility.includes('public')
+      ? { hint: 'Send visibility "public" if everybody may see it.' }
+      : {}),
+  });
+}
+
+function firstExpiry({ ttl }: SitesConfig, ttlHours: number | undefined, now: number): number | null {
+  if (!ttl.enabled) {
+    if (ttlHours !== undefined)
+      throw new AppError('expiry_conflict', {
+        message: 'Sites do not expire here.',
+        hint: 'Leave ttlHours out.',
+      });
+    return null;
+  }
+  const most = ttl.maxDays * 24;
+  if (ttlHours !== undefined && ttlHours > most) {
+    throw new AppError('lifetime_too_long', {
+      message: 'The lifetime is longer than sites may have.',
+      details: { maxTtlHours: most },
+    });
+  }
+  return now + (ttlHours ?? ttl.defaultDays * 24) * hour;
+}
+
+async function mustFind(stores: SiteStores, id: string): Promise<Site> {
+  const site = await stores.sites.find(id);
+  if (site === undefined) throw new Error('A site vanished inside its own transaction.');
+  return site;
+}
+
+/** For the audit trail. */
+export function siteFacts(site: Site) {
+  return {
+    name: site.name,
+    owner: `${site.owner.kind}:${site.owner.id}`,
+    visibility: site.visibility,
+    spa: site.spa,
+    expiresAt: site.expiresAt === null ? null : new Date(site.expiresAt).toISOString(),
+  };
+}
+
+function versionFacts({ number, digest, fileCount, sizeBytes }: SiteVersion) {
+  return { number, digest, fileCount, sizeBytes };
+}

@@ -1,0 +1,96 @@
+import type { Caller } from '../../core/caller.ts';
+import { AppError } from '../../core/errors.ts';
+import { requireEnabled, requireOwner, seen, owned } from './rights.ts';
+import { ownerOf, type Visibility } from './site.ts';
+import type { Capabilities, Sites, SitesDeps } from './sites.ts';
+import type { SitesConfig } from './sites-config.ts';
+
+type Reading = Pick<Sites, 'capabilities' | 'list' | 'get' | 'versions' | 'version' | 'files' | 'openFile'>;
+
+export function reading(deps: SitesDeps): Reading {
+  const { read, config, blobs, clock, privateObstacle } = deps;
+
+  async function find(caller: Caller, id: string) {
+    await requireEnabled(config);
+    return seen(caller, await read.sites.find(id), clock.now());
+  }
+
+  /** Versions and what they hold are the owner's; everybody else sees the site as it is served. */
+  async function findOwn(caller: Caller, id: string) {
+    await requireEnabled(config);
+    return owned(caller, await read.sites.find(id), clock.now());
+  }
+
+  async function version(caller: Caller, id: string, number: number) {
+    const site = await findOwn(caller, id);
+    const found = await read.sites.findVersion(id, number);
+    if (found === undefined)
+      throw new AppError('not_found', { message: `The site has no version ${number}.` });
+    return { ...found, isLive: site.live?.number === number };
+  }
+
+  async function files(caller: Caller, id: string, number: number | undefined) {
+    const site = number === undefined ? await find(caller, id) : await findOwn(caller, id);
+    const wanted = number === undefined ? site.live : await read.sites.findVersion(id, number);
+    const manifest = wanted && (await read.sites.manifest(id, wanted.number));
+    if (!wanted || !manifest) throw new AppError('not_found', { message: 'There is no such version.' });
+    return { version: wanted, files: manifest };
+  }
+
+  return {
+    async capabilities(caller) {
+      const { value } = await config.inForce();
+      const owner = requireOwner(caller);
+      return {
+        config: value,
+        ...visibilityFor(caller, value, privateObstacle()),
+        sitesUsed: await read.sites.countOf(owner),
+        bytesUsed: await read.content.bytesOf(owner),
+      };
+    },
+    async list(caller, filter, page, limit) {
+      await requireEnabled(config);
+      return await read.sites.list({ ...filter, viewer: requireOwner(caller) }, clock.now(), page, limit);
+    },
+    get: find,
+    async versions(caller, id, page, limit) {
+      await findOwn(caller, id);
+      return await read.sites.versions(id, page, limit);
+    },
+    version,
+    files,
+    async openFile(caller, id, number, path) {
+      const file = (await files(caller, id, number)).files.get(path);
+      if (file === undefined) throw new AppError('not_found', { message: 'The version has no such file.' });
+      return { size: file.size, stream: await blobs.read(file.digest) };
+    },
+  };
+}
+
+/** What this caller may choose, and why not more. */
+export function visibilityFor(
+  caller: Caller,
+  { visibility }: SitesConfig,
+  obstacle: string | null,
+): Pick<Capabilities, 'allowedVisibility' | 'visibilityReasons' | 'defaultVisibility'> {
+  const isPerson = ownerOf(caller)?.kind === 'user';
+  const notPrivate = !isPerson
+    ? 'Service keys can own public sites only.'
+    : visibility.allowPrivate
+      ? obstacle
+      : 'An administrator allows no new private sites.';
+  const notPublic = visibility.allowPublic ? null : 'An administrator allows no new public sites.';
+  const allowedVisibility: Visibility[] = [
+    ...(notPrivate === null ? (['private'] as const) : []),
+    ...(notPublic === null ? (['public'] as const) : []),
+  ];
+  return {
+    allowedVisibility,
+    visibilityReasons: {
+      ...(notPrivate === null ? {} : { private: notPrivate }),
+      ...(notPublic === null ? {} : { public: notPublic }),
+    },
+    // Never silently public: a person who says nothing asks for private, and hears it when that cannot be had.
+    defaultVisibility: isPerson ? 'private' : 'public',
+  };
+}

@@ -1,0 +1,103 @@
+import type { Caller } from '../../core/caller.ts';
+import { timestamp } from '../../core/clock.ts';
+import { versionEtag } from './rights.ts';
+import { isSameOwner, ownerOf, type Site, type SiteOwner, type SiteVersion, siteStatusOf } from './site.ts';
+import type { Capabilities } from './sites.ts';
+
+/** From the domain's sites to their wire form. */
+export type SiteAddresses = {
+  /** `{base_url}/s/{id}`. */
+  linkOf(id: string): string;
+  /** The content host of a label. */
+  urlOf(label: string): string;
+};
+
+/** Names of people and service keys, by id. Never an e-mail address. */
+export type OwnerNames = (owners: readonly SiteOwner[]) => Promise<ReadonlyMap<string, string>>;
+
+export async function toSiteResponses(
+  sites: readonly Site[],
+  caller: Caller,
+  { names, addresses, now }: { names: OwnerNames; addresses: SiteAddresses; now: number },
+) {
+  const known = sites.length === 0 ? new Map<string, string>() : await names(sites.map(({ owner }) => owner));
+  return sites.map((site) => {
+    const isOwn = isSameOwner(ownerOf(caller), site.owner);
+    return {
+      id: site.id,
+      name: site.name,
+      url: addresses.urlOf(site.label),
+      link: addresses.linkOf(site.id),
+      visibility: site.visibility,
+      status: siteStatusOf(site, now),
+      spa: site.spa,
+      restorableUntil: nullable(site.restorableUntil),
+      takeDownReason: isOwn ? site.takeDownReason : null,
+      owner: { ...site.owner, name: known.get(site.owner.id) ?? null },
+      createdAt: timestamp(site.createdAt),
+      updatedAt: timestamp(site.updatedAt),
+      expiresAt: nullable(site.expiresAt),
+      fileCount: site.live?.fileCount ?? 0,
+      sizeBytes: site.live?.sizeBytes ?? 0,
+      version:
+        site.live === null
+          ? null
+          : {
+              number: site.live.number,
+              digest: site.live.digest,
+              publishedAt: timestamp(site.live.publishedAt),
+            },
+    };
+  });
+}
+
+/** One site as a whole answer; its ETag is the receipt of what is live. */
+export async function toSiteAnswer(
+  site: Site,
+  caller: Caller,
+  deps: { names: OwnerNames; addresses: SiteAddresses; now: number },
+) {
+  const [data] = await toSiteResponses([site], caller, deps);
+  if (data === undefined) throw new Error('One site in, one site out.');
+  const etag = versionEtag(site);
+  return { data, ...(etag === undefined ? {} : { headers: { etag } }) };
+}
+
+export function toVersionResponse(version: SiteVersion & { readonly isLive: boolean }) {
+  const { number, digest, isLive, createdBy, fileCount, sizeBytes } = version;
+  return {
+    number,
+    digest,
+    isLive,
+    createdBy,
+    fileCount,
+    sizeBytes,
+    publishedAt: timestamp(version.publishedAt),
+    createdAt: timestamp(version.createdAt),
+    replacedAt: nullable(version.replacedAt),
+  };
+}
+
+export function toCapabilitiesResponse(capabilities: Capabilities) {
+  const { config, allowedVisibility, visibilityReasons, defaultVisibility, sitesUsed, bytesUsed } =
+    capabilities;
+  const { enabled, upload, ttl, quotas } = config;
+  return {
+    enabled,
+    upload: { ...upload, allowedExtensions: [...upload.allowedExtensions] },
+    allowedVisibility: [...allowedVisibility],
+    visibilityReasons: { ...visibilityReasons },
+    defaultVisibility,
+    ttl: {
+      enabled: ttl.enabled,
+      defaultHours: ttl.defaultDays * 24,
+      extensionHours: ttl.extensionDays * 24,
+      maxHours: ttl.maxDays * 24,
+    },
+    quotas: { ...quotas, sitesUsed, bytesUsed },
+  };
+}
+
+export function nullable(ms: number | null): string | null {
+  return ms === null ? null : timestamp(ms);
+}

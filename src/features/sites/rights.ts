@@ -1,0 +1,81 @@
+import type { Caller } from '../../core/caller.ts';
+import { AppError } from '../../core/errors.ts';
+import type { ConfigDocument } from '../settings/settings.ts';
+import { ownerOf, type Site, type SiteOwner, sightOf, siteStatusOf } from './site.ts';
+import type { SiteStores } from './sites.ts';
+import type { SitesConfig } from './sites-config.ts';
+
+/** Who may do what with a site, each rule once. What a caller may not see does not exist: 404, the same bytes. */
+export async function requireEnabled(
+  config: Pick<ConfigDocument<SitesConfig>, 'inForce'>,
+): Promise<SitesConfig> {
+  const { value } = await config.inForce();
+  if (!value.enabled) throw new AppError('sites_disabled');
+  return value;
+}
+
+export function requireOwner(caller: Caller): SiteOwner {
+  const owner = ownerOf(caller);
+  if (owner === null) throw new AppError('authentication_required');
+  return owner;
+}
+
+export function seen(caller: Caller, site: Site | undefined, now: number): Site {
+  if (site === undefined || sightOf(caller, site, now) === 'none') throw new AppError('site_not_found');
+  return site;
+}
+
+/** The caller's own. Another's public site is `not_owner`, another's private one does not exist (contract 6). */
+export function owned(caller: Caller, site: Site | undefined, now: number): Site {
+  const found = seen(caller, site, now);
+  if (sightOf(caller, found, now) !== 'owner') throw new AppError('not_owner');
+  return found;
+}
+
+export function requireNotDeleted(site: Site): Site {
+  if (site.deletedAt !== null)
+    throw new AppError('state_conflict', { message: 'The site is deleted.', hint: 'Restore it first.' });
+  return site;
+}
+
+/** What is published must be able to be served. */
+export function requireCurrent(site: Site, now: number): Site {
+  requireNotDeleted(site);
+  if (siteStatusOf(site, now) === 'expired') throw new AppError('site_expired');
+  return site;
+}
+
+/** Inside the transaction: a key must still be good, whatever happened since the request began (RV-02, EX-02). */
+export async function holdCredential(
+  stores: Pick<SiteStores, 'keys'>,
+  caller: Caller,
+  now: number,
+): Promise<void> {
+  if ('key' in caller) await stores.keys.holdLive(caller.key.id, now, caller.key);
+}
+
+/** A version's ETag is its receipt. `ifMatch` is optional: without it the last publish wins. */
+export function requireVersionMatch(site: Site, ifMatch: string | undefined): void {
+  if (ifMatch === undefined) return;
+  const sent = ifMatch.split(',').map((part) => part.trim());
+  if (sent.includes('*') && site.live !== null) return;
+  if (!sent.includes(versionEtag(site) ?? '')) throw new AppError('precondition_failed');
+}
+
+export function versionEtag(site: Site): string | undefined {
+  return site.live === null ? undefined : `"${site.live.digest}"`;
+}
+
+/** Room for one more site, also for one that comes back. One question of an owner at a time. */
+export async function requireRoom(
+  stores: Pick<SiteStores, 'sites'>,
+  owner: SiteOwner,
+  { quotas: { sitesPerOwner } }: SitesConfig,
+): Promise<void> {
+  await stores.sites.lockOwner(owner);
+  if ((await stores.sites.countOf(owner)) < sitesPerOwner) return;
+  throw new AppError('quota_exceeded', {
+    message: `You have ${sitesPerOwner} sites, as many as are allowed.`,
+    details: { quota: 'sitesPerOwner', limit: sitesPerOwner },
+  });
+}

@@ -1,0 +1,421 @@
+import { z } from 'zod';
+import type { RoutePolicy } from '../../core/authorize.ts';
+import { type Caller, callerKinds } from '../../core/caller.ts';
+import { type Clock, timestamp } from '../../core/clock.ts';
+import { AppError, type ErrorCode } from '../../core/errors.ts';
+import { defineRoute, pagePagination, type Route } from '../../platform/http.ts';
+import { idParams, pageQuery } from '../../platform/schemas.ts';
+import { exampleCapabilities, exampleFile, exampleSite, exampleVersion } from './examples.ts';
+import {
+  type OwnerNames,
+  type SiteAddresses,
+  toCapabilitiesResponse,
+  toSiteAnswer,
+  toSiteResponses,
+  toVersionResponse,
+} from './responses.ts';
+import {
+  capabilitiesSchema,
+  contentTextSchema,
+  previewSchema,
+  reasonSchema,
+  siteChangeSchema,
+  siteCreateSchema,
+  siteCreateTextSchema,
+  siteFileSchema,
+  siteListQuery,
+  siteSchema,
+  siteVersionSchema,
+  takenDownSchema,
+} from './schemas.ts';
+import type { Site } from './site.ts';
+import type { Sites } from './sites.ts';
+import { contentTypes, readUpload } from './upload-input.ts';
+
+/** Needs an identity check of every person, reads too (contract 5). */
+const readers: RoutePolicy = {
+  callers: callerKinds,
+  scope: 'sites:read',
+  role: 'user',
+  identity: 'introspected',
+};
+const writers: RoutePolicy = { ...readers, scope: 'sites:write' };
+const administrators: RoutePolicy = { callers: ['session'], role: 'admin', identity: 'introspected' };
+
+const siteParams = idParams('A site’s id', 'k3v9x0q2m7');
+const number = z
+  .string()
+  .regex(/^[1-9]\d{0,8}$/, 'must be a version’s number')
+  .meta({ description: 'A version’s number', examples: ['3'] })
+  .transform(Number);
+const versionParams = siteParams.extend({ number });
+const fileQuery = z.strictObject({
+  version: number.optional().describe('A version of your own site; the live one otherwise'),
+});
+
+const anySite: readonly ErrorCode[] = ['site_not_found', 'sites_disabled'];
+const ownSite: readonly ErrorCode[] = [...anySite, 'not_owner'];
+const uploads: readonly ErrorCode[] = [
+  'sites_disabled',
+  'upload_too_large',
+  'upload_rejected',
+  'credential_in_content',
+  'quota_exceeded',
+  'storage_full',
+];
+
+export type SiteRoutesDeps = {
+  readonly sites: Sites;
+  readonly names: OwnerNames;
+  readonly addresses: SiteAddresses;
+  readonly clock: Clock;
+};
+
+export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): Route[] {
+  const many = (found: readonly Site[], caller: Caller) =>
+    toSiteResponses(found, caller, { names, addresses, now: clock.now() });
+
+  const answer = (site: Site, caller: Caller) =>
+    toSiteAnswer(site, caller, { names, addresses, now: clock.now() });
+
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/sites',
+      operationId: 'listSites',
+      tag: 'Sites',
+      summary: 'List sites',
+      description: 'Public sites that are served, and the caller’s own. What is hidden is not counted.',
+      policy: readers,
+      query: siteListQuery,
+      errors: ['sites_disabled'],
+      success: { status: 200, data: z.array(siteSchema), pagination: 'page' },
+      example: { data: [exampleSite] },
+      async handle({ caller, query: { page, limit, mine, ...filter } }) {
+        const { items, total } = await sites.list(caller, { ...filter, mine: mine ?? false }, page, limit);
+        return { data: await many(items, caller), pagination: pagePagination(page, limit, total) };
+      },
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/sites',
+      operationId: 'createSite',
+      tag: 'Sites',
+      summary: 'Create a site',
+      description:
+        'From a ZIP, a tar.gz or one HTML page, as a form with the field `file` or as the body itself; as JSON, a site that waits for its first version. Private unless you say otherwise; service keys own public sites only.',
+      policy: writers,
+      query: siteCreateTextSchema,
+      body: siteCreateSchema,
+      uploads: contentTypes,
+      errors: [
+        ...uploads,
+        'service_key_public_only',
+        'private_sites_unavailable',
+        'visibility_not_allowed',
+        'lifetime_too_long',
+        'expiry_conflict',
+      ],
+      success: { status: 201, data: siteSchema, etag: true },
+      example: { body: { name: 'Handbook', visibility: 'private' }, data: exampleSite },
+      async handle({ caller, act, body, query, upload, readmit }) {
+        if (upload === null) {
+          await readmit();
+          return await answer(await sites.create(caller, act, { ...query, ...body }, null), caller);
+        }
+        const { received, fields, fileName } = await readUpload(upload, siteCreateTextSchema, (file) =>
+          sites.receive(caller, act, file),
+        );
+        await readmit();
+        const name = fields.name ?? query.name ?? nameFrom(fileName);
+        const request = { ...query, ...fields, ...(name === undefined ? {} : { name }) };
+        return await answer(await sites.create(caller, act, request, received), caller);
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/sites/capabilities',
+      operationId: 'readSiteCapabilities',
+      tag: 'Sites',
+      summary: 'Read what I may upload',
+      description:
+        'Limits, and the visibilities open to this caller with the reasons for those that are not.',
+      // No identity check here (contract 5): what may be uploaded can be read while the directory is away.
+      policy: { callers: callerKinds, scope: 'sites:read', identity: 'none' },
+      success: { status: 200, data: capabilitiesSchema },
+      example: { data: exampleCapabilities },
+      async handle({ caller }) {
+        return { data: toCapabilitiesResponse(await sites.capabilities(caller)) };
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/sites/{id}',
+      operationId: 'getSite',
+      tag: 'Sites',
+      summary: 'Read a site',
+      policy: readers,
+      params: siteParams,
+      errors: anySite,
+      success: { status: 200, data: siteSchema, etag: true },
+      example: { data: exampleSite },
+      async handle({ caller, params }) {
+        return await answer(await sites.get(caller, params.id), caller);
+      },
+    }),
+    defineRoute({
+      method: 'PATCH',
+      path: '/sites/{id}',
+      operationId: 'changeSite',
+      tag: 'Sites',
+      summary: 'Rename a site or change who sees it',
+      description:
+        'A change of visibility gives the site a new address and ends every browser grant; its `link` stays. At most 20 such changes a day.',
+      policy: writers,
+      params: siteParams,
+      body: siteChangeSchema,
+      errors: [
+        ...ownSite,
+        'state_conflict',
+        'service_key_public_only',
+        'private_sites_unavailable',
+        'visibility_not_allowed',
+      ],
+      success: { status: 200, data: siteSchema, etag: true },
+      example: { body: { visibility: 'public' }, data: { ...exampleSite, visibility: 'public' } },
+      async handle({ caller, act, params, body }) {
+        return await answer(await sites.change(caller, act, params.id, body), caller);
+      },
+    }),
+    defineRoute({
+      method: 'DELETE',
+      path: '/sites/{id}',
+      operationId: 'deleteSite',
+      tag: 'Sites',
+      summary: 'Delete a site',
+      description: 'Serving stops at once. Until `restorableUntil` its owner can bring it back.',
+      policy: writers,
+      params: siteParams,
+      errors: ownSite,
+      success: { status: 200, data: siteSchema },
+      example: { data: { ...exampleSite, status: 'deleted', restorableUntil: '2026-01-08T09:00:00.000Z' } },
+      async handle({ caller, act, params }) {
+        return await answer(await sites.remove(caller, act, params.id), caller);
+      },
+    }),
+    defineRoute({
+      method: 'PUT',
+      path: '/sites/{id}/content',
+      operationId: 'replaceSiteContent',
+      tag: 'Sites',
+      summary: 'Publish new content',
+      description:
+        'The same kinds of body as creating a site. The new version goes live whole, or the old one stays. With If-Match only while the version you saw is the live one.',
+      policy: writers,
+      params: siteParams,
+      query: contentTextSchema,
+      uploads: contentTypes,
+      errors: [...ownSite, ...uploads, 'state_conflict', 'site_expired', 'precondition_failed'],
+      success: { status: 200, data: siteSchema, etag: true },
+      example: { data: exampleSite },
+      async handle({ caller, act, params, query, upload, readmit, header }) {
+        // Said before the bytes are sent for nothing, and again when they are there.
+        await sites.mayPublish(caller, params.id);
+        const { received, fields } = await readUpload(requireUpload(upload), contentTextSchema, (file) =>
+          sites.receive(caller, act, file),
+        );
+        await readmit();
+        const options = { ifMatch: header('if-match'), ...query, ...fields };
+        return await answer(await sites.replace(caller, act, params.id, received, options), caller);
+      },
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/sites/{id}/extend',
+      operationId: 'extendSite',
+      tag: 'Sites',
+      summary: 'Move a site’s expiry',
+      description:
+        'By the configured days, from now or from its expiry, whichever is later; never further ahead than the configured maximum.',
+      policy: writers,
+      params: siteParams,
+      errors: [...ownSite, 'expiry_conflict', 'state_conflict'],
+      success: { status: 200, data: siteSchema },
+      example: { data: exampleSite },
+      async handle({ caller, act, params }) {
+        return await answer(await sites.extend(caller, act, params.id), caller);
+      },
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/sites/{id}/restore',
+      operationId: 'restoreSite',
+      tag: 'Sites',
+      summary: 'Bring a deleted site back',
+      policy: writers,
+      params: siteParams,
+      errors: [...ownSite, 'quota_exceeded'],
+      success: { status: 200, data: siteSchema },
+      example: { data: exampleSite },
+      async handle({ caller, act, params }) {
+        return await answer(await sites.restore(caller, act, params.id), caller);
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/sites/{id}/versions',
+      operationId: 'listSiteVersions',
+      tag: 'Site versions',
+      summary: 'List a site’s versions',
+      policy: readers,
+      params: siteParams,
+      query: z.strictObject(pageQuery),
+      errors: ownSite,
+      success: { status: 200, data: z.array(siteVersionSchema), pagination: 'page' },
+      example: { data: [exampleVersion] },
+      async handle({ caller, params, query: { page, limit } }) {
+        const { items, total } = await sites.versions(caller, params.id, page, limit);
+        return { data: items.map(toVersionResponse), pagination: pagePagination(page, limit, total) };
+      },
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/sites/{id}/versions/{number}/publish',
+      operationId: 'publishSiteVersion',
+      tag: 'Site versions',
+      summary: 'Bring a version live',
+      description: 'Rolls back to an earlier version or forward again; nothing is uploaded.',
+      policy: writers,
+      params: versionParams,
+      errors: [...ownSite, 'not_found', 'state_conflict', 'site_expired', 'precondition_failed'],
+      success: { status: 200, data: siteSchema, etag: true },
+      example: { data: exampleSite },
+      async handle({ caller, act, params, header }) {
+        const { id, number: wanted } = params;
+        return await answer(await sites.publishVersion(caller, act, id, wanted, header('if-match')), caller);
+      },
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/sites/{id}/versions/{number}/preview',
+      operationId: 'previewSiteVersion',
+      tag: 'Site versions',
+      summary: 'Get an address for one version',
+      description: 'On an origin of its own, by the same access rules as the site, for 24 hours.',
+      policy: writers,
+      params: versionParams,
+      errors: [...ownSite, 'not_found', 'state_conflict', 'site_expired'],
+      success: { status: 201, data: previewSchema },
+      example: {
+        data: { url: 'https://q2m7tz4a8bk3v9x0p.sites.example.com/', expiresAt: '2026-01-02T09:00:00.000Z' },
+      },
+      async handle({ caller, act, params }) {
+        const { label, endsAt } = await sites.preview(caller, act, params.id, params.number);
+        return { data: { url: addresses.urlOf(label), expiresAt: timestamp(endsAt) } };
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/sites/{id}/files',
+      operationId: 'listSiteFiles',
+      tag: 'Site versions',
+      summary: 'List the files of a site',
+      policy: readers,
+      params: siteParams,
+      query: fileQuery.extend(pageQuery),
+      errors: [...ownSite, 'not_found'],
+      success: { status: 200, data: z.array(siteFileSchema), pagination: 'page' },
+      example: { data: [exampleFile] },
+      async handle({ caller, params, query: { page, limit, version } }) {
+        const { files } = await sites.files(caller, params.id, version);
+        const data = [...files]
+          .slice((page - 1) * limit, page * limit)
+          .map(([path, { digest, size }]) => ({ path, size, sha256: digest }));
+        return { data, pagination: pagePagination(page, limit, files.size) };
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/sites/{id}/files/{path*}',
+      operationId: 'downloadSiteFile',
+      tag: 'Site versions',
+      summary: 'Download one file',
+      description: 'Always as a plain attachment, so that hosted script never runs on this origin.',
+      policy: readers,
+      params: siteParams.extend({
+        path: z.string().meta({ description: 'Its path in the site', examples: ['assets/app.js'] }),
+      }),
+      query: fileQuery,
+      errors: [...ownSite, 'not_found'],
+      success: { status: 200, stream: ['application/octet-stream'] },
+      async handle({ caller, params, query }) {
+        const { stream } = await sites.openFile(caller, params.id, query.version, params.path);
+        return {
+          stream,
+          contentType: 'application/octet-stream',
+          fileName: params.path.split('/').at(-1) ?? 'file',
+          headers: { 'content-security-policy': "sandbox; default-src 'none'" },
+        };
+      },
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/sites/{id}/take-down',
+      operationId: 'takeSiteDown',
+      tag: 'Sites administration',
+      summary: 'Stop serving a site',
+      description: 'Of anybody, at once and with a reason its owner reads. Gives no sight of what is in it.',
+      policy: administrators,
+      params: siteParams,
+      body: reasonSchema,
+      errors: ['site_not_found', 'state_conflict'],
+      success: { status: 200, data: takenDownSchema },
+      example: {
+        body: { reason: 'Phishing, reported by the bank' },
+        data: { id: 'k3v9x0q2m7', takenDownAt: '2026-01-01T09:00:00.000Z' },
+      },
+      async handle({ act, params, body }) {
+        return { data: toTakenDown(await sites.takeDown(act, params.id, body.reason)) };
+      },
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/sites/{id}/put-back',
+      operationId: 'putSiteBack',
+      tag: 'Sites administration',
+      summary: 'Serve a site again',
+      policy: administrators,
+      params: siteParams,
+      body: reasonSchema,
+      errors: ['site_not_found', 'state_conflict'],
+      success: { status: 200, data: takenDownSchema },
+      example: {
+        body: { reason: 'The page was cleaned' },
+        data: { id: 'k3v9x0q2m7', takenDownAt: null },
+      },
+      async handle({ act, params, body }) {
+        return { data: toTakenDown(await sites.putBack(act, params.id, body.reason)) };
+      },
+    }),
+  ];
+}
+
+function requireUpload<T>(upload: T | null): T {
+  if (upload !== null) return upload;
+  throw new AppError('unsupported_media_type', {
+    hint: 'Send a ZIP, a tar.gz or an HTML page as a form with the field "file", or as the body itself.',
+  });
+}
+
+function toTakenDown({ id, takenDownAt }: Site) {
+  return { id, takenDownAt: takenDownAt === null ? null : timestamp(takenDownAt) };
+}
+
+/** `handbook.zip` is called "handbook" until somebody says otherwise. */
+function nameFrom(fileName: string): string | undefined {
+  const plain = fileName
+    .replace(/\.(?:zip|tgz|tar\.gz|html?)$/i, '')
+    .replaceAll(/[\p{Cc}\p{Cf}\p{Cs}]/gu, '')
+    .trim();
+  return plain === '' ? undefined : Array.from(plain).slice(0, 100).join('');
+}

@@ -1,0 +1,185 @@
+import { z } from 'zod';
+import { pageQuery, plainText, timestampSchema } from '../../platform/schemas.ts';
+import { siteStatuses } from './site.ts';
+import { sitesConfigSchema } from './sites-config.ts';
+
+/** Wire shapes of Sites. An unknown field is refused: a typo must not make a site public. */
+const visibility = z.enum(['public', 'private']);
+const name = plainText(100);
+const ttlHours = z
+  .number()
+  .int('must be whole hours')
+  .min(1)
+  .max(1_000_000)
+  .describe('Hours from now until the site expires; at most ttl.maxHours of the capabilities');
+const spa = z
+  .boolean()
+  .describe('Show index.html for addresses without a file, for apps that route in the browser');
+
+const flag = z.enum(['true', 'false']).transform((text) => text === 'true');
+const hoursText = z
+  .string()
+  .regex(/^\d{1,7}$/, 'must be whole hours')
+  .transform(Number)
+  .pipe(ttlHours);
+
+/** As JSON: a site without content yet. */
+export const siteCreateSchema = z
+  .strictObject({
+    name: name.optional(),
+    visibility: visibility.optional(),
+    ttlHours: ttlHours.optional(),
+    spa: spa.optional(),
+  })
+  .meta({ id: 'SiteCreate' });
+
+/** The same in the query of a raw body, or as fields of a form. */
+export const siteCreateTextSchema = z.strictObject({
+  name: name.optional(),
+  visibility: visibility.optional(),
+  ttlHours: hoursText.optional(),
+  spa: flag.optional(),
+});
+
+export const contentTextSchema = z.strictObject({ spa: flag.optional() });
+
+export const siteChangeSchema = z
+  .strictObject({ name: name.optional(), visibility: visibility.optional(), spa: spa.optional() })
+  .refine((change) => Object.values(change).some((value) => value !== undefined), {
+    message: 'must hold at least one of name, visibility and spa',
+  })
+  .meta({ id: 'SiteChange' });
+
+export const siteListQuery = z.strictObject({
+  ...pageQuery,
+  mine: flag.optional().describe('Only my own'),
+  search: plainText(100).optional().describe('Start of the name, or a whole id'),
+  visibility: visibility.optional(),
+  status: z.enum(siteStatuses).optional(),
+});
+
+const versionSchema = z.strictObject({
+  number: z.number().int(),
+  digest: z.string().describe('SHA-256 over the digest and path of every file: the publish receipt'),
+  publishedAt: timestampSchema,
+});
+
+export const siteSchema = z
+  .strictObject({
+    id: z.string(),
+    name: z.string(),
+    url: z.string().describe('Where the content is now; changes with the visibility'),
+    link: z.string().describe('Leads to the content, for ever'),
+    visibility,
+    status: z.enum(siteStatuses),
+    spa: z.boolean(),
+    restorableUntil: timestampSchema.nullable(),
+    takeDownReason: z.string().nullable().describe('Only for the owner'),
+    owner: z.strictObject({
+      kind: z.enum(['user', 'service_key']),
+      id: z.string(),
+      name: z.string().nullable(),
+    }),
+    createdAt: timestampSchema,
+    updatedAt: timestampSchema,
+    expiresAt: timestampSchema.nullable(),
+    fileCount: z.number().int(),
+    sizeBytes: z.number().int(),
+    version: versionSchema.nullable(),
+  })
+  .meta({ id: 'Site' });
+
+export const siteVersionSchema = versionSchema
+  .extend({
+    isLive: z.boolean(),
+    createdAt: timestampSchema,
+    createdBy: z.string().nullable(),
+    replacedAt: timestampSchema.nullable(),
+    fileCount: z.number().int(),
+    sizeBytes: z.number().int(),
+  })
+  .meta({ id: 'SiteVersion' });
+
+export const siteFileSchema = z
+  .strictObject({ path: z.string(), size: z.number().int(), sha256: z.string() })
+  .meta({ id: 'SiteFile' });
+
+const announcedSchema = z.strictObject({
+  sha256: z.string().regex(/^[0-9a-f]{64}$/, 'must be 64 lower-case hexadecimal digits'),
+  size: z.number().int().min(0).max(Number.MAX_SAFE_INTEGER).describe('Bytes'),
+});
+
+export const uploadStartSchema = z
+  .strictObject({
+    files: z.record(z.string(), announcedSchema).describe('Every file of the new version, by its path'),
+    spa: spa.optional(),
+  })
+  .meta({ id: 'UploadStart' });
+
+export const uploadStateSchema = z
+  .strictObject({
+    id: z.string(),
+    missing: z.array(z.string()).describe('SHA-256 of each content that is still to be sent'),
+    expiresAt: timestampSchema,
+  })
+  .meta({ id: 'Upload' });
+
+export const uploadPublishSchema = z
+  .strictObject({ dryRun: z.boolean().optional().describe('Check everything and change nothing') })
+  .optional()
+  .meta({ id: 'UploadPublish' });
+
+export const previewSchema = z
+  .strictObject({ url: z.string(), expiresAt: timestampSchema })
+  .meta({ id: 'SitePreview' });
+
+export const reasonSchema = z.strictObject({ reason: plainText(500) }).meta({ id: 'SiteReason' });
+
+/** What an administrator hears of a site he stops: not even its name. */
+export const takenDownSchema = z
+  .strictObject({ id: z.string(), takenDownAt: timestampSchema.nullable() })
+  .meta({ id: 'SiteTakenDown' });
+
+const { upload } = sitesConfigSchema.shape;
+export const capabilitiesSchema = z
+  .strictObject({
+    enabled: z.boolean(),
+    upload,
+    allowedVisibility: z.array(visibility).describe('For this caller'),
+    visibilityReasons: z.strictObject({ private: z.string().optional(), public: z.string().optional() }),
+    defaultVisibility: visibility,
+    ttl: z.strictObject({
+      enabled: z.boolean(),
+      defaultHours: z.number().int(),
+      extensionHours: z.number().int(),
+      maxHours: z.number().int(),
+    }),
+    quotas: z.strictObject({
+      sitesPerOwner: z.number().int(),
+      bytesPerOwner: z.number().int(),
+      sitesUsed: z.number().int(),
+      bytesUsed: z.number().int(),
+    }),
+  })
+  .meta({ id: 'SiteCapabilities' });
+
+export const sitesConfigVersionSchema = z
+  .strictObject({
+    version: z.number().int().describe('0 = the built-in default'),
+    changedAt: timestampSchema.nullable(),
+    changedBy: z.string().nullable(),
+    config: sitesConfigSchema,
+  })
+  .meta({ id: 'SitesConfigVersion' });
+
+export const sitesConfigChangeSchema = sitesConfigVersionSchema
+  .extend({
+    dryRun: z
+      .strictObject({
+        sitesOffline: z.number().int().describe('Served sites that would stop being served'),
+        ownersOverQuota: z.number().int(),
+      })
+      .nullable()
+      .describe('With ?dryRun=true: what the document would do today; nothing was changed'),
+  })
+  .meta({ id: 'SitesConfigChange' });

@@ -1,0 +1,153 @@
+import { text } from 'node:stream/consumers';
+import { minute } from '../../../core/clock.ts';
+import type { Blobs } from '../../../platform/blobs/blobs.ts';
+import type { ChangeFeed } from '../../../platform/database/changes.ts';
+import type { Manifest } from '../content/manifest.ts';
+import type { ContentStore } from '../content-store.ts';
+import type { Site } from '../site.ts';
+import type { SiteStore } from '../site-store.ts';
+import { isHashed } from './paths.ts';
+import type { ServedContent, ServedFile } from './resolve.ts';
+import { headersFile, parseHeaders, parseRedirects, redirectsFile } from './site-rules.ts';
+
+/**
+ * What is at a label, in memory: read from the database once and kept until the change feed says that the site changed.
+ * Whether the feed is still heard is the caller's question.
+ */
+export type Served = {
+  readonly site: Site;
+  readonly isPreview: boolean;
+  /** When this label stops serving; null = with the site. Milliseconds. */
+  readonly endsAt: number | null;
+  /** Null: nothing to serve at this label. */
+  readonly content: ServedContent | null;
+};
+
+export type Catalog = {
+  /** Undefined: nobody has this label. At once when it is known. */
+  find(label: string): Served | undefined | Promise<Served | undefined>;
+};
+
+/** Manifests are most of the memory; so many files of all sites together are kept. */
+const mostFiles = 500_000;
+const mostLabels = 20_000;
+
+type Entry = { readonly served: Served | undefined; readonly files: number };
+
+export function createCatalog(deps: {
+  read: { sites: SiteStore; content: ContentStore };
+  blobs: Pick<Blobs, 'read'>;
+  feed: Pick<ChangeFeed, 'subscribe'>;
+  skewGraceMinutes: () => number;
+}): Catalog {
+  const { read, blobs, feed } = deps;
+  const entries = new Map<string, Entry>();
+  const loading = new Map<string, Promise<Served | undefined>>();
+  let files = 0;
+  // Counts changes, so that what was read before one is not kept after it.
+  let heard = 0;
+
+  feed.subscribe(({ topic, subject }) => {
+    if (topic !== 'site') return;
+    heard += 1;
+    loading.clear();
+    for (const [label, { served }] of entries) {
+      // A label that nobody had may have been given out just now.
+      if (served === undefined || served.site.id === subject) forget(label);
+    }
+  });
+
+  function forget(label: string): void {
+    files -= entries.get(label)?.files ?? 0;
+    entries.delete(label);
+  }
+
+  function keep(label: string, served: Served | undefined): void {
+    forget(label);
+    const entry = { served, files: 1 + (served?.content?.files.size ?? 0) };
+    entries.set(label, entry);
+    files += entry.files;
+    while ((files > mostFiles || entries.size > mostLabels) && entries.size > 1) {
+      const [oldest] = entries.keys();
+      if (oldest === undefined) return;
+      forget(oldest);
+    }
+  }
+
+  async function load(label: string): Promise<Served | undefined> {
+    const row = await read.sites.findLabel(label);
+    if (row === undefined || row.retiredAt !== null) return undefined;
+    const site = await read.sites.find(row.siteId);
+    if (site === undefined || (row.version === null && site.label !== label)) return undefined;
+    const number = row.version ?? site.live?.number;
+    const manifest = number === undefined ? undefined : await read.sites.manifest(site.id, number);
+    return {
+      site,
+      isPreview: row.version !== null,
+      endsAt: row.endsAt,
+      content: manifest === undefined ? null : await contentOf(site, manifest, row.version === null),
+    };
+  }
+
+  async function contentOf(site: Site, manifest: Manifest, isLive: boolean): Promise<ServedContent> {
+    const files = await withVariants(manifest);
+    return {
+      spa: site.spa,
+      files,
+      skew: isLive ? await earlierFiles(site) : new Map(),
+      redirects: parseRedirects(await rulesIn(manifest, redirectsFile)).rules,
+      headers: parseHeaders(await rulesIn(manifest, headersFile)).rules,
+    };
+  }
+
+  async function withVariants(manifest: Manifest): Promise<Map<string, ServedFile>> {
+    const variants = await read.content.variantsOf([...manifest.values()].map(({ digest }) => digest));
+    return new Map(
+      [...manifest].map(([path, blob]) => [
+        path,
+        { ...blob, path, variants: variants.get(blob.digest) ?? [] },
+      ]),
+    );
+  }
+
+  /** Pages that are open in a browser still ask for the hashed files of the version they came from. */
+  async function earlierFiles(site: Site): Promise<ServedContent['skew']> {
+    const graceMs = deps.skewGraceMinutes() * minute;
+    const earlier = await read.sites.replacedSince(site.id, site.updatedAt - graceMs);
+    const found = new Map<string, { file: ServedFile; until: number }>();
+    for (const { number, replacedAt } of earlier) {
+      const manifest = await read.sites.manifest(site.id, number);
+      for (const [path, blob] of manifest ?? []) {
+        if (isHashed(path) && !found.has(path))
+          found.set(path, { file: { ...blob, path, variants: [] }, until: replacedAt + graceMs });
+      }
+    }
+    return found;
+  }
+
+  async function rulesIn(manifest: Manifest, file: string): Promise<string> {
+    const blob = manifest.get(file);
+    return blob === undefined ? '' : await text(await blobs.read(blob.digest));
+  }
+
+  return {
+    find(label) {
+      const known = entries.get(label);
+      if (known !== undefined) {
+        entries.delete(label);
+        entries.set(label, known);
+        return known.served;
+      }
+      const already = loading.get(label);
+      if (already !== undefined) return already;
+      const heardBefore = heard;
+      const read = load(label).then((served) => {
+        if (heard === heardBefore) keep(label, served);
+        return served;
+      });
+      loading.set(label, read);
+      void read.catch(() => undefined).finally(() => loading.delete(label));
+      return read;
+    },
+  };
+}

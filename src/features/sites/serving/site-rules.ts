@@ -1,0 +1,159 @@
+/**
+ * What authors may say in `_redirects` and `_headers`: a small, safe part of what these files hold elsewhere. Targets
+ * stay on the site (threat T46), headers only add or tighten (threat T45). A line that breaks a rule refuses the upload.
+ */
+export type RedirectRule = {
+  /** Segments; `:name` stands for one, a last `*` for the rest. */
+  readonly from: readonly string[];
+  readonly to: string;
+  readonly status: 301 | 302 | 303 | 307 | 308;
+};
+
+export type HeaderRule = {
+  readonly pattern: RegExp;
+  readonly headers: readonly (readonly [name: string, value: string])[];
+};
+
+export type RuleProblem = { readonly line: number; readonly problem: string };
+
+export const redirectsFile = '_redirects';
+export const headersFile = '_headers';
+/** Bytes. */
+export const longestRules = 65_536;
+const mostRules = 1_000;
+const mostHeaderRules = 100;
+const longestValue = 2_000;
+
+export function parseRedirects(text: string): { rules: RedirectRule[]; problems: RuleProblem[] } {
+  const rules: RedirectRule[] = [];
+  const problems: RuleProblem[] = [];
+  for (const { line, words } of linesOf(text)) {
+    const rule = redirectOf(words);
+    if (typeof rule === 'string') problems.push({ line, problem: rule });
+    else if (rules.length === mostRules)
+      return {
+        rules,
+        problems: [...problems, { line, problem: `is more than the ${mostRules} rules allowed` }],
+      };
+    else rules.push(rule);
+  }
+  return { rules, problems };
+}
+
+function redirectOf([from = '', to = '', status = '301', ...more]: readonly string[]): RedirectRule | string {
+  if (more.length > 0) return 'has more than "from to status"';
+  if (!from.startsWith('/')) return 'must begin with a path of this site, such as /old';
+  const target = targetProblem(to);
+  if (target !== undefined) return target;
+  const code = redirectStatuses.find((one) => String(one) === status);
+  if (code === undefined) return `has the status ${status}; use 301, 302, 303, 307 or 308`;
+  const segments = from.slice(1).split('/');
+  if (segments.length > 25) return 'has more than 25 path segments';
+  if (segments.slice(0, -1).includes('*')) return 'has a * before its end';
+  return { from: segments, to, status: code };
+}
+
+const redirectStatuses = [301, 302, 303, 307, 308] as const;
+
+function targetProblem(to: string): string | undefined {
+  if (to === '') return 'has no target';
+  if (!to.startsWith('/') || to.startsWith('//'))
+    return 'leads to another host; redirects stay on the site and begin with one slash';
+  // Characters that some browser reads as a slash, or that end a header.
+  if (/[\\\p{Cc}\p{Cf}\s]/u.test(to) || /%(?:5c|0[0-9a-d]|2f)/i.test(to))
+    return 'has a target with characters that are read in more than one way';
+  return undefined;
+}
+
+/** Where a rule leads a path, or undefined. */
+export function followRedirects(
+  rules: readonly RedirectRule[],
+  path: string,
+): { readonly to: string; readonly status: number } | undefined {
+  const segments = path.split('/');
+  for (const { from, to, status } of rules) {
+    const found = matched(from, segments);
+    if (found === undefined) continue;
+    const target = to.replaceAll(/:(\w+)/g, (whole, name: string) => found.get(name) ?? whole);
+    // A wildcard may carry what would make another host of it.
+    if (targetProblem(target) === undefined && target !== `/${path}`) return { to: target, status };
+  }
+  return undefined;
+}
+
+function matched(
+  from: readonly string[],
+  segments: readonly string[],
+): ReadonlyMap<string, string> | undefined {
+  const hasRest = from.at(-1) === '*';
+  const fixed = hasRest ? from.slice(0, -1) : from;
+  if (hasRest ? segments.length < fixed.length : segments.length !== fixed.length) return undefined;
+  const values = new Map<string, string>();
+  for (const [at, want] of fixed.entries()) {
+    const segment = segments[at] ?? '';
+    if (want.startsWith(':')) values.set(want.slice(1), encodeURIComponent(segment));
+    else if (want !== segment) return undefined;
+  }
+  if (hasRest) values.set('splat', segments.slice(fixed.length).map(encodeURIComponent).join('/'));
+  return values;
+}
+
+/** A second Content-Security-Policy can only forbid more than the first (CSP3 section 3.3). */
+const allowedHeaders = new Set([
+  'content-security-policy',
+  'content-language',
+  'x-robots-tag',
+  'permissions-policy',
+  'referrer-policy',
+]);
+
+export function parseHeaders(text: string): { rules: HeaderRule[]; problems: RuleProblem[] } {
+  const rules: { pattern: RegExp; headers: [string, string][] }[] = [];
+  const problems: RuleProblem[] = [];
+  for (const { line, raw } of linesOf(text)) {
+    if (!/^\s/.test(raw)) {
+      const path = raw.trim();
+      if (!path.startsWith('/')) problems.push({ line, problem: 'must be a path that begins with a slash' });
+      else if (rules.length === mostHeaderRules) {
+        problems.push({ line, problem: `is more than the ${mostHeaderRules} paths allowed` });
+        return { rules, problems };
+      } else rules.push({ pattern: patternOf(path), headers: [] });
+      continue;
+    }
+    const header = headerOf(raw.trim());
+    const rule = rules.at(-1);
+    if (typeof header === 'string') problems.push({ line, problem: header });
+    else if (rule === undefined) problems.push({ line, problem: 'names a header before any path' });
+    else rule.headers.push(header);
+  }
+  return { rules, problems };
+}
+
+function headerOf(text: string): [string, string] | string {
+  const found = /^([\w-]{1,60}):\s*(.*)$/.exec(text);
+  const name = found?.[1]?.toLowerCase();
+  const value = found?.[2] ?? '';
+  if (name === undefined) return 'is not "Name: value"';
+  if (!allowedHeaders.has(name)) return `sets ${name}; only ${[...allowedHeaders].join(', ')} can be set`;
+  if (value === '' || value.length > longestValue)
+    return `must have a value of 1 to ${longestValue} characters`;
+  return /^[\x20-\x7e]+$/.test(value)
+    ? [name, value]
+    : 'has a value with characters that a header cannot carry';
+}
+
+function patternOf(path: string): RegExp {
+  const escaped = path
+    .slice(1)
+    .replaceAll(/[.+?^${}()|[\]\\]/g, '\\$&')
+    .replaceAll('*', '.*');
+  return new RegExp(`^${escaped}$`);
+}
+
+/** Without comments and empty lines; numbered from 1. */
+function* linesOf(text: string): Generator<{ line: number; raw: string; words: string[] }> {
+  for (const [at, raw] of text.split(/\r\n|\n|\r/).entries()) {
+    const isComment = raw.trim() === '' || raw.trimStart().startsWith('#');
+    if (!isComment) yield { line: at + 1, raw, words: raw.trim().split(/\s+/) };
+  }
+}

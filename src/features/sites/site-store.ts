@@ -1,0 +1,485 @@
+import { type RawBuilder, sql } from 'kysely';
+import type { Sql } from '../../platform/database/database.ts';
+import type { Manifest } from './content/manifest.ts';
+import type { Site, SiteOwner, SiteStatus, SiteVersion, Visibility } from './site.ts';
+
+/** SQL of sites, their labels and versions. */
+export type SiteFilter = {
+  /** Sees what is its own, and public sites that are served. */
+  readonly viewer: SiteOwner;
+  /** Only the viewer's own. */
+  readonly mine: boolean;
+  /** Start of the name in any case, or a whole id. */
+  readonly search?: string | undefined;
+  readonly visibility?: Visibility | undefined;
+  readonly status?: SiteStatus | undefined;
+};
+
+/** Path, digest and bytes of every file, in code point order of the paths. */
+type StoredManifest = readonly (readonly [path: string, digest: string, size: number])[];
+
+export type SiteStore = {
+  insert(site: Site): Promise<void>;
+  find(id: string): Promise<Site | undefined>;
+  /** The same, held against other writers until the transaction ends. */
+  hold(id: string): Promise<Site | undefined>;
+  /** Writes every changeable field and counts the revision; `live` goes through setLive. */
+  update(site: Site): Promise<void>;
+  setLive(id: string, version: number, now: number): Promise<void>;
+  /** The number the next version gets; each is given once. */
+  takeVersionNumber(id: string): Promise<number>;
+  list(
+    filter: SiteFilter,
+    now: number,
+    page: number,
+    limit: number,
+  ): Promise<{ items: Site[]; total: number }>;
+  /** Sites that are served to somebody. */
+  countServed(now: number): Promise<number>;
+  /** Sites the owner has that are not deleted. */
+  countOf(owner: SiteOwner): Promise<number>;
+  /** One publish or creation of an owner at a time, so that quotas hold. */
+  lockOwner(owner: SiteOwner): Promise<void>;
+  remove(id: string): Promise<void>;
+
+  insertVersion(siteId: string, version: SiteVersion, manifest: Manifest): Promise<void>;
+  findVersion(siteId: string, number: number): Promise<SiteVersion | undefined>;
+  /** Newest first. */
+  versions(
+    siteId: string,
+    page: number,
+    limit: number,
+  ): Promise<{ items: (SiteVersion & { isLive: boolean })[]; total: number }>;
+  manifest(siteId: string, number: number): Promise<Manifest | undefined>;
+  /** Versions that stopped being live since, the latest first. */
+  replacedSince(siteId: string, since: number): Promise<{ number: number; replacedAt: number }[]>;
+  removeVersion(siteId: string, number: number): Promise<void>;
+  /** Numbers of the versions that are not live, beyond the `retain` newest, replaced before `before`. */
+  surplusVersions(siteId: string, retain: number, before: number): Promise<number[]>;
+  /** Sites that have such versions. */
+  sitesWithSurplus(retain: number, before: number, limit: number): Promise<string[]>;
+  versionNumbers(siteId: string): Promise<number[]>;
+
+  addLabel(label: NewLabel): Promise<void>;
+  /** From now on the site is not found by any label of these; they are never given out again. */
+  retireLabels(siteId: string, now: number): Promise<void>;
+  findLabel(label: string): Promise<LabelRow | undefined>;
+  /** When the `count`-th newest address of the site was minted; undefined when it had fewer. */
+  nthNewestLabelAt(siteId: string, count: number): Promise<number | undefined>;
+
+  expiredUnrecorded(now: number, limit: number): Promise<Site[]>;
+  /** Sites that expire after `from` and until `to`, in the order of their ids, after `after`. */
+  expiringBetween(from: number, to: number, after: string | null, limit: number): Promise<Site[]>;
+  markExpiryRecorded(id: string, now: number): Promise<void>;
+  /** Deleted sites past restoring, and sites expired before `expiredBefore`. */
+  purgeable(now: number, expiredBefore: number, limit: number): Promise<Site[]>;
+};
+
+type NewLabel = {
+  readonly label: string;
+  readonly siteId: string;
+  /** Set for the preview of a version. */
+  readonly version: number | null;
+  readonly mintedAt: number;
+  readonly endsAt: number | null;
+};
+
+export type LabelRow = {
+  readonly siteId: string;
+  readonly version: number | null;
+  readonly endsAt: number | null;
+  readonly retiredAt: number | null;
+};
+
+type SiteRow = {
+  id: string;
+  name: string;
+  owner_kind: SiteOwner['kind'];
+  owner_id: string;
+  visibility: Visibility;
+  label: string;
+  spa: boolean;
+  epoch: string;
+  revision: string;
+  created_at: Date;
+  updated_at: Date;
+  expires_at: Date | null;
+  deleted_at: Date | null;
+  restorable_until: Date | null;
+  taken_down_at: Date | null;
+  take_down_reason: string | null;
+  number: number | null;
+  digest: string | null;
+  file_count: number | null;
+  size_bytes: string | null;
+  version_created_at: Date | null;
+  version_created_by: string | null;
+  published_at: Date | null;
+};
+
+type VersionRow = {
+  number: number;
+  digest: string;
+  file_count: number;
+  size_bytes: string;
+  created_at: Date;
+  created_by: string | null;
+  published_at: Date;
+  replaced_at: Date | null;
+};
+
+const columns = sql`
+  s.id, s.name, s.owner_kind, s.owner_id, s.visibility, s.label, s.spa, s.epoch::text, s.revision::text, s.created_at,
+  s.updated_at, s.expires_at, s.deleted_at, s.restorable_until, s.taken_down_at, s.take_down_reason, v.number, v.digest,
+  v.file_count, v.size_bytes::text, v.created_at as version_created_at, v.created_by as version_created_by,
+  v.published_at`;
+const withLive = sql`left join site_versions v on v.site_id = s.id and v.number = s.live_version`;
+const versionColumns = sql`
+  v.number, v.digest, v.file_count, v.size_bytes::text, v.created_at, v.created_by, v.published_at, v.replaced_at`;
+
+/** Counting stops at what a person could page through. */
+const mostCounted = 2_000;
+
+export function siteStore(db: Sql): SiteStore {
+  async function many(query: RawBuilder<SiteRow>): Promise<Site[]> {
+    const { rows } = await query.execute(db);
+    return rows.map(toSite);
+  }
+  const one = async (query: RawBuilder<SiteRow>) => (await many(query))[0];
+
+  return {
+    async insert(site) {
+      await sql`
+        insert into sites (id, name, owner_kind, owner_id, visibility, label, spa, epoch, revision, created_at, updated_at,
+          expires_at)
+        values (${site.id}, ${site.name}, ${site.owner.kind}, ${site.owner.id}, ${site.visibility}, ${site.label},
+          ${site.spa}, ${site.epoch}, ${site.revision}, ${new Date(site.createdAt)}, ${new Date(site.updatedAt)},
+          ${toDate(site.expiresAt)})`.execute(db);
+    },
+    find: (id) => one(sql<SiteRow>`select ${columns} from sites s ${withLive} where s.id = ${id}`),
+    async hold(id) {
+      const { rows } = await sql`select 1 from sites where id = ${id} for update`.execute(db);
+      if (rows.length === 0) return undefined;
+      return await one(sql<SiteRow>`select ${columns} from sites s ${withLive} where s.id = ${id}`);
+    },
+    async update(site) {
+      await sql`
+        update sites
+           set name = ${site.name}, visibility = ${site.visibility}, label = ${site.label}, spa = ${site.spa},
+               epoch = ${site.epoch}, revision = revision + 1, updated_at = ${new Date(site.updatedAt)},
+               expires_at = ${toDate(site.expiresAt)}, deleted_at = ${toDate(site.deletedAt)},
+               restorable_until = ${toDate(site.restorableUntil)}, taken_down_at = ${toDate(site.takenDownAt)},
+               take_down_reason = ${site.takeDownReason},
+               expiry_recorded_at = case when expires_at is distinct from ${toDate(site.expiresAt)}
+                                         then null else expiry_recorded_at end
+         where id = ${site.id}`.execute(db);
+    },
+    async setLive(id, version, now) {
+      await sql`
+        update site_versions set replaced_at = ${new Date(now)}
+         where site_id = ${id} and number = (select live_version from sites where id = ${id})
+           and number <> ${version}`.execute(db);
+      await sql`
+        update site_versions set published_at = ${new Date(now)}, replaced_at = null
+         where site_id = ${id} and number = ${version}`.execute(db);
+      await sql`
+        update sites set live_version = ${version}, revision = revision + 1, updated_at = ${new Date(now)}
+         where id = ${id}`.execute(db);
+    },
+    async takeVersionNumber(id) {
+      const { rows } = await sql<{ number: number }>`
+        update sites set next_version = next_version + 1 where id = ${id} returning next_version - 1 as number`.execute(
+        db,
+      );
+      if (rows[0] === undefined) throw new Error('A site vanished inside its own transaction.');
+      return rows[0].number;
+    },
+    async list(filter, now, page, limit) {
+      const reach = page * limit;
+      // Two ordered walks, each over its own index, merged: one condition with "or" would walk every site there is.
+      const mine = sql`select s.id, s.created_at from sites s where ${mineOf(filter, now)} order by s.created_at desc, s.id`;
+      const others = sql`select s.id, s.created_at from sites s where ${othersOf(filter, now)} order by s.created_at desc, s.id`;
+      const both = filter.mine
+        ? sql`(${mine} limit ${reach})`
+        : sql`(${mine} limit ${reach}) union all (${others} limit ${reach})`;
+      const items = await many(sql<SiteRow>`
+        with chosen as (select id, created_at from (${both}) found order by created_at desc, id
+                         limit ${limit} offset ${reach - limit})
+        select ${columns} from chosen join sites s on s.id = chosen.id ${withLive}
+         order by s.created_at desc, s.id`);
+      const counted = filter.mine
+        ? sql`(${mine} limit ${mostCounted})`
+        : sql`(${mine} limit ${mostCounted}) union all (${others} limit ${mostCounted})`;
+      const { rows } = await sql<{ total: number }>`
+        select least(count(*), ${mostCounted})::int as total from (${counted}) counted`.execute(db);
+      return { items, total: rows[0]?.total ?? 0 };
+    },
+    async countServed(now) {
+      const { rows } = await sql<{ total: number }>`
+        select count(*)::int as total from sites s where ${statusIs('active', now)}`.execute(db);
+      return rows[0]?.total ?? 0;
+    },
+    async countOf(owner) {
+      const { rows } = await sql<{ total: number }>`
+        select count(*)::int as total from sites
+         where owner_kind = ${owner.kind} and owner_id = ${owner.id} and deleted_at is null`.execute(db);
+      return rows[0]?.total ?? 0;
+    },
+    async lockOwner(owner) {
+      await sql`select pg_advisory_xact_lock(hashtextextended(${`sites:${owner.kind}:${owner.id}`}, 0))`.execute(
+        db,
+      );
+    },
+    async remove(id) {
+      await sql`delete from sites where id = ${id}`.execute(db);
+    },
+
+    async insertVersion(siteId, version, manifest) {
+      await sql`
+        insert into site_versions (site_id, number, digest, manifest, file_count, size_bytes, created_at, created_by,
+          published_at)
+        values (${siteId}, ${version.number}, ${version.digest}, ${JSON.stringify(toStored(manifest))}::jsonb,
+          ${version.fileCount}, ${version.sizeBytes}, ${new Date(version.createdAt)}, ${version.createdBy},
+          ${new Date(version.publishedAt)})`.execute(db);
+    },
+    async findVersion(siteId, number) {
+      const { rows } = await sql<VersionRow>`
+        select ${versionColumns} from site_versions v where v.site_id = ${siteId} and v.number = ${number}`.execute(
+        db,
+      );
+      return rows[0] && toVersion(rows[0]);
+    },
+    async versions(siteId, page, limit) {
+      const { rows } = await sql<VersionRow & { is_live: boolean }>`
+        select ${versionColumns}, s.live_version = v.number as is_live
+          from site_versions v join sites s on s.id = v.site_id
+         where v.site_id = ${siteId} order by v.number desc limit ${limit} offset ${(page - 1) * limit}`.execute(
+        db,
+      );
+      const count = await sql<{ total: number }>`
+        select count(*)::int as total from site_versions where site_id = ${siteId}`.execute(db);
+      return {
+        items: rows.map((row) => ({ ...toVersion(row), isLive: row.is_live })),
+        total: count.rows[0]?.total ?? 0,
+      };
+    },
+    async manifest(siteId, number) {
+      const { rows } = await sql<{ manifest: StoredManifest }>`
+        select manifest from site_versions where site_id = ${siteId} and number = ${number}`.execute(db);
+      return rows[0] && fromStored(rows[0].manifest);
+    },
+    async replacedSince(siteId, since) {
+      const { rows } = await sql<{ number: number; replaced_at: Date }>`
+        select number, replaced_at from site_versions
+         where site_id = ${siteId} and replaced_at > ${new Date(since)} order by replaced_at desc limit 20`.execute(
+        db,
+      );
+      return rows.map((row) => ({ number: row.number, replacedAt: row.replaced_at.getTime() }));
+    },
+    async removeVersion(siteId, number) {
+      await sql`delete from site_versions where site_id = ${siteId} and number = ${number}`.execute(db);
+    },
+    async surplusVersions(siteId, retain, before) {
+      const { rows } = await sql<{ number: number }>`
+        select v.number from site_versions v join sites s on s.id = v.site_id
+         where v.site_id = ${siteId} and v.number is distinct from s.live_version
+           and v.number not in (select number from site_versions where site_id = ${siteId}
+                                 order by number desc limit ${retain})
+           and v.replaced_at < ${new Date(before)}
+         order by v.number`.execute(db);
+      return rows.map(({ number }) => number);
+    },
+    async sitesWithSurplus(retain, before, limit) {
+      const { rows } = await sql<{ site_id: string }>`
+        select distinct v.site_id from (
+          select site_id, number, replaced_at,
+                 row_number() over (partition by site_id order by number desc) as place
+            from site_versions) v
+          join sites s on s.id = v.site_id
+         where v.place > ${retain} and v.number is distinct from s.live_version
+           and v.replaced_at < ${new Date(before)}
+         limit ${limit}`.execute(db);
+      return rows.map((row) => row.site_id);
+    },
+    async versionNumbers(siteId) {
+      const { rows } = await sql<{ number: number }>`
+        select number from site_versions where site_id = ${siteId} order by number`.execute(db);
+      return rows.map(({ number }) => number);
+    },
+
+    async addLabel({ label, siteId, version, mintedAt, endsAt }) {
+      await sql`
+        insert into site_labels (label, site_id, version, minted_at, ends_at)
+        values (${label}, ${siteId}, ${version}, ${new Date(mintedAt)}, ${toDate(endsAt)})`.execute(db);
+    },
+    async retireLabels(siteId, now) {
+      await sql`
+        update site_labels set retired_at = ${new Date(now)} where site_id = ${siteId} and retired_at is null`.execute(
+        db,
+      );
+    },
+    async findLabel(label) {
+      const { rows } = await sql<{
+        site_id: string;
+        version: number | null;
+        ends_at: Date | null;
+        retired_at: Date | null;
+      }>`select site_id, version, ends_at, retired_at from site_labels where label = ${label}`.execute(db);
+      const row = rows[0];
+      return (
+        row && {
+          siteId: row.site_id,
+          version: row.version,
+          endsAt: toMs(row.ends_at),
+          retiredAt: toMs(row.retired_at),
+        }
+      );
+    },
+    async nthNewestLabelAt(siteId, count) {
+      const { rows } = await sql<{ minted_at: Date }>`
+        select minted_at from site_labels where site_id = ${siteId} and version is null
+         order by minted_at desc limit 1 offset ${count - 1}`.execute(db);
+      return rows[0]?.minted_at.getTime();
+    },
+
+    expiredUnrecorded: (now, limit) =>
+      many(sql<SiteRow>`
+        select ${columns} from sites s ${withLive}
+         where s.expires_at <= ${new Date(now)} and s.deleted_at is null and s.expiry_recorded_at is null
+         order by s.expires_at limit ${limit}`),
+    expiringBetween: (from, to, after, limit) =>
+      many(sql<SiteRow>`
+        select ${columns} from sites s ${withLive}
+         where s.expires_at > ${new Date(from)} and s.expires_at <= ${new Date(to)}
+           and s.deleted_at is null and s.expiry_recorded_at is null and s.id > ${after ?? ''}
+         order by s.id limit ${limit}`),
+    async markExpiryRecorded(id, now) {
+      await sql`update sites set expiry_recorded_at = ${new Date(now)} where id = ${id}`.execute(db);
+    },
+    purgeable: (now, expiredBefore, limit) =>
+      many(sql<SiteRow>`
+        select ${columns} from sites s ${withLive}
+         where (s.deleted_at is not null and s.restorable_until <= ${new Date(now)})
+            or (s.deleted_at is null and s.expires_at <= ${new Date(expiredBefore)})
+         order by s.id limit ${limit}`),
+  };
+}
+
+function mineOf(filter: SiteFilter, now: number): RawBuilder<unknown> {
+  const { viewer } = filter;
+  return and([
+    sql`s.owner_kind = ${viewer.kind} and s.owner_id = ${viewer.id}`,
+    // A deleted site is shown to who asks for deleted ones.
+    filter.status === undefined ? sql`s.deleted_at is null` : statusIs(filter.status, now),
+    ...narrowing(filter),
+  ]);
+}
+
+/** Of others only what is served to everybody, so that nothing else is even counted (contract 6). */
+function othersOf(filter: SiteFilter, now: number): RawBuilder<unknown> {
+  const { viewer } = filter;
+  return and([
+    sql`s.visibility = 'public' and s.deleted_at is null`,
+    sql`not (s.owner_kind = ${viewer.kind} and s.owner_id = ${viewer.id})`,
+    statusIs('active', now),
+    filter.status === undefined || filter.status === 'active' ? sql`true` : sql`false`,
+    ...narrowing(filter),
+  ]);
+}
+
+function narrowing({ visibility, search }: SiteFilter): RawBuilder<unknown>[] {
+  const parts: RawBuilder<unknown>[] = [];
+  if (visibility !== undefined) parts.push(sql`s.visibility = ${visibility}`);
+  if (search !== undefined) {
+    const start = `${search.toLowerCase().replaceAll(/[\\%_]/g, '\\$&')}%`;
+    parts.push(sql`(lower(s.name) like ${start} or s.id = ${search})`);
+  }
+  return parts;
+}
+
+/** Says in SQL what siteStatusOf() says of one site. */
+function statusIs(status: SiteStatus, now: number): RawBuilder<unknown> {
+  const at = new Date(now);
+  const isThere = sql`s.deleted_at is null and s.taken_down_at is null`;
+  const isInTime = sql`(s.expires_at is null or s.expires_at > ${at})`;
+  switch (status) {
+    case 'deleted':
+      return sql`s.deleted_at is not null`;
+    case 'taken_down':
+      return sql`s.deleted_at is null and s.taken_down_at is not null`;
+    case 'expired':
+      return sql`${isThere} and s.expires_at <= ${at}`;
+    case 'empty':
+      return sql`${isThere} and ${isInTime} and s.live_version is null`;
+    case 'active':
+      return sql`${isThere} and ${isInTime} and s.live_version is not null`;
+  }
+}
+
+function and(parts: readonly RawBuilder<unknown>[]): RawBuilder<unknown> {
+  return sql.join(parts, sql` and `);
+}
+
+function toSite(row: SiteRow): Site {
+  return {
+    id: row.id,
+    name: row.name,
+    owner: { kind: row.owner_kind, id: row.owner_id },
+    visibility: row.visibility,
+    label: row.label,
+    spa: row.spa,
+    epoch: Number(row.epoch),
+    revision: Number(row.revision),
+    createdAt: row.created_at.getTime(),
+    updatedAt: row.updated_at.getTime(),
+    expiresAt: toMs(row.expires_at),
+    deletedAt: toMs(row.deleted_at),
+    restorableUntil: toMs(row.restorable_until),
+    takenDownAt: toMs(row.taken_down_at),
+    takeDownReason: row.take_down_reason,
+    live: toLive(row),
+  };
+}
+
+function toLive(row: SiteRow): SiteVersion | null {
+  if (row.number === null || row.version_created_at === null || row.published_at === null) return null;
+  return {
+    number: row.number,
+    digest: row.digest ?? '',
+    fileCount: row.file_count ?? 0,
+    sizeBytes: Number(row.size_bytes ?? 0),
+    createdAt: row.version_created_at.getTime(),
+    createdBy: row.version_created_by,
+    publishedAt: row.published_at.getTime(),
+    replacedAt: null,
+  };
+}
+
+function toVersion(row: VersionRow): SiteVersion {
+  return {
+    number: row.number,
+    digest: row.digest,
+    fileCount: row.file_count,
+    sizeBytes: Number(row.size_bytes),
+    createdAt: row.created_at.getTime(),
+    createdBy: row.created_by,
+    publishedAt: row.published_at.getTime(),
+    replacedAt: toMs(row.replaced_at),
+  };
+}
+
+function toStored(manifest: Manifest): StoredManifest {
+  return [...manifest].map(([path, { digest, size }]) => [path, digest, size] as const);
+}
+
+function fromStored(stored: StoredManifest): Manifest {
+  return new Map(stored.map(([path, digest, size]) => [path, { digest, size }]));
+}
+
+function toMs(date: Date | null): number | null {
+  return date === null ? null : date.getTime();
+}
+
+function toDate(ms: number | null): Date | null {
+  return ms === null ? null : new Date(ms);
+}

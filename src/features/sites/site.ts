@@ -1,0 +1,73 @@
+import type { Caller } from '../../core/caller.ts';
+import { userOf } from '../../core/caller.ts';
+
+/** What a site is, and who may see and change it. No I/O. */
+export type Visibility = 'public' | 'private';
+
+export type SiteOwner = { readonly kind: 'user' | 'service_key'; readonly id: string };
+
+export type SiteVersion = {
+  readonly number: number;
+  /** The publish receipt (content/manifest.ts). */
+  readonly digest: string;
+  readonly fileCount: number;
+  readonly sizeBytes: number;
+  readonly createdAt: number;
+  readonly createdBy: string | null;
+  /** When it last went live. */
+  readonly publishedAt: number;
+  /** When another took its place; null while it is live. */
+  readonly replacedAt: number | null;
+};
+
+/** Times in milliseconds. */
+export type Site = {
+  readonly id: string;
+  readonly name: string;
+  readonly owner: SiteOwner;
+  readonly visibility: Visibility;
+  readonly label: string;
+  /** Unknown addresses show the start page, for apps that route in the browser. */
+  readonly spa: boolean;
+  readonly epoch: number;
+  readonly revision: number;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  readonly expiresAt: number | null;
+  readonly deletedAt: number | null;
+  readonly restorableUntil: number | null;
+  readonly takenDownAt: number | null;
+  readonly takeDownReason: string | null;
+  readonly live: SiteVersion | null;
+};
+
+export const siteStatuses = ['empty', 'active', 'expired', 'taken_down', 'deleted'] as const;
+export type SiteStatus = (typeof siteStatuses)[number];
+
+/** Exact to the second: what has reached its expiry is expired, whether or not a job ran (contract 6). */
+export function siteStatusOf(site: Site, now: number): SiteStatus {
+  if (site.deletedAt !== null) return 'deleted';
+  if (site.takenDownAt !== null) return 'taken_down';
+  if (site.expiresAt !== null && site.expiresAt <= now) return 'expired';
+  return site.live === null ? 'empty' : 'active';
+}
+
+/** Whose sites a caller creates and changes: a person's own, or exactly one key's. Null for nobody in particular. */
+export function ownerOf(caller: Caller): SiteOwner | null {
+  if (caller.kind === 'service_key') return { kind: 'service_key', id: caller.key.id };
+  const user = userOf(caller);
+  return user === null ? null : { kind: 'user', id: user.id };
+}
+
+export function isSameOwner(one: SiteOwner | null, other: SiteOwner): boolean {
+  return one !== null && one.kind === other.kind && one.id === other.id;
+}
+
+/**
+ * `none`: for this caller the site does not exist. Administrators are asked nothing: their role gives no sight of
+ * another's site (description 2.3).
+ */
+export function sightOf(caller: Caller, site: Site, now: number): 'owner' | 'reader' | 'none' {
+  if (isSameOwner(ownerOf(caller), site.owner)) return 'owner';
+  return site.visibility === 'public' && siteStatusOf(site, now) === 'active' ? 'reader' : 'none';
+}

@@ -1,0 +1,83 @@
+import { z } from 'zod';
+
+/**
+ * The Sites configuration, `/config/sites` (contract 6): its shape, its bounds and what an installation starts with.
+ * Every field is required: it is a whole document.
+ */
+const mib = 1024 * 1024;
+const whole = (min: number, max: number) => z.number().int().min(min).max(max);
+
+export const sitesConfigSchema = z
+  .strictObject({
+    enabled: z
+      .boolean()
+      .describe('Off: no upload and no content at all, public sites too; nothing changes its visibility'),
+    upload: z.strictObject({
+      maxUploadBytes: whole(1, 4_096 * mib).describe('Of the request, as it is sent'),
+      maxExtractedBytes: whole(1, 16_384 * mib).describe('Of all files of a version, unpacked'),
+      maxFiles: whole(1, 100_000).describe('Files and folders of a version'),
+      maxFileBytes: whole(1, 4_096 * mib),
+      allowedExtensions: z
+        .array(z.string().regex(/^[a-z0-9]{1,16}$/, 'must be lower-case letters and digits, without a dot'))
+        .min(1)
+        .max(200)
+        .refine((all) => new Set(all).size === all.length, 'must not repeat an extension')
+        .describe('Names without an extension are always allowed'),
+    }),
+    ttl: z
+      .strictObject({
+        enabled: z.boolean().describe('Off: sites do not expire'),
+        defaultDays: whole(1, 3_650),
+        extensionDays: whole(1, 3_650).describe('What one extension adds'),
+        maxDays: whole(1, 3_650).describe('How far ahead an expiry may lie'),
+      })
+      .refine((ttl) => ttl.defaultDays <= ttl.maxDays, {
+        path: ['defaultDays'],
+        message: 'must not be more than maxDays',
+      })
+      .refine((ttl) => ttl.extensionDays <= ttl.maxDays, {
+        path: ['extensionDays'],
+        message: 'must not be more than maxDays',
+      }),
+    visibility: z
+      .strictObject({ allowPublic: z.boolean(), allowPrivate: z.boolean() })
+      .describe('Restricts new sites and changes of visibility only'),
+    versions: z.strictObject({
+      retain: whole(1, 1_000).describe('Versions of a site that are kept'),
+      skewGraceMinutes: whole(0, 43_200).describe(
+        'How long hashed files of an earlier version stay reachable after a publish',
+      ),
+    }),
+    deletion: z.strictObject({
+      restoreDays: whole(0, 365).describe('How long a deleted or expired site can be brought back'),
+    }),
+    cleanup: z.strictObject({ intervalMinutes: whole(1, 1_440) }),
+    quotas: z.strictObject({
+      sitesPerOwner: whole(1, 1_000_000),
+      bytesPerOwner: whole(1, Number.MAX_SAFE_INTEGER).describe('Every content once, over all kept versions'),
+    }),
+  })
+  .meta({ id: 'SitesConfig' });
+
+export type SitesConfig = z.infer<typeof sitesConfigSchema>;
+export type UploadRules = SitesConfig['upload'];
+
+export const defaultSitesConfig: SitesConfig = {
+  enabled: true,
+  upload: {
+    maxUploadBytes: 100 * mib,
+    maxExtractedBytes: 250 * mib,
+    maxFiles: 10_000,
+    maxFileBytes: 50 * mib,
+    allowedExtensions:
+      'html htm xhtml css js mjs map json jsonld xml txt md csv pdf webmanifest wasm svg png jpg jpeg gif webp avif ico bmp woff woff2 ttf otf eot mp3 mp4 m4a ogg oga ogv wav webm vtt gz br zip'.split(
+        ' ',
+      ),
+  },
+  ttl: { enabled: true, defaultDays: 30, extensionDays: 30, maxDays: 365 },
+  visibility: { allowPublic: true, allowPrivate: true },
+  versions: { retain: 10, skewGraceMinutes: 60 },
+  deletion: { restoreDays: 7 },
+  cleanup: { intervalMinutes: 15 },
+  quotas: { sitesPerOwner: 100, bytesPerOwner: 2_048 * mib },
+};

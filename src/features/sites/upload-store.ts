@@ -1,0 +1,153 @@
+import { sql } from 'kysely';
+import type { Blob } from '../../platform/blobs/blobs.ts';
+import type { Sql } from '../../platform/database/database.ts';
+import type { Manifest } from './content/manifest.ts';
+import type { SiteOwner } from './site.ts';
+
+/** SQL of digest uploads: what each announced and which of its bytes have come. */
+export type SiteUpload = {
+  readonly id: string;
+  readonly siteId: string;
+  /** As it was asked for; null: as the site has it. */
+  readonly spa: boolean | null;
+  readonly createdAt: number;
+  readonly endsAt: number;
+  /** Null while it is under way. */
+  readonly publishedAt: number | null;
+};
+
+export type UploadStore = {
+  /** `there`: digests whose bytes need not be sent. */
+  insert(
+    upload: SiteUpload,
+    createdBy: string | null,
+    files: Manifest,
+    there: ReadonlySet<string>,
+  ): Promise<void>;
+  find(siteId: string, id: string): Promise<SiteUpload | undefined>;
+  files(id: string): Promise<Manifest>;
+  /** In the order of the digests. */
+  missing(id: string): Promise<string[]>;
+  /** Undefined when the upload announced no such content. */
+  announced(id: string, digest: string): Promise<Blob | undefined>;
+  /** Digest and size of everything announced. */
+  allAnnounced(id: string): Promise<ReadonlyMap<string, number>>;
+  markReceived(id: string, digests: readonly string[], now: number): Promise<void>;
+  /** False when it was published before. Its bytes are from now on the version's. */
+  finish(id: string, now: number): Promise<boolean>;
+  /** Ends unpublished uploads of a site but the `keep` newest. */
+  endOldest(siteId: string, keep: number): Promise<void>;
+  /** Bytes that uploads of an owner announced beyond what the owner keeps, each content once. */
+  announcedBytes(owner: SiteOwner): Promise<number>;
+  /** How many went. */
+  removeEnded(now: number, limit: number): Promise<number>;
+};
+
+type Row = {
+  id: string;
+  site_id: string;
+  spa: boolean | null;
+  created_at: Date;
+  ends_at: Date;
+  published_at: Date | null;
+};
+
+export function uploadStore(db: Sql): UploadStore {
+  return {
+    async insert(upload, createdBy, files, there) {
+      const stored = [...files].map(([path, { digest, size }]) => [path, digest, size]);
+      await sql`
+        insert into site_uploads (id, site_id, spa, files, created_at, created_by, ends_at)
+        values (${upload.id}, ${upload.siteId}, ${upload.spa}, ${JSON.stringify(stored)}::jsonb,
+          ${new Date(upload.createdAt)}, ${createdBy}, ${new Date(upload.endsAt)})`.execute(db);
+      const blobs = [...new Map([...files.values()].map((blob) => [blob.digest, blob.size]))].map(
+        ([digest, size]) => ({ digest, size, there: there.has(digest) }),
+      );
+      await sql`
+        insert into site_upload_blobs (upload_id, digest, size, received_at)
+        select ${upload.id}, digest, size, case when there then ${new Date(upload.createdAt)}::timestamptz end
+          from jsonb_to_recordset(${JSON.stringify(blobs)}::jsonb) as blob (digest text, size bigint, there boolean)`.execute(
+        db,
+      );
+    },
+    async find(siteId, id) {
+      const { rows } = await sql<Row>`
+        select id, site_id, spa, created_at, ends_at, published_at from site_uploads
+         where site_id = ${siteId} and id = ${id}`.execute(db);
+      return rows[0] && toUpload(rows[0]);
+    },
+    async files(id) {
+      const { rows } = await sql<{ files: readonly (readonly [string, string, number])[] }>`
+        select files from site_uploads where id = ${id}`.execute(db);
+      return new Map((rows[0]?.files ?? []).map(([path, digest, size]) => [path, { digest, size }]));
+    },
+    async missing(id) {
+      const { rows } = await sql<{ digest: string }>`
+        select digest from site_upload_blobs where upload_id = ${id} and received_at is null order by digest`.execute(
+        db,
+      );
+      return rows.map(({ digest }) => digest);
+    },
+    async announced(id, digest) {
+      const { rows } = await sql<{ size: string }>`
+        select size::text from site_upload_blobs where upload_id = ${id} and digest = ${digest}`.execute(db);
+      return rows[0] && { digest, size: Number(rows[0].size) };
+    },
+    async allAnnounced(id) {
+      const { rows } = await sql<{ digest: string; size: string }>`
+        select digest, size::text from site_upload_blobs where upload_id = ${id}`.execute(db);
+      return new Map(rows.map(({ digest, size }) => [digest, Number(size)]));
+    },
+    async markReceived(id, digests, now) {
+      await sql`
+        update site_upload_blobs set received_at = ${new Date(now)}
+         where upload_id = ${id} and received_at is null
+           and digest in (select jsonb_array_elements_text(${JSON.stringify(digests)}::jsonb))`.execute(db);
+    },
+    async finish(id, now) {
+      const { rows } = await sql`
+        update site_uploads set published_at = ${new Date(now)}, files = '[]'::jsonb
+         where id = ${id} and published_at is null returning id`.execute(db);
+      if (rows.length === 0) return false;
+      await sql`delete from site_upload_blobs where upload_id = ${id}`.execute(db);
+      return true;
+    },
+    async endOldest(siteId, keep) {
+      await sql`
+        delete from site_uploads
+         where id in (select id from site_uploads where site_id = ${siteId} and published_at is null
+                       order by created_at desc, id offset ${keep})`.execute(db);
+    },
+    async announcedBytes(owner) {
+      const { rows } = await sql<{ bytes: string }>`
+        select coalesce(sum(size), 0)::text as bytes from (
+          select b.digest, max(b.size) as size
+            from site_upload_blobs b
+            join site_uploads u on u.id = b.upload_id
+            join sites s on s.id = u.site_id
+           where s.owner_kind = ${owner.kind} and s.owner_id = ${owner.id}
+             and not exists (select 1 from owner_blobs o
+                              where o.owner_kind = s.owner_kind and o.owner_id = s.owner_id and o.digest = b.digest)
+           group by b.digest) announced`.execute(db);
+      return Number(rows[0]?.bytes ?? 0);
+    },
+    async removeEnded(now, limit) {
+      const { rows } = await sql`
+        delete from site_uploads
+         where id in (select id from site_uploads where ends_at <= ${new Date(now)} order by ends_at limit ${limit})
+        returning id`.execute(db);
+      return rows.length;
+    },
+  };
+}
+
+function toUpload(row: Row): SiteUpload {
+  return {
+    id: row.id,
+    siteId: row.site_id,
+    spa: row.spa,
+    createdAt: row.created_at.getTime(),
+    endsAt: row.ends_at.getTime(),
+    publishedAt: row.published_at === null ? null : row.published_at.getTime(),
+  };
+}

@@ -1,0 +1,221 @@
+import type { Act, Caller } from '../../core/caller.ts';
+import { day } from '../../core/clock.ts';
+import { AppError } from '../../core/errors.ts';
+import { newId } from '../../core/ids.ts';
+import { ArchiveRefused } from './content/archive.ts';
+import { takeBlob } from './content/blob.ts';
+import { judgeDeclared } from './content/declared.ts';
+import type { UploadProblem } from './content/judge.ts';
+import { type Manifest, receiptOf } from './content/manifest.ts';
+import { ruleProblems } from './content/rules-check.ts';
+import { readTar } from './content/tar.ts';
+import { limited, mostUnpacked } from './content/upload.ts';
+import { digestsOf, rejected, sizeOf } from './publishing.ts';
+import { holdCredential, owned, requireCurrent, requireEnabled, requireOwner } from './rights.ts';
+import type { Sites, SitesDeps, UploadState } from './sites.ts';
+import type { SitesConfig } from './sites-config.ts';
+import type { SiteUpload } from './upload-store.ts';
+
+/**
+ * Digest uploads (contract 6): a client says which files the new version has, sends the contents that are missing, and
+ * publishes. What is missing is told within one owner only: that somebody else has it must never show (threat T50).
+ */
+type Uploads = Pick<Sites, 'startUpload' | 'findUpload' | 'receiveBlob' | 'receiveBlobs' | 'publishUpload'>;
+
+const livesMs = day;
+/** Of a site at the same time, unpublished. One more ends the oldest. */
+const mostOpen = 10;
+/** Contents of a tar that are marked as received together: what breaks off later need not be sent again. */
+const marksAtOnce = 200;
+
+export function uploads(deps: SitesDeps, { replace }: Pick<Sites, 'replace'>): Uploads {
+  const { read, tx, config, blobs, format, clock, random } = deps;
+
+  async function findSite(caller: Caller, siteId: string) {
+    const settings = await requireEnabled(config);
+    const now = clock.now();
+    return { settings, site: requireCurrent(owned(caller, await read.sites.find(siteId), now), now) };
+  }
+
+  async function find(caller: Caller, siteId: string, id: string) {
+    const { settings } = await findSite(caller, siteId);
+    const upload = await read.uploads.find(siteId, id);
+    if (upload === undefined || upload.endsAt <= clock.now())
+      throw new AppError('not_found', {
+        message: 'There is no such upload.',
+        hint: 'It may have ended: an upload lives for 24 hours. Start a new one.',
+      });
+    return { settings, upload };
+  }
+
+  async function findOpen(caller: Caller, siteId: string, id: string) {
+    const found = await find(caller, siteId, id);
+    if (found.upload.publishedAt !== null) throw over();
+    return found;
+  }
+
+  const stateOf = async ({ id, endsAt }: SiteUpload): Promise<UploadState> => ({
+    id,
+    endsAt,
+    missing: await read.uploads.missing(id),
+  });
+
+  /** Bytes that are being removed would be gone again at once. Announced ones are safe from the next removal on. */
+  async function requireNotGoing(digests: readonly string[]): Promise<void> {
+    if ((await read.content.goingAmong(digests, null)).length > 0) throw goingAway();
+  }
+
+  const depsFor = (act: Act) => ({ blobs, format, onKey: (value: string) => deps.exposed(value, act) });
+
+  return {
+    async startUpload(caller, act, siteId, { files: sent, spa }) {
+      const { settings } = await findSite(caller, siteId);
+      const { files, problems } = await judgeDeclared(sent, settings.upload, format);
+      if (problems.length > 0) throw rejected(problems);
+      const now = clock.now();
+      const upload: SiteUpload = {
+        id: newId(random, 'upl'),
+        siteId,
+        spa: spa ?? null,
+        createdAt: now,
+        endsAt: now + livesMs,
+        publishedAt: null,
+      };
+      await tx(async (stores) => {
+        await holdCredential(stores, caller, now);
+        const owner = requireOwner(caller);
+        await stores.sites.lockOwner(owner);
+        requireCurrent(owned(caller, await stores.sites.hold(siteId), now), now);
+        await stores.uploads.endOldest(siteId, mostOpen - 1);
+        await stores.content.lockForPublish();
+        const there = await stores.content.keptBy(owner, digestsOf(files));
+        const wrong = [...files].filter(([, { digest, size }]) => (there.get(digest) ?? size) !== size);
+        if (wrong.length > 0) throw rejected(wrong.slice(0, 100).map(([path]) => wrongSize(path)));
+        await stores.uploads.insert(upload, act.actor.id, files, new Set(there.keys()));
+        requireRoomFor(await stores.uploads.announcedBytes(owner), settings);
+      });
+      return await stateOf(upload);
+    },
+
+    async findUpload(caller, siteId, id) {
+      return await stateOf((await find(caller, siteId, id)).upload);
+    },
+
+    async receiveBlob(caller, act, siteId, id, digest, bytes, readmit) {
+      await findOpen(caller, siteId, id);
+      const wanted = await read.uploads.announced(id, digest);
+      if (wanted === undefined)
+        throw new AppError('not_found', {
+          message: 'The upload announced no content with this SHA-256.',
+          hint: 'Send what is listed as missing, under its SHA-256 in lower-case hexadecimal digits.',
+        });
+      await requireNotGoing([digest]);
+      const problem = await takeBlob(bytes, wanted, depsFor(act));
+      if (problem !== undefined) throw rejected([{ path: digest, ...problem }]);
+      await readmit();
+      await read.uploads.markReceived(id, [digest], clock.now());
+    },
+
+    async receiveBlobs(caller, act, siteId, id, tar, readmit) {
+      const { settings, upload } = await findOpen(caller, siteId, id);
+      const announced = await read.uploads.allAnnounced(id);
+      await requireNotGoing([...announced.keys()]);
+      const problems: UploadProblem[] = [];
+      const taken: string[] = [];
+      const mark = async (): Promise<void> => {
+        if (taken.length === 0) return;
+        await readmit();
+        await read.uploads.markReceived(id, taken.splice(0), clock.now());
+      };
+      try {
+        const source = limited(tar, settings.upload.maxUploadBytes);
+        for await (const entry of readTar(source, mostUnpacked(settings.upload))) {
+          if (entry.name.endsWith('/')) continue;
+          const size = announced.get(entry.name);
+          const problem =
+            entry.problem !== undefined
+              ? ({ code: 'bad_entry', problem: entry.problem } as const)
+              : size === undefined
+                ? notAnnounced
+                : await takeBlob(await entry.open(), { digest: entry.name, size }, depsFor(act));
+          if (problem === undefined) taken.push(entry.name);
+          else if (problems.length < 100) problems.push({ path: entry.name.slice(0, 200), ...problem });
+          if (taken.length >= marksAtOnce) await mark();
+        }
+      } catch (error) {
+        if (!(error instanceof ArchiveRefused)) throw error;
+        problems.push({ path: '', code: 'bad_archive', problem: error.message });
+      } finally {
+        await mark();
+      }
+      if (problems.length > 0) throw rejected(problems);
+      return await stateOf(upload);
+    },
+
+    async publishUpload(caller, act, siteId, id, { ifMatch, dryRun }) {
+      const { upload } = await findOpen(caller, siteId, id);
+      const sent = await read.uploads.files(id);
+      // The rules may have been tightened since it began (UP-04).
+      const { value } = await config.read();
+      const { files, problems } = await judgeDeclared(sent, value.upload, format);
+      const missing = new Set(await read.uploads.missing(id));
+      const all = [...problems, ...missingFrom(sent, missing)];
+      if (all.length === 0) all.push(...(await ruleProblems(files, blobs)));
+      if (all.length > 0) throw rejected(all.slice(0, 100));
+      const received = {
+        files,
+        sizeBytes: sizeOf(files),
+        digest: receiptOf(files),
+        // What was announced is kept from removal since it was.
+        since: null,
+      };
+      return await replace(caller, act, siteId, received, {
+        ifMatch,
+        dryRun,
+        ...(upload.spa === null ? {} : { spa: upload.spa }),
+        async alongside(stores) {
+          if (!(await stores.uploads.finish(id, clock.now()))) throw over();
+        },
+      });
+    },
+  };
+}
+
+const notAnnounced = {
+  code: 'wrong_content',
+  problem: 'is not named by a SHA-256 that this upload announced',
+} as const;
+
+function wrongSize(path: string): UploadProblem {
+  return { path, code: 'wrong_content', problem: 'has the SHA-256 of content you keep but not its size' };
+}
+
+function missingFrom(files: Manifest, missing: ReadonlySet<string>): UploadProblem[] {
+  return [...files]
+    .filter(([, { digest }]) => missing.has(digest))
+    .map(([path, { digest }]) => ({ path, code: 'missing', problem: `has not been sent; send ${digest}` }));
+}
+
+/** Announced content takes room while it waits, so it may not be more than what could be kept. */
+function requireRoomFor(announced: number, { quotas: { bytesPerOwner } }: SitesConfig): void {
+  if (announced <= bytesPerOwner) return;
+  throw new AppError('quota_exceeded', {
+    message: `Your uploads under way would hold ${announced} bytes; ${bytesPerOwner} are allowed.`,
+    hint: 'Publish what is under way, or wait until it ends after 24 hours.',
+    details: { quota: 'bytesPerOwner', limit: bytesPerOwner, needed: announced },
+  });
+}
+
+function over(): AppError {
+  return new AppError('state_conflict', {
+    message: 'This upload is over.',
+    hint: 'It was published, or newer ones of the site took its place. Start a new one for the next version.',
+  });
+}
+
+function goingAway(): AppError {
+  return new AppError('store_unavailable', {
+    message: 'Some of these files are being cleaned up at this moment.',
+    hint: 'Nothing was changed. Send them again after the seconds in Retry-After.',
+  });
+}

@@ -1,0 +1,35 @@
+/** An answer without site content: small, made whole before it is sent. */
+export type GatewayAnswer = {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[]>>;
+  readonly body: string | null;
+};
+
+const plain = {
+  'content-type': 'text/plain; charset=utf-8',
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'; sandbox",
+  'referrer-policy': 'no-referrer',
+} as const;
+
+function plainAnswer(status: number, text: string, headers: Record<string, string> = {}): GatewayAnswer {
+  return { status, headers: { ...plain, ...headers }, body: `${text}\n` };
+}
+
+/** One answer for what is not there, has ended, was taken down or is switched off: nothing to tell apart (T31). */
+export const nothingHere = plainAnswer(404, 'Not found');
+export const wrongHost = plainAnswer(421, 'This host is not served here.');
+export const wrongMethod = plainAnswer(405, 'Only GET and HEAD are answered here.', { allow: 'GET, HEAD' });
+export const badTarget = plainAnswer(400, 'The address is not valid.');
+export const tooLongTarget = plainAnswer(414, 'The address is too long.');
+export const keyInRequest = plainAnswer(
+  400,
+  'An API key was sent to a site. Treat it as exposed: replace and revoke it. Keys belong to the API host only.',
+);
+export const unavailable = plainAnswer(503, 'Try again in a moment.', { 'retry-after': '5' });
+export const failed = plainAnswer(500, 'Something went wrong on our side.');
+
+export function tooMany(seconds: number): GatewayAnswer {
+  return plainAnswer(429, 'Too many requests.', { 'retry-after': String(Math.max(1, Math.ceil(seconds))) });
+}

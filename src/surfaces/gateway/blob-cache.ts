@@ -1,0 +1,58 @@
+import { buffer } from 'node:stream/consumers';
+import type { Blobs } from '../../platform/blobs/blobs.ts';
+
+/**
+ * Small content in memory, by digest: what has a digest never changes, so nothing has to be invalidated. The least used
+ * goes first when there is no room.
+ */
+export type BlobCache = {
+  /** At once when it is there; undefined for what is too large to be kept. */
+  get(digest: string, size: number): Buffer | Promise<Buffer> | undefined;
+};
+
+const largest = 1024 * 1024;
+const mostBytes = 96 * 1024 * 1024;
+
+export function createBlobCache({ read }: Pick<Blobs, 'read'>, limit = mostBytes): BlobCache {
+  const kept = new Map<string, Buffer>();
+  const loading = new Map<string, Promise<Buffer>>();
+  let bytes = 0;
+
+  function keep(digest: string, content: Buffer): void {
+    if (kept.has(digest)) return;
+    kept.set(digest, content);
+    bytes += content.length;
+    for (const [oldest, { length }] of kept) {
+      if (bytes <= limit) return;
+      kept.delete(oldest);
+      bytes -= length;
+    }
+  }
+
+  async function load(digest: string, size: number): Promise<Buffer> {
+    const content = await buffer(await read(digest));
+    // A store that hands out half of a blob must not make it the blob.
+    if (content.length !== size)
+      throw new Error(`Blob ${digest} has ${content.length} bytes instead of ${size}.`);
+    keep(digest, content);
+    return content;
+  }
+
+  return {
+    get(digest, size) {
+      if (size > largest) return undefined;
+      const there = kept.get(digest);
+      if (there !== undefined) {
+        kept.delete(digest);
+        kept.set(digest, there);
+        return there;
+      }
+      let already = loading.get(digest);
+      if (already === undefined) {
+        already = load(digest, size).finally(() => loading.delete(digest));
+        loading.set(digest, already);
+      }
+      return already;
+    },
+  };
+}

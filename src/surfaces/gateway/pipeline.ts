@@ -1,0 +1,246 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Clock } from '../../core/clock.ts';
+import { AppError } from '../../core/errors.ts';
+import { resolve, type Served, siteStatusOf, visibilityOfLabel } from '../../features/sites/sites.ts';
+import type { Blobs } from '../../platform/blobs/blobs.ts';
+import type { Log } from '../../platform/log.ts';
+import {
+  badTarget,
+  failed,
+  type GatewayAnswer,
+  keyInRequest,
+  nothingHere,
+  tooLongTarget,
+  unavailable,
+  wrongHost,
+  wrongMethod,
+} from './answer.ts';
+import type { BlobCache } from './blob-cache.ts';
+import type { Kind } from './headers.ts';
+import { type HostName, hostReader } from './hosts.ts';
+import type { OpenStreams } from './open-streams.ts';
+import { sendAnswer, sendFile, sendRedirect } from './send.ts';
+
+/**
+ * How a request for content goes, read from top to bottom: method → target → host → keys → limits → switch → label →
+ * private? grant → file → bytes. The cheapest refusals come first; nothing here writes anything.
+ */
+export type GatewayDeps = {
+  readonly contentUrl: string;
+  readonly catalog: { find(label: string): Served | undefined | Promise<Served | undefined> };
+  readonly privateSites: PrivateSites;
+  readonly blobs: Pick<Blobs, 'read'>;
+  readonly cache: BlobCache;
+  readonly streams: OpenStreams;
+  /** The switch of the Sites configuration, as this process heard of it last. */
+  readonly isEnabled: () => boolean;
+  /** False: changes may have been missed for too long to serve anything (contract 10.3: 30 s). */
+  readonly isInformed: () => boolean;
+  /** What an address or a host asks too often, or null. */
+  readonly limited: (request: IncomingMessage, label: string) => GatewayAnswer | null;
+  readonly exposures: {
+    mentions(text: string): boolean;
+    report(request: IncomingMessage, text: string): void;
+  };
+  readonly clock: Clock;
+  readonly count: (visibility: 'public' | 'private' | 'none', status: number) => void;
+  readonly log: Log;
+};
+
+/** Letting browsers into private sites (private-access.md 2.2): a verdict for each request, one round trip. */
+export type PrivateSites = {
+  /** Answers the paths that the service keeps for itself; null for every other. */
+  reserved(request: IncomingMessage, at: PrivateAt): Promise<GatewayAnswer> | null;
+  admit(
+    request: IncomingMessage,
+    at: PrivateAt,
+  ): Promise<
+    | {
+        readonly kind: 'granted';
+        /** Milliseconds by the store's clock: the end of the grant, and now. */
+        readonly until: number;
+        readonly now: number;
+      }
+    | { readonly kind: 'answer'; readonly answer: GatewayAnswer }
+  >;
+};
+
+export type PrivateAt = {
+  /** As the browser addresses it, with the port. */
+  readonly host: string;
+  readonly label: string;
+  /** Path and query. */
+  readonly target: string;
+  /** Undefined: nobody has this label; answered like one that is not open. */
+  readonly site: Served['site'] | undefined;
+};
+
+const longestTarget = 8_192;
+
+export function createPipeline(deps: GatewayDeps) {
+  const { catalog, privateSites, isEnabled, isInformed, limited, exposures, clock, log } = deps;
+  const isHttps = deps.contentUrl.startsWith('https:');
+  const readHost = hostReader(deps.contentUrl);
+
+  /** What can be said without looking anything up; null when the request may go on. */
+  function refuseEarly(request: IncomingMessage, host: HostName): GatewayAnswer | null {
+    const { url = '', method } = request;
+    if (url.length > longestTarget) return tooLongTarget;
+    // Also refuses an absolute target, which some would read the host from.
+    if (!url.startsWith('/')) return badTarget;
+    if (host.kind === 'foreign') return wrongHost;
+    if (carriesKey(request)) return keyInRequest;
+    if (host.kind === 'apex') return nothingHere;
+    const excess = limited(request, host.label);
+    if (excess !== null) return excess;
+    if (!isEnabled()) return nothingHere;
+    if (!isInformed()) return unavailable;
+    const isReserved = url.startsWith('/.postern/');
+    if (method !== 'GET' && method !== 'HEAD' && !(method === 'POST' && isReserved)) return wrongMethod;
+    return null;
+  }
+
+  function carriesKey(request: IncomingMessage): boolean {
+    const { authorization = '', cookie = '' } = request.headers;
+    const found = [request.url ?? '', authorization, cookie].filter((text) => exposures.mentions(text));
+    for (const text of found) exposures.report(request, text);
+    return found.length > 0;
+  }
+
+  function finish(
+    request: IncomingMessage,
+    response: ServerResponse,
+    answer: GatewayAnswer,
+    visibility: 'public' | 'private' | 'none' = 'none',
+  ): void {
+    deps.count(visibility, answer.status);
+    sendAnswer(request, response, answer);
+    // What a client still sends is of no interest to anybody.
+    request.resume();
+  }
+
+  function fail(request: IncomingMessage, response: ServerResponse, error: unknown): void {
+    const isStore = error instanceof AppError && error.status === 503;
+    log.error({ err: error }, isStore ? 'a store did not answer the gateway' : 'gateway request failed');
+    if (response.headersSent) return void response.destroy();
+    finish(request, response, isStore ? unavailable : failed);
+  }
+
+  function serve(
+    request: IncomingMessage,
+    response: ServerResponse,
+    served: Served,
+    kind: Kind,
+  ): void | Promise<void> {
+    const { content } = served;
+    const now = clock.now();
+    if (content === null) return finish(request, response, nothingHere, visibilityOf(kind));
+    const [path = '/'] = (request.url ?? '/').split('?', 1);
+    const found = resolve(content, path, { isDocument: isDocument(request), now });
+    if (found.kind === 'missing') return finish(request, response, notFoundOn(kind), visibilityOf(kind));
+    if (found.kind === 'redirect') {
+      deps.count(visibilityOf(kind), found.status);
+      return sendRedirect(response, kind, { ...found, to: withQuery(found.to, request.url ?? '') });
+    }
+    deps.count(visibilityOf(kind), found.status);
+    return sendFile(request, response, { kind, content, file: found.file, status: found.status }, deps);
+  }
+
+  function servePublic(
+    request: IncomingMessage,
+    response: ServerResponse,
+    served: Served | undefined,
+  ): void | Promise<void> {
+    if (served === undefined || !isServed(served, clock.now()) || served.site.visibility !== 'public')
+      return finish(request, response, nothingHere, 'public');
+    return serve(request, response, served, { isPrivate: false, isPreview: served.isPreview, isHttps });
+  }
+
+  async function servePrivate(
+    request: IncomingMessage,
+    response: ServerResponse,
+    host: Extract<HostName, { kind: 'site' }>,
+    served: Served | undefined,
+  ): Promise<void> {
+    const isOurs = served !== undefined && served.site.visibility === 'private';
+    const at: PrivateAt = {
+      host: host.host,
+      label: host.label,
+      target: request.url ?? '/',
+      site: isOurs && isServed(served, clock.now()) ? served.site : undefined,
+    };
+    const reserved = privateSites.reserved(request, at);
+    if (reserved !== null) return finish(request, response, await reserved, 'private');
+    const verdict = await privateSites.admit(request, at);
+    if (verdict.kind === 'answer') return finish(request, response, verdict.answer, 'private');
+    if (served === undefined || at.site === undefined) throw new Error('A grant without a site.');
+    const { site } = served;
+    const leave = deps.streams.enter(response, {
+      siteId: site.id,
+      label: host.label,
+      epoch: site.epoch,
+      msLeft: verdict.until - verdict.now,
+    });
+    try {
+      await serve(request, response, served, { isPrivate: true, isPreview: served.isPreview, isHttps });
+    } finally {
+      leave();
+    }
+  }
+
+  return (request: IncomingMessage, response: ServerResponse): void => {
+    const host = readHost(hostsIn(request));
+    const early = refuseEarly(request, host);
+    if (early !== null || host.kind !== 'site') return finish(request, response, early ?? nothingHere);
+    const visibility = visibilityOfLabel(host.label);
+    if (visibility === undefined || (visibility === 'public' && request.method === 'POST'))
+      return finish(request, response, visibility === undefined ? nothingHere : wrongMethod);
+    const go = (served: Served | undefined) =>
+      visibility === 'public'
+        ? servePublic(request, response, served)
+        : servePrivate(request, response, host, served);
+    try {
+      const found = catalog.find(host.label);
+      const going = found instanceof Promise ? found.then(go) : go(found);
+      if (going instanceof Promise) going.catch((error: unknown) => fail(request, response, error));
+    } catch (error) {
+      fail(request, response, error);
+    }
+  };
+}
+
+/** To the second (contract 6): expired, taken down and deleted stop by the clock, whatever a job has done. */
+function isServed({ site, endsAt, content }: Served, now: number): boolean {
+  return content !== null && siteStatusOf(site, now) === 'active' && (endsAt === null || now < endsAt);
+}
+
+/** Every Host header as it was sent; two of them are no host at all (matrix GW-01). */
+function hostsIn({ rawHeaders }: IncomingMessage): string[] {
+  const found: string[] = [];
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at];
+    if (name?.length === 4 && name.toLowerCase() === 'host') found.push(rawHeaders[at + 1] ?? '');
+  }
+  return found;
+}
+
+/** A person opens it as a page. Browsers say so; of other clients, those that would rather have HTML. */
+export function isDocument({ headers }: IncomingMessage): boolean {
+  const dest = headers['sec-fetch-dest'];
+  if (dest !== undefined) return dest === 'document' || dest === 'iframe';
+  return headers.accept?.includes('text/html') ?? false;
+}
+
+function visibilityOf({ isPrivate }: Kind): 'public' | 'private' {
+  return isPrivate ? 'private' : 'public';
+}
+
+function notFoundOn({ isPrivate }: Kind): GatewayAnswer {
+  if (!isPrivate) return nothingHere;
+  return { ...nothingHere, headers: { ...nothingHere.headers, 'cache-control': 'private, no-store' } };
+}
+
+function withQuery(to: string, url: string): string {
+  const query = url.indexOf('?');
+  return query < 0 || to.includes('?') ? to : to + url.slice(query);
+}

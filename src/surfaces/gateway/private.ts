@@ -1,0 +1,276 @@
+import type { IncomingMessage } from 'node:http';
+import { minute, second } from '../../core/clock.ts';
+import { AppError } from '../../core/errors.ts';
+import type { Random } from '../../core/ids.ts';
+import { digestOf, type GatewayGrants, type Origin, ticketMs } from '../../features/grants/grants.ts';
+import type { GatewayAnswer } from './answer.ts';
+import type { PrivateAt, PrivateSites } from './pipeline.ts';
+import { cookiesBlockedPage, refusedPage, tooManyCookiesPage } from './private-pages.ts';
+
+/**
+ * Private sites at the gateway (private-access.md 2.2, steps 1, 2 and 5 to 10): who has a grant goes on to the file;
+ * who opens a page without one is sent to the UI; everything else hears an empty 401. A label that nobody has is
+ * answered just like one that somebody has.
+ */
+export type PrivateStepsDeps = {
+  readonly grants: GatewayGrants;
+  readonly uiUrl: string;
+  readonly contentUrl: string;
+  /** UI and content share a registrable domain, so browsers call a post from one to the other same-site. */
+  readonly isShared: boolean;
+  readonly random: Random;
+  /** Behind trusted proxies, whom the request comes from. */
+  readonly addressOf: (request: IncomingMessage) => string | null;
+};
+
+const grantCookie = '__Host-postern_grant';
+const browserCookie = '__Host-postern_browser';
+const mostFormBytes = 4_096;
+/** Grants that a browser got and did not bring back. */
+const mostTries = 3;
+
+/** What every answer here carries besides its own. */
+const always = {
+  'cache-control': 'private, no-store',
+  'cdn-cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'cross-origin-opener-policy': 'same-origin',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'origin-agent-cluster': '?1',
+  'x-robots-tag': 'noindex',
+} as const;
+
+export function createPrivateSteps(deps: PrivateStepsDeps): PrivateSites {
+  const { grants, uiUrl, random, addressOf } = deps;
+  const { protocol } = new URL(deps.contentUrl);
+  const fetchSites = deps.isShared ? ['cross-site', 'same-site'] : ['cross-site'];
+  const hsts: Record<string, string> =
+    protocol === 'https:' ? { 'strict-transport-security': 'max-age=31536000' } : {};
+
+  const answer = (
+    status: number,
+    headers: GatewayAnswer['headers'] = {},
+    body: string | null = null,
+  ): GatewayAnswer => ({ status, headers: { ...always, ...hsts, ...headers }, body });
+  const shown = (status: number, { document, contentSecurityPolicy }: ReturnType<typeof refusedPage>) =>
+    answer(
+      status,
+      { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': contentSecurityPolicy },
+      document,
+    );
+
+  function originOf(request: IncomingMessage): Origin {
+    return { address: addressOf(request), agent: request.headers['user-agent']?.slice(0, 200) ?? null };
+  }
+
+  /** What cannot be asked lets nobody in; the same for every label. */
+  async function orUnavailable<T>(work: Promise<T>, say: (answer: GatewayAnswer) => T): Promise<T> {
+    try {
+      return await work;
+    } catch (error) {
+      if (error instanceof AppError && error.status === 503)
+        return say(
+          answer(503, { ...error.headers, 'content-type': 'text/plain' }, 'Try again in a moment.\n'),
+        );
+      throw error;
+    }
+  }
+
+  function check(request: IncomingMessage, { host, site }: PrivateAt) {
+    const cookie = cookieOf(request, grantCookie);
+    return grants.check({ host, site, cookie, from: originOf(request) });
+  }
+
+  /** Step 2: to the UI, with where to return to and what binds this browser. Neither gives any right. */
+  function sendToUi(request: IncomingMessage, { host, label }: PrivateAt, now: number): GatewayAnswer {
+    const browser = browserOf(request, now) ?? { id: newBrowserId(random), tries: 0, since: 0 };
+    if (browser.tries >= mostTries) return shown(403, cookiesBlockedPage());
+    const to = new URL('/sites/open', uiUrl);
+    to.searchParams.set('label', label);
+    to.searchParams.set('binding', digestOf(browser.id));
+    to.searchParams.set('ticket', grants.ticketFor(request.url ?? '/', host, now));
+    return answer(303, { location: to.href, 'set-cookie': bindingCookie(browser) });
+  }
+
+  async function admit(request: IncomingMessage, at: PrivateAt) {
+    // An installed worker would outlive every grant (private-access.md 2.3).
+    if (isWorkerScript(request)) return { kind: 'answer', answer: answer(403) } as const;
+    const found = await check(request, at);
+    if (found.kind === 'granted') return found;
+    const refusal = isNavigation(request) ? sendToUi(request, at, found.now) : answer(401);
+    return { kind: 'answer', answer: refusal } as const;
+  }
+
+  async function showClock(request: IncomingMessage, at: PrivateAt): Promise<GatewayAnswer> {
+    const found = await check(request, at);
+    if (found.kind === 'none') return answer(401);
+    const secondsLeft = Math.floor((found.until - found.now) / second);
+    const body = JSON.stringify({ secondsLeft, link: `${uiUrl}/s/${found.siteId}` });
+    return answer(200, { 'content-type': 'application/json; charset=utf-8' }, body);
+  }
+
+  /** Steps 5 to 7. Every failure looks the same, but for a browser that keeps no cookies: it would go round for ever. */
+  async function redeem(request: IncomingMessage, at: PrivateAt): Promise<GatewayAnswer> {
+    const from = originOf(request);
+    const refuse = (reason: string) => {
+      grants.refuse(reason, from);
+      return shown(403, refusedPage());
+    };
+    const stray = strayReason(request);
+    if (stray !== null) return refuse(stray);
+    const code = await codeIn(request);
+    if (code === null) return refuse('code_malformed');
+    const browser = browserOf(request, 0);
+    if (browser === undefined) {
+      grants.refuse('browser_not_bound', from);
+      return shown(403, cookiesBlockedPage());
+    }
+    const origin = `${protocol}//${at.host}`;
+    const outcome = await grants.redeem({ origin, host: at.host, code, binding: browser.id, from });
+    if (outcome.kind === 'refused') return shown(403, refusedPage());
+    const { cookie, maxAgeSeconds, path, now } = outcome;
+    const counted = browserOf(request, now) ?? browser;
+    return answer(303, {
+      location: origin + path,
+      'set-cookie': [
+        `${grantCookie}=${cookie}; Path=/; Secure; HttpOnly; SameSite=Lax; Max-Age=${maxAgeSeconds}`,
+        bindingCookie({
+          ...counted,
+          tries: counted.tries + 1,
+          since: counted.tries === 0 ? now : counted.since,
+        }),
+      ],
+      // What an earlier grant left in this browser's cache; engines that do not know it keep `no-store` all the same.
+      'clear-site-data': '"cache"',
+    });
+  }
+
+  /** Why this post was not made by our own page in a browser; null when it may have been. */
+  function strayReason(request: IncomingMessage): string | null {
+    const { 'content-type': type = '', 'sec-fetch-site': site, 'sec-fetch-mode': mode } = request.headers;
+    const origins = valuesOf(request, 'origin');
+    if (origins.length !== 1 || origins[0] !== uiUrl) return 'wrong_origin';
+    // Absent from older browsers and other clients; what is there must fit (threat T28).
+    if (site !== undefined && !fetchSites.includes(site)) return 'wrong_origin';
+    if (mode !== undefined && mode !== 'navigate') return 'wrong_origin';
+    if (!/^application\/x-www-form-urlencoded(?: *; *charset="?utf-8"?)?$/i.test(type)) return 'not_a_form';
+    return null;
+  }
+
+  return {
+    admit: (request, at) =>
+      orUnavailable(admit(request, at), (refusal) => ({ kind: 'answer', answer: refusal })),
+    reserved(request, at) {
+      const [path] = at.target.split('?', 1);
+      const same = (refusal: GatewayAnswer) => refusal;
+      if (path === '/.postern/redeem' && request.method === 'POST')
+        return orUnavailable(redeem(request, at), same);
+      if (path === '/.postern/grant' && (request.method === 'GET' || request.method === 'HEAD'))
+        return orUnavailable(showClock(request, at), same);
+      // No other path takes a form, whoever owns it.
+      return request.method === 'POST' ? Promise.resolve(answer(405, { allow: 'GET, HEAD' })) : null;
+    },
+  };
+}
+
+/**
+ * To a request whose head was too large to be read, most likely because a sibling site set cookies for the whole
+ * domain (threat T32). Which host it was for is not known; the page is the same on every one.
+ */
+export function oversizedAnswer(): GatewayAnswer {
+  const { document, contentSecurityPolicy } = tooManyCookiesPage();
+  return {
+    status: 431,
+    headers: {
+      ...always,
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy': contentSecurityPolicy,
+      'clear-site-data': '"cookies"',
+    },
+    body: document,
+  };
+}
+
+/** A person opens a page. Browsers say so; from who says nothing a plain GET is taken for it. */
+function isNavigation({ method, headers }: IncomingMessage): boolean {
+  const { 'sec-fetch-mode': mode = 'navigate', 'sec-fetch-dest': dest = 'document' } = headers;
+  const isAhead = ['sec-purpose', 'purpose', 'x-moz'].some((name) => headers[name] !== undefined);
+  return method === 'GET' && mode === 'navigate' && dest === 'document' && !isAhead;
+}
+
+function isWorkerScript({ headers }: IncomingMessage): boolean {
+  return headers['service-worker'] !== undefined || headers['sec-fetch-dest'] === 'serviceworker';
+}
+
+type Browser = {
+  /** 128 random bits. */
+  readonly id: string;
+  /** Grants it got since `since`, milliseconds; a browser that keeps them needs no second one. */
+  readonly tries: number;
+  readonly since: number;
+};
+
+function newBrowserId(random: Random): string {
+  return Buffer.from(random.bytes(16)).toString('base64url');
+}
+
+/** SameSite=None, because it has to come along with the post from the UI. Good for as long as a ticket. */
+function bindingCookie({ id, tries, since }: Browser): string {
+  const value = tries === 0 ? id : `${id}.${tries}.${since}`;
+  return `${browserCookie}=${value}; Path=/; Secure; HttpOnly; SameSite=None; Max-Age=${ticketMs / second}`;
+}
+
+function browserOf(request: IncomingMessage, now: number): Browser | undefined {
+  const found = /^([A-Za-z0-9_-]{22})(?:\.(\d{1,3})\.(\d{1,15}))?$/.exec(
+    cookieOf(request, browserCookie) ?? '',
+  );
+  if (found?.[1] === undefined) return undefined;
+  const since = Number(found[3] ?? 0);
+  const isRecent = Math.abs(now - since) < minute;
+  return { id: found[1], tries: isRecent ? Number(found[2] ?? 0) : 0, since };
+}
+
+/** The value of one of our cookies; undefined when it is missing or sent twice. Other cookies are nothing to us. */
+function cookieOf({ headers }: IncomingMessage, name: string): string | undefined {
+  const found = (headers.cookie ?? '')
+    .split(';')
+    .map((part) => part.replace(/^[ \t]+/, ''))
+    .filter((part) => part.startsWith(`${name}=`));
+  return found.length === 1 ? found[0]?.slice(name.length + 1) : undefined;
+}
+
+/** Of a header as often as it was sent: Node joins some and drops others. */
+function valuesOf({ rawHeaders }: IncomingMessage, name: string): string[] {
+  const found: string[] = [];
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    if (rawHeaders[at]?.toLowerCase() === name) found.push(rawHeaders[at + 1] ?? '');
+  }
+  return found;
+}
+
+/** The one field of the form; null when the body is too long or is not that. */
+async function codeIn(request: IncomingMessage): Promise<string | null> {
+  if (Number(request.headers['content-length'] ?? 0) > mostFormBytes) return null;
+  const body = await bodyOf(request);
+  const fields = [...new URLSearchParams(body ?? '')];
+  const [first] = fields;
+  return fields.length === 1 && first?.[0] === 'code' ? first[1] : null;
+}
+
+/** Null when it is too long or cut off. Read by events: leaving an iteration early would close the connection. */
+function bodyOf(request: IncomingMessage): Promise<string | null> {
+  return new Promise((resolve) => {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    request.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes > mostFormBytes) resolve(null);
+      else chunks.push(chunk);
+    });
+    request.on('end', () => resolve(Buffer.concat(chunks).toString('latin1')));
+    request.on('error', () => resolve(null));
+    request.on('close', () => resolve(null));
+  });
+}

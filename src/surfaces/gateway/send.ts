@@ -1,0 +1,112 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { pipeline } from 'node:stream/promises';
+import type { ServedContent, ServedFile } from '../../features/sites/sites.ts';
+import type { Blobs } from '../../platform/blobs/blobs.ts';
+import type { GatewayAnswer } from './answer.ts';
+import type { BlobCache } from './blob-cache.ts';
+import { fileHeaders, type Kind, siteHeaders } from './headers.ts';
+import { chooseForm, type Form, hasAlready, type Part, partOf } from './representation.ts';
+
+/** The last step: conditional, range, bytes. Whoever may not see the file has been turned away before. */
+export function sendAnswer(
+  { method }: IncomingMessage,
+  response: ServerResponse,
+  { status, headers, body }: GatewayAnswer,
+): void {
+  const length = body === null ? 0 : Buffer.byteLength(body);
+  response.writeHead(status, { ...headers, 'content-length': length });
+  response.end(method === 'HEAD' || body === null ? undefined : body);
+}
+
+export function sendRedirect(
+  response: ServerResponse,
+  kind: Kind,
+  { to, status }: { to: string; status: number },
+): void {
+  response.writeHead(status, [...siteHeaders(kind), 'location', to, 'content-length', '0']);
+  response.end();
+}
+
+export type Sending = {
+  readonly kind: Kind;
+  readonly content: ServedContent;
+  readonly file: ServedFile;
+  readonly status: 200 | 404;
+};
+
+const madeHeaders = new WeakMap<Form, string[]>();
+
+/** A form belongs to one version at one label, so its headers are made once. */
+function headersOf({ kind, content, file }: Sending, form: Form): string[] {
+  let headers = madeHeaders.get(form);
+  if (headers === undefined) madeHeaders.set(form, (headers = fileHeaders(kind, content, file, form)));
+  return headers;
+}
+
+/** Rejects before anything is sent when the bytes cannot be had. At once when they are in memory. */
+export function sendFile(
+  request: IncomingMessage,
+  response: ServerResponse,
+  sending: Sending,
+  { cache, blobs }: { cache: BlobCache; blobs: Pick<Blobs, 'read'> },
+): void | Promise<void> {
+  const { headers } = request;
+  const form = chooseForm(sending.file, headers['accept-encoding'], headers.range !== undefined);
+  const list = headersOf(sending, form);
+  const isFound = sending.status === 200;
+  if (isFound && hasAlready(headers['if-none-match'], form.etag)) {
+    response.writeHead(304, list);
+    return void response.end();
+  }
+  const part: Part = isFound ? partOf(headers.range, ifRangeOf(headers), form) : { kind: 'whole' };
+  if (part.kind === 'unsatisfiable') {
+    response.writeHead(416, [...list, 'content-range', `bytes */${form.size}`, 'content-length', '0']);
+    return void response.end();
+  }
+  const status = part.kind === 'part' ? 206 : sending.status;
+  const length = part.kind === 'part' ? part.end - part.start + 1 : form.size;
+  const head = [...list, ...rangeHeader(part, form), 'content-length', String(length)];
+  if (request.method === 'HEAD') {
+    response.writeHead(status, head);
+    return void response.end();
+  }
+  const content = cache.get(form.digest, form.size);
+  if (content === undefined) return stream(response, status, head, form, part, blobs);
+  if (content instanceof Promise)
+    return content.then((bytes) => sendBytes(response, status, head, bytes, part));
+  sendBytes(response, status, head, content, part);
+}
+
+function ifRangeOf(headers: IncomingMessage['headers']): string | undefined {
+  const value = headers['if-range'];
+  return Array.isArray(value) ? value[0] : value;
+}
+
+function rangeHeader(part: Part, { size }: Form): string[] {
+  return part.kind === 'part' ? ['content-range', `bytes ${part.start}-${part.end}/${size}`] : [];
+}
+
+function sendBytes(
+  response: ServerResponse,
+  status: number,
+  head: string[],
+  bytes: Buffer,
+  part: Part,
+): void {
+  response.writeHead(status, head);
+  response.end(part.kind === 'part' ? bytes.subarray(part.start, part.end + 1) : bytes);
+}
+
+async function stream(
+  response: ServerResponse,
+  status: number,
+  head: string[],
+  form: Form,
+  part: Part,
+  blobs: Pick<Blobs, 'read'>,
+): Promise<void> {
+  const source = await blobs.read(form.digest, part.kind === 'part' ? part : undefined);
+  response.writeHead(status, head);
+  // A connection that ends early is the only way left to say that the rest is missing; a client sees it by the length.
+  await pipeline(source, response).catch(() => response.destroy());
+}

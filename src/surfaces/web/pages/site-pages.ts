@@ -1,0 +1,104 @@
+import { html } from './html.ts';
+import { type Page, page } from './layout.ts';
+import { errorPage } from './messages.ts';
+
+/** The pages on the way to a site. What is refused says the same whatever the reason was. */
+const home = { href: '/', label: 'Go to the start page' };
+
+/**
+ * Posts the one-time code to the site's own host: in a body, so that it is in no address, history, Referer or log, and
+ * nothing that fetches ahead can use it up.
+ */
+export function handOverPage({ origin, code }: { origin: string; code: string }): Page {
+  const made = page({
+    title: 'Opening the site',
+    body: html`<h1>Opening the site …</h1>
+<p class="lead">You may see it. If nothing happens, press the button.</p>
+<form method="post" action="${origin}/.postern/redeem" id="open">
+<input type="hidden" name="code" value="${code}">
+<button>Open the site</button>
+</form>`,
+    formTarget: origin,
+    script: "document.getElementById('open').submit()",
+  });
+  // This form goes to the content host and nowhere else.
+  const contentSecurityPolicy = made.contentSecurityPolicy.replace("form-action 'self' ", 'form-action ');
+  return { ...made, contentSecurityPolicy };
+}
+
+export function noSuchSitePage(requestId: string): Page {
+  return errorPage({
+    title: 'There is no such site',
+    message: 'The link may be mistyped, the site may be gone, or it is private and not yours.',
+    hint: 'Private sites open for their owner only. If it is yours, sign in with the account that owns it.',
+    requestId,
+    retry: home,
+  });
+}
+
+export function refusedPage(requestId: string): Page {
+  return errorPage({
+    title: 'This site does not open',
+    message: 'It may be gone or have expired, or it is private and this account may not see it.',
+    hint: 'Private sites open for their owner only. If it is yours, GET /api/v2/sites/{id}/access says why it does not.',
+    requestId,
+    retry: home,
+  });
+}
+
+export function sitesOffPage(requestId: string): Page {
+  return errorPage({
+    title: 'Sites is switched off',
+    message: 'An administrator has switched it off for everybody. Nothing is lost.',
+    requestId,
+    retry: home,
+  });
+}
+
+export function closedPage(status: 'empty' | 'expired' | 'taken_down' | 'deleted', requestId: string): Page {
+  const words = {
+    empty: [
+      'Nothing is published yet',
+      'Your site waits for its first version. Upload one, then open it again.',
+    ],
+    expired: ['This site has expired', 'It is yours and is kept for some days. Extend it to open it again.'],
+    taken_down: [
+      'This site was stopped',
+      'An administrator has stopped serving your site; its record says why.',
+    ],
+    deleted: ['This site was deleted', 'It is yours and can be restored for some days.'],
+  } as const;
+  const [title, message] = words[status];
+  return errorPage({ title, message, requestId, retry: home });
+}
+
+export function signedOutPage(href: string, requestId: string): Page {
+  return errorPage({
+    title: 'Please sign in again',
+    message: 'Your sign-in has ended at the identity provider.',
+    requestId,
+    retry: { href, label: 'Sign in' },
+  });
+}
+
+export function tooManyPage(seconds: number, requestId: string): Page {
+  return errorPage({
+    title: 'Too many times in a minute',
+    message: `This site was opened many times just now. Wait ${seconds === 1 ? 'a second' : `${seconds} seconds`}, then open it again.`,
+    requestId,
+  });
+}
+
+export function unavailablePage(what: 'identity' | 'gateway', href: string, requestId: string): Page {
+  const message =
+    what === 'identity'
+      ? 'The identity service cannot be asked right now, so nobody is let in.'
+      : 'The part that serves sites is not running, or is set up in another way. An administrator can mend it.';
+  return errorPage({
+    title: 'Not right now',
+    message,
+    hint: 'What was open already stays open until its time is up.',
+    requestId,
+    retry: { href, label: 'Try again' },
+  });
+}

@@ -1,0 +1,124 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { AppError } from '../../../core/errors.ts';
+import type { UserRef } from '../../../core/caller.ts';
+import { actorOf } from '../../../core/caller.ts';
+import type { Grants, Opening } from '../../../features/grants/grants.ts';
+import type { Identity } from '../../../features/identity/identity.ts';
+import { findCredential } from '../credential.ts';
+import type { Gate } from '../gate.ts';
+import { preparePages, sendPage } from './forms.ts';
+import { moveToOwnHost } from './own-host.ts';
+import {
+  closedPage,
+  handOverPage,
+  noSuchSitePage,
+  refusedPage,
+  signedOutPage,
+  sitesOffPage,
+  tooManyPage,
+  unavailablePage,
+} from './site-pages.ts';
+
+/**
+ * The way to a site in a browser: the link that stays (`/s/{id}`), and the step of a private site's opening that needs
+ * to know who it is (private-access.md 2.2, steps 3 and 4). Whoever may not see a site is told nothing of it.
+ */
+const access = { access: { callers: 'anyone', identity: 'none' } } as const;
+
+type Person = { readonly user: UserRef; readonly sessionId: string; readonly expiresAt: number };
+
+export function sitePages(deps: {
+  grants: Pick<Grants, 'open' | 'linkTarget'>;
+  sessions: Identity['sessions'];
+  isEnabled: () => Promise<boolean>;
+  /** The content host of a label, ending in a slash. */
+  urlOf: (label: string) => string;
+  uiOrigin: string;
+  gate: Pick<Gate, 'authenticate' | 'limit' | 'denied'>;
+}): (scope: FastifyInstance) => void {
+  const { grants, sessions, urlOf, uiOrigin, gate } = deps;
+
+  /** The person at the browser, or nobody. Keys and tokens open no site: they are judged, counted and refused. */
+  async function personOf(request: FastifyRequest, reply: FastifyReply): Promise<Person | null> {
+    const credential = findCredential(request.raw);
+    if (credential.kind === 'none') return null;
+    if (credential.kind === 'session') {
+      const found = await sessions.authenticate(credential.value);
+      if (found.kind !== 'active') return null;
+      const { id, user, expiresAt } = found.session;
+      request.caller = { kind: 'session', user, sessionId: id, expiresAt };
+      return { user, sessionId: id, expiresAt };
+    }
+    const found = await gate.authenticate(request);
+    if (found instanceof AppError) throw found;
+    request.caller = found;
+    gate.limit(request, reply);
+    throw new AppError('interactive_auth_required');
+  }
+
+  return (scope) => {
+    preparePages(scope, gate);
+    moveToOwnHost(scope, uiOrigin);
+
+    scope.get('/s/:id', { config: access }, async (request, reply) => {
+      const person = await personOf(request, reply);
+      if (!(await deps.isEnabled())) return sendPage(reply.code(403), sitesOffPage(request.id));
+      const { id } = request.params as { id: string };
+      const target = await grants.linkTarget(id, person?.user ?? null);
+      if (target.kind === 'content') return reply.redirect(urlOf(target.label), 302);
+      if (target.kind === 'closed') return sendPage(reply.code(410), closedPage(target.status, request.id));
+      // Who it is may change the answer, so it is asked first; the same for what is private and what is not there.
+      if (person === null) return signIn(request, reply);
+      return sendPage(reply.code(404), noSuchSitePage(request.id));
+    });
+
+    scope.get('/sites/open', { config: access }, async (request, reply) => {
+      const person = await personOf(request, reply);
+      if (person === null) return signIn(request, reply);
+      const { user, sessionId } = person;
+      const opening = await grants.open({
+        label: textOf(request, 'label'),
+        binding: textOf(request, 'binding'),
+        ticket: textOf(request, 'ticket'),
+        user,
+        sessionId,
+        act: { actor: actorOf(request.caller), origin: request.origin },
+      });
+      return show(request, reply, opening);
+    });
+  };
+}
+
+function show(request: FastifyRequest, reply: FastifyReply, opening: Opening): FastifyReply {
+  switch (opening.kind) {
+    case 'opened':
+      // With no-referrer the browser would send `Origin: null` with the form; the path of this page stays here.
+      reply.header('referrer-policy', 'strict-origin');
+      return sendPage(reply, handOverPage(opening));
+    case 'refused':
+      return sendPage(reply.code(403), refusedPage(request.id));
+    case 'signed_out':
+      return sendPage(reply.code(401), signedOutPage(signInLink(request), request.id));
+    case 'limited':
+      reply.header('retry-after', String(opening.retryAfterSeconds));
+      return sendPage(reply.code(429), tooManyPage(opening.retryAfterSeconds, request.id));
+    case 'unavailable':
+      reply.header('retry-after', '5');
+      return sendPage(reply.code(503), unavailablePage(opening.what, request.url, request.id));
+  }
+}
+
+function signIn(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  return reply.redirect(signInLink(request), 303);
+}
+
+function signInLink(request: FastifyRequest): string {
+  return `/auth/login?returnTo=${encodeURIComponent(request.url)}`;
+}
+
+/** Sent twice or not as text counts as not sent. */
+function textOf(request: FastifyRequest, name: string): string {
+  const { query } = request;
+  const value: unknown = typeof query === 'object' && query !== null ? Reflect.get(query, name) : undefined;
+  return typeof value === 'string' ? value : '';
+}

@@ -1,0 +1,281 @@
+import { readdir, utimes } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { Readable } from 'node:stream';
+import fc from 'fast-check';
+import { sql } from 'kysely';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { systemAct } from '../../../src/core/caller.ts';
+import { day, hour, minute, second } from '../../../src/core/clock.ts';
+import type { SitesConfig } from '../../../src/features/sites/sites.ts';
+import { type Harness, openHarness, type Person, type TestKey } from '../../harness.ts';
+import { page, replace, send, sha256, start, upload } from './uploads.ts';
+
+let h: Harness;
+let ada: Person;
+let key: TestKey;
+beforeEach(async () => {
+  h = await openHarness({ changesPerMinute: 10_000 });
+  ada = await h.person('Ada');
+  key = await h.key(ada, { scopes: ['sites:write'] });
+});
+afterEach(() => h.close());
+
+const cleanUp = () => h.app.doors.sitesDoors.siteCleanup.run();
+
+/** Every blob was written `ms` ago, by the clock of the test. */
+async function ageBlobs(ms: number): Promise<void> {
+  const root = dirname(h.incoming);
+  const at = new Date(h.clock.now() - ms);
+  for await (const { digest } of h.blobs.list())
+    await utimes(join(root, digest.slice(0, 2), digest.slice(2)), at, at);
+}
+
+async function stored(): Promise<Set<string>> {
+  const found = new Set<string>();
+  for await (const { digest } of h.blobs.list()) found.add(digest);
+  return found;
+}
+
+async function configure(change: (config: SitesConfig) => SitesConfig): Promise<void> {
+  const { sitesConfig } = h.app.doors.sitesDoors;
+  const { etag, value } = await sitesConfig.read();
+  await sitesConfig.put(systemAct, etag, change(value));
+}
+
+async function eventsOf(id: string): Promise<string[]> {
+  const { rows } = await sql<{ event: string }>`
+    select event from audit_events where target_id = ${id} order by at, id`.execute(h.database.sql);
+  return rows.map(({ event }) => event);
+}
+
+test('bytes that nothing needs are removed an hour after they came, and not before', async () => {
+  await upload(h, key, { 'index.html': page('kept') });
+  const refused = await upload(h, key, { 'index.html': page('of a refused upload'), 'x.exe': 'MZ' });
+  expect(refused.status).toBe(422);
+  await ageBlobs(hour - minute);
+  await cleanUp();
+  expect(await stored()).toEqual(new Set([sha256(page('kept')), sha256(page('of a refused upload'))]));
+  await ageBlobs(hour);
+  await cleanUp();
+  expect(await stored()).toEqual(new Set([sha256(page('kept'))]));
+});
+
+test('T49 content is kept while any version of anybody points to it', async () => {
+  const shared = page('shared');
+  const bob = await h.key(await h.person('Bob'), { scopes: ['sites:write'] });
+  const one = await upload(h, key, { 'index.html': shared });
+  const two = await upload(h, bob, { 'index.html': shared });
+  await configure((config) => ({ ...config, deletion: { restoreDays: 1 } }));
+  await h.call('DELETE', `/sites/${one.data.id}`, { as: key });
+  h.clock.advance(day);
+  await ageBlobs(2 * hour);
+  await cleanUp();
+  expect((await h.call('GET', `/sites/${one.data.id}`, { as: key })).status).toBe(404);
+  expect(await eventsOf(one.data.id)).toEqual(['site.created', 'site.deleted', 'site.purged']);
+  const file = await h.call('GET', `/sites/${two.data.id}/files/index.html`, { as: bob });
+  expect(file.text).toBe(shared);
+  await h.call('DELETE', `/sites/${two.data.id}`, { as: bob });
+  h.clock.advance(day);
+  await ageBlobs(2 * hour);
+  await cleanUp();
+  expect(await stored()).toEqual(new Set());
+});
+
+test('a deleted site is there for its owner until the last moment of its days', async () => {
+  const made = await upload(h, key, { 'index.html': page('back') });
+  await h.call('DELETE', `/sites/${made.data.id}`, { as: key });
+  h.clock.advance(7 * day - 1);
+  await cleanUp();
+  const back = await h.call('POST', `/sites/${made.data.id}/restore`, { as: key });
+  expect(back.data.status).toBe('active');
+});
+
+test('an expired site can be extended for its days and is removed for good after them', async () => {
+  const made = await upload(h, key, { 'index.html': page('late') }, { ttlHours: '1' });
+  h.clock.advance(hour + 7 * day - 1);
+  await cleanUp();
+  expect((await h.call('GET', `/sites/${made.data.id}`, { as: key })).data.status).toBe('expired');
+  h.clock.advance(1);
+  await cleanUp();
+  expect((await h.call('GET', `/sites/${made.data.id}`, { as: key })).status).toBe(404);
+});
+
+test('versions beyond those to keep go when their hashed files are out of reach, the live one never', async () => {
+  await configure((config) => ({ ...config, versions: { retain: 2, skewGraceMinutes: 60 } }));
+  const { id } = (await upload(h, key, { 'index.html': page('1') })).data;
+  for (const text of ['2', '3', '4']) await replace(h, key, id, { 'index.html': page(text) });
+  await h.call('POST', `/sites/${id}/versions/1/publish`, { as: key });
+  const numbers = async () =>
+    (await h.call('GET', `/sites/${id}/versions`, { as: key })).data.map(
+      (one: { number: number }) => one.number,
+    );
+  h.clock.advance(hour);
+  await cleanUp();
+  expect(await numbers()).toEqual([4, 3, 2, 1]);
+  h.clock.advance(1);
+  await ageBlobs(2 * hour);
+  await cleanUp();
+  expect(await numbers()).toEqual([4, 3, 1]);
+  expect((await stored()).has(sha256(page('2')))).toBe(false);
+  expect((await h.call('GET', `/sites/${id}/files/index.html`, { as: key })).text).toBe(page('1'));
+});
+
+test('UP-05 what an upload announced is kept until the upload ends, and then swept', async () => {
+  const site = (await h.call('POST', '/sites', { as: key, body: {} })).data.id;
+  const begun = await start(h, key, site, { 'index.html': page('half') });
+  const path = `/sites/${site}/uploads/${begun.data.id}`;
+  await send(h, key, path, page('half'));
+  h.clock.advance(day - 1);
+  await ageBlobs(20 * hour);
+  await cleanUp();
+  expect(await stored()).toEqual(new Set([sha256(page('half'))]));
+  h.clock.advance(1);
+  await cleanUp();
+  expect(await stored()).toEqual(new Set());
+  expect(await readdir(h.incoming)).toEqual([]);
+});
+
+test('a removal that a dying process left is finished, and until then nobody publishes those bytes', async () => {
+  const content = page('going');
+  await upload(h, key, { 'index.html': content, 'x.exe': 'MZ' });
+  await h.database.tx(async (tx) => {
+    await sql`insert into blob_removals (digest, decided_at) values (${sha256(content)}, ${new Date(h.clock.now())})`.execute(
+      tx,
+    );
+  });
+  const refused = await upload(h, key, { 'index.html': content });
+  expect([refused.status, refused.error.code]).toEqual([503, 'store_unavailable']);
+  h.clock.advance(minute);
+  await cleanUp();
+  expect(await stored()).toEqual(new Set());
+  h.clock.advance(1);
+  const made = await upload(h, key, { 'index.html': content });
+  expect((await h.call('GET', `/sites/${made.data.id}/files/index.html`, { as: key })).text).toBe(content);
+});
+
+test('an upload that counted on bytes which were removed while it ran publishes nothing', async () => {
+  const content = page('raced');
+  const { sites } = h.app.doors.sitesDoors;
+  const caller = { kind: 'session', user: ada.user, sessionId: ada.sessionId, expiresAt: 0 } as const;
+  const received = await sites.receive(caller, systemAct, { kind: 'html', stream: Readable.from([content]) });
+  await ageBlobs(2 * hour);
+  await cleanUp();
+  expect(await stored()).toEqual(new Set());
+  await expect(sites.create(caller, systemAct, {}, received)).rejects.toMatchObject({
+    code: 'store_unavailable',
+  });
+});
+
+test('the job keeps to the configured interval', async () => {
+  const { siteCleanup } = h.app.doors.sitesDoors;
+  await configure((config) => ({
+    ...config,
+    cleanup: { intervalMinutes: 10 },
+    deletion: { restoreDays: 0 },
+  }));
+  await siteCleanup.runInTurn();
+  const made = await upload(h, key, { 'index.html': page('x') });
+  await h.call('DELETE', `/sites/${made.data.id}`, { as: key });
+  const isThere = async () => (await h.call('GET', `/sites/${made.data.id}`, { as: key })).status === 200;
+  h.clock.advance(10 * minute - 1);
+  await siteCleanup.runInTurn();
+  expect(await isThere()).toBe(true);
+  h.clock.advance(1);
+  await siteCleanup.runInTurn();
+  expect(await isThere()).toBe(false);
+});
+
+test('an expiry leaves one event, and its owner hears of it 7 days and 1 day before and at the end', async () => {
+  const made = await upload(h, key, { 'index.html': page('x') }, { ttlHours: String(24 * 10) });
+  const robot = await h.serviceKey({ scopes: ['sites:write'] });
+  await upload(h, robot, { 'index.html': page('x') }, { visibility: 'public', ttlHours: String(24 * 10) });
+  await upload(h, key, { 'index.html': page('x') }, { ttlHours: '20' });
+  const told = async (recipient: { kind: 'user'; userId: string } | { kind: 'administrators' }) => {
+    await h.app.jobs.runNow('site-expiry');
+    await h.app.jobs.runNow('site-expiry');
+    const { notices } = await h.app.doors.notices.list(recipient, { page: 1, limit: 25 });
+    return notices
+      .filter((one) => 'siteId' in one)
+      .map(({ kind }) => kind)
+      .sort();
+  };
+  const mine = { kind: 'user', userId: ada.user.id } as const;
+  expect(await told(mine)).toEqual([]);
+  h.clock.advance(3 * day);
+  expect(await told(mine)).toEqual(['site_expired', 'site_expires_7d']);
+  h.clock.advance(6 * day);
+  expect(await told(mine)).toEqual(['site_expired', 'site_expires_1d', 'site_expires_7d']);
+  await h.call('POST', `/sites/${made.data.id}/extend`, { as: key });
+  h.clock.advance(day);
+  expect(await told({ kind: 'administrators' })).toEqual([
+    'site_expired',
+    'site_expires_1d',
+    'site_expires_7d',
+  ]);
+  expect(await eventsOf(made.data.id)).toEqual(['site.created', 'site.extended']);
+  h.clock.advance(30 * day);
+  await told(mine);
+  expect(await eventsOf(made.data.id)).toEqual(['site.created', 'site.extended', 'site.expired']);
+});
+
+/** How often each owner keeps each content by the count, and by what the versions hold. */
+async function counts(): Promise<{ counted: unknown[]; held: unknown[] }> {
+  const counted = await sql`
+    select owner_id, digest, versions from owner_blobs order by owner_id, digest`.execute(h.database.sql);
+  const held = await sql`
+    select owner_id, digest, count(*)::int as versions
+      from (select distinct s.owner_id, v.site_id, v.number, file ->> 1 as digest
+              from site_versions v join sites s on s.id = v.site_id, jsonb_array_elements(v.manifest) as file) held
+     group by owner_id, digest order by owner_id, digest`.execute(h.database.sql);
+  return { counted: counted.rows, held: held.rows };
+}
+
+test('whatever is published, rolled back, deleted and purged, what an owner keeps is what the versions hold', async () => {
+  await configure((config) => ({
+    ...config,
+    versions: { retain: 2, skewGraceMinutes: 1 },
+    deletion: { restoreDays: 1 },
+  }));
+  const step = fc.oneof(
+    fc.record({ kind: fc.constant('create'), content: fc.integer({ min: 0, max: 4 }) }),
+    fc.record({ kind: fc.constant('replace'), content: fc.integer({ min: 0, max: 4 }) }),
+    fc.record({
+      kind: fc.constantFrom('back', 'delete', 'restore', 'clean', 'later', 'day'),
+      content: fc.nat(9),
+    }),
+  );
+  const filesOf = (content: number) => ({
+    'index.html': page(String(content)),
+    'copy.html': page(String(content)),
+    'same.css': `p{order:${content % 2}}`,
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 25 }), async (steps) => {
+      const ids: string[] = [];
+      for (const { kind, content } of steps) {
+        // A key asks for 600 requests a minute at most.
+        h.clock.advance(second);
+        const id = ids[content % Math.max(1, ids.length)] ?? 'none';
+        if (kind === 'create') ids.push((await upload(h, key, filesOf(content))).data.id);
+        else if (kind === 'replace') await replace(h, key, id, filesOf(content));
+        else if (kind === 'back')
+          await h.call('POST', `/sites/${id}/versions/${1 + (content % 3)}/publish`, { as: key });
+        else if (kind === 'delete') await h.call('DELETE', `/sites/${id}`, { as: key });
+        else if (kind === 'restore') await h.call('POST', `/sites/${id}/restore`, { as: key });
+        else if (kind === 'later') h.clock.advance(2 * minute);
+        else if (kind === 'day') h.clock.advance(day);
+        else await cleanUp();
+        const { counted, held } = await counts();
+        expect(counted).toEqual(held);
+      }
+      await ageBlobs(2 * hour);
+      await cleanUp();
+      const { rows } = await sql<{ digest: string }>`select digest from owner_blobs`.execute(h.database.sql);
+      const kept = await stored();
+      for (const { digest } of rows) expect(kept).toContain(digest);
+      for (const id of ids) await h.call('DELETE', `/sites/${id}`, { as: key });
+      h.clock.advance(2 * day);
+    }),
+    { numRuns: 8 },
+  );
+});

@@ -1,0 +1,190 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { hour } from '../../../src/core/clock.ts';
+import { type Harness, openHarness, type Person, type TestKey } from '../../harness.ts';
+import { tarGzOf } from '../../archives/tar.ts';
+import { archiveOf, formOf, page, replace, upload } from './uploads.ts';
+
+let h: Harness;
+let ada: Person;
+let key: TestKey;
+beforeAll(async () => {
+  h = await openHarness({ changesPerMinute: 10_000 });
+  ada = await h.person('Ada');
+  key = await h.key(ada, { scopes: ['sites:write'] });
+});
+afterAll(() => h.close());
+
+test('a ZIP becomes a private site that its owner reads, with a link, a receipt and an end', async () => {
+  const made = await upload(h, ada, { 'index.html': page('one'), 'a/b.css': 'p{}' });
+  expect(made.status).toBe(201);
+  expect(made.data).toMatchObject({
+    visibility: 'private',
+    status: 'active',
+    fileCount: 2,
+    owner: { kind: 'user', id: ada.user.id, name: 'Ada' },
+    link: `http://localhost:3000/s/${made.data.id}`,
+    version: { number: 1 },
+    expiresAt: '2026-01-31T00:00:00.000Z',
+  });
+  expect(made.data.id).toMatch(/^[a-z0-9]{10}$/);
+  expect(made.data.url).toMatch(/^http:\/\/p-[a-z2-7]{17}\.sites\.localhost:3001\/$/);
+  expect(made.headers['etag']).toBe(`"${made.data.version.digest}"`);
+  const read = await h.call('GET', `/sites/${made.data.id}`, { as: ada });
+  expect(read.data).toEqual(made.data);
+});
+
+test('UP-07 a page, a tar.gz and a form are taken like a ZIP', async () => {
+  const html = await h.call('POST', '/sites', { as: key, raw: { type: 'text/html', bytes: page('alone') } });
+  expect(html.data).toMatchObject({ fileCount: 1, name: expect.stringMatching(/^site /) });
+  const tar = tarGzOf([{ name: 'index.html', content: page('tar') }]);
+  const gzip = await h.call('POST', '/sites', { as: key, raw: { type: 'application/gzip', bytes: tar } });
+  expect(gzip.status).toBe(201);
+  const form = formOf([
+    { name: 'file', fileName: 'My handbook.zip', value: archiveOf({ 'index.html': page('form') }).bytes },
+    { name: 'visibility', value: 'public' },
+    { name: 'ttlHours', value: '48' },
+  ]);
+  const sent = await h.call('POST', '/sites', { as: key, raw: form });
+  expect(sent.data).toMatchObject({
+    name: 'My handbook',
+    visibility: 'public',
+    expiresAt: '2026-01-03T00:00:00.000Z',
+  });
+});
+
+test('a site can be made without content, and serves nothing until its first version', async () => {
+  const empty = await h.call('POST', '/sites', { as: ada, body: { name: 'later' } });
+  expect(empty.data).toMatchObject({ status: 'empty', version: null, fileCount: 0 });
+  const filled = await replace(h, ada, empty.data.id, { 'index.html': page('now') });
+  expect(filled.data).toMatchObject({ status: 'active', version: { number: 1 } });
+});
+
+test('a replacement is a new version, and every version can be brought back', async () => {
+  const made = await upload(h, key, { 'index.html': page('one') });
+  const { id } = made.data;
+  const next = await replace(h, key, id, { 'index.html': page('two'), 'new.txt': 'new' });
+  expect(next.data.version.number).toBe(2);
+  const back = await h.call('POST', `/sites/${id}/versions/1/publish`, { as: key });
+  expect(back.data.version).toMatchObject({ number: 1, digest: made.data.version.digest });
+  const forward = await h.call('POST', `/sites/${id}/versions/2/publish`, { as: key });
+  expect(forward.data.version.number).toBe(2);
+  const { data } = await h.call('GET', `/sites/${id}/versions`, { as: key });
+  expect(
+    data.map((version: { number: number; isLive: boolean }) => [version.number, version.isLive]),
+  ).toEqual([
+    [2, true],
+    [1, false],
+  ]);
+});
+
+test('with If-Match a publish loses to one that came between', async () => {
+  const made = await upload(h, key, { 'index.html': page('one') });
+  const seen = made.headers['etag'] ?? '';
+  await replace(h, key, made.data.id, { 'index.html': page('between') });
+  const late = await replace(h, key, made.data.id, { 'index.html': page('late') }, { 'if-match': seen });
+  expect([late.status, late.error.code]).toEqual([412, 'precondition_failed']);
+});
+
+test('UP-01 a bad upload is refused whole, names every file, and the live version stays', async () => {
+  const made = await upload(h, key, { 'index.html': page('good') });
+  const bad = await replace(h, key, made.data.id, {
+    'index.html': page('worse'),
+    '../evil.html': 'x',
+    'tool.exe': 'MZ',
+    '.env': 'SECRET=1',
+  });
+  expect([bad.status, bad.error.code]).toEqual([422, 'upload_rejected']);
+  expect(
+    bad.error.details.files.map((file: { path: string; code: string }) => [file.path, file.code]),
+  ).toEqual([
+    ['../evil.html', 'bad_path'],
+    ['tool.exe', 'extension_not_allowed'],
+    ['.env', 'private_file'],
+  ]);
+  const after = await h.call('GET', `/sites/${made.data.id}`, { as: key });
+  expect(after.data.version).toEqual(made.data.version);
+});
+
+test('T37 a key of ours in the content refuses the upload, and its exposure is in the trail', async () => {
+  const refused = await upload(h, ada, { 'index.html': `<script>token="${key.value}"</script>` });
+  expect([refused.status, refused.error.code]).toEqual([422, 'credential_in_content']);
+  expect(refused.text).not.toContain(key.value);
+  await h.app.doors.alarms.flush();
+  await h.app.doors.denials.flush({ all: true });
+  const boss = await h.person('Boss', { admin: true });
+  const { data } = await h.call('GET', '/audit/events', { as: boss, query: { event: 'api_key.exposed' } });
+  expect(data[0]?.target.id).toBe(key.id);
+});
+
+test('an upload beyond the limits is refused with the limit named', async () => {
+  const large = 'x'.repeat(1_000);
+  const { sitesConfig } = h.app.doors.sitesDoors;
+  const before = await sitesConfig.read();
+  const act = {
+    actor: { kind: 'system', id: null, name: 'test', credential: null },
+    origin: { requestId: null, address: null, agent: null },
+  } as const;
+  const tight = { ...before.value.upload, maxUploadBytes: 2_000, maxFileBytes: 500, maxFiles: 3 };
+  const set = await sitesConfig.put(act, before.etag, { ...before.value, upload: tight });
+  const file = await upload(h, ada, { 'index.html': large });
+  expect(file.error.details.files).toEqual([
+    { path: 'index.html', code: 'file_too_large', problem: 'is larger than 500 bytes' },
+  ]);
+  const many = await upload(h, ada, { 'a.html': '', 'b.html': '', 'c.html': '', 'd.html': '' });
+  expect(many.error.details.files[0].problem).toContain('more than 3');
+  const noise = Buffer.from(Array.from({ length: 4_000 }, (_, at) => (at * 7_919) % 251));
+  const body = await h.call('POST', '/sites', { as: ada, raw: { type: 'text/html', bytes: noise } });
+  expect([body.status, body.error.code, body.error.details]).toEqual([
+    413,
+    'upload_too_large',
+    { maxUploadBytes: 2_000 },
+  ]);
+  await sitesConfig.put(act, set.etag, before.value);
+});
+
+test('what is no archive, a form without a file and an unknown type are told apart', async () => {
+  const garbage = await h.call('POST', '/sites', {
+    as: ada,
+    raw: { type: 'application/zip', bytes: 'hello' },
+  });
+  expect(garbage.error).toMatchObject({ code: 'upload_rejected' });
+  const empty = await h.call('POST', '/sites', { as: ada, raw: formOf([{ name: 'name', value: 'x' }]) });
+  expect(empty.error).toMatchObject({ code: 'invalid_body', message: 'The form holds no file.' });
+  const png = await h.call('POST', '/sites', { as: ada, raw: { type: 'image/png', bytes: 'x' } });
+  expect(png.error.code).toBe('unsupported_media_type');
+  const typo = await h.call('POST', '/sites', {
+    as: ada,
+    query: { visiblity: 'public' },
+    raw: archiveOf({ 'index.html': 'x' }),
+  });
+  expect(typo.error.code).toBe('invalid_query');
+});
+
+test('one file is downloaded as an attachment that no browser runs', async () => {
+  const made = await upload(h, ada, { 'index.html': page('safe'), 'a b/ü.html': '<script>1</script>' });
+  const file = await h.call('GET', `/sites/${made.data.id}/files/a%20b/%C3%BC.html`, { as: ada });
+  expect(file.text).toBe('<script>1</script>');
+  expect(file.headers).toMatchObject({
+    'content-type': 'application/octet-stream',
+    'x-content-type-options': 'nosniff',
+    'content-security-policy': "sandbox; default-src 'none'",
+    'cross-origin-resource-policy': 'same-origin',
+    'content-disposition': `attachment; filename="_.html"; filename*=UTF-8''%C3%BC.html`,
+  });
+  const { data } = await h.call('GET', `/sites/${made.data.id}/files`, { as: ada });
+  expect(data.map(({ path }: { path: string }) => path)).toEqual(['a b/ü.html', 'index.html']);
+  expect((await h.call('GET', `/sites/${made.data.id}/files/none.txt`, { as: ada })).status).toBe(404);
+});
+
+test('extending moves the expiry from now or from the expiry, up to the cap, and past it says so', async () => {
+  const made = await upload(h, ada, { 'index.html': page('x') }, { ttlHours: '24' });
+  const { id } = made.data;
+  const once = await h.call('POST', `/sites/${id}/extend`, { as: ada });
+  expect(once.data.expiresAt).toBe('2026-02-01T00:00:00.000Z');
+  h.clock.advance(hour);
+  const site = await h.call('POST', '/sites', { as: ada, query: {}, body: { ttlHours: 8_760 } });
+  const capped = await h.call('POST', `/sites/${site.data.id}/extend`, { as: ada });
+  expect([capped.status, capped.error.code]).toEqual([409, 'expiry_conflict']);
+  const tooLong = await h.call('POST', '/sites', { as: ada, body: { ttlHours: 8_761 } });
+  expect(tooLong.error).toMatchObject({ code: 'lifetime_too_long', details: { maxTtlHours: 8_760 } });
+});

@@ -1,0 +1,283 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { day, minute, second } from '../../src/core/clock.ts';
+import { systemAct } from '../../src/core/caller.ts';
+import { type Harness, openHarness, type Person, type TestKey } from '../harness.ts';
+import { page, replace, upload } from '../api/sites/uploads.ts';
+
+let h: Harness;
+let ada: Person;
+let key: TestKey;
+beforeAll(async () => {
+  h = await openHarness({ changesPerMinute: 10_000 });
+  ada = await h.person('Ada');
+  key = await h.serviceKey({ scopes: ['sites:write'] });
+});
+afterAll(() => h.close());
+
+const site = {
+  'index.html': page('home'),
+  'about.html': page('about'),
+  'docs/index.html': page('docs'),
+  'docs/404.html': page('no such page of the docs'),
+  '404.html': page('no such page'),
+  'app.3f9c2a71.js': 'console.log(1)',
+  'data.bin.gz': Buffer.from([0x1f, 0x8b]),
+  LICENSE: 'free',
+  'photo.png': '<script>alert(1)</script>',
+  'ü b.txt': 'umlaut',
+};
+
+describe('what a public site answers', () => {
+  let url: string;
+  beforeAll(async () => {
+    const { 'data.bin.gz': _broken, ...files } = site;
+    const made = await upload(h, key, files);
+    expect(made.status).toBe(201);
+    url = made.data.url;
+  });
+
+  test.each([
+    ['', 200, 'home', 'text/html; charset=utf-8'],
+    ['index.html', 200, 'home', 'text/html; charset=utf-8'],
+    ['about', 200, 'about', 'text/html; charset=utf-8'],
+    ['docs/', 200, 'docs', 'text/html; charset=utf-8'],
+    ['nothing', 404, 'no such page<', 'text/html; charset=utf-8'],
+    ['docs/deep/nothing', 404, 'no such page of the docs', 'text/html; charset=utf-8'],
+    ['app.3f9c2a71.js', 200, 'console.log', 'text/javascript; charset=utf-8'],
+    ['LICENSE', 200, 'free', 'application/octet-stream'],
+    ['photo.png', 200, 'alert', 'image/png'],
+    ['%C3%BC%20b.txt', 200, 'umlaut', 'text/plain; charset=utf-8'],
+  ])('T44 /%s is %i and of the type its name says', async (path, status, text, type) => {
+    const answer = await h.open(url + path);
+    expect([answer.statusCode, answer.headers['content-type']]).toEqual([status, type]);
+    expect(answer.body).toContain(text);
+    expect(answer.headers).toMatchObject({
+      'x-content-type-options': 'nosniff',
+      'origin-agent-cluster': '?1',
+      'cache-control': 'public, max-age=0, must-revalidate',
+      etag: expect.stringMatching(/^"[0-9a-f]{32}"$/),
+    });
+    expect(answer.headers['content-disposition']).toBe(path === 'LICENSE' ? 'attachment' : undefined);
+  });
+
+  test('a folder is opened with its slash, a page without, and the query goes along', async () => {
+    const folder = await h.open(`${url}docs?x=1`);
+    expect([folder.statusCode, folder.headers['location']]).toEqual([301, '/docs/?x=1']);
+    const bare = await h.open(`${url}about/`);
+    expect([bare.statusCode, bare.headers['location']]).toEqual([301, '/about']);
+  });
+
+  test('a client that has the file already is told so, and one that has another is not', async () => {
+    const first = await h.open(url);
+    const tag = String(first.headers['etag']);
+    const again = await h.open(url, { headers: { 'if-none-match': `"other", W/${tag}` } });
+    expect([again.statusCode, again.body]).toEqual([304, '']);
+    expect(again.headers['etag']).toBe(tag);
+    expect((await h.open(url, { headers: { 'if-none-match': '"other"' } })).statusCode).toBe(200);
+  });
+
+  test('T53 one range gives that part, several or nonsense the whole, one past the end 416', async () => {
+    const part = async (range: string, more: Record<string, string> = {}) => {
+      const answer = await h.open(`${url}LICENSE`, { headers: { range, ...more } });
+      return [answer.statusCode, answer.body, answer.headers['content-range']];
+    };
+    expect(await part('bytes=1-2')).toEqual([206, 're', 'bytes 1-2/4']);
+    expect(await part('bytes=-1')).toEqual([206, 'e', 'bytes 3-3/4']);
+    expect(await part('bytes=2-')).toEqual([206, 'ee', 'bytes 2-3/4']);
+    expect(await part('bytes=9-')).toEqual([416, '', 'bytes */4']);
+    expect(await part(`bytes=${Array.from({ length: 1_000 }, () => '0-1').join(',')}`)).toEqual([
+      200,
+      'free',
+      undefined,
+    ]);
+    expect(await part('bytes=2-1')).toEqual([200, 'free', undefined]);
+    expect(await part('bytes=1-2', { 'if-range': '"old"' })).toEqual([200, 'free', undefined]);
+  });
+
+  test('HEAD says what GET would, and nothing else but GET is answered', async () => {
+    const head = await h.open(`${url}LICENSE`, { method: 'HEAD' });
+    expect([head.statusCode, head.body, head.headers['content-length']]).toEqual([200, '', '4']);
+    for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS'] as const) {
+      const answer = await h.open(url, { method });
+      expect([method, answer.statusCode, answer.headers['allow']]).toEqual([method, 405, 'GET, HEAD']);
+    }
+  });
+
+  test('T24 headers that claim another host or address change nothing', async () => {
+    const plain = await h.open(url);
+    for (const name of ['x-forwarded-host', 'x-original-url', 'x-rewrite-url', 'forwarded', 'x-host']) {
+      const answer = await h.open(url, { headers: { [name]: 'evil.example' } });
+      expect([name, answer.body, answer.headers['etag']]).toEqual([name, plain.body, plain.headers['etag']]);
+    }
+  });
+});
+
+test('GW-01 T35 a host that is no site’s gets 404 or 421, never another site', async () => {
+  const made = await upload(h, key, { 'index.html': page('one') });
+  const { host } = new URL(made.data.url);
+  const label = host.split('.')[0] ?? '';
+  const status = async (name: string) =>
+    (await h.open(made.data.url, { headers: { host: name } })).statusCode;
+  expect(await status(host.toUpperCase())).toBe(200);
+  expect(await status('sites.localhost:3001')).toBe(404);
+  expect(await status(`${'a'.repeat(17)}.sites.localhost:3001`)).toBe(404);
+  for (const name of [
+    `${label}.sites.localhost`,
+    `${label}.sites.localhost:3000`,
+    `${label}.sites.localhost.:3001`,
+    `${label}.sites.localhost:3001.evil.example`,
+    `x.${label}.sites.localhost:3001`,
+    `${label}.evil.example:3001`,
+    'localhost:3000',
+    'xn--sites-localhost:3001',
+    '',
+  ]) {
+    expect([name, await status(name)]).toEqual([name, 421]);
+  }
+});
+
+test('T31 unknown, expired, deleted and taken down addresses answer the same bytes', async () => {
+  const boss = await h.person('Boss', { admin: true });
+  const make = async () => (await upload(h, key, { 'index.html': page('x') }, { ttlHours: '1' })).data;
+  const [expired, deleted, down] = [await make(), await make(), await make()];
+  await h.call('DELETE', `/sites/${deleted.id}`, { as: key });
+  await h.call('POST', `/sites/${down.id}/take-down`, { as: boss, body: { reason: 'phishing' } });
+  h.clock.advance(3_600 * second - 1);
+  expect((await h.open(expired.url)).statusCode).toBe(200);
+  h.clock.advance(1);
+  const unknown = await h.open(`http://${'q'.repeat(17)}.sites.localhost:3001/`);
+  const shape = (answer: typeof unknown) => [answer.statusCode, answer.body, { ...answer.headers, date: '' }];
+  for (const { url } of [expired, deleted, down]) expect(shape(await h.open(url))).toEqual(shape(unknown));
+  await h.call('POST', `/sites/${down.id}/put-back`, { as: boss, body: { reason: 'cleaned' } });
+});
+
+test('GW-06 while Sites is off nothing is served or taken, and afterwards everything is as it was', async () => {
+  const made = await upload(h, key, { 'index.html': page('x') });
+  const { sitesConfig } = h.app.doors.sitesDoors;
+  const before = await sitesConfig.read();
+  const off = await sitesConfig.put(systemAct, before.etag, { ...before.value, enabled: false });
+  expect((await h.open(made.data.url)).statusCode).toBe(404);
+  const refused = await upload(h, key, { 'index.html': page('y') });
+  expect([refused.status, refused.error.code]).toEqual([403, 'sites_disabled']);
+  const mine = await h.call('GET', '/sites/capabilities', { as: key });
+  expect(mine.data.enabled).toBe(false);
+  await sitesConfig.put(systemAct, off.etag, before.value);
+  expect((await h.open(made.data.url)).statusCode).toBe(200);
+  expect((await h.call('GET', `/sites/${made.data.id}`, { as: key })).data.url).toBe(made.data.url);
+});
+
+test('a new version is served whole from the next request on, and hashed files of the old one for the grace', async () => {
+  const made = await upload(h, key, {
+    'index.html': page('old'),
+    'app.3f9c2a71.js': 'old',
+    'plain.js': 'old',
+  });
+  await replace(h, key, made.data.id, { 'index.html': page('new'), 'app.8d1e44b0.js': 'new' });
+  expect((await h.open(made.data.url)).body).toContain('new');
+  expect((await h.open(`${made.data.url}app.3f9c2a71.js`)).body).toBe('old');
+  expect((await h.open(`${made.data.url}plain.js`)).statusCode).toBe(404);
+  h.clock.advance(60 * minute);
+  expect((await h.open(`${made.data.url}app.3f9c2a71.js`)).statusCode).toBe(404);
+});
+
+test('T21 a site that goes private leaves its old address for good', async () => {
+  const mine = await h.key(ada, { scopes: ['sites:write'] });
+  const made = await upload(h, mine, { 'index.html': page('x') }, { visibility: 'public' });
+  expect((await h.open(made.data.url)).statusCode).toBe(200);
+  const hidden = await h.call('PATCH', `/sites/${made.data.id}`, {
+    as: mine,
+    body: { visibility: 'private' },
+  });
+  expect(hidden.data.url).not.toBe(made.data.url);
+  expect((await h.open(made.data.url)).statusCode).toBe(404);
+  expect((await h.open(hidden.data.url)).body).not.toContain('<p>');
+  const shown = await h.call('PATCH', `/sites/${made.data.id}`, { as: mine, body: { visibility: 'public' } });
+  expect(new Set([made.data.url, hidden.data.url, shown.data.url]).size).toBe(3);
+  expect((await h.open(made.data.url)).statusCode).toBe(404);
+});
+
+test('a version has a preview on its own address for a day', async () => {
+  const made = await upload(h, key, { 'index.html': page('first') });
+  await replace(h, key, made.data.id, { 'index.html': page('second') });
+  const made2 = await h.call('POST', `/sites/${made.data.id}/versions/1/preview`, { as: key });
+  const answer = await h.open(made2.data.url);
+  expect(answer.body).toContain('first');
+  expect(answer.headers['x-robots-tag']).toBe('noindex');
+  h.clock.advance(day);
+  expect((await h.open(made2.data.url)).statusCode).toBe(404);
+});
+
+test('an app that routes in the browser gets its start page for documents, and 404 for missing parts', async () => {
+  const made = await upload(h, key, { 'index.html': page('app') }, { spa: 'true' });
+  const asPage = { headers: { accept: 'text/html', 'sec-fetch-dest': 'document' } };
+  expect((await h.open(`${made.data.url}any/where`, asPage)).body).toContain('app');
+  const script = await h.open(`${made.data.url}missing.js`, { headers: { 'sec-fetch-dest': 'script' } });
+  expect(script.statusCode).toBe(404);
+});
+
+test('T45 T46 redirects stay on the site and headers only tighten; other rules refuse the upload', async () => {
+  const made = await upload(h, key, {
+    'index.html': page('x'),
+    'docs/index.html': page('d'),
+    _redirects: '# old places\n/old /docs/ 302\n/blog/:slug /docs/?post=:slug\n/app/* /docs/:splat 307\n',
+    _headers: "/docs/*\n  Content-Security-Policy: default-src 'self'\n  X-Robots-Tag: noindex\n",
+  });
+  expect(made.status).toBe(201);
+  const { url } = made.data;
+  const where = async (path: string) => {
+    const answer = await h.open(url + path);
+    return [answer.statusCode, answer.headers['location']];
+  };
+  expect(await where('old')).toEqual([302, '/docs/']);
+  expect(await where('blog/hello')).toEqual([301, '/docs/?post=hello']);
+  expect(await where('app/a/b')).toEqual([307, '/docs/a/b']);
+  expect(await where('_redirects')).toEqual([404, undefined]);
+  expect((await h.open(`${url}docs/`)).headers).toMatchObject({
+    'content-security-policy': "default-src 'self'",
+    'x-robots-tag': 'noindex',
+  });
+  const bad = await upload(h, key, {
+    'index.html': page('x'),
+    _redirects: '/a https://evil.example\n/b //evil.example\n/c javascript:alert(1)\n/d /\\evil.example\n',
+    _headers: '/*\n  Set-Cookie: a=b\n  Access-Control-Allow-Origin: *\n  Service-Worker-Allowed: /\n',
+  });
+  expect(bad.error.code).toBe('upload_rejected');
+  expect(bad.error.details.files.map((file: { path: string }) => file.path)).toEqual([
+    '_redirects',
+    '_redirects',
+    '_redirects',
+    '_redirects',
+    '_headers',
+    '_headers',
+    '_headers',
+  ]);
+});
+
+test('T36 a key sent to a site is refused, reported and in no log', async () => {
+  const made = await upload(h, key, { 'index.html': page('x') });
+  for (const options of [
+    { path: `?token=${key.value}` },
+    { path: `${key.value}/x` },
+    { path: '', headers: { authorization: `Bearer ${key.value}` } },
+    { path: '', headers: { cookie: `k=${key.value}` } },
+  ]) {
+    const answer = await h.open(made.data.url + options.path, { headers: options.headers ?? {} });
+    expect([answer.statusCode, answer.body.includes(key.value)]).toEqual([400, false]);
+  }
+  await h.app.doors.alarms.flush();
+  await h.app.doors.denials.flush({ all: true });
+  expect(h.logged.some((line) => line.includes(key.value))).toBe(false);
+});
+
+test('without news from the database for half a minute nothing is served', async () => {
+  const made = await upload(h, key, { 'index.html': page('x') });
+  await h.open(made.data.url);
+  h.clock.advance(31 * second);
+  const { feed } = h.app.doors;
+  const poll = feed.poll;
+  Object.assign(feed, { poll: async () => undefined });
+  const silent = await h.open(made.data.url);
+  expect([silent.statusCode, silent.headers['retry-after']]).toEqual([503, '5']);
+  Object.assign(feed, { poll });
+  expect((await h.open(made.data.url)).statusCode).toBe(200);
+});
