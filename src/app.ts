@@ -72,7 +72,6 @@ import { memoryKv } from './platform/kv/memory-kv.ts';
 import { createJobs, type Job } from './platform/jobs.ts';
 import type { Log } from './platform/log.ts';
 import { fileSpool, type Spool } from './platform/spool.ts';
-import type { PrivateSites } from './surfaces/gateway/pipeline.ts';
 import { createGate, principalOf } from './surfaces/web/gate.ts';
 import { createMetrics } from './surfaces/web/metrics.ts';
 import { buildOpenApi } from './surfaces/web/openapi/openapi.ts';
@@ -509,7 +508,7 @@ export async function createApp(settings: AppSettings, parts: AppParts, moreRout
     ...(settings.gatewayLimits === undefined ? {} : { limits: settings.gatewayLimits }),
     read: doors.read,
     sitesDoors: doors.sitesDoors,
-    privateSites: closedPrivateSites,
+    privateSites: doors.grantDoors.privateSites,
     feed,
     blobs: parts.blobs,
     clock,
@@ -561,14 +560,6 @@ export async function createApp(settings: AppSettings, parts: AppParts, moreRout
     },
   };
 }
-
-const closedPrivateSites: PrivateSites = {
-  reserved: () => null,
-  admit: async () => ({
-    kind: 'answer',
-    answer: { status: 401, headers: { 'cache-control': 'private, no-store' }, body: null },
-  }),
-};
 
 /** Ends the connections that nobody uses and waits for the rest. */
 function closeGateway(gateway: Server): Promise<void> {

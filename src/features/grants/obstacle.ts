@@ -39,9 +39,8 @@ export function isShared({ uiUrl, contentUrl }: Pick<Addresses, 'uiUrl' | 'conte
   const site = `a-label.${new URL(contentUrl).hostname}`;
   const registrable = (host: string) => getDomain(host, { allowPrivateDomains: true });
   const [uiDomain, siteDomain] = [registrable(ui), registrable(site)];
-  // A name without a registrable domain, such as "intranet", shares one with what lies below it.
-  if (uiDomain === null) return site.endsWith(`.${ui}`);
-  return uiDomain === siteDomain;
+  // A name of one word, such as localhost, counts as a public suffix: what lies below it is another site.
+  return uiDomain !== null && uiDomain === siteDomain;
 }
 
 function isAddress(hostname: string): boolean {
