@@ -1,4 +1,4 @@
-import { type Clock, minute } from './core/clock.ts';
+import { type Clock, minute, second } from './core/clock.ts';
 import type { Random } from './core/ids.ts';
 import {
   createFleet,
@@ -14,6 +14,7 @@ import { type ConfigDocument, createDocument, type DocumentStores } from './feat
 import { sitesConfigRoutes } from './features/sites/config-routes.ts';
 import { createSiteCleanup } from './features/sites/cleanup.ts';
 import { contentStore } from './features/sites/content-store.ts';
+import { createEncoder } from './features/sites/encode.ts';
 import { createSiteExpiry } from './features/sites/expiry.ts';
 import type { OwnerNames, SiteAddresses } from './features/sites/responses.ts';
 import { siteRoutes } from './features/sites/routes.ts';
@@ -116,6 +117,7 @@ export function createSitesDoors(deps: SitesPartsDeps) {
     siteStates: states,
     siteCleanup: createSiteCleanup({ ...deps, config }),
     siteExpiry: createSiteExpiry(deps),
+    siteEncoder: createEncoder(deps),
     seal,
     switchRecords,
     fleet,
@@ -155,9 +157,14 @@ export function createSitesRoutes(
 }
 
 /** Work of Sites that nobody waits for. */
-export function createSitesJobs({ siteCleanup, siteExpiry }: ReturnType<typeof createSitesDoors>): Job[] {
+export function createSitesJobs({
+  siteCleanup,
+  siteExpiry,
+  siteEncoder,
+}: ReturnType<typeof createSitesDoors>): Job[] {
   return [
     { name: 'site-expiry', everyMs: minute, leased: true, run: siteExpiry.run },
+    { name: 'site-encodings', everyMs: 2 * second, leased: true, run: siteEncoder.run },
     // The configuration says how often; this is how soon a change of it is noticed.
     { name: 'site-cleanup', everyMs: minute, leased: true, run: siteCleanup.runInTurn },
   ];

@@ -104,7 +104,9 @@ export function createSiteCleanup(deps: {
       await attempt(id, () =>
         tx(async (stores) => {
           const site = await stores.sites.hold(id);
-          if (site !== undefined) await dropSurplus(stores, site, settings, clock.now());
+          if (site === undefined) return;
+          await dropSurplus(stores, site, settings, clock.now());
+          await stores.changes.publish({ topic: 'site', subject: id });
         }),
       );
     }

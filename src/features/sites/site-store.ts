@@ -59,6 +59,9 @@ export type SiteStore = {
   /** Sites that have such versions. */
   sitesWithSurplus(retain: number, before: number, limit: number): Promise<string[]>;
   versionNumbers(siteId: string): Promise<number[]>;
+  /** The version that waits longest for its compressed forms. */
+  nextToEncode(): Promise<{ siteId: string; number: number } | undefined>;
+  markEncoded(siteId: string, number: number, now: number): Promise<void>;
 
   addLabel(label: NewLabel): Promise<void>;
   /** From now on the site is not found by any label of these; they are never given out again. */
@@ -305,6 +308,19 @@ export function siteStore(db: Sql): SiteStore {
       const { rows } = await sql<{ number: number }>`
         select number from site_versions where site_id = ${siteId} order by number`.execute(db);
       return rows.map(({ number }) => number);
+    },
+    async nextToEncode() {
+      const { rows } = await sql<{ site_id: string; number: number }>`
+        select site_id, number from site_versions where encoded_at is null order by published_at limit 1`.execute(
+        db,
+      );
+      return rows[0] && { siteId: rows[0].site_id, number: rows[0].number };
+    },
+    async markEncoded(siteId, number, now) {
+      await sql`
+        update site_versions set encoded_at = ${new Date(now)} where site_id = ${siteId} and number = ${number}`.execute(
+        db,
+      );
     },
 
     async addLabel({ label, siteId, version, mintedAt, endsAt }) {

@@ -86,9 +86,9 @@ export async function judged(
   let entries = 0;
   let bytes = 0;
 
-  function refuse(path: string, code: UploadProblem['code'], problem: string): void {
+  function refuse(path: string, code: UploadProblem['code'], problem: string): undefined {
     problems.push({ path: shown(path, format), code, problem });
-    if (problems.length < mostProblems) return;
+    if (problems.length < mostProblems) return undefined;
     problems.push({ path: '', code: 'too_many_problems', problem: 'has more problems than are listed here' });
     throw new Stop();
   }
@@ -108,17 +108,16 @@ export async function judged(
       if (named.kind === 'ignored') return undefined;
       for (const value of keysIn(name, format)) {
         onKey(value);
-        refuse(name, 'credential_in_content', 'has an API key in its name; revoke that key');
-        return undefined;
+        return refuse(name, 'credential_in_content', 'has an API key in its name; revoke that key');
       }
-      if (named.kind === 'refused') return void refuse(name, named.code, named.problem);
-      if (problem !== undefined) return void refuse(name, 'bad_entry', problem);
+      if (named.kind === 'refused') return refuse(name, named.code, named.problem);
+      if (problem !== undefined) return refuse(name, 'bad_entry', problem);
       const clash = register.add(named.kind, named.path);
-      if (clash !== undefined) return void refuse(name, 'name_collision', clash);
+      if (clash !== undefined) return refuse(name, 'name_collision', clash);
       if (named.kind === 'directory') return undefined;
       const extension = extensionOf(named.path);
       if (extension !== undefined && !limits.allowedExtensions.includes(extension))
-        return void refuse(name, 'extension_not_allowed', `ends in .${extension}, which is not allowed here`);
+        return refuse(name, 'extension_not_allowed', `ends in .${extension}, which is not allowed here`);
       return named.path;
     },
     weigh(more) {
