@@ -128,8 +128,14 @@ export function createGatewayGrants(deps: {
         deps.refused({ reason: 'grant_of_another_host', siteId: grant.siteId }, from);
         return none;
       }
-      if (site === undefined || grant.epoch < site.epoch) return none;
-      if (grant.issuedAt > now + mostSkewMs || grant.endsAt <= now) return none;
+      if (grant.issuedAt > now + mostSkewMs) {
+        // The store's clock was set back, by a failover perhaps: by that clock the grant would last longer than it may.
+        deps.onCorrupt();
+        deps.refused({ reason: 'clock_skew', siteId: grant.siteId }, from);
+        await kv.delete(key);
+        return none;
+      }
+      if (site === undefined || grant.epoch < site.epoch || grant.endsAt <= now) return none;
       const current = isCurrent(grant, states, now, from);
       if (current === undefined) return none;
       const ends = [grant.endsAt, current.expiresAt, site.expiresAt].filter((end) => end !== null);

@@ -1,4 +1,5 @@
-const maxLength = 2_000;
+/** Room for the longest step of opening a private site, which carries a sealed path of 2 KiB. */
+const maxLength = 2_950;
 
 /**
  * Where to go after signing in: a path of our own origin, or '/'. Parsed the way a browser parses it, because

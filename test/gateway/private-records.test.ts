@@ -1,0 +1,389 @@
+import fc from 'fast-check';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { minute, second } from '../../src/core/clock.ts';
+import { AppError } from '../../src/core/errors.ts';
+import { systemRandom } from '../../src/core/ids.ts';
+import { createGrantSeal } from '../../src/features/grants/grants.ts';
+import { writeGrant } from '../../src/features/grants/records.ts';
+import { longestPath, safePath } from '../../src/features/grants/return-path.ts';
+import type { Kv } from '../../src/platform/kv/kv.ts';
+import { memoryKv } from '../../src/platform/kv/memory-kv.ts';
+import { FakeClock } from '../clock.ts';
+import { type Harness, openHarness, type Person } from '../harness.ts';
+import { upload } from '../api/sites/uploads.ts';
+import { type Browser, browserOf, privateSite } from './private.ts';
+
+/** A store whose answers a test can take away or change. */
+const storeClock = new FakeClock();
+let trouble: (() => Promise<never>) | undefined;
+let skewMs = 0;
+let writes = 0;
+const kept = new Map<string, string>();
+
+function troubledKv(): Kv {
+  const real = memoryKv({ clock: { now: () => storeClock.now() + skewMs } });
+  const unless = async <T>(work: () => Promise<T>): Promise<T> => (trouble ? await trouble() : await work());
+  return {
+    ...real,
+    get: (key) => unless(() => real.get(key)),
+    take: (key) => unless(() => real.take(key)),
+    time: () => unless(() => real.time()),
+    getAll: (keys) => unless(() => real.getAll(keys)),
+    delete: (key) => unless(() => real.delete(key)),
+    set: (key, value, options) =>
+      unless(async () => {
+        writes += 1;
+        kept.set(key, value);
+        await real.set(key, value, options);
+      }),
+    setIfNewer: (key, value, options) =>
+      unless(async () => {
+        kept.set(key, `${value.revision} ${value.text}`);
+        return await real.setIfNewer(key, value, options);
+      }),
+    setIfAbsent: (key, value, options) => unless(() => real.setIfAbsent(key, value, options)),
+  };
+}
+
+let h: Harness;
+let ada: Person;
+let kv: Kv;
+beforeAll(async () => {
+  kv = troubledKv();
+  h = await openHarness({ changesPerMinute: 10_000, kv });
+  ada = await h.person('Ada');
+});
+afterEach(() => {
+  trouble = undefined;
+  skewMs = 0;
+});
+afterAll(() => h.close());
+
+function advance(ms: number): void {
+  h.clock.advance(ms);
+  storeClock.advance(ms);
+}
+
+async function opened(): Promise<{
+  site: Awaited<ReturnType<typeof privateSite>>;
+  browser: Browser;
+  grantKey: string;
+}> {
+  const site = await privateSite(h, ada);
+  advance(minute);
+  const browser = browserOf(h, ada);
+  expect((await browser.open(site.url)).status).toBe(200);
+  const grantKey = [...kept.keys()].findLast((key) => key.startsWith('grant:')) ?? '';
+  return { site, browser, grantKey };
+}
+
+const ttl = { ttlMs: 10 * minute };
+
+test('T12 a record that promises more than five minutes is corrupt, though it is signed', async () => {
+  const { site, browser, grantKey } = await opened();
+  const seal = createGrantSeal(['grant-secret-of-the-tests-0123456789abcd'], systemRandom);
+  const now = storeClock.now();
+  const grant = {
+    siteId: site.id,
+    userId: ada.user.id,
+    host: new URL(site.url).host,
+    epoch: 1,
+    generation: 1,
+    issuedAt: now,
+  };
+  await kv.set(grantKey, writeGrant(seal, grantKey, { ...grant, endsAt: now + 5 * minute }), ttl);
+  expect((await browser.fetch(site.url)).status).toBe(200);
+  const before = await corruptCount();
+  await kv.set(grantKey, writeGrant(seal, grantKey, { ...grant, endsAt: now + 5 * minute + 1 }), ttl);
+  expect((await browser.fetch(site.url)).status).toBe(401);
+  expect(await corruptCount()).toBe(before + 1);
+});
+
+test('T14 a clock that is off never makes a grant last longer than five minutes', async () => {
+  // The clocks of web and gateway play no part: the store's decides.
+  for (const clockOffBy of [-60 * second, 60 * second]) {
+    const { site, browser } = await opened();
+    const other = await h.another({ clockOffBy });
+    const cookie = browser.cookies(site.url);
+    advance(299 * second);
+    expect((await other.open(site.url, { headers: { cookie } })).statusCode).toBe(200);
+    advance(second);
+    expect((await other.open(site.url, { headers: { cookie } })).statusCode).not.toBe(200);
+    await other.close();
+  }
+  for (const off of [-60 * second, 60 * second]) {
+    skewMs = 0;
+    const { site, browser } = await opened();
+    // The store fails over to a machine with another clock.
+    skewMs = off;
+    let served = 0;
+    for (let at = 0; at < 360; at += 10) {
+      if ((await browser.fetch(site.url)).status === 200) served = at;
+      advance(10 * second);
+    }
+    expect(served).toBeLessThan(300);
+  }
+});
+
+test('T15 GR-08 ten thousand changed records let nobody in, and nothing breaks', async () => {
+  const { site, browser, grantKey } = await opened();
+  const keys = [grantKey, `site:{${site.id}}:state`, 'sites:switch'];
+  const originals = new Map(keys.map((key) => [key, kept.get(key) ?? '']));
+  const { privateSites } = h.app.doors.grantDoors;
+  const served = await h.app.doors.read.sites.find(site.id);
+  const at = { host: new URL(site.url).host, label: site.label, target: '/', site: served };
+  const request = {
+    method: 'GET',
+    url: '/',
+    headers: { cookie: browser.cookies(site.url) },
+    rawHeaders: [],
+    socket: {},
+  };
+  // Only what the steps read of a request.
+  const ask = () => privateSites.admit(request as never, at as never);
+  expect((await ask()).kind).toBe('granted');
+
+  const mutation = fc.oneof(
+    fc.record({ kind: fc.constant('flip' as const), at: fc.nat(), bit: fc.nat({ max: 6 }) }),
+    fc.record({ kind: fc.constant('cut' as const), at: fc.nat() }),
+    fc.record({
+      kind: fc.constant('insert' as const),
+      at: fc.nat(),
+      text: fc.string({ minLength: 1, maxLength: 3 }),
+    }),
+    fc.record({ kind: fc.constant('replace' as const), text: fc.oneof(fc.string(), fc.json()) }),
+  );
+  const apply = (text: string, change: Parameters<Parameters<typeof mutation.map>[0]>[0]): string => {
+    if (change.kind === 'replace') return change.text;
+    const where = change.at % text.length;
+    if (change.kind === 'cut') return text.slice(0, where);
+    if (change.kind === 'insert') return text.slice(0, where) + change.text + text.slice(where);
+    const flipped = String.fromCharCode(text.charCodeAt(where) ^ (1 << change.bit));
+    return text.slice(0, where) + flipped + text.slice(where + 1);
+  };
+  await fc.assert(
+    fc.asyncProperty(fc.constantFrom(...keys), mutation, async (key, change) => {
+      const original = originals.get(key) ?? '';
+      const changed = apply(original, change);
+      // The number before a blank orders writers; one with more zeros in front is the same number.
+      if (changed === original || changed.replace(/^0+(?=\d)/, '') === original) return;
+      await kv.set(key, changed, ttl);
+      const verdict = await ask();
+      await kv.set(key, original, ttl);
+      if (verdict.kind === 'granted') throw new Error(`${key} let somebody in: ${changed}`);
+      if (verdict.answer.status !== 303) throw new Error(`${key} broke: ${verdict.answer.status}`);
+    }),
+    { numRuns: 10_000 },
+  );
+  expect((await ask()).kind).toBe('granted');
+
+  // Swapped and moved to another key.
+  const other = await opened();
+  const [mine, theirs] = [originals.get(grantKey) ?? '', kept.get(other.grantKey) ?? ''];
+  await kv.set(grantKey, theirs, ttl);
+  expect((await browser.fetch(site.url)).status).toBe(401);
+  await kv.set(other.grantKey, mine, ttl);
+  expect((await other.browser.fetch(other.site.url)).status).toBe(401);
+  await kv.delete('sites:switch');
+  await h.app.jobs.runNow('sites-switch');
+});
+
+test('GR-08 a corrupt record is audited once, by the worker, within its next turn', async () => {
+  const { site, browser, grantKey } = await opened();
+  await kv.set(grantKey, 'nonsense', ttl);
+  for (let nth = 0; nth < 5; nth += 1) expect((await browser.fetch(site.url)).status).toBe(401);
+  await h.app.jobs.runNow('gateway-news');
+  await h.app.jobs.runNow('gateway-news-desk');
+  const admin = await h.person(`Auditor${site.id}`, { admin: true });
+  const read = await h.call('GET', '/audit/events', {
+    as: admin,
+    query: { target: site.id, event: 'site.grant_refused' },
+  });
+  expect(read.data).toMatchObject([{ reason: 'corrupt_grant', outcome: 'denied', details: { count: 1 } }]);
+});
+
+test('T16 GR-09 without the store private content says so within 150 ms, public content goes on, and nobody new is let in', async () => {
+  const { site, browser } = await opened();
+  const open = await upload(h, ada, { 'index.html': 'for all' }, { visibility: 'public' });
+  const failures: Record<string, () => Promise<never>> = {
+    down: async () => {
+      throw new AppError('store_unavailable');
+    },
+    // Never answers.
+    slow: () => new Promise<never>(() => undefined),
+  };
+  for (const [what, failure] of Object.entries(failures)) {
+    trouble = failure;
+    const startedAt = performance.now();
+    const refused = await browser.fetch(site.url);
+    const page = await browser.navigate(site.url);
+    expect([what, refused.status, page.status, refused.headers['retry-after']]).toEqual([
+      what,
+      503,
+      503,
+      '5',
+    ]);
+    expect(performance.now() - startedAt).toBeLessThan(2 * 150 + 500);
+    expect((await h.open(open.data.url)).statusCode).toBe(200);
+    trouble = undefined;
+    expect((await browser.fetch(site.url)).status).toBe(200);
+  }
+  trouble = failures['down'];
+  const refused = await h.call('GET', '/sites/open?label=x', { as: ada });
+  expect([refused.status, refused.headers['retry-after']]).toEqual([503, '5']);
+  const change = await h.call('PATCH', `/sites/${site.id}`, { as: ada, body: { visibility: 'public' } });
+  expect([change.status, change.error.code]).toEqual([503, 'store_unavailable']);
+});
+
+test('T13 T27 a thousand requests, and whatever a browser fetches ahead, write nothing to the store', async () => {
+  const { site, browser } = await opened();
+  const before = writes;
+  for (let nth = 0; nth < 1_000; nth += 1) await browser.fetch(site.url);
+  await browser.navigate(site.url, { 'sec-purpose': 'prefetch;prerender' });
+  await browserOf(h, ada).navigate(site.url, { 'sec-purpose': 'prefetch' });
+  await browserOf(h, ada).navigate(site.url);
+  expect(writes).toBe(before);
+});
+
+test('a state that was lost heals when the link is opened, and when another process hears of a change', async () => {
+  const { site, browser } = await opened();
+  await kv.delete(`site:{${site.id}}:state`);
+  expect((await browser.fetch(site.url)).status).toBe(401);
+  advance(minute);
+  expect((await browser.open(site.url)).status).toBe(200);
+  await kv.delete(`site:{${site.id}}:state`);
+  h.app.doors.feed.announce({ topic: 'site', subject: site.id });
+  await h.settle();
+  expect((await browser.fetch(site.url)).status).toBe(200);
+});
+
+test('a state that was changed back in the store is not believed against the database', async () => {
+  const { site, browser } = await opened();
+  const stateKey = `site:{${site.id}}:state`;
+  const old = kept.get(stateKey) ?? '';
+  await h.call('DELETE', `/sites/${site.id}/grants`, { as: ada });
+  await kv.set(stateKey, old, ttl);
+  expect((await browser.fetch(site.url)).status).toBe(401);
+});
+
+test('T08 whatever a return path says, the browser stays on the host', () => {
+  const origin = 'https://p-aaaaaaaaaaaaaaaaa.sites.example';
+  const hosts = [
+    'evil.example',
+    'evil.example:443',
+    'u:p@evil.example',
+    '[::1]',
+    '%65vil.example',
+    'evil。example',
+  ];
+  const starts = [
+    '//',
+    '///',
+    '/\\',
+    '\\\\',
+    '\\/',
+    '/\t/',
+    '/%09/',
+    '/%2f',
+    '/%5c',
+    '/%20//',
+    '/.//',
+    '/..//',
+    '/a/..//',
+    '/%2e%2e//',
+    '/;//',
+    '/?//',
+    '/#//',
+    'https://',
+    'https:',
+    'http:/',
+    '//%09',
+    '/%0d%0aLocation:',
+    '/\r\nLocation: //',
+    '/%00//',
+    '@',
+    '/@',
+    '.',
+    '/x@',
+    ' //',
+    '/%E2%80%A8//',
+    '/\u2028//',
+    'javascript://',
+    'data:,',
+    '/%7f//',
+    '/.postern/',
+  ];
+  const payloads = starts.flatMap((start) => hosts.map((host) => start + host));
+  expect(payloads.length).toBeGreaterThanOrEqual(200);
+  for (const payload of payloads) {
+    const path = safePath(payload, origin);
+    expect([payload, path.startsWith('/') && !path.startsWith('//'), new URL(origin + path).origin]).toEqual([
+      payload,
+      true,
+      origin,
+    ]);
+    expect(new URL(path, origin).origin).toBe(origin);
+    expect(path).not.toMatch(/[\r\n\t\\]|^\/\.postern\//);
+  }
+  for (const path of [
+    '/',
+    '/a/b.html',
+    '/a%20b.html?q=1&r=%2F',
+    '/a//b',
+    '/@x',
+    `/${'a'.repeat(longestPath - 1)}`,
+  ])
+    expect(safePath(path, origin)).toBe(path);
+  expect(safePath(`/${'a'.repeat(longestPath)}`, origin)).toBe('/');
+});
+
+test('T01 no spelling of a host redeems but the exact one', async () => {
+  const site = await privateSite(h, ada);
+  const { host } = new URL(site.url);
+  const variants = [
+    `x${host}`,
+    `x.${host}`,
+    host.replace('p-', 'p.'),
+    `${host}.`,
+    host.replace(':3001', ''),
+    host.replace(':3001', ':3002'),
+    host.replace('.sites', '.sites.'),
+    host.toUpperCase(),
+    `${host}.evil.example`,
+    `evil.example@${host}`,
+    `user@${host}`,
+    `xn--${host}`,
+    `${host},${host}`,
+    ` ${host}x`,
+  ];
+  for (const variant of variants) {
+    const browser = browserOf(h, ada);
+    advance(10 * second);
+    const first = await browser.navigate(site.url);
+    const { target, code } = await browser.handOver(first.headers['location'] ?? '');
+    const cookie = browser.cookies(site.url);
+    const answer = await h.open(target, {
+      method: 'POST',
+      headers: {
+        host: variant,
+        cookie,
+        origin: 'http://localhost:3000',
+        'content-type': 'application/x-www-form-urlencoded',
+      },
+      body: `code=${code}`,
+    });
+    // Letter case is no part of a host (RFC 3986); everything else is another one.
+    if (variant === host.toUpperCase()) expect(answer.statusCode).toBe(303);
+    else
+      expect([variant, answer.statusCode >= 400, answer.headers['set-cookie']]).toEqual([
+        variant,
+        true,
+        undefined,
+      ]);
+  }
+});
+
+async function corruptCount(): Promise<number> {
+  const text = await h.app.doors.metrics.registry.getSingleMetricAsString('postern_grants_corrupt_total');
+  return Number(/_total (\d+)/.exec(text)?.[1]);
+}
