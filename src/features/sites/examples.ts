@@ -32,6 +32,22 @@ export const exampleVersion = {
   sizeBytes: 1_048_576,
 };
 
+export const exampleReport = {
+  ...exampleVersion,
+  receipt: digest,
+  report: {
+    against: 2,
+    added: { count: 1, names: ['guide/install.html'] },
+    changed: { count: 1, names: ['index.html'] },
+    removed: { count: 0, names: [] },
+    sizeChange: 2_048,
+    brokenLinks: [{ page: 'index.html', target: 'guide/instal.html' }],
+    absolutePaths: [],
+    mixedContent: [],
+    isComplete: true,
+  },
+};
+
 export const exampleFile = { path: 'index.html', size: 1_024, sha256: digest };
 
 export const exampleUploadStart = {

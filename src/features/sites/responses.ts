@@ -1,5 +1,6 @@
 import type { Caller } from '../../core/caller.ts';
 import { timestamp } from '../../core/clock.ts';
+import type { VersionReport } from './content/report.ts';
 import { versionEtag } from './rights.ts';
 import { isSameOwner, ownerOf, type Site, type SiteOwner, type SiteVersion, siteStatusOf } from './site.ts';
 import type { Capabilities } from './sites.ts';
@@ -75,6 +76,24 @@ export function toVersionResponse(version: SiteVersion & { readonly isLive: bool
     publishedAt: timestamp(version.publishedAt),
     createdAt: timestamp(version.createdAt),
     replacedAt: nullable(version.replacedAt),
+  };
+}
+
+export function toReportResponse(version: SiteVersion & { isLive: boolean; report: VersionReport }) {
+  const { report } = version;
+  const list = ({ count, names }: VersionReport['added']) => ({ count, names: [...names] });
+  return {
+    ...toVersionResponse(version),
+    receipt: version.digest,
+    report: {
+      ...report,
+      added: list(report.added),
+      changed: list(report.changed),
+      removed: list(report.removed),
+      brokenLinks: [...report.brokenLinks],
+      absolutePaths: [...report.absolutePaths],
+      mixedContent: [...report.mixedContent],
+    },
   };
 }
 

@@ -5,13 +5,14 @@ import { type Clock, timestamp } from '../../core/clock.ts';
 import { AppError, type ErrorCode } from '../../core/errors.ts';
 import { defineRoute, pagePagination, type Route } from '../../platform/http.ts';
 import { idParams, pageQuery } from '../../platform/schemas.ts';
-import { exampleCapabilities, exampleFile, exampleSite, exampleVersion } from './examples.ts';
+import { exampleCapabilities, exampleFile, exampleReport, exampleSite, exampleVersion } from './examples.ts';
 import {
   type OwnerNames,
   type SiteAddresses,
   toCapabilitiesResponse,
   toSiteAnswer,
   toSiteResponses,
+  toReportResponse,
   toVersionResponse,
 } from './responses.ts';
 import {
@@ -27,6 +28,7 @@ import {
   siteSchema,
   siteVersionSchema,
   takenDownSchema,
+  versionReportSchema,
 } from './schemas.ts';
 import type { Site } from './site.ts';
 import type { Sites } from './sites.ts';
@@ -276,6 +278,23 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
       async handle({ caller, params, query: { page, limit } }) {
         const { items, total } = await sites.versions(caller, params.id, page, limit);
         return { data: items.map(toVersionResponse), pagination: pagePagination(page, limit, total) };
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/sites/{id}/versions/{number}',
+      operationId: 'getSiteVersion',
+      tag: 'Site versions',
+      summary: 'Read a version, its receipt and its report',
+      description:
+        'What it changed against the version before it, and mistakes in its pages: links that lead nowhere, addresses of the author’s own machine, parts over plain http.',
+      policy: readers,
+      params: versionParams,
+      errors: [...ownSite, 'not_found'],
+      success: { status: 200, data: versionReportSchema },
+      example: { data: exampleReport },
+      async handle({ caller, params }) {
+        return { data: toReportResponse(await sites.report(caller, params.id, params.number)) };
       },
     }),
     defineRoute({

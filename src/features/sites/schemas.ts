@@ -100,6 +100,37 @@ export const siteVersionSchema = versionSchema
   })
   .meta({ id: 'SiteVersion' });
 
+const nameListSchema = z.strictObject({
+  count: z.number().int(),
+  names: z.array(z.string()).describe('At most 100'),
+});
+const findingsSchema = z
+  .array(z.strictObject({ page: z.string(), target: z.string() }))
+  .describe('At most 100; the target as the page writes it');
+
+export const versionReportSchema = siteVersionSchema
+  .extend({
+    receipt: z
+      .string()
+      .describe('SHA-256 of the lines that sha256sum prints for its files, in the order of their names'),
+    report: z.strictObject({
+      against: z.number().int().nullable().describe('The version before it that is still there'),
+      added: nameListSchema,
+      changed: nameListSchema,
+      removed: nameListSchema,
+      sizeChange: z.number().int().describe('Bytes'),
+      brokenLinks: findingsSchema,
+      absolutePaths: findingsSchema.describe(
+        'Addresses of the author’s own machine, or below a folder that the site does not have',
+      ),
+      mixedContent: findingsSchema.describe('Parts of a page over plain http, which browsers refuse'),
+      isComplete: z
+        .boolean()
+        .describe('False when not every page was looked at: at most 500 pages, 20 MiB and 20,000 links are'),
+    }),
+  })
+  .meta({ id: 'SiteVersionReport' });
+
 export const siteFileSchema = z
   .strictObject({ path: z.string(), size: z.number().int(), sha256: z.string() })
   .meta({ id: 'SiteFile' });

@@ -10,11 +10,13 @@ import type { AuditWriter } from '../audit/audit.ts';
 import type { KeyFormat } from '../keys/keys.ts';
 import type { ConfigDocument } from '../settings/settings.ts';
 import type { Manifest } from './content/manifest.ts';
+import type { VersionReport } from './content/report.ts';
 import type { UploadKind } from './content/upload.ts';
 import type { ContentStore } from './content-store.ts';
 import { lifecycle } from './lifecycle.ts';
 import { publishing } from './publishing.ts';
 import { reading } from './reading.ts';
+import { reports } from './reports.ts';
 import type { Site, SiteVersion, Visibility } from './site.ts';
 import type { SiteFilter, SiteStore } from './site-store.ts';
 import type { SitesConfig } from './sites-config.ts';
@@ -90,6 +92,12 @@ export type Sites = {
     limit: number,
   ): Promise<{ items: (SiteVersion & { isLive: boolean })[]; total: number }>;
   version(caller: Caller, id: string, number: number): Promise<SiteVersion & { isLive: boolean }>;
+  /** The same, and what it changed and may have got wrong. */
+  report(
+    caller: Caller,
+    id: string,
+    number: number,
+  ): Promise<SiteVersion & { isLive: boolean; report: VersionReport }>;
   /** The files of one version; of the live one without a number. */
   files(
     caller: Caller,
@@ -211,6 +219,7 @@ export type SiteStates = {
 };
 
 export function createSites(deps: SitesDeps): Sites {
+  const read = reading(deps);
   const publish = publishing(deps);
-  return { ...reading(deps), ...publish, ...uploads(deps, publish), ...lifecycle(deps) };
+  return { ...read, ...reports(deps, read), ...publish, ...uploads(deps, publish), ...lifecycle(deps) };
 }

@@ -66,6 +66,7 @@ test('T49 content is kept while any version of anybody points to it', async () =
   const one = await upload(h, key, { 'index.html': shared });
   const two = await upload(h, bob, { 'index.html': shared });
   await configure((config) => ({ ...config, deletion: { restoreDays: 1 } }));
+  h.clock.advance(1);
   await h.call('DELETE', `/sites/${one.data.id}`, { as: key });
   h.clock.advance(day);
   await ageBlobs(2 * hour);

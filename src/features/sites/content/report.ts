@@ -1,0 +1,220 @@
+import { Parser } from 'htmlparser2';
+import type { Manifest } from './manifest.ts';
+
+/**
+ * What a version changed against an earlier one, and mistakes in its pages that show only when they are served: links
+ * that lead nowhere, addresses of the author's own machine, parts over plain http. Bounded; says when it saw not all.
+ */
+export type VersionReport = {
+  /** Null: there is no earlier version. */
+  readonly against: number | null;
+  readonly added: NameList;
+  readonly changed: NameList;
+  readonly removed: NameList;
+  /** Bytes more than before; negative when less. */
+  readonly sizeChange: number;
+  readonly brokenLinks: readonly Finding[];
+  readonly absolutePaths: readonly Finding[];
+  readonly mixedContent: readonly Finding[];
+  /** False: there were more pages, or more findings, than are looked at or listed. */
+  readonly isComplete: boolean;
+};
+
+export type NameList = { readonly count: number; readonly names: readonly string[] };
+export type Finding = { readonly page: string; readonly target: string };
+
+const mostListed = 100;
+const mostPages = 500;
+const mostBytes = 20 * 1024 * 1024;
+const longestTarget = 300;
+const mostLinks = 20_000;
+/** Elements inside each other. The parser takes ever longer for each one more. */
+const deepest = 1_000;
+
+export async function reportOf(deps: {
+  readonly files: Manifest;
+  readonly before: { readonly number: number; readonly files: Manifest } | null;
+  /** True of an address that a file, a redirect or the fallback to the start page answers; as in a URL, from `/`. */
+  readonly isAnswered: (path: string, isDocument: boolean) => boolean;
+  readonly read: (digest: string) => Promise<AsyncIterable<Buffer>>;
+}): Promise<VersionReport> {
+  const { files, before, isAnswered, read } = deps;
+  const found = {
+    brokenLinks: new Findings(),
+    absolutePaths: new Findings(),
+    mixedContent: new Findings(),
+  };
+  const folders = new Set([...files.keys()].map((path) => path.split('/', 1)[0] ?? ''));
+  const pages = [...files].filter(([path]) => /\.x?html?$/i.test(path));
+  let [seen, bytes, links, isWhole] = [0, 0, 0, true];
+  for (const [page, { digest, size }] of pages) {
+    if (seen >= mostPages || bytes + size > mostBytes) break;
+    seen += 1;
+    bytes += size;
+    const inPage = await linksIn(await read(digest), mostLinks - links);
+    links += inPage.links.length;
+    isWhole &&= inPage.isWhole;
+    for (const link of inPage.links) {
+      const problem = problemOf(link, page, folders, isAnswered);
+      if (problem !== undefined) found[problem].add({ page, target: link.target });
+    }
+  }
+  const isComplete = isWhole && seen === pages.length && Object.values(found).every((list) => !list.isCut);
+  return {
+    against: before?.number ?? null,
+    ...changesBetween(before?.files ?? new Map(), files),
+    brokenLinks: found.brokenLinks.all,
+    absolutePaths: found.absolutePaths.all,
+    mixedContent: found.mixedContent.all,
+    isComplete,
+  };
+}
+
+/** Each once, and no more than are listed. */
+class Findings {
+  readonly all: Finding[] = [];
+  readonly #known = new Set<string>();
+  isCut = false;
+
+  add({ page, target }: Finding): void {
+    const shown = target.length > longestTarget ? `${target.slice(0, longestTarget)}…` : target;
+    const key = `${page}\n${shown}`;
+    if (this.#known.has(key)) return;
+    if (this.all.length >= mostListed) {
+      this.isCut = true;
+      return;
+    }
+    this.#known.add(key);
+    this.all.push({ page, target: shown });
+  }
+}
+
+export function changesBetween(
+  before: Manifest,
+  after: Manifest,
+): Pick<VersionReport, 'added' | 'changed' | 'removed' | 'sizeChange'> {
+  const sizeOf = (files: Manifest) => [...files.values()].reduce((sum, { size }) => sum + size, 0);
+  const added = [...after.keys()].filter((path) => !before.has(path));
+  const removed = [...before.keys()].filter((path) => !after.has(path));
+  const changed = [...after]
+    .filter(([path, { digest }]) => before.has(path) && before.get(path)?.digest !== digest)
+    .map(([path]) => path);
+  const list = (names: string[]): NameList => ({ count: names.length, names: names.slice(0, mostListed) });
+  return {
+    added: list(added),
+    changed: list(changed),
+    removed: list(removed),
+    sizeChange: sizeOf(after) - sizeOf(before),
+  };
+}
+
+type Link = {
+  /** As the page writes it. */
+  readonly target: string;
+  readonly kind: 'page' | 'part';
+  /** Of the page's `base` element. */
+  readonly base: string | undefined;
+};
+
+/** Attributes that lead to another page, and those whose target is loaded as a part of this one. */
+const pageLinks: Readonly<Record<string, string>> = { a: 'href', area: 'href', form: 'action' };
+const partLinks: Readonly<Record<string, readonly string[]>> = {
+  script: ['src'],
+  img: ['src', 'srcset'],
+  source: ['src', 'srcset'],
+  iframe: ['src'],
+  frame: ['src'],
+  video: ['src', 'poster'],
+  audio: ['src'],
+  track: ['src'],
+  embed: ['src'],
+  object: ['data'],
+  input: ['src'],
+};
+/** Of `link`: these are loaded with the page; `canonical` and its like only name an address. */
+const loadedRelations = /\b(?:stylesheet|icon|preload|modulepreload|manifest|prefetch|apple-touch-icon)\b/i;
+
+async function linksIn(
+  html: AsyncIterable<Buffer>,
+  most: number,
+): Promise<{ links: Link[]; isWhole: boolean }> {
+  const found: Omit<Link, 'base'>[] = [];
+  let base: string | undefined;
+  let depth = 0;
+  const parser = new Parser({
+    onclosetag() {
+      depth -= 1;
+    },
+    onopentag(name, attributes) {
+      depth += 1;
+      const add = (kind: Link['kind'], target: string | undefined) => {
+        const text = target?.trim();
+        if (text) found.push({ kind, target: text });
+      };
+      if (name === 'base') base ??= attributes['href']?.trim();
+      if (name === 'link')
+        add(loadedRelations.test(attributes['rel'] ?? '') ? 'part' : 'page', attributes['href']);
+      const page = pageLinks[name];
+      if (page !== undefined) add('page', attributes[page]);
+      for (const attribute of partLinks[name] ?? []) {
+        const value = attributes[attribute];
+        if (attribute !== 'srcset') add('part', value);
+        else for (const one of candidatesOf(value)) add('part', one);
+      }
+    },
+  });
+  const decoder = new TextDecoder();
+  let isWhole = true;
+  for await (const chunk of html) {
+    parser.write(decoder.decode(chunk, { stream: true }));
+    isWhole = depth <= deepest && found.length <= most;
+    if (!isWhole) break;
+  }
+  if (isWhole) parser.end(decoder.decode());
+  return { links: found.slice(0, most).map((link) => ({ ...link, base })), isWhole };
+}
+
+/** The addresses of a `srcset`: each may be followed by a width or a density. */
+function candidatesOf(srcset: string | undefined): string[] {
+  if (srcset === undefined || /^\s*data:/i.test(srcset)) return [];
+  return srcset.split(',').map((candidate) => candidate.trim().split(/\s/, 1)[0] ?? '');
+}
+
+const site = 'https://site.invalid';
+const localHost = /^(?:localhost|.*\.localhost|127(?:\.\d+){3}|\[::1\]|0\.0\.0\.0)$/;
+
+function problemOf(
+  { target, kind, base }: Link,
+  page: string,
+  folders: ReadonlySet<string>,
+  isAnswered: (path: string, isDocument: boolean) => boolean,
+): 'brokenLinks' | 'absolutePaths' | 'mixedContent' | undefined {
+  if (/^file:/i.test(target) || /^[a-z]:[\\/]/i.test(target) || target.startsWith('\\\\'))
+    return 'absolutePaths';
+  const own = `${site}/${page.split('/').map(encodeURIComponent).join('/')}`;
+  const from = base !== undefined && URL.canParse(base, own) ? new URL(base, own).href : own;
+  if (!URL.canParse(target, from)) return 'brokenLinks';
+  const url = new URL(target, from);
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') return undefined;
+  if (localHost.test(url.hostname)) return 'absolutePaths';
+  if (url.origin !== site) return kind === 'part' && url.protocol === 'http:' ? 'mixedContent' : undefined;
+  // Where the service itself answers.
+  if (url.pathname.startsWith('/.postern/')) return undefined;
+  if (isAnswered(url.pathname, kind === 'page')) return undefined;
+  return isOtherRoot(target, url, folders) ? 'absolutePaths' : 'brokenLinks';
+}
+
+/** `/project/app.js` where the site has no `project`: built for a host that serves it below a folder. */
+function isOtherRoot(target: string, { pathname }: URL, folders: ReadonlySet<string>): boolean {
+  if (!target.startsWith('/')) return false;
+  const [, first = '', ...rest] = pathname.split('/');
+  return rest.length > 0 && !folders.has(decoded(first));
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

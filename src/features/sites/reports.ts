@@ -1,0 +1,65 @@
+import { text } from 'node:stream/consumers';
+import { AppError } from '../../core/errors.ts';
+import type { Manifest } from './content/manifest.ts';
+import { reportOf, type VersionReport } from './content/report.ts';
+import { resolve, type ServedContent } from './serving/resolve.ts';
+import { longestRules, parseRedirects, redirectsFile } from './serving/site-rules.ts';
+import type { Site } from './site.ts';
+import type { Sites, SitesDeps } from './sites.ts';
+
+/** Looks into a version when somebody asks. A version never changes, so what was found is kept for a while. */
+const mostKept = 50;
+
+export function reports(
+  { read, blobs }: Pick<SitesDeps, 'read' | 'blobs'>,
+  { version, get }: Pick<Sites, 'version' | 'get'>,
+): Pick<Sites, 'report'> {
+  const kept = new Map<string, Promise<VersionReport>>();
+
+  async function make(site: Site, number: number, against: number | undefined): Promise<VersionReport> {
+    const files = await read.sites.manifest(site.id, number);
+    const earlier = against === undefined ? undefined : await read.sites.manifest(site.id, against);
+    if (files === undefined) throw new AppError('not_found', { message: 'There is no such version.' });
+    const content = await contentOf(site, files);
+    return await reportOf({
+      files,
+      before: earlier === undefined || against === undefined ? null : { number: against, files: earlier },
+      isAnswered(path, isDocument) {
+        const found = resolve(content, path, { isDocument, now: 0 });
+        return found.kind === 'redirect' || (found.kind === 'file' && found.status === 200);
+      },
+      read: (digest) => blobs.read(digest),
+    });
+  }
+
+  async function contentOf(site: Site, files: Manifest): Promise<ServedContent> {
+    const rules = files.get(redirectsFile);
+    const redirects =
+      rules === undefined || rules.size > longestRules ? '' : await text(await blobs.read(rules.digest));
+    return {
+      spa: site.spa,
+      files: new Map([...files].map(([path, blob]) => [path, { ...blob, path, variants: [] }])),
+      skew: new Map(),
+      redirects: parseRedirects(redirects).rules,
+      headers: [],
+    };
+  }
+
+  return {
+    async report(caller, id, number) {
+      const found = await version(caller, id, number);
+      const site = await get(caller, id);
+      const against = (await read.sites.versionNumbers(id)).findLast((one) => one < number);
+      const name = [id, number, against, site.spa].join(' ');
+      let report = kept.get(name);
+      if (report === undefined) {
+        report = make(site, number, against);
+        kept.set(name, report);
+        report.catch(() => kept.delete(name));
+        const [oldest] = kept.keys();
+        if (kept.size > mostKept && oldest !== undefined) kept.delete(oldest);
+      }
+      return { ...found, report: await report };
+    },
+  };
+}
