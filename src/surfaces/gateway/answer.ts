@@ -22,6 +22,7 @@ export const nothingHere = plainAnswer(404, 'Not found');
 export const wrongHost = plainAnswer(421, 'This host is not served here.');
 export const wrongMethod = plainAnswer(405, 'Only GET and HEAD are answered here.', { allow: 'GET, HEAD' });
 export const badTarget = plainAnswer(400, 'The address is not valid.');
+export const badRequest = plainAnswer(400, 'Bad request');
 export const tooLongTarget = plainAnswer(414, 'The address is too long.');
 export const keyInRequest = plainAnswer(
   400,

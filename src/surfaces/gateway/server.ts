@@ -1,9 +1,10 @@
-import { createServer, type IncomingMessage, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import proxyAddr from '@fastify/proxy-addr';
 import { addressBucket, type LocalSource } from '../../features/ratelimit/ratelimit.ts';
-import { type GatewayAnswer, tooMany } from './answer.ts';
+import { badRequest, type GatewayAnswer, tooMany } from './answer.ts';
 import { createPipeline, type GatewayDeps } from './pipeline.ts';
+import { oversizedAnswer } from './private.ts';
 
 /**
  * The gateway answers on the content hosts of Sites, and on nothing else. It holds no session secret, asks no identity
@@ -68,12 +69,10 @@ export function addressReader(
 function answerBroken(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
   const isTooLarge = error.code === 'HPE_HEADER_OVERFLOW';
-  const body = isTooLarge
-    ? 'Too many cookies were sent. They were cleared; open the page again.\n'
-    : 'Bad request\n';
+  const { status, headers, body } = isTooLarge ? oversizedAnswer() : badRequest;
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${String(value)}\r\n`);
   socket.end(
-    `HTTP/1.1 ${isTooLarge ? '431 Request Header Fields Too Large' : '400 Bad Request'}\r\n` +
-      `content-type: text/plain; charset=utf-8\r\ncache-control: no-store\r\nx-content-type-options: nosniff\r\n` +
-      `${isTooLarge ? 'clear-site-data: "cookies"\r\n' : ''}connection: close\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}connection: close\r\n` +
+      `content-length: ${Buffer.byteLength(body ?? '')}\r\n\r\n${body ?? ''}`,
   );
 }

@@ -20,7 +20,7 @@ export function signedOutPage(): Page {
   return page({
     title: 'Signed out',
     body: html`<h1>You are signed out</h1>
-<p class="lead">This browser’s session has ended. Devices you connected and keys you created keep working until you disconnect or revoke them.</p>
+<p class="lead">This browser’s session has ended. Devices you connected and keys you created keep working until you disconnect or revoke them. A private site that is open in this browser stays open for five minutes at most; its owner can end that at once.</p>
 <a class="button" href="/auth/login">Sign in again</a>`,
   });
 }

@@ -1,0 +1,100 @@
+import { expect, test } from 'vitest';
+import { minute, second } from '../../core/clock.ts';
+import { systemRandom } from '../../core/ids.ts';
+import { memoryKv } from '../../platform/kv/memory-kv.ts';
+import { FakeClock } from '../../../test/clock.ts';
+import { createFleet, type Workload } from './fleet.ts';
+import { isShared, obstacleOf } from './obstacle.ts';
+import { createGrantSeal } from './seal.ts';
+
+test.each([
+  ['http://localhost:3000', 'http://sites.localhost:3001', null],
+  ['http://127.0.0.1:3000', 'http://sites.localhost:3001', null],
+  ['https://postern.example.com', 'https://postern-sites.example.net', null],
+  // Shares example.com.
+  ['https://postern.example.com', 'https://sites.example.com', 'registrable domain'],
+  ['https://example.com', 'https://sites.example.com', 'registrable domain'],
+  ['https://a.example.co.uk', 'https://b.example.co.uk', 'registrable domain'],
+  // A suffix of two words is no registrable domain.
+  ['https://a.co.uk', 'https://b.co.uk', null],
+  // On the Public Suffix List itself: every label is a domain of its own.
+  ['https://app.github.io', 'https://github.io', null],
+  ['https://postern.corp', 'https://sites.corp', null],
+  ['https://intranet', 'https://sites.intranet', null],
+  ['http://localhost:3000', 'https://sites.example.net', 'SERVICE_UI_URL is http'],
+  ['https://postern.example.com', 'http://sites.localhost:3001', 'SITES_CONTENT_URL is http'],
+  ['https://postern.example.com', 'https://192.0.2.7', 'without names'],
+  ['https://postern.example.com', 'https://[2001:db8::1]', 'without names'],
+])('GW-05 private sites with the UI at %s and content at %s: %s', (uiUrl, contentUrl, words) => {
+  const obstacle = obstacleOf({ uiUrl, contentUrl, allowSharedApex: false });
+  if (words === null) expect(obstacle).toBeNull();
+  else expect(obstacle).toContain(words);
+});
+
+test('GW-05 SITES_ALLOW_SHARED_APEX takes that obstacle away, and no other', () => {
+  const shared = { uiUrl: 'https://postern.example.com', contentUrl: 'https://sites.example.com' };
+  expect(obstacleOf({ ...shared, allowSharedApex: true })).toBeNull();
+  expect(isShared(shared)).toBe(true);
+  const plain = { ...shared, contentUrl: 'http://sites.localhost:3001', allowSharedApex: true };
+  expect(obstacleOf(plain)).toContain('HTTPS');
+});
+
+function fleetOf(clock: FakeClock) {
+  const kv = memoryKv({ clock });
+  const seal = createGrantSeal(['a secret of the installation'], systemRandom);
+  return (holder: string, workloads: Workload[], more: { allowSharedApex?: boolean; secret?: string } = {}) =>
+    createFleet({
+      kv,
+      seal: more.secret === undefined ? seal : createGrantSeal([more.secret], systemRandom),
+      holder,
+      workloads,
+      addresses: {
+        uiUrl: 'https://postern.example.com',
+        contentUrl: 'https://sites.example.com',
+        allowSharedApex: more.allowSharedApex ?? true,
+      },
+    });
+}
+
+test('GW-05 browsers are let in only while a gateway is there', async () => {
+  const clock = new FakeClock();
+  const join = fleetOf(clock);
+  const web = join('web-1', ['web']);
+  expect(await web.obstacle()).toContain('No gateway');
+  const gateway = join('gateway-1', ['gateway']);
+  await gateway.beat();
+  expect(await web.obstacle()).toBeNull();
+  // It dies without a word.
+  clock.advance(91 * second);
+  expect(await web.obstacle()).toContain('No gateway');
+  await gateway.beat();
+  expect(await web.obstacle()).toBeNull();
+  await gateway.leave();
+  expect(await web.obstacle()).toContain('No gateway');
+});
+
+test.each([
+  ['the switch', { allowSharedApex: false }],
+  ['GRANT_SECRET', { secret: 'another secret altogether' }],
+])('GW-05 processes that differ in %s let nobody in, until the odd one is gone', async (_what, odd) => {
+  const clock = new FakeClock();
+  const join = fleetOf(clock);
+  const both = join('both', ['web', 'gateway']);
+  await both.beat();
+  const other = join('other', ['gateway'], odd);
+  await other.beat();
+  expect(await both.obstacle()).toContain('do not agree');
+  expect(both.disagreement()).toContain('SITES_ALLOW_SHARED_APEX');
+  for (let beat = 0; beat < 4; beat += 1) {
+    clock.advance(0.5 * minute);
+    await both.beat();
+  }
+  expect(await both.obstacle()).toBeNull();
+  expect(both.disagreement()).toBeNull();
+});
+
+test('more processes than there are places is an error that says so', async () => {
+  const join = fleetOf(new FakeClock());
+  for (let nth = 0; nth < 64; nth += 1) await join(`web-${nth}`, ['web']).beat();
+  await expect(join('one too many', ['gateway']).beat()).rejects.toThrow('More than 64 processes');
+});
