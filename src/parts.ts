@@ -33,6 +33,7 @@ const busyTables = [
   'login_attempts',
   'oidc_records',
   'sites',
+  'site_grants',
   'owner_blobs',
   'site_uploads',
 ];

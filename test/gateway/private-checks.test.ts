@@ -144,6 +144,14 @@ describe('at issue', () => {
     expect((await ask(site.url, { as: 'Bearer app_pat_nonsense' })).status).toBe(401);
     const program = await ask(site.url, { as: key, headers: { accept: 'application/json' } });
     expect(program.error.code).toBe('interactive_auth_required');
+    await h.app.doors.denials.flush({ all: true });
+    const trail = await h.call('GET', '/audit/events', {
+      as: admin,
+      query: { target: site.id, outcome: 'denied' },
+    });
+    expect(trail.data).toMatchObject([
+      { event: 'site.grant_refused', reason: 'not_owner', actor: { id: admin.user.id } },
+    ]);
     for (const as of [admin, key]) {
       const link = await h.call('GET', `/s/${site.id}`, { as, headers: { accept: 'text/html' } });
       expect([link.status, link.text.includes(site.label)]).toEqual([as === admin ? 404 : 403, false]);

@@ -129,6 +129,23 @@ test('T05 T07 a post that our own page did not make is refused, whatever it says
   }
 });
 
+test('T04 neither code nor cookie nor return path is in any log or address', async () => {
+  const site = await privateSite(h, ada);
+  const browser = browserOf(h, ada);
+  h.clock.advance(minute);
+  const first = await browser.navigate(`${site.url}a-private-path`);
+  expect(first.headers['location']).not.toContain('a-private-path');
+  const { target, code, text } = await browser.handOver(first.headers['location'] ?? '');
+  expect([target.includes(code), text.split(code).length]).toEqual([false, 2]);
+  await browser.redeem(target, code);
+  await browser.fetch(site.url);
+  const grant = /__Host-postern_grant=([^;]+)/.exec(browser.cookies(site.url))?.[1] ?? 'none';
+  const ticket = new URL(first.headers['location'] ?? '').searchParams.get('ticket') ?? 'none';
+  const logged = h.logged.join('');
+  for (const secret of [code, grant, ticket, 'a-private-path', site.label])
+    expect([secret, logged.includes(secret)]).toEqual([secret, false]);
+});
+
 test('GR-06 T09 T10 a grant opens its own host only, and holds nothing of the person', async () => {
   const site = await privateSite(h, ada);
   const other = await privateSite(h, ada);
@@ -146,7 +163,7 @@ test('GR-06 T09 T10 a grant opens its own host only, and holds nothing of the pe
   expect(atUi.status).toBe(401);
 });
 
-test('step 1 only a person who opens a page is sent to sign in; everything else hears an empty 401', async () => {
+test('T27 T28 only a person who opens a page is sent to sign in; everything else hears an empty 401', async () => {
   const site = await privateSite(h, ada);
   const browser = browserOf(h, ada);
   const refused = [

@@ -18,6 +18,8 @@ const storeClock = new FakeClock();
 let trouble: (() => Promise<never>) | undefined;
 let skewMs = 0;
 let writes = 0;
+/** Of each round trip of the gateway, how many keys it asked for. */
+const asked: number[] = [];
 const kept = new Map<string, string>();
 
 function troubledKv(): Kv {
@@ -28,7 +30,10 @@ function troubledKv(): Kv {
     get: (key) => unless(() => real.get(key)),
     take: (key) => unless(() => real.take(key)),
     time: () => unless(() => real.time()),
-    getAll: (keys) => unless(() => real.getAll(keys)),
+    getAll(keys) {
+      asked.push(keys.length);
+      return unless(() => real.getAll(keys));
+    },
     delete: (key) => unless(() => real.delete(key)),
     set: (key, value, options) =>
       unless(async () => {
@@ -243,6 +248,22 @@ test('T13 T27 a thousand requests, and whatever a browser fetches ahead, write n
   await browserOf(h, ada).navigate(site.url, { 'sec-purpose': 'prefetch' });
   await browserOf(h, ada).navigate(site.url);
   expect(writes).toBe(before);
+});
+
+test('T31 each asset costs one question to the store, the same whether or not the label is somebody’s', async () => {
+  const { site, browser } = await opened();
+  const unknown = site.url.replace(site.label, 'p-aaaaaaaaaaaaaaaaa');
+  const stranger = browserOf(h, ada);
+  const questionsOf = async (work: () => Promise<unknown>) => {
+    asked.length = 0;
+    await work();
+    return [...asked];
+  };
+  expect(await questionsOf(() => browser.fetch(site.url))).toEqual([3]);
+  for (const url of [site.url, unknown]) {
+    expect(await questionsOf(() => stranger.fetch(url))).toEqual([3]);
+    expect(await questionsOf(() => stranger.navigate(url))).toEqual([3]);
+  }
 });
 
 test('a state that was lost heals when the link is opened, and when another process hears of a change', async () => {

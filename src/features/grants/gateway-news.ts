@@ -3,6 +3,7 @@ import type { Tx } from '../../platform/database/database.ts';
 import type { Kv } from '../../platform/kv/kv.ts';
 import type { Log } from '../../platform/log.ts';
 import type { AuditWriter } from '../audit/audit.ts';
+import { addressBucket } from '../ratelimit/ratelimit.ts';
 import type { Origin, Refusal } from './admitting.ts';
 import { readFields } from './records.ts';
 import type { GrantSeal } from './seal.ts';
@@ -55,7 +56,7 @@ export function createGatewayNews(deps: {
   return {
     note({ reason, siteId }, { address, agent }) {
       // A flood of addresses is one entry more, not one each.
-      const exact = `${reason} ${siteId} ${address}`;
+      const exact = `${reason} ${siteId} ${addressBucket(address)}`;
       const isFolded = held.size >= mostHeld && !held.has(exact);
       const id = isFolded ? `${reason} many` : exact;
       const known = held.get(id);

@@ -19,11 +19,11 @@ import type { SwitchRecords } from './sites-switch.ts';
  * minutes at most and never longer than the sign-in behind it; nothing extends a grant; whatever cannot be told lets
  * nobody in. This side has the database and the identity service; admitting.ts is the gateway's and has neither.
  */
-export { createGatewayGrants, type GatewayGrants, type KnownSite, type Origin } from './admitting.ts';
+export { createGatewayGrants, type GatewayGrants, type Origin } from './admitting.ts';
 export { createFleet } from './fleet.ts';
 export { createGatewayNews, createNewsDesk } from './gateway-news.ts';
 export { grantStore } from './grant-store.ts';
-export type { Opening, OpenRequest } from './issuing.ts';
+export type { Opening } from './issuing.ts';
 export { isShared, obstacleOf } from './obstacle.ts';
 export { createGrantSeal, digestOf, type GrantSeal, ticketMs } from './seal.ts';
 export { createSwitchRecords } from './sites-switch.ts';

@@ -33,7 +33,7 @@ export type Opening =
   /** Nothing was issued; it may work in a moment. */
   | { readonly kind: 'unavailable'; readonly what: 'identity' | 'gateway' };
 
-export const codeMs = 30 * second;
+const codeMs = 30 * second;
 const shortestGrantMs = 5 * second;
 /** In any minute, of one person and site. */
 const grantsPerMinute = 10;

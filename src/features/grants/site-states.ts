@@ -29,7 +29,7 @@ export function stateKey(siteId: string): string {
   return `site:{${siteId}}:state`;
 }
 
-export function stateOf(site: Site): SiteState {
+function stateOf(site: Site): SiteState {
   return {
     siteId: site.id,
     label: site.label,

@@ -89,14 +89,21 @@ export function tooManyPage(seconds: number, requestId: string): Page {
   });
 }
 
-export function unavailablePage(what: 'identity' | 'gateway', href: string, requestId: string): Page {
-  const message =
-    what === 'identity'
-      ? 'The identity service cannot be asked right now, so nobody is let in.'
-      : 'The part that serves sites is not running, or is set up in another way. An administrator can mend it.';
+/** `what` cannot be asked. */
+export function unavailablePage(
+  what: 'identity' | 'gateway' | 'store',
+  href: string,
+  requestId: string,
+): Page {
+  const messages = {
+    identity: 'The identity service cannot be asked right now, so nobody is let in.',
+    gateway:
+      'The part that serves sites is not running, or is set up in another way. An administrator can mend it.',
+    store: 'A store this needs cannot be reached right now, so nobody is let in.',
+  } as const;
   return errorPage({
     title: 'Not right now',
-    message,
+    message: messages[what],
     hint: 'What was open already stays open until its time is up.',
     requestId,
     retry: { href, label: 'Try again' },

@@ -76,20 +76,34 @@ export function sitePages(deps: {
       const person = await personOf(request, reply);
       if (person === null) return signIn(request, reply);
       const { user, sessionId } = person;
-      const opening = await grants.open({
-        label: textOf(request, 'label'),
-        binding: textOf(request, 'binding'),
-        ticket: textOf(request, 'ticket'),
-        user,
-        sessionId,
-        act: { actor: actorOf(request.caller), origin: request.origin },
-      });
+      const opening = await orUnavailable(
+        grants.open({
+          label: textOf(request, 'label'),
+          binding: textOf(request, 'binding'),
+          ticket: textOf(request, 'ticket'),
+          user,
+          sessionId,
+          act: { actor: actorOf(request.caller), origin: request.origin },
+        }),
+      );
       return show(request, reply, opening);
     });
   };
 }
 
-function show(request: FastifyRequest, reply: FastifyReply, opening: Opening): FastifyReply {
+type Shown = Opening | { readonly kind: 'unavailable'; readonly what: 'store' };
+
+async function orUnavailable(opening: Promise<Opening>): Promise<Shown> {
+  try {
+    return await opening;
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'store_unavailable')
+      return { kind: 'unavailable', what: 'store' };
+    throw error;
+  }
+}
+
+function show(request: FastifyRequest, reply: FastifyReply, opening: Shown): FastifyReply {
   switch (opening.kind) {
     case 'opened':
       // With no-referrer the browser would send `Origin: null` with the form; the path of this page stays here.
