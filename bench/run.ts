@@ -2,6 +2,9 @@ import { type Bench, type Figure, print } from './figures.ts';
 import { keyRequest } from './p1-key-request.ts';
 import { verification } from './p2-verification.ts';
 import { garbage } from './p3-garbage.ts';
+import { publicAsset } from './p4-public-asset.ts';
+import { publish } from './p7-publish.ts';
+import { redeploy } from './p8-redeploy.ts';
 import { growth } from './p9-growth.ts';
 import { start } from './p10-start.ts';
 
@@ -10,6 +13,9 @@ const benches: Record<string, Bench> = {
   p1: keyRequest,
   p2: verification,
   p3: garbage,
+  p4: publicAsset,
+  p7: publish,
+  p8: redeploy,
   p9: growth,
   p10: start,
 };

@@ -8,6 +8,7 @@ import { serverCore } from './load.ts';
 
 /** The server of bench-server.ts in a process of its own, pinned to one core. */
 export type BenchServer = {
+  readonly pid: number;
   readonly address: string;
   /** Live personal keys, each of another person. */
   readonly keys: readonly string[];
@@ -19,27 +20,14 @@ export type BenchServer = {
 };
 
 export async function startServer(
-  engines: { databaseUrl?: string; kvUrl?: string } = {},
+  engines: Engines = {},
   nodeOptions: readonly string[] = [],
 ): Promise<BenchServer> {
-  const folder = mkdtempSync(join(tmpdir(), 'postern-bench-'));
-  const program = join(import.meta.dirname, 'bench-server.ts');
-  const child = spawn('taskset', ['-c', serverCore, process.execPath, ...nodeOptions, program], {
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-    env: {
-      ...withoutSettings(process.env),
-      DATA_DIR: folder,
-      PORT: String(await freePort()),
-      LOG_LEVEL: 'error',
-      ...(engines.databaseUrl === undefined ? {} : { DATABASE_URL: engines.databaseUrl }),
-      SESSION_SECRET: 'the session secret of the measurements',
-      ENCRYPTION_KEY: 'the encryption key of the measurements',
-      GRANT_SECRET: 'the grant secret of the measurements',
-      ...(engines.kvUrl === undefined ? {} : { KV_URL: engines.kvUrl }),
-    },
-  });
+  const { child, stop } = await startProgram('bench-server.ts', engines, nodeOptions);
   const { address, keys } = (await answerOf(child)) as { address: string; keys: string[] };
   return {
+    // A child that answered has a process id.
+    pid: child.pid ?? 0,
     address,
     keys,
     async calls() {
@@ -50,6 +38,46 @@ export async function startServer(
       child.send('rest');
       await answerOf(child);
     },
+    stop,
+  };
+}
+
+/** The server of content-server.ts in a process of its own, pinned to one core. */
+export type ContentServer = {
+  /** Of the gateway. */
+  readonly address: string;
+  /** The Host header of the public site with a page of so many KiB. */
+  readonly hosts: Readonly<Record<string, string>>;
+  stop(): Promise<void>;
+};
+
+export async function startContentServer(engines: Engines = {}): Promise<ContentServer> {
+  const { child, stop } = await startProgram('content-server.ts', engines, []);
+  return { ...((await answerOf(child)) as Omit<ContentServer, 'stop'>), stop };
+}
+
+type Engines = { readonly databaseUrl?: string; readonly kvUrl?: string };
+
+async function startProgram(program: string, engines: Engines, nodeOptions: readonly string[]) {
+  const folder = mkdtempSync(join(tmpdir(), 'postern-bench-'));
+  const path = join(import.meta.dirname, program);
+  const child = spawn('taskset', ['-c', serverCore, process.execPath, ...nodeOptions, path], {
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    env: {
+      ...withoutSettings(process.env),
+      DATA_DIR: folder,
+      PORT: String(await freePort()),
+      GATEWAY_PORT: String(await freePort()),
+      LOG_LEVEL: 'error',
+      ...(engines.databaseUrl === undefined ? {} : { DATABASE_URL: engines.databaseUrl }),
+      SESSION_SECRET: 'the session secret of the measurements',
+      ENCRYPTION_KEY: 'the encryption key of the measurements',
+      GRANT_SECRET: 'the grant secret of the measurements',
+      ...(engines.kvUrl === undefined ? {} : { KV_URL: engines.kvUrl }),
+    },
+  });
+  return {
+    child,
     async stop() {
       child.send('stop');
       await once(child, 'exit');

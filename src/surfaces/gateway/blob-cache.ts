@@ -7,18 +7,26 @@ import type { Blobs } from '../../platform/blobs/blobs.ts';
  */
 export type BlobCache = {
   /** At once when it is there; undefined for what is too large to be kept. */
-  get(digest: string, size: number): Buffer | Promise<Buffer> | undefined;
+  get(digest: string, size: number): Content | Promise<Content> | undefined;
 };
+
+/**
+ * Small content as text of one character a byte (latin1): Node sends head and body of such an answer in one piece, which
+ * is most of what a small answer costs.
+ */
+export type Content = Buffer | string;
+
+const largestText = 32 * 1024;
 
 const largest = 1024 * 1024;
 const mostBytes = 96 * 1024 * 1024;
 
 export function createBlobCache({ read }: Pick<Blobs, 'read'>, limit = mostBytes): BlobCache {
-  const kept = new Map<string, Buffer>();
-  const loading = new Map<string, Promise<Buffer>>();
+  const kept = new Map<string, Content>();
+  const loading = new Map<string, Promise<Content>>();
   let bytes = 0;
 
-  function keep(digest: string, content: Buffer): void {
+  function keep(digest: string, content: Content): void {
     if (kept.has(digest)) return;
     kept.set(digest, content);
     bytes += content.length;
@@ -29,11 +37,12 @@ export function createBlobCache({ read }: Pick<Blobs, 'read'>, limit = mostBytes
     }
   }
 
-  async function load(digest: string, size: number): Promise<Buffer> {
-    const content = await buffer(await read(digest));
+  async function load(digest: string, size: number): Promise<Content> {
+    const bytes = await buffer(await read(digest));
     // A store that hands out half of a blob must not make it the blob.
-    if (content.length !== size)
-      throw new Error(`Blob ${digest} has ${content.length} bytes instead of ${size}.`);
+    if (bytes.length !== size)
+      throw new Error(`Blob ${digest} has ${bytes.length} bytes instead of ${size}.`);
+    const content = size > largestText ? bytes : bytes.toString('latin1');
     keep(digest, content);
     return content;
   }

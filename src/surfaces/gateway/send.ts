@@ -3,7 +3,7 @@ import { pipeline } from 'node:stream/promises';
 import type { ServedContent, ServedFile } from '../../features/sites/sites.ts';
 import type { Blobs } from '../../platform/blobs/blobs.ts';
 import type { GatewayAnswer } from './answer.ts';
-import type { BlobCache } from './blob-cache.ts';
+import type { BlobCache, Content } from './blob-cache.ts';
 import { fileHeaders, type Kind, siteHeaders } from './headers.ts';
 import { chooseForm, type Form, hasAlready, type Part, partOf } from './representation.ts';
 
@@ -90,11 +90,13 @@ function sendBytes(
   response: ServerResponse,
   status: number,
   head: string[],
-  bytes: Buffer,
+  content: Content,
   part: Part,
 ): void {
   response.writeHead(status, head);
-  response.end(part.kind === 'part' ? bytes.subarray(part.start, part.end + 1) : bytes);
+  if (typeof content === 'string')
+    response.end(part.kind === 'part' ? content.slice(part.start, part.end + 1) : content, 'latin1');
+  else response.end(part.kind === 'part' ? content.subarray(part.start, part.end + 1) : content);
 }
 
 async function stream(
