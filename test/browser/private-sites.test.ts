@@ -1,0 +1,191 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { zipOf } from '../archives/zip.ts';
+import { administrator, freePorts, type Ports, type Program, startProgram } from '../faults/program.ts';
+
+/** The way into a private site as Chromium goes it, on the embedded parts and plain http on loopback. */
+let folder: string;
+let ports: Ports;
+let program: Program;
+let browser: Browser;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'postern-private-'));
+  ports = await freePorts();
+  program = await startProgram({ dataDir: folder, ports });
+  browser = await chromium.launch({
+    executablePath: '/usr/bin/chromium',
+    args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-background-networking'],
+  });
+});
+afterAll(async () => {
+  await browser.close();
+  await program.end('SIGTERM');
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function fillIn(page: Page): Promise<void> {
+  await page.fill('input[name=email]', administrator.email);
+  await page.fill('input[name=password]', administrator.password);
+  await page.click('button');
+}
+
+async function signedIn(): Promise<{ context: BrowserContext; page: Page }> {
+  const context = await browser.newContext();
+  const page = await context.newPage();
+  await page.goto(`${program.origin}/auth/login`);
+  await fillIn(page);
+  await page.waitForURL(`${program.origin}/`);
+  return { context, page };
+}
+
+const historyOf = (page: Page) => page.evaluate<number>('history.length');
+
+const start = `<!doctype html><title>secret</title><link rel="stylesheet" href="/a.css"><p id="text">the secret page</p>
+<script>
+  document.title = 'script ran';
+  navigator.serviceWorker.register('/sw.js').then(() => (document.title = 'worker'), () => (document.title = 'no worker'));
+</script>`;
+
+async function upload(page: Page): Promise<{ id: string; url: string; link: string }> {
+  const parts = [
+    { name: 'index.html', content: start },
+    { name: 'a.css', content: 'p{color:rgb(1, 2, 3)}' },
+    { name: 'sw.js', content: '1' },
+    { name: 'deep/page.html', content: '<!doctype html><p id="text">deep</p>' },
+  ];
+  const bytes = zipOf(parts).toString('base64');
+  const answer = await page.evaluate<{
+    data: { id: string; url: string; link: string };
+    error: unknown;
+  }>(`(async () => {
+    const sent = await fetch('/api/v2/sites?visibility=private', {
+      method: 'POST',
+      headers: { 'content-type': 'application/zip' },
+      body: Uint8Array.from(atob('${bytes}'), (letter) => letter.charCodeAt(0)),
+    });
+    return await sent.json();
+  })()`);
+  expect(answer.error).toBeNull();
+  return answer.data;
+}
+
+test('T25 T04 GR-04 a private site opens in Chromium, with its assets, no worker, and nothing left in the history', async () => {
+  const { context, page } = await signedIn();
+  const site = await upload(page);
+  const addresses: string[] = [];
+  const complaints: string[] = [];
+  page.on('request', (request) => void addresses.push(request.url()));
+  page.on('console', (message) => void complaints.push(message.text()));
+  const before = await historyOf(page);
+  await page.goto(site.link);
+  await page.waitForURL(site.url);
+  expect(await page.textContent('#text')).toBe('the secret page');
+  const colour = await page.evaluate<string>("getComputedStyle(document.querySelector('p')).color");
+  expect(colour).toBe('rgb(1, 2, 3)');
+  await page.waitForFunction("document.title !== 'script ran' && document.title !== 'secret'");
+  expect(await page.title()).toBe('no worker');
+  const cookies = await context.cookies(site.url);
+  expect(cookies.map(({ name, sameSite, httpOnly, secure }) => [name, sameSite, httpOnly, secure])).toEqual(
+    expect.arrayContaining([
+      ['__Host-postern_browser', 'None', true, true],
+      ['__Host-postern_grant', 'Lax', true, true],
+    ]),
+  );
+  expect(await page.evaluate<string>('document.cookie')).toBe('');
+  // Every step on the way was a redirect or replaced itself.
+  expect(await historyOf(page)).toBe(before + 1);
+  expect(addresses.join('\n')).not.toMatch(/code=/);
+
+  // A deep link with the grant there is served at once; without it the browser comes back to where it wanted to go.
+  await page.goto(`${site.url}deep/page`);
+  expect(await page.textContent('#text')).toBe('deep');
+  await context.clearCookies({ name: '__Host-postern_grant' });
+  await page.goto(`${site.url}deep/page?q=1`);
+  await page.waitForURL(`${site.url}deep/page?q=1`);
+  expect(await page.textContent('#text')).toBe('deep');
+  expect(complaints.filter((text) => /Content Security Policy|Refused/.test(text))).toEqual([]);
+  await context.close();
+});
+
+test('T06 another browser signs in first, and only the owner’s account gets in', async () => {
+  const { context, page } = await signedIn();
+  const site = await upload(page);
+  const fresh = await browser.newContext();
+  const other = await fresh.newPage();
+  await other.goto(`${site.url}deep/page?q=1`);
+  await fillIn(other);
+  await other.waitForURL(`${site.url}deep/page?q=1`);
+  expect(await other.textContent('#text')).toBe('deep');
+  await fresh.close();
+  await context.close();
+});
+
+test('T05 T29 a page elsewhere gets nothing by a form, a frame, an image or a fetch', async () => {
+  const { context, page } = await signedIn();
+  const site = await upload(page);
+  await page.goto(site.link);
+  await page.waitForURL(site.url);
+  const { url } = await upload(await elsewhere(context));
+  const stranger = await context.newPage();
+  await stranger.goto(url);
+  await stranger.waitForURL(url);
+  const found = await stranger.evaluate<{ image: string; fetched: unknown }>(`(async () => {
+    const image = await new Promise((resolve) => {
+      const element = new Image();
+      element.addEventListener('load', () => resolve('loaded'));
+      element.addEventListener('error', () => resolve('failed'));
+      element.src = '${site.url}a.css';
+    });
+    const fetched = await fetch('${site.url}', { credentials: 'include' }).then(
+      (answer) => answer.status,
+      () => 'failed',
+    );
+    return { image, fetched };
+  })()`);
+  expect(found).toEqual({ image: 'failed', fetched: 'failed' });
+  const posted = stranger.waitForResponse(`${site.url}.postern/redeem`);
+  await stranger.evaluate(`{
+    const form = document.createElement('form');
+    form.method = 'post';
+    form.action = '${site.url}.postern/redeem';
+    form.innerHTML = '<input name="code" value="${'a'.repeat(43)}">';
+    document.body.append(form);
+    form.submit();
+  }`);
+  expect((await posted).status()).toBe(403);
+  await context.close();
+});
+
+async function elsewhere(context: BrowserContext): Promise<Page> {
+  const page = await context.newPage();
+  await page.goto(`${program.origin}/`);
+  return page;
+}
+
+test('step 10 without scripts a button leads on; with cookies refused the browser is told so and not sent round', async () => {
+  const { context, page } = await signedIn();
+  const site = await upload(page);
+  const plain = await browser.newContext({
+    javaScriptEnabled: false,
+    storageState: await context.storageState(),
+  });
+  const visitor = await plain.newPage();
+  await visitor.goto(site.link);
+  expect(await visitor.textContent('h1')).toBe('Opening the site …');
+  // As in a browser that keeps no cookies of content hosts.
+  await plain.clearCookies({ name: '__Host-postern_browser' });
+  await visitor.click('button');
+  await visitor.waitForURL(`${site.url}.postern/redeem`);
+  expect(await visitor.textContent('h1')).toBe('Cookies are blocked');
+  await visitor.click('text=Open the site again');
+  await visitor.waitForURL(`${program.origin}/sites/open**`);
+  await visitor.click('button');
+  await visitor.waitForURL(site.url);
+  expect(await visitor.textContent('#text')).toBe('the secret page');
+  await plain.close();
+  await context.close();
+});
