@@ -5,6 +5,7 @@ import { garbage } from './p3-garbage.ts';
 import { publicAsset } from './p4-public-asset.ts';
 import { publish } from './p7-publish.ts';
 import { redeploy } from './p8-redeploy.ts';
+import { privateAsset } from './p5-private-asset.ts';
 import { growth } from './p9-growth.ts';
 import { start } from './p10-start.ts';
 
@@ -14,6 +15,7 @@ const benches: Record<string, Bench> = {
   p2: verification,
   p3: garbage,
   p4: publicAsset,
+  p5: privateAsset,
   p7: publish,
   p8: redeploy,
   p9: growth,

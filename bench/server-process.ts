@@ -48,12 +48,23 @@ export type ContentServer = {
   readonly address: string;
   /** The Host header of the public site with a page of so many KiB. */
   readonly hosts: Readonly<Record<string, string>>;
+  /** A grant for the private site with a page of so many KiB: its Host and Cookie headers. */
+  letIn(kib: number): Promise<{ readonly host: string; readonly cookie: string }>;
   stop(): Promise<void>;
 };
 
 export async function startContentServer(engines: Engines = {}): Promise<ContentServer> {
   const { child, stop } = await startProgram('content-server.ts', engines, []);
-  return { ...((await answerOf(child)) as Omit<ContentServer, 'stop'>), stop };
+  const { address, hosts } = (await answerOf(child)) as Pick<ContentServer, 'address' | 'hosts'>;
+  return {
+    address,
+    hosts,
+    async letIn(kib) {
+      child.send(kib);
+      return (await answerOf(child)) as { host: string; cookie: string };
+    },
+    stop,
+  };
 }
 
 type Engines = { readonly databaseUrl?: string; readonly kvUrl?: string };

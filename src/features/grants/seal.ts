@@ -33,6 +33,19 @@ export function createGrantSeal(secrets: readonly string[], random: Random): Gra
   const macs = (text: string) =>
     signers.map((key) => createHmac('sha256', key).update(text).digest('base64url'));
   const isSigned = (text: string, given: string) => macs(text).some((mac) => isEqual(mac, given));
+  const knownCookies = memory();
+  const knownRecords = memory();
+
+  function grantKeyOf(cookie: string): string | undefined {
+    const [, id, mac] = cookieShape.exec(cookie) ?? [];
+    if (id === undefined || mac === undefined || !isSigned(`cookie\0${id}`, mac)) return undefined;
+    return grantKey(id);
+  }
+
+  function verify(key: string, value: string): string | undefined {
+    const text = value.slice(44);
+    return value[43] === ' ' && isSigned(`record\0${key}\0${text}`, value.slice(0, 43)) ? text : undefined;
+  }
 
   return {
     sealPath(path, host, now) {
@@ -54,16 +67,29 @@ export function createGrantSeal(secrets: readonly string[], random: Random): Gra
       const id = Buffer.from(random.bytes(32)).toString('base64url');
       return { cookie: `1.${id}.${macs(`cookie\0${id}`)[0]}`, key: grantKey(id) };
     },
-    grantKeyOf(cookie) {
-      const [, id, mac] = cookieShape.exec(cookie) ?? [];
-      if (id === undefined || mac === undefined || !isSigned(`cookie\0${id}`, mac)) return undefined;
-      return grantKey(id);
-    },
+    grantKeyOf: (cookie) => knownCookies(cookie, () => grantKeyOf(cookie)),
     sign: (key, text) => `${macs(`record\0${key}\0${text}`)[0]} ${text}`,
-    verify(key, value) {
-      const text = value.slice(44);
-      return value[43] === ' ' && isSigned(`record\0${key}\0${text}`, value.slice(0, 43)) ? text : undefined;
-    },
+    verify: (key, value) => knownRecords(`${key}\0${value}`, () => verify(key, value)),
+  };
+}
+
+/** Entries; a page of a hundred parts shows the same cookie and the same records a hundred times. */
+const mostKnown = 5_000;
+
+/**
+ * Remembers which texts were found good. The same bytes have the same MAC, so working it out again for each part of a
+ * page would only cost time; what is not good is never remembered.
+ */
+function memory(): (text: string, find: () => string | undefined) => string | undefined {
+  const known = new Map<string, string>();
+  return (text, find) => {
+    const there = known.get(text);
+    if (there !== undefined) return there;
+    const found = find();
+    if (found === undefined) return undefined;
+    if (known.size >= mostKnown) known.clear();
+    known.set(text, found);
+    return found;
   };
 }
 

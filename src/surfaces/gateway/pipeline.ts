@@ -131,6 +131,7 @@ export function createPipeline(deps: GatewayDeps) {
     response: ServerResponse,
     served: Served,
     kind: Kind,
+    onStream?: () => () => void,
   ): void | Promise<void> {
     const { content } = served;
     const now = clock.now();
@@ -143,7 +144,8 @@ export function createPipeline(deps: GatewayDeps) {
       return sendRedirect(response, kind, { ...found, to: withQuery(found.to, request.url ?? '') });
     }
     deps.count(visibilityOf(kind), found.status);
-    return sendFile(request, response, { kind, content, file: found.file, status: found.status }, deps);
+    const sending = { kind, content, file: found.file, status: found.status };
+    return sendFile(request, response, onStream === undefined ? sending : { ...sending, onStream }, deps);
   }
 
   function servePublic(
@@ -175,17 +177,15 @@ export function createPipeline(deps: GatewayDeps) {
     if (verdict.kind === 'answer') return finish(request, response, verdict.answer, 'private');
     if (served === undefined || at.site === undefined) throw new Error('A grant without a site.');
     const { site } = served;
-    const leave = deps.streams.enter(response, {
-      siteId: site.id,
-      label: host.label,
-      epoch: site.epoch,
-      msLeft: verdict.until - verdict.now,
-    });
-    try {
-      await serve(request, response, served, { isPrivate: true, isPreview: served.isPreview, isHttps });
-    } finally {
-      leave();
-    }
+    const kind = { isPrivate: true, isPreview: served.isPreview, isHttps };
+    await serve(request, response, served, kind, () =>
+      deps.streams.enter(response, {
+        siteId: site.id,
+        label: host.label,
+        epoch: site.epoch,
+        msLeft: verdict.until - verdict.now,
+      }),
+    );
   }
 
   return (request: IncomingMessage, response: ServerResponse): void => {

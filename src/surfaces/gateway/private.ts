@@ -23,7 +23,7 @@ export type PrivateStepsDeps = {
   readonly addressOf: (request: IncomingMessage) => string | null;
 };
 
-const grantCookie = '__Host-postern_grant';
+export const grantCookie = '__Host-postern_grant';
 const browserCookie = '__Host-postern_browser';
 const mostFormBytes = 4_096;
 /** Grants that a browser got and did not bring back. */

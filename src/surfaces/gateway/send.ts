@@ -32,6 +32,8 @@ export type Sending = {
   readonly content: ServedContent;
   readonly file: ServedFile;
   readonly status: 200 | 404;
+  /** Told when the bytes will be sent over some time; what it answers is called when they are. */
+  readonly onStream?: () => () => void;
 };
 
 const madeHeaders = new WeakMap<Form, string[]>();
@@ -71,7 +73,7 @@ export function sendFile(
     return void response.end();
   }
   const content = cache.get(form.digest, form.size);
-  if (content === undefined) return stream(response, status, head, form, part, blobs);
+  if (content === undefined) return stream(response, status, head, { form, part, sending, blobs });
   if (content instanceof Promise)
     return content.then((bytes) => sendBytes(response, status, head, bytes, part));
   sendBytes(response, status, head, content, part);
@@ -103,12 +105,18 @@ async function stream(
   response: ServerResponse,
   status: number,
   head: string[],
-  form: Form,
-  part: Part,
-  blobs: Pick<Blobs, 'read'>,
+  what: { form: Form; part: Part; sending: Sending; blobs: Pick<Blobs, 'read'> },
 ): Promise<void> {
+  const { form, part, sending, blobs } = what;
   const source = await blobs.read(form.digest, part.kind === 'part' ? part : undefined);
-  response.writeHead(status, head);
-  // A connection that ends early is the only way left to say that the rest is missing; a client sees it by the length.
-  await pipeline(source, response).catch(() => response.destroy());
+  const leave = sending.onStream?.();
+  try {
+    response.writeHead(status, head);
+    await pipeline(source, response);
+  } catch {
+    // A connection that ends early is the only way left to say that the rest is missing; a client sees it by the length.
+    response.destroy();
+  } finally {
+    leave?.();
+  }
 }

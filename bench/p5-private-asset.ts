@@ -1,0 +1,123 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { pageOf } from './content.ts';
+import { startRedis } from './engines.ts';
+import { type BenchOptions, type Figure, perSecond, sideBySide } from './figures.ts';
+import { load, serverCore } from './load.ts';
+import { startNginx } from './nginx.ts';
+import { type ContentServer, startContentServer, withoutSettings } from './server-process.ts';
+
+/**
+ * P5: a private page with a live grant against nginx that asks a check (auth_request) before each file, tuned: answered
+ * 204, connections kept, the same look-up. P6: the same page against a public one on our own gateway.
+ */
+export async function privateAsset(options: BenchOptions): Promise<Figure[]> {
+  const embedded = await measure(options, undefined, [
+    [2, 3],
+    [0.9, undefined],
+  ]);
+  const redis = await startRedis();
+  try {
+    return [
+      ...embedded,
+      ...(await measure(options, redis.url, [
+        [1.5, 2],
+        [0.5, undefined],
+      ])),
+    ];
+  } finally {
+    await redis.stop();
+  }
+}
+
+type Bar = readonly [floor: number, goal: number | undefined];
+
+async function measure(
+  options: BenchOptions,
+  kvUrl: string | undefined,
+  [againstNginx, againstPublic]: readonly [Bar, Bar],
+): Promise<Figure[]> {
+  const check = await startCheck(kvUrl);
+  const nginx = await startNginx({ '1.html': pageOf(1), '100.html': pageOf(100) }, withCheck(check.port));
+  const gateway = await startContentServer(kvUrl === undefined ? {} : { kvUrl });
+  const store = kvUrl === undefined ? 'embedded' : 'Redis';
+  try {
+    const figures: Figure[] = [];
+    for (const kib of [1, 100]) {
+      const seconds = options.quick ? 1 : 2;
+      const rounds = options.quick ? 1 : 11;
+      const ours = () => privatePage(gateway, kib, seconds);
+      const nginxes = await sideBySide(rounds, ours, () =>
+        good(`${nginx.address}/${kib}.html`, seconds, { Cookie: 'grant=grant:1' }),
+      );
+      figures.push(figure('P5', `private page of ${kib} KiB against nginx, ${store}`, nginxes, againstNginx));
+      const publics = await sideBySide(rounds, ours, () =>
+        good(`${gateway.address}/`, seconds, { Host: gateway.hosts[kib] ?? '' }),
+      );
+      figures.push(
+        figure('P6', `private page of ${kib} KiB against public, ${store}`, publics, againstPublic),
+      );
+    }
+    return figures;
+  } finally {
+    await gateway.stop();
+    await nginx.stop();
+    await check.stop();
+  }
+}
+
+/** A new grant each round: none lives longer than five minutes. */
+async function privatePage(gateway: ContentServer, kib: number, seconds: number): Promise<number> {
+  const { host, cookie } = await gateway.letIn(kib);
+  return await good(`${gateway.address}/`, seconds, { Host: host, Cookie: cookie });
+}
+
+async function good(url: string, seconds: number, headers: Record<string, string>): Promise<number> {
+  const { perSecond: value, refused, broken } = await load(url, { seconds, headers });
+  if (refused > 0 || broken > 0) throw new Error(`${refused} requests were refused, ${broken} broke.`);
+  return value;
+}
+
+function withCheck(port: number) {
+  return {
+    upstreams: `upstream check { server 127.0.0.1:${port}; keepalive 64; }`,
+    locations: `location / { auth_request /check; }
+      location = /check { internal; proxy_pass http://check; proxy_http_version 1.1; proxy_set_header Connection "";
+        proxy_pass_request_body off; proxy_set_header Content-Length ""; }`,
+  };
+}
+
+async function startCheck(kvUrl: string | undefined): Promise<{ port: number; stop(): Promise<void> }> {
+  const program = join(import.meta.dirname, 'grant-check.ts');
+  const child = spawn('taskset', ['-c', serverCore, process.execPath, program], {
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    env: { ...withoutSettings(process.env), ...(kvUrl === undefined ? {} : { KV_URL: kvUrl }) },
+  });
+  const [port]: unknown[] = await once(child, 'message');
+  return {
+    port: Number(port),
+    async stop() {
+      child.send('stop');
+      await once(child, 'exit');
+    },
+  };
+}
+
+function figure(
+  id: string,
+  what: string,
+  { ours, reference, ratio }: { ours: number; reference: number; ratio: number },
+  [floor, goal]: Bar,
+): Figure {
+  return {
+    id,
+    what,
+    ours: perSecond(ours),
+    reference: perSecond(reference),
+    ratio,
+    floor: `≥ ${floor}`,
+    goal: goal === undefined ? '–' : `≥ ${goal}`,
+    passes: ratio >= floor,
+  };
+}
