@@ -93,6 +93,8 @@ const table: Record<string, Line> = {
   'POST /sites/{id}/versions/{number}/preview': ['whoever changes sites', '404 site_not_found'],
   'GET /sites/{id}/files': ['whoever reads sites', '404 site_not_found'],
   'GET /sites/{id}/files/{path*}': ['whoever reads sites', '404 site_not_found'],
+  'GET /sites/{id}/access': ['a session', '404 site_not_found'],
+  'DELETE /sites/{id}/grants': ['a session', '404 site_not_found'],
   'POST /sites/{id}/take-down': ['an administrator’s session', '404 site_not_found', { reason: 'x' }],
   'POST /sites/{id}/put-back': ['an administrator’s session', '404 site_not_found', { reason: 'x' }],
   'GET /config/sites': ['an administrator’s session or token', '200'],
