@@ -3,6 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from './local-servers.ts';
+import { tourOfSites } from './tour-sites.ts';
+import { type Answer, expect, masked, show, steps, title, toAnswer, Visitor } from './tour-visitor.ts';
 
 /**
  * `npm run tour`: walks a server the way the author of a script would, showing each request and answer with
@@ -10,118 +12,6 @@ import { freePort } from './local-servers.ts';
  * administrator; otherwise it starts one of its own in a temporary folder. Any answer other than the expected
  * one ends it with exit code 1, so it is an end-to-end test too.
  */
-type Answer = { status: number; headers: Headers; body: string; json: Envelope };
-type Envelope = { data: Record<string, unknown>; error: { code: string } | null };
-
-class Visitor {
-  readonly #cookies = new Map<string, string>();
-  readonly #base: string;
-
-  constructor(base: string) {
-    this.#base = base;
-  }
-
-  /** A request as the browser of a signed-in person sends it: cookies, and Origin on writes. */
-  async ask(
-    method: string,
-    path: string,
-    body?: object | URLSearchParams,
-    headers: Record<string, string> = {},
-  ): Promise<Answer> {
-    const isForm = body instanceof URLSearchParams;
-    const response = await fetch(new URL(path, this.#base), {
-      method,
-      redirect: 'manual',
-      headers: {
-        ...(this.#cookies.size === 0
-          ? {}
-          : { cookie: [...this.#cookies].map((pair) => pair.join('=')).join('; ') }),
-        ...(method === 'GET' ? {} : { origin: this.#base }),
-        ...(body === undefined
-          ? {}
-          : { 'content-type': isForm ? 'application/x-www-form-urlencoded' : 'application/json' }),
-        ...headers,
-      },
-      ...(body === undefined ? {} : { body: isForm ? body.toString() : JSON.stringify(body) }),
-    });
-    for (const cookie of response.headers.getSetCookie()) {
-      const [name = '', value = ''] = (cookie.split(';', 1)[0] ?? '').split(/=(.*)/s);
-      if (/max-age=0/i.test(cookie)) this.#cookies.delete(name);
-      else this.#cookies.set(name, value);
-    }
-    return await toAnswer(response);
-  }
-
-  /** Signs in on the built-in provider's page, redirect by redirect. */
-  async signIn(email: string, password: string): Promise<void> {
-    let answer = await this.ask('GET', '/auth/login?returnTo=/');
-    for (let step = 0; step < 12; step++) {
-      const location = answer.headers.get('location');
-      if (location === '/') return;
-      if (location !== null) answer = await this.ask('GET', location);
-      else answer = await this.#postForm(answer, { email, password });
-    }
-    throw new Error('Signing in did not come to an end.');
-  }
-
-  async #postForm(answer: Answer, fields: Record<string, string>): Promise<Answer> {
-    const action = /<form[^>]* action="([^"]+)"/.exec(answer.body)?.[1];
-    if (action === undefined || answer.body.includes('role="alert"')) {
-      throw new Error('The sign-in was refused. Check TOUR_EMAIL and TOUR_PASSWORD.');
-    }
-    return await this.ask('POST', action.replaceAll('&amp;', '&'), new URLSearchParams(fields));
-  }
-}
-
-async function toAnswer(response: Response): Promise<Answer> {
-  const body = await response.text();
-  const isJson = (response.headers.get('content-type') ?? '').startsWith('application/json');
-  return {
-    status: response.status,
-    headers: response.headers,
-    body,
-    json: isJson ? JSON.parse(body) : { data: {}, error: null },
-  };
-}
-
-/** Credential values leave this program masked, whatever they are in. */
-function masked(text: string): string {
-  return text.replaceAll(/\b([a-z][a-z0-9]*_(?:pat|svc)_)[0-9A-Za-z]{12,}/g, '$1••••••••');
-}
-
-let steps = 0;
-
-function title(text: string): void {
-  steps += 1;
-  console.log(`\n${steps}. ${text}`);
-}
-
-function show(request: string, answer: Answer, note = ''): void {
-  const retry = answer.headers.get('retry-after');
-  const headers = [answer.headers.get('ratelimit'), retry === null ? null : `Retry-After: ${retry}`].filter(
-    (part) => part !== null,
-  );
-  console.log(`   → ${masked(request)}`);
-  console.log(`   ← ${answer.status}${headers.length === 0 ? '' : `   ${headers.join('   ')}`}`);
-  const body = masked(JSON.stringify(answer.json.error ?? answer.json.data, null, 2));
-  const lines = body.split('\n');
-  console.log(
-    lines
-      .slice(0, 24)
-      .map((line) => `     ${line}`)
-      .join('\n') + (lines.length > 24 ? '\n     …' : ''),
-  );
-  if (note !== '') console.log(`   ${note}`);
-}
-
-function expect(answer: Answer, status: number, code: string | null = null): void {
-  const found = answer.json.error?.code ?? null;
-  if (answer.status === status && found === code) return;
-  throw new Error(
-    `Expected ${status} ${code ?? ''} and got ${answer.status} ${found ?? ''}: ${masked(answer.body).slice(0, 500)}`,
-  );
-}
-
 async function tour(base: string, email: string, password: string): Promise<void> {
   const person = new Visitor(base);
   const script = async (path: string, token: string) =>
@@ -203,6 +93,8 @@ async function tour(base: string, email: string, password: string): Promise<void
     throw new Error('The revocation is not in the trail once.');
   show(`GET /api/v2/audit/events?target=${id}&event=api_key.revoked`, trail);
 
+  await tourOfSites(person, base);
+
   title('Sign out');
   const out = await person.ask('POST', '/auth/logout');
   if (out.status !== 204) throw new Error(`Signing out answered ${out.status}.`);
@@ -237,6 +129,7 @@ async function withOwnServer(
       SERVICE_UI_URL: base,
       PORT: String(port),
       GATEWAY_PORT: String(gatewayPort),
+      SITES_CONTENT_URL: `http://sites.localhost:${gatewayPort}`,
       METRICS_PORT: String(metricsPort),
       BOOTSTRAP_ADMIN_EMAIL: email,
       BOOTSTRAP_ADMIN_PASSWORD: password,
