@@ -1,4 +1,6 @@
+import { execFile } from 'node:child_process';
 import { open } from 'node:fs/promises';
+import { promisify } from 'node:util';
 
 /** Keeps the names in a folder: a file whose name was not flushed is lost with the power, whatever was flushed of it. */
 export async function flushNames(folder: string): Promise<void> {
@@ -10,4 +12,18 @@ export async function flushNames(folder: string): Promise<void> {
   } finally {
     await names.close();
   }
+}
+
+const run = promisify(execFile);
+
+/**
+ * Asks the disk to keep everything that was written to the file system of `folder`: for a thousand files a tenth of the
+ * time that asking for each takes. False where that cannot be had (syncfs(2) is Linux’s, and Node has no call for it).
+ */
+export async function flushFileSystem(folder: string): Promise<boolean> {
+  if (process.platform !== 'linux') return false;
+  return await run('sync', ['-f', folder]).then(
+    () => true,
+    () => false,
+  );
 }

@@ -4,10 +4,11 @@ import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { AppError } from '../core/errors.ts';
 
 /** Puts a stream into a file for readers that must jump about in it. Nothing of it outlives the process that wrote it. */
 export type Spool = {
-  /** Rejects with what makes `source` fail; then nothing is left. */
+  /** Rejects with what makes `source` fail, or with `storage_full`; then nothing is left. */
   take(source: Readable): Promise<Spooled>;
 };
 
@@ -28,7 +29,8 @@ export function fileSpool(folder: string): Spool & { prepare(): Promise<void> } 
         return { path, discard };
       } catch (error) {
         await discard();
-        throw error;
+        const isFull = error instanceof Error && 'code' in error && error.code === 'ENOSPC';
+        throw isFull ? new AppError('storage_full', { cause: error }) : error;
       }
     },
   };

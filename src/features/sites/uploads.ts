@@ -65,7 +65,7 @@ export function uploads(deps: SitesDeps, { replace }: Pick<Sites, 'replace'>): U
     if ((await read.content.goingAmong(digests, null)).length > 0) throw goingAway();
   }
 
-  const depsFor = (act: Act) => ({ blobs, format, onKey: (value: string) => deps.exposed(value, act) });
+  const depsFor = (act: Act) => ({ format, onKey: (value: string) => deps.exposed(value, act) });
 
   return {
     async startUpload(caller, act, siteId, { files: sent, spa }) {
@@ -110,7 +110,7 @@ export function uploads(deps: SitesDeps, { replace }: Pick<Sites, 'replace'>): U
           hint: 'Send what is listed as missing, under its SHA-256 in lower-case hexadecimal digits.',
         });
       await requireNotGoing([digest]);
-      const problem = await takeBlob(bytes, wanted, depsFor(act));
+      const problem = await takeBlob(bytes, wanted, { ...depsFor(act), write: blobs.write });
       if (problem !== undefined) throw rejected([{ path: digest, ...problem }]);
       await readmit();
       await read.uploads.markReceived(id, [digest], clock.now());
@@ -122,8 +122,11 @@ export function uploads(deps: SitesDeps, { replace }: Pick<Sites, 'replace'>): U
       await requireNotGoing([...announced.keys()]);
       const problems: UploadProblem[] = [];
       const taken: string[] = [];
+      const batch = blobs.batch();
+      const takeDeps = { ...depsFor(act), write: batch.write };
       const mark = async (): Promise<void> => {
         if (taken.length === 0) return;
+        await batch.flush();
         await readmit();
         await read.uploads.markReceived(id, taken.splice(0), clock.now());
       };
@@ -137,7 +140,7 @@ export function uploads(deps: SitesDeps, { replace }: Pick<Sites, 'replace'>): U
               ? ({ code: 'bad_entry', problem: entry.problem } as const)
               : size === undefined
                 ? notAnnounced
-                : await takeBlob(await entry.open(), { digest: entry.name, size }, depsFor(act));
+                : await takeBlob(await entry.open(), { digest: entry.name, size }, takeDeps);
           if (problem === undefined) taken.push(entry.name);
           else if (problems.length < 100) problems.push({ path: entry.name.slice(0, 200), ...problem });
           if (taken.length >= marksAtOnce) await mark();
@@ -146,7 +149,7 @@ export function uploads(deps: SitesDeps, { replace }: Pick<Sites, 'replace'>): U
         if (!(error instanceof ArchiveRefused)) throw error;
         problems.push({ path: '', code: 'bad_archive', problem: error.message });
       } finally {
-        await mark();
+        await mark().finally(() => batch.close());
       }
       if (problems.length > 0) throw rejected(problems);
       return await stateOf(upload);

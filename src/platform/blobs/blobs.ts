@@ -8,6 +8,8 @@ import type { Readable } from 'node:stream';
 export type Blobs = {
   /** Keeps the bytes of `source`. What makes `source` fail makes this reject with the same error, and keeps nothing. */
   write(source: Readable): Promise<Blob>;
+  /** The same for many: cheaper, and certain to outlast a power loss only after flush(). */
+  batch(): BlobBatch;
   /** Bytes from `start` up to and with `end`; all without a range. Rejects with `store_unavailable` when they cannot be read. */
   read(digest: string, range?: { readonly start: number; readonly end: number }): Promise<Readable>;
   has(digest: string): Promise<boolean>;
@@ -15,6 +17,15 @@ export type Blobs = {
   remove(digest: string): Promise<void>;
   /** Every digest there is and when it was written (milliseconds), in no order: for the sweep. */
   list(): AsyncIterable<{ readonly digest: string; readonly writtenAt: number }>;
+};
+
+export type BlobBatch = {
+  /** One at a time. */
+  write(source: Readable): Promise<Blob>;
+  /** Resolves when everything written so far is whole and will be found again. */
+  flush(): Promise<void>;
+  /** Lets go of what was not flushed. Safe to repeat, also after flush(). */
+  close(): Promise<void>;
 };
 
 /** `digest`: 64 lower-case hexadecimal digits. `size` in bytes. */

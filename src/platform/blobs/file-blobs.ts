@@ -1,12 +1,11 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { createReadStream, createWriteStream } from 'node:fs';
-import { access, mkdir, open, opendir, rename, rm, stat, utimes } from 'node:fs/promises';
+import { createReadStream } from 'node:fs';
+import { access, type FileHandle, mkdir, open, opendir, rename, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Readable, Transform } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
+import type { Readable } from 'node:stream';
 import { AppError } from '../../core/errors.ts';
-import { flushNames } from '../flush-names.ts';
-import type { Blob, Blobs } from './blobs.ts';
+import { flushFileSystem, flushNames } from '../flush-names.ts';
+import type { Blob, BlobBatch, Blobs } from './blobs.ts';
 
 const digestShape = /^[0-9a-f]{64}$/;
 
@@ -25,22 +24,63 @@ export function fileBlobs(folder: string): Blobs & { prepare(): Promise<void> } 
     return { shelf, path: join(shelf, digest.slice(2)) };
   }
 
-  async function keep(written: string, blob: Blob): Promise<void> {
-    const { shelf, path } = placeOf(blob.digest);
+  async function shelfFor(digest: string): Promise<string> {
+    const { shelf } = placeOf(digest);
     if (!shelves.has(shelf)) {
       await mkdir(shelf, { recursive: true });
       await flushNames(folder);
       shelves.add(shelf);
     }
-    if (await isThere(path)) {
-      // Fresh again, so that a sweep that goes by age leaves it to whoever wrote it now.
-      const now = new Date();
-      await utimes(path, now, now);
-      await rm(written);
-      return;
-    }
-    await rename(written, path);
-    await flushNames(shelf);
+    return shelf;
+  }
+
+  /** Flushed bytes get their name; the name itself is flushed by the caller. */
+  async function name(written: string, digest: string): Promise<void> {
+    const { path } = placeOf(digest);
+    if (!(await isThere(path))) return await rename(written, path);
+    // Fresh again, so that a sweep that goes by age leaves it to whoever wrote it now.
+    const now = new Date();
+    await utimes(path, now, now);
+    await rm(written);
+  }
+
+  function batch(): BlobBatch {
+    /** Written aside; nothing has its name yet, and nothing was asked of the disk. */
+    let waiting: Written[] = [];
+
+    return {
+      async write(source) {
+        const path = join(incoming, randomUUID());
+        // It may fail while the file is being opened; reading it tells then.
+        source.on('error', () => undefined);
+        try {
+          const blob = await writeAside(source, path);
+          waiting.push({ path, digest: blob.digest });
+          return blob;
+        } catch (error) {
+          await rm(path, { force: true });
+          return unlessFull(error);
+        }
+      },
+      async flush() {
+        const ready = waiting;
+        const isFlushed = ready.length >= manyFiles && (await flushFileSystem(incoming));
+        if (!isFlushed) await inGroups(ready, ({ path }) => flushFile(path)).catch(unlessFull);
+        const touched = new Set<string>();
+        await inGroups(ready, async ({ path, digest }) => {
+          // Also of one that was there: whoever wrote it may not have flushed its name yet.
+          touched.add(await shelfFor(digest));
+          await name(path, digest);
+        });
+        const areNamesFlushed = touched.size >= manyFiles && (await flushFileSystem(folder));
+        if (!areNamesFlushed) await inGroups([...touched], flushNames);
+        waiting = [];
+      },
+      async close() {
+        await inGroups(waiting, ({ path }) => rm(path, { force: true }));
+        waiting = [];
+      },
+    };
   }
 
   return {
@@ -48,15 +88,15 @@ export function fileBlobs(folder: string): Blobs & { prepare(): Promise<void> } 
       await rm(incoming, { recursive: true, force: true });
       await mkdir(incoming, { recursive: true });
     },
+    batch,
     async write(source) {
-      const written = join(incoming, randomUUID());
+      const one = batch();
       try {
-        const blob = await writeAside(source, written);
-        await keep(written, blob);
+        const blob = await one.write(source);
+        await one.flush();
         return blob;
-      } catch (error) {
-        await rm(written, { force: true });
-        throw isFull(error) ? new AppError('store_unavailable', { cause: error }) : error;
+      } finally {
+        await one.close();
       }
     },
     async read(digest, range) {
@@ -83,19 +123,61 @@ export function fileBlobs(folder: string): Blobs & { prepare(): Promise<void> } 
   };
 }
 
+type Written = { readonly path: string; readonly digest: string };
+
+/** From so many on, flushing all at once is cheaper than one by one. */
+const manyFiles = 16;
+/** Files worked on at the same time. */
+const groupSize = 16;
+/** What is gathered before it is written: most files of a site take one write. */
+const pieceBytes = 256 * 1024;
+
+async function inGroups<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+  for (let at = 0; at < items.length; at += groupSize)
+    await Promise.all(items.slice(at, at + groupSize).map(work));
+}
+
 async function writeAside(source: Readable, path: string): Promise<Blob> {
+  const file = await open(path, 'wx', 0o600);
+  try {
+    return await writeTo(file, source);
+  } finally {
+    await file.close();
+  }
+}
+
+async function flushFile(path: string): Promise<void> {
+  const file = await open(path, 'r+');
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+async function writeTo(file: FileHandle, source: Readable): Promise<Blob> {
   const hash = createHash('sha256');
   let size = 0;
-  const counted = new Transform({
-    transform(chunk: Buffer, _encoding, done) {
-      hash.update(chunk);
-      size += chunk.length;
-      done(null, chunk);
-    },
-  });
-  // `flush` asks the disk to keep the bytes before the file is closed.
-  await pipeline(source, counted, createWriteStream(path, { flags: 'wx', mode: 0o600, flush: true }));
+  let pieces: Buffer[] = [];
+  let gathered = 0;
+  for await (const chunk of source as AsyncIterable<Buffer>) {
+    hash.update(chunk);
+    size += chunk.length;
+    pieces.push(chunk);
+    gathered += chunk.length;
+    if (gathered < pieceBytes) continue;
+    await writeAll(file, pieces, gathered);
+    pieces = [];
+    gathered = 0;
+  }
+  if (gathered > 0) await writeAll(file, pieces, gathered);
   return { digest: hash.digest('hex'), size };
+}
+
+async function writeAll(file: FileHandle, pieces: readonly Buffer[], bytes: number): Promise<void> {
+  const { bytesWritten } = await file.writev(pieces);
+  // A disk that is nearly full, or a signal, may leave some of it to be written.
+  if (bytesWritten < bytes) await file.appendFile(Buffer.concat(pieces).subarray(bytesWritten));
 }
 
 /** Undefined when it was removed since its name was read. */
@@ -116,6 +198,9 @@ async function isThere(path: string): Promise<boolean> {
   );
 }
 
-function isFull(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT');
+/** Rethrows; a full disk as the answer it deserves. */
+function unlessFull(error: unknown): never {
+  const isFull =
+    error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT');
+  throw isFull ? new AppError('storage_full', { cause: error }) : error;
 }

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { type Readable, Transform } from 'node:stream';
-import type { Blob } from '../../../platform/blobs/blobs.ts';
+import type { Blob, BlobBatch } from '../../../platform/blobs/blobs.ts';
 import { ArchiveRefused } from './archive.ts';
-import type { UploadProblem } from './judge.ts';
+import type { JudgeDeps, UploadProblem } from './judge.ts';
 import { keyScan } from './key-scan.ts';
-import { chain, type ReceiveDeps } from './receive.ts';
+import { chain } from './receive.ts';
 
 /**
  * Takes bytes that were announced by digest and size, and scans them for our keys. Answers what is wrong with them; then
@@ -13,7 +13,7 @@ import { chain, type ReceiveDeps } from './receive.ts';
 export async function takeBlob(
   source: Readable,
   wanted: Blob,
-  { blobs, format, onKey }: ReceiveDeps,
+  { write, format, onKey }: JudgeDeps & { readonly write: BlobBatch['write'] },
 ): Promise<Pick<UploadProblem, 'code' | 'problem'> | undefined> {
   let hasKey = false;
   const scan = keyScan(format, (value) => {
@@ -21,7 +21,7 @@ export async function takeBlob(
     onKey(value);
   });
   try {
-    await blobs.write(
+    await write(
       chain(
         source,
         scan,

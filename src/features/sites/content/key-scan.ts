@@ -93,12 +93,23 @@ const wideMarks = marks.map((mark) => Buffer.from(mark, 'utf16le').subarray(0, -
 function textScan(format: KeyFormat, found: Found): (chunk: Buffer) => void {
   let rest: Buffer = Buffer.alloc(0);
   return (chunk) => {
-    const window = Buffer.concat([rest, chunk]);
-    rest = window.subarray(-overlap);
+    if (chunk.length < overlap) {
+      const window = Buffer.concat([rest, chunk]);
+      look(window);
+      rest = window.subarray(-overlap);
+      return;
+    }
+    // The seam and the piece each for itself: joining them would copy everything that is uploaded.
+    if (rest.length > 0) look(Buffer.concat([rest, chunk.subarray(0, overlap)]));
+    look(chunk);
+    rest = Buffer.from(chunk.subarray(-overlap));
+  };
+
+  function look(window: Buffer): void {
     if (marks.some((mark) => window.includes(mark))) tell(window.toString('latin1'));
     if (wideMarks.some((mark) => window.includes(mark)))
       tell(Buffer.from(window.filter((byte) => byte !== 0)).toString('latin1'));
-  };
+  }
 
   function tell(text: string): void {
     for (const value of keysIn(text, format)) found(value);

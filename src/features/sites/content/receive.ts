@@ -1,36 +1,45 @@
 import { type Readable, Transform } from 'node:stream';
-import type { Blob, Blobs } from '../../../platform/blobs/blobs.ts';
+import type { Blob, BlobBatch, Blobs } from '../../../platform/blobs/blobs.ts';
 import { type ArchiveEntry, ArchiveRefused } from './archive.ts';
 import { type Judge, type JudgeDeps, judged, type Received, type UploadLimits } from './judge.ts';
 import { keyScan } from './key-scan.ts';
 
 /** Takes what an archive holds: judged by judge.ts, every byte counted, scanned and kept under its digest. */
-export type ReceiveDeps = JudgeDeps & { readonly blobs: Pick<Blobs, 'write'> };
+export type ReceiveDeps = JudgeDeps & { readonly blobs: Pick<Blobs, 'batch'> };
 
 export async function receive(
   entries: AsyncIterable<ArchiveEntry>,
   limits: UploadLimits,
   deps: ReceiveDeps,
 ): Promise<Received> {
+  const batch = deps.blobs.batch();
   const takeAll = async (judge: Judge) => {
     try {
       for await (const entry of entries) {
         const path = judge.admit(entry.name, entry.problem);
-        if (path !== undefined) await takeFile(entry, path, judge, deps);
+        if (path !== undefined) await takeFile(entry, path, judge, batch, deps);
       }
     } catch (error) {
       if (!(error instanceof ArchiveRefused)) throw error;
       judge.refuse('', 'bad_archive', error.message);
     }
   };
-  return await judged(limits, deps, takeAll, withoutTopFolder);
+  try {
+    const received = await judged(limits, deps, takeAll, withoutTopFolder);
+    // What is refused is never published, so nothing of it need outlast anything.
+    if (received.problems.length === 0) await batch.flush();
+    return received;
+  } finally {
+    await batch.close();
+  }
 }
 
 async function takeFile(
   entry: ArchiveEntry,
   path: string,
   judge: Judge,
-  { blobs, format, onKey }: ReceiveDeps,
+  batch: BlobBatch,
+  { format, onKey }: JudgeDeps,
 ): Promise<void> {
   const { stream, isTooLong } = counted(judge);
   let hasKey = false;
@@ -42,7 +51,7 @@ async function takeFile(
   let source: Readable | undefined;
   try {
     source = await entry.open();
-    blob = await blobs.write(chain(source, stream, scan));
+    blob = await batch.write(chain(source, stream, scan));
   } catch (error) {
     // What is left of it would hold up the entries behind it.
     source?.destroy();

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { type Readable, Transform } from 'node:stream';
 import { AppError } from '../../../core/errors.ts';
-import type { Blob } from '../../../platform/blobs/blobs.ts';
+import type { Blob, BlobBatch } from '../../../platform/blobs/blobs.ts';
 import type { Spool } from '../../../platform/spool.ts';
 import type { KeyFormat } from '../../keys/keys.ts';
 import type { UploadRules } from '../sites-config.ts';
@@ -44,7 +44,7 @@ export async function checkUpload(
   const { files, problems } = await receive(
     entries ?? streamedEntries(createReadStream(file.path), file.kind, rules),
     rules,
-    { blobs: { write: digestOnly }, format, onKey: () => undefined },
+    { blobs: { batch: onlyDigests }, format, onKey: () => undefined },
   );
   const bytes = [...files.values()].reduce((sum, { size }) => sum + size, 0);
   return { problems, files: files.size, bytes, receipt: problems.length > 0 ? null : receiptOf(files) };
@@ -99,6 +99,12 @@ export function mostUnpacked({ maxExtractedBytes, maxFiles }: UploadRules): numb
 async function* onePage(source: Readable): AsyncGenerator<ArchiveEntry> {
   yield { name: 'index.html', open: async () => source };
 }
+
+const onlyDigests = (): BlobBatch => ({
+  write: digestOnly,
+  flush: async () => undefined,
+  close: async () => undefined,
+});
 
 async function digestOnly(source: Readable): Promise<Blob> {
   const hash = createHash('sha256');
