@@ -59,8 +59,17 @@ export class Browser {
   }
 
   /** A request of a script with a key: no cookies. @throws NoAnswer */
-  async asKey(value: string, method: string, path: string): Promise<Reply> {
-    return await this.#request(method, `/api/v2${path}`, { authorization: `Bearer ${value}` }, undefined);
+  async asKey(
+    value: string,
+    method: string,
+    path: string,
+    sent?: { type: string; body: Buffer },
+  ): Promise<Reply> {
+    const headers = {
+      authorization: `Bearer ${value}`,
+      ...(sent === undefined ? {} : { 'content-type': sent.type }),
+    };
+    return await this.#request(method, `/api/v2${path}`, headers, sent?.body);
   }
 
   async send(
@@ -108,7 +117,7 @@ export class Browser {
     method: string,
     path: string,
     headers: Record<string, string>,
-    body: string | undefined,
+    body: string | Buffer | undefined,
   ): Promise<Reply> {
     for (let attempt = 1; ; attempt += 1) {
       const reply = await this.#requestOnce(method, path, headers, body);
@@ -121,7 +130,7 @@ export class Browser {
     method: string,
     path: string,
     headers: Record<string, string>,
-    body: string | undefined,
+    body: string | Buffer | undefined,
   ): Promise<Reply> {
     const { port, host } = new URL(this.origin);
     return new Promise((resolve, reject) => {

@@ -1,10 +1,11 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Browser } from './browser.ts';
 import { compare, createDice, type Dice, type Ledger, work } from './ledger.ts';
+import { compareSites, type SiteHand, type SiteLedger, workOnSites } from './site-ledger.ts';
 import { findPostgres } from '../../scripts/local-servers.ts';
 import { type PostgresServer, startPostgres } from './postgres-server.ts';
 import {
@@ -58,6 +59,54 @@ async function setUp(installation: Installation): Promise<Browser> {
   await program.end('SIGTERM');
   browser.disconnect();
   return browser;
+}
+
+/** Limits of sites out of the way, and a key that may change them. */
+async function setUpSites(installation: Installation): Promise<SiteHand> {
+  const browser = await setUp(installation);
+  const program = await startProgram(installation);
+  const { headers, data } = await browser.api('GET', '/config/sites');
+  const wide = { ...data.config, quotas: { ...data.config.quotas, sitesPerOwner: 1_000_000 } };
+  const changed = await browser.api('PUT', '/config/sites', wide, { 'if-match': String(headers['etag']) });
+  expect(changed.status).toBe(200);
+  const key = await browser.api('POST', '/me/tokens', {
+    name: 'publishes',
+    scopes: ['sites:write'],
+    repositoryAccess: { mode: 'all' },
+  });
+  await program.end('SIGTERM');
+  browser.disconnect();
+  return { browser, key: key.data.token };
+}
+
+/** Lives in which sites are published, replaced and deleted, each ended by SIGKILL; then what is there is looked at. */
+async function publishThroughKills(installation: Installation) {
+  const dice = createDice(seed);
+  const hand = await setUpSites(installation);
+  const ledger: SiteLedger = { entries: [], acknowledged: 0 };
+  const problems: string[] = [];
+  for (let cycle = 1; cycle <= cycles && problems.length === 0; cycle += 1) {
+    const program = await startProgram(installation);
+    const before = ledger.acknowledged;
+    const working = workOnSites(hand, ledger, `c${cycle}`, dice);
+    const enough = before + dice.below(20);
+    while (ledger.acknowledged < enough) await Promise.race([wait(2), working]);
+    await wait(dice.below(60));
+    await program.end('SIGKILL');
+    await working;
+    hand.browser.disconnect();
+    if (cycle % 5 !== 0 && cycle !== cycles) continue;
+    const check = await startProgram(installation);
+    problems.push(...(await compareSites(hand, ledger)));
+    await check.end('SIGTERM');
+    hand.browser.disconnect();
+    const left = readdirSync(join(installation.dataDir, 'blobs', 'incoming'));
+    if (left.length > 0) problems.push(`${left.length} half blobs were left after a start`);
+  }
+  const trail = await runCommand(installation, ['audit', 'verify']);
+  if (trail.code !== 0) problems.push(trail.output);
+  if (problems.length > 0) problems.unshift(`FAULT_SEED=${seed}`);
+  return { acknowledged: ledger.acknowledged, problems };
 }
 
 /** One life of the server under load, from its start to the signal. */
@@ -122,6 +171,17 @@ describe('embedded', () => {
     async () => {
       const installation = { dataDir: join(folder, 'kills'), ports: await freePorts() };
       const { acknowledged, problems } = await liveManyTimes(installation, cycles, () => 'SIGKILL');
+      expect(problems).toEqual([]);
+      expect(acknowledged).toBeGreaterThan(cycles);
+    },
+    patienceMs,
+  );
+
+  test(
+    `FT-01 ${cycles} kills while sites are published, replaced and deleted leave the old or the new version whole`,
+    async () => {
+      const installation = { dataDir: join(folder, 'sites'), ports: await freePorts() };
+      const { acknowledged, problems } = await publishThroughKills(installation);
       expect(problems).toEqual([]);
       expect(acknowledged).toBeGreaterThan(cycles);
     },

@@ -1,0 +1,140 @@
+import { createHash } from 'node:crypto';
+import { zipOf } from '../archives/zip.ts';
+import { type Browser, type Envelope, NoAnswer, type Reply } from './browser.ts';
+import type { Dice } from './ledger.ts';
+
+/**
+ * What a person was told about sites while a server was being ended: each version's content carries its own mark, so a
+ * mixture of two would show. compareSites() holds it against a server that came back.
+ */
+export type SiteEntry = {
+  readonly id: string;
+  /** The mark of what was last acknowledged as live. */
+  live: string;
+  /** Asked for without an answer. */
+  asked: string | null;
+  deletion: 'none' | 'asked' | 'acknowledged';
+};
+
+/** A key of somebody: people may not change things as fast as this does. */
+export type SiteHand = { readonly browser: Browser; readonly key: string };
+
+export type SiteLedger = { readonly entries: SiteEntry[]; acknowledged: number };
+
+const filesPerSite = 12;
+
+function filesOf(mark: string): { name: string; content: string }[] {
+  return Array.from({ length: filesPerSite }, (_, at) => ({
+    name: at === 0 ? 'index.html' : `part-${at}.html`,
+    content: `<p>${mark} ${at}</p>`,
+  }));
+}
+
+function bodyOf(mark: string) {
+  return { type: 'application/zip', body: zipOf(filesOf(mark)) };
+}
+
+async function ask(
+  { browser, key }: SiteHand,
+  method: string,
+  path: string,
+  sent?: { type: string; body: Buffer },
+): Promise<Reply & Envelope> {
+  const reply = await browser.asKey(key, method, path, sent);
+  return { ...reply, ...(JSON.parse(reply.text) as Envelope) };
+}
+
+/** Creates, replaces and deletes sites with several hands at once, until the server is gone. */
+export async function workOnSites(
+  hand: SiteHand,
+  ledger: SiteLedger,
+  mark: string,
+  dice: Dice,
+): Promise<void> {
+  let count = 0;
+  const turns = async () => {
+    for (;;) await step(hand, ledger, `${mark}-${(count += 1)}`, dice);
+  };
+  const hands = Array.from({ length: 4 }, () =>
+    turns().catch((error: unknown) => {
+      if (!(error instanceof NoAnswer)) throw error;
+    }),
+  );
+  await Promise.all(hands);
+}
+
+async function step(hand: SiteHand, ledger: SiteLedger, mark: string, dice: Dice): Promise<void> {
+  const made = await ask(hand, 'POST', `/sites?name=${mark}`, bodyOf(`${mark} one`));
+  if (made.status !== 201) throw new Error(`Answered ${made.status}: ${made.text}`);
+  const entry: SiteEntry = { id: made.data.id, live: `${mark} one`, asked: null, deletion: 'none' };
+  ledger.entries.push(entry);
+  ledger.acknowledged += 1;
+  for (let turn = dice.below(3); turn > 0; turn -= 1) {
+    entry.asked = `${mark} turn ${turn}`;
+    const replaced = await ask(hand, 'PUT', `/sites/${entry.id}/content`, bodyOf(entry.asked));
+    if (replaced.status !== 200) throw new Error(`Answered ${replaced.status}: ${replaced.text}`);
+    entry.live = entry.asked;
+    entry.asked = null;
+    ledger.acknowledged += 1;
+  }
+  if (dice.below(3) > 0) return;
+  entry.deletion = 'asked';
+  const deleted = await ask(hand, 'DELETE', `/sites/${entry.id}`);
+  if (deleted.status !== 200) throw new Error(`Answered ${deleted.status}: ${deleted.text}`);
+  entry.deletion = 'acknowledged';
+  ledger.acknowledged += 1;
+}
+
+/** What is wrong on the server about these sites, one line each; empty when nothing is. */
+export async function compareSites(hand: SiteHand, ledger: SiteLedger): Promise<string[]> {
+  const problems: string[] = [];
+  for (const entry of ledger.entries) problems.push(...(await siteProblems(hand, entry)));
+  return problems;
+}
+
+async function siteProblems(hand: SiteHand, entry: SiteEntry): Promise<string[]> {
+  const { id, deletion } = entry;
+  const site = await ask(hand, 'GET', `/sites/${id}`);
+  if (site.status !== 200) return [`${id}: was acknowledged, and reading it answers ${site.status}`];
+  const { status } = site.data;
+  const problems: string[] = [];
+  if (deletion === 'acknowledged' && status !== 'deleted')
+    problems.push(`${id}: its deletion was acknowledged, and it is ${status}`);
+  if (deletion === 'none' && status !== 'active')
+    problems.push(`${id}: nobody deleted it, and it is ${status}`);
+  const files = await ask(hand, 'GET', `/sites/${id}/files?limit=100`);
+  const digests = new Map<string, string>(
+    files.data.map((file: { path: string; sha256: string }) => [file.path, file.sha256]),
+  );
+  const isWhole = (mark: string) =>
+    digests.size === filesPerSite &&
+    filesOf(mark).every(({ name, content }) => digests.get(name) === sha256(content));
+  const mark = [entry.live, entry.asked ?? entry.live].find(isWhole);
+  if (mark === undefined) return [...problems, `${id}: serves neither the old version nor the new one whole`];
+  for (const { name, content } of filesOf(mark)) {
+    const file = await hand.browser.asKey(hand.key, 'GET', `/sites/${id}/files/${name}`);
+    if (file.text !== content)
+      problems.push(`${id}: ${name} of ${mark} answers ${file.status} or other bytes`);
+  }
+  return [...problems, ...(await trailProblems(hand.browser, id, site.data))];
+}
+
+/** The trail says exactly what happened: a creation, a publish for each version after it, a deletion if there was one. */
+async function trailProblems(
+  browser: Browser,
+  id: string,
+  site: { status: string; version: { number: number } },
+): Promise<string[]> {
+  const { data } = await browser.api('GET', `/audit/events?target=${id}&limit=100`);
+  const events: { event: string }[] = data;
+  const count = (event: string) => events.filter((one) => one.event === event).length;
+  const expected = [1, site.version.number - 1, site.status === 'deleted' ? 1 : 0];
+  const found = ['site.created', 'site.published', 'site.deleted'].map(count);
+  return found.join() === expected.join()
+    ? []
+    : [`${id}: its trail holds ${found.join()}, not ${expected.join()}`];
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}
