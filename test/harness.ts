@@ -129,6 +129,8 @@ export async function openHarness(
     limitSource?: LimitSource;
     database?: Database;
     changesPerMinute?: number;
+    /** Where content is served; as above unless a test needs another. */
+    contentUrl?: string;
     kv?: Kv;
     /** Decides about people; without it the built-in provider's tables do. */
     directory?: (builtin: Directory) => Directory;
@@ -145,10 +147,11 @@ export async function openHarness(
       directory: options.directory,
       limitSource: options.limitSource ?? memorySource({ clock }),
       clock,
-      settings:
-        options.changesPerMinute === undefined
-          ? settings
-          : { ...settings, changesPerMinute: options.changesPerMinute },
+      settings: {
+        ...settings,
+        ...(options.changesPerMinute === undefined ? {} : { changesPerMinute: options.changesPerMinute }),
+        ...(options.contentUrl === undefined ? {} : { contentUrl: options.contentUrl }),
+      },
       others: 0,
     },
     { isFirst: true, clockOffBy: 0 },

@@ -3,13 +3,13 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { minute, second } from '../../src/core/clock.ts';
 import { AppError } from '../../src/core/errors.ts';
 import { systemRandom } from '../../src/core/ids.ts';
-import { createGrantSeal } from '../../src/features/grants/grants.ts';
+import { createFleet, createGrantSeal } from '../../src/features/grants/grants.ts';
 import { writeGrant } from '../../src/features/grants/records.ts';
 import { longestPath, safePath } from '../../src/features/grants/return-path.ts';
 import type { Kv } from '../../src/platform/kv/kv.ts';
 import { memoryKv } from '../../src/platform/kv/memory-kv.ts';
 import { FakeClock } from '../clock.ts';
-import { type Harness, openHarness, type Person } from '../harness.ts';
+import { contentUrl, type Harness, openHarness, type Person } from '../harness.ts';
 import { upload } from '../api/sites/uploads.ts';
 import { type Browser, browserOf, privateSite } from './private.ts';
 
@@ -264,6 +264,55 @@ test('T31 each asset costs one question to the store, the same whether or not th
     expect(await questionsOf(() => stranger.fetch(url))).toEqual([3]);
     expect(await questionsOf(() => stranger.navigate(url))).toEqual([3]);
   }
+});
+
+test('GW-05 while a gateway believes something else nobody is let in, and the owner reads why', async () => {
+  const { site, browser } = await opened();
+  const odd = createFleet({
+    kv,
+    seal: createGrantSeal(['grant-secret-of-the-tests-0123456789abcd'], systemRandom),
+    holder: 'the odd one',
+    workloads: ['gateway'],
+    addresses: { uiUrl: 'http://localhost:3000', contentUrl, allowSharedApex: true },
+  });
+  await odd.beat();
+  const first = await browserOf(h, ada).navigate(site.url);
+  const { pathname, search } = new URL(first.headers['location'] ?? '');
+  const refused = await h.call('GET', pathname + search, { as: ada, headers: { accept: 'text/html' } });
+  expect([refused.status, refused.text.includes('set up in another way')]).toEqual([503, true]);
+  // Who is in stays until his time.
+  expect((await browser.fetch(site.url)).status).toBe(200);
+  const why = await h.call('GET', `/sites/${site.id}/access`, { as: ada });
+  expect(why.data.opens).toBe(false);
+  expect(why.data.checks).toContainEqual({
+    check: 'gateway_running',
+    passed: false,
+    detail: expect.stringContaining('do not agree'),
+  });
+  const another = await h.call('POST', '/sites', { as: ada, body: {} });
+  expect([another.status, another.error.code]).toEqual([422, 'private_sites_unavailable']);
+  await odd.leave();
+  expect((await browserOf(h, ada).open(site.url)).status).toBe(200);
+});
+
+test('GW-05 where private sites cannot be had they are not offered, and never made public instead', async () => {
+  const other = await openHarness({ contentUrl: 'https://sites.example.net' });
+  const bob = await other.person('Bob');
+  const { data } = await other.call('GET', '/sites/capabilities', { as: bob });
+  expect(data).toMatchObject({ allowedVisibility: ['public'], defaultVisibility: 'private' });
+  expect(data.visibilityReasons.private).toContain('SERVICE_UI_URL is http');
+  for (const query of [{}, { visibility: 'private' }]) {
+    const refused = await upload(other, bob, { 'index.html': 'x' }, query as Record<string, string>);
+    expect([refused.status, refused.error.code]).toEqual([422, 'private_sites_unavailable']);
+    expect(refused.error.details.reason).toContain('HTTPS');
+  }
+  const open = await upload(other, bob, { 'index.html': 'x' }, { visibility: 'public' });
+  const moved = await other.call('PATCH', `/sites/${open.data.id}`, {
+    as: bob,
+    body: { visibility: 'private' },
+  });
+  expect([moved.status, moved.error.code]).toEqual([422, 'private_sites_unavailable']);
+  await other.close();
 });
 
 test('a state that was lost heals when the link is opened, and when another process hears of a change', async () => {
