@@ -18,7 +18,7 @@ async function isGranted(cookie: string | undefined): Promise<boolean> {
     redis === undefined
       ? [grants.get(key)]
       : await Promise.all([`bench:${key}`, 'bench:site:1', 'bench:switch'].map((name) => redis.get(name)));
-  return record != null && (JSON.parse(record) as { endsAt: number }).endsAt > Date.now();
+  return typeof record === 'string' && (JSON.parse(record) as { endsAt: number }).endsAt > Date.now();
 }
 
 const server = createServer((request, response) => {

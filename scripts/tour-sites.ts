@@ -187,7 +187,7 @@ class ContentBrowser {
 }
 
 function locationOf(status: number, location: string | null | undefined): string {
-  if ((status === 302 || status === 303) && location != null) return location;
+  if ((status === 302 || status === 303) && typeof location === 'string') return location;
   throw new Error(`Expected a redirect and got ${status}.`);
 }
 

@@ -5,7 +5,6 @@ import type { SiteOwner } from './site.ts';
 
 /** SQL of who keeps which bytes: what each owner has, what may be removed, and the compressed forms. */
 export type Encoding = 'br' | 'zstd' | 'gzip';
-export const encodings: readonly Encoding[] = ['br', 'zstd', 'gzip'];
 
 export type Variant = { readonly encoding: Encoding; readonly stored: string; readonly size: number };
 

@@ -117,6 +117,6 @@ export function toCapabilitiesResponse(capabilities: Capabilities) {
   };
 }
 
-export function nullable(ms: number | null): string | null {
+function nullable(ms: number | null): string | null {
   return ms === null ? null : timestamp(ms);
 }

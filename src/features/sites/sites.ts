@@ -28,11 +28,10 @@ import { uploads } from './uploads.ts';
  * or not at all; a site belongs to one person or exactly one key, and nobody else changes it or learns that a private one
  * exists; every change commits with its audit event. Serving is the gateway's, letting browsers in is features/grants.
  */
-export type { UploadLimits, UploadProblem } from './content/judge.ts';
 export { checkUpload, type UploadKind, uploadKindOf } from './content/upload.ts';
-export { type Site, type SiteOwner, siteStatusOf, type Visibility } from './site.ts';
+export { type Site, siteStatusOf, type Visibility } from './site.ts';
 export { visibilityOfLabel } from './labels.ts';
-export type { Catalog, Served } from './serving/catalog.ts';
+export type { Served } from './serving/catalog.ts';
 export { mediaTypeOf } from './serving/media-types.ts';
 export { resolve, type ServedContent, type ServedFile } from './serving/resolve.ts';
 export type { SiteStore } from './site-store.ts';

@@ -3,8 +3,6 @@ import { mediaTypeOf } from '../../features/sites/sites.ts';
 import type { Form } from './representation.ts';
 
 /** The headers of content, the same for every file of a kind (private-access.md 2.1). Names in lower case. */
-export type HeaderList = readonly string[];
-
 const always = [
   'x-content-type-options',
   'nosniff',

@@ -225,7 +225,7 @@ function hostsIn({ rawHeaders }: IncomingMessage): string[] {
 }
 
 /** A person opens it as a page. Browsers say so; of other clients, those that would rather have HTML. */
-export function isDocument({ headers }: IncomingMessage): boolean {
+function isDocument({ headers }: IncomingMessage): boolean {
   const dest = headers['sec-fetch-dest'];
   if (dest !== undefined) return dest === 'document' || dest === 'iframe';
   return headers.accept?.includes('text/html') ?? false;
