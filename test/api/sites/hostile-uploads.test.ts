@@ -1,0 +1,211 @@
+import { readdir } from 'node:fs/promises';
+import { request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { dirname, join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { tarBlocks, tarEnd, tarGzOf, type TarPart } from '../../archives/tar.ts';
+import { zipOf, type ZipPart } from '../../archives/zip.ts';
+import { type Answer, type Harness, openHarness, type TestKey } from '../../harness.ts';
+import { page, replace, upload } from './uploads.ts';
+
+let h: Harness;
+let key: TestKey;
+let site: { id: string; version: object };
+beforeAll(async () => {
+  h = await openHarness();
+  key = await h.key(await h.person('Ada'), { scopes: ['sites:write'] });
+  site = (await upload(h, key, { 'index.html': page('live') })).data;
+});
+afterAll(() => h.close());
+
+const put = (type: string, bytes: Buffer): Promise<Answer> =>
+  h.call('PUT', `/sites/${site.id}/content`, { as: key, raw: { type, bytes } });
+const putZip = (parts: readonly ZipPart[], shape = {}) => put('application/zip', zipOf(parts, shape));
+const putTar = (parts: readonly TarPart[]) => put('application/gzip', tarGzOf(parts));
+
+async function stored(): Promise<number> {
+  let count = 0;
+  for await (const _blob of h.blobs.list()) count += 1;
+  return count;
+}
+
+/** Refused, the live version untouched, nothing of it kept. */
+async function expectRefused(answer: Answer, code: string): Promise<void> {
+  expect([answer.status, answer.error?.code]).toEqual([422, 'upload_rejected']);
+  expect(answer.error.details.files.map((file: { code: string }) => file.code)).toContain(code);
+  const { data } = await h.call('GET', `/sites/${site.id}`, { as: key });
+  expect(data.version).toEqual(site.version);
+  expect([await stored(), await readdir(h.incoming)]).toEqual([1, []]);
+}
+
+const good = { name: 'index.html', content: page('evil') };
+
+describe('T38 UP-01 names that lead elsewhere', () => {
+  test.each([
+    '../x.html',
+    'a/../../x.html',
+    '/etc/x.html',
+    'C:/x.html',
+    'a\\x.html',
+    'a\u0000.html',
+    '..%2fx.html',
+    'a/./x.html',
+    'a//x.html',
+    '\u2024\u2024/x.html',
+    `${'d/'.repeat(300)}x.html`,
+    `${'n'.repeat(300)}.html`,
+  ])('%j', async (name) => {
+    await expectRefused(await putZip([good, { name, content: 'x' }]), 'bad_path');
+  });
+
+  test('a name in overlong UTF-8', async () => {
+    const name = Buffer.from([0xc0, 0xae, 0xc0, 0xae, 0x2f, 0x78]);
+    await expectRefused(await putZip([good, { name, content: 'x' }]), 'bad_entry');
+  });
+});
+
+describe('T39 UP-02 entries that are no plain file', () => {
+  test.each([
+    ['symbolic link', 0o120_777],
+    ['device', 0o020_666],
+    ['FIFO', 0o010_644],
+    ['set-user-ID', 0o104_755],
+  ])('a %s in a ZIP', async (_what, mode) => {
+    await expectRefused(await putZip([good, { name: 'x.html', content: 'y', mode }]), 'bad_entry');
+  });
+
+  test.each([
+    ['hard link', '1'],
+    ['symbolic link', '2'],
+    ['device', '3'],
+    ['FIFO', '6'],
+  ])('a %s in a tar', async (_what, type) => {
+    await expectRefused(await putTar([good, { name: 'x.html', type, link: 'index.html' }]), 'bad_entry');
+  });
+});
+
+describe('T40 UP-03 archives that unpack to too much', () => {
+  test('a bomb is stopped at the limit of what may be unpacked', async () => {
+    const zeros = Buffer.alloc(45 * 1024 * 1024);
+    const parts = Array.from({ length: 6 }, (_, at) => ({ name: `${at}.txt`, content: zeros }));
+    await expectRefused(await putZip(parts), 'upload_too_large');
+  });
+
+  test('entries that overlap, and a size that lies', async () => {
+    const overlapping = zipOf([good, { name: 'b.html', content: 'x', offset: 0 }]);
+    await expectRefused(await put('application/zip', overlapping), 'bad_archive');
+    await expectRefused(await putZip([{ ...good, size: 3 }]), 'bad_entry');
+  });
+
+  test('more folders than files are allowed', async () => {
+    const folders = Array.from({ length: 10_001 }, (_, at) => ({ name: `${at}/` }));
+    await expectRefused(await putTar(folders), 'too_many_files');
+  });
+
+  test('an archive in an archive is a file and is not unpacked', async () => {
+    const inner = zipOf([{ name: '../../x.html', content: 'x' }]);
+    const made = await upload(h, key, { 'index.html': page('outer'), 'inner.zip': inner });
+    expect(made.data.fileCount).toBe(2);
+    await h.call('DELETE', `/sites/${made.data.id}`, { as: key });
+  });
+});
+
+test('T41 archives that readers read differently are refused', async () => {
+  const before = await stored();
+  const shapes: Answer[] = [
+    await putZip([{ ...good, local: { name: 'other.html' } }]),
+    await putZip([{ ...good, crc: 1 }]),
+    await putZip([good], { before: Buffer.from('junk') }),
+    await putZip([good], { after: Buffer.from('junk') }),
+    await put('application/gzip', gzipSync(Buffer.concat([tarBlocks([good]), tarEnd, tarBlocks([good])]))),
+  ];
+  expect(shapes.map(({ status, error }) => [status, error.code])).toEqual(
+    shapes.map(() => [422, 'upload_rejected']),
+  );
+  expect(await stored()).toBe(before);
+});
+
+test('T42 names that some reader takes for one another are refused', async () => {
+  for (const [one, other] of [
+    ['a.html', 'a.html'],
+    ['a.html', 'A.html'],
+    ['\u00e9.html', 'e\u0301.html'],
+    ['a', 'a/b.html'],
+  ] as const) {
+    const { error } = await putZip([
+      { name: one, content: 'x' },
+      { name: other, content: 'y' },
+    ]);
+    expect(error.details.files[0].code).toBe('name_collision');
+  }
+});
+
+test('T43 UP-06 names of the service, of secrets and of what cannot be seen are refused', async () => {
+  const names = [
+    '.postern/x.html',
+    '.well-known/x.txt',
+    '.git/config',
+    '.env',
+    'a\u202eb.html',
+    'a\u200bb.html',
+    'x. ',
+  ];
+  const { error } = await putZip(names.map((name) => ({ name, content: 'x' })));
+  expect(error.details.files.map((file: { code: string }) => file.code)).toEqual([
+    'reserved_path',
+    'reserved_path',
+    'private_file',
+    'private_file',
+    'bad_path',
+    'bad_path',
+    'bad_path',
+  ]);
+});
+
+test('UP-05 of two replacements at once both are whole and one is live', async () => {
+  const versions = await Promise.all(
+    ['left', 'right'].map((side) => replace(h, key, site.id, { 'index.html': page(side), 'side.txt': side })),
+  );
+  expect(versions.map(({ status }) => status)).toEqual([200, 200]);
+  expect(versions.map(({ data }) => data.version.number).sort()).toEqual([2, 3]);
+  const text = async (path: string) =>
+    (await h.call('GET', `/sites/${site.id}/files/${path}`, { as: key })).text;
+  expect(await text('index.html')).toBe(page(await text('side.txt')));
+});
+
+test('T51 fifty slow uploads hold no memory worth speaking of and hold up nobody', async () => {
+  await h.app.web.listen({ host: '127.0.0.1', port: 0 });
+  const { port } = h.app.web.server.address() as AddressInfo;
+  const body = zipOf([{ ...good, content: Buffer.alloc(8_000_000, 'x'), stored: true }]);
+  const piece = body.subarray(0, 4_000_000);
+  const before = process.memoryUsage().rss;
+  const slow = Array.from({ length: 50 }, () => {
+    const sent = request({
+      port,
+      method: 'PUT',
+      path: `/api/v2/sites/${site.id}/content`,
+      headers: {
+        host: 'localhost:3000',
+        authorization: `Bearer ${key.value}`,
+        'content-type': 'application/zip',
+        'content-length': body.length,
+      },
+    });
+    sent.on('error', () => undefined);
+    sent.write(piece);
+    return sent;
+  });
+  const folder = join(dirname(dirname(h.incoming)), 'uploads-0');
+  const spooled = async () => (await readdir(folder)).length;
+  while ((await spooled()) < 50) await wait(10);
+  const quick = await replace(h, key, site.id, { 'index.html': page('meanwhile') });
+  expect(quick.status).toBe(200);
+  // 200 MB were sent; held in memory they would all show.
+  expect(process.memoryUsage().rss - before).toBeLessThan(120_000_000);
+  for (const sent of slow) sent.destroy();
+  while ((await spooled()) > 0) await wait(10);
+  const live = await h.call('GET', `/sites/${site.id}`, { as: key });
+  expect(live.data.version).toEqual(quick.data.version);
+});
