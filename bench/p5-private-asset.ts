@@ -73,10 +73,15 @@ async function privatePage(gateway: ContentServer, kib: number, seconds: number)
   return await good(`${gateway.address}/`, seconds, { Host: host, Cookie: cookie });
 }
 
+/**
+ * Answers with content. When the machine is somebody else's for a moment, the store is late and the gateway says 503
+ * (threat T16); those do not count as answers, and many of them are no measurement.
+ */
 async function good(url: string, seconds: number, headers: Record<string, string>): Promise<number> {
-  const { perSecond: value, refused, broken } = await load(url, { seconds, headers });
-  if (refused > 0 || broken > 0) throw new Error(`${refused} requests were refused, ${broken} broke.`);
-  return value;
+  const { perSecond: value, requests, refused, broken } = await load(url, { seconds, headers });
+  if (refused > requests / 20 || broken > 0)
+    throw new Error(`${refused} of ${requests} requests were refused, ${broken} broke.`);
+  return (value * (requests - refused)) / requests;
 }
 
 function withCheck(port: number) {
