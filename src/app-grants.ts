@@ -85,7 +85,7 @@ export function createGrantDoors(deps: GrantPartsDeps) {
   const jobs: Job[] = [
     { name: 'fleet', everyMs: beatMs, leased: false, run: fleet.beat },
     { name: 'sites-switch', everyMs: 10 * second, leased: false, run: switchRecords.refresh },
-    { name: 'gateway-news', everyMs: second, leased: false, run: gateway.news.flush },
+    { name: 'gateway-news', everyMs: second, leased: false, run: () => gateway.news.flush() },
     { name: 'gateway-news-desk', everyMs: second, leased: true, run: desk.run },
     {
       name: 'grant-ledger',
@@ -117,9 +117,9 @@ export function createGrantDoors(deps: GrantPartsDeps) {
     },
     async stop() {
       await Promise.all(healing);
-      await gateway.news
-        .flush()
-        .catch((error: unknown) => log.warn({ err: error }, 'refusals not passed on'));
+      // Fetched here too: a store in this process's memory ends with it.
+      const passedOn = gateway.news.flush({ all: true }).then(desk.run);
+      await passedOn.catch((error: unknown) => log.warn({ err: error }, 'refusals not passed on'));
       await fleet.leave().catch((error: unknown) => log.warn({ err: error }, 'the fleet hears of it later'));
     },
   };

@@ -207,6 +207,38 @@ test('GR-08 a corrupt record is audited once, by the worker, within its next tur
   expect(read.data).toMatchObject([{ reason: 'corrupt_grant', outcome: 'denied', details: { count: 1 } }]);
 });
 
+test('a refusal that was seen just before the end is in the trail after it, with its repetitions', async () => {
+  const { site, browser, grantKey } = await opened();
+  const thief = await privateSite(h, ada);
+  const other = await h.another();
+  const cookie = browser.cookies(site.url);
+  const steal = async () =>
+    expect(
+      (await other.open(thief.url, { headers: { cookie, 'sec-fetch-mode': 'no-cors' } })).statusCode,
+    ).toBe(401);
+  await steal();
+  await other.app.jobs.runNow('gateway-news');
+  await steal();
+  await steal();
+  await kv.set(grantKey, 'nonsense', ttl);
+  await other.open(site.url, { headers: { cookie } });
+  await other.close();
+  const admin = await h.person(`Reader${site.id}`, { admin: true });
+  const read = await h.call('GET', '/audit/events', {
+    as: admin,
+    query: { target: site.id, outcome: 'denied' },
+  });
+  const found = read.data.map(({ reason, details }: { reason: string; details: { count: number } }) => [
+    reason,
+    details.count,
+  ]);
+  expect(found.sort()).toEqual([
+    ['corrupt_grant', 1],
+    ['grant_of_another_host', 1],
+    ['grant_of_another_host', 2],
+  ]);
+});
+
 test('T16 GR-09 without the store private content says so within 150 ms, public content goes on, and nobody new is let in', async () => {
   const { site, browser } = await opened();
   const open = await upload(h, ada, { 'index.html': 'for all' }, { visibility: 'public' });

@@ -30,8 +30,8 @@ const mostPerBatch = 200;
 export type GatewayNews = {
   /** Never waits and never fails. */
   note(refusal: Refusal, from: Origin): void;
-  /** Leaves what is new in the store; what finds no place there is kept. */
-  flush(): Promise<void>;
+  /** Leaves what is due in the store; what finds no place there is kept. `all`: repetitions too, before the process ends. */
+  flush(options?: { all: boolean }): Promise<void>;
 };
 
 export function createGatewayNews(deps: {
@@ -43,10 +43,10 @@ export function createGatewayNews(deps: {
   const held = new Map<string, { entry: Entry; nextAt: number }>();
 
   /** What is to be told now: the first of its kind at once, its repetitions a minute later. */
-  function due(now: number): string[] {
+  function due(now: number, all: boolean): string[] {
     const found: string[] = [];
     for (const [id, { entry, nextAt }] of held) {
-      if (nextAt > now) continue;
+      if (nextAt > now && !all) continue;
       if (entry.count === 0) held.delete(id);
       else if (found.length < mostPerBatch) found.push(id);
     }
@@ -70,23 +70,37 @@ export function createGatewayNews(deps: {
       };
       held.set(id, { entry: { ...entry, count: entry.count + 1 }, nextAt: known?.nextAt ?? 0 });
     },
-    async flush() {
-      const now = clock.now();
-      const ids = due(now);
-      if (ids.length === 0) return;
-      const entries = ids.flatMap((id) => held.get(id)?.entry ?? []);
-      const text = JSON.stringify([1, entries.map((one) => Object.values(one))]);
-      for (const key of keys) {
-        if (!(await kv.setIfAbsent(key, seal.sign(key, text), { ttlMs: keptMs }))) continue;
-        for (const [index, id] of ids.entries()) {
-          const rest = (held.get(id)?.entry.count ?? 0) - (entries[index]?.count ?? 0);
-          const entry = entries[index];
-          if (entry !== undefined) held.set(id, { entry: { ...entry, count: rest }, nextAt: now + minute });
-        }
-        return;
+    async flush({ all } = { all: false }) {
+      for (let ids = due(clock.now(), all); ids.length > 0; ids = all ? due(clock.now(), all) : []) {
+        if (!(await leave(ids))) return;
       }
     },
   };
+
+  /** False when there is no place for it. */
+  async function leave(ids: readonly string[]): Promise<boolean> {
+    const entries = ids.flatMap((id) => held.get(id)?.entry ?? []);
+    const rows = entries.map(({ reason, siteId, address, agent, count }) => [
+      reason,
+      siteId,
+      address,
+      agent,
+      count,
+    ]);
+    const text = JSON.stringify([1, rows]);
+    for (const key of keys) {
+      if (!(await kv.setIfAbsent(key, seal.sign(key, text), { ttlMs: keptMs }))) continue;
+      const nextAt = clock.now() + minute;
+      for (const [index, id] of ids.entries()) {
+        const left = entries[index];
+        // What came meanwhile is told next time.
+        const count = (held.get(id)?.entry.count ?? 0) - (left?.count ?? 0);
+        if (left !== undefined) held.set(id, { entry: { ...left, count }, nextAt });
+      }
+      return true;
+    }
+    return false;
+  }
 }
 
 /** The worker's end: whatever lies in the store goes into the trail, and only then from the store. */
