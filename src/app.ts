@@ -38,10 +38,12 @@ import { contextRoute } from './features/keys/context-route.ts';
 import { createExpiryJob } from './features/keys/expiry.ts';
 import { createKeyImport } from './features/keys/import-keys.ts';
 import { keyStore } from './features/keys/key-store.ts';
+import { defaultKeyPolicy, type KeyPolicy } from './features/keys/key-policy.ts';
 import { keyFormat } from './features/keys/key-value.ts';
 import { createKeys } from './features/keys/keys.ts';
 import { createOwnerSweep } from './features/keys/owner-sweep.ts';
 import { createKeyPolicies } from './features/keys/policy.ts';
+import { keyPolicySchema } from './features/keys/policy-schema.ts';
 import { keyPolicyRoutes } from './features/keys/policy-routes.ts';
 import { keyRoutes } from './features/keys/routes.ts';
 import { createUsageMeter, keptMs, usagePeriods, usageStore } from './features/keys/usage.ts';
@@ -58,6 +60,7 @@ import {
 } from './features/ratelimit/ratelimit.ts';
 import { createRepositories, repositoryStore } from './features/repositories/repositories.ts';
 import { repositoryRoutes } from './features/repositories/routes.ts';
+import { createDocument, type DocumentStores } from './features/settings/document.ts';
 import { documentStore } from './features/settings/settings.ts';
 import type { OwnerNames } from './features/sites/responses.ts';
 import type { Blobs } from './platform/blobs/blobs.ts';
@@ -216,7 +219,22 @@ function createDoors(settings: AppSettings, parts: AppParts) {
     }
   };
 
-  const policies = createKeyPolicies({ read, tx, feed, isFresh, clock });
+  const policies = createKeyPolicies({
+    document: createDocument<KeyPolicy, DocumentStores>({
+      name: 'api-keys',
+      initial: defaultKeyPolicy,
+      parse: (value) => keyPolicySchema.parse(value),
+      topic: 'policy',
+      eventOf: () => ({ event: 'policy.changed', target: { kind: 'policy', id: 'api-keys' } }),
+      read,
+      tx,
+      feed,
+      isFresh,
+      clock,
+    }),
+    read,
+    clock,
+  });
   const failedAuth = createFailedAuth({ clock: parts.clock });
   const verifier = createVerifier({
     format,

@@ -143,7 +143,7 @@ export function createKeys(deps: KeyDeps): Keys {
 
   return {
     async create(act, owner, request) {
-      const { policy } = await policies.inForce();
+      const { value: policy } = await policies.inForce();
       refuseIssuance(policy, owner.type);
       const now = clock.now();
       const scopes = decideScopes(policy, owner.type, request.scopes);
@@ -170,7 +170,7 @@ export function createKeys(deps: KeyDeps): Keys {
     countActive: (userId) => read.keys.countActive(userId, clock.now()),
 
     async narrow(act, reach, id, request) {
-      const { policy } = await policies.inForce();
+      const { value: policy } = await policies.inForce();
       const after = await tx(async (stores) => {
         const now = clock.now();
         const before = within(reach, await stores.keys.getForUpdate(id));
@@ -207,7 +207,7 @@ export function createKeys(deps: KeyDeps): Keys {
     },
 
     async rotate(act, reach, id, request) {
-      const { policy } = await policies.inForce();
+      const { value: policy } = await policies.inForce();
       const result = await tx(async (stores) => {
         const now = clock.now();
         const found = within(reach, await stores.keys.get(id));

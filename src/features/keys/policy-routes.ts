@@ -4,7 +4,7 @@ import { type Clock, timestamp } from '../../core/clock.ts';
 import { errorRegistry, type ErrorCode } from '../../core/errors.ts';
 import { defineRoute, pagePagination, type Route } from '../../platform/http.ts';
 import { pageQuery } from '../../platform/schemas.ts';
-import { defaultKeyPolicy } from './key-policy.ts';
+import { defaultKeyPolicy, type KeyPolicy } from './key-policy.ts';
 import { type Keys, sessionUser } from './keys.ts';
 import type { KeyPolicies, PolicyVersion } from './policy.ts';
 import { keyPolicySchema } from './policy-schema.ts';
@@ -33,7 +33,7 @@ export function keyPolicyRoutes(deps: { policies: KeyPolicies; keys: Keys; clock
       success: { status: 200, data: myPolicySchema },
       example: { data: myPolicy(defaultKeyPolicy, 3, Date.UTC(2026, 0, 1, 9)) },
       async handle({ caller }) {
-        const { policy } = await policies.inForce();
+        const { value: policy } = await policies.inForce();
         return { data: myPolicy(policy, await keys.countActive(sessionUser(caller).id), clock.now()) };
       },
     }),
@@ -76,7 +76,7 @@ export function keyPolicyRoutes(deps: { policies: KeyPolicies; keys: Keys; clock
             refused: impact.refused.map((entry) => ({ ...entry, reasons: [...entry.reasons] })),
           };
           return {
-            data: { ...toPolicyResponse({ ...current, policy: body }), dryRun },
+            data: { ...toPolicyResponse({ ...current, value: body }), dryRun },
             headers: { etag: current.etag },
           };
         }
@@ -123,7 +123,7 @@ function withEtag(version: PolicyVersion) {
   return { data: toPolicyResponse(version), headers: { etag: version.etag } };
 }
 
-function myPolicy(policy: PolicyVersion['policy'], active: number, now: number) {
+function myPolicy(policy: KeyPolicy, active: number, now: number) {
   const limit = policy.maxActivePersonalKeysPerUser;
   const codes: ErrorCode[] = [
     ...(policy.issuance.personal ? [] : (['issuance_disabled'] as const)),

@@ -56,7 +56,7 @@ function nullable(ms: number | null): string | null {
   return ms === null ? null : timestamp(ms);
 }
 
-export function toPolicyResponse({ version, policy, changedAt, changedBy }: PolicyVersion) {
+export function toPolicyResponse({ version, value: policy, changedAt, changedBy }: PolicyVersion) {
   return {
     version,
     changedAt: nullable(changedAt),

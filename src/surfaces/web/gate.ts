@@ -152,7 +152,7 @@ export function createGate(deps: GateDeps) {
   ): Authenticated | Promise<Authenticated> {
     if (verification.kind !== 'live') return refuseKey(request.origin, verification);
     const { live } = verification;
-    const limit = version.policy.rateLimitPerMinute;
+    const limit = version.value.rateLimitPerMinute;
     const spending = limiter.spend({ owner: live.owner, key: live.key.id, limit });
     return spending instanceof Promise
       ? spending.then((spend) => confirmKey(request, live, spend, version, clock.now()))
@@ -178,7 +178,7 @@ export function createGate(deps: GateDeps) {
     request: FastifyRequest,
     verification: Verification,
     spend: Spend,
-    { policy, version }: PolicyVersion,
+    { value: policy, version }: PolicyVersion,
     now: number,
   ): Authenticated {
     if (verification.kind !== 'live') return refuseKey(request.origin, verification);
@@ -228,7 +228,7 @@ export function createGate(deps: GateDeps) {
     // No mark was read this time: the change feed or the database has to vouch for the key.
     const confirmed = found.kind === 'live' ? await verifier.confirm(found.live, undefined) : found;
     if (confirmed.kind !== 'live') return refuseKey(request.origin, confirmed);
-    const { policy, version } = await policies.inForce();
+    const { value: policy, version } = await policies.inForce();
     return verifier.callerOf(confirmed.live, policy, version);
   }
 
