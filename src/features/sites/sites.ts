@@ -52,8 +52,8 @@ export type Received = {
   readonly files: Manifest;
   readonly sizeBytes: number;
   readonly digest: string;
-  /** When its first bytes may have been kept; null when they are held from removal. */
-  readonly since: number | null;
+  /** When its first bytes may have been kept. */
+  readonly since: number;
 };
 
 /** A digest upload: its id, when it ends, and the contents it still waits for. */

@@ -17,27 +17,29 @@ export type SiteUpload = {
 };
 
 export type UploadStore = {
-  /** `there`: digests whose bytes need not be sent. */
+  /** `missing`: of the contents of `files` those that are to be sent. */
   insert(
     upload: SiteUpload,
     createdBy: string | null,
     files: Manifest,
-    there: ReadonlySet<string>,
+    missing: readonly Blob[],
   ): Promise<void>;
+  /** Contents that were there when the upload began, and are not any more. */
+  addMissing(id: string, missing: readonly Blob[]): Promise<void>;
   find(siteId: string, id: string): Promise<SiteUpload | undefined>;
   files(id: string): Promise<Manifest>;
   /** In the order of the digests. */
   missing(id: string): Promise<string[]>;
-  /** Undefined when the upload announced no such content. */
-  announced(id: string, digest: string): Promise<Blob | undefined>;
-  /** Digest and size of everything announced. */
-  allAnnounced(id: string): Promise<ReadonlyMap<string, number>>;
+  /** What was to be sent under this digest, received or not. */
+  expectedAs(id: string, digest: string): Promise<Blob | undefined>;
+  /** Digest and size of everything that was to be sent, received or not. */
+  expected(id: string): Promise<ReadonlyMap<string, number>>;
   markReceived(id: string, digests: readonly string[], now: number): Promise<void>;
   /** False when it was published before. Its bytes are from now on the version's. */
   finish(id: string, now: number): Promise<boolean>;
   /** Ends unpublished uploads of a site but the `keep` newest. */
   endOldest(siteId: string, keep: number): Promise<void>;
-  /** Bytes that uploads of an owner announced beyond what the owner keeps, each content once. */
+  /** Bytes that uploads of an owner were to send, each content once. */
   announcedBytes(owner: SiteOwner): Promise<number>;
   /** How many went. */
   removeEnded(now: number, limit: number): Promise<number>;
@@ -53,23 +55,24 @@ type Row = {
 };
 
 export function uploadStore(db: Sql): UploadStore {
+  async function addMissing(id: string, missing: readonly Blob[]): Promise<void> {
+    await sql`
+      insert into site_upload_blobs (upload_id, digest, size)
+      select ${id}, digest, size
+        from jsonb_to_recordset(${JSON.stringify(missing)}::jsonb) as blob (digest text, size bigint)
+      on conflict (upload_id, digest) do nothing`.execute(db);
+  }
+
   return {
-    async insert(upload, createdBy, files, there) {
+    async insert(upload, createdBy, files, missing) {
       const stored = [...files].map(([path, { digest, size }]) => [path, digest, size]);
       await sql`
         insert into site_uploads (id, site_id, spa, files, created_at, created_by, ends_at)
         values (${upload.id}, ${upload.siteId}, ${upload.spa}, ${JSON.stringify(stored)}::jsonb,
           ${new Date(upload.createdAt)}, ${createdBy}, ${new Date(upload.endsAt)})`.execute(db);
-      const blobs = [...new Map([...files.values()].map((blob) => [blob.digest, blob.size]))].map(
-        ([digest, size]) => ({ digest, size, there: there.has(digest) }),
-      );
-      await sql`
-        insert into site_upload_blobs (upload_id, digest, size, received_at)
-        select ${upload.id}, digest, size, case when there then ${new Date(upload.createdAt)}::timestamptz end
-          from jsonb_to_recordset(${JSON.stringify(blobs)}::jsonb) as blob (digest text, size bigint, there boolean)`.execute(
-        db,
-      );
+      await addMissing(upload.id, missing);
     },
+    addMissing,
     async find(siteId, id) {
       const { rows } = await sql<Row>`
         select id, site_id, spa, created_at, ends_at, published_at from site_uploads
@@ -88,12 +91,12 @@ export function uploadStore(db: Sql): UploadStore {
       );
       return rows.map(({ digest }) => digest);
     },
-    async announced(id, digest) {
+    async expectedAs(id, digest) {
       const { rows } = await sql<{ size: string }>`
         select size::text from site_upload_blobs where upload_id = ${id} and digest = ${digest}`.execute(db);
       return rows[0] && { digest, size: Number(rows[0].size) };
     },
-    async allAnnounced(id) {
+    async expected(id) {
       const { rows } = await sql<{ digest: string; size: string }>`
         select digest, size::text from site_upload_blobs where upload_id = ${id}`.execute(db);
       return new Map(rows.map(({ digest, size }) => [digest, Number(size)]));
@@ -126,8 +129,6 @@ export function uploadStore(db: Sql): UploadStore {
             join site_uploads u on u.id = b.upload_id
             join sites s on s.id = u.site_id
            where s.owner_kind = ${owner.kind} and s.owner_id = ${owner.id}
-             and not exists (select 1 from owner_blobs o
-                              where o.owner_kind = s.owner_kind and o.owner_id = s.owner_id and o.digest = b.digest)
            group by b.digest) announced`.execute(db);
       return Number(rows[0]?.bytes ?? 0);
     },

@@ -2,6 +2,7 @@ import type { Act, Caller } from '../../core/caller.ts';
 import { day } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import { newId } from '../../core/ids.ts';
+import type { Blob } from '../../platform/blobs/blobs.ts';
 import { ArchiveRefused } from './content/archive.ts';
 import { takeBlob } from './content/blob.ts';
 import { judgeDeclared } from './content/declared.ts';
@@ -12,6 +13,7 @@ import { readTar } from './content/tar.ts';
 import { limited, mostUnpacked } from './content/upload.ts';
 import { digestsOf, rejected, sizeOf } from './publishing.ts';
 import { holdCredential, owned, requireCurrent, requireEnabled, requireOwner } from './rights.ts';
+import type { SiteOwner } from './site.ts';
 import type { Sites, SitesDeps, UploadState } from './sites.ts';
 import type { SitesConfig } from './sites-config.ts';
 import type { SiteUpload } from './upload-store.ts';
@@ -65,6 +67,24 @@ export function uploads(deps: SitesDeps, { replace }: Pick<Sites, 'replace'>): U
     if ((await read.content.goingAmong(digests, null)).length > 0) throw goingAway();
   }
 
+  const announcedIn = async (id: string) => new Set(digestsOf(await read.uploads.files(id)));
+
+  /**
+   * Contents that need not be sent are not written down when an upload begins: they are most of it. One that went
+   * meanwhile, with the last version that held it, is asked for now.
+   */
+  async function findMissing(owner: SiteOwner, id: string, files: Manifest): Promise<Set<string>> {
+    const expected = await read.uploads.expected(id);
+    const rest = distinct(files).filter(({ digest }) => !expected.has(digest));
+    const there = await read.content.keptBy(
+      owner,
+      rest.map(({ digest }) => digest),
+    );
+    const gone = rest.filter(({ digest }) => !there.has(digest));
+    if (gone.length > 0) await read.uploads.addMissing(id, gone);
+    return new Set(await read.uploads.missing(id));
+  }
+
   const depsFor = (act: Act) => ({ format, onKey: (value: string) => deps.exposed(value, act) });
 
   return {
@@ -91,7 +111,8 @@ export function uploads(deps: SitesDeps, { replace }: Pick<Sites, 'replace'>): U
         const there = await stores.content.keptBy(owner, digestsOf(files));
         const wrong = [...files].filter(([, { digest, size }]) => (there.get(digest) ?? size) !== size);
         if (wrong.length > 0) throw rejected(wrong.slice(0, 100).map(([path]) => wrongSize(path)));
-        await stores.uploads.insert(upload, act.actor.id, files, new Set(there.keys()));
+        const missing = distinct(files).filter(({ digest }) => !there.has(digest));
+        await stores.uploads.insert(upload, act.actor.id, files, missing);
         requireRoomFor(await stores.uploads.announcedBytes(owner), settings);
       });
       return await stateOf(upload);
@@ -103,12 +124,16 @@ export function uploads(deps: SitesDeps, { replace }: Pick<Sites, 'replace'>): U
 
     async receiveBlob(caller, act, siteId, id, digest, bytes, readmit) {
       await findOpen(caller, siteId, id);
-      const wanted = await read.uploads.announced(id, digest);
-      if (wanted === undefined)
+      const wanted = await read.uploads.expectedAs(id, digest);
+      if (wanted === undefined) {
+        bytes.destroy();
+        // Sent although it was there: not what was asked for, and no harm.
+        if ((await announcedIn(id)).has(digest)) return;
         throw new AppError('not_found', {
           message: 'The upload announced no content with this SHA-256.',
           hint: 'Send what is listed as missing, under its SHA-256 in lower-case hexadecimal digits.',
         });
+      }
       await requireNotGoing([digest]);
       const problem = await takeBlob(bytes, wanted, { ...depsFor(act), write: blobs.write });
       if (problem !== undefined) throw rejected([{ path: digest, ...problem }]);
@@ -118,8 +143,9 @@ export function uploads(deps: SitesDeps, { replace }: Pick<Sites, 'replace'>): U
 
     async receiveBlobs(caller, act, siteId, id, tar, readmit) {
       const { settings, upload } = await findOpen(caller, siteId, id);
-      const announced = await read.uploads.allAnnounced(id);
-      await requireNotGoing([...announced.keys()]);
+      const expected = await read.uploads.expected(id);
+      const announced = await announcedIn(id);
+      await requireNotGoing([...expected.keys()]);
       const problems: UploadProblem[] = [];
       const taken: string[] = [];
       const batch = blobs.batch();
@@ -134,7 +160,8 @@ export function uploads(deps: SitesDeps, { replace }: Pick<Sites, 'replace'>): U
         const source = limited(tar, settings.upload.maxUploadBytes);
         for await (const entry of readTar(source, mostUnpacked(settings.upload))) {
           if (entry.name.endsWith('/')) continue;
-          const size = announced.get(entry.name);
+          const size = expected.get(entry.name);
+          if (size === undefined && entry.problem === undefined && announced.has(entry.name)) continue;
           const problem =
             entry.problem !== undefined
               ? ({ code: 'bad_entry', problem: entry.problem } as const)
@@ -149,7 +176,12 @@ export function uploads(deps: SitesDeps, { replace }: Pick<Sites, 'replace'>): U
         if (!(error instanceof ArchiveRefused)) throw error;
         problems.push({ path: '', code: 'bad_archive', problem: error.message });
       } finally {
-        await mark().finally(() => batch.close());
+        // What came before a break need not be sent again.
+        try {
+          await mark();
+        } finally {
+          await batch.close();
+        }
       }
       if (problems.length > 0) throw rejected(problems);
       return await stateOf(upload);
@@ -161,17 +193,12 @@ export function uploads(deps: SitesDeps, { replace }: Pick<Sites, 'replace'>): U
       // The rules may have been tightened since it began (UP-04).
       const { value } = await config.read();
       const { files, problems } = await judgeDeclared(sent, value.upload, format);
-      const missing = new Set(await read.uploads.missing(id));
+      const since = clock.now();
+      const missing = await findMissing(requireOwner(caller), id, sent);
       const all = [...problems, ...missingFrom(sent, missing)];
       if (all.length === 0) all.push(...(await ruleProblems(files, blobs)));
       if (all.length > 0) throw rejected(all.slice(0, 100));
-      const received = {
-        files,
-        sizeBytes: sizeOf(files),
-        digest: receiptOf(files),
-        // What was announced is kept from removal since it was.
-        since: null,
-      };
+      const received = { files, sizeBytes: sizeOf(files), digest: receiptOf(files), since };
       return await replace(caller, act, siteId, received, {
         ifMatch,
         dryRun,
@@ -182,6 +209,11 @@ export function uploads(deps: SitesDeps, { replace }: Pick<Sites, 'replace'>): U
       });
     },
   };
+}
+
+/** Each content once. */
+function distinct(files: Manifest): Blob[] {
+  return [...new Map([...files.values()].map((blob) => [blob.digest, blob])).values()];
 }
 
 const notAnnounced = {

@@ -3,6 +3,7 @@ import { readdir } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { day } from '../../../src/core/clock.ts';
 import { systemAct } from '../../../src/core/caller.ts';
+import { contentStore } from '../../../src/features/sites/content-store.ts';
 import { tarBlocks, tarEnd, type TarPart } from '../../archives/tar.ts';
 import { type Answer, type Harness, openHarness, type Person, type TestKey } from '../../harness.ts';
 import { announced, type Files, page, send, sha256, start, upload } from './uploads.ts';
@@ -210,6 +211,22 @@ test('a dry run says what a publish would come to and changes nothing', async ()
   expect((await publish(ada, path)).data.version.number).toBe(1);
   const again = await publish(ada, path);
   expect([again.status, again.error.code]).toEqual([409, 'state_conflict']);
+});
+
+test('content that went with its last version after the upload began is asked for at the publish', async () => {
+  const kept = page('kept elsewhere');
+  const elsewhere = await upload(h, ada, { 'index.html': kept });
+  const { path, answer } = await begun({ 'index.html': kept, 'new.css': 'only{here:1}' });
+  expect(answer.data.missing).toEqual([sha256('only{here:1}')]);
+  expect((await send(h, ada, path, kept)).status).toBe(204);
+  await send(h, ada, path, 'only{here:1}');
+  await h.database.tx((tx) => contentStore(tx).release({ kind: 'user', id: ada.user.id }, [sha256(kept)]));
+  expect(elsewhere.status).toBe(201);
+  const early = await publish(ada, path);
+  expect(problemsOf(early)).toEqual([['index.html', 'missing']]);
+  expect((await h.call('GET', path, { as: ada })).data.missing).toEqual([sha256(kept)]);
+  await send(h, ada, path, kept);
+  expect((await publish(ada, path)).status).toBe(200);
 });
 
 test('UP-04 limits that were tightened meanwhile hold at the publish', async () => {
