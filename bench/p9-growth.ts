@@ -9,6 +9,7 @@ import { systemRandom } from '../src/core/ids.ts';
 import { createAudit } from '../src/features/audit/audit.ts';
 import { auditStore } from '../src/features/audit/audit-store.ts';
 import { keyStore } from '../src/features/keys/key-store.ts';
+import { type SiteStore, siteStore } from '../src/features/sites/site-store.ts';
 import { type Database, openDatabase } from '../src/platform/database/database.ts';
 import { embeddedDatabase } from '../src/platform/database/embedded.ts';
 import { migrate } from '../src/platform/database/migrate.ts';
@@ -78,7 +79,7 @@ type Sized = { readonly rows: number; readonly database: Database };
 const atOnce = 20_000;
 const begin = Date.UTC(2026, 0, 1);
 
-/** As many keys and as many events; each person has 5 keys, each actor and target 20 events, at every size. */
+/** As many keys, sites and events; each person has 5 keys and 5 sites, each actor and target 20 events, at every size. */
 async function fill(database: Database, rows: number): Promise<void> {
   await migrate(database, migrations);
   // The counter's trigger would update one row a million times in one go; no real use does.
@@ -87,6 +88,7 @@ async function fill(database: Database, rows: number): Promise<void> {
     const to = Math.min(from + atOnce, rows) - 1;
     await fillKeys(database, from, to);
     await fillEvents(database, from, to, Math.max(1, Math.floor(rows / 20)));
+    await fillSites(database, from, to);
   }
   await sql`alter table api_keys enable trigger api_keys_counted`.execute(database.sql);
   await sql`
@@ -94,7 +96,15 @@ async function fill(database: Database, rows: number): Promise<void> {
     database.sql,
   );
   // What autovacuum does on a server that has been running for a while.
-  for (const table of ['api_keys', 'audit_events', 'audit_event_keys', 'audit_seals'])
+  for (const table of [
+    'api_keys',
+    'audit_events',
+    'audit_event_keys',
+    'audit_seals',
+    'sites',
+    'site_versions',
+    'site_labels',
+  ])
     await sql`vacuum analyze ${sql.table(table)}`.execute(database.sql);
 }
 
@@ -141,6 +151,28 @@ async function fillEvents(database: Database, from: number, to: number, people: 
       from generate_series(${from}::int, ${to}::int) i`.execute(database.sql);
 }
 
+/** Every fourth is private. */
+async function fillSites(database: Database, from: number, to: number): Promise<void> {
+  await sql`
+    insert into sites (id, name, owner_kind, owner_id, visibility, label, spa, live_version, next_version, created_at,
+                       updated_at, expires_at)
+    select ${siteId}, case when i < 5 then 'nightly ' || i else 'site ' || i end, 'user', 'usr_' || (i / 5),
+           case when i % 4 = 0 then 'private' else 'public' end, 'label' || i, false, 1, 2, at, at, timestamptz '2030-01-01'
+      from (select i, ${new Date(begin)}::timestamptz + i * interval '1 second' as at
+              from generate_series(${from}::int, ${to}::int) i) each`.execute(database.sql);
+  await sql`
+    insert into site_labels (label, site_id, minted_at)
+    select 'label' || i, ${siteId}, ${new Date(begin)} from generate_series(${from}::int, ${to}::int) i`.execute(
+    database.sql,
+  );
+  await sql`
+    insert into site_versions (site_id, number, digest, manifest, file_count, size_bytes, created_at, published_at)
+    select ${siteId}, 1, md5(i::text), '[["index.html", "0", 1]]'::jsonb, 1, 1, ${new Date(begin)}, ${new Date(begin)}
+      from generate_series(${from}::int, ${to}::int) i`.execute(database.sql);
+}
+
+const siteId = sql`lpad(i::text, 10, '0')`;
+
 function eventId(index: number): string {
   return `evt_${String(index).padStart(20, '0')}`;
 }
@@ -156,6 +188,7 @@ function questionsTo({ database, rows }: Sized): Question[] {
       database.tx((sql) => work({ audit: auditStore(sql, { clock: systemClock, random: systemRandom }) })),
     clock: systemClock,
   });
+  const sites = siteStore(database.sql);
   const now = begin + rows * 1_000;
   const pick = (at: number, among: number) => (at * 7_919) % among;
   const person = (at: number) => `usr_${pick(at, Math.max(1, Math.floor(rows / 20)))}`;
@@ -168,6 +201,10 @@ function questionsTo({ database, rows }: Sized): Question[] {
     ['key list: all service keys', () => keys.list({ type: 'service' }, 1, 20, now)],
     ['key list: all, active', () => keys.list({ status: 'active' }, 1, 20, now)],
     ['key list: search', () => keys.list({ search: 'nightly' }, 1, 20, now)],
+    ['site list: mine and public', (at) => sites.list(seenBy(person(at)), now, 1, 20)],
+    ['site list: mine', (at) => sites.list({ ...seenBy(person(at)), mine: true }, now, 1, 20)],
+    ['site list: search', (at) => sites.list({ ...seenBy(person(at)), search: 'nightly' }, now, 1, 20)],
+    ['site at an address', (at) => siteAt(sites, `label${pick(at, rows)}`)],
     ['audit page', () => search({})],
     ['audit page: event', () => search({ event: 'api_key.created' })],
     ['audit page: rare event', () => search({ event: 'policy.changed' })],
@@ -178,6 +215,16 @@ function questionsTo({ database, rows }: Sized): Question[] {
     ['audit page: one day', () => search({ from: begin, to: begin + 86_400_000 })],
     ['audit page: actor and event', (at) => search({ actor: person(at), event: 'api_key.created' })],
   ];
+}
+
+function seenBy(userId: string) {
+  return { viewer: { kind: 'user', id: userId }, mine: false } as const;
+}
+
+/** What the gateway asks the first time somebody opens an address. */
+async function siteAt(sites: SiteStore, label: string) {
+  const found = await sites.findLabel(label);
+  return found === undefined ? undefined : await sites.find(found.siteId);
 }
 
 async function compare(engine: string, opened: readonly Sized[], rounds: number): Promise<Figure[]> {
