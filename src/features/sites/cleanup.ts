@@ -25,7 +25,7 @@ export type SiteCleanup = {
   runInTurn(): Promise<void>;
 };
 
-const sitesAtOnce = 50;
+const sitesAtOnce = 200;
 const uploadsAtOnce = 200;
 const blobsAtOnce = 200;
 /** Blobs that one run looks at; a sweep of more goes on in the next. */

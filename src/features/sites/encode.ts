@@ -107,7 +107,7 @@ function worthTrying(manifest: Manifest): Blob[] {
 }
 
 /** By its name: images, fonts, films and archives are compressed already. */
-export function isCompressible(path: string): boolean {
+function isCompressible(path: string): boolean {
   const extension = /[^/]\.([^./]+)$/.exec(path)?.[1]?.toLowerCase();
   return extension !== undefined && compressible.has(extension);
 }

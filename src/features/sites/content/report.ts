@@ -89,7 +89,7 @@ class Findings {
   }
 }
 
-export function changesBetween(
+function changesBetween(
   before: Manifest,
   after: Manifest,
 ): Pick<VersionReport, 'added' | 'changed' | 'removed' | 'sizeChange'> {
