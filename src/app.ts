@@ -361,7 +361,7 @@ function createRoutes(doors: Doors): Route[] {
   const names = (ids: readonly string[]) => read.users.names(ids);
   const routes: Route[] = [
     contextRoute({
-      principal: (caller) => principalOf(identity.directory, caller),
+      principal: (caller) => principalOf(identity, caller),
       policyOf: (scope) => policyOf(routes, scope),
       findRepositoryId: async (fullName) => (await read.repositories.find(fullName))?.id,
     }),
@@ -479,6 +479,7 @@ export async function createApp(settings: AppSettings, parts: AppParts, moreRout
     changes: createChangeLimit({ limiter: doors.limiter, perMinute: settings.changesPerMinute }),
     sessions: identity.sessions,
     directory: identity.directory,
+    issuer: identity.issuer,
     tokenOfSession: identity.accessTokenFor,
     userOfToken: (token) => identity.learnUser(token),
     denials,

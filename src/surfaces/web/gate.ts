@@ -45,8 +45,12 @@ export type GateDeps = {
     >;
   };
   readonly directory: Directory;
-  /** The token that authorises a session now (contract 10.1). */
-  readonly tokenOfSession: (sessionId: string) => Promise<{ kind: 'active' | 'ended' | 'unavailable' }>;
+  /** Whose the directory is: it knows subjects of this issuer and no others. */
+  readonly issuer: string;
+  /** The token that authorises a session now, and whose it is said to be (contract 10.1). */
+  readonly tokenOfSession: (
+    sessionId: string,
+  ) => Promise<{ kind: 'active'; introspection: Issued } | { kind: 'ended' } | { kind: 'unavailable' }>;
   /** The person behind an introspected token; made known on first sight. */
   readonly userOfToken: (token: Extract<Introspection, { kind: 'active' }>) => Promise<UserRef>;
   readonly denials: Denials;
@@ -234,13 +238,14 @@ export function createGate(deps: GateDeps) {
 
   function askAbout(caller: Caller, { identity }: RoutePolicy): PrincipalFacts | Promise<PrincipalFacts> {
     if (identity === 'none') return { kind: 'not_asked' };
-    if (identity === 'live' || caller.kind !== 'session') return principalOf(directory, caller);
-    return deps
-      .tokenOfSession(caller.sessionId)
-      .then(({ kind }): PrincipalFacts | Promise<PrincipalFacts> => {
-        if (kind === 'ended') return { kind: 'signed_out' };
-        return kind === 'unavailable' ? { kind } : principalOf(directory, caller);
-      });
+    if (identity === 'live' || caller.kind !== 'session') return principalOf(deps, caller);
+    return deps.tokenOfSession(caller.sessionId).then((token): PrincipalFacts | Promise<PrincipalFacts> => {
+      if (token.kind === 'unavailable') return { kind: 'unavailable' };
+      // A token of somebody else authorises nothing here (ID-11).
+      if (token.kind === 'ended' || !isSamePerson(token.introspection, caller.user))
+        return { kind: 'signed_out' };
+      return principalOf(deps, caller);
+    });
   }
 
   function authorize(caller: Caller, policy: RoutePolicy, principal: PrincipalFacts): void {
@@ -363,13 +368,22 @@ export function budgetOf(use: KeyUse | null): RequestBudget | null {
   return { limit: use.limit, remaining: use.spend.remaining, resetSeconds: resetSeconds(use.spend) };
 }
 
+type Issued = Pick<UserRef, 'issuer' | 'subject'>;
+
+/** A person is issuer and subject, and nothing else (ID-15). */
+function isSamePerson(one: Issued, other: Issued): boolean {
+  return one.subject === other.subject && one.issuer === other.issuer;
+}
+
 /** What the directory says of the person behind a caller. Service keys have none. */
 export function principalOf(
-  directory: Pick<Directory, 'principal'>,
+  { directory, issuer }: { readonly directory: Pick<Directory, 'principal'>; readonly issuer: string },
   caller: Caller,
 ): PrincipalFacts | Promise<PrincipalFacts> {
   const user = userOf(caller);
   if (user === null) return { kind: 'not_asked' };
+  // Another issuer's subject of the same name is somebody else, of whom this directory knows nothing.
+  if (user.issuer !== issuer) return { kind: 'missing' };
   const found = directory.principal(user.subject);
   return found instanceof Promise ? found.then(factsOf) : factsOf(found);
 }

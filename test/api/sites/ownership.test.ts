@@ -1,16 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Route } from '../../../src/platform/http.ts';
-import {
-  type Answer,
-  type CallOptions,
-  type Harness,
-  openHarness,
-  type Person,
-  type TestKey,
-} from '../../harness.ts';
+import { type Answer, type Harness, openHarness, type Person, type TestKey } from '../../harness.ts';
 import { browserOf } from '../../gateway/private.ts';
-import { contents } from '../access/cast.ts';
-import { announced, archiveOf, page, replace, start, upload } from './uploads.ts';
+import { siteRoutes, siteTables, target, use } from './every-route.ts';
+import { page, replace, upload } from './uploads.ts';
 
 /** Whose site it is decides, and nothing else: no role, no scope and no other key of the same name (matrix OW). */
 let h: Harness;
@@ -33,34 +26,6 @@ beforeAll(async () => {
 afterAll(() => h.close());
 
 const files = { 'index.html': page('secret') };
-const blob = 'a'.repeat(64);
-
-/** What each route is sent, so that nothing but the site itself can be wrong with the request. */
-const bodies: Record<string, Pick<CallOptions, 'body' | 'raw'>> = {
-  changeSite: { body: { name: 'mine now' } },
-  replaceSiteContent: { raw: archiveOf(files) },
-  startUpload: { body: { files: announced(files) } },
-  sendContent: { raw: { type: 'application/octet-stream', bytes: 'x' } },
-  sendContents: { raw: { type: 'application/x-tar', bytes: Buffer.alloc(1_024) } },
-  publishUpload: { body: {} },
-  takeSiteDown: { body: { reason: 'curious' } },
-  putSiteBack: { body: { reason: 'curious' } },
-};
-
-type Target = { readonly id: string; readonly upload: string; readonly number?: string };
-
-/** Every route about one site, from the program's own list. */
-const routes = (): Route[] => h.app.routes.filter(({ path }) => path.startsWith('/sites/{id}'));
-function use(route: Route, { id, upload: at, number = '1' }: Target, as: Person | TestKey): Promise<Answer> {
-  const path = route.path
-    .replace('{id}', id)
-    .replace('{upload}', at)
-    .replace('{number}', number)
-    .replace('{sha256}', blob)
-    .replace('{path*}', 'index.html');
-  return h.call(route.method, path, { as, ...bodies[route.operationId] });
-}
-
 /** All that a caller sees, without what differs in every answer. */
 function seen({ status, headers, text }: Answer): unknown {
   const { 'x-request-id': id = '', ...rest } = headers;
@@ -75,15 +40,6 @@ function refusalOf({ policy }: Route, as: Person | TestKey): string | null {
   return policy.role === 'admin' && as !== root ? 'forbidden_role' : null;
 }
 
-const siteTables = async () => Object.entries(await contents(h)).filter(([name]) => name.startsWith('site'));
-
-async function withUpload(as: Person | TestKey, visibility: 'private' | 'public'): Promise<Target> {
-  const made = await upload(h, as, files, { visibility, name: `plans ${visibility}` });
-  const begun = await start(h, as, made.data.id, { 'index.html': page('next') });
-  expect([made.status, begun.status]).toEqual([201, 201]);
-  return { id: made.data.id, upload: begun.data.id };
-}
-
 describe.each([
   ['OW-01 an administrator', () => root],
   ['OW-02 an unrelated person', () => bob],
@@ -91,13 +47,13 @@ describe.each([
   ['OW-02 a service key, with every scope', () => service],
 ])('%s', (_who, who) => {
   test('finds another’s private site on no route: 404, the same bytes as for one that never was', async () => {
-    const target = await withUpload(ada, 'private');
-    const absent = { ...target, id: 'aaaaaaaaaa' };
-    const before = await siteTables();
-    for (const route of routes()) {
+    const hers = await target(h, ada, 'private');
+    const absent = { ...hers, id: 'aaaaaaaaaa' };
+    const before = await siteTables(h);
+    for (const route of siteRoutes(h)) {
       const isStopper = ['takeSiteDown', 'putSiteBack'].includes(route.operationId) && who() === root;
       if (isStopper) continue;
-      const [theirs, none] = [await use(route, target, who()), await use(route, absent, who())];
+      const [theirs, none] = [await use(h, route, hers, who()), await use(h, route, absent, who())];
       const code = refusalOf(route, who());
       expect([route.operationId, theirs.status, theirs.error.code]).toEqual([
         route.operationId,
@@ -106,50 +62,50 @@ describe.each([
       ]);
       expect([route.operationId, seen(theirs)]).toEqual([route.operationId, seen(none)]);
     }
-    expect(await siteTables()).toEqual(before);
-    const found = await h.call('GET', '/sites', { as: who(), query: { search: target.id } });
-    expect([found.data, found.metadata.pagination.total]).toEqual([[], 0]);
+    expect(await siteTables(h)).toEqual(before);
+    const found = await h.call('GET', '/sites', { as: who(), query: { search: hers.id } });
+    expect([found.data, found.metadata.pagination.items]).toEqual([[], 0]);
   });
 
   test('changes nothing of another’s public site: 403 not_owner; what is served can be read', async () => {
-    const target = await withUpload(ada, 'public');
-    const before = await siteTables();
+    const hers = await target(h, ada, 'public');
+    const before = await siteTables(h);
     const open = ['getSite', 'listSiteFiles', 'downloadSiteFile'];
-    for (const route of routes().filter(({ policy }) => policy.role !== 'admin')) {
-      const answer = await use(route, target, who());
+    for (const route of siteRoutes(h).filter(({ policy }) => policy.role !== 'admin')) {
+      const answer = await use(h, route, hers, who());
       const code = refusalOf(route, who()) ?? 'not_owner';
       const isOpen = open.includes(route.operationId);
       expect([route.operationId, answer.status, answer.error?.code]).toEqual(
         isOpen ? [route.operationId, 200, undefined] : [route.operationId, 403, code],
       );
     }
-    expect(routes().length).toBeGreaterThan(18);
-    expect(await siteTables()).toEqual(before);
-    const read = await h.call('GET', `/sites/${target.id}`, { as: who() });
+    expect(siteRoutes(h).length).toBeGreaterThan(18);
+    expect(await siteTables(h)).toEqual(before);
+    const read = await h.call('GET', `/sites/${hers.id}`, { as: who() });
     expect(read.data.owner).toEqual({ kind: 'user', id: ada.user.id, name: 'Ada' });
     expect(read.text).not.toContain('@example.com');
   });
 });
 
 test('OW-01 stopping a private site shows an administrator nothing of it, and opens it to nobody', async () => {
-  const target = await withUpload(ada, 'private');
-  const site = await h.call('GET', `/sites/${target.id}`, { as: ada });
+  const hers = await target(h, ada, 'private');
+  const site = await h.call('GET', `/sites/${hers.id}`, { as: ada });
   const label = new URL(site.data.url).host.split('.', 1)[0] ?? '';
   for (const [path, body] of [
     ['take-down', { reason: 'reported' }],
     ['put-back', { reason: 'cleaned' }],
   ] as const) {
-    const done = await h.call('POST', `/sites/${target.id}/${path}`, { as: root, body });
+    const done = await h.call('POST', `/sites/${hers.id}/${path}`, { as: root, body });
     expect([done.status, Object.keys(done.data)]).toEqual([200, ['id', 'takenDownAt']]);
     for (const word of [label, 'plans', ada.user.id]) expect(done.text).not.toContain(word);
-    expect((await h.call('GET', `/sites/${target.id}`, { as: root })).status).toBe(404);
+    expect((await h.call('GET', `/sites/${hers.id}`, { as: root })).status).toBe(404);
   }
   const shown = await browserOf(h, root).open(site.data.url);
   expect([shown.status, shown.text.includes('secret')]).toEqual([403, false]);
 });
 
 test('OW-01 the trail tells an administrator who changed a private site, not what is in it', async () => {
-  const { id } = await withUpload(ada, 'private');
+  const { id } = (await upload(h, ada, files)).data;
   await replace(h, ada, id, { 'salaries.html': page('salaries'), ...files });
   const trail = await h.call('GET', '/audit/events', { as: root, query: { target: id } });
   expect(trail.data.map(({ event }: { event: string }) => event)).toEqual(['site.published', 'site.created']);
@@ -227,26 +183,26 @@ test('OW-05 whoever says nothing of visibility gets a private site, of the perso
 });
 
 test('OW-06 an upload or a version of somebody else is not there, also when named under one’s own site', async () => {
-  const theirs = await withUpload(ada, 'private');
+  const theirs = await target(h, ada, 'private');
   for (const nth of [2, 3]) await replace(h, ada, theirs.id, { 'index.html': page(`version ${nth}`) });
-  const own = await withUpload(bob, 'private');
+  const own = await target(h, bob, 'private');
   const never = { id: own.id, upload: 'upl_00000000000000000000', number: '9' };
   const borrowed = { id: own.id, upload: theirs.upload, number: '3' };
-  const before = await siteTables();
-  const about = routes().filter(({ path }) => path.includes('{upload}') || path.includes('{number}'));
+  const before = await siteTables(h);
+  const about = siteRoutes(h).filter(({ path }) => path.includes('{upload}') || path.includes('{number}'));
   expect(about).toHaveLength(7);
   const words = (answer: Answer) => JSON.stringify(seen(answer)).replaceAll(/version \d/g, 'version n');
   for (const route of about) {
-    const answer = await use(route, borrowed, bob);
+    const answer = await use(h, route, borrowed, bob);
     expect([route.operationId, answer.status, answer.error.code]).toEqual([
       route.operationId,
       404,
       'not_found',
     ]);
-    expect(words(answer)).toBe(words(await use(route, never, bob)));
+    expect(words(answer)).toBe(words(await use(h, route, never, bob)));
   }
   const file = await h.call('GET', `/sites/${own.id}/files/index.html`, { as: bob, query: { version: '3' } });
   expect(file.status).toBe(404);
-  expect(await siteTables()).toEqual(before);
+  expect(await siteTables(h)).toEqual(before);
   expect((await h.call('GET', `/sites/${theirs.id}/uploads/${theirs.upload}`, { as: ada })).status).toBe(200);
 });
