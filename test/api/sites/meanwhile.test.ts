@@ -1,0 +1,85 @@
+import { request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { readdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { hour } from '../../../src/core/clock.ts';
+import { zipOf } from '../../archives/zip.ts';
+import { type Harness, openHarness, type Person, type TestKey } from '../../harness.ts';
+import { page, upload } from './uploads.ts';
+
+let h: Harness;
+let ada: Person;
+let port: number;
+beforeAll(async () => {
+  h = await openHarness();
+  ada = await h.person('Ada');
+  await h.app.web.listen({ host: '127.0.0.1', port: 0 });
+  ({ port } = h.app.web.server.address() as AddressInfo);
+});
+afterAll(() => h.close());
+
+/** Sends a replacement in two halves, with `meanwhile` between them. */
+async function replaceInHalves(id: string, key: TestKey, meanwhile: () => Promise<unknown>) {
+  const bytes = zipOf([{ name: 'index.html', content: page('too late') }]);
+  const spool = join(dirname(dirname(h.incoming)), 'uploads-0');
+  const answer = new Promise<number>((resolve, reject) => {
+    const sent = request({
+      port,
+      method: 'PUT',
+      path: `/api/v2/sites/${id}/content`,
+      headers: {
+        host: 'localhost:3000',
+        authorization: `Bearer ${key.value}`,
+        'content-type': 'application/zip',
+        'content-length': bytes.length,
+      },
+    });
+    sent.on('error', reject).on('response', (response) => {
+      response.resume();
+      resolve(response.statusCode ?? 0);
+    });
+    sent.write(bytes.subarray(0, 50));
+    void (async () => {
+      while ((await readdir(spool)).length === 0) await wait(5);
+      await meanwhile();
+      sent.end(bytes.subarray(50));
+    })().catch(reject);
+  });
+  return await answer;
+}
+
+test.each(['RV-02 is revoked', 'EX-02 expires'])(
+  '%s: a key whose upload is under way then publishes nothing',
+  async (end) => {
+    const key = await h.key(ada, { scopes: ['sites:write'], ttlHours: 1 });
+    const made = await upload(h, key, { 'index.html': page('before') });
+    const status = await replaceInHalves(made.data.id, key, async () => {
+      if (end.startsWith('EX')) h.clock.advance(hour);
+      else await h.call('DELETE', `/me/tokens/${key.id}`, { as: ada });
+    });
+    expect(status).toBe(401);
+    const after = await h.call('GET', `/sites/${made.data.id}`, { as: ada });
+    expect(after.data.version).toEqual(made.data.version);
+  },
+);
+
+test('GW-06 Sites switched off while an upload runs publishes nothing', async () => {
+  const key = await h.key(ada, { scopes: ['sites:write'] });
+  const made = await upload(h, key, { 'index.html': page('before') });
+  const { sitesConfig } = h.app.doors.sitesDoors;
+  const act = {
+    actor: { kind: 'system', id: null, name: 'test', credential: null },
+    origin: { requestId: null, address: null, agent: null },
+  } as const;
+  const before = await sitesConfig.read();
+  let etag = '';
+  const status = await replaceInHalves(made.data.id, key, async () => {
+    ({ etag } = await sitesConfig.put(act, before.etag, { ...before.value, enabled: false }));
+  });
+  expect(status).toBe(403);
+  await sitesConfig.put(act, etag, before.value);
+  const after = await h.call('GET', `/sites/${made.data.id}`, { as: ada });
+  expect(after.data.version).toEqual(made.data.version);
+});
