@@ -512,6 +512,7 @@ export async function createApp(settings: AppSettings, parts: AppParts, moreRout
       providerEndpoints(pageDeps),
       homePage(pageDeps),
       sitePages({
+        sites: doors.sitesDoors.sites,
         grants: doors.grantDoors.grants,
         sessions: identity.sessions,
         isEnabled: async () => (await doors.sitesDoors.sitesConfig.inForce()).value.enabled,

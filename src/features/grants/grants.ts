@@ -20,6 +20,7 @@ import type { SwitchRecords } from './sites-switch.ts';
  * nobody in. This side has the database and the identity service; admitting.ts is the gateway's and has neither.
  */
 export { createGatewayGrants, type GatewayGrants, type Origin } from './admitting.ts';
+export type { AccessCheck, IssuedGrant } from './explaining.ts';
 export { createFleet } from './fleet.ts';
 export { createGatewayNews, createNewsDesk } from './gateway-news.ts';
 export { grantStore } from './grant-store.ts';

@@ -9,7 +9,7 @@ import type { Grants } from './grants.ts';
 import { accessSchema, grantsEndedSchema } from './schemas.ts';
 
 /** Only people look at who was let in, and only in a browser: keys and tokens open no private site. */
-const owners: RoutePolicy = { callers: ['session'], role: 'user', identity: 'introspected' };
+export const siteOwners: RoutePolicy = { callers: ['session'], role: 'user', identity: 'introspected' };
 const siteParams = idParams('A site’s id', 'k3v9x0q2m7');
 const errors: readonly ErrorCode[] = ['site_not_found', 'sites_disabled', 'not_owner'];
 
@@ -28,7 +28,7 @@ export function grantRoutes(deps: {
       summary: 'See who was let in, and why it opens or not',
       description:
         'Every check that opening the site in a browser makes, with its result now, and the ledger of browser grants. Signing out of the web app ends no grant; `DELETE …/grants` does.',
-      policy: owners,
+      policy: siteOwners,
       params: siteParams,
       query: z.strictObject(pageQuery),
       errors: [...errors, 'store_unavailable'],
@@ -76,7 +76,7 @@ export function grantRoutes(deps: {
       tag: 'Site access',
       summary: 'End every browser grant',
       description: 'At once, on every gateway. Who opens the link again is checked anew.',
-      policy: owners,
+      policy: siteOwners,
       params: siteParams,
       errors: [...errors, 'store_unavailable'],
       success: { status: 200, data: grantsEndedSchema },

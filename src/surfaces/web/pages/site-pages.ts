@@ -40,7 +40,7 @@ export function refusedPage(requestId: string): Page {
   return errorPage({
     title: 'This site does not open',
     message: 'It may be gone or have expired, or it is private and this account may not see it.',
-    hint: 'Private sites open for their owner only. If it is yours, GET /api/v2/sites/{id}/access says why it does not.',
+    hint: 'Private sites open for their owner only. If it is yours, its link with /access at the end says why it does not.',
     requestId,
     retry: home,
   });
@@ -55,7 +55,12 @@ export function sitesOffPage(requestId: string): Page {
   });
 }
 
-export function closedPage(status: 'empty' | 'expired' | 'taken_down' | 'deleted', requestId: string): Page {
+/** For its owner only. */
+export function closedPage(
+  id: string,
+  status: 'empty' | 'expired' | 'taken_down' | 'deleted',
+  requestId: string,
+): Page {
   const words = {
     empty: [
       'Nothing is published yet',
@@ -69,7 +74,8 @@ export function closedPage(status: 'empty' | 'expired' | 'taken_down' | 'deleted
     deleted: ['This site was deleted', 'It is yours and can be restored for some days.'],
   } as const;
   const [title, message] = words[status];
-  return errorPage({ title, message, requestId, retry: home });
+  const hint = html`<a href="/s/${id}/access">What is checked, and who was let in</a>`;
+  return errorPage({ title, message, hint, requestId, retry: home });
 }
 
 export function signedOutPage(href: string, requestId: string): Page {

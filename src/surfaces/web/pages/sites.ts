@@ -1,13 +1,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../../../core/errors.ts';
-import type { UserRef } from '../../../core/caller.ts';
 import { actorOf } from '../../../core/caller.ts';
 import type { Grants, Opening } from '../../../features/grants/grants.ts';
 import type { Identity } from '../../../features/identity/identity.ts';
-import { findCredential } from '../credential.ts';
+import type { Sites } from '../../../features/sites/sites.ts';
 import type { Gate } from '../gate.ts';
 import { preparePages, sendPage } from './forms.ts';
 import { moveToOwnHost } from './own-host.ts';
+import { mountSiteAccess } from './site-access.ts';
 import {
   closedPage,
   handOverPage,
@@ -18,6 +18,7 @@ import {
   tooManyPage,
   unavailablePage,
 } from './site-pages.ts';
+import { signIn, signInLink, visitorReader } from './visitor.ts';
 
 /**
  * The way to a site in a browser: the link that stays (`/s/{id}`), and the step of a private site's opening that needs
@@ -25,40 +26,23 @@ import {
  */
 const access = { access: { callers: 'anyone', identity: 'none' } } as const;
 
-type Person = { readonly user: UserRef; readonly sessionId: string; readonly expiresAt: number };
-
 export function sitePages(deps: {
-  grants: Pick<Grants, 'open' | 'linkTarget'>;
+  sites: Pick<Sites, 'get' | 'endGrants'>;
+  grants: Pick<Grants, 'open' | 'linkTarget' | 'explain' | 'ledger'>;
   sessions: Identity['sessions'];
   isEnabled: () => Promise<boolean>;
   /** The content host of a label, ending in a slash. */
   urlOf: (label: string) => string;
   uiOrigin: string;
-  gate: Pick<Gate, 'authenticate' | 'limit' | 'denied'>;
+  gate: Pick<Gate, 'authenticate' | 'limit' | 'denied' | 'limitChange' | 'principal' | 'authorize'>;
 }): (scope: FastifyInstance) => void {
-  const { grants, sessions, urlOf, uiOrigin, gate } = deps;
-
-  /** The person at the browser, or nobody. Keys and tokens open no site: they are judged, counted and refused. */
-  async function personOf(request: FastifyRequest, reply: FastifyReply): Promise<Person | null> {
-    const credential = findCredential(request.raw);
-    if (credential.kind === 'none') return null;
-    if (credential.kind === 'session') {
-      const found = await sessions.authenticate(credential.value);
-      if (found.kind !== 'active') return null;
-      const { id, user, expiresAt } = found.session;
-      request.caller = { kind: 'session', user, sessionId: id, expiresAt };
-      return { user, sessionId: id, expiresAt };
-    }
-    const found = await gate.authenticate(request);
-    if (found instanceof AppError) throw found;
-    request.caller = found;
-    gate.limit(request, reply);
-    throw new AppError('interactive_auth_required');
-  }
+  const { grants, urlOf, uiOrigin, gate } = deps;
+  const personOf = visitorReader({ sessions: deps.sessions, gate });
 
   return (scope) => {
     preparePages(scope, gate);
     moveToOwnHost(scope, uiOrigin);
+    mountSiteAccess(scope, { ...deps, personOf });
 
     scope.get('/s/:id', { config: access }, async (request, reply) => {
       const person = await personOf(request, reply);
@@ -66,7 +50,8 @@ export function sitePages(deps: {
       const { id } = request.params as { id: string };
       const target = await grants.linkTarget(id, person?.user ?? null);
       if (target.kind === 'content') return reply.redirect(urlOf(target.label), 302);
-      if (target.kind === 'closed') return sendPage(reply.code(410), closedPage(target.status, request.id));
+      if (target.kind === 'closed')
+        return sendPage(reply.code(410), closedPage(id, target.status, request.id));
       // Who it is may change the answer, so it is asked first; the same for what is private and what is not there.
       if (person === null) return signIn(request, reply);
       return sendPage(reply.code(404), noSuchSitePage(request.id));
@@ -75,6 +60,8 @@ export function sitePages(deps: {
     scope.get('/sites/open', { config: access }, async (request, reply) => {
       const person = await personOf(request, reply);
       if (person === null) return signIn(request, reply);
+      // Only a page that a person opens hands a code on; what is fetched ahead, framed or embedded would leave one behind.
+      if (!isNavigation(request)) return sendPage(reply.code(403), refusedPage(request.id));
       const { user, sessionId } = person;
       const opening = await orUnavailable(
         grants.open({
@@ -122,12 +109,11 @@ function show(request: FastifyRequest, reply: FastifyReply, opening: Shown): Fas
   }
 }
 
-function signIn(request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  return reply.redirect(signInLink(request), 303);
-}
-
-function signInLink(request: FastifyRequest): string {
-  return `/auth/login?returnTo=${encodeURIComponent(request.url)}`;
+/** Browsers say so; from who says nothing a GET is taken for it (threats T27, T28). */
+function isNavigation({ method, headers }: FastifyRequest): boolean {
+  const { 'sec-fetch-mode': mode = 'navigate', 'sec-fetch-dest': dest = 'document' } = headers;
+  const isAhead = ['sec-purpose', 'purpose', 'x-moz'].some((name) => headers[name] !== undefined);
+  return method === 'GET' && mode === 'navigate' && dest === 'document' && !isAhead;
 }
 
 /** Sent twice or not as text counts as not sent. */

@@ -57,5 +57,7 @@ h2{margin:2rem 0 .75rem;font-size:1.1rem;letter-spacing:-.01em}
 .choices.one label{align-items:start}.choices.one input{margin-top:.25rem}
 pre.code{white-space:pre;overflow-wrap:normal;overflow-x:auto}
 .choices.wide{grid-template-columns:1fr;max-height:14rem;overflow-y:auto}.choices span{min-width:0;overflow-wrap:anywhere}.choices input{flex:none}
+.checks li{display:flex;gap:.6rem}.mark{flex:none;width:1rem;font-weight:700;color:var(--good)}
+.failed{color:var(--bad);background:var(--bad-soft)}.failed .mark{color:inherit}.live{color:var(--good)}
 [hidden]{display:none!important}
 `;

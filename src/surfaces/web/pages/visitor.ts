@@ -1,0 +1,44 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { UserRef } from '../../../core/caller.ts';
+import { AppError } from '../../../core/errors.ts';
+import type { Identity } from '../../../features/identity/identity.ts';
+import { findCredential } from '../credential.ts';
+import type { Gate } from '../gate.ts';
+
+/** Who stands before a page of Sites, and how a page sends somebody to sign in. */
+export type Person = { readonly user: UserRef; readonly sessionId: string; readonly expiresAt: number };
+
+/** The person at the browser, or nobody. Keys and tokens open no site: they are judged, counted and refused. */
+export function visitorReader({
+  sessions,
+  gate,
+}: {
+  sessions: Identity['sessions'];
+  gate: Pick<Gate, 'authenticate' | 'limit'>;
+}): (request: FastifyRequest, reply: FastifyReply) => Promise<Person | null> {
+  return async (request, reply) => {
+    const credential = findCredential(request.raw);
+    if (credential.kind === 'none') return null;
+    if (credential.kind === 'session') {
+      const found = await sessions.authenticate(credential.value);
+      if (found.kind !== 'active') return null;
+      const { id, user, expiresAt } = found.session;
+      request.caller = { kind: 'session', user, sessionId: id, expiresAt };
+      return { user, sessionId: id, expiresAt };
+    }
+    const found = await gate.authenticate(request);
+    if (found instanceof AppError) throw found;
+    request.caller = found;
+    gate.limit(request, reply);
+    throw new AppError('interactive_auth_required');
+  };
+}
+
+export function signIn(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  return reply.redirect(signInLink(request), 303);
+}
+
+/** Back to this page afterwards; a form comes back as the page it stood on. */
+export function signInLink(request: FastifyRequest): string {
+  return `/auth/login?returnTo=${encodeURIComponent(request.url)}`;
+}
