@@ -17,7 +17,7 @@ export async function startPostgres(): Promise<Engine> {
     'log_min_messages=fatal',
     'max_connections=100',
     // Room for all that is measured: how growth costs a query, not how much memory the server was given.
-    'shared_buffers=2GB',
+    'shared_buffers=4GB',
     'max_wal_size=4GB',
   ];
   const server = spawn(

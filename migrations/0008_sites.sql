@@ -67,14 +67,15 @@ create table site_versions (
 );
 create index site_versions_to_encode on site_versions (published_at) where encoded_at is null;
 
--- Which owner keeps which bytes, and in how many versions. A digest is looked up here within one owner only: that
+-- Which owner keeps which bytes, and in how many runs: unbroken rows of a site's kept versions that hold them. A publish
+-- so costs what it changes, not what the site holds. A digest is looked up here within one owner only: that
 -- somebody else has it must never show (threat T50).
 create table owner_blobs (
   owner_kind text not null,
   owner_id text not null,
   digest text not null,
   size bigint not null,
-  versions int not null,
+  runs int not null,
   primary key (owner_kind, owner_id, digest)
 );
 create index owner_blobs_by_digest on owner_blobs (digest);

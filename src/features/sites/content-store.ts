@@ -9,9 +9,9 @@ export type Encoding = 'br' | 'zstd' | 'gzip';
 export type Variant = { readonly encoding: Encoding; readonly stored: string; readonly size: number };
 
 export type ContentStore = {
-  /** One more version of `owner` holds these. Rejects nothing: see goingAmong(). */
+  /** A run of versions of `owner` begins that holds these (content-runs.ts). Rejects nothing: see goingAmong(). */
   keep(owner: SiteOwner, blobs: readonly Blob[]): Promise<void>;
-  /** One version less; what no version of the owner holds any more is forgotten. */
+  /** A run of these is over; what no run of the owner holds any more is forgotten. */
   release(owner: SiteOwner, digests: readonly string[]): Promise<void>;
   /**
    * Digests of `digests` that are being removed right now, or were since `since`; whoever wrote one meanwhile must write
@@ -56,25 +56,25 @@ export function contentStore(db: Sql): ContentStore {
     async keep(owner, blobs) {
       const distinct = [...new Map(blobs.map((blob) => [blob.digest, blob])).values()];
       await sql`
-        insert into owner_blobs (owner_kind, owner_id, digest, size, versions)
+        insert into owner_blobs (owner_kind, owner_id, digest, size, runs)
         select ${owner.kind}, ${owner.id}, digest, size, 1
           from jsonb_to_recordset(${JSON.stringify(distinct)}::jsonb) as blob (digest text, size bigint)
          order by digest
-        on conflict (owner_kind, owner_id, digest) do update set versions = owner_blobs.versions + 1`.execute(
+        on conflict (owner_kind, owner_id, digest) do update set runs = owner_blobs.runs + 1`.execute(
         db,
       );
     },
     async release(owner, digests) {
       const distinct = [...new Set(digests)];
       await sql`
-        update owner_blobs set versions = versions - 1
+        update owner_blobs set runs = runs - 1
          where owner_kind = ${owner.kind} and owner_id = ${owner.id} and digest in ${among(distinct)}`.execute(
         db,
       );
       await sql`
         delete from owner_blobs
          where owner_kind = ${owner.kind} and owner_id = ${owner.id} and digest in ${among(distinct)}
-           and versions <= 0`.execute(db);
+           and runs <= 0`.execute(db);
     },
     async goingAmong(digests, since) {
       const { rows } = await sql<{ digest: string }>`

@@ -6,6 +6,7 @@ import { type Manifest, receiptOf } from './content/manifest.ts';
 import type { UploadProblem } from './content/judge.ts';
 import { ruleProblems } from './content/rules-check.ts';
 import { takeUpload } from './content/upload.ts';
+import { begun, overWithout } from './content-runs.ts';
 import { mintLabel, mintSiteId } from './labels.ts';
 import { visibilityFor } from './reading.ts';
 import {
@@ -216,9 +217,16 @@ export function publishing(deps: SitesDeps): Publishing {
       publishedAt: now,
       replacedAt: null,
     };
+    const newest = (await stores.sites.versionNumbers(site.id)).at(-1);
+    const before = newest === undefined ? undefined : await stores.sites.manifest(site.id, newest);
+    const fresh = begun(before, received.files);
     await stores.sites.insertVersion(site.id, version, received.files);
-    await stores.content.keep(site.owner, [...received.files.values()]);
-    const going = await stores.content.goingAmong(digestsOf(received.files), received.since);
+    await stores.content.keep(site.owner, fresh);
+    // What the version before holds is needed, so it cannot be going.
+    const going = await stores.content.goingAmong(
+      fresh.map(({ digest }) => digest),
+      received.since,
+    );
     if (going.length > 0) {
       throw new AppError('store_unavailable', {
         message: 'Some of these files are being cleaned up at this moment.',
@@ -269,15 +277,20 @@ export async function dropSurplus(
   for (const number of numbers) await dropVersion(stores, site, number);
 }
 
-/** A version goes, and its owner keeps its contents once less. The caller holds the site. */
+/** A version goes, and with it what only it held. The caller holds the site. */
 export async function dropVersion(
   stores: Pick<SiteStores, 'sites' | 'content'>,
   site: Site,
   number: number,
 ): Promise<void> {
-  const manifest = await stores.sites.manifest(site.id, number);
-  if (manifest === undefined) return;
-  await stores.content.release(site.owner, digestsOf(manifest));
+  const numbers = await stores.sites.versionNumbers(site.id);
+  const at = numbers.indexOf(number);
+  if (at < 0) return;
+  const manifestOf = async (one: number | undefined) =>
+    one === undefined ? undefined : await stores.sites.manifest(site.id, one);
+  const gone = (await manifestOf(number)) ?? new Map();
+  const over = overWithout(await manifestOf(numbers[at - 1]), gone, await manifestOf(numbers[at + 1]));
+  await stores.content.release(site.owner, over);
   await stores.sites.removeVersion(site.id, number);
 }
 

@@ -226,11 +226,18 @@ test('an expiry leaves one event, and its owner hears of it 7 days and 1 day bef
 /** How often each owner keeps each content by the count, and by what the versions hold. */
 async function counts(): Promise<{ counted: unknown[]; held: unknown[] }> {
   const counted = await sql`
-    select owner_id, digest, versions from owner_blobs order by owner_id, digest`.execute(h.database.sql);
+    select owner_id, digest, runs from owner_blobs order by owner_id, digest`.execute(h.database.sql);
   const held = await sql`
-    select owner_id, digest, count(*)::int as versions
-      from (select distinct s.owner_id, v.site_id, v.number, file ->> 1 as digest
-              from site_versions v join sites s on s.id = v.site_id, jsonb_array_elements(v.manifest) as file) held
+    with placed as (
+      select s.owner_id, v.site_id, v.manifest, row_number() over (partition by v.site_id order by v.number) as place
+        from site_versions v join sites s on s.id = v.site_id),
+    held as (
+      select distinct owner_id, site_id, place, file ->> 1 as digest
+        from placed, jsonb_array_elements(manifest) as file)
+    select owner_id, digest, count(*)::int as runs
+      from held h
+     where not exists (select 1 from held e
+                        where e.site_id = h.site_id and e.digest = h.digest and e.place = h.place - 1)
      group by owner_id, digest order by owner_id, digest`.execute(h.database.sql);
   return { counted: counted.rows, held: held.rows };
 }
