@@ -77,6 +77,7 @@ async function greet(
     ...listeningAt(config.uiUrl, bound).map((origin) => `  listens on    ${origin}`),
     `  reference     ${config.uiUrl}/api/v2/docs`,
     `  content hosts ${config.contentUrl}`,
+    ...(unreachableContent(config) ? [contentWarning] : []),
     `  operations    http://${config.host}:${config.metricsPort}/readyz`,
     `  data          ${parts.description}`,
   ];
@@ -89,6 +90,15 @@ async function greet(
   }
   console.log(lines.join('\n'));
 }
+
+/** People reach the service from elsewhere, and the addresses of sites lead to their own machine. */
+export function unreachableContent({ uiUrl, contentUrl }: Pick<Config, 'uiUrl' | 'contentUrl'>): boolean {
+  const isLocal = (url: string) => /(?:^|\.)localhost$/.test(new URL(url).hostname);
+  return isLocal(contentUrl) && !isLocal(uiUrl);
+}
+
+const contentWarning =
+  '                That is this machine alone: set SITES_CONTENT_URL to a host of its own, with a wildcard for its sites.';
 
 type Bound = AddressInfo | string | null;
 

@@ -53,7 +53,7 @@ export const errorRegistry = {
   interactive_auth_required: [
     403,
     'This route accepts a signed-in browser session only.',
-    'Sign in to the web app and do it there; keys and tokens cannot manage keys.',
+    'Sign in to the web app and do it there; keys and tokens cannot.',
   ],
   forbidden_role: [403, 'Your account lacks the role this needs.', 'Ask an administrator.'],
   forbidden_scope: [

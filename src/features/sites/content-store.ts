@@ -60,9 +60,7 @@ export function contentStore(db: Sql): ContentStore {
         select ${owner.kind}, ${owner.id}, digest, size, 1
           from jsonb_to_recordset(${JSON.stringify(distinct)}::jsonb) as blob (digest text, size bigint)
          order by digest
-        on conflict (owner_kind, owner_id, digest) do update set runs = owner_blobs.runs + 1`.execute(
-        db,
-      );
+        on conflict (owner_kind, owner_id, digest) do update set runs = owner_blobs.runs + 1`.execute(db);
     },
     async release(owner, digests) {
       const distinct = [...new Set(digests)];

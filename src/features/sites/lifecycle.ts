@@ -92,8 +92,9 @@ export function lifecycle(deps: SitesDeps): Lifecycle {
       act,
       id,
       (site) => {
+        // A deleted one too: its owner could restore it and be served again.
         if (site === undefined) throw new AppError('site_not_found');
-        return requireNotDeleted(site);
+        return site;
       },
       async () => undefined,
       async (_stores, site, now) => step(site, now),

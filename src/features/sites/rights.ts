@@ -1,7 +1,7 @@
 import type { Caller } from '../../core/caller.ts';
 import { AppError } from '../../core/errors.ts';
 import type { ConfigDocument } from '../settings/settings.ts';
-import { ownerOf, type Site, type SiteOwner, sightOf, siteStatusOf } from './site.ts';
+import { ownerOf, type Site, type SiteOwner, sightOf } from './site.ts';
 import type { SiteStores } from './sites.ts';
 import type { SitesConfig } from './sites-config.ts';
 
@@ -41,7 +41,7 @@ export function requireNotDeleted(site: Site): Site {
 /** What is published must be able to be served. */
 export function requireCurrent(site: Site, now: number): Site {
   requireNotDeleted(site);
-  if (siteStatusOf(site, now) === 'expired') throw new AppError('site_expired');
+  if (site.expiresAt !== null && site.expiresAt <= now) throw new AppError('site_expired');
   return site;
 }
 
@@ -59,7 +59,11 @@ export function requireVersionMatch(site: Site, ifMatch: string | undefined): vo
   if (ifMatch === undefined) return;
   const sent = ifMatch.split(',').map((part) => part.trim());
   if (sent.includes('*') && site.live !== null) return;
-  if (!sent.includes(versionEtag(site) ?? '')) throw new AppError('precondition_failed');
+  if (sent.includes(versionEtag(site) ?? '')) return;
+  throw new AppError('precondition_failed', {
+    message: 'Another version is live than the one you saw.',
+    hint: 'Look at it, and send its ETag in If-Match if yours is to take its place.',
+  });
 }
 
 export function versionEtag(site: Site): string | undefined {

@@ -53,7 +53,9 @@ export const siteChangeSchema = z
 export const siteListQuery = z.strictObject({
   ...pageQuery,
   mine: flag.optional().describe('Only my own'),
-  search: plainText(100).optional().describe('Start of the name, or a whole id'),
+  search: plainText(100)
+    .optional()
+    .describe('Start of the name, or a whole id, or the first part of its address'),
   visibility: visibility.optional(),
   status: z.enum(siteStatuses).optional(),
 });

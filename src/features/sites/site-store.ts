@@ -9,7 +9,7 @@ export type SiteFilter = {
   readonly viewer: SiteOwner;
   /** Only the viewer's own. */
   readonly mine: boolean;
-  /** Start of the name in any case, or a whole id. */
+  /** Start of the name in any case, or a whole id or label. */
   readonly search?: string | undefined;
   readonly visibility?: Visibility | undefined;
   readonly status?: SiteStatus | undefined;
@@ -408,7 +408,7 @@ function narrowing({ visibility, search }: SiteFilter): RawBuilder<unknown>[] {
   if (visibility !== undefined) parts.push(sql`s.visibility = ${visibility}`);
   if (search !== undefined) {
     const start = `${search.toLowerCase().replaceAll(/[\\%_]/g, '\\$&')}%`;
-    parts.push(sql`(lower(s.name) like ${start} or s.id = ${search})`);
+    parts.push(sql`(lower(s.name) like ${start} or s.id = ${search} or s.label = ${search})`);
   }
   return parts;
 }

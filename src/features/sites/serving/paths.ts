@@ -20,11 +20,18 @@ export function filePathOf(rawPath: string): string | undefined {
   return isOdd ? undefined : path.slice(1);
 }
 
-/** Names whose bytes never change: 8 or more hexadecimal or base64url characters between separators (contract 6). */
+/**
+ * Names whose bytes never change: 8 or more hexadecimal or base64url characters between separators (contract 6). A word
+ * is none: of letters alone, a hash is hexadecimal or mixes capitals and small ones.
+ */
 export function isHashed(path: string): boolean {
   const name = path.slice(path.lastIndexOf('/') + 1);
   return name
     .split(/[.]|-(?=[\w]{8,})|_(?=[\w-]{8,})/)
     .slice(1)
-    .some((part) => /^[A-Za-z0-9_-]{8,}$/.test(part) && /\d/.test(part));
+    .some((part) => /^[A-Za-z0-9_-]{8,}$/.test(part) && looksRandom(part));
+}
+
+function looksRandom(part: string): boolean {
+  return /\d/.test(part) || /^[a-f]+$/.test(part) || (/[a-z][A-Z]/.test(part) && /[A-Z].*[A-Z]/.test(part));
 }
