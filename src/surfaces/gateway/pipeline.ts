@@ -16,7 +16,7 @@ import {
   wrongMethod,
 } from './answer.ts';
 import type { BlobCache } from './blob-cache.ts';
-import type { Kind } from './headers.ts';
+import { type Kind, siteHeaders } from './headers.ts';
 import { type HostName, hostReader } from './hosts.ts';
 import type { OpenStreams } from './open-streams.ts';
 import { sendAnswer, sendFile, sendRedirect } from './send.ts';
@@ -235,9 +235,18 @@ function visibilityOf({ isPrivate }: Kind): 'public' | 'private' {
   return isPrivate ? 'private' : 'public';
 }
 
-function notFoundOn({ isPrivate }: Kind): GatewayAnswer {
-  if (!isPrivate) return nothingHere;
-  return { ...nothingHere, headers: { ...nothingHere.headers, 'cache-control': 'private, no-store' } };
+/** On a private site with all that its files carry too (threat T22). */
+function notFoundOn(kind: Kind): GatewayAnswer {
+  if (!kind.isPrivate) return nothingHere;
+  const { 'content-security-policy': policy = '' } = nothingHere.headers;
+  const headers = { ...nothingHere.headers, ...headersOfSite(kind), 'content-security-policy': policy };
+  return { ...nothingHere, headers };
+}
+
+function headersOfSite(kind: Kind): Record<string, string> {
+  const list = siteHeaders(kind);
+  const pairs = list.flatMap((name, at) => (at % 2 === 0 ? [[name, list[at + 1] ?? ''] as const] : []));
+  return Object.fromEntries(pairs);
 }
 
 function withQuery(to: string, url: string): string {
