@@ -1,0 +1,121 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { absentPath } from '../api/access/cast.ts';
+import { page, upload } from '../api/sites/uploads.ts';
+import { type Harness, openHarness, type Person } from '../harness.ts';
+import { browserOf, privateSite } from './private.ts';
+
+/** The UI and every site are origins of their own: neither answers for the other, and neither believes the other. */
+let h: Harness;
+let ada: Person;
+let url: string;
+let hidden: string;
+beforeAll(async () => {
+  h = await openHarness({ changesPerMinute: 100_000 });
+  ada = await h.person('Ada', { admin: true });
+  const files = { 'index.html': page('content'), 'app.js': 'content' };
+  ({ url } = (await upload(h, ada, files, { visibility: 'public' })).data);
+  ({ url: hidden } = await privateSite(h, ada, files));
+});
+afterAll(() => h.close());
+
+const sessionName = '__Host-postern_session';
+
+describe('T35 what belongs to the other', () => {
+  test('T35 no route and no page of the UI is at a site’s host, public or private, also with a session', async () => {
+    const inside = browserOf(h, ada);
+    expect((await inside.open(hidden)).status).toBe(200);
+    const pages = ['/auth/login', '/auth/logout', '/setup', '/identity/auth', '/sites/open', '/s/aaaaaaaaaa'];
+    const routes = h.app.routes.map(({ path }) => `/api/v2${absentPath(path)}`);
+    const session = `${sessionName}=${ada.cookie}`;
+    for (const path of new Set([...pages, ...routes, '/api/v2/openapi.json', '/api/v2/docs', '/metrics'])) {
+      const open = await h.open(url.slice(0, -1) + path, { headers: { cookie: session } });
+      expect([path, open.statusCode, open.headers['set-cookie']]).toEqual([path, 404, undefined]);
+      const closed = await h.open(hidden.slice(0, -1) + path, {
+        headers: { cookie: `${session}; ${inside.cookies(hidden)}`, 'sec-fetch-mode': 'cors' },
+      });
+      expect([path, closed.statusCode]).toEqual([path, 404]);
+    }
+  });
+
+  test('T35 no content is at the UI, whatever path or host is asked for', async () => {
+    const { host } = new URL(url);
+    const label = host.split('.', 1)[0] ?? '';
+    for (const path of [
+      '/app.js',
+      '/index.html',
+      `/${label}/`,
+      `/${label}/app.js`,
+      `/sites/${label}/app.js`,
+    ]) {
+      const answer = await h.app.web.inject({
+        method: 'GET',
+        url: path,
+        headers: { host: 'localhost:3000' },
+      });
+      expect([path, answer.statusCode, answer.payload.includes('content<')]).toEqual([path, 404, false]);
+    }
+    for (const foreign of [host, new URL(hidden).host]) {
+      const answer = await h.app.web.inject({ method: 'GET', url: '/app.js', headers: { host: foreign } });
+      expect([404, 421]).toContain(answer.statusCode);
+    }
+  });
+});
+
+test('T33 a session is believed under its own cookie’s name only: what a sibling host could set is nothing', async () => {
+  const session = (cookie: string) => h.call('GET', '/me/tokens', { headers: { cookie } });
+  expect((await session(`${sessionName}=${ada.cookie}`)).status).toBe(200);
+  for (const name of ['postern_session', '__Secure-postern_session', '__host-postern_session', 'session']) {
+    const answer = await session(`${name}=${ada.cookie}`);
+    expect([name, answer.status, answer.error.code]).toEqual([name, 401, 'authentication_required']);
+  }
+  // Beside the real one they change nothing.
+  const both = await session(`postern_session=planted; ${sessionName}=${ada.cookie}`);
+  expect(both.status).toBe(200);
+});
+
+describe('T34 a page of a hosted site', () => {
+  test('T34 is let write nothing with its viewer’s session, same-site or not, on any route and in any form', async () => {
+    const writes = h.app.routes.filter(
+      ({ method, policy }) =>
+        method !== 'GET' && policy.callers !== 'anyone' && policy.callers.includes('session'),
+    );
+    expect(writes.length).toBeGreaterThan(30);
+    for (const origin of [url.slice(0, -1), hidden.slice(0, -1), 'http://sites.localhost:3001', 'null']) {
+      for (const { method, path } of writes) {
+        for (const type of ['application/json', 'text/plain', 'application/x-www-form-urlencoded']) {
+          const answer = await h.call(method, absentPath(path), {
+            raw: { type, bytes: '{}' },
+            headers: {
+              cookie: `${sessionName}=${ada.cookie}`,
+              origin,
+              'sec-fetch-site': 'same-site',
+              'sec-fetch-mode': 'no-cors',
+            },
+          });
+          expect([origin, method, path, answer.status, answer.error.code]).toEqual([
+            origin,
+            method,
+            path,
+            403,
+            'forbidden_origin',
+          ]);
+        }
+      }
+    }
+  });
+
+  test('T34 reads no answer of the API either: none names its origin, and none may be asked ahead', async () => {
+    for (const { path } of h.app.routes.filter(({ method }) => method === 'GET')) {
+      const headers = { cookie: `${sessionName}=${ada.cookie}`, origin: url.slice(0, -1) };
+      const answer = await h.call('GET', absentPath(path), { headers });
+      const told = Object.keys(answer.headers).filter((name) => name.startsWith('access-control'));
+      expect([path, told]).toEqual([path, []]);
+    }
+    const ahead = await h.app.web.inject({
+      method: 'OPTIONS',
+      url: '/api/v2/sites',
+      headers: { host: 'localhost:3000', origin: url.slice(0, -1), 'access-control-request-method': 'PUT' },
+    });
+    expect(ahead.statusCode).toBeGreaterThanOrEqual(400);
+  });
+});
