@@ -1,5 +1,6 @@
 import { text } from 'node:stream/consumers';
 import { AppError } from '../../core/errors.ts';
+import { createLane } from '../../platform/lane.ts';
 import type { Manifest } from './content/manifest.ts';
 import { reportOf, type VersionReport } from './content/report.ts';
 import { resolve, type ServedContent } from './serving/resolve.ts';
@@ -14,6 +15,8 @@ export function reports(
   { read, blobs }: Pick<SitesDeps, 'read' | 'blobs'>,
   { version, get }: Pick<Sites, 'version' | 'get'>,
 ): Pick<Sites, 'report'> {
+  // Pages are held in memory while they are looked at.
+  const lane = createLane({ width: 2, perSender: 1, queue: 20 });
   const kept = new Map<string, Promise<VersionReport>>();
 
   async function make(site: Site, number: number, against: number | undefined): Promise<VersionReport> {
@@ -53,7 +56,7 @@ export function reports(
       const name = [id, number, against, site.spa].join(' ');
       let report = kept.get(name);
       if (report === undefined) {
-        report = make(site, number, against);
+        report = lane(site.owner.id, () => make(site, number, against));
         kept.set(name, report);
         report.catch(() => kept.delete(name));
         const [oldest] = kept.keys();

@@ -1,6 +1,10 @@
+import { setImmediate as othersFirst } from 'node:timers/promises';
 import type { KeyFormat } from '../../keys/keys.ts';
 import { judged, type Received, type UploadLimits } from './judge.ts';
 import type { Manifest } from './manifest.ts';
+
+/** Files that are judged before others have their turn. */
+const filesAtOnce = 100;
 
 /** Judges what a digest upload announces, by the same rules as what an archive holds. Its bytes come later. */
 export async function judgeDeclared(
@@ -9,8 +13,11 @@ export async function judgeDeclared(
   format: KeyFormat,
 ): Promise<Received> {
   const sizes = new Map<string, number>();
-  return await judged(limits, { format, onKey: () => undefined }, (judge) => {
+  return await judged(limits, { format, onKey: () => undefined }, async (judge) => {
+    let seen = 0;
     for (const [name, { digest, size }] of files) {
+      if (seen % filesAtOnce === 0) await othersFirst();
+      seen += 1;
       const path = judge.admit(name);
       if (path === undefined) continue;
       if (!judge.weigh(size)) judge.stopTooHeavy();

@@ -13,7 +13,8 @@ export type PathProblemCode = 'bad_path' | 'reserved_path' | 'private_file';
 
 const longestSegmentBytes = 255;
 const longestPathBytes = 1_024;
-const deepest = 32;
+/** Folders inside each other. */
+export const deepest = 32;
 
 /** Judges a name as an archive or a form spells it. A directory ends in a slash. Paths come out in Unicode form NFC. */
 export function nameEntry(raw: string): NamedEntry {
@@ -111,8 +112,8 @@ export type NameRegister = {
 export function createNameRegister(): NameRegister {
   const taken = new Map<string, { readonly kind: 'file' | 'directory'; readonly path: string }>();
 
-  function clash(kind: 'file' | 'directory', path: string): string | undefined {
-    const there = taken.get(folded(path));
+  function clash(kind: 'file' | 'directory', path: string, key: string): string | undefined {
+    const there = taken.get(key);
     if (there === undefined) return undefined;
     if (there.path !== path) return `differs from ${there.path} only in case or accents`;
     if (there.kind !== kind) return 'is both a file and a folder';
@@ -121,16 +122,21 @@ export function createNameRegister(): NameRegister {
 
   return {
     add(kind, path) {
-      const segments = path.split('/');
-      const above = segments.slice(1).map((_, at) => segments.slice(0, at + 1).join('/'));
-      for (const folder of above) {
-        const problem = clash('directory', folder);
+      // Each segment is folded once: no letter meets another across a slash.
+      const folders: { readonly folder: string; readonly key: string }[] = [];
+      const [first = '', ...rest] = path.split('/').map(folded);
+      let key = first;
+      for (let slash = path.indexOf('/'); slash >= 0; slash = path.indexOf('/', slash + 1)) {
+        const folder = path.slice(0, slash);
+        const problem = clash('directory', folder, key);
         if (problem !== undefined) return `its folder ${folder} ${problem}`;
+        if (!taken.has(key)) folders.push({ folder, key });
+        key += `/${rest.shift() ?? ''}`;
       }
-      const problem = clash(kind, path);
+      const problem = clash(kind, path, key);
       if (problem !== undefined) return problem;
-      for (const folder of above) taken.set(folded(folder), { kind: 'directory', path: folder });
-      taken.set(folded(path), { kind, path });
+      for (const one of folders) taken.set(one.key, { kind: 'directory', path: one.folder });
+      taken.set(key, { kind, path });
       return undefined;
     },
   };

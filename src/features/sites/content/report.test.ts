@@ -131,3 +131,33 @@ test('broken pages are read to their end, and of endless ones a part, which is s
   const crowded = await report({ 'index.html': '<a href="index.html">'.repeat(20_001) });
   expect(crowded.isComplete).toBe(false);
 });
+
+test('an address or a base too long for any browser is passed over, and said to be', async () => {
+  const from = performance.now();
+  const found = await report({
+    'index.html': `<base href="/${'a/'.repeat(100_000)}">${'<a href="gone"></a>'.repeat(2_000)}<a href="/${'a'.repeat(2_001)}">`,
+  });
+  expect(performance.now() - from).toBeLessThan(5_000);
+  expect(found).toMatchObject({ isComplete: false, brokenLinks: [{ page: 'index.html', target: 'gone' }] });
+});
+
+test('while a page of many links is looked at, others have their turn', async () => {
+  let turns = 0;
+  const timer = setInterval(() => (turns += 1));
+  const pages = Array.from({ length: 2_000 }, (_, at) => `<a href="/gone/${at}"></a>`).join('');
+  await reportOf({
+    files: manifestOf({ 'index.html': pages }),
+    before: null,
+    isAnswered: () => {
+      // As long as a site with many rules takes for one link.
+      for (const until = performance.now() + 0.1; performance.now() < until; );
+      return true;
+    },
+    read: async () =>
+      (async function* whole() {
+        yield Buffer.from(pages);
+      })(),
+  });
+  clearInterval(timer);
+  expect(turns).toBeGreaterThan(10);
+});

@@ -1,3 +1,4 @@
+import { setImmediate as othersFirst } from 'node:timers/promises';
 import { Parser } from 'htmlparser2';
 import type { Manifest } from './manifest.ts';
 
@@ -28,6 +29,11 @@ const mostPages = 500;
 const mostBytes = 20 * 1024 * 1024;
 const longestTarget = 300;
 const mostLinks = 20_000;
+/** Characters of an address that is looked at, and of a list of them; browsers and servers refuse longer ones. */
+const longestLink = 2_000;
+const longestList = 20_000;
+/** Links that are judged before others have their turn. */
+const linksAtOnce = 50;
 /** Elements inside each other. The parser takes ever longer for each one more. */
 const deepest = 1_000;
 
@@ -54,7 +60,8 @@ export async function reportOf(deps: {
     const inPage = await linksIn(await read(digest), mostLinks - links);
     links += inPage.links.length;
     isWhole &&= inPage.isWhole;
-    for (const link of inPage.links) {
+    for (const [at, link] of inPage.links.entries()) {
+      if (at % linksAtOnce === 0) await othersFirst();
       const problem = problemOf(link, page, folders, isAnswered);
       if (problem !== undefined) found[problem].add({ page, target: link.target });
     }
@@ -141,6 +148,12 @@ async function linksIn(
   const found: Omit<Link, 'base'>[] = [];
   let base: string | undefined;
   let depth = 0;
+  let isWhole = true;
+  const fits = (text: string | undefined, longest: number): text is string => {
+    if (text === undefined || text === '') return false;
+    isWhole &&= text.length <= longest;
+    return text.length <= longest;
+  };
   const parser = new Parser({
     onclosetag() {
       depth -= 1;
@@ -149,9 +162,10 @@ async function linksIn(
       depth += 1;
       const add = (kind: Link['kind'], target: string | undefined) => {
         const text = target?.trim();
-        if (text) found.push({ kind, target: text });
+        if (fits(text, longestLink) && found.length <= most) found.push({ kind, target: text });
       };
-      if (name === 'base') base ??= attributes['href']?.trim();
+      const href = attributes['href']?.trim();
+      if (name === 'base' && fits(href, longestLink)) base ??= href;
       if (name === 'link')
         add(loadedRelations.test(attributes['rel'] ?? '') ? 'part' : 'page', attributes['href']);
       const page = pageLinks[name];
@@ -159,24 +173,25 @@ async function linksIn(
       for (const attribute of partLinks[name] ?? []) {
         const value = attributes[attribute];
         if (attribute !== 'srcset') add('part', value);
-        else for (const one of candidatesOf(value)) add('part', one);
+        else if (fits(value, longestList)) for (const one of candidatesOf(value)) add('part', one);
       }
     },
   });
   const decoder = new TextDecoder();
-  let isWhole = true;
   for await (const chunk of html) {
     parser.write(decoder.decode(chunk, { stream: true }));
-    isWhole = depth <= deepest && found.length <= most;
-    if (!isWhole) break;
+    if (depth > deepest || found.length > most) {
+      isWhole = false;
+      break;
+    }
   }
-  if (isWhole) parser.end(decoder.decode());
+  if (depth <= deepest && found.length <= most) parser.end(decoder.decode());
   return { links: found.slice(0, most).map((link) => ({ ...link, base })), isWhole };
 }
 
 /** The addresses of a `srcset`: each may be followed by a width or a density. */
-function candidatesOf(srcset: string | undefined): string[] {
-  if (srcset === undefined || /^\s*data:/i.test(srcset)) return [];
+function candidatesOf(srcset: string): string[] {
+  if (/^\s*data:/i.test(srcset)) return [];
   return srcset.split(',').map((candidate) => candidate.trim().split(/\s/, 1)[0] ?? '');
 }
 

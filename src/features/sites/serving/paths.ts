@@ -27,7 +27,7 @@ export function filePathOf(rawPath: string): string | undefined {
 export function isHashed(path: string): boolean {
   const name = path.slice(path.lastIndexOf('/') + 1);
   return name
-    .split(/[.]|-(?=[\w]{8,})|_(?=[\w-]{8,})/)
+    .split(/[.]|-(?=\w{8})|_(?=[\w-]{8})/)
     .slice(1)
     .some((part) => /^[A-Za-z0-9_-]{8,}$/.test(part) && looksRandom(part));
 }

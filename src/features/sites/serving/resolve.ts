@@ -1,3 +1,4 @@
+import { deepest } from '../content/paths.ts';
 import { filePathOf, isHashed } from './paths.ts';
 import {
   followRedirects,
@@ -83,7 +84,7 @@ function redirected({ redirects }: ServedContent, path: string): Resolved | unde
 /** The nearest 404.html, from the folder of the address upwards. */
 function notFound(content: ServedContent, path: string): Resolved {
   const folders = path.split('/').slice(0, -1);
-  for (let depth = folders.length; depth >= 0; depth -= 1) {
+  for (let depth = Math.min(folders.length, deepest); depth >= 0; depth -= 1) {
     const folder = folders.slice(0, depth);
     const page = fileAt(content, [...folder, '404.html'].join('/'), 404);
     if (page !== undefined) return page;

@@ -10,7 +10,7 @@ export type RedirectRule = {
 };
 
 export type HeaderRule = {
-  readonly pattern: RegExp;
+  readonly pattern: { test(path: string): boolean };
   readonly headers: readonly (readonly [name: string, value: string])[];
 };
 
@@ -23,6 +23,12 @@ export const longestRules = 65_536;
 const mostRules = 1_000;
 const mostHeaderRules = 100;
 const longestValue = 2_000;
+/** Characters of a redirect's target, and of an address that is redirected: answering one must cost next to nothing. */
+const longestTarget = 1_000;
+const longestRedirected = 1_024;
+const mostPlaceholders = 10;
+/** Characters of a header that every proxy takes. */
+const longestLocation = 8_000;
 
 export function parseRedirects(text: string): { rules: RedirectRule[]; problems: RuleProblem[] } {
   const rules: RedirectRule[] = [];
@@ -50,13 +56,23 @@ function redirectOf([from = '', to = '', status = '301', ...more]: readonly stri
   const segments = from.slice(1).split('/');
   if (segments.length > 25) return 'has more than 25 path segments';
   if (segments.slice(0, -1).includes('*')) return 'has a * before its end';
-  return { from: segments, to, status: code };
+  // A header carries ASCII only.
+  return { from: segments, to: to.replaceAll(/[^\x21-\x7e]+/g, encodeURIComponent), status: code };
 }
 
 const redirectStatuses = [301, 302, 303, 307, 308] as const;
 
 function targetProblem(to: string): string | undefined {
   if (to === '') return 'has no target';
+  if (to.length > longestTarget) return `has a target longer than ${longestTarget} characters`;
+  if ((to.match(placeholder)?.length ?? 0) > mostPlaceholders)
+    return `has more than ${mostPlaceholders} placeholders in its target`;
+  return shapeProblem(to);
+}
+
+const placeholder = /:(\w+)/g;
+
+function shapeProblem(to: string): string | undefined {
   if (!to.startsWith('/') || to.startsWith('//'))
     return 'leads to another host; redirects stay on the site and begin with one slash';
   // Characters that some browser reads as a slash, or that end a header.
@@ -70,31 +86,35 @@ export function followRedirects(
   rules: readonly RedirectRule[],
   path: string,
 ): { readonly to: string; readonly status: number } | undefined {
+  if (path.length > longestRedirected) return undefined;
   const segments = path.split('/');
+  const encoded = segments.map(encodeURIComponent);
   for (const { from, to, status } of rules) {
-    const found = matched(from, segments);
-    if (found === undefined) continue;
-    const target = to.replaceAll(/:(\w+)/g, (whole, name: string) => found.get(name) ?? whole);
+    if (!matches(from, segments)) continue;
+    const values = valuesOf(from, encoded);
+    const target = to.replaceAll(placeholder, (whole, name: string) => values.get(name) ?? whole);
+    if (target.length > longestLocation) return undefined;
     // A wildcard may carry what would make another host of it.
-    if (targetProblem(target) === undefined && target !== `/${path}`) return { to: target, status };
+    if (shapeProblem(target) === undefined && target !== `/${path}`) return { to: target, status };
   }
   return undefined;
 }
 
-function matched(
-  from: readonly string[],
-  segments: readonly string[],
-): ReadonlyMap<string, string> | undefined {
-  const hasRest = from.at(-1) === '*';
-  const fixed = hasRest ? from.slice(0, -1) : from;
-  if (hasRest ? segments.length < fixed.length : segments.length !== fixed.length) return undefined;
-  const values = new Map<string, string>();
-  for (const [at, want] of fixed.entries()) {
-    const segment = segments[at] ?? '';
-    if (want.startsWith(':')) values.set(want.slice(1), encodeURIComponent(segment));
-    else if (want !== segment) return undefined;
+function matches(from: readonly string[], segments: readonly string[]): boolean {
+  const fixed = from.length - (from.at(-1) === '*' ? 1 : 0);
+  if (fixed < from.length ? segments.length < fixed : segments.length !== fixed) return false;
+  for (let at = 0; at < fixed; at += 1) {
+    if (from[at] !== segments[at] && !from[at]?.startsWith(':')) return false;
   }
-  if (hasRest) values.set('splat', segments.slice(fixed.length).map(encodeURIComponent).join('/'));
+  return true;
+}
+
+function valuesOf(from: readonly string[], encoded: readonly string[]): ReadonlyMap<string, string> {
+  const values = new Map<string, string>();
+  for (const [at, want] of from.entries()) {
+    if (want.startsWith(':')) values.set(want.slice(1), encoded[at] ?? '');
+  }
+  if (from.at(-1) === '*') values.set('splat', encoded.slice(from.length - 1).join('/'));
   return values;
 }
 
@@ -108,7 +128,7 @@ const allowedHeaders = new Set([
 ]);
 
 export function parseHeaders(text: string): { rules: HeaderRule[]; problems: RuleProblem[] } {
-  const rules: { pattern: RegExp; headers: [string, string][] }[] = [];
+  const rules: { pattern: HeaderRule['pattern']; headers: [string, string][] }[] = [];
   const problems: RuleProblem[] = [];
   for (const { line, raw } of linesOf(text)) {
     if (!/^\s/.test(raw)) {
@@ -142,12 +162,26 @@ function headerOf(text: string): [string, string] | string {
     : 'has a value with characters that a header cannot carry';
 }
 
-function patternOf(path: string): RegExp {
-  const escaped = path
-    .slice(1)
-    .replaceAll(/[.+?^${}()|[\]\\]/g, '\\$&')
-    .replaceAll('*', '.*');
-  return new RegExp(`^${escaped}$`);
+/**
+ * `*` stands for any characters. Compared piece by piece and never by a regular expression: with a few wildcards those
+ * take longer than a lifetime, and everybody else waits.
+ */
+function patternOf(path: string): HeaderRule['pattern'] {
+  const [first = '', ...rest] = path.slice(1).split('*');
+  const last = rest.pop();
+  return {
+    test(name) {
+      if (last === undefined) return name === first;
+      if (!name.startsWith(first)) return false;
+      let at = first.length;
+      for (const piece of rest) {
+        const found = name.indexOf(piece, at);
+        if (found < 0) return false;
+        at = found + piece.length;
+      }
+      return name.length - last.length >= at && name.endsWith(last);
+    },
+  };
 }
 
 /** Without comments and empty lines; numbered from 1. */
