@@ -20,7 +20,7 @@ export function siteAccessPage(view: AccessView): Page {
   const failed = checks.filter(({ passed }) => !passed).length;
   const body = html`<h1>${site.name}</h1>
 <p class="lead">${opens ? `This site is ${site.visibility}. It opens for ${whom}.` : `It does not open now: ${failed === 1 ? 'one check fails' : `${failed} checks fail`}.`}</p>
-<p><a class="button" href="/s/${site.id}">Open the site</a></p>
+<p><a class="${opens ? 'button' : 'button quiet'}" href="/s/${site.id}">Open the site</a></p>
 <h2>What is checked</h2>
 <ul class="facts checks">${checks.map(checkItem)}</ul>
 ${site.visibility === 'public' && view.total === 0 ? null : ledger(view)}
@@ -36,7 +36,7 @@ function checkItem({ passed, detail }: AccessCheck): Html {
 
 function ledger({ site, grants, total }: AccessView): Html {
   const older = total - grants.length;
-  return html`<h2>Who was let in</h2>
+  return html`<h2>Who was let in <span class="hint">Times in UTC</span></h2>
 ${
   grants.length === 0
     ? html`<p>No browser within the last 30 days.</p>`
@@ -48,7 +48,7 @@ ${site.visibility === 'private' && site.deletedAt === null ? endForm(site) : nul
 
 function endForm({ id }: Site): Html {
   return html`<form method="post" action="/s/${id}/access">
-<p>Every browser that is in is put out at once. Who opens the link again is checked again. Signing out does not do that.</p>
+<p>Puts every browser out at once. Whoever opens the link again is checked again. Signing out does not do this.</p>
 <button class="quiet">End every grant</button>
 </form>`;
 }
@@ -57,7 +57,7 @@ function grantItem({ issuedAt, endsAt, isLive, address, agent }: IssuedGrant): H
   const where = [agent === null ? 'A browser' : browserWords(agent), address].filter((word) => word !== null);
   const until = clockTime(endsAt);
   return html`<li>${isLive ? html`<strong class="live">Live</strong>` : html`<strong>Ended</strong>`} ${where.join(', ')}
-<small>${isoTime(issuedAt)}, ${isLive ? html`until ${until}` : html`${until} at the latest`} (UTC)</small></li>`;
+<small>${isoTime(issuedAt)}, ${isLive ? html`until ${until}` : html`ended ${until} at the latest`}</small></li>`;
 }
 
 function isoTime(ms: number): Html {

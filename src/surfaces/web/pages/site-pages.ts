@@ -74,7 +74,7 @@ export function closedPage(
     deleted: ['This site was deleted', 'It is yours and can be restored for some days.'],
   } as const;
   const [title, message] = words[status];
-  const hint = html`<a href="/s/${id}/access">What is checked, and who was let in</a>`;
+  const hint = html`<a href="/s/${id}/access">Checks, and who was let in</a>`;
   return errorPage({ title, message, hint, requestId, retry: home });
 }
 

@@ -29,7 +29,7 @@ button:hover,.button:hover{background:var(--accent-strong)}
 :focus-visible{outline:3px solid var(--accent);outline-offset:2px}
 .problem{margin:0 0 1.25rem;padding:.75rem .9rem;color:var(--bad);background:var(--bad-soft);border-left:.25rem solid var(--bad);
 border-radius:.4rem}
-.facts{margin:0 0 1.5rem;padding:0;list-style:none;border:1px solid var(--hair);border-radius:.75rem}
+.facts{overflow:hidden;margin:0 0 1.5rem;padding:0;list-style:none;border:1px solid var(--hair);border-radius:.75rem}
 .facts li{padding:.65rem .9rem;border-top:1px solid var(--hair)}.facts li:first-child{border-top:0}
 .facts small{display:block;color:var(--soft);font-size:.8125rem;overflow-wrap:anywhere}
 .shown{margin:0 0 1.5rem;padding:.9rem;text-align:center;font:650 1.6rem/1.3 ui-monospace,SFMono-Regular,Menlo,monospace;
@@ -59,5 +59,6 @@ pre.code{white-space:pre;overflow-wrap:normal;overflow-x:auto}
 .choices.wide{grid-template-columns:1fr;max-height:14rem;overflow-y:auto}.choices span{min-width:0;overflow-wrap:anywhere}.choices input{flex:none}
 .checks li{display:flex;gap:.6rem}.mark{flex:none;width:1rem;font-weight:700;color:var(--good)}
 .failed{color:var(--bad);background:var(--bad-soft)}.failed .mark{color:inherit}.live{color:var(--good)}
+form+p{margin-top:1.25rem}main>:last-child{margin-bottom:0}
 [hidden]{display:none!important}
 `;
