@@ -129,7 +129,8 @@ export async function openHarness(
     limitSource?: LimitSource;
     database?: Database;
     changesPerMinute?: number;
-    /** Where content is served; as above unless a test needs another. */
+    /** Where the web app and content are served; as above unless a test needs others. */
+    uiUrl?: string;
     contentUrl?: string;
     kv?: Kv;
     /** Decides about people; without it the built-in provider's tables do. */
@@ -150,6 +151,7 @@ export async function openHarness(
       settings: {
         ...settings,
         ...(options.changesPerMinute === undefined ? {} : { changesPerMinute: options.changesPerMinute }),
+        ...(options.uiUrl === undefined ? {} : { uiUrl: options.uiUrl }),
         ...(options.contentUrl === undefined ? {} : { contentUrl: options.contentUrl }),
       },
       others: 0,
@@ -258,7 +260,7 @@ async function build(
         ...(callOptions.query === undefined ? {} : { query: callOptions.query }),
         ...(callOptions.body === undefined ? {} : { payload: JSON.stringify(callOptions.body) }),
         ...(callOptions.raw === undefined ? {} : { payload: callOptions.raw.bytes }),
-        headers: headersOf(callOptions),
+        headers: headersOf(callOptions, shared.settings.uiUrl),
       });
       const answer = toAnswer(response);
       if (answer.status === 500)
@@ -298,7 +300,7 @@ async function build(
 type SessionToken = { readonly subject: string; readonly expiresAt: number };
 
 /** The built-in directory, and the tokens that person() put behind sessions. */
-function withSessionTokens(builtin: Directory, { tokens, clock }: Shared): Directory {
+function withSessionTokens(builtin: Directory, { tokens, clock, settings: { uiUrl } }: Shared): Directory {
   return {
     principal: builtin.principal,
     async introspect(value, hint) {
@@ -307,7 +309,7 @@ function withSessionTokens(builtin: Directory, { tokens, clock }: Shared): Direc
       if (token.expiresAt <= clock.now()) return { kind: 'inactive' };
       return {
         kind: 'active',
-        issuer: `${uiOrigin}/identity`,
+        issuer: `${uiUrl}/identity`,
         clientId: 'postern-web',
         scopes: ['openid'],
         ...token,
@@ -316,21 +318,21 @@ function withSessionTokens(builtin: Directory, { tokens, clock }: Shared): Direc
   };
 }
 
-function headersOf({ as, body, raw, headers }: CallOptions): Record<string, string> {
+function headersOf({ as, body, raw, headers }: CallOptions, uiUrl: string): Record<string, string> {
   return {
-    host: 'localhost:3000',
+    host: new URL(uiUrl).host,
     ...(body === undefined ? {} : { 'content-type': 'application/json' }),
     ...(raw === undefined ? {} : { 'content-type': raw.type }),
-    ...credentialOf(as),
+    ...credentialOf(as, uiUrl),
     ...headers,
   };
 }
 
-function credentialOf(as: CallOptions['as']): Record<string, string> {
+function credentialOf(as: CallOptions['as'], uiUrl: string): Record<string, string> {
   if (as === undefined) return {};
   if (typeof as === 'string') return { authorization: as };
   if ('value' in as) return { authorization: `Bearer ${as.value}` };
-  return { cookie: `__Host-postern_session=${as.cookie}`, origin: uiOrigin };
+  return { cookie: `__Host-postern_session=${as.cookie}`, origin: uiUrl };
 }
 
 function toAnswer(response: InjectResponse): Answer {

@@ -1,0 +1,164 @@
+import { once } from 'node:events';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { freePort } from '../../scripts/local-servers.ts';
+import { memoryKv } from '../../src/platform/kv/memory-kv.ts';
+import type { Kv } from '../../src/platform/kv/kv.ts';
+import { type Files, upload } from '../api/sites/uploads.ts';
+import { FakeClock } from '../clock.ts';
+import { type Answer, type CallOptions, type Harness, openHarness, type Person } from '../harness.ts';
+
+/**
+ * The harness behind real ports and a real Chromium, with time that only moves when a test says so. UI and content
+ * share a registrable domain (SITES_ALLOW_SHARED_APEX): to Chromium every hosted page is same-site with the UI, which
+ * is the most that a hostile one can have.
+ */
+export type World = {
+  readonly h: Harness;
+  readonly browser: Browser;
+  readonly uiUrl: string;
+  /** Every request that reached the UI or the gateway, with its answer, in the order of the answers. */
+  readonly seen: Seen[];
+  /** Keys that were written in the key-value store. */
+  readonly written: string[];
+  /** The next answer to such a request, also one that was given already since `seen` was emptied. */
+  answered(fits: (request: Seen) => boolean): Promise<Seen>;
+  /** A browser profile that is signed in as this person. */
+  signedIn(person: Person, browser?: Browser): Promise<{ context: BrowserContext; page: Page }>;
+  publish(
+    person: Person,
+    visibility: 'public' | 'private',
+    files: Files,
+  ): Promise<{ id: string; url: string; link: string }>;
+  call(method: string, path: string, options?: CallOptions): Promise<Answer>;
+  advance(ms: number): Promise<void>;
+  close(): Promise<void>;
+};
+
+export type Seen = {
+  readonly method: string;
+  /** With the path and query. */
+  readonly url: string;
+  readonly status: number;
+  readonly headers: IncomingMessage['headers'];
+};
+
+export const sessionCookie = '__Host-postern_session';
+
+export function launch(options: { ignoreDefaultArgs?: string[] } = {}): Promise<Browser> {
+  return chromium.launch({
+    ...options,
+    executablePath: '/usr/bin/chromium',
+    args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-background-networking'],
+  });
+}
+
+export async function openWorld(): Promise<World> {
+  const [web, content] = await Promise.all([freePort(), freePort()]);
+  const uiUrl = `http://app.localhost:${web}`;
+  const written: string[] = [];
+  // The harness brings the clock, and writes while it starts.
+  const clock = { now: () => opened?.clock.now() ?? new FakeClock().now() };
+  let opened: Harness | undefined;
+  const h = (opened = await openHarness({
+    uiUrl,
+    contentUrl: `http://sites.app.localhost:${content}`,
+    changesPerMinute: 10_000,
+    kv: noting(memoryKv({ clock }), written),
+  }));
+  const seen: Seen[] = [];
+  const waiting = new Set<() => void>();
+  const watch = (request: IncomingMessage, response: ServerResponse) =>
+    void response.once('close', () => {
+      const { method = '', url = '', headers } = request;
+      seen.push({ method, url: `http://${headers.host}${url}`, status: response.statusCode, headers });
+      for (const look of waiting) look();
+    });
+  h.app.web.server.on('request', watch);
+  h.app.gateway.on('request', watch);
+  await h.app.web.listen({ host: '127.0.0.1', port: web });
+  await listen(h.app.gateway, content);
+  const browser = await launch();
+  return {
+    h,
+    browser,
+    uiUrl,
+    seen,
+    written,
+    answered: (fits) =>
+      new Promise((resolve) => {
+        const look = () => {
+          const found = seen.find(fits);
+          if (found === undefined) return;
+          waiting.delete(look);
+          resolve(found);
+        };
+        waiting.add(look);
+        look();
+      }),
+    async signedIn(person, inside = browser) {
+      const context = await inside.newContext();
+      const page = await context.newPage();
+      await signIn(page, person, uiUrl);
+      return { context, page };
+    },
+    async publish(person, visibility, files) {
+      const made = await upload(h, person, files, { visibility });
+      if (made.error) throw new Error(JSON.stringify(made.error));
+      await h.app.doors.feed.poll();
+      return made.data;
+    },
+    async call(method, path, options) {
+      const answer = await h.call(method, path, options);
+      await h.app.doors.feed.poll();
+      return answer;
+    },
+    async advance(ms) {
+      h.clock.advance(ms);
+      await h.app.doors.feed.poll();
+    },
+    async close() {
+      await browser.close();
+      await h.close();
+    },
+  };
+}
+
+/** Gives the browser the session that person() began. */
+export function signIn(page: Page, person: Person, uiUrl: string): Promise<void> {
+  return setCookie(page, `${uiUrl}/`, `${sessionCookie}=${person.cookie}`);
+}
+
+/** A cookie with the prefix `__Host-` has to come from its own host, so that host is made to send it. Leaves the page there. */
+export async function setCookie(page: Page, origin: string, cookie: string): Promise<void> {
+  const address = `${origin}set-by-the-test`;
+  const headers = { 'set-cookie': `${cookie}; Path=/; Secure; HttpOnly; SameSite=Lax` };
+  await page.route(address, (route) => route.fulfill({ headers, body: '' }));
+  await page.goto(address);
+  await page.unroute(address);
+}
+
+async function listen(server: Server, port: number): Promise<void> {
+  server.listen(port, '127.0.0.1');
+  await once(server, 'listening');
+}
+
+/** Notes the keys of everything that writes, except that a process is alive. */
+function noting(kv: Kv, written: string[]): Kv {
+  const note = (key: string) => void (key.startsWith('fleet:') || written.push(key));
+  return {
+    ...kv,
+    set(key, ...rest) {
+      note(key);
+      return kv.set(key, ...rest);
+    },
+    setIfAbsent(key, ...rest) {
+      note(key);
+      return kv.setIfAbsent(key, ...rest);
+    },
+    setIfNewer(key, ...rest) {
+      note(key);
+      return kv.setIfNewer(key, ...rest);
+    },
+  };
+}
