@@ -61,7 +61,7 @@ export function createGatewayServer(deps: GatewayPartsDeps): Server {
       },
     }),
     isEnabled: () => config.lastRead().enabled,
-    isInformed: () => clock.now() - feed.lastReadAt() <= longestSilenceMs,
+    isInformed: () => config.isCurrent() && clock.now() - feed.lastReadAt() <= longestSilenceMs,
     exposures: {
       mentions: deps.mentionsKey,
       report: (request: IncomingMessage, text: string) =>

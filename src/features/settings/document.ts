@@ -1,5 +1,5 @@
 import type { Act } from '../../core/caller.ts';
-import type { Clock } from '../../core/clock.ts';
+import { type Clock, second } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import type { ChangeFeed, ChangeStore, ChangeTopic } from '../../platform/database/changes.ts';
 import type { Tx } from '../../platform/database/database.ts';
@@ -21,6 +21,8 @@ export type ConfigDocument<T> = {
   inForce(): InForce<T> | Promise<InForce<T>>;
   /** What this process read last, however long ago. */
   lastRead(): T;
+  /** False: a change was heard of more than a second ago and could not be read since. Asking tries again. */
+  isCurrent(): boolean;
   read(): Promise<InForce<T>>;
   /** Throws unless `ifMatch` names the newest version; otherwise that version. For dry runs. */
   matched(ifMatch: string | undefined): Promise<InForce<T>>;
@@ -61,15 +63,26 @@ export function createDocument<T, Stores extends DocumentStores>(
   const { name, initial, parse, topic, eventOf, read, tx, feed, isFresh, clock, alongside } = deps;
   let cached: InForce<T> | undefined;
   let last = initial;
+  /** When a change was heard of that is not read yet. */
+  let behindSince: number | undefined;
+  let loading = false;
   // Counts changes heard of, so that a document read before a change is not kept after it.
   let heard = 0;
   feed.subscribe((change) => {
     if (change.topic !== topic || change.subject !== name) return;
     heard += 1;
     cached = undefined;
+    behindSince ??= clock.now();
     // At once, for those who only ask lastRead(); whoever asks inForce() reads for himself when this fails.
-    void load().catch(() => undefined);
+    catchUp();
   });
+
+  function catchUp(): void {
+    loading = true;
+    load()
+      .catch(() => undefined)
+      .finally(() => (loading = false));
+  }
 
   function toInForce(document: DocumentVersion | undefined): InForce<T> {
     const version = document?.version ?? 0;
@@ -89,6 +102,7 @@ export function createDocument<T, Stores extends DocumentStores>(
     if (heard === heardBefore) {
       cached = loaded;
       last = loaded.value;
+      behindSince = undefined;
     }
     return loaded;
   }
@@ -141,6 +155,11 @@ export function createDocument<T, Stores extends DocumentStores>(
 
   return {
     lastRead: () => last,
+    isCurrent() {
+      if (behindSince === undefined) return true;
+      if (!loading) catchUp();
+      return clock.now() - behindSince <= second;
+    },
     inForce: () => (cached !== undefined && isFresh() ? cached : load()),
     read: load,
     async matched(ifMatch) {

@@ -170,6 +170,7 @@ describe('requests of other pages', () => {
     const site = await upload(h, root, { 'index.html': page('mine') });
     if (route.path.endsWith('/restore')) await h.call('DELETE', `/sites/${site.data.id}`, { as: root });
     const bodies: Record<string, object> = {
+      'POST /sites/{id}/uploads': { files: { 'index.html': { sha256: '0'.repeat(64), size: 1 } } },
       'PUT /config/sites': { ...defaultSitesConfig, enabled: true },
       'POST /config/sites/revert': { version: 0 },
       'POST /sites/{id}/take-down': { reason: 'evil' },
@@ -220,11 +221,13 @@ describe('requests of other pages', () => {
       }
       expect(await contents(h)).toEqual(before);
       // The same request from our own page goes through: it was the page that was refused.
-      const content = route.path.endsWith('/content')
+      const content = route.path.includes('/blobs')
+        ? { raw: { type: route.uploads?.[0] ?? '', bytes: 'x' } }
+        : route.path.endsWith('/content')
         ? { raw: archiveOf({ 'index.html': page('new') }) }
         : { body };
       const own = await h.call(route.method, path, { as: root, ...content, headers: { 'if-match': '*' } });
-      const isOfThingsThatAreNotThere = /notices|clients/.test(path);
+      const isOfThingsThatAreNotThere = /notices|clients|uploads\/nothingthere/.test(path);
       expect([route.operationId, own.status]).toEqual([
         route.operationId,
         isOfThingsThatAreNotThere ? 404 : successOf(route),
