@@ -2,7 +2,7 @@ import type { Act, UserRef } from '../../core/caller.ts';
 import { second } from '../../core/clock.ts';
 import { newId } from '../../core/ids.ts';
 import type { Identity } from '../identity/identity.ts';
-import { type Site, siteStatusOf } from '../sites/sites.ts';
+import { type Site, siteStatusOf, visibilityOfLabel } from '../sites/sites.ts';
 import type { GrantsDeps } from './grants.ts';
 import { obstacleOf } from './obstacle.ts';
 import { type CodeRecord, longestGrantMs, writeCode } from './records.ts';
@@ -59,7 +59,7 @@ export function createIssuing(deps: GrantsDeps) {
 
   /** A site that is open to its owner at this label, or the preview of one of its versions. */
   async function siteAt(label: string, user: UserRef): Promise<{ site: Site; endsAt: number | null }> {
-    const row = await read.sites.findLabel(label);
+    const row = visibilityOfLabel(label) === 'private' ? await read.sites.findLabel(label) : undefined;
     const site = row && (await read.sites.find(row.siteId));
     const now = clock.now();
     if (row === undefined || site === undefined) throw new Refused('site_not_found', null);

@@ -90,6 +90,7 @@ type NewLabel = {
 export type LabelRow = {
   readonly siteId: string;
   readonly version: number | null;
+  readonly mintedAt: number;
   readonly endsAt: number | null;
   readonly retiredAt: number | null;
 };
@@ -159,7 +160,11 @@ export function siteStore(db: Sql): SiteStore {
           ${site.spa}, ${site.epoch}, ${site.revision}, ${new Date(site.createdAt)}, ${new Date(site.updatedAt)},
           ${toDate(site.expiresAt)})`.execute(db);
     },
-    find: (id) => one(sql<SiteRow>`select ${columns} from sites s ${withLive} where s.id = ${id}`),
+    // PostgreSQL has no text with a zero byte, so nothing is called by one.
+    find: async (id) =>
+      id.includes('\0')
+        ? undefined
+        : await one(sql<SiteRow>`select ${columns} from sites s ${withLive} where s.id = ${id}`),
     async hold(id) {
       const { rows } = await sql`select 1 from sites where id = ${id} for update`.execute(db);
       if (rows.length === 0) return undefined;
@@ -338,14 +343,18 @@ export function siteStore(db: Sql): SiteStore {
       const { rows } = await sql<{
         site_id: string;
         version: number | null;
+        minted_at: Date;
         ends_at: Date | null;
         retired_at: Date | null;
-      }>`select site_id, version, ends_at, retired_at from site_labels where label = ${label}`.execute(db);
+      }>`select site_id, version, minted_at, ends_at, retired_at from site_labels where label = ${label}`.execute(
+        db,
+      );
       const row = rows[0];
       return (
         row && {
           siteId: row.site_id,
           version: row.version,
+          mintedAt: row.minted_at.getTime(),
           endsAt: toMs(row.ends_at),
           retiredAt: toMs(row.retired_at),
         }

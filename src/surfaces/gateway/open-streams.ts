@@ -41,6 +41,8 @@ export function createOpenStreams(deps: {
       const cut = () => response.destroy();
       const entry = { ...stream, cut };
       open.add(entry);
+      // The site may have changed between the check of the grant and now.
+      void recheck(stream.label);
       const timer = setTimeout(cut, Math.max(0, stream.msLeft));
       timer.unref();
       return () => {

@@ -37,7 +37,7 @@ export type GatewayDeps = {
   /** False: changes may have been missed for too long to serve anything (contract 10.3: 30 s). */
   readonly isInformed: () => boolean;
   /** What an address or a host asks too often, or null. */
-  readonly limited: (request: IncomingMessage, label: string) => GatewayAnswer | null;
+  readonly limited: (request: IncomingMessage, label: string | null) => GatewayAnswer | null;
   readonly exposures: {
     mentions(text: string): boolean;
     report(request: IncomingMessage, text: string): void;
@@ -91,7 +91,8 @@ export function createPipeline(deps: GatewayDeps) {
     if (host.kind === 'foreign') return wrongHost;
     if (carriesKey(request)) return keyInRequest;
     if (host.kind === 'apex') return nothingHere;
-    const excess = limited(request, host.label);
+    // What cannot be anybody's label is not counted under its name, which may be as long as a header.
+    const excess = limited(request, visibilityOfLabel(host.label) === undefined ? null : host.label);
     if (excess !== null) return excess;
     if (!isEnabled()) return nothingHere;
     if (!isInformed()) return unavailable;
@@ -121,7 +122,10 @@ export function createPipeline(deps: GatewayDeps) {
 
   function fail(request: IncomingMessage, response: ServerResponse, error: unknown): void {
     const isStore = error instanceof AppError && error.status === 503;
-    log.error({ err: error }, isStore ? 'a store did not answer the gateway' : 'gateway request failed');
+    // A flood must not become a flood of log lines.
+    const isFlood = error instanceof AppError && error.code === 'overloaded';
+    if (!isFlood)
+      log.error({ err: error }, isStore ? 'a store did not answer the gateway' : 'gateway request failed');
     if (response.headersSent) return void response.destroy();
     finish(request, response, isStore ? unavailable : failed);
   }

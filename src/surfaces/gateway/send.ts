@@ -74,9 +74,14 @@ export function sendFile(
   }
   const content = cache.get(form.digest, form.size);
   if (content === undefined) return stream(response, status, head, { form, part, sending, blobs });
-  if (content instanceof Promise)
-    return content.then((bytes) => sendBytes(response, status, head, bytes, part));
-  sendBytes(response, status, head, content, part);
+  const send = (bytes: Content) => {
+    sendBytes(response, status, head, bytes, part);
+    // A client that takes it slowly has the rest over some time too.
+    if (sending.onStream !== undefined && response.writableLength > 0)
+      response.once('close', sending.onStream());
+  };
+  if (content instanceof Promise) return content.then(send);
+  send(content);
 }
 
 function ifRangeOf(headers: IncomingMessage['headers']): string | undefined {

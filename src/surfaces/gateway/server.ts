@@ -21,22 +21,28 @@ export type GatewayServerDeps = Omit<GatewayDeps, 'limited'> & {
 /** Enough for a page of a thousand parts opened again and again; a flood is more. */
 export const gatewayLimits = { perAddress: 60_000, perHost: 600_000 };
 
+/** Milliseconds in which nothing goes over a connection. */
+const idleMs = 30_000;
+
 export function createGateway(deps: GatewayServerDeps): Server {
   const pipeline = createPipeline({ ...deps, limited: limitsOf(deps) });
   const server = createServer(
     { maxHeaderSize: 16_384, requestTimeout: 10_000, connectionsCheckingInterval: 2_000 },
     pipeline,
   );
+  // Whoever takes nothing of an answer for so long holds a file and a connection for nobody.
+  server.setTimeout(idleMs);
   server.on('clientError', answerBroken);
   return server;
 }
 
 function limitsOf({ source, perAddress, perHost, trustedProxies }: GatewayServerDeps) {
   const addressOf = addressReader(trustedProxies);
-  return (request: IncomingMessage, label: string): GatewayAnswer | null => {
+  return (request: IncomingMessage, label: string | null): GatewayAnswer | null => {
     const address = addressBucket(addressOf(request));
     const mine = source.spend({ owner: `address:${address}`, key: '', limit: perAddress });
     if (!mine.allowed) return tooMany(mine.retryAfterMs / 1000);
+    if (label === null) return null;
     const ours = source.spend({ owner: `label:${label}`, key: '', limit: perHost });
     return ours.allowed ? null : tooMany(ours.retryAfterMs / 1000);
   };

@@ -1,11 +1,12 @@
 import { text } from 'node:stream/consumers';
 import { minute } from '../../../core/clock.ts';
+import { createLane } from '../../../platform/lane.ts';
 import type { Blobs } from '../../../platform/blobs/blobs.ts';
 import type { ChangeFeed } from '../../../platform/database/changes.ts';
 import type { Manifest } from '../content/manifest.ts';
 import type { ContentStore } from '../content-store.ts';
 import type { Site } from '../site.ts';
-import type { SiteStore } from '../site-store.ts';
+import type { LabelRow, SiteStore } from '../site-store.ts';
 import { isHashed } from './paths.ts';
 import type { ServedContent, ServedFile } from './resolve.ts';
 import { headersFile, parseHeaders, parseRedirects, redirectsFile } from './site-rules.ts';
@@ -32,7 +33,10 @@ export type Catalog = {
 const mostFiles = 500_000;
 const mostLabels = 20_000;
 
-type Entry = { readonly served: Served | undefined; readonly files: number };
+/** Labels asked for that nobody has. Anybody can make them up, so they take no room from those somebody has. */
+const mostAbsent = 10_000;
+
+type Entry = { readonly served: Served; readonly files: number };
 
 export function createCatalog(deps: {
   read: { sites: SiteStore; content: ContentStore };
@@ -42,6 +46,9 @@ export function createCatalog(deps: {
 }): Catalog {
   const { read, blobs, feed } = deps;
   const entries = new Map<string, Entry>();
+  const absent = new Set<string>();
+  // A flood of made-up labels waits for itself, and not the database for it.
+  const lane = createLane({ width: 16, perSender: 16, queue: 500 });
   const loading = new Map<string, Promise<Served | undefined>>();
   let files = 0;
   // Counts changes, so that what was read before one is not kept after it.
@@ -51,10 +58,9 @@ export function createCatalog(deps: {
     if (topic !== 'site') return;
     heard += 1;
     loading.clear();
-    for (const [label, { served }] of entries) {
-      // A label that nobody had may have been given out just now.
-      if (served === undefined || served.site.id === subject) forget(label);
-    }
+    // A label that nobody had may have been given out just now.
+    absent.clear();
+    for (const [label, { served }] of entries) if (served.site.id === subject) forget(label);
   });
 
   function forget(label: string): void {
@@ -63,8 +69,9 @@ export function createCatalog(deps: {
   }
 
   function keep(label: string, served: Served | undefined): void {
+    if (served === undefined) return keepAbsent(label);
     forget(label);
-    const entry = { served, files: 1 + (served?.content?.files.size ?? 0) };
+    const entry = { served, files: 1 + (served.content?.files.size ?? 0) };
     entries.set(label, entry);
     files += entry.files;
     while ((files > mostFiles || entries.size > mostLabels) && entries.size > 1) {
@@ -72,6 +79,12 @@ export function createCatalog(deps: {
       if (oldest === undefined) return;
       forget(oldest);
     }
+  }
+
+  function keepAbsent(label: string): void {
+    const [oldest] = absent;
+    if (absent.size >= mostAbsent && oldest !== undefined) absent.delete(oldest);
+    absent.add(label);
   }
 
   async function load(label: string): Promise<Served | undefined> {
@@ -85,16 +98,20 @@ export function createCatalog(deps: {
       site,
       isPreview: row.version !== null,
       endsAt: row.endsAt,
-      content: manifest === undefined ? null : await contentOf(site, manifest, row.version === null),
+      content: manifest === undefined ? null : await contentOf(site, manifest, row),
     };
   }
 
-  async function contentOf(site: Site, manifest: Manifest, isLive: boolean): Promise<ServedContent> {
+  async function contentOf(
+    site: Site,
+    manifest: Manifest,
+    { version, mintedAt }: LabelRow,
+  ): Promise<ServedContent> {
     const files = await withVariants(manifest);
     return {
       spa: site.spa,
       files,
-      skew: isLive ? await earlierFiles(site) : new Map(),
+      skew: version === null ? await earlierFiles(site, mintedAt) : new Map(),
       redirects: parseRedirects(await rulesIn(manifest, redirectsFile)).rules,
       headers: parseHeaders(await rulesIn(manifest, headersFile)).rules,
     };
@@ -110,10 +127,13 @@ export function createCatalog(deps: {
     );
   }
 
-  /** Pages that are open in a browser still ask for the hashed files of the version they came from. */
-  async function earlierFiles(site: Site): Promise<ServedContent['skew']> {
+  /**
+   * Pages that are open in a browser still ask for the hashed files of the version they came from. Only of versions that
+   * were live at this label: what was replaced while the site was private is not shown to everybody.
+   */
+  async function earlierFiles(site: Site, mintedAt: number): Promise<ServedContent['skew']> {
     const graceMs = deps.skewGraceMinutes() * minute;
-    const earlier = await read.sites.replacedSince(site.id, site.updatedAt - graceMs);
+    const earlier = await read.sites.replacedSince(site.id, Math.max(site.updatedAt - graceMs, mintedAt - 1));
     const found = new Map<string, { file: ServedFile; until: number }>();
     for (const { number, replacedAt } of earlier) {
       const manifest = await read.sites.manifest(site.id, number);
@@ -133,6 +153,7 @@ export function createCatalog(deps: {
   return {
     find(label) {
       const known = entries.get(label);
+      if (absent.has(label)) return undefined;
       if (known !== undefined) {
         entries.delete(label);
         entries.set(label, known);
@@ -141,7 +162,7 @@ export function createCatalog(deps: {
       const already = loading.get(label);
       if (already !== undefined) return already;
       const heardBefore = heard;
-      const read = load(label).then((served) => {
+      const read = lane('', () => load(label)).then((served) => {
         if (heard === heardBefore) keep(label, served);
         return served;
       });

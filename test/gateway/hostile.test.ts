@@ -1,0 +1,108 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { createOpenStreams } from '../../src/surfaces/gateway/open-streams.ts';
+import { createPipeline, type GatewayDeps } from '../../src/surfaces/gateway/pipeline.ts';
+import { sendFile } from '../../src/surfaces/gateway/send.ts';
+import { type Harness, openHarness, type Person } from '../harness.ts';
+import { page, replace, upload } from '../api/sites/uploads.ts';
+import { navigation } from './private.ts';
+
+/** What an attacker without any right tries at the gateway, and at the pages that lead to it. */
+let h: Harness;
+let ada: Person;
+beforeAll(async () => {
+  h = await openHarness({ changesPerMinute: 10_000 });
+  ada = await h.person('Ada');
+});
+afterAll(() => h.close());
+
+test('T20 what was replaced while a site was private is not reachable when it goes public', async () => {
+  const files = { 'index.html': page('one'), 'salaries-20260101.csv': 'ada,1' };
+  const made = await upload(h, ada, files, { visibility: 'private' });
+  await replace(h, ada, made.data.id, { 'index.html': page('two'), 'app.3f9c2a71.js': '1' });
+  h.clock.advance(1_000);
+  const { data } = await h.call('PATCH', `/sites/${made.data.id}`, {
+    as: ada,
+    body: { visibility: 'public' },
+  });
+  expect((await h.open(`${data.url}salaries-20260101.csv`)).statusCode).toBe(404);
+  // What was live at this address stays within reach for a while.
+  await replace(h, ada, made.data.id, { 'index.html': page('three') });
+  expect((await h.open(`${data.url}app.3f9c2a71.js`)).statusCode).toBe(200);
+});
+
+test.each(['/s/%00', '/s/%00%00/access', '/sites/open?label=%00&binding=x&ticket=x'])(
+  '%s is nothing that exists, and no failure of ours',
+  async (path) => {
+    const nobody = await h.call('GET', path, { headers: navigation });
+    const somebody = await h.call('GET', path, { as: ada, headers: navigation });
+    expect([nobody.status, somebody.status]).toEqual([303, path.startsWith('/sites') ? 403 : 404]);
+  },
+);
+
+test('a connection over which nothing goes is cut, also in the middle of an answer', () => {
+  expect(h.app.gateway.timeout).toBe(30_000);
+});
+
+test('a host that can be nobody’s label is not remembered by its name', () => {
+  const limited = vi.fn<GatewayDeps['limited']>(() => null);
+  const serve = createPipeline({
+    contentUrl: 'https://sites.example.com',
+    limited,
+    isEnabled: () => true,
+    isInformed: () => true,
+    exposures: { mentions: () => false, report: () => undefined },
+    count: () => undefined,
+    catalog: { find: () => undefined },
+  } as unknown as GatewayDeps);
+  const response = { writeHead: () => undefined, end: () => undefined } as unknown as ServerResponse;
+  for (const label of ['x'.repeat(10_000), 'abcdefghijklmnopq']) {
+    const rawHeaders = ['Host', `${label}.sites.example.com`];
+    const request = { rawHeaders, headers: {}, url: '/', method: 'GET', resume: () => undefined };
+    serve(request as unknown as IncomingMessage, response);
+  }
+  expect(limited.mock.calls.map(([, label]) => label)).toEqual([null, 'abcdefghijklmnopq']);
+});
+
+test('a private body is cut when its site changed between the check and its first byte', async () => {
+  const streams = createOpenStreams({ subscribe: () => undefined, epochOf: async () => 2 });
+  const destroy = vi.fn();
+  const response = { destroy } as unknown as ServerResponse;
+  const leave = streams.enter(response, { siteId: 's', label: 'p-a', epoch: 1, msLeft: 60_000 });
+  await vi.waitFor(() => expect(destroy).toHaveBeenCalledOnce());
+  leave();
+  const later = streams.enter(response, { siteId: 's', label: 'p-a', epoch: 2, msLeft: 60_000 });
+  await Promise.resolve();
+  later();
+  expect(destroy).toHaveBeenCalledOnce();
+});
+
+test.each([
+  ['at once', 0, 0],
+  ['slowly', 100, 1],
+])(
+  'a small private body taken %s, of which %i bytes wait, is watched %i times',
+  async (_how, writableLength, watched) => {
+    const onStream = vi.fn(() => () => undefined);
+    const response = {
+      writeHead: () => undefined,
+      end: () => undefined,
+      once: () => undefined,
+      writableLength,
+    };
+    const file = { digest: 'a'.repeat(64), size: 3, path: 'a.txt', variants: [] };
+    await sendFile(
+      { headers: {}, method: 'GET' } as unknown as IncomingMessage,
+      response as unknown as ServerResponse,
+      {
+        kind: { isPrivate: true, isPreview: false, isHttps: true },
+        content: { spa: false, files: new Map(), skew: new Map(), redirects: [], headers: [] },
+        file,
+        status: 200,
+        onStream,
+      },
+      { cache: { get: () => 'abc' }, blobs: { read: () => Promise.reject(new Error('not asked')) } },
+    );
+    expect(onStream).toHaveBeenCalledTimes(watched);
+  },
+);
