@@ -19,6 +19,7 @@ import {
   requireVersionMatch,
 } from './rights.ts';
 import type { Site, SiteVersion, Visibility } from './site.ts';
+import { createUploadRoom, type Holding } from './upload-room.ts';
 import type { Received, Sites, SitesDeps, SiteStores } from './sites.ts';
 import type { SitesConfig } from './sites-config.ts';
 
@@ -29,6 +30,10 @@ const previewMs = day;
 
 export function publishing(deps: SitesDeps): Publishing {
   const { read, tx, feed, config, blobs, spool, format, clock, random, states } = deps;
+
+  const room = createUploadRoom({ clock });
+  /** Of uploads that wait for their publish. */
+  const holdings = new WeakMap<Received, Holding>();
 
   async function spread(site: Site): Promise<Site> {
     feed.announce({ topic: 'site', subject: site.id });
@@ -52,14 +57,26 @@ export function publishing(deps: SitesDeps): Publishing {
     },
 
     async receive(caller, act, upload) {
-      const { upload: rules } = await requireEnabled(config);
-      requireOwner(caller);
+      const { upload: rules, quotas } = await requireEnabled(config);
+      // What may be kept, and beside it the archive itself.
+      const holding = room.enter(requireOwner(caller), quotas.bytesPerOwner + rules.maxUploadBytes);
       const onKey = (value: string) => deps.exposed(value, act);
       const since = clock.now();
-      const { files, problems } = await takeUpload(upload, rules, { blobs, spool, format, onKey });
-      const all = problems.length > 0 ? problems : await ruleProblems(files, blobs);
-      if (all.length > 0) throw rejected(all);
-      return { files, sizeBytes: sizeOf(files), digest: receiptOf(files), since };
+      const onBytes = holding.take;
+      try {
+        const { files, problems } = await takeUpload(upload, rules, { blobs, spool, format, onKey, onBytes });
+        const all = problems.length > 0 ? problems : await ruleProblems(files, blobs);
+        // What was refused by its rules is on the disk all the same.
+        if (problems.length > 0) holding.leave();
+        else holding.stays(sizeOf(files));
+        if (all.length > 0) throw rejected(all);
+        const received = { files, sizeBytes: sizeOf(files), digest: receiptOf(files), since };
+        holdings.set(received, holding);
+        return received;
+      } catch (error) {
+        if (!(error instanceof AppError && error.code === 'upload_rejected')) holding.leave();
+        throw error;
+      }
     },
 
     async create(caller, act, request, received) {
@@ -111,6 +128,7 @@ export function publishing(deps: SitesDeps): Publishing {
         await stores.changes.publish({ topic: 'site', subject: id });
         return await mustFind(stores, id);
       });
+      if (received !== null) holdings.get(received)?.leave();
       return await spread(created);
     },
 
@@ -140,7 +158,9 @@ export function publishing(deps: SitesDeps): Publishing {
         await stores.changes.publish({ topic: 'site', subject: id });
         return await mustFind(stores, id);
       });
-      return dryRun ? after : await spread(after);
+      if (dryRun) return after;
+      holdings.get(received)?.leave();
+      return await spread(after);
     },
 
     async publishVersion(caller, act, id, number, ifMatch) {

@@ -5,7 +5,11 @@ import { type Judge, type JudgeDeps, judged, type Received, type UploadLimits } 
 import { keyScan } from './key-scan.ts';
 
 /** Takes what an archive holds: judged by judge.ts, every byte counted, scanned and kept under its digest. */
-export type ReceiveDeps = JudgeDeps & { readonly blobs: Pick<Blobs, 'batch'> };
+export type ReceiveDeps = JudgeDeps & {
+  readonly blobs: Pick<Blobs, 'batch'>;
+  /** Told of bytes before they are kept; what it throws ends the upload. */
+  readonly onBytes?: (bytes: number) => void;
+};
 
 export async function receive(
   entries: AsyncIterable<ArchiveEntry>,
@@ -39,9 +43,9 @@ async function takeFile(
   path: string,
   judge: Judge,
   batch: BlobBatch,
-  { format, onKey }: JudgeDeps,
+  { format, onKey, onBytes }: Omit<ReceiveDeps, 'blobs'>,
 ): Promise<void> {
-  const { stream, isTooLong } = counted(judge);
+  const { stream, isTooLong } = counted(judge, onBytes);
   let hasKey = false;
   const scan = keyScan(format, (value) => {
     hasKey = true;
@@ -70,14 +74,23 @@ async function takeFile(
 }
 
 /** Counts before anything else sees the bytes; what is too long is read to its end and goes nowhere. */
-function counted(judge: Judge): { stream: Transform; isTooLong: () => boolean } {
+function counted(
+  judge: Judge,
+  onBytes: ReceiveDeps['onBytes'],
+): { stream: Transform; isTooLong: () => boolean } {
   let own = 0;
   const isTooLong = () => judge.isTooLong(own);
   const stream = new Transform({
     transform(chunk: Buffer, _encoding, done) {
       own += chunk.length;
       if (!judge.weigh(chunk.length)) return done(new TooMuch());
-      done(null, isTooLong() ? undefined : chunk);
+      if (isTooLong()) return done();
+      try {
+        onBytes?.(chunk.length);
+      } catch (error) {
+        return done(error as Error);
+      }
+      done(null, chunk);
     },
   });
   return { stream, isTooLong };

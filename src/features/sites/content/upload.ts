@@ -59,8 +59,9 @@ export async function takeUpload(
   rules: UploadRules,
   deps: ReceiveDeps & { readonly spool: Spool },
 ): Promise<Received> {
-  const counted = limited(upload.stream, rules.maxUploadBytes);
-  if (upload.kind !== 'zip') return await receive(streamedEntries(counted, upload.kind, rules), rules, deps);
+  const isSpooled = upload.kind === 'zip';
+  const counted = limited(upload.stream, rules.maxUploadBytes, isSpooled ? deps.onBytes : undefined);
+  if (!isSpooled) return await receive(streamedEntries(counted, upload.kind, rules), rules, deps);
   const { path, discard } = await deps.spool.take(counted);
   try {
     return await receive(readZip(path, rules.maxFiles), rules, deps);
@@ -78,13 +79,18 @@ function streamedEntries(
 }
 
 /** Fails with `upload_too_large` instead of handing on more than `most` bytes. */
-export function limited(source: Readable, most: number): Readable {
+export function limited(source: Readable, most: number, onBytes?: (bytes: number) => void): Readable {
   let bytes = 0;
   const counter = new Transform({
     transform(chunk: Buffer, _encoding, done) {
       bytes += chunk.length;
-      if (bytes <= most) return done(null, chunk);
-      done(new AppError('upload_too_large', { details: { maxUploadBytes: most } }));
+      if (bytes > most) return done(new AppError('upload_too_large', { details: { maxUploadBytes: most } }));
+      try {
+        onBytes?.(chunk.length);
+      } catch (error) {
+        return done(error as Error);
+      }
+      done(null, chunk);
     },
   });
   source.on('error', (error: Error) => counter.destroy(error));
