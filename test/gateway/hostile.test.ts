@@ -106,3 +106,17 @@ test.each([
     expect(onStream).toHaveBeenCalledTimes(watched);
   },
 );
+
+test('T50 compressed forms of the same content of somebody else do not show', async () => {
+  const ben = await h.person('Ben');
+  const files = { 'index.html': page('the same '.repeat(500)) };
+  const encoding = async (url: string) =>
+    (await h.open(url, { headers: { 'accept-encoding': 'br' } })).headers['content-encoding'];
+  const encode = () => h.app.doors.sitesDoors.siteEncoder.run();
+  const first = await upload(h, ada, files, { visibility: 'public' });
+  while ((await encoding(first.data.url)) !== 'br') await encode();
+  const same = await upload(h, ben, files, { visibility: 'public' });
+  expect(await encoding(same.data.url)).toBeUndefined();
+  await encode();
+  expect(await encoding(same.data.url)).toBe('br');
+});

@@ -62,6 +62,7 @@ export type SiteStore = {
   /** The version that waits longest for its compressed forms. */
   nextToEncode(): Promise<{ siteId: string; number: number } | undefined>;
   markEncoded(siteId: string, number: number, now: number): Promise<void>;
+  isEncoded(siteId: string, number: number): Promise<boolean>;
 
   addLabel(label: NewLabel): Promise<void>;
   /** From now on the site is not found by any label of these; they are never given out again. */
@@ -326,6 +327,13 @@ export function siteStore(db: Sql): SiteStore {
         update site_versions set encoded_at = ${new Date(now)} where site_id = ${siteId} and number = ${number}`.execute(
         db,
       );
+    },
+    async isEncoded(siteId, number) {
+      const { rows } = await sql`
+        select 1 from site_versions where site_id = ${siteId} and number = ${number} and encoded_at is not null`.execute(
+        db,
+      );
+      return rows.length > 0;
     },
 
     async addLabel({ label, siteId, version, mintedAt, endsAt }) {

@@ -130,3 +130,12 @@ function unicodePath(name: string): Buffer {
   head.writeUInt16LE(data.length, 2);
   return Buffer.concat([head, data]);
 }
+
+test('T51 headers that hold more than names are refused before they fill the memory', async () => {
+  const extra = Buffer.alloc(60_000);
+  // One field of zeroes: its id, then its length.
+  extra.writeUInt16LE(extra.length - 4, 2);
+  const parts = Array.from({ length: 60 }, (_, at) => ({ name: `${at}.txt`, content: 'x', extra }));
+  await expect(read(zipOf(parts.slice(0, 10)))).resolves.toHaveLength(10);
+  await expect(read(zipOf(parts))).rejects.toThrow(ArchiveRefused);
+});

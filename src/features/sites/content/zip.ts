@@ -15,6 +15,9 @@ export async function* readZip(path: string, maxEntries: number): AsyncGenerator
     const { size } = await file.stat();
     const end = await readEnd(file, size);
     if (end.entries > maxEntries) throw new ArchiveRefused(`has more than ${maxEntries} entries`);
+    // All of it is held in memory at once.
+    if (end.directorySize > mostHeaders(end.entries))
+      throw new ArchiveRefused('has a directory longer than its names; pack it again without comments');
     const zip = await refused(() => fromFdPromise(file.fd, { decodeStrings: false, autoClose: false }));
     const entries = await readDirectory(zip, end);
     const headers = await checkLayout(zip, entries, end.directoryAt);
@@ -92,6 +95,8 @@ async function readAt(file: FileHandle, from: number, to: number): Promise<Buffe
 }
 
 const directoryHeaderLength = 46;
+/** Bytes that describe so many entries: the longest name each and beside it dates and owners, and some to spare. */
+const mostHeaders = (entries: number) => entries * 2_048 + 1_048_576;
 
 async function readDirectory(zip: ZipFile, { entries, directorySize }: End): Promise<Entry[]> {
   const found: Entry[] = [];
@@ -119,7 +124,14 @@ async function checkLayout(
   directoryAt: number,
 ): Promise<LocalFileHeader[]> {
   const headers: LocalFileHeader[] = [];
-  for (const entry of entries) headers.push(await refused(() => zip.readLocalFileHeaderPromise(entry)));
+  let bytes = 0;
+  for (const entry of entries) {
+    const header = await refused(() => zip.readLocalFileHeaderPromise(entry));
+    bytes += header.fileName.length + header.extraField.length;
+    if (bytes > mostHeaders(entries.length))
+      throw new ArchiveRefused('has headers longer than its names; pack it again');
+    headers.push(header);
+  }
   const order = entries
     .map((entry, index) => ({ entry, header: headers[index] }))
     .sort((one, other) => one.entry.relativeOffsetOfLocalHeader - other.entry.relativeOffsetOfLocalHeader);

@@ -98,16 +98,21 @@ export function createCatalog(deps: {
       site,
       isPreview: row.version !== null,
       endsAt: row.endsAt,
-      content: manifest === undefined ? null : await contentOf(site, manifest, row),
+      content:
+        number === undefined || manifest === undefined
+          ? null
+          : await contentOf(site, { number, manifest }, row),
     };
   }
 
   async function contentOf(
     site: Site,
-    manifest: Manifest,
+    { number, manifest }: { number: number; manifest: Manifest },
     { version, mintedAt }: LabelRow,
   ): Promise<ServedContent> {
-    const files = await withVariants(manifest);
+    // Not before this version's turn came: forms that are there at once would tell that somebody else has the same content.
+    const isEncoded = await read.sites.isEncoded(site.id, number);
+    const files = await withVariants(manifest, isEncoded);
     return {
       spa: site.spa,
       files,
@@ -117,8 +122,9 @@ export function createCatalog(deps: {
     };
   }
 
-  async function withVariants(manifest: Manifest): Promise<Map<string, ServedFile>> {
-    const variants = await read.content.variantsOf([...manifest.values()].map(({ digest }) => digest));
+  async function withVariants(manifest: Manifest, isEncoded: boolean): Promise<Map<string, ServedFile>> {
+    const digests = isEncoded ? [...manifest.values()].map(({ digest }) => digest) : [];
+    const variants = await read.content.variantsOf(digests);
     return new Map(
       [...manifest].map(([path, blob]) => [
         path,
