@@ -66,7 +66,7 @@ test('a host that can be nobody’s label is not remembered by its name', () => 
 
 test('a private body is cut when its site changed between the check and its first byte', async () => {
   const streams = createOpenStreams({ subscribe: () => undefined, epochOf: async () => 2 });
-  const destroy = vi.fn();
+  const destroy = vi.fn<() => void>();
   const response = { destroy } as unknown as ServerResponse;
   const leave = streams.enter(response, { siteId: 's', label: 'p-a', epoch: 1, msLeft: 60_000 });
   await vi.waitFor(() => expect(destroy).toHaveBeenCalledOnce());
@@ -83,7 +83,7 @@ test.each([
 ])(
   'a small private body taken %s, of which %i bytes wait, is watched %i times',
   async (_how, writableLength, watched) => {
-    const onStream = vi.fn(() => () => undefined);
+    const onStream = vi.fn<() => () => void>(() => () => undefined);
     const response = {
       writeHead: () => undefined,
       end: () => undefined,
