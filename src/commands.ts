@@ -136,7 +136,9 @@ export async function runSiteCheck({ keyPrefix }: Config, file: string): Promise
     console.error('An upload of this would be refused whole.');
     return 1;
   }
-  console.log(`${report.files} ${report.files === 1 ? 'file' : 'files'}, ${report.bytes} bytes, receipt ${report.receipt}`);
+  console.log(
+    `${report.files} ${report.files === 1 ? 'file' : 'files'}, ${report.bytes} bytes, receipt ${report.receipt}`,
+  );
   return 0;
 }
 

@@ -94,3 +94,9 @@ test('T32 headers that are too large are answered with a page that clears the co
   expect(statusOf(answer)).toBe(431);
   expect(answer.toLowerCase()).toContain('clear-site-data: "cookies"');
 });
+
+test('T32 an address that is too long takes nobody’s cookies away', async () => {
+  const answer = await send([`GET /${'x'.repeat(20_000)} HTTP/1.1`, `host: ${host}`, 'connection: close']);
+  expect(statusOf(answer)).toBe(414);
+  expect(answer.toLowerCase()).not.toContain('clear-site-data');
+});

@@ -2,7 +2,8 @@ import { createServer, type IncomingMessage, type Server, STATUS_CODES } from 'n
 import type { Socket } from 'node:net';
 import proxyAddr from '@fastify/proxy-addr';
 import { addressBucket, type LocalSource } from '../../features/ratelimit/ratelimit.ts';
-import { badRequest, type GatewayAnswer, tooMany } from './answer.ts';
+import { badRequest, type GatewayAnswer, tooLongTarget, tooMany } from './answer.ts';
+import { hasTooManyCookies } from '../../platform/oversized-head.ts';
 import { createPipeline, type GatewayDeps } from './pipeline.ts';
 import { oversizedAnswer } from './private.ts';
 
@@ -75,7 +76,11 @@ export function addressReader(
 function answerBroken(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
   const isTooLarge = error.code === 'HPE_HEADER_OVERFLOW';
-  const { status, headers, body } = isTooLarge ? oversizedAnswer() : badRequest;
+  const { status, headers, body } = !isTooLarge
+    ? badRequest
+    : hasTooManyCookies(error)
+      ? oversizedAnswer()
+      : tooLongTarget;
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${String(value)}\r\n`);
   socket.end(
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}connection: close\r\n` +

@@ -224,8 +224,8 @@ describe('requests of other pages', () => {
       const content = route.path.includes('/blobs')
         ? { raw: { type: route.uploads?.[0] ?? '', bytes: 'x' } }
         : route.path.endsWith('/content')
-        ? { raw: archiveOf({ 'index.html': page('new') }) }
-        : { body };
+          ? { raw: archiveOf({ 'index.html': page('new') }) }
+          : { body };
       const own = await h.call(route.method, path, { as: root, ...content, headers: { 'if-match': '*' } });
       const isOfThingsThatAreNotThere = /notices|clients|uploads\/nothingthere/.test(path);
       expect([route.operationId, own.status]).toEqual([
