@@ -125,12 +125,15 @@ class ContentBrowser {
     const linked = await person.ask('GET', new URL(link).pathname);
     const page = await this.open(locationOf(linked.status, linked.headers.get('location')), 'document');
     const asked = locationOf(page.status, page.headers['location']);
-    const handed = await person.ask('GET', asked.slice(this.#base.length));
+    // A page to look at: what a program fetches is handed no code.
+    const handed = await this.#send(asked, 'GET', 'document', { cookie: person.cookies() });
     is(handed.status, 200);
     tell(`GET ${asked}`, { status: handed.status }, 'a page that hands a one-time code over by a form');
     const action = unescaped(/<form[^>]* action="([^"]+)"/.exec(handed.body)?.[1] ?? '');
     const code = unescaped(/name="code"[^>]* value="([^"]+)"/.exec(handed.body)?.[1] ?? '');
-    const redeemed = await this.#send(action, 'POST', 'document', new URLSearchParams({ code }).toString());
+    const redeemed = await this.#send(action, 'POST', 'document', {
+      body: new URLSearchParams({ code }).toString(),
+    });
     tell(`POST ${action} code=••••••••`, redeemed, 'a cookie for this host alone, for five minutes at most');
     return await this.open(
       new URL(locationOf(redeemed.status, redeemed.headers['location']), action).href,
@@ -138,7 +141,12 @@ class ContentBrowser {
     );
   }
 
-  async #send(url: string, method: string, dest: string, body?: string): Promise<Content> {
+  async #send(
+    url: string,
+    method: string,
+    dest: string,
+    { body, cookie }: { body?: string; cookie?: string } = {},
+  ): Promise<Content> {
     const { protocol, host, hostname, port, pathname, search } = new URL(url);
     const jar = this.#cookies.get(host) ?? new Map<string, string>();
     this.#cookies.set(host, jar);
@@ -152,7 +160,7 @@ class ContentBrowser {
           path: pathname + search,
           headers: {
             host,
-            cookie: [...jar].map((pair) => pair.join('=')).join('; '),
+            cookie: cookie ?? [...jar].map((pair) => pair.join('=')).join('; '),
             'sec-fetch-dest': dest,
             'sec-fetch-mode': dest === 'document' ? 'navigate' : 'no-cors',
             'sec-fetch-site': method === 'POST' ? 'cross-site' : 'none',

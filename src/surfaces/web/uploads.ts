@@ -1,4 +1,4 @@
-import { PassThrough, type Readable } from 'node:stream';
+import { finished, PassThrough, type Readable } from 'node:stream';
 import multipart, { type MultipartFile, type MultipartValue } from '@fastify/multipart';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { AppError } from '../../core/errors.ts';
@@ -72,8 +72,25 @@ function fileOf({ fieldname, filename, mimetype, file }: MultipartFile): UploadP
     name: fieldname,
     fileName: filename ?? '',
     contentType: mimetype.toLowerCase(),
-    stream: file,
+    stream: followed(file),
   };
+}
+
+/**
+ * A form that stops inside its file destroys the file's stream, perhaps before anybody listens to it; then whoever reads
+ * it would wait for ever.
+ */
+function followed(file: Readable): Readable {
+  const bytes = new PassThrough();
+  // Whoever reads it later finds it failed; nobody may listen yet.
+  bytes.on('error', () => undefined);
+  finished(file, { writable: false }, (error) => {
+    if (error) bytes.destroy(brokenOff(error));
+  });
+  bytes.once('close', () => {
+    if (!file.readableEnded) file.destroy();
+  });
+  return file.pipe(bytes);
 }
 
 function fieldOf({ fieldname, value, valueTruncated }: MultipartValue): UploadPart {

@@ -188,3 +188,12 @@ test('extending moves the expiry from now or from the expiry, up to the cap, and
   const tooLong = await h.call('POST', '/sites', { as: ada, body: { ttlHours: 8_761 } });
   expect(tooLong.error).toMatchObject({ code: 'lifetime_too_long', details: { maxTtlHours: 8_760 } });
 });
+
+test.each(['site.zip', 'page.html', 'site.tar.gz'])(
+  'T51 a form that stops inside %s is answered, and not waited for',
+  async (fileName) => {
+    const { type, bytes } = formOf([{ name: 'file', fileName, value: 'x'.repeat(1_000) }]);
+    const cut = await h.call('POST', '/sites', { as: ada, raw: { type, bytes: bytes.subarray(0, 500) } });
+    expect([cut.status, cut.error.code]).toEqual([408, 'request_timeout']);
+  },
+);

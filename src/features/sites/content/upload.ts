@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { type Readable, Transform } from 'node:stream';
+import { finished, type Readable, Transform } from 'node:stream';
 import { AppError } from '../../../core/errors.ts';
 import type { Blob, BlobBatch } from '../../../platform/blobs/blobs.ts';
 import type { Spool } from '../../../platform/spool.ts';
@@ -93,7 +93,10 @@ export function limited(source: Readable, most: number, onBytes?: (bytes: number
       done(null, chunk);
     },
   });
-  source.on('error', (error: Error) => counter.destroy(error));
+  // Not only by its event: it may have failed before anybody listened.
+  finished(source, { writable: false }, (error) => {
+    if (error) counter.destroy(error);
+  });
   return source.pipe(counter);
 }
 
