@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { FakeClock } from '../../../test/clock.ts';
 import { openTestDatabase } from '../../../test/database.ts';
+import { testServer } from '../../../test/postgres.ts';
 import { changeStore, createChangeFeed, pruneChanges } from './changes.ts';
 import type { Database } from './database.ts';
 
@@ -62,3 +63,29 @@ test('old changes are removed, recent ones stay', async () => {
   await feed.poll();
   expect(heard).toEqual(['after']);
 });
+
+// The embedded database has one connection: nothing is open beside a transaction there.
+test.skipIf(testServer === undefined)(
+  'what was committed before the first read is not told by the next, also while an older transaction is open',
+  async () => {
+    const begun = Promise.withResolvers<void>();
+    const end = Promise.withResolvers<void>();
+    const open = database.tx(async (tx) => {
+      await changeStore(tx, clock).publish({ topic: 'key', subject: 'late' });
+      begun.resolve();
+      await end.promise;
+    });
+    await begun.promise;
+    await publish('earlier');
+    const feed = createChangeFeed({ database, clock });
+    const heard: string[] = [];
+    feed.subscribe(({ subject }) => void heard.push(subject));
+    await feed.poll();
+    await feed.poll();
+    expect(heard).toEqual([]);
+    end.resolve();
+    await open;
+    await feed.poll();
+    expect(heard).toEqual(['late']);
+  },
+);

@@ -52,10 +52,15 @@ export function createChangeFeed({ database, clock }: { database: Database; cloc
     async poll() {
       const startedAt = clock.now();
       if (horizon === undefined) {
-        // Nothing is cached before the first read, so older changes concern nobody here.
-        const { rows } = await sql<{ xmin: string }>`
-          select pg_snapshot_xmin(pg_current_snapshot())::text as xmin`.execute(database.sql);
+        // Nothing is cached before the first read, so older changes concern nobody here; those that lie past the horizon,
+        // because some transaction of the server is still open, must not be told by the next read.
+        const { rows } = await sql<{ xmin: string; seq: string | null }>`
+          select pg_snapshot_xmin(pg_current_snapshot())::text as xmin, c.seq::text as seq
+            from (select 1) one left join changes c on c.tx >= pg_snapshot_xmin(pg_current_snapshot())`.execute(
+          database.sql,
+        );
         horizon = rows[0]?.xmin ?? '0';
+        seen = new Set(rows.flatMap(({ seq }) => (seq === null ? [] : [seq])));
         lastReadAt = startedAt;
         return;
       }
