@@ -202,7 +202,29 @@ const strayHeaders = fc.constantFrom<Record<string, string>>(
 
 type Body = { readonly type: string | undefined; readonly text: string | undefined };
 
-function bodies(document: OpenApi, { operation }: OperationAt): fc.Arbitrary<Body> {
+/** Content that announced uploads of the world wait for. */
+export const awaited = 'hello';
+
+/** Of each type of upload one that is good and one that is not. */
+const uploads: Readonly<Record<string, readonly string[]>> = {
+  'text/html': ['<!doctype html><p>fuzz', ''],
+  'application/zip': ['PK'],
+  'application/gzip': ['\u001f'],
+  // Two empty blocks: an archive without entries.
+  'application/x-tar': ['\0'.repeat(1_024), 'tar'],
+  'application/octet-stream': [awaited, awaited, 'other'],
+};
+
+function bodies(document: OpenApi, at: OperationAt): fc.Arbitrary<Body> {
+  const files = Object.keys(at.operation.requestBody?.content ?? {}).flatMap((type) =>
+    (uploads[type] ?? []).map((text): Body => ({ type, text })),
+  );
+  const others = jsonBodies(document, at);
+  if (files.length === 0) return others;
+  return fc.oneof({ weight: 6, arbitrary: fc.constantFrom(...files) }, { weight: 3, arbitrary: others });
+}
+
+function jsonBodies(document: OpenApi, { operation }: OperationAt): fc.Arbitrary<Body> {
   const schema = operation.requestBody?.content['application/json']?.schema;
   const none = fc.constant<Body>({ type: undefined, text: undefined });
   if (schema === undefined)

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Dice } from '../faults/ledger.ts';
 import { commandLine, manyChanges, openFrozenHarness } from '../api/access/cast.ts';
 import { type Harness, type Person, type TestKey, uiOrigin } from '../harness.ts';
-import type { CallerName, FuzzRequest } from './requests.ts';
+import { awaited, type CallerName, type FuzzRequest } from './requests.ts';
 
 /** An installation with something of everything in it, and everybody who may send a request to it. */
 export type World = {
@@ -70,6 +70,26 @@ export async function openWorld(): Promise<World> {
   const events = await h.call('GET', '/audit/events', { as: root });
   keep('events', ...events.data.map(({ id }: { id: string }) => id));
 
+  await publishSites();
+
+  /** Of each owner a few, so that deleting some leaves enough; the first has an upload that waits. */
+  async function publishSites(): Promise<void> {
+    const raw = { type: 'text/html', bytes: '<!doctype html><p>site' };
+    for (const as of [ada, ada, root, keys.service]) {
+      const query = { visibility: 'public', name: 'fuzz' };
+      const { data } = await h.call('POST', '/sites', { as, query, raw });
+      keep('sites', data.id);
+    }
+    const [first] = things.get('sites') ?? [];
+    const sha256 = createHash('sha256').update(awaited).digest('hex');
+    const files = { 'index.html': { sha256, size: awaited.length } };
+    const { data } = await h.call('POST', `/sites/${first}/uploads`, { as: ada, body: { files } });
+    keep('uploads', data.id);
+    keep('blobs', sha256);
+    keep('versions', '1');
+    keep('files', 'index.html');
+  }
+
   const bearer = (value: string) => ({ authorization: `Bearer ${value}` });
   const session = (person: Person) => ({
     cookie: `__Host-postern_session=${person.cookie}`,
@@ -99,6 +119,8 @@ export async function openWorld(): Promise<World> {
     listAuditEvents: 'events',
     createUser: 'users',
     createGroup: 'groups',
+    createSite: 'sites',
+    startUpload: 'uploads',
     createMyKey: 'tokens',
     createServiceKey: 'tokens',
     rotateMyKey: 'tokens',
