@@ -32,7 +32,7 @@ export const administrator = { email: 'ada@example.com', password: 'correct hors
 const sharedSecrets = {
   SESSION_SECRET: 'the session secret of the fault tests',
   ENCRYPTION_KEY: 'the encryption key of the fault tests',
-  GRANT_SECRET: 'the grant secret of the fault tests, 32',
+  GRANT_SECRET: 'the grant secret of the fault tests 32',
 };
 
 const main = join(import.meta.dirname, '../../src/main.ts');
