@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
@@ -74,7 +74,8 @@ test.skipIf(bin === undefined && process.env['CI'] !== 'true')(
       await browser.signIn(administrator.email, done.stdout.trim());
       expect((await browser.api('GET', '/auth/context')).status).toBe(200);
       expect((await program.end('SIGTERM')).code).toBe(0);
-      expect(existsSync(shared.dataDir)).toBe(false);
+      // Contents of sites are files so far; no secret was made and no database.
+      expect(readdirSync(shared.dataDir).sort()).toEqual(['blobs', 'uploads']);
       browser.disconnect();
     } finally {
       await postgres.stop();
