@@ -2,9 +2,10 @@ import { second } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import { within } from '../../platform/kv/deadline.ts';
 import type { Kv } from '../../platform/kv/kv.ts';
+import { secretDigest } from '../../platform/sealed-text.ts';
 import { type GrantRecord, readCode, readGrant, writeGrant } from './records.ts';
 import { safePath } from './return-path.ts';
-import { codeKeyOf, digestOf, type GrantSeal } from './seal.ts';
+import { codeKeyOf, type GrantSeal } from './seal.ts';
 import { readState, stateKey } from './site-states.ts';
 import { readSwitch, switchKey } from './sites-switch.ts';
 
@@ -160,7 +161,7 @@ export function createGatewayGrants(deps: {
       }
       const { siteId } = record;
       if (record.host !== host) return refuse('code_of_another_host', siteId);
-      if (record.binding !== digestOf(binding)) return refuse('code_of_another_browser', siteId);
+      if (record.binding !== secretDigest(binding)) return refuse('code_of_another_browser', siteId);
       const { values, now } = await ask([stateKey(siteId), switchKey]);
       if (record.endsAt <= now || record.issuedAt > now + mostSkewMs) return refuse('code_expired', siteId);
       if (isCurrent(record, values, now, from) === undefined) return refuse('site_changed', siteId);

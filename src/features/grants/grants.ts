@@ -26,7 +26,7 @@ export { createGatewayNews, createNewsDesk } from './gateway-news.ts';
 export { grantStore } from './grant-store.ts';
 export type { Opening } from './issuing.ts';
 export { isShared, obstacleOf } from './obstacle.ts';
-export { createGrantSeal, digestOf, type GrantSeal, ticketMs } from './seal.ts';
+export { createGrantSeal, type GrantSeal, ticketMs } from './seal.ts';
 export { createSwitchRecords } from './sites-switch.ts';
 
 export type GrantsDeps = {

@@ -1,6 +1,13 @@
-import { createCipheriv, createDecipheriv, createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import { hour } from '../../core/clock.ts';
 import type { Random } from '../../core/ids.ts';
+import {
+  equalInConstantTime,
+  openText,
+  sealingKey,
+  sealText,
+  secretDigest,
+} from '../../platform/sealed-text.ts';
 
 /**
  * What GRANT_SECRET signs and seals (private-access.md 2.2): tickets, the value of a grant's cookie, and every record of
@@ -26,13 +33,13 @@ export const ticketMs = hour;
 const cookieShape = /^1\.([A-Za-z0-9_-]{43})\.([A-Za-z0-9_-]{43})$/;
 
 export function createGrantSeal(secrets: readonly string[], random: Random): GrantSeal {
-  const [signing] = secrets;
-  if (signing === undefined) throw new Error('GRANT_SECRET holds no secret.');
-  const ciphers = secrets.map((secret) => derive(secret, 'ticket'));
-  const signers = secrets.map((secret) => derive(secret, 'mac'));
+  const ciphers = secrets.map((secret) => sealingKey('postern-grant-ticket', secret));
+  const signers = secrets.map((secret) => sealingKey('postern-grant-mac', secret));
+  const [sealing] = ciphers;
+  if (sealing === undefined) throw new Error('GRANT_SECRET holds no secret.');
   const macs = (text: string) =>
     signers.map((key) => createHmac('sha256', key).update(text).digest('base64url'));
-  const isSigned = (text: string, given: string) => macs(text).some((mac) => isEqual(mac, given));
+  const isSigned = (text: string, given: string) => macs(text).some((mac) => equalInConstantTime(mac, given));
   const knownCookies = memory();
   const knownRecords = memory();
 
@@ -48,20 +55,12 @@ export function createGrantSeal(secrets: readonly string[], random: Random): Gra
   }
 
   return {
-    sealPath(path, host, now) {
-      const nonce = random.bytes(12);
-      // A list with at least one entry, checked above; so are the signers.
-      const cipher = createCipheriv('aes-256-gcm', ciphers[0] as Buffer, nonce).setAAD(Buffer.from(host));
-      const body = Buffer.concat([cipher.update(`${now + ticketMs} ${path}`, 'utf8'), cipher.final()]);
-      return Buffer.concat([nonce, cipher.getAuthTag(), body]).toString('base64url');
-    },
+    sealPath: (path, host, now) =>
+      sealText(sealing, `${now + ticketMs} ${path}`, host, random.bytes(12)).toString('base64url'),
     openPath(ticket, host, now) {
-      const bytes = Buffer.from(ticket, 'base64url');
-      for (const key of ciphers) {
-        const found = /^(\d{1,15}) (.*)$/s.exec(tryOpen(key, bytes, host) ?? '');
-        if (found !== null) return Number(found[1]) > now ? found[2] : undefined;
-      }
-      return undefined;
+      const opened = openText(ciphers, Buffer.from(ticket, 'base64url'), host) ?? '';
+      const [, endsAt, path] = /^(\d{1,15}) (.*)$/s.exec(opened) ?? [];
+      return Number(endsAt) > now ? path : undefined;
     },
     mintGrant() {
       const id = Buffer.from(random.bytes(32)).toString('base64url');
@@ -93,40 +92,11 @@ function memory(): (text: string, find: () => string | undefined) => string | un
   };
 }
 
-/** Of what is looked up without being kept, such as a one-time code or the value that binds a browser. */
-export function digestOf(value: string): string {
-  return createHash('sha256').update(value).digest('base64url');
-}
-
 /** Where a one-time code is kept: its digest, so that reading the store opens nothing. */
 export function codeKeyOf(code: string): string {
-  return `grant-code:${digestOf(code)}`;
+  return `grant-code:${secretDigest(code)}`;
 }
 
 function grantKey(id: string): string {
-  return `grant:${digestOf(id)}`;
-}
-
-/** Hashed, so that a secret of any form gives 32 bytes, and one use of it tells nothing of another. */
-function derive(secret: string, use: 'ticket' | 'mac'): Buffer {
-  return createHash('sha256').update(`postern-grant-${use}:${secret}`).digest();
-}
-
-function tryOpen(key: Buffer, bytes: Buffer, context: string): string | undefined {
-  if (bytes.length < 28) return undefined;
-  try {
-    const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, 12))
-      .setAAD(Buffer.from(context))
-      .setAuthTag(bytes.subarray(12, 28));
-    return decipher.update(bytes.subarray(28), undefined, 'utf8') + decipher.final('utf8');
-  } catch {
-    // Another secret of the list may be the right one; without any the ticket counts as lost.
-    return undefined;
-  }
-}
-
-function isEqual(left: string, right: string): boolean {
-  const a = Buffer.from(left);
-  const b = Buffer.from(right);
-  return a.length === b.length && timingSafeEqual(a, b);
+  return `grant:${secretDigest(id)}`;
 }

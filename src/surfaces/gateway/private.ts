@@ -2,7 +2,8 @@ import type { IncomingMessage } from 'node:http';
 import { minute, second } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import type { Random } from '../../core/ids.ts';
-import { digestOf, type GatewayGrants, type Origin, ticketMs } from '../../features/grants/grants.ts';
+import { type GatewayGrants, type Origin, ticketMs } from '../../features/grants/grants.ts';
+import { secretDigest } from '../../platform/sealed-text.ts';
 import type { GatewayAnswer } from './answer.ts';
 import type { PrivateAt, PrivateSites } from './pipeline.ts';
 import { cookiesBlockedPage, refusedPage, tooManyCookiesPage } from './private-pages.ts';
@@ -89,7 +90,7 @@ export function createPrivateSteps(deps: PrivateStepsDeps): PrivateSites {
     if (browser.tries >= mostTries) return shown(403, cookiesBlockedPage());
     const to = new URL('/sites/open', uiUrl);
     to.searchParams.set('label', label);
-    to.searchParams.set('binding', digestOf(browser.id));
+    to.searchParams.set('binding', secretDigest(browser.id));
     to.searchParams.set('ticket', grants.ticketFor(request.url ?? '/', host, now));
     return answer(303, { location: to.href, 'set-cookie': bindingCookie(browser) });
   }

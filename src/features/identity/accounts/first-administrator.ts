@@ -4,7 +4,7 @@ import type { Random } from '../../../core/ids.ts';
 import type { ChangeFeed } from '../../../platform/database/changes.ts';
 import type { Tx } from '../../../platform/database/database.ts';
 import { isSetupTokenValid } from '../login/setup-token.ts';
-import { digestOf } from '../sealing.ts';
+import { secretDigest } from '../../../platform/sealed-text.ts';
 import type { IdentityStores, IdentityTx } from '../stores.ts';
 import { insertAccount } from './accounts.ts';
 import { countAdministrators } from './administrators.ts';
@@ -74,7 +74,7 @@ export function createFirstAdministrator(deps: {
       if (!isSetupTokenValid(secrets, clock, token)) return { kind: 'refused' };
       const passwordHash = await passwords.hash(password);
       const userId = await create(act, { email, name, passwordHash }, (stores) =>
-        stores.setupLinks.use(digestOf(token)),
+        stores.setupLinks.use(secretDigest(token)),
       );
       return userId === undefined ? { kind: 'refused' } : { kind: 'created', userId };
     },

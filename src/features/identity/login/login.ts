@@ -5,7 +5,8 @@ import { newId, type Random } from '../../../core/ids.ts';
 import type { Log } from '../../../platform/log.ts';
 import type { UserStore } from '../accounts/user-store.ts';
 import { type LoginResult, type OidcClient, reasonOf } from '../oidc-client.ts';
-import { digestOf, type Sealer } from '../sealing.ts';
+import type { Sealer } from '../sealing.ts';
+import { secretDigest } from '../../../platform/sealed-text.ts';
 import { sealTokens } from '../sessions/access-token.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import type { LoginAttemptStore } from './login-attempt-store.ts';
@@ -79,11 +80,11 @@ export function createLoginFlow(deps: {
         browserSecret !== undefined && secretShape.test(browserSecret) ? browserSecret : secret();
       const attempt = { state: secret(), nonce: secret(), pkceVerifier: secret() };
       const redirect = await client.authorizationUrl(attempt);
-      const stateHash = digestOf(attempt.state);
+      const stateHash = secretDigest(attempt.state);
       await attempts.insert(
         {
           stateHash,
-          browserHash: digestOf(browser),
+          browserHash: secretDigest(browser),
           sealed: sealer.seal(JSON.stringify(attempt), `login:${stateHash}`),
           returnTo: safeReturnTo(returnTo, deps.uiOrigin),
           expiresAt: clock.now() + attemptMs,
@@ -95,8 +96,8 @@ export function createLoginFlow(deps: {
     async finish(act, { callback, browserSecret, previousSession }) {
       const state = callback.searchParams.get('state');
       if (state === null || browserSecret === undefined) return { kind: 'refused', reason: 'no_attempt' };
-      const stateHash = digestOf(state);
-      const found = await attempts.take(stateHash, digestOf(browserSecret));
+      const stateHash = secretDigest(state);
+      const found = await attempts.take(stateHash, secretDigest(browserSecret));
       if (found === undefined) return { kind: 'refused', reason: 'no_attempt' };
       if (callback.searchParams.get('error') === 'access_denied')
         return { kind: 'refused', reason: 'denied' };

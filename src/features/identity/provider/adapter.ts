@@ -3,7 +3,8 @@ import type { Clock } from '../../../core/clock.ts';
 import type { Tx } from '../../../platform/database/database.ts';
 import type { AuditEntry } from '../../audit/audit.ts';
 import { isProofGood } from '../accounts/proof.ts';
-import { digestOf, type Sealer } from '../sealing.ts';
+import type { Sealer } from '../sealing.ts';
+import { secretDigest } from '../../../platform/sealed-text.ts';
 import type { IdentityTx } from '../stores.ts';
 import { webClientId } from './clients.ts';
 import { originOfRequest } from './origin.ts';
@@ -110,30 +111,30 @@ function adapterFor(model: string, deps: AdapterDeps): Adapter {
   };
   return {
     async upsert(id, payload, expiresIn) {
-      const idHash = digestOf(id);
+      const idHash = secretDigest(id);
       const record = {
         model,
         idHash,
         payload: sealer.seal(JSON.stringify(payload), contextOf(model, idHash)),
         grantId: model === 'Grant' ? id : (payload.grantId ?? null),
         uid: payload.uid ?? null,
-        userCodeHash: payload.userCode === undefined ? null : digestOf(payload.userCode),
+        userCodeHash: payload.userCode === undefined ? null : secretDigest(payload.userCode),
         accountId: payload.accountId ?? null,
         clientId: payload.clientId ?? null,
         expiresAt: expiresIn === undefined ? null : clock.now() + expiresIn * 1000,
       };
       await keep(record, payload);
     },
-    find: async (id) => await current(open(await read.find(model, digestOf(id)))),
+    find: async (id) => await current(open(await read.find(model, secretDigest(id)))),
     findByUid: async (uid) => await current(open(await read.findByUid(model, uid))),
     findByUserCode: async (userCode) =>
-      await current(open(await read.findByUserCode(model, digestOf(userCode)))),
+      await current(open(await read.findByUserCode(model, secretDigest(userCode)))),
     async consume(id) {
-      const isFirstUse = await tx((stores) => consumeOnce(stores, digestOf(id)));
+      const isFirstUse = await tx((stores) => consumeOnce(stores, secretDigest(id)));
       if (!isFirstUse) throw new errors.InvalidGrant('already used');
     },
     async destroy(id) {
-      const idHash = digestOf(id);
+      const idHash = secretDigest(id);
       if (model !== 'RefreshToken' && model !== 'AccessToken') return await read.remove(model, idHash);
       // A client that hands a token back (RFC 7009), or a used one that came again: its grant ends with it.
       await tx(async (stores) => {

@@ -6,7 +6,7 @@ import type { Sealer } from '../sealing.ts';
 import type { IdentityStores, IdentityTx } from '../stores.ts';
 import { contextOf } from './adapter.ts';
 import { providerScopes, webClientId } from './clients.ts';
-import { digestOf } from '../sealing.ts';
+import { secretDigest } from '../../../platform/sealed-text.ts';
 
 /** A client that holds at least one grant of a person which outlives their browser: a CLI, an MCP client. */
 export type ConnectedClient = {
@@ -80,7 +80,7 @@ function inOrder(scopes: readonly string[]): string[] {
 
 function scopesOf(sealer: Sealer, grantId: string, payload: string): string[] {
   // A Grant of oidc-provider, written by the adapter and authenticated by the seal.
-  const grant = JSON.parse(sealer.open(payload, contextOf('Grant', digestOf(grantId)))) as {
+  const grant = JSON.parse(sealer.open(payload, contextOf('Grant', secretDigest(grantId)))) as {
     openid?: { scope?: string };
   };
   return (grant.openid?.scope ?? '').split(' ').filter((scope) => scope !== '');

@@ -1,5 +1,6 @@
 import type { Random } from '../../../core/ids.ts';
-import { digestOf, isMacOfAny, mac } from '../sealing.ts';
+import { isMacOfAny, mac } from '../sealing.ts';
+import { secretDigest } from '../../../platform/sealed-text.ts';
 
 /**
  * The value of a session cookie: 256 random bits, a dot, and their MAC under SESSION_SECRET. The MAC lets a forged
@@ -15,12 +16,12 @@ export function mintSessionValue(
   const id = Buffer.from(random.bytes(32)).toString('base64url');
   const [signing] = secrets;
   if (signing === undefined) throw new Error('SESSION_SECRET holds no secret.');
-  return { value: `${id}.${mac(signing, label, id)}`, digest: digestOf(id) };
+  return { value: `${id}.${mac(signing, label, id)}`, digest: secretDigest(id) };
 }
 
 /** The digest to look up, or undefined when the value is not one of ours. Does no I/O. */
 export function digestOfSessionValue(secrets: readonly string[], value: string): string | undefined {
   const match = valueShape.exec(value);
   if (match?.[1] === undefined || match[2] === undefined) return undefined;
-  return isMacOfAny(secrets, label, match[1], match[2]) ? digestOf(match[1]) : undefined;
+  return isMacOfAny(secrets, label, match[1], match[2]) ? secretDigest(match[1]) : undefined;
 }
