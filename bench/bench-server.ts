@@ -9,9 +9,11 @@ import { migrate } from '../src/platform/database/migrate.ts';
 import type { Sql } from '../src/platform/database/database.ts';
 import { defineRoute } from '../src/platform/http.ts';
 import { openParts } from '../src/parts.ts';
+import { keepTickShapes } from '../src/platform/tick-shapes.ts';
 
 // The whole server as npm start builds it, over the engines of the environment, with people and keys to measure
 // with and one more route: the same answer to anyone, without key, limit and count. Started by server-process.ts.
+keepTickShapes();
 const config = readConfig();
 const opened = await openParts(config, { isServer: true });
 await migrate(opened.database, new URL('../migrations', import.meta.url).pathname);

@@ -8,10 +8,12 @@ import { hour } from '../src/core/clock.ts';
 import { writeGrant } from '../src/features/grants/records.ts';
 import { migrate } from '../src/platform/database/migrate.ts';
 import { openParts } from '../src/parts.ts';
+import { keepTickShapes } from '../src/platform/tick-shapes.ts';
 import { grantCookie } from '../src/surfaces/gateway/private.ts';
 import { pageOf } from './content.ts';
 
 // The whole server as npm start builds it, with one public and one private site a size to measure with. Started by content-process.ts.
+keepTickShapes();
 const config = readConfig();
 const parts = await openParts(config, { isServer: true });
 await migrate(parts.database, new URL('../migrations', import.meta.url).pathname);

@@ -1,6 +1,7 @@
 import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
 import { type Config, ConfigError, readConfig } from './config.ts';
+import { keepTickShapes } from './platform/tick-shapes.ts';
 import { explainStart, isInUse } from './start-errors.ts';
 
 /** The front door: reads what to do, lets it be done, and says in words why it cannot. */
@@ -19,6 +20,8 @@ On the embedded database, all but login-link need the server stopped. Settings: 
 // most of the program is loaded, so everything below is imported where it is needed. Without a place to write, Node
 // goes on without it.
 enableCompileCache(join(import.meta.dirname, '../node_modules/.cache/postern'));
+
+keepTickShapes();
 
 type Work = (config: Config) => Promise<number>;
 

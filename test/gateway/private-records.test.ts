@@ -32,7 +32,7 @@ function troubledKv(): Kv {
     time: () => unless(() => real.time()),
     getAll(keys) {
       asked.push(keys.length);
-      return unless(() => real.getAll(keys));
+      return unless(async () => await real.getAll(keys));
     },
     delete: (key) => unless(() => real.delete(key)),
     set: (key, value, options) =>

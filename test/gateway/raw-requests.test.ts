@@ -1,6 +1,6 @@
 import { type AddressInfo, connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Harness, openHarness } from '../harness.ts';
+import { type Harness, openHarness, uiOrigin } from '../harness.ts';
 import { page, upload } from '../api/sites/uploads.ts';
 
 /** What well-behaved clients never send, byte by byte over a socket. */
@@ -99,4 +99,20 @@ test('T32 an address that is too long takes nobody’s cookies away', async () =
   const answer = await send([`GET /${'x'.repeat(20_000)} HTTP/1.1`, `host: ${host}`, 'connection: close']);
   expect(statusOf(answer)).toBe(414);
   expect(answer.toLowerCase()).not.toContain('clear-site-data');
+});
+
+test('a hand-over without a body is answered at once, and the connection stays good', async () => {
+  const label = `p-${'a'.repeat(17)}`;
+  const [, ...domain] = host.split('.');
+  const answer = await send([
+    'POST /.postern/redeem HTTP/1.1',
+    `host: ${[label, ...domain].join('.')}`,
+    `origin: ${uiOrigin}`,
+    'content-type: application/x-www-form-urlencoded',
+    '',
+    'GET / HTTP/1.1',
+    `host: ${host}`,
+    'connection: close',
+  ]);
+  expect(answer.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 403', 'HTTP/1.1 200']);
 });

@@ -1,9 +1,9 @@
 import { second } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import { within } from '../../platform/kv/deadline.ts';
-import type { Kv } from '../../platform/kv/kv.ts';
+import type { Kv, KvValues } from '../../platform/kv/kv.ts';
 import { secretDigest } from '../../platform/sealed-text.ts';
-import { type GrantRecord, readCode, readGrant, writeGrant } from './records.ts';
+import { type GrantRecord, readCode, readGrant, remembering, writeGrant } from './records.ts';
 import { safePath } from './return-path.ts';
 import { codeKeyOf, type GrantSeal } from './seal.ts';
 import { readState, stateKey } from './site-states.ts';
@@ -43,15 +43,22 @@ export type Redemption =
     }
   | { readonly kind: 'refused' };
 
+/** What a browser asks for, and with what. */
+export type GrantQuestion = {
+  readonly host: string;
+  readonly site: KnownSite | undefined;
+  /** The grant's cookie; undefined when there is none, or two. */
+  readonly cookie: string | undefined;
+  /** Asked for only when something is refused that somebody should hear of. */
+  readonly from: () => Origin;
+};
+
 export type GatewayGrants = {
-  /** @throws AppError store_unavailable within 150 ms */
-  check(at: {
-    host: string;
-    site: KnownSite | undefined;
-    /** The grant's cookie; undefined when there is none, or two. */
-    cookie: string | undefined;
-    from: Origin;
-  }): Promise<GrantCheck>;
+  /**
+   * At once when the store answers at once; else within 150 ms.
+   * @throws AppError store_unavailable
+   */
+  check(question: GrantQuestion): GrantCheck | Promise<GrantCheck>;
   /** @throws AppError store_unavailable */
   redeem(at: {
     origin: string;
@@ -84,26 +91,33 @@ export function createGatewayGrants(deps: {
   onCorrupt: () => void;
 }): GatewayGrants {
   const { kv, seal } = deps;
+  const grantAt = remembering((key, value) => readGrant(seal, key, value));
+  const stateAt = remembering((key, value) => readState(seal, key, value));
+  const switchAt = remembering((_key, value) => readSwitch(seal, value));
 
   /** The text of each key and the store's clock, or `store_unavailable`. */
-  const ask = (keys: readonly string[]) => within(answerMs, kv.getAll(keys), () => slow);
+  function ask(keys: readonly string[]): KvValues | Promise<KvValues> {
+    const values = kv.getAll(keys);
+    return values instanceof Promise ? within(answerMs, values, () => slow) : values;
+  }
 
-  function corrupt(what: 'grant' | 'state' | 'switch', siteId: string | null, from: Origin): undefined {
+  function corrupt(what: 'grant' | 'state' | 'switch', siteId: string | null, from: () => Origin): undefined {
     deps.onCorrupt();
-    deps.refused({ reason: `corrupt_${what}`, siteId }, from);
+    deps.refused({ reason: `corrupt_${what}`, siteId }, from());
     return undefined;
   }
 
-  /** Whether the site and Sites as a whole are as they were when the grant was made. */
+  /** Whether the site, whose state is kept at `key`, and Sites as a whole are as they were when the grant was made. */
   function isCurrent(
+    key: string,
     { siteId, epoch, generation }: Pick<GrantRecord, 'siteId' | 'epoch' | 'generation'>,
     [stateText, switchText]: readonly (string | null | undefined)[],
     now: number,
-    from: Origin,
+    from: () => Origin,
   ): { readonly expiresAt: number | null } | undefined {
     if (typeof stateText !== 'string' || typeof switchText !== 'string') return undefined;
-    const sites = readSwitch(seal, switchText) ?? corrupt('switch', siteId, from);
-    const state = readState(seal, stateKey(siteId), stateText) ?? corrupt('state', siteId, from);
+    const sites = switchAt(switchKey, switchText) ?? corrupt('switch', siteId, from);
+    const state = stateAt(key, stateText) ?? corrupt('state', siteId, from);
     if (sites === undefined || state === undefined) return undefined;
     if (!sites.isOn || sites.generation !== generation) return undefined;
     if (state.siteId !== siteId || !state.isPrivate || !state.isOpen || state.epoch !== epoch)
@@ -111,37 +125,48 @@ export function createGatewayGrants(deps: {
     return state.expiresAt !== null && state.expiresAt <= now ? undefined : { expiresAt: state.expiresAt };
   }
 
+  /** What the store's answer means; `forget`: the record is to be deleted, so that it is told of once. */
+  function judge(
+    { host, site, from }: GrantQuestion,
+    [key, stateKeyOfSite]: readonly [string | undefined, string],
+    { values, now }: KvValues,
+  ): GrantCheck | { readonly kind: 'forget'; readonly key: string; readonly now: number } {
+    const none = { kind: 'none', now } as const;
+    const [text, ...states] = values;
+    if (key === undefined || typeof text !== 'string') return none;
+    const grant = grantAt(key, text) ?? corrupt('grant', site?.id ?? null, from);
+    if (grant === undefined) return { kind: 'forget', key, now };
+    if (grant.host !== host || (site !== undefined && grant.siteId !== site.id)) {
+      deps.refused({ reason: 'grant_of_another_host', siteId: grant.siteId }, from());
+      return none;
+    }
+    if (grant.issuedAt > now + mostSkewMs) {
+      // The store's clock was set back, by a failover perhaps: by that clock the grant would last longer than it may.
+      deps.onCorrupt();
+      deps.refused({ reason: 'clock_skew', siteId: grant.siteId }, from());
+      return { kind: 'forget', key, now };
+    }
+    if (site === undefined || grant.epoch < site.epoch || grant.endsAt <= now) return none;
+    const current = isCurrent(stateKeyOfSite, grant, states, now, from);
+    if (current === undefined) return none;
+    const ends = Math.min(current.expiresAt ?? Infinity, site.expiresAt ?? Infinity);
+    const until = Math.min(grant.endsAt, ends);
+    return until > now ? { kind: 'granted', siteId: grant.siteId, until, now } : none;
+  }
+
   return {
-    async check({ host, site, cookie, from }) {
+    check(question) {
+      const { cookie, site } = question;
       const key = cookie === undefined ? undefined : seal.grantKeyOf(cookie);
+      const state = stateKey(site?.id ?? '');
+      const settle = (values: KvValues): GrantCheck | Promise<GrantCheck> => {
+        const found = judge(question, [key, state], values);
+        if (found.kind !== 'forget') return found;
+        return kv.delete(found.key).then(() => ({ kind: 'none', now: found.now }));
+      };
       // The same questions whether or not there is a grant or a site: nothing to tell apart by time (threat T31).
-      const { values, now } = await ask([key ?? 'grant:none', stateKey(site?.id ?? ''), switchKey]);
-      const none = { kind: 'none', now } as const;
-      const [text, ...states] = values;
-      if (key === undefined || typeof text !== 'string') return none;
-      const grant = readGrant(seal, key, text) ?? corrupt('grant', site?.id ?? null, from);
-      if (grant === undefined) {
-        // Told once; from now on it is missing.
-        await kv.delete(key);
-        return none;
-      }
-      if (grant.host !== host || (site !== undefined && grant.siteId !== site.id)) {
-        deps.refused({ reason: 'grant_of_another_host', siteId: grant.siteId }, from);
-        return none;
-      }
-      if (grant.issuedAt > now + mostSkewMs) {
-        // The store's clock was set back, by a failover perhaps: by that clock the grant would last longer than it may.
-        deps.onCorrupt();
-        deps.refused({ reason: 'clock_skew', siteId: grant.siteId }, from);
-        await kv.delete(key);
-        return none;
-      }
-      if (site === undefined || grant.epoch < site.epoch || grant.endsAt <= now) return none;
-      const current = isCurrent(grant, states, now, from);
-      if (current === undefined) return none;
-      const ends = [grant.endsAt, current.expiresAt, site.expiresAt].filter((end) => end !== null);
-      const until = Math.min(...ends);
-      return until > now ? { kind: 'granted', siteId: grant.siteId, until, now } : none;
+      const answer = ask([key ?? 'grant:none', state, switchKey]);
+      return answer instanceof Promise ? answer.then(settle) : settle(answer);
     },
 
     async redeem({ origin, host, code, binding, from }) {
@@ -162,9 +187,11 @@ export function createGatewayGrants(deps: {
       const { siteId } = record;
       if (record.host !== host) return refuse('code_of_another_host', siteId);
       if (record.binding !== secretDigest(binding)) return refuse('code_of_another_browser', siteId);
-      const { values, now } = await ask([stateKey(siteId), switchKey]);
+      const state = stateKey(siteId);
+      const { values, now } = await ask([state, switchKey]);
       if (record.endsAt <= now || record.issuedAt > now + mostSkewMs) return refuse('code_expired', siteId);
-      if (isCurrent(record, values, now, from) === undefined) return refuse('site_changed', siteId);
+      if (isCurrent(state, record, values, now, () => from) === undefined)
+        return refuse('site_changed', siteId);
       const { binding: _binding, ticket, ...grant } = record;
       const minted = seal.mintGrant();
       const ttlMs = record.endsAt - now;

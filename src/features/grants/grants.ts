@@ -19,7 +19,7 @@ import type { SwitchRecords } from './sites-switch.ts';
  * minutes at most and never longer than the sign-in behind it; nothing extends a grant; whatever cannot be told lets
  * nobody in. This side has the database and the identity service; admitting.ts is the gateway's and has neither.
  */
-export { createGatewayGrants, type GatewayGrants, type Origin } from './admitting.ts';
+export { createGatewayGrants, type GatewayGrants, type GrantCheck, type Origin } from './admitting.ts';
 export type { AccessCheck, IssuedGrant } from './explaining.ts';
 export { createFleet } from './fleet.ts';
 export { createGatewayNews, createNewsDesk } from './gateway-news.ts';

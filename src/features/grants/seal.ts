@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import { hour } from '../../core/clock.ts';
 import type { Random } from '../../core/ids.ts';
 import {
@@ -30,6 +31,9 @@ export type GrantSeal = {
 
 export const ticketMs = hour;
 
+/** Cookies. */
+const mostKnown = 5_000;
+
 const cookieShape = /^1\.([A-Za-z0-9_-]{43})\.([A-Za-z0-9_-]{43})$/;
 
 export function createGrantSeal(secrets: readonly string[], random: Random): GrantSeal {
@@ -40,8 +44,7 @@ export function createGrantSeal(secrets: readonly string[], random: Random): Gra
   const macs = (text: string) =>
     signers.map((key) => createHmac('sha256', key).update(text).digest('base64url'));
   const isSigned = (text: string, given: string) => macs(text).some((mac) => equalInConstantTime(mac, given));
-  const knownCookies = memory();
-  const knownRecords = memory();
+  const knownCookies = new LRUCache<string, string>({ max: mostKnown });
 
   function grantKeyOf(cookie: string): string | undefined {
     const [, id, mac] = cookieShape.exec(cookie) ?? [];
@@ -66,29 +69,16 @@ export function createGrantSeal(secrets: readonly string[], random: Random): Gra
       const id = Buffer.from(random.bytes(32)).toString('base64url');
       return { cookie: `1.${id}.${macs(`cookie\0${id}`)[0]}`, key: grantKey(id) };
     },
-    grantKeyOf: (cookie) => knownCookies(cookie, () => grantKeyOf(cookie)),
+    grantKeyOf(cookie) {
+      // The parts of a page all come with the same one, and the same bytes have the same MAC. Only good ones are kept.
+      const known = knownCookies.get(cookie);
+      if (known !== undefined) return known;
+      const found = grantKeyOf(cookie);
+      if (found !== undefined) knownCookies.set(cookie, found);
+      return found;
+    },
     sign: (key, text) => `${macs(`record\0${key}\0${text}`)[0]} ${text}`,
-    verify: (key, value) => knownRecords(`${key}\0${value}`, () => verify(key, value)),
-  };
-}
-
-/** Entries; a page of a hundred parts shows the same cookie and the same records a hundred times. */
-const mostKnown = 5_000;
-
-/**
- * Remembers which texts were found good. The same bytes have the same MAC, so working it out again for each part of a
- * page would only cost time; what is not good is never remembered.
- */
-function memory(): (text: string, find: () => string | undefined) => string | undefined {
-  const known = new Map<string, string>();
-  return (text, find) => {
-    const there = known.get(text);
-    if (there !== undefined) return there;
-    const found = find();
-    if (found === undefined) return undefined;
-    if (known.size >= mostKnown) known.clear();
-    known.set(text, found);
-    return found;
+    verify,
   };
 }
 

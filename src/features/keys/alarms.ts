@@ -38,6 +38,8 @@ export function createKeyAlarms(deps: {
   const exposed = new Map<string, { readonly origin: RequestOrigin; readonly reason: ExposureReason }>();
   const deadUsed = new Map<string, Key>();
   const marks = ['_pat_', '_svc_'];
+  // Whatever findAll() finds is longer.
+  const shortest = format.prefixOf('personal').length;
 
   async function tell(kind: 'key_exposed' | 'key_dead_use', key: Key, digest?: string): Promise<void> {
     await tx(({ notices }) =>
@@ -54,6 +56,7 @@ export function createKeyAlarms(deps: {
 
   return {
     mentions(text) {
+      if (text.length < shortest) return false;
       // Percent-encoding could hide the underscore, so the decoded form is looked at when there is any.
       const plain = text.includes('%') ? decode(text) : text;
       return marks.some((mark) => plain.includes(mark)) && format.findAll(plain).length > 0;

@@ -12,10 +12,8 @@ export type Kv = {
   delete(key: string): Promise<boolean>;
   /** True for the one caller whose value was stored. */
   setIfAbsent(key: string, value: string, options: Lifetime): Promise<boolean>;
-  /** Several values and the store's clock, milliseconds since the epoch, in one round trip. */
-  getAll(
-    keys: readonly string[],
-  ): Promise<{ readonly values: readonly (string | null)[]; readonly now: number }>;
+  /** Several values, in one round trip. A store in this process answers at once. */
+  getAll(keys: readonly string[]): KvValues | Promise<KvValues>;
   /**
    * Stores `<revision> <text>` unless a higher revision is there; false then. Revisions are whole numbers. Read back
    * with numbered().
@@ -26,6 +24,12 @@ export type Kv = {
   /** Resolves when the store answers and is set up as we need it; rejects otherwise. */
   ping(): Promise<void>;
   close(): Promise<void>;
+};
+
+export type KvValues = {
+  readonly values: readonly (string | null)[];
+  /** The store's clock, milliseconds since the epoch. */
+  readonly now: number;
 };
 
 export type Numbered = { readonly revision: number; readonly text: string };

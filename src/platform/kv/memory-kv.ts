@@ -41,7 +41,7 @@ export function memoryKv({ clock }: { clock: Clock }): Kv {
       write(key, value, ttlMs);
       return true;
     },
-    getAll: async (keys) => ({ values: keys.map(read), now: clock.now() }),
+    getAll: (keys) => ({ values: keys.map(read), now: clock.now() }),
     async setIfNewer(key, { revision, text }, { ttlMs }) {
       const there = read(key);
       const known = there === null ? undefined : numbered(there);

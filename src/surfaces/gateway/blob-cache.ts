@@ -1,4 +1,5 @@
 import { buffer } from 'node:stream/consumers';
+import { LRUCache } from 'lru-cache';
 import type { Blobs } from '../../platform/blobs/blobs.ts';
 
 /**
@@ -22,20 +23,11 @@ const largest = 1024 * 1024;
 const mostBytes = 96 * 1024 * 1024;
 
 export function createBlobCache({ read }: Pick<Blobs, 'read'>, limit = mostBytes): BlobCache {
-  const kept = new Map<string, Content>();
+  const kept = new LRUCache<string, Content>({
+    maxSize: limit,
+    sizeCalculation: ({ length }) => Math.max(1, length),
+  });
   const loading = new Map<string, Promise<Content>>();
-  let bytes = 0;
-
-  function keep(digest: string, content: Content): void {
-    if (kept.has(digest)) return;
-    kept.set(digest, content);
-    bytes += content.length;
-    for (const [oldest, { length }] of kept) {
-      if (bytes <= limit) return;
-      kept.delete(oldest);
-      bytes -= length;
-    }
-  }
 
   async function load(digest: string, size: number): Promise<Content> {
     const bytes = await buffer(await read(digest));
@@ -43,7 +35,7 @@ export function createBlobCache({ read }: Pick<Blobs, 'read'>, limit = mostBytes
     if (bytes.length !== size)
       throw new Error(`Blob ${digest} has ${bytes.length} bytes instead of ${size}.`);
     const content = size > largestText ? bytes : bytes.toString('latin1');
-    keep(digest, content);
+    kept.set(digest, content);
     return content;
   }
 
@@ -51,11 +43,7 @@ export function createBlobCache({ read }: Pick<Blobs, 'read'>, limit = mostBytes
     get(digest, size) {
       if (size > largest) return undefined;
       const there = kept.get(digest);
-      if (there !== undefined) {
-        kept.delete(digest);
-        kept.set(digest, there);
-        return there;
-      }
+      if (there !== undefined) return there;
       let already = loading.get(digest);
       if (already === undefined) {
         already = load(digest, size).finally(() => loading.delete(digest));

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
-import { resolve, type Served, siteStatusOf, visibilityOfLabel } from '../../features/sites/sites.ts';
+import { resolve, type Served, siteStatusOf } from '../../features/sites/sites.ts';
 import type { Blobs } from '../../platform/blobs/blobs.ts';
 import type { Log } from '../../platform/log.ts';
 import {
@@ -17,6 +17,7 @@ import {
 } from './answer.ts';
 import type { BlobCache } from './blob-cache.ts';
 import { type Kind, siteHeaders } from './headers.ts';
+import { valuesOf } from './header-values.ts';
 import { type HostName, hostReader } from './hosts.ts';
 import type { OpenStreams } from './open-streams.ts';
 import { sendAnswer, sendFile, sendRedirect } from './send.ts';
@@ -51,19 +52,17 @@ export type GatewayDeps = {
 export type PrivateSites = {
   /** Answers the paths that the service keeps for itself; null for every other. */
   reserved(request: IncomingMessage, at: PrivateAt): Promise<GatewayAnswer> | null;
-  admit(
-    request: IncomingMessage,
-    at: PrivateAt,
-  ): Promise<
-    | {
-        readonly kind: 'granted';
-        /** Milliseconds by the store's clock: the end of the grant, and now. */
-        readonly until: number;
-        readonly now: number;
-      }
-    | { readonly kind: 'answer'; readonly answer: GatewayAnswer }
-  >;
+  admit(request: IncomingMessage, at: PrivateAt): Verdict | Promise<Verdict>;
 };
+
+export type Verdict =
+  | {
+      readonly kind: 'granted';
+      /** Milliseconds by the store's clock: the end of the grant, and now. */
+      readonly until: number;
+      readonly now: number;
+    }
+  | { readonly kind: 'answer'; readonly answer: GatewayAnswer };
 
 export type PrivateAt = {
   /** As the browser addresses it, with the port. */
@@ -75,6 +74,8 @@ export type PrivateAt = {
   readonly site: Served['site'] | undefined;
 };
 
+/** What begins so on a private site is the service's own. */
+export const reservedPaths = '/.postern/';
 const longestTarget = 8_192;
 
 export function createPipeline(deps: GatewayDeps) {
@@ -89,23 +90,28 @@ export function createPipeline(deps: GatewayDeps) {
     // Also refuses an absolute target, which some would read the host from.
     if (!url.startsWith('/')) return badTarget;
     if (host.kind === 'foreign') return wrongHost;
-    if (carriesKey(request)) return keyInRequest;
-    if (host.kind === 'apex') return nothingHere;
-    // What cannot be anybody's label is not counted under its name, which may be as long as a header.
-    const excess = limited(request, visibilityOfLabel(host.label) === undefined ? null : host.label);
+    if (carriesKey(request, url)) return keyInRequest;
+    const excess = limited(request, host.kind === 'site' ? host.label : null);
     if (excess !== null) return excess;
-    if (!isEnabled()) return nothingHere;
+    if (host.kind === 'nobody' || !isEnabled()) return nothingHere;
     if (!isInformed()) return unavailable;
-    const isReserved = url.startsWith('/.postern/');
+    const isReserved = url.startsWith(reservedPaths);
     if (method !== 'GET' && method !== 'HEAD' && !(method === 'POST' && isReserved)) return wrongMethod;
     return null;
   }
 
-  function carriesKey(request: IncomingMessage): boolean {
-    const { authorization = '', cookie = '' } = request.headers;
-    const found = [request.url ?? '', authorization, cookie].filter((text) => exposures.mentions(text));
-    for (const text of found) exposures.report(request, text);
-    return found.length > 0;
+  /** In the address or in any header, whatever it is called (threat T36). */
+  function carriesKey(request: IncomingMessage, url: string): boolean {
+    let isFound = false;
+    const look = (text: string) => {
+      if (!exposures.mentions(text)) return;
+      exposures.report(request, text);
+      isFound = true;
+    };
+    look(url);
+    const { rawHeaders } = request;
+    for (let at = 1; at < rawHeaders.length; at += 2) look(rawHeaders[at] ?? '');
+    return isFound;
   }
 
   function finish(
@@ -140,8 +146,12 @@ export function createPipeline(deps: GatewayDeps) {
     const { content } = served;
     const now = clock.now();
     if (content === null) return finish(request, response, nothingHere, visibilityOf(kind));
-    const [path = '/'] = (request.url ?? '/').split('?', 1);
-    const found = resolve(content, path, { isDocument: isDocument(request), now });
+    const { url = '/' } = request;
+    const query = url.indexOf('?');
+    const found = resolve(content, query < 0 ? url : url.slice(0, query), {
+      isDocument: isDocument(request),
+      now,
+    });
     if (found.kind === 'missing') return finish(request, response, notFoundOn(kind), visibilityOf(kind));
     if (found.kind === 'redirect') {
       deps.count(visibilityOf(kind), found.status);
@@ -162,12 +172,13 @@ export function createPipeline(deps: GatewayDeps) {
     return serve(request, response, served, { isPrivate: false, isPreview: served.isPreview, isHttps });
   }
 
-  async function servePrivate(
+  /** At once when the store answers at once and the bytes are in memory. */
+  function servePrivate(
     request: IncomingMessage,
     response: ServerResponse,
     host: Extract<HostName, { kind: 'site' }>,
     served: Served | undefined,
-  ): Promise<void> {
+  ): void | Promise<void> {
     const isOurs = served !== undefined && served.site.visibility === 'private';
     const at: PrivateAt = {
       host: host.host,
@@ -176,31 +187,33 @@ export function createPipeline(deps: GatewayDeps) {
       site: isOurs && isServed(served, clock.now()) ? served.site : undefined,
     };
     const reserved = privateSites.reserved(request, at);
-    if (reserved !== null) return finish(request, response, await reserved, 'private');
-    const verdict = await privateSites.admit(request, at);
-    if (verdict.kind === 'answer') return finish(request, response, verdict.answer, 'private');
-    if (served === undefined || at.site === undefined) throw new Error('A grant without a site.');
-    const { site } = served;
-    const kind = { isPrivate: true, isPreview: served.isPreview, isHttps };
-    await serve(request, response, served, kind, () =>
-      deps.streams.enter(response, {
-        siteId: site.id,
-        label: host.label,
-        epoch: site.epoch,
-        msLeft: verdict.until - verdict.now,
-      }),
-    );
+    if (reserved !== null) return reserved.then((answer) => finish(request, response, answer, 'private'));
+    const verdict = privateSites.admit(request, at);
+    const go = (decided: Verdict) => {
+      if (decided.kind === 'answer') return finish(request, response, decided.answer, 'private');
+      if (served === undefined || at.site === undefined) throw new Error('A grant without a site.');
+      const { site, isPreview } = served;
+      return serve(request, response, served, { isPrivate: true, isPreview, isHttps }, () =>
+        deps.streams.enter(response, {
+          siteId: site.id,
+          label: host.label,
+          epoch: site.epoch,
+          msLeft: decided.until - decided.now,
+        }),
+      );
+    };
+    return verdict instanceof Promise ? verdict.then(go) : go(verdict);
   }
 
   return (request: IncomingMessage, response: ServerResponse): void => {
-    const host = readHost(hostsIn(request));
+    // Every Host header as it was sent; two of them are no host at all (matrix GW-01).
+    const host = readHost(valuesOf(request, 'host'));
     const early = refuseEarly(request, host);
     if (early !== null || host.kind !== 'site') return finish(request, response, early ?? nothingHere);
-    const visibility = visibilityOfLabel(host.label);
-    if (visibility === undefined || (visibility === 'public' && request.method === 'POST'))
-      return finish(request, response, visibility === undefined ? nothingHere : wrongMethod);
+    if (host.visibility === 'public' && request.method === 'POST')
+      return finish(request, response, wrongMethod);
     const go = (served: Served | undefined) =>
-      visibility === 'public'
+      host.visibility === 'public'
         ? servePublic(request, response, served)
         : servePrivate(request, response, host, served);
     try {
@@ -216,16 +229,6 @@ export function createPipeline(deps: GatewayDeps) {
 /** To the second (contract 6): expired, taken down and deleted stop by the clock, whatever a job has done. */
 function isServed({ site, endsAt, content }: Served, now: number): boolean {
   return content !== null && siteStatusOf(site, now) === 'active' && (endsAt === null || now < endsAt);
-}
-
-/** Every Host header as it was sent; two of them are no host at all (matrix GW-01). */
-function hostsIn({ rawHeaders }: IncomingMessage): string[] {
-  const found: string[] = [];
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at];
-    if (name?.length === 4 && name.toLowerCase() === 'host') found.push(rawHeaders[at + 1] ?? '');
-  }
-  return found;
 }
 
 /** A person opens it as a page. Browsers say so; of other clients, those that would rather have HTML. */

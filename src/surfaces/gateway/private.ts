@@ -2,10 +2,11 @@ import type { IncomingMessage } from 'node:http';
 import { minute, second } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import type { Random } from '../../core/ids.ts';
-import { type GatewayGrants, type Origin, ticketMs } from '../../features/grants/grants.ts';
+import { type GatewayGrants, type GrantCheck, type Origin, ticketMs } from '../../features/grants/grants.ts';
 import { secretDigest } from '../../platform/sealed-text.ts';
 import type { GatewayAnswer } from './answer.ts';
-import type { PrivateAt, PrivateSites } from './pipeline.ts';
+import { valuesOf } from './header-values.ts';
+import { type PrivateAt, type PrivateSites, reservedPaths, type Verdict } from './pipeline.ts';
 import { cookiesBlockedPage, refusedPage, tooManyCookiesPage } from './private-pages.ts';
 
 /**
@@ -62,9 +63,10 @@ export function createPrivateSteps(deps: PrivateStepsDeps): PrivateSites {
       document,
     );
 
-  function originOf(request: IncomingMessage): Origin {
-    return { address: addressOf(request), agent: request.headers['user-agent']?.slice(0, 200) ?? null };
-  }
+  const originOf = (request: IncomingMessage): Origin => ({
+    address: addressOf(request),
+    agent: request.headers['user-agent']?.slice(0, 200) ?? null,
+  });
 
   /** What cannot be asked lets nobody in; the same for every label. */
   async function orUnavailable<T>(work: Promise<T>, say: (answer: GatewayAnswer) => T): Promise<T> {
@@ -81,7 +83,7 @@ export function createPrivateSteps(deps: PrivateStepsDeps): PrivateSites {
 
   function check(request: IncomingMessage, { host, site }: PrivateAt) {
     const cookie = cookieOf(request, grantCookie);
-    return grants.check({ host, site, cookie, from: originOf(request) });
+    return grants.check({ host, site, cookie, from: () => originOf(request) });
   }
 
   /** Step 2: to the UI, with where to return to and what binds this browser. Neither gives any right. */
@@ -95,13 +97,18 @@ export function createPrivateSteps(deps: PrivateStepsDeps): PrivateSites {
     return answer(303, { location: to.href, 'set-cookie': bindingCookie(browser) });
   }
 
-  async function admit(request: IncomingMessage, at: PrivateAt) {
+  /** At once when the store answers at once. */
+  function admit(request: IncomingMessage, at: PrivateAt): Verdict | Promise<Verdict> {
     // An installed worker would outlive every grant (private-access.md 2.3).
-    if (isWorkerScript(request)) return { kind: 'answer', answer: answer(403) } as const;
-    const found = await check(request, at);
-    if (found.kind === 'granted') return found;
-    const refusal = isNavigation(request) ? sendToUi(request, at, found.now) : answer(401);
-    return { kind: 'answer', answer: refusal } as const;
+    if (isWorkerScript(request)) return { kind: 'answer', answer: answer(403) };
+    const decide = (found: GrantCheck): Verdict => {
+      if (found.kind === 'granted') return found;
+      const refusal = isNavigation(request) ? sendToUi(request, at, found.now) : answer(401);
+      return { kind: 'answer', answer: refusal };
+    };
+    const found = check(request, at);
+    if (!(found instanceof Promise)) return decide(found);
+    return orUnavailable(found.then(decide), (refusal) => ({ kind: 'answer', answer: refusal }));
   }
 
   async function showClock(request: IncomingMessage, at: PrivateAt): Promise<GatewayAnswer> {
@@ -161,9 +168,9 @@ export function createPrivateSteps(deps: PrivateStepsDeps): PrivateSites {
   }
 
   return {
-    admit: (request, at) =>
-      orUnavailable(admit(request, at), (refusal) => ({ kind: 'answer', answer: refusal })),
+    admit,
     reserved(request, at) {
+      if (request.method !== 'POST' && !at.target.startsWith(reservedPaths)) return null;
       const [path] = at.target.split('?', 1);
       const same = (refusal: GatewayAnswer) => refusal;
       if (path === '/.postern/redeem' && request.method === 'POST')
@@ -235,18 +242,17 @@ function browserOf(request: IncomingMessage, now: number): Browser | undefined {
 
 /** The value of one of our cookies; undefined when it is missing or sent twice. Other cookies are nothing to us. */
 function cookieOf({ headers }: IncomingMessage, name: string): string | undefined {
-  const found = (headers.cookie ?? '')
-    .split(';')
-    .map((part) => part.replace(/^[ \t]+/, ''))
-    .filter((part) => part.startsWith(`${name}=`));
-  return found.length === 1 ? found[0]?.slice(name.length + 1) : undefined;
-}
-
-/** Of a header as often as it was sent: Node joins some and drops others. */
-function valuesOf({ rawHeaders }: IncomingMessage, name: string): string[] {
-  const found: string[] = [];
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    if (rawHeaders[at]?.toLowerCase() === name) found.push(rawHeaders[at + 1] ?? '');
+  const { cookie = '' } = headers;
+  let found: string | undefined;
+  for (let start = 0; start < cookie.length; ) {
+    const semicolon = cookie.indexOf(';', start);
+    const end = semicolon < 0 ? cookie.length : semicolon;
+    let from = start;
+    while (cookie[from] === ' ' || cookie[from] === '\t') from += 1;
+    start = end + 1;
+    if (!cookie.startsWith(name, from) || cookie[from + name.length] !== '=') continue;
+    if (found !== undefined) return undefined;
+    found = cookie.slice(from + name.length + 1, end);
   }
   return found;
 }
@@ -262,6 +268,8 @@ async function codeIn(request: IncomingMessage): Promise<string | null> {
 
 /** Null when it is too long or cut off. Read by events: leaving an iteration early would close the connection. */
 function bodyOf(request: IncomingMessage): Promise<string | null> {
+  // One without a body has ended before anybody listens (optimizeEmptyRequests of the server).
+  if (request.readableEnded) return Promise.resolve('');
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
     let bytes = 0;

@@ -36,13 +36,24 @@ export type Sending = {
   readonly onStream?: () => () => void;
 };
 
-const madeHeaders = new WeakMap<Form, string[]>();
+type Heads = {
+  /** What every answer about the form carries. */
+  readonly list: string[];
+  /** Of the whole form. */
+  readonly whole: string[];
+};
+
+const madeHeads = new WeakMap<Form, Heads>();
 
 /** A form belongs to one version at one label, so its headers are made once. */
-function headersOf({ kind, content, file }: Sending, form: Form): string[] {
-  let headers = madeHeaders.get(form);
-  if (headers === undefined) madeHeaders.set(form, (headers = fileHeaders(kind, content, file, form)));
-  return headers;
+function headsOf({ kind, content, file }: Sending, form: Form): Heads {
+  let heads = madeHeads.get(form);
+  if (heads === undefined) {
+    const list = fileHeaders(kind, content, file, form);
+    heads = { list, whole: [...list, 'content-length', String(form.size)] };
+    madeHeads.set(form, heads);
+  }
+  return heads;
 }
 
 /** Rejects before anything is sent when the bytes cannot be had. At once when they are in memory. */
@@ -54,7 +65,7 @@ export function sendFile(
 ): void | Promise<void> {
   const { headers } = request;
   const form = chooseForm(sending.file, headers['accept-encoding'], headers.range !== undefined);
-  const list = headersOf(sending, form);
+  const { list, whole } = headsOf(sending, form);
   const isFound = sending.status === 200;
   if (isFound && hasAlready(headers['if-none-match'], form.etag)) {
     response.writeHead(304, list);
@@ -66,8 +77,7 @@ export function sendFile(
     return void response.end();
   }
   const status = part.kind === 'part' ? 206 : sending.status;
-  const length = part.kind === 'part' ? part.end - part.start + 1 : form.size;
-  const head = [...list, ...rangeHeader(part, form), 'content-length', String(length)];
+  const head = part.kind === 'part' ? [...list, ...rangeHeaders(part, form)] : whole;
   if (request.method === 'HEAD') {
     response.writeHead(status, head);
     return void response.end();
@@ -89,8 +99,8 @@ function ifRangeOf(headers: IncomingMessage['headers']): string | undefined {
   return Array.isArray(value) ? value[0] : value;
 }
 
-function rangeHeader(part: Part, { size }: Form): string[] {
-  return part.kind === 'part' ? ['content-range', `bytes ${part.start}-${part.end}/${size}`] : [];
+function rangeHeaders({ start, end }: Extract<Part, { kind: 'part' }>, { size }: Form): string[] {
+  return ['content-range', `bytes ${start}-${end}/${size}`, 'content-length', String(end - start + 1)];
 }
 
 function sendBytes(

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import proxyAddr from '@fastify/proxy-addr';
+import { LRUCache } from 'lru-cache';
 import { addressBucket, type LocalSource } from '../../features/ratelimit/ratelimit.ts';
 import { badRequest, type GatewayAnswer, tooLongTarget, tooMany } from './answer.ts';
 import { hasTooManyCookies } from '../../platform/oversized-head.ts';
@@ -28,7 +29,13 @@ const idleMs = 30_000;
 export function createGateway(deps: GatewayServerDeps): Server {
   const pipeline = createPipeline({ ...deps, limited: limitsOf(deps) });
   const server = createServer(
-    { maxHeaderSize: 16_384, requestTimeout: 10_000, connectionsCheckingInterval: 2_000 },
+    {
+      maxHeaderSize: 16_384,
+      requestTimeout: 10_000,
+      connectionsCheckingInterval: 2_000,
+      // Most requests have no body, and a stream for it is a part of what a small answer costs.
+      optimizeEmptyRequests: true,
+    },
     pipeline,
   );
   // Whoever takes nothing of an answer for so long holds a file and a connection for nobody.
@@ -37,16 +44,28 @@ export function createGateway(deps: GatewayServerDeps): Server {
   return server;
 }
 
+/** Addresses whose bucket is remembered. */
+const mostAddresses = 10_000;
+
 function limitsOf({ source, perAddress, perHost, trustedProxies }: GatewayServerDeps) {
   const addressOf = addressReader(trustedProxies);
+  const owners = new LRUCache<string, string>({ max: mostAddresses });
   return (request: IncomingMessage, label: string | null): GatewayAnswer | null => {
-    const address = addressBucket(addressOf(request));
-    const mine = source.spend({ owner: `address:${address}`, key: '', limit: perAddress });
+    const mine = source.spend({ owner: ownerOf(addressOf(request)), key: '', limit: perAddress });
     if (!mine.allowed) return tooMany(mine.retryAfterMs / 1000);
     if (label === null) return null;
-    const ours = source.spend({ owner: `label:${label}`, key: '', limit: perHost });
+    const ours = source.spend({ owner: label, key: '', limit: perHost });
     return ours.allowed ? null : tooMany(ours.retryAfterMs / 1000);
   };
+
+  /** No label has a colon, so the two kinds of owner never meet. */
+  function ownerOf(address: string | null): string {
+    const known = owners.get(address ?? '');
+    if (known !== undefined) return known;
+    const owner = `address:${addressBucket(address)}`;
+    owners.set(address ?? '', owner);
+    return owner;
+  }
 }
 
 /** Who asks, by the connection; by X-Forwarded-For only as far as proxies of ours wrote it (matrix GW-03). */

@@ -11,8 +11,10 @@ export type Metrics = RequestMetrics & {
   readonly auditDropped: Counter;
   readonly grantsCorrupt: Counter;
   /** `visibility` of the address that was asked; `none` for what is no site's. */
-  countContent(visibility: 'public' | 'private' | 'none', status: number): void;
+  countContent(visibility: Visibility, status: number): void;
 };
+
+type Visibility = 'public' | 'private' | 'none';
 
 export function createMetrics(): Metrics {
   const registry = new Registry();
@@ -28,11 +30,23 @@ export function createMetrics(): Metrics {
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
     registers: [registry],
   });
-  const content = new Counter({
+  // Counting each one in the library costs more than answering some of them, so they are counted here and passed on
+  // when somebody looks.
+  const answered = new Map<number, Record<Visibility, number>>();
+  new Counter({
     name: 'postern_content_requests_total',
     help: 'Requests answered on content hosts, by visibility of the address and status class.',
     labelNames: ['visibility', 'status'],
     registers: [registry],
+    collect() {
+      for (const [status, tally] of answered) {
+        for (const visibility of ['public', 'private', 'none'] as const) {
+          if (tally[visibility] > 0)
+            this.inc({ visibility, status: `${Math.floor(status / 100)}xx` }, tally[visibility]);
+          tally[visibility] = 0;
+        }
+      }
+    },
   });
   // Resolving labels costs more than counting, so the children are kept.
   const children = new Map<string, { inc(): void }>();
@@ -54,13 +68,9 @@ export function createMetrics(): Metrics {
       registers: [registry],
     }),
     countContent(visibility, status) {
-      const key = `content ${visibility} ${status}`;
-      let child = children.get(key);
-      if (child === undefined) {
-        child = content.labels(visibility, `${Math.floor(status / 100)}xx`);
-        children.set(key, child);
-      }
-      child.inc();
+      const tally = answered.get(status) ?? { public: 0, private: 0, none: 0 };
+      tally[visibility] += 1;
+      answered.set(status, tally);
     },
     count(method, route, status, elapsedMs) {
       const key = `${method} ${route} ${status}`;

@@ -1,4 +1,5 @@
 import { text } from 'node:stream/consumers';
+import { LRUCache } from 'lru-cache';
 import { minute } from '../../../core/clock.ts';
 import { createLane } from '../../../platform/lane.ts';
 import type { Blobs } from '../../../platform/blobs/blobs.ts';
@@ -45,12 +46,15 @@ export function createCatalog(deps: {
   skewGraceMinutes: () => number;
 }): Catalog {
   const { read, blobs, feed } = deps;
-  const entries = new Map<string, Entry>();
-  const absent = new Set<string>();
+  const entries = new LRUCache<string, Entry>({
+    max: mostLabels,
+    maxSize: mostFiles,
+    sizeCalculation: ({ files }) => files,
+  });
+  const absent = new LRUCache<string, true>({ max: mostAbsent });
   // A flood of made-up labels waits for itself, and not the database for it.
   const lane = createLane({ width: 16, perSender: 16, queue: 500 });
   const loading = new Map<string, Promise<Served | undefined>>();
-  let files = 0;
   // Counts changes, so that what was read before one is not kept after it.
   let heard = 0;
 
@@ -60,31 +64,13 @@ export function createCatalog(deps: {
     loading.clear();
     // A label that nobody had may have been given out just now.
     absent.clear();
-    for (const [label, { served }] of entries) if (served.site.id === subject) forget(label);
+    const changed = [...entries].filter(([, { served }]) => served.site.id === subject);
+    for (const [label] of changed) entries.delete(label);
   });
 
-  function forget(label: string): void {
-    files -= entries.get(label)?.files ?? 0;
-    entries.delete(label);
-  }
-
   function keep(label: string, served: Served | undefined): void {
-    if (served === undefined) return keepAbsent(label);
-    forget(label);
-    const entry = { served, files: 1 + (served.content?.files.size ?? 0) };
-    entries.set(label, entry);
-    files += entry.files;
-    while ((files > mostFiles || entries.size > mostLabels) && entries.size > 1) {
-      const [oldest] = entries.keys();
-      if (oldest === undefined) return;
-      forget(oldest);
-    }
-  }
-
-  function keepAbsent(label: string): void {
-    const [oldest] = absent;
-    if (absent.size >= mostAbsent && oldest !== undefined) absent.delete(oldest);
-    absent.add(label);
+    if (served === undefined) absent.set(label, true);
+    else entries.set(label, { served, files: 1 + (served.content?.files.size ?? 0) });
   }
 
   async function load(label: string): Promise<Served | undefined> {
@@ -159,12 +145,8 @@ export function createCatalog(deps: {
   return {
     find(label) {
       const known = entries.get(label);
+      if (known !== undefined) return known.served;
       if (absent.has(label)) return undefined;
-      if (known !== undefined) {
-        entries.delete(label);
-        entries.set(label, known);
-        return known.served;
-      }
       const already = loading.get(label);
       if (already !== undefined) return already;
       const heardBefore = heard;

@@ -1,8 +1,12 @@
+/** Nothing to decode and nothing to read twice: letters, digits and `-_.~`, no name of dots. Most addresses are so. */
+const plainPath = /^\/(?:[\w~-][\w.~-]*(?:\/[\w~-][\w.~-]*)*\/?)?$/;
+
 /**
  * From the target of a request to the path of a file, the same for every way of writing it (matrix GW-02, threat T23).
  * A path that could be read in two ways is no path: undefined, and the answer is that of a file that is not there.
  */
 export function filePathOf(rawPath: string): string | undefined {
+  if (plainPath.test(rawPath)) return rawPath.slice(1);
   if (!rawPath.startsWith('/')) return undefined;
   if (/%(?:2f|5c|00)/i.test(rawPath) || rawPath.includes('\\')) return undefined;
   let path: string;
