@@ -3,7 +3,7 @@ import type { createSitesDoors } from './app-sites.ts';
 import { type Clock, second } from './core/clock.ts';
 import { memorySource } from './features/ratelimit/ratelimit.ts';
 import { createCatalog } from './features/sites/serving/catalog.ts';
-import type { SitesDeps } from './features/sites/sites.ts';
+import type { Served, SitesDeps } from './features/sites/sites.ts';
 import type { Blobs } from './platform/blobs/blobs.ts';
 import type { ChangeFeed } from './platform/database/changes.ts';
 import type { Log } from './platform/log.ts';
@@ -54,11 +54,13 @@ export function createGatewayServer(deps: GatewayPartsDeps): Server {
     cache: createBlobCache(blobs),
     streams: createOpenStreams({
       subscribe: feed.subscribe,
-      async epochOf(label) {
-        const served = await catalog.find(label);
-        const isOpen = config.lastRead().enabled && served?.site.deletedAt === null;
-        return isOpen && served.site.takenDownAt === null ? served.site.epoch : undefined;
+      epochOf(label) {
+        const open = (served: Served | undefined) =>
+          served?.site.deletedAt === null && served.site.takenDownAt === null ? served.site.epoch : undefined;
+        const found = catalog.find(label);
+        return found instanceof Promise ? found.then(open) : open(found);
       },
+      isEnabled: async () => (await config.read()).value.enabled,
     }),
     isEnabled: () => config.lastRead().enabled,
     isInformed: () => config.isCurrent() && clock.now() - feed.lastReadAt() <= longestSilenceMs,

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { day, systemClock } from '../../src/core/clock.ts';
 import { createOpenStreams } from '../../src/surfaces/gateway/open-streams.ts';
 import { createPipeline, type GatewayDeps } from '../../src/surfaces/gateway/pipeline.ts';
 import { sendFile } from '../../src/surfaces/gateway/send.ts';
@@ -53,6 +54,7 @@ test('a host that can be nobody’s label is not remembered by its name', () => 
     isInformed: () => true,
     exposures: { mentions: () => false, report: () => undefined },
     count: () => undefined,
+    clock: systemClock,
     catalog: { find: () => undefined },
   } as unknown as GatewayDeps);
   const response = { writeHead: () => undefined, end: () => undefined } as unknown as ServerResponse;
@@ -65,7 +67,11 @@ test('a host that can be nobody’s label is not remembered by its name', () => 
 });
 
 test('a private body is cut when its site changed between the check and its first byte', async () => {
-  const streams = createOpenStreams({ subscribe: () => undefined, epochOf: async () => 2 });
+  const streams = createOpenStreams({
+    subscribe: () => undefined,
+    epochOf: async () => 2,
+    isEnabled: async () => true,
+  });
   const destroy = vi.fn<() => void>();
   const response = { destroy } as unknown as ServerResponse;
   const leave = streams.enter(response, { siteId: 's', label: 'p-a', epoch: 1, msLeft: 60_000 });
@@ -75,6 +81,42 @@ test('a private body is cut when its site changed between the check and its firs
   await Promise.resolve();
   later();
   expect(destroy).toHaveBeenCalledOnce();
+});
+
+test('bodies are cut at the end of their time, each at its own, and all when the switch cannot be read', async () => {
+  vi.useFakeTimers();
+  try {
+    let tell = (_change: { topic: string; subject: string }) => undefined as void;
+    const streams = createOpenStreams({
+      subscribe: (listener) => (tell = listener),
+      epochOf: () => 1,
+      isEnabled: () => Promise.reject(new Error('The database is away.')),
+    });
+    const cut: string[] = [];
+    const begin = (name: string, msLeft: number) =>
+      streams.enter({ destroy: () => cut.push(name) } as unknown as ServerResponse, {
+        siteId: 's',
+        label: 'a',
+        epoch: 1,
+        msLeft,
+      });
+    begin('endless', Infinity);
+    begin('long', 40 * day);
+    const soon = begin('soon', 5_000);
+    const sooner = begin('sooner', 1_000);
+    begin('done', 2_000)();
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(cut).toEqual(['sooner']);
+    sooner();
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(cut).toEqual(['sooner', 'soon']);
+    soon();
+    tell({ topic: 'config', subject: 'sites' });
+    await vi.advanceTimersByTimeAsync(0);
+    expect(cut).toEqual(['sooner', 'soon', 'endless', 'long']);
+  } finally {
+    vi.useRealTimers();
+  }
 });
 
 test.each([

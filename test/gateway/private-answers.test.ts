@@ -2,13 +2,15 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { systemAct } from '../../src/core/caller.ts';
 import { minute } from '../../src/core/clock.ts';
 import type { Kv } from '../../src/platform/kv/kv.ts';
 import { memoryKv } from '../../src/platform/kv/memory-kv.ts';
 import { dump } from '../api/access/cast.ts';
+import { upload } from '../api/sites/uploads.ts';
 import { FakeClock } from '../clock.ts';
 import { type Harness, openHarness, type Person } from '../harness.ts';
-import { type Browser, browserCookie, browserOf, grantCookie, navigation, privateSite } from './private.ts';
+import { browserCookie, browserOf, grantCookie, navigation, privateSite } from './private.ts';
 
 /** What private content and the pages around it say, in every case, and what they leave behind nowhere. */
 let h: Harness;
@@ -172,13 +174,12 @@ describe('contract 10.10: a body under way', () => {
   });
 
   /** Asks for the film and stops reading after its first bytes, so that most of it has still to come. */
-  async function begin(browser: Browser): Promise<{ socket: Socket; received: () => number }> {
+  async function begin(url: string, cookie = ''): Promise<{ socket: Socket; received: () => number }> {
     const { port } = h.app.gateway.address() as AddressInfo;
     const socket = connect({ host: '127.0.0.1', port });
     let bytes = 0;
     socket.on('data', (chunk) => (bytes += chunk.length));
-    const { host } = new URL(site.url);
-    const cookie = browser.cookies(site.url);
+    const { host } = new URL(url);
     socket.write(
       `GET /film.webm HTTP/1.1\r\nhost: ${host}\r\ncookie: ${cookie}\r\nconnection: close\r\n\r\n`,
     );
@@ -199,15 +200,16 @@ describe('contract 10.10: a body under way', () => {
       h.app.gateway.getConnections((error, count) => (error === null ? resolve(count) : reject(error))),
     );
 
-  async function enter(): Promise<Browser> {
+  /** The cookies of a browser that was let in just now. */
+  async function enter(): Promise<string> {
     advance(minute);
     const browser = browserOf(h, ada);
     expect((await browser.open(site.url)).status).toBe(200);
-    return browser;
+    return browser.cookies(site.url);
   }
 
   test('10.10 arrives whole while its grant holds', async () => {
-    expect(await rest(await begin(await enter()))).toBeGreaterThan(size);
+    expect(await rest(await begin(site.url, await enter()))).toBeGreaterThan(size);
   });
 
   test.each([
@@ -221,18 +223,42 @@ describe('contract 10.10: a body under way', () => {
         return done;
       },
     ],
+    [
+      'Sites is switched off',
+      async () => {
+        const { sitesConfig } = h.app.doors.sitesDoors;
+        const before = await sitesConfig.read();
+        const off = await sitesConfig.put(systemAct, before.etag, { ...before.value, enabled: false });
+        await sitesConfig.put(systemAct, off.etag, before.value);
+        return { status: 200 };
+      },
+    ],
   ])('10.10 is cut when %s', async (_what, end) => {
-    const film = await begin(await enter());
+    const film = await begin(site.url, await enter());
     expect((await end()).status).toBe(200);
     await h.app.doors.feed.poll();
     await h.settle();
     expect(await rest(film)).toBeLessThan(size);
   });
 
+  test('10.10 a public one is cut when its site is taken down', async () => {
+    const open = await upload(
+      h,
+      ada,
+      { 'index.html': 'x', 'film.webm': randomBytes(size) },
+      { visibility: 'public' },
+    );
+    const { id, url } = open.data;
+    const taken = await begin(url);
+    await h.call('POST', `/sites/${id}/take-down`, { as: root, body: { reason: 'reported' } });
+    await h.app.doors.feed.poll();
+    expect(await rest(taken)).toBeLessThan(size);
+  });
+
   test('10.10 is cut when the grant runs out', async () => {
-    const browser = await enter();
+    const cookie = await enter();
     advance(5 * minute - 200);
-    const film = await begin(browser);
+    const film = await begin(site.url, cookie);
     film.socket.on('error', () => undefined);
     // The body is held up by its reader; the gateway lets go of it by itself.
     await vi.waitFor(async () => expect(await connections()).toBe(0), 10_000);

@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache';
 import { minute } from '../../core/clock.ts';
 import type { GrantSeal } from './seal.ts';
 
@@ -76,12 +75,14 @@ export function readFields(
 export function remembering<T>(
   read: (key: string, value: string) => T | undefined,
 ): (key: string, value: string) => T | undefined {
-  const known = new LRUCache<string, { readonly value: string; readonly record: T }>({ max: mostKnown });
+  const known = new Map<string, { readonly value: string; readonly record: T }>();
   return (key, value) => {
     const there = known.get(key);
     if (there?.value === value) return there.record;
     const record = read(key, value);
-    if (record !== undefined) known.set(key, { value, record });
+    if (record === undefined) return undefined;
+    if (known.size >= mostKnown) known.clear();
+    known.set(key, { value, record });
     return record;
   };
 }

@@ -1,5 +1,4 @@
 import { createHmac } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
 import { hour } from '../../core/clock.ts';
 import type { Random } from '../../core/ids.ts';
 import {
@@ -44,7 +43,7 @@ export function createGrantSeal(secrets: readonly string[], random: Random): Gra
   const macs = (text: string) =>
     signers.map((key) => createHmac('sha256', key).update(text).digest('base64url'));
   const isSigned = (text: string, given: string) => macs(text).some((mac) => equalInConstantTime(mac, given));
-  const knownCookies = new LRUCache<string, string>({ max: mostKnown });
+  const knownCookies = new Map<string, string>();
 
   function grantKeyOf(cookie: string): string | undefined {
     const [, id, mac] = cookieShape.exec(cookie) ?? [];
@@ -74,7 +73,9 @@ export function createGrantSeal(secrets: readonly string[], random: Random): Gra
       const known = knownCookies.get(cookie);
       if (known !== undefined) return known;
       const found = grantKeyOf(cookie);
-      if (found !== undefined) knownCookies.set(cookie, found);
+      if (found === undefined) return undefined;
+      if (knownCookies.size >= mostKnown) knownCookies.clear();
+      knownCookies.set(cookie, found);
       return found;
     },
     sign: (key, text) => `${macs(`record\0${key}\0${text}`)[0]} ${text}`,

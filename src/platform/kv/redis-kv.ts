@@ -2,7 +2,7 @@ import { createClient, ErrorReply } from 'redis';
 import { AppError } from '../../core/errors.ts';
 import type { Log } from '../log.ts';
 import { within } from './deadline.ts';
-import type { Kv } from './kv.ts';
+import type { Kv, KvValues } from './kv.ts';
 import { type KvScript, kvScript } from './kv-script.ts';
 
 export type RedisKv = Kv & {
@@ -16,6 +16,8 @@ export type RedisKv = Kv & {
 };
 
 const answerMs = 250;
+/** Keys, so that no answer grows without bound. */
+const mostInBatch = 1_000;
 /** So many unanswered commands in a row mean that the connection is dead though nobody closed it. */
 const missesBeforeReconnect = 20;
 
@@ -89,6 +91,35 @@ export function redisKv({
     }
   }
 
+  /** Of the questions of one turn of the event loop; each key once. */
+  type Batch = { readonly places: Map<string, number>; readonly answer: Promise<KvValues> };
+  let batch: Batch | undefined;
+
+  /**
+   * Many ask at the same moment, mostly for the same keys (the parts of a page), and a command costs this process more
+   * than its answer: whoever asks in one turn of the event loop shares one round trip.
+   */
+  async function getAll(keys: readonly string[]): Promise<KvValues> {
+    if (batch === undefined || batch.places.size + keys.length > mostInBatch) {
+      const places = new Map<string, number>();
+      const answer = new Promise((resolve) => setImmediate(resolve)).then(() => {
+        if (batch?.places === places) batch = undefined;
+        return readAll([...places.keys()]);
+      });
+      batch = { places, answer };
+    }
+    const { places, answer } = batch;
+    for (const key of keys) if (!places.has(key)) places.set(key, places.size);
+    const { values, now } = await answer;
+    return { values: keys.map((key) => values[places.get(key) ?? -1] ?? null), now };
+  }
+
+  async function readAll(keys: readonly string[]): Promise<KvValues> {
+    // Asked together, so the client writes them together.
+    const [time, values] = await ask(() => Promise.all([client.time(), client.mGet(keys.map(own))]));
+    return { values, now: toMs(time) };
+  }
+
   async function evaluate({ source, sha1 }: KvScript, keys: string[], args: string[]): Promise<unknown> {
     const options = { keys, arguments: args };
     try {
@@ -131,13 +162,7 @@ export function redisKv({
       (await ask(() =>
         client.set(own(key), value, { condition: 'NX', expiration: { type: 'PX', value: ttlMs } }),
       )) === 'OK',
-    async getAll(keys) {
-      // Asked in one turn of the event loop, so the client writes them together.
-      const [time, ...values] = await ask(() =>
-        Promise.all([client.time(), ...keys.map((key) => client.get(own(key)))]),
-      );
-      return { values, now: toMs(time) };
-    },
+    getAll,
     setIfNewer: async (key, { revision, text }, { ttlMs }) =>
       (await ask(() => evaluate(newerScript, [own(key)], [String(revision), text, String(ttlMs)]))) === 1,
     time: async () => toMs(await ask(() => client.time())),

@@ -1,54 +1,85 @@
 import type { ServerResponse } from 'node:http';
+import { hour } from '../../core/clock.ts';
 
 /**
- * Private bodies under way. One that takes longer than its grant, or whose site changed who may see it, is cut
- * (contract 10.10).
+ * Bodies under way. One that takes longer than its grant or its site lasts, whose site changed who may see it, or that
+ * finds Sites switched off, is cut (contract 10.10).
  */
 export type OpenStreams = {
   /** Call the answer when the body is sent. */
-  enter(response: ServerResponse, stream: PrivateStream): () => void;
+  enter(response: ServerResponse, stream: OpenStream): () => void;
 };
 
-export type PrivateStream = {
+export type OpenStream = {
   readonly siteId: string;
   readonly label: string;
   readonly epoch: number;
+  /** Of the grant, or of the site; Infinity = no end is set. */
   readonly msLeft: number;
 };
+
+/** Timers of more than 24 days fire at once; this one looks again. */
+const longestTimerMs = hour;
 
 export function createOpenStreams(deps: {
   subscribe(listener: (change: { topic: string; subject: string }) => void): void;
   /** The epoch under which a label may be seen now; undefined when it may not be at all. */
-  epochOf(label: string): Promise<number | undefined>;
+  epochOf(label: string): number | undefined | Promise<number | undefined>;
+  /** Asked when the configuration changed. */
+  isEnabled(): Promise<boolean>;
 }): OpenStreams {
-  const open = new Set<PrivateStream & { readonly cut: () => void }>();
+  type Entry = OpenStream & { readonly cut: () => void; readonly endsAt: number };
+  const open = new Set<Entry>();
+  // One timer for all of them: most bodies are sent in a moment, and a timer each would cost more than that.
+  let timer: { readonly at: number; readonly handle: NodeJS.Timeout } | undefined;
 
-  async function recheck(label: string): Promise<void> {
-    // What cannot be told is not sent.
-    const epoch = await deps.epochOf(label).catch(() => undefined);
-    for (const stream of open) if (stream.label === label && stream.epoch !== epoch) stream.cut();
+  function cutAt(endsAt: number): void {
+    if (timer !== undefined && timer.at <= endsAt) return;
+    if (endsAt === Infinity) return;
+    clearTimeout(timer?.handle);
+    const handle = setTimeout(cutEnded, Math.min(longestTimerMs, Math.max(0, endsAt - performance.now())));
+    handle.unref();
+    timer = { at: endsAt, handle };
+  }
+
+  function cutEnded(): void {
+    timer = undefined;
+    const now = performance.now();
+    for (const stream of open) {
+      if (stream.endsAt <= now) stream.cut();
+      else cutAt(stream.endsAt);
+    }
+  }
+
+  /** Whether it may still be seen. What cannot be told is not sent. */
+  function check(stream: Entry): void {
+    const settle = (epoch: number | undefined) => {
+      if (stream.epoch !== epoch) stream.cut();
+    };
+    const epoch = deps.epochOf(stream.label);
+    if (epoch instanceof Promise) epoch.then(settle, () => stream.cut());
+    else settle(epoch);
   }
 
   deps.subscribe(({ topic, subject }) => {
-    if (topic === 'config') for (const { label } of open) void recheck(label);
+    if (topic === 'config' && open.size > 0) deps.isEnabled().then((isOn) => isOn || cutAll(), cutAll);
     if (topic !== 'site') return;
-    const labels = [...open].filter(({ siteId }) => siteId === subject).map(({ label }) => label);
-    for (const label of new Set(labels)) void recheck(label);
+    for (const stream of open) if (stream.siteId === subject) check(stream);
   });
+
+  function cutAll(): void {
+    for (const { cut } of open) cut();
+  }
 
   return {
     enter(response, stream) {
-      const cut = () => response.destroy();
-      const entry = { ...stream, cut };
+      const endsAt = performance.now() + stream.msLeft;
+      const entry: Entry = { ...stream, cut: () => void response.destroy(), endsAt };
       open.add(entry);
       // The site may have changed between the check of the grant and now.
-      void recheck(stream.label);
-      const timer = setTimeout(cut, Math.max(0, stream.msLeft));
-      timer.unref();
-      return () => {
-        clearTimeout(timer);
-        open.delete(entry);
-      };
+      check(entry);
+      cutAt(endsAt);
+      return () => void open.delete(entry);
     },
   };
 }

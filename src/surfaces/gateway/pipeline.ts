@@ -140,10 +140,9 @@ export function createPipeline(deps: GatewayDeps) {
     request: IncomingMessage,
     response: ServerResponse,
     served: Served,
-    kind: Kind,
-    onStream?: () => () => void,
+    { kind, label, msLeft }: { kind: Kind; label: string; msLeft: number },
   ): void | Promise<void> {
-    const { content } = served;
+    const { content, site } = served;
     const now = clock.now();
     if (content === null) return finish(request, response, nothingHere, visibilityOf(kind));
     const { url = '/' } = request;
@@ -158,18 +157,32 @@ export function createPipeline(deps: GatewayDeps) {
       return sendRedirect(response, kind, { ...found, to: withQuery(found.to, request.url ?? '') });
     }
     deps.count(visibilityOf(kind), found.status);
-    const sending = { kind, content, file: found.file, status: found.status };
-    return sendFile(request, response, onStream === undefined ? sending : { ...sending, onStream }, deps);
+    const onStream = () =>
+      deps.streams.enter(response, { siteId: site.id, label, epoch: site.epoch, msLeft });
+    return sendFile(
+      request,
+      response,
+      { kind, content, file: found.file, status: found.status, onStream },
+      deps,
+    );
   }
 
   function servePublic(
     request: IncomingMessage,
     response: ServerResponse,
+    { label }: Extract<HostName, { kind: 'site' }>,
     served: Served | undefined,
   ): void | Promise<void> {
-    if (served === undefined || !isServed(served, clock.now()) || served.site.visibility !== 'public')
+    const now = clock.now();
+    if (served === undefined || !isServed(served, now) || served.site.visibility !== 'public')
       return finish(request, response, nothingHere, 'public');
-    return serve(request, response, served, { isPrivate: false, isPreview: served.isPreview, isHttps });
+    const { isPreview, endsAt, site } = served;
+    const msLeft = Math.min(endsAt ?? Infinity, site.expiresAt ?? Infinity) - now;
+    return serve(request, response, served, {
+      kind: { isPrivate: false, isPreview, isHttps },
+      label,
+      msLeft,
+    });
   }
 
   /** At once when the store answers at once and the bytes are in memory. */
@@ -192,15 +205,9 @@ export function createPipeline(deps: GatewayDeps) {
     const go = (decided: Verdict) => {
       if (decided.kind === 'answer') return finish(request, response, decided.answer, 'private');
       if (served === undefined || at.site === undefined) throw new Error('A grant without a site.');
-      const { site, isPreview } = served;
-      return serve(request, response, served, { isPrivate: true, isPreview, isHttps }, () =>
-        deps.streams.enter(response, {
-          siteId: site.id,
-          label: host.label,
-          epoch: site.epoch,
-          msLeft: decided.until - decided.now,
-        }),
-      );
+      const kind = { isPrivate: true, isPreview: served.isPreview, isHttps };
+      const msLeft = decided.until - decided.now;
+      return serve(request, response, served, { kind, label: host.label, msLeft });
     };
     return verdict instanceof Promise ? verdict.then(go) : go(verdict);
   }
@@ -214,7 +221,7 @@ export function createPipeline(deps: GatewayDeps) {
       return finish(request, response, wrongMethod);
     const go = (served: Served | undefined) =>
       host.visibility === 'public'
-        ? servePublic(request, response, served)
+        ? servePublic(request, response, host, served)
         : servePrivate(request, response, host, served);
     try {
       const found = catalog.find(host.label);

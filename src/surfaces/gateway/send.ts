@@ -33,7 +33,7 @@ export type Sending = {
   readonly file: ServedFile;
   readonly status: 200 | 404;
   /** Told when the bytes will be sent over some time; what it answers is called when they are. */
-  readonly onStream?: () => () => void;
+  readonly onStream: () => () => void;
 };
 
 type Heads = {
@@ -87,8 +87,7 @@ export function sendFile(
   const send = (bytes: Content) => {
     sendBytes(response, status, head, bytes, part);
     // A client that takes it slowly has the rest over some time too.
-    if (sending.onStream !== undefined && response.writableLength > 0)
-      response.once('close', sending.onStream());
+    if (response.writableLength > 0) response.once('close', sending.onStream());
   };
   if (content instanceof Promise) return content.then(send);
   send(content);
@@ -124,7 +123,7 @@ async function stream(
 ): Promise<void> {
   const { form, part, sending, blobs } = what;
   const source = await blobs.read(form.digest, part.kind === 'part' ? part : undefined);
-  const leave = sending.onStream?.();
+  const leave = sending.onStream();
   try {
     response.writeHead(status, head);
     await pipeline(source, response);
@@ -132,6 +131,6 @@ async function stream(
     // A connection that ends early is the only way left to say that the rest is missing; a client sees it by the length.
     response.destroy();
   } finally {
-    leave?.();
+    leave();
   }
 }
