@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Sql } from '../../platform/database/database.ts';
 import type { Manifest } from './content/manifest.ts';
+import { createManifests } from './content/manifests.ts';
 import type { Site, SiteOwner, SiteStatus, SiteVersion, Visibility } from './site.ts';
 
 /** SQL of sites, their labels and versions. */
@@ -145,6 +146,9 @@ const versionColumns = sql`
 /** Counting stops at what a person could page through. */
 const mostCounted = 2_000;
 
+/** Of every store of this process: what is kept by its digest is true of every database. */
+const manifests = createManifests();
+
 export function siteStore(db: Sql): SiteStore {
   async function many(query: RawBuilder<SiteRow>): Promise<Site[]> {
     const { rows } = await query.execute(db);
@@ -244,6 +248,7 @@ export function siteStore(db: Sql): SiteStore {
     },
 
     async insertVersion(siteId, version, manifest) {
+      manifests.keep(version.digest, manifest);
       await sql`
         insert into site_versions (site_id, number, digest, manifest, file_count, size_bytes, created_at, created_by,
           published_at)
@@ -273,9 +278,14 @@ export function siteStore(db: Sql): SiteStore {
       };
     },
     async manifest(siteId, number) {
-      const { rows } = await sql<{ manifest: StoredManifest }>`
-        select manifest from site_versions where site_id = ${siteId} and number = ${number}`.execute(db);
-      return rows[0] && fromStored(rows[0].manifest);
+      const at = sql`from site_versions where site_id = ${siteId} and number = ${number}`;
+      const { rows } = await sql<{ digest: string }>`select digest ${at}`.execute(db);
+      const [version] = rows;
+      if (version === undefined) return undefined;
+      return await manifests.of(version.digest, async () => {
+        const found = await sql<{ manifest: StoredManifest }>`select manifest ${at}`.execute(db);
+        return found.rows[0] && fromStored(found.rows[0].manifest);
+      });
     },
     async replacedSince(siteId, since) {
       const { rows } = await sql<{ number: number; replaced_at: Date }>`

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { Act, Caller } from '../../core/caller.ts';
 import { day } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
@@ -13,7 +14,7 @@ import { readTar } from './content/tar.ts';
 import { limited, mostUnpacked } from './content/upload.ts';
 import { digestsOf, rejected, sizeOf } from './publishing.ts';
 import { holdCredential, owned, requireCurrent, requireEnabled, requireOwner } from './rights.ts';
-import type { SiteOwner } from './site.ts';
+import type { Site, SiteOwner } from './site.ts';
 import type { Sites, SitesDeps, UploadState } from './sites.ts';
 import type { SitesConfig } from './sites-config.ts';
 import type { SiteUpload } from './upload-store.ts';
@@ -27,6 +28,8 @@ type Uploads = Pick<Sites, 'startUpload' | 'findUpload' | 'receiveBlob' | 'recei
 const livesMs = day;
 /** Of a site at the same time, unpublished. One more ends the oldest. */
 const mostOpen = 10;
+/** Files of uploads under way that are remembered, of all together. */
+const mostAnnounced = 100_000;
 /** Contents of a tar that are marked as received together: what breaks off later need not be sent again. */
 const marksAtOnce = 200;
 
@@ -40,14 +43,14 @@ export function uploads(deps: SitesDeps, { replace }: Pick<Sites, 'replace'>): U
   }
 
   async function find(caller: Caller, siteId: string, id: string) {
-    const { settings } = await findSite(caller, siteId);
+    const { settings, site } = await findSite(caller, siteId);
     const upload = await read.uploads.find(siteId, id);
     if (upload === undefined || upload.endsAt <= clock.now())
       throw new AppError('not_found', {
         message: 'There is no such upload.',
         hint: 'It may have ended: an upload lives for 24 hours. Start a new one.',
       });
-    return { settings, upload };
+    return { settings, site, upload };
   }
 
   async function findOpen(caller: Caller, siteId: string, id: string) {
@@ -67,19 +70,36 @@ export function uploads(deps: SitesDeps, { replace }: Pick<Sites, 'replace'>): U
     if ((await read.content.goingAmong(digests, null)).length > 0) throw goingAway();
   }
 
+  /** What each upload announced; it never changes. `rules`: those it was found good by. */
+  const announcements = new LRUCache<string, { readonly files: Manifest; readonly rules: string }>({
+    maxSize: mostAnnounced,
+    sizeCalculation: ({ files }) => files.size + 1,
+  });
+
+  /** Of an upload, by the rules of now: they may have been tightened since it began (UP-04). */
+  async function judgeAgain(id: string) {
+    const { value } = await config.read();
+    const known = announcements.get(id);
+    if (known?.rules === rulesOf(value)) return { sent: known.files, files: known.files, problems: [] };
+    const sent = await read.uploads.files(id);
+    return { sent, ...(await judgeDeclared(sent, value.upload, format)) };
+  }
+
   const announcedIn = async (id: string) => new Set(digestsOf(await read.uploads.files(id)));
 
   /**
    * Contents that need not be sent are not written down when an upload begins: they are most of it. One that went
    * meanwhile, with the last version that held it, is asked for now.
    */
-  async function findMissing(owner: SiteOwner, id: string, files: Manifest): Promise<Set<string>> {
+  async function findMissing(
+    owner: SiteOwner,
+    site: Site,
+    id: string,
+    files: Manifest,
+  ): Promise<Set<string>> {
     const expected = await read.uploads.expected(id);
     const rest = distinct(files).filter(({ digest }) => !expected.has(digest));
-    const there = await read.content.keptBy(
-      owner,
-      rest.map(({ digest }) => digest),
-    );
+    const there = await keptOf(read, owner, site, rest);
     const gone = rest.filter(({ digest }) => !there.has(digest));
     if (gone.length > 0) await read.uploads.addMissing(id, gone);
     return new Set(await read.uploads.missing(id));
@@ -105,16 +125,18 @@ export function uploads(deps: SitesDeps, { replace }: Pick<Sites, 'replace'>): U
         await holdCredential(stores, caller, now);
         const owner = requireOwner(caller);
         await stores.sites.lockOwner(owner);
-        requireCurrent(owned(caller, await stores.sites.hold(siteId), now), now);
+        const site = requireCurrent(owned(caller, await stores.sites.hold(siteId), now), now);
         await stores.uploads.endOldest(siteId, mostOpen - 1);
         await stores.content.lockForPublish();
-        const there = await stores.content.keptBy(owner, digestsOf(files));
+        const all = distinct(files);
+        const there = await keptOf(stores, owner, site, all);
         const wrong = [...files].filter(([, { digest, size }]) => (there.get(digest) ?? size) !== size);
         if (wrong.length > 0) throw rejected(wrong.slice(0, 100).map(([path]) => wrongSize(path)));
-        const missing = distinct(files).filter(({ digest }) => !there.has(digest));
+        const missing = all.filter(({ digest }) => !there.has(digest));
         await stores.uploads.insert(upload, act.actor.id, files, missing);
         requireRoomFor(await stores.uploads.announcedBytes(owner), settings);
       });
+      announcements.set(upload.id, { files, rules: rulesOf(settings) });
       return await stateOf(upload);
     },
 
@@ -188,13 +210,10 @@ export function uploads(deps: SitesDeps, { replace }: Pick<Sites, 'replace'>): U
     },
 
     async publishUpload(caller, act, siteId, id, { ifMatch, dryRun }) {
-      const { upload } = await findOpen(caller, siteId, id);
-      const sent = await read.uploads.files(id);
-      // The rules may have been tightened since it began (UP-04).
-      const { value } = await config.read();
-      const { files, problems } = await judgeDeclared(sent, value.upload, format);
+      const { upload, site } = await findOpen(caller, siteId, id);
+      const { sent, files, problems } = await judgeAgain(id);
       const since = clock.now();
-      const missing = await findMissing(requireOwner(caller), id, sent);
+      const missing = await findMissing(requireOwner(caller), site, id, sent);
       const all = [...problems, ...missingFrom(sent, missing)];
       if (all.length === 0) all.push(...(await ruleProblems(files, blobs)));
       if (all.length > 0) throw rejected(all.slice(0, 100));
@@ -209,6 +228,30 @@ export function uploads(deps: SitesDeps, { replace }: Pick<Sites, 'replace'>): U
       });
     },
   };
+}
+
+/**
+ * Of `blobs` those the owner keeps, with their sizes. What the live version holds is kept, so only the rest is looked up:
+ * mostly a few of a thousand.
+ */
+async function keptOf(
+  { sites, content }: Pick<SitesDeps['read'], 'sites' | 'content'>,
+  owner: SiteOwner,
+  { id, live }: Site,
+  blobs: readonly Blob[],
+): Promise<ReadonlyMap<string, number>> {
+  const files = live === null ? undefined : await sites.manifest(id, live.number);
+  const held = new Map([...(files?.values() ?? [])].map(({ digest, size }) => [digest, size]));
+  const rest = blobs.filter(({ digest }) => !held.has(digest));
+  const found = await content.keptBy(
+    owner,
+    rest.map(({ digest }) => digest),
+  );
+  return new Map([...held, ...found]);
+}
+
+function rulesOf({ upload }: SitesConfig): string {
+  return JSON.stringify(upload);
 }
 
 /** Each content once. */

@@ -18,8 +18,9 @@ export const deepest = 32;
 
 /** Judges a name as an archive or a form spells it. A directory ends in a slash. Paths come out in Unicode form NFC. */
 export function nameEntry(raw: string): NamedEntry {
-  const name = raw.normalize('NFC');
-  const problem = problemOfWhole(name) ?? problemOfSegments(name);
+  const isPlain = raw.length <= longestSegmentBytes && plainName.test(raw);
+  const name = isPlain ? raw : raw.normalize('NFC');
+  const problem = isPlain ? undefined : (problemOfWhole(name) ?? problemOfSegments(name));
   if (problem !== undefined) return { kind: 'refused', code: 'bad_path', problem };
   const isDirectory = name.endsWith('/');
   const path = isDirectory ? name.slice(0, -1) : name;
@@ -36,6 +37,10 @@ export function nameEntry(raw: string): NamedEntry {
     };
   return { kind: isDirectory ? 'directory' : 'file', path };
 }
+
+/** Letters, digits, `-` and `_`, single dots inside: nothing that is looked for below. Most names are so. */
+const plainSegment = String.raw`[\w-]+(?:\.[\w-]+)*`;
+const plainName = new RegExp(`^${plainSegment}(?:/${plainSegment}){0,${deepest - 1}}/?$`);
 
 /** Format characters (bidirectional marks, zero-width), controls, lone surrogates, line separators, U+FFFD. */
 const unseen = /[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029\ufffd]/u;
@@ -142,7 +147,10 @@ export function createNameRegister(): NameRegister {
   };
 }
 
+const ascii = /^[\0-\x7f]*$/;
+
 /** Through upper case first: ß and SS, ſ and s meet there. */
 function folded(path: string): string {
+  if (ascii.test(path)) return path.toLowerCase();
   return path.normalize('NFKC').toUpperCase().toLowerCase().normalize('NFC');
 }
