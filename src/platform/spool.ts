@@ -4,7 +4,7 @@ import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { AppError } from '../core/errors.ts';
+import { unlessFull } from './disk-full.ts';
 
 /** Puts a stream into a file for readers that must jump about in it. Nothing of it outlives the process that wrote it. */
 export type Spool = {
@@ -29,8 +29,7 @@ export function fileSpool(folder: string): Spool & { prepare(): Promise<void> } 
         return { path, discard };
       } catch (error) {
         await discard();
-        const isFull = error instanceof Error && 'code' in error && error.code === 'ENOSPC';
-        throw isFull ? new AppError('storage_full', { cause: error }) : error;
+        return unlessFull(error);
       }
     },
   };

@@ -4,6 +4,7 @@ import { access, type FileHandle, mkdir, open, opendir, rename, rm, stat, utimes
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { AppError } from '../../core/errors.ts';
+import { unlessFull } from '../disk-full.ts';
 import { flushFileSystem, flushNames } from '../flush-names.ts';
 import type { Blob, BlobBatch, Blobs } from './blobs.ts';
 
@@ -44,6 +45,19 @@ export function fileBlobs(folder: string): Blobs & { prepare(): Promise<void> } 
     await rm(written);
   }
 
+  async function keep(ready: readonly Written[]): Promise<void> {
+    const isFlushed = ready.length >= manyFiles && (await flushFileSystem(incoming));
+    if (!isFlushed) await inGroups(ready, ({ path }) => flushFile(path));
+    const touched = new Set<string>();
+    await inGroups(ready, async ({ path, digest }) => {
+      // Also of one that was there: whoever wrote it may not have flushed its name yet.
+      touched.add(await shelfFor(digest));
+      await name(path, digest);
+    });
+    const areNamesFlushed = touched.size >= manyFiles && (await flushFileSystem(folder));
+    if (!areNamesFlushed) await inGroups([...touched], flushNames);
+  }
+
   function batch(): BlobBatch {
     /** Written aside; nothing has its name yet, and nothing was asked of the disk. */
     let waiting: Written[] = [];
@@ -63,17 +77,7 @@ export function fileBlobs(folder: string): Blobs & { prepare(): Promise<void> } 
         }
       },
       async flush() {
-        const ready = waiting;
-        const isFlushed = ready.length >= manyFiles && (await flushFileSystem(incoming));
-        if (!isFlushed) await inGroups(ready, ({ path }) => flushFile(path)).catch(unlessFull);
-        const touched = new Set<string>();
-        await inGroups(ready, async ({ path, digest }) => {
-          // Also of one that was there: whoever wrote it may not have flushed its name yet.
-          touched.add(await shelfFor(digest));
-          await name(path, digest);
-        });
-        const areNamesFlushed = touched.size >= manyFiles && (await flushFileSystem(folder));
-        if (!areNamesFlushed) await inGroups([...touched], flushNames);
+        await keep(waiting).catch(unlessFull);
         waiting = [];
       },
       async close() {
@@ -196,11 +200,4 @@ async function isThere(path: string): Promise<boolean> {
     () => true,
     () => false,
   );
-}
-
-/** Rethrows; a full disk as the answer it deserves. */
-function unlessFull(error: unknown): never {
-  const isFull =
-    error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT');
-  throw isFull ? new AppError('storage_full', { cause: error }) : error;
 }
