@@ -33,7 +33,7 @@ const ledgerMs = 30 * day;
 
 export type GrantPartsDeps = {
   readonly sitesDoors: SitesDoors;
-  readonly read: Pick<Stores, 'sites' | 'grants'>;
+  readonly read: Pick<Stores, 'sites' | 'grants' | 'sitesSwitch'>;
   readonly tx: Tx<Stores>;
   readonly feed: ChangeFeed;
   readonly kv: Kv;

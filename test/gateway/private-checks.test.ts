@@ -357,7 +357,14 @@ describe('kill switches', () => {
     expect([page.status, page.text.includes('switched off')]).toEqual([403, true]);
     await put(true, off.headers['etag'] ?? '');
     expect((await browser.fetch(site.url)).status).toBe(401);
+    const ledger = async () =>
+      (await h.call('GET', `/sites/${site.id}/access`, { as: ada })).data.grants.map(
+        ({ status }: { status: string }) => status,
+      );
+    expect(await ledger()).toEqual(['ended']);
+    h.clock.advance(1);
     expect((await browser.open(site.url)).status).toBe(200);
+    expect(await ledger()).toEqual(['live', 'ended']);
   });
 
   test('a preview of a version opens by the same way, for its day', async () => {
@@ -373,6 +380,27 @@ describe('kill switches', () => {
     }
     expect((await ask(made.data.url)).status).toBe(403);
   });
+});
+
+test('the ledger calls a grant live when it opens the site, and not while the site is stopped', async () => {
+  const site = await privateSite(h, ada);
+  h.clock.advance(minute);
+  const browser = browserOf(h, ada);
+  await browser.open(site.url);
+  const told = async () => {
+    const { data } = await h.call('GET', `/sites/${site.id}/access`, { as: ada });
+    return [data.grants[0].status, (await browser.fetch(site.url)).status === 200];
+  };
+  expect(await told()).toEqual(['live', true]);
+  const stopper = await person('Stopper', true);
+  const stop = await h.call('POST', `/sites/${site.id}/take-down`, {
+    as: stopper,
+    body: { reason: 'reported' },
+  });
+  expect(stop.status).toBe(200);
+  expect(await told()).toEqual(['ended', false]);
+  await h.call('POST', `/sites/${site.id}/put-back`, { as: stopper });
+  expect(await told()).toEqual(['ended', false]);
 });
 
 test('the owner reads who was let in, and why it opens; nobody else does', async () => {

@@ -87,8 +87,11 @@ export function createExplaining({
 
     async ledger(site: Site, page: number, limit: number): Promise<{ items: IssuedGrant[]; total: number }> {
       const { items, total } = await read.grants.page(site.id, page, limit);
+      const current = await read.sitesSwitch.generation();
       const now = clock.now();
-      const isLive = ({ endsAt, epoch }: LedgerEntry) => endsAt > now && epoch === site.epoch;
+      const isOpen = siteStatusOf(site, now) === 'active';
+      const isLive = ({ endsAt, epoch, generation }: LedgerEntry) =>
+        isOpen && endsAt > now && epoch === site.epoch && generation === current;
       return { items: items.map((entry) => ({ ...entry, isLive: isLive(entry) })), total };
     },
 

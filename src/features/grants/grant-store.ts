@@ -8,6 +8,8 @@ export type LedgerEntry = {
   readonly siteId: string;
   readonly userId: string;
   readonly epoch: number;
+  /** Of the switch of Sites, see sites-switch.ts. */
+  readonly generation: number;
   /** Milliseconds. */
   readonly issuedAt: number;
   readonly endsAt: number;
@@ -27,6 +29,7 @@ type GrantRow = {
   site_id: string;
   user_id: string;
   epoch: string;
+  generation: string;
   issued_at: Date;
   ends_at: Date;
   address: string | null;
@@ -35,15 +38,15 @@ type GrantRow = {
 
 export function grantStore(db: Sql): GrantStore {
   return {
-    async insert({ id, siteId, userId, epoch, issuedAt, endsAt, address, agent }) {
+    async insert({ id, siteId, userId, epoch, generation, issuedAt, endsAt, address, agent }) {
       await sql`
-        insert into site_grants (id, site_id, user_id, epoch, issued_at, ends_at, address, agent)
-        values (${id}, ${siteId}, ${userId}, ${epoch}, ${new Date(issuedAt)}, ${new Date(endsAt)}, ${address},
-          ${agent})`.execute(db);
+        insert into site_grants (id, site_id, user_id, epoch, generation, issued_at, ends_at, address, agent)
+        values (${id}, ${siteId}, ${userId}, ${epoch}, ${generation}, ${new Date(issuedAt)},
+          ${new Date(endsAt)}, ${address}, ${agent})`.execute(db);
     },
     async page(siteId, page, limit) {
       const { rows } = await sql<GrantRow>`
-        select id, site_id, user_id, epoch::text, issued_at, ends_at, address, agent
+        select id, site_id, user_id, epoch::text, generation::text, issued_at, ends_at, address, agent
           from site_grants where site_id = ${siteId}
          order by issued_at desc, id limit ${limit} offset ${(page - 1) * limit}`.execute(db);
       const counted = await sql<{ total: number }>`
@@ -70,6 +73,7 @@ function toEntry(row: GrantRow): LedgerEntry {
     siteId: row.site_id,
     userId: row.user_id,
     epoch: Number(row.epoch),
+    generation: Number(row.generation),
     issuedAt: row.issued_at.getTime(),
     endsAt: row.ends_at.getTime(),
     address: row.address,

@@ -32,7 +32,11 @@ export { createSwitchRecords } from './sites-switch.ts';
 export type GrantsDeps = {
   readonly kv: Pick<Kv, 'set' | 'time'>;
   readonly seal: GrantSeal;
-  readonly read: { readonly sites: Pick<SiteStore, 'find' | 'findLabel'>; readonly grants: GrantStore };
+  readonly read: {
+    readonly sites: Pick<SiteStore, 'find' | 'findLabel'>;
+    readonly grants: GrantStore;
+    readonly sitesSwitch: { generation(): Promise<number> };
+  };
   readonly tx: Tx<{ grants: GrantStore; audit: AuditWriter }>;
   readonly directory: Identity['directory'];
   readonly accessTokenFor: Identity['accessTokenFor'];

@@ -138,11 +138,21 @@ export function createIssuing(deps: GrantsDeps) {
     const code = Buffer.from(random.bytes(32)).toString('base64url');
     const key = codeKeyOf(code);
     await kv.set(key, writeCode(seal, key, record), { ttlMs: codeMs });
-    const { siteId, userId, epoch, issuedAt, endsAt } = record;
+    const { siteId, userId, epoch, generation, issuedAt, endsAt } = record;
     const id = newId(random, 'grt');
     const { address, agent } = act.origin;
     await tx(async (stores) => {
-      await stores.grants.insert({ id, siteId, userId, epoch, issuedAt, endsAt, address, agent });
+      await stores.grants.insert({
+        id,
+        siteId,
+        userId,
+        epoch,
+        generation,
+        issuedAt,
+        endsAt,
+        address,
+        agent,
+      });
       await stores.audit.append({
         event: 'site.grant_issued',
         act,

@@ -14,7 +14,7 @@ export const accessSchema = z
           id: z.string(),
           issuedAt: timestampSchema,
           endsAt: timestampSchema.describe(
-            'At the latest; a change of visibility or DELETE …/grants ends it at once',
+            'At the latest; a change of visibility, DELETE …/grants or switching Sites off ends it at once',
           ),
           status: z.enum(['live', 'ended']),
           address: z.string().nullable(),
