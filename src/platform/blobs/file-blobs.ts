@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { access, type FileHandle, mkdir, open, opendir, rename, rm, stat, utimes } from 'node:fs/promises';
+import { access, type FileHandle, mkdir, open, opendir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { AppError } from '../../core/errors.ts';
@@ -35,16 +35,6 @@ export function fileBlobs(folder: string): Blobs & { prepare(): Promise<void> } 
     return shelf;
   }
 
-  /** Flushed bytes get their name; the name itself is flushed by the caller. */
-  async function name(written: string, digest: string): Promise<void> {
-    const { path } = placeOf(digest);
-    if (!(await isThere(path))) return await rename(written, path);
-    // Fresh again, so that a sweep that goes by age leaves it to whoever wrote it now.
-    const now = new Date();
-    await utimes(path, now, now);
-    await rm(written);
-  }
-
   async function keep(ready: readonly Written[]): Promise<void> {
     const isFlushed = ready.length >= manyFiles && (await flushFileSystem(incoming));
     if (!isFlushed) await inGroups(ready, ({ path }) => flushFile(path));
@@ -52,7 +42,9 @@ export function fileBlobs(folder: string): Blobs & { prepare(): Promise<void> } 
     await inGroups(ready, async ({ path, digest }) => {
       // Also of one that was there: whoever wrote it may not have flushed its name yet.
       touched.add(await shelfFor(digest));
-      await name(path, digest);
+      // In place of one that was there, which held the same bytes: the new one is young, so a sweep that goes by age
+      // leaves it to whoever wrote it now.
+      await rename(path, placeOf(digest).path);
     });
     const areNamesFlushed = touched.size >= manyFiles && (await flushFileSystem(folder));
     if (!areNamesFlushed) await inGroups([...touched], flushNames);

@@ -18,12 +18,24 @@ const mostUnpacked = 64 * 1024 * 1024;
 export function keyScan(format: KeyFormat, found: Found): Transform {
   const plain = textScan(format, found);
   let inside: Unpacking | null | undefined;
+  /** The first bytes, until there are enough to tell what they are. */
+  let head: Buffer = Buffer.alloc(0);
+
+  /** What is to be looked into, of the bytes so far; null when there is nothing. */
+  function packedOf(chunk: Buffer): Buffer | null {
+    if (inside !== undefined) return inside && chunk;
+    head = head.length === 0 ? chunk : Buffer.concat([head, chunk]);
+    if (head.length < gzipMagic.length) return null;
+    inside = head.subarray(0, gzipMagic.length).equals(gzipMagic) ? unpack(textScan(format, found)) : null;
+    return inside && head;
+  }
+
   return new Transform({
     transform(chunk: Buffer, _encoding, done) {
       plain(chunk);
-      inside ??= isGzip(chunk) ? unpack(textScan(format, found)) : null;
-      if (inside === null) done(null, chunk);
-      else inside.write(chunk, (problem) => done(problem, chunk));
+      const packed = packedOf(chunk);
+      if (packed === null || !inside) done(null, chunk);
+      else inside.write(packed, (problem) => done(problem, chunk));
     },
     flush(done) {
       if (inside) inside.end(done);
@@ -32,9 +44,8 @@ export function keyScan(format: KeyFormat, found: Found): Transform {
   });
 }
 
-function isGzip(chunk: Buffer): boolean {
-  return chunk[0] === 0x1f && chunk[1] === 0x8b;
-}
+/** RFC 1952 section 2.3.1. */
+const gzipMagic = Buffer.from([0x1f, 0x8b]);
 
 /** `next` is called when the bytes are unpacked and looked at, so that a bomb costs time and not memory. */
 type Unpacking = { write(chunk: Buffer, next: Next): void; end(next: Next): void };

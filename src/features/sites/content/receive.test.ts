@@ -12,6 +12,7 @@ import { systemRandom } from '../../../core/ids.ts';
 import { fileBlobs } from '../../../platform/blobs/file-blobs.ts';
 import { keyFormat } from '../../keys/key-value.ts';
 import type { UploadLimits } from './judge.ts';
+import { keyScan } from './key-scan.ts';
 import { receive } from './receive.ts';
 import { readTarGz } from './tar.ts';
 
@@ -179,6 +180,17 @@ describe('T37 our own keys in what is uploaded', () => {
     const text = `${wrong} app_pat_YOUR_KEY app_pat_•••• app_svc_${'0'.repeat(50)}`;
     const { problems, keys } = await take([page, { name: 'docs.txt', content: text }]);
     expect([problems, keys]).toEqual([[], []]);
+  });
+
+  test.each([
+    ['inside gzip', gzipSync(`key: ${value}`)],
+    ['as UTF-16', Buffer.from(`key: ${value}`, 'utf16le')],
+  ])('one %s is found also when its bytes come one by one', async (_what, content) => {
+    const found: string[] = [];
+    const scan = keyScan(format, (key) => void found.push(key));
+    const bytes = Readable.from(Array.from(content, (byte) => Buffer.from([byte])));
+    expect((await buffer(bytes.pipe(scan))).equals(content)).toBe(true);
+    expect(new Set(found)).toEqual(new Set([value]));
   });
 
   test('a gzip bomb in a file is looked into with bounded memory, and the upload goes on', async () => {
