@@ -16,6 +16,7 @@ import { createSiteCleanup } from './features/sites/cleanup.ts';
 import { contentStore } from './features/sites/content-store.ts';
 import { createEncoder } from './features/sites/encode.ts';
 import { createSiteExpiry } from './features/sites/expiry.ts';
+import { previewStore } from './features/sites/preview-store.ts';
 import type { OwnerNames, SiteAddresses } from './features/sites/responses.ts';
 import { siteRoutes } from './features/sites/routes.ts';
 import { siteStore } from './features/sites/site-store.ts';
@@ -43,6 +44,7 @@ import type { Spool } from './platform/spool.ts';
 export function sitesStores(sql: Sql) {
   return {
     sites: siteStore(sql),
+    previews: previewStore(sql),
     content: contentStore(sql),
     uploads: uploadStore(sql),
     sitesSwitch: switchStore(sql),

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { day, minute, second } from '../../src/core/clock.ts';
+import { day, hour, minute, second } from '../../src/core/clock.ts';
 import { systemAct } from '../../src/core/caller.ts';
 import { type Harness, openHarness, type Person, type TestKey } from '../harness.ts';
 import { page, replace, upload } from '../api/sites/uploads.ts';
@@ -204,6 +204,29 @@ test('a version has a preview on its own address for a day', async () => {
   expect(answer.headers['x-robots-tag']).toBe('noindex');
   h.clock.advance(day);
   expect((await h.open(made2.data.url)).statusCode).toBe(404);
+});
+
+test('a site has a hundred previews in any day, each of them good to its end, and the next one waits', async () => {
+  const { id } = (await upload(h, key, { 'index.html': page('first') })).data;
+  const preview = () => h.call('POST', `/sites/${id}/versions/1/preview`, { as: key });
+  const first = await preview();
+  h.clock.advance(hour);
+  for (let count = 1; count < 100; count += 1) expect((await preview()).status).toBe(201);
+  const more = await preview();
+  expect([more.status, more.error.code, more.headers['retry-after']]).toEqual([
+    429,
+    'rate_limited',
+    String(23 * 3_600),
+  ]);
+  expect(more.error.hint).toContain('Use one that you have');
+  h.clock.advance(23 * hour - 1);
+  expect((await h.open(first.data.url)).statusCode).toBe(200);
+  expect((await preview()).status).toBe(429);
+  h.clock.advance(1);
+  expect((await preview()).status).toBe(201);
+  expect((await preview()).status).toBe(429);
+  const other = (await upload(h, key, { 'index.html': page('other') })).data;
+  expect((await h.call('POST', `/sites/${other.id}/versions/1/preview`, { as: key })).status).toBe(201);
 });
 
 test('an app that routes in the browser gets its start page for documents, and 404 for missing parts', async () => {

@@ -27,6 +27,8 @@ import type { SitesConfig } from './sites-config.ts';
 type Publishing = Pick<Sites, 'mayPublish' | 'receive' | 'create' | 'replace' | 'publishVersion' | 'preview'>;
 
 const previewMs = day;
+/** Of one site, in any 24 hours. */
+const mostPreviewsADay = 100;
 
 export function publishing(deps: SitesDeps): Publishing {
   const { read, tx, feed, config, blobs, spool, format, clock, random, states } = deps;
@@ -203,6 +205,14 @@ export function publishing(deps: SitesDeps): Publishing {
         const site = requireCurrent(owned(caller, await stores.sites.hold(id), now), now);
         if ((await stores.sites.findVersion(id, number)) === undefined)
           throw new AppError('not_found', { message: `The site has no version ${number}.` });
+        const nth = await stores.previews.nthNewestAt(id, mostPreviewsADay);
+        if (nth !== undefined && nth > now - day) {
+          throw new AppError('rate_limited', {
+            message: `A site has at most ${mostPreviewsADay} previews a day.`,
+            hint: 'Use one that you have: it shows its version for 24 hours. Or wait the seconds in Retry-After.',
+            retryAfterSeconds: (nth + day - now) / 1000,
+          });
+        }
         const label = mintLabel(random, site.visibility);
         const endsAt = now + previewMs;
         await stores.sites.addLabel({ label, siteId: id, version: number, mintedAt: now, endsAt });

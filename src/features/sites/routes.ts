@@ -320,7 +320,8 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
       operationId: 'previewSiteVersion',
       tag: 'Site versions',
       summary: 'Get an address for one version',
-      description: 'On an origin of its own, by the same access rules as the site, for 24 hours.',
+      description:
+        'On an origin of its own, by the same access rules as the site, for 24 hours. At most 100 of a site in any 24 hours, then 429 `rate_limited`.',
       policy: writers,
       params: versionParams,
       errors: [...ownSite, 'not_found', 'state_conflict', 'site_expired'],

@@ -14,6 +14,7 @@ import type { VersionReport } from './content/report.ts';
 import type { UploadKind } from './content/upload.ts';
 import type { ContentStore } from './content-store.ts';
 import { lifecycle } from './lifecycle.ts';
+import type { PreviewStore } from './preview-store.ts';
 import { publishing } from './publishing.ts';
 import { reading } from './reading.ts';
 import { reports } from './reports.ts';
@@ -184,6 +185,7 @@ export type Capabilities = {
 
 export type SiteStores = {
   sites: SiteStore;
+  previews: PreviewStore;
   content: ContentStore;
   uploads: UploadStore;
   audit: AuditWriter;

@@ -1,0 +1,19 @@
+import { sql } from 'kysely';
+import type { Sql } from '../../platform/database/database.ts';
+
+/** SQL of previews: labels of one version that end by themselves (site-store.ts has every other label). */
+export type PreviewStore = {
+  /** When the count-th newest preview of the site was made, in milliseconds; undefined when there are fewer. */
+  nthNewestAt(siteId: string, count: number): Promise<number | undefined>;
+};
+
+export function previewStore(db: Sql): PreviewStore {
+  return {
+    async nthNewestAt(siteId, count) {
+      const { rows } = await sql<{ minted_at: Date }>`
+        select minted_at from site_labels where site_id = ${siteId} and version is not null
+         order by minted_at desc limit 1 offset ${count - 1}`.execute(db);
+      return rows[0]?.minted_at.getTime();
+    },
+  };
+}
