@@ -1,3 +1,4 @@
+import { ceiling } from './bare-server.ts';
 import { pageOf } from './content.ts';
 import { type BenchOptions, type Figure, perSecond, sideBySide } from './figures.ts';
 import { load } from './load.ts';
@@ -32,6 +33,12 @@ export async function publicAsset({ quick }: BenchOptions): Promise<Figure[]> {
         goal: `≥ ${goal}`,
         passes: measured.ratio >= floor,
       });
+      const about = { id: 'P4', what: `${kib} KiB against nginx`, rounds: quick ? 1 : 7, seconds };
+      figures.push(
+        await ceiling(about, `${gateway.address}/`, headers, async () =>
+          good(await load(`${nginx.address}/${kib}.html`, { seconds })),
+        ),
+      );
     }
     return figures;
   } finally {

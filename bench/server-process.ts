@@ -98,12 +98,14 @@ async function startProgram(program: string, engines: Engines, nodeOptions: read
 }
 
 async function answerOf(child: ChildProcess): Promise<unknown> {
-  const ended = once(child, 'exit').then(([code]) => {
+  const answered = new AbortController();
+  const ended = once(child, 'exit', { signal: answered.signal }).then(([code]) => {
     throw new Error(`The server ended (${String(code)}); its message is above.`);
   });
   // Whoever waits hears of it below; afterwards the end of the process is nobody's failure.
   ended.catch(() => undefined);
   const [message]: unknown[] = await Promise.race([once(child, 'message'), ended]);
+  answered.abort();
   return message;
 }
 

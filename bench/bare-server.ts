@@ -1,0 +1,68 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { get, type IncomingMessage } from 'node:http';
+import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
+import { type Figure, perSecond, sideBySide } from './figures.ts';
+import { load, serverCore } from './load.ts';
+
+/** Added by Node to every answer, also to the bare one. */
+const added = new Set(['date', 'connection', 'keep-alive']);
+
+/**
+ * What the same promise would come to if our gateway cost nothing: node:http on the same core with the gateway's own
+ * answer, byte for byte, in memory. Not a floor, the ceiling: what lies above it no server on this Node can hold here.
+ */
+export async function ceiling(
+  { id, what, rounds, seconds }: { id: string; what: string; rounds: number; seconds: number },
+  url: string,
+  headers: Readonly<Record<string, string>>,
+  reference: () => Promise<number>,
+): Promise<Figure> {
+  const bare = await startBare(url, headers);
+  try {
+    const measured = await sideBySide(
+      rounds,
+      async () => (await load(`http://127.0.0.1:${bare.port}/`, { seconds, headers })).perSecond,
+      reference,
+    );
+    return {
+      id,
+      what: `the most it could be: bare node:http with the same answer, ${what}`,
+      ours: perSecond(measured.ours),
+      reference: perSecond(measured.reference),
+      ratio: measured.ratio,
+      floor: '–',
+      goal: '–',
+      passes: true,
+    };
+  } finally {
+    await bare.stop();
+  }
+}
+
+async function startBare(
+  url: string,
+  headers: Readonly<Record<string, string>>,
+): Promise<{ port: number; stop(): Promise<void> }> {
+  const [answer]: IncomingMessage[] = await once(get(url, { headers }), 'response');
+  if (answer?.statusCode !== 200) throw new Error(`${url} answered ${answer?.statusCode}.`);
+  const { rawHeaders } = answer;
+  const kept = rawHeaders.flatMap((name, at) =>
+    at % 2 === 0 && !added.has(name.toLowerCase()) ? [name, rawHeaders[at + 1] ?? ''] : [],
+  );
+  const body = (await buffer(answer)).toString('latin1');
+  const program = join(import.meta.dirname, 'bare-http.ts');
+  const child = spawn('taskset', ['-c', serverCore, process.execPath, program], {
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  });
+  child.send({ headers: kept, body });
+  const [port]: unknown[] = await once(child, 'message');
+  return {
+    port: Number(port),
+    async stop() {
+      child.send('stop');
+      await once(child, 'exit');
+    },
+  };
+}
