@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import underPressure from '@fastify/under-pressure';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
@@ -42,6 +43,8 @@ export type WebServerDeps = {
   readonly pages: readonly ((app: FastifyInstance) => void | Promise<void>)[];
   readonly gate: Gate;
   readonly jsonBodyBytes?: number;
+  /** Milliseconds in which nothing of an answer is taken before its connection is closed; half a minute without it. */
+  readonly idleMs?: number;
   /** Milliseconds the event loop may lag before requests are refused with 503; absent = never. */
   readonly overloadDelayMs?: number | undefined;
 };
@@ -63,6 +66,9 @@ const nowhere: RequestOrigin = { requestId: null, address: null, agent: null };
 const apiBase = '/api/v2';
 /** Milliseconds that the head of a request may take, and then again its body. */
 const bodyMs = 15_000;
+const idleMs = 30_000;
+/** Milliseconds for a client to take the answer to a broken request, before the connection goes. */
+const lingerMs = 1_000;
 
 export async function createWebServer(deps: WebServerDeps): Promise<FastifyInstance> {
   const app = Fastify({
@@ -76,6 +82,8 @@ export async function createWebServer(deps: WebServerDeps): Promise<FastifyInsta
     // How often Node looks for requests that take too long; its own default lets them have half a minute more.
     http: { connectionsCheckingInterval: 2_000, headersTimeout: bodyMs },
     handlerTimeout: 0,
+    // Between requests keepAliveTimeout rules; while a request is under way, cutUnread() decides.
+    connectionTimeout: deps.idleMs ?? idleMs,
     routerOptions: { maxParamLength: 512, caseSensitive: true, ignoreTrailingSlash: false },
     clientErrorHandler: answerBrokenRequest,
     frameworkErrors: (error, request, reply) => sendError(deps, error, request, reply),
@@ -122,6 +130,15 @@ function limitTime(request: FastifyRequest, reply: FastifyReply, _payload: unkno
     reply.raw.once('finish', stop).once('close', stop);
   }
   done();
+}
+
+/**
+ * Nothing moved for a while. Whoever takes nothing of an answer holds files and memory for nobody; one that is still
+ * being made, and a body that is still coming, have limits of their own.
+ */
+function cutUnread(this: ServerResponse): void {
+  const { socket } = this;
+  if (socket !== null && socket.writableLength > 0) socket.destroy();
 }
 
 /** Answering some well beats answering all late; refusing costs next to nothing. */
@@ -331,14 +348,24 @@ async function sendStream(
       if (!isFirst) await readmit();
       isFirst = false;
       if (raw.destroyed) return;
-      if (!raw.write(chunk))
-        await new Promise((resolve) => raw.once('drain', resolve).once('close', resolve));
+      if (!raw.write(chunk)) await drained(raw);
     }
     raw.end();
   } catch {
     // The status is sent already; cutting the connection is the only way to say that the export is not whole.
     raw.destroy();
   }
+}
+
+/** Also when the connection is gone. */
+async function drained(raw: ServerResponse): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const done = () => {
+      raw.off('drain', done).off('close', done);
+      resolve();
+    };
+    raw.on('drain', done).on('close', done);
+  });
 }
 
 function startRequest(deps: WebServerDeps) {
@@ -351,6 +378,7 @@ function startRequest(deps: WebServerDeps) {
     ...(deps.isHttps ? { 'strict-transport-security': 'max-age=31536000; includeSubDomains' } : {}),
   };
   return (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => {
+    reply.raw.on('timeout', cutUnread);
     request.caller = anonymous;
     request.origin = {
       requestId: request.id,
@@ -492,4 +520,6 @@ function answerBrokenRequest(error: Error & { code?: string }, socket: Socket): 
       `x-request-id: ${requestId}\r\n${hasTooManyCookies(error) ? 'clear-site-data: "cookies"\r\n' : ''}` +
       `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
   );
+  // A client that keeps its side open would keep the connection; cut at once, it might lose the answer.
+  setTimeout(() => socket.destroy(), lingerMs).unref();
 }
