@@ -21,7 +21,7 @@ export type Blobs = {
 
 export type BlobBatch = {
   /** One at a time. */
-  write(source: Readable): Promise<Blob>;
+  write(source: Readable | Buffer): Promise<Blob>;
   /** Resolves when everything written so far is whole and will be found again. */
   flush(): Promise<void>;
   /** Lets go of what was not flushed. Safe to repeat, also after flush(). */

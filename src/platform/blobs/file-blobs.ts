@@ -1,8 +1,8 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { createHash, hash, randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { access, type FileHandle, mkdir, open, opendir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 import { AppError } from '../../core/errors.ts';
 import { unlessFull } from '../disk-full.ts';
 import { flushFileSystem, flushNames } from '../flush-names.ts';
@@ -58,7 +58,7 @@ export function fileBlobs(folder: string): Blobs & { prepare(): Promise<void> } 
       async write(source) {
         const path = join(incoming, randomUUID());
         // It may fail while the file is being opened; reading it tells then.
-        source.on('error', () => undefined);
+        if (source instanceof Readable) source.on('error', () => undefined);
         try {
           const blob = await writeAside(source, path);
           waiting.push({ path, digest: blob.digest });
@@ -133,10 +133,12 @@ async function inGroups<T>(items: readonly T[], work: (item: T) => Promise<void>
     await Promise.all(items.slice(at, at + groupSize).map(work));
 }
 
-async function writeAside(source: Readable, path: string): Promise<Blob> {
+async function writeAside(source: Readable | Buffer, path: string): Promise<Blob> {
   const file = await open(path, 'wx', 0o600);
   try {
-    return await writeTo(file, source);
+    if (source instanceof Readable) return await writeTo(file, source);
+    if (source.length > 0) await writeAll(file, [source], source.length);
+    return { digest: hash('sha256', source, 'hex'), size: source.length };
   } finally {
     await file.close();
   }
@@ -152,12 +154,12 @@ async function flushFile(path: string): Promise<void> {
 }
 
 async function writeTo(file: FileHandle, source: Readable): Promise<Blob> {
-  const hash = createHash('sha256');
+  const sum = createHash('sha256');
   let size = 0;
   let pieces: Buffer[] = [];
   let gathered = 0;
   for await (const chunk of source as AsyncIterable<Buffer>) {
-    hash.update(chunk);
+    sum.update(chunk);
     size += chunk.length;
     pieces.push(chunk);
     gathered += chunk.length;
@@ -167,7 +169,7 @@ async function writeTo(file: FileHandle, source: Readable): Promise<Blob> {
     gathered = 0;
   }
   if (gathered > 0) await writeAll(file, pieces, gathered);
-  return { digest: hash.digest('hex'), size };
+  return { digest: sum.digest('hex'), size };
 }
 
 async function writeAll(file: FileHandle, pieces: readonly Buffer[], bytes: number): Promise<void> {

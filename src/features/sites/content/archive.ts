@@ -4,17 +4,20 @@ import type { Readable } from 'node:stream';
  * One entry as an archive spells it. Nothing is extracted to a disk by name (threat T38): whoever reads the entries
  * judges each name and takes the bytes as they come.
  */
-export type ArchiveEntry = {
+export type ArchiveEntry<Bytes extends Readable | Buffer = Readable | Buffer> = {
   /** A directory ends in a slash. */
   readonly name: string;
   /** Why this entry cannot be taken, whatever its name: a link, an unknown compression. */
   readonly problem?: string;
   /**
-   * The bytes of a file. Rejects or errors with ArchiveRefused when they are not what the archive says. To be read to
-   * its end, or destroyed, before the next entry is asked for.
+   * The bytes of a file, at once when they are few. Rejects or errors with ArchiveRefused when they are not what the
+   * archive says. A stream is to be read to its end, or destroyed, before the next entry is asked for.
    */
-  open(): Promise<Readable>;
+  open(): Promise<Bytes>;
 };
+
+/** Bytes: files up to here are taken whole. A stream for each of them would cost more than all that is done with it. */
+export const smallFile = 256 * 1024;
 
 /** The archive as a whole cannot be trusted to say the same to every reader. */
 export class ArchiveRefused extends Error {

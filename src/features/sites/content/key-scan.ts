@@ -44,6 +44,13 @@ export function keyScan(format: KeyFormat, found: Found): Transform {
   });
 }
 
+/** Looks into bytes that are there whole. False: they are packed, so only keyScan() sees what is in them. */
+export function scanned(bytes: Buffer, format: KeyFormat, found: Found): boolean {
+  if (bytes.subarray(0, gzipMagic.length).equals(gzipMagic)) return false;
+  textScan(format, found)(bytes);
+  return true;
+}
+
 /** RFC 1952 section 2.3.1. */
 const gzipMagic = Buffer.from([0x1f, 0x8b]);
 

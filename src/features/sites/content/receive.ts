@@ -1,8 +1,8 @@
-import { type Readable, Transform } from 'node:stream';
+import { Readable, Transform } from 'node:stream';
 import type { Blob, BlobBatch, Blobs } from '../../../platform/blobs/blobs.ts';
 import { type ArchiveEntry, ArchiveRefused } from './archive.ts';
 import { type Judge, type JudgeDeps, judged, type Received, type UploadLimits } from './judge.ts';
-import { keyScan } from './key-scan.ts';
+import { keyScan, scanned } from './key-scan.ts';
 
 /** Takes what an archive holds: judged by judge.ts, every byte counted, scanned and kept under its digest. */
 export type ReceiveDeps = JudgeDeps & {
@@ -45,25 +45,30 @@ async function takeFile(
   batch: BlobBatch,
   { format, onKey, onBytes }: Omit<ReceiveDeps, 'blobs'>,
 ): Promise<void> {
-  const { stream, isTooLong } = counted(judge, onBytes);
+  const { count, isTooLong } = counter(judge, onBytes);
   let hasKey = false;
-  const scan = keyScan(format, (value) => {
+  const found = (value: string) => {
     hasKey = true;
     onKey(value);
-  });
-  let blob: Blob;
-  let source: Readable | undefined;
+  };
+  let blob: Blob | undefined;
+  let source: Readable | Buffer | undefined;
   try {
     source = await entry.open();
-    blob = await batch.write(chain(source, stream, scan));
+    if (Buffer.isBuffer(source) && scanned(source, format, found)) {
+      if (count(source.length)) blob = await batch.write(source);
+    } else {
+      if (Buffer.isBuffer(source)) source = Readable.from([source]);
+      blob = await batch.write(chain(source, counting(count), keyScan(format, found)));
+    }
   } catch (error) {
     // What is left of it would hold up the entries behind it.
-    source?.destroy();
+    if (source instanceof Readable) source.destroy();
     if (error instanceof TooMuch) judge.stopTooHeavy();
     if (!(error instanceof ArchiveRefused)) throw error;
     return judge.refuse(entry.name, 'bad_entry', error.message);
   }
-  if (isTooLong()) return judge.refuseTooLong(entry.name);
+  if (isTooLong() || blob === undefined) return judge.refuseTooLong(entry.name);
   if (hasKey)
     return judge.refuse(
       entry.name,
@@ -73,27 +78,35 @@ async function takeFile(
   judge.keep(path, blob);
 }
 
-/** Counts before anything else sees the bytes; what is too long is read to its end and goes nowhere. */
-function counted(
+/** Counts before anything else sees the bytes. `count`: whether they are to be taken; throws what ends the upload. */
+function counter(
   judge: Judge,
   onBytes: ReceiveDeps['onBytes'],
-): { stream: Transform; isTooLong: () => boolean } {
+): { count: (bytes: number) => boolean; isTooLong: () => boolean } {
   let own = 0;
   const isTooLong = () => judge.isTooLong(own);
-  const stream = new Transform({
+  function count(bytes: number): boolean {
+    own += bytes;
+    if (!judge.weigh(bytes)) throw new TooMuch();
+    if (isTooLong()) return false;
+    onBytes?.(bytes);
+    return true;
+  }
+  return { count, isTooLong };
+}
+
+/** What is too long is read to its end and goes nowhere. */
+function counting(count: (bytes: number) => boolean): Transform {
+  return new Transform({
     transform(chunk: Buffer, _encoding, done) {
-      own += chunk.length;
-      if (!judge.weigh(chunk.length)) return done(new TooMuch());
-      if (isTooLong()) return done();
       try {
-        onBytes?.(chunk.length);
+        if (count(chunk.length)) done(null, chunk);
+        else done();
       } catch (error) {
-        return done(error as Error);
+        done(error as Error);
       }
-      done(null, chunk);
     },
   });
-  return { stream, isTooLong };
 }
 
 class TooMuch extends Error {}

@@ -8,18 +8,18 @@ import { type ArchiveEntry, ArchiveRefused, modeProblem } from './archive.ts';
  * Reads a gzipped tar as it arrives (POSIX.1-2017 pax, ustar, GNU long names). `maxBytes` bounds what is unpacked,
  * headers and padding included, before anything is kept of it.
  */
-export function readTarGz(source: Readable, maxBytes: number): AsyncGenerator<ArchiveEntry> {
+export function readTarGz(source: Readable, maxBytes: number): AsyncGenerator<ArchiveEntry<Readable>> {
   return read((reader, done) => pipeline(source, createGunzip(), guard(maxBytes), reader, done));
 }
 
 /** The same, not gzipped. */
-export function readTar(source: Readable, maxBytes: number): AsyncGenerator<ArchiveEntry> {
+export function readTar(source: Readable, maxBytes: number): AsyncGenerator<ArchiveEntry<Readable>> {
   return read((reader, done) => pipeline(source, guard(maxBytes), reader, done));
 }
 
 async function* read(
   feed: (reader: Extract, done: (error?: Error | null) => void) => void,
-): AsyncGenerator<ArchiveEntry> {
+): AsyncGenerator<ArchiveEntry<Readable>> {
   const reader = extract();
   let opened: Readable | undefined;
   feed(reader, (error) => {

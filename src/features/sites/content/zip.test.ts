@@ -4,19 +4,36 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, describe, expect, test } from 'vitest';
 import { type ZipPart, type ZipShape, zipOf } from '../../../../test/archives/zip.ts';
-import { ArchiveRefused } from './archive.ts';
+import { ArchiveRefused, smallFile } from './archive.ts';
 import { readZip } from './zip.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'postern-zip-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
+/** Read twice, with every file whole and with every file as a stream: both must come to the same. */
 async function read(bytes: Buffer, maxEntries = 100) {
   const path = join(folder, 'upload.zip');
   writeFileSync(path, bytes);
+  const [whole, streamed] = await Promise.allSettled([
+    readAs(path, maxEntries, smallFile),
+    readAs(path, maxEntries, -1),
+  ]);
+  if (whole.status === 'fulfilled') {
+    expect(streamed).toEqual(whole);
+    return whole.value;
+  }
+  expect(streamed).toMatchObject({ status: 'rejected', reason: expect.any(ArchiveRefused) });
+  throw whole.reason;
+}
+
+async function readAs(path: string, maxEntries: number, wholeUpTo: number) {
   const found: { name: string; problem?: string; content?: string }[] = [];
-  for await (const { name, problem, open } of readZip(path, maxEntries)) {
+  for await (const { name, problem, open } of readZip(path, maxEntries, wholeUpTo)) {
     if (problem !== undefined) found.push({ name, problem });
-    else found.push({ name, content: (await buffer(await open())).toString() });
+    else {
+      const bytes = await open();
+      found.push({ name, content: (Buffer.isBuffer(bytes) ? bytes : await buffer(bytes)).toString() });
+    }
   }
   return found;
 }

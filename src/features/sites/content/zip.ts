@@ -1,15 +1,19 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { type Readable, Transform } from 'node:stream';
-import { crc32 } from 'node:zlib';
+import { crc32, inflateRawSync } from 'node:zlib';
 import { type Entry, fromFdPromise, type LocalFileHeader, type ZipFile } from 'yauzl';
-import { type ArchiveEntry, ArchiveRefused, isDirectoryMode, modeProblem } from './archive.ts';
+import { type ArchiveEntry, ArchiveRefused, isDirectoryMode, modeProblem, smallFile } from './archive.ts';
 
 /**
  * Reads a ZIP file that is on disk (PKWARE APPNOTE 6.3.10). Strict where readers differ (threats T40, T41): the file
  * is local headers, central directory and one end record without a byte beside them, no two entries share bytes, and
- * both descriptions of an entry say the same.
+ * both descriptions of an entry say the same. Files of at most `wholeUpTo` bytes are handed out whole.
  */
-export async function* readZip(path: string, maxEntries: number): AsyncGenerator<ArchiveEntry> {
+export async function* readZip(
+  path: string,
+  maxEntries: number,
+  wholeUpTo = smallFile,
+): AsyncGenerator<ArchiveEntry> {
   const file = await open(path, 'r');
   try {
     const { size } = await file.stat();
@@ -21,11 +25,14 @@ export async function* readZip(path: string, maxEntries: number): AsyncGenerator
     const zip = await refused(() => fromFdPromise(file.fd, { decodeStrings: false, autoClose: false }));
     const entries = await readDirectory(zip, end);
     const headers = await checkLayout(zip, entries, end.directoryAt);
-    for (const [index, entry] of entries.entries()) yield describe(zip, entry, headers[index]);
+    for (const [index, entry] of entries.entries())
+      yield describe({ file, zip, wholeUpTo }, entry, headers[index]);
   } finally {
     await file.close();
   }
 }
+
+type Opened = { readonly file: FileHandle; readonly zip: ZipFile; readonly wholeUpTo: number };
 
 type End = { readonly entries: number; readonly directoryAt: number; readonly directorySize: number };
 
@@ -152,7 +159,7 @@ function gapProblem(gap: number): string {
   return gap < 0 ? 'has entries that overlap' : 'has bytes that belong to no entry';
 }
 
-function describe(zip: ZipFile, entry: Entry, header: LocalFileHeader | undefined): ArchiveEntry {
+function describe(opened: Opened, entry: Entry, header: LocalFileHeader | undefined): ArchiveEntry {
   const mode = entry.externalFileAttributes >>> 16;
   const { name, problem } = decodeName(entry);
   const isDirectory = name.endsWith('/');
@@ -165,7 +172,11 @@ function describe(zip: ZipFile, entry: Entry, header: LocalFileHeader | undefine
     (isDirectory && entry.uncompressedSize > 0 ? 'is a folder with content' : undefined) ??
     codingProblem(entry) ??
     (header === undefined ? undefined : differenceProblem(entry, header));
-  return { name, ...(found === undefined ? {} : { problem: found }), open: () => openEntry(zip, entry) };
+  return {
+    name,
+    ...(found === undefined ? {} : { problem: found }),
+    open: () => openEntry(opened, entry, header),
+  };
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
@@ -210,7 +221,13 @@ function differenceProblem(entry: Entry, header: LocalFileHeader): string | unde
   return agrees ? undefined : 'is described differently in the archive’s two directories; pack it again';
 }
 
-async function openEntry(zip: ZipFile, entry: Entry): Promise<Readable> {
+async function openEntry(
+  { file, zip, wholeUpTo }: Opened,
+  entry: Entry,
+  header: LocalFileHeader | undefined,
+): Promise<Readable | Buffer> {
+  const isSmall = Math.max(entry.compressedSize, entry.uncompressedSize) <= wholeUpTo;
+  if (isSmall && header !== undefined) return await readWhole(file, entry, header.fileDataStart);
   const bytes = await refused(() => zip.openReadStreamPromise(entry));
   let sum = 0;
   const checked = new Transform({
@@ -227,6 +244,25 @@ async function openEntry(zip: ZipFile, entry: Entry): Promise<Readable> {
   // Whoever gives the entry up lets go of the file too.
   checked.on('close', () => bytes.destroy());
   return bytes.pipe(checked);
+}
+
+/** In one piece: it cannot become larger than it says, so a bomb stays small too. */
+async function readWhole(file: FileHandle, entry: Entry, at: number): Promise<Buffer> {
+  const packed = await readAt(file, at, at + entry.compressedSize);
+  const bytes = entry.compressionMethod === 0 ? packed : inflated(packed, entry.uncompressedSize);
+  if (bytes.length !== entry.uncompressedSize)
+    throw new ArchiveRefused('holds more or fewer bytes than it says');
+  if (crc32(bytes) !== entry.crc32) throw new ArchiveRefused('holds bytes that do not match their checksum');
+  return bytes;
+}
+
+function inflated(packed: Buffer, size: number): Buffer {
+  try {
+    // One more than is expected, so that a single step is enough and what is too much is seen.
+    return inflateRawSync(packed, { chunkSize: Math.max(64, size + 1), maxOutputLength: size + 1 });
+  } catch (error) {
+    throw cannotUnpack(error as Error);
+  }
 }
 
 function cannotUnpack(error: Error): ArchiveRefused {
