@@ -497,6 +497,7 @@ export async function createApp(settings: AppSettings, parts: AppParts, moreRout
   const pageDeps = { identity, uiOrigin: settings.uiUrl, clock, gate };
   const web: FastifyInstance = await createWebServer({
     uiOrigin: settings.uiUrl,
+    contentUrl: settings.contentUrl,
     isHttps: settings.uiUrl.startsWith('https:'),
     trustedProxies: settings.trustedProxies,
     overloadDelayMs: settings.overloadDelayMs,

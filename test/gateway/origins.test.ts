@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { absentPath } from '../api/access/cast.ts';
 import { page, upload } from '../api/sites/uploads.ts';
-import { type Harness, openHarness, type Person } from '../harness.ts';
+import { type Harness, openHarness, type Person, uiOrigin } from '../harness.ts';
 import { browserOf, privateSite } from './private.ts';
 
 /** The UI and every site are origins of their own: neither answers for the other, and neither believes the other. */
@@ -54,10 +54,33 @@ describe('T35 what belongs to the other', () => {
       });
       expect([path, answer.statusCode, answer.payload.includes('content<')]).toEqual([path, 404, false]);
     }
-    for (const foreign of [host, new URL(hidden).host]) {
-      const answer = await h.app.web.inject({ method: 'GET', url: '/app.js', headers: { host: foreign } });
-      expect([404, 421]).toContain(answer.statusCode);
+  });
+
+  test('T35 no route and no page of the UI answers at a site’s host, should a proxy send that to it', async () => {
+    const { host } = new URL(url);
+    const routes = h.app.routes.map(({ method, path }) => [method, `/api/v2${absentPath(path)}`] as const);
+    const pages = ['/', '/auth/login', '/identity/auth', '/s/aaaaaaaaaa', '/app.js', '/api/v2/docs'];
+    const ask = async (method: string, path: string, name: string) =>
+      await h.app.web.inject({
+        method: method as 'GET',
+        url: path,
+        headers: { host: name, cookie: `${sessionName}=${ada.cookie}`, origin: uiOrigin },
+      });
+    for (const [method, path] of [...pages.map((one) => ['GET', one] as const), ...routes]) {
+      const answer = await ask(method, path, host);
+      expect([path, answer.statusCode, answer.headers['set-cookie']]).toEqual([path, 421, undefined]);
+      expect(answer.json().error.code).toBe('misdirected_request');
     }
+    const none = [
+      'sites.localhost:3001',
+      host.toUpperCase(),
+      host.replace(':3001', ''),
+      new URL(hidden).host,
+    ];
+    for (const name of none) expect([name, (await ask('GET', '/', name)).statusCode]).toEqual([name, 421]);
+    // What proxies, load balancers and people on the same machine call it by.
+    for (const name of ['localhost:3000', 'LOCALHOST:3000', '127.0.0.1:3000', 'upstream', 'localhost'])
+      expect([name, (await ask('GET', '/api/v2/docs', name)).statusCode]).toEqual([name, 200]);
   });
 });
 

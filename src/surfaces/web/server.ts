@@ -34,6 +34,8 @@ import { acceptUploads, isUpload } from './uploads.ts';
  */
 export type WebServerDeps = {
   readonly uiOrigin: string;
+  /** Where content is served, and nothing of this server (threat T35); absent = nowhere. */
+  readonly contentUrl?: string;
   readonly isHttps: boolean;
   readonly trustedProxies: readonly string[];
   readonly log: Log;
@@ -377,6 +379,7 @@ function startRequest(deps: WebServerDeps) {
     'cross-origin-resource-policy': 'same-origin',
     ...(deps.isHttps ? { 'strict-transport-security': 'max-age=31536000; includeSubDomains' } : {}),
   };
+  const isContentHost = contentHosts(deps);
   return (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => {
     reply.raw.on('timeout', cutUnread);
     request.caller = anonymous;
@@ -389,10 +392,25 @@ function startRequest(deps: WebServerDeps) {
     reply.headers(headers);
     try {
       deps.gate.refuseStrayKeys(request, request.origin);
+      if (isContentHost(request.headers.host)) throw new AppError('misdirected_request');
       done();
     } catch (error) {
       done(error as Error);
     }
+  };
+}
+
+/**
+ * True of hosts that are the gateway's: a proxy that sends them here must not put the sign-in page on the origin of
+ * somebody's site. Any other name is let through: an address, a proxy's own, what a load balancer asks by.
+ */
+function contentHosts({ uiOrigin, contentUrl }: WebServerDeps): (host: string | undefined) => boolean {
+  const own = new URL(uiOrigin);
+  const content = contentUrl === undefined ? undefined : new URL(contentUrl).hostname;
+  return (host) => {
+    if (content === undefined || host === undefined || host === own.host) return false;
+    const [name = ''] = host.toLowerCase().split(':', 1);
+    return name !== own.hostname && (name === content || name.endsWith(`.${content}`));
   };
 }
 

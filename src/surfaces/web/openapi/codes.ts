@@ -32,6 +32,7 @@ const everyRoute: readonly ErrorCode[] = [
   'invalid_query',
   'credential_in_url',
   'request_timeout',
+  'misdirected_request',
   'header_too_large',
   'internal_error',
   'overloaded',
