@@ -1,10 +1,9 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
-import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { type Figure, perSecond, sideBySide } from './figures.ts';
-import { load, serverCore } from './load.ts';
+import { load } from './load.ts';
+import { startNeighbour } from './server-process.ts';
 
 /** Added by Node to every answer, also to the bare one. */
 const added = new Set(['date', 'connection', 'keep-alive']);
@@ -52,17 +51,5 @@ async function startBare(
     at % 2 === 0 && !added.has(name.toLowerCase()) ? [name, rawHeaders[at + 1] ?? ''] : [],
   );
   const body = (await buffer(answer)).toString('latin1');
-  const program = join(import.meta.dirname, 'bare-http.ts');
-  const child = spawn('taskset', ['-c', serverCore, process.execPath, program], {
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-  });
-  child.send({ headers: kept, body });
-  const [port]: unknown[] = await once(child, 'message');
-  return {
-    port: Number(port),
-    async stop() {
-      child.send('stop');
-      await once(child, 'exit');
-    },
-  };
+  return await startNeighbour('bare-http.ts', { message: { headers: kept, body } });
 }

@@ -1,13 +1,10 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { join } from 'node:path';
 import { ceiling } from './bare-server.ts';
 import { pageOf } from './content.ts';
 import { startRedis } from './engines.ts';
 import { type BenchOptions, type Figure, perSecond, sideBySide } from './figures.ts';
-import { load, serverCore } from './load.ts';
+import { load } from './load.ts';
 import { startNginx } from './nginx.ts';
-import { type ContentServer, startContentServer, withoutSettings } from './server-process.ts';
+import { type ContentServer, startContentServer, startNeighbour } from './server-process.ts';
 
 /**
  * P5: a private page with a live grant against nginx that asks a check (auth_request) before each file, tuned: answered
@@ -39,7 +36,7 @@ async function measure(
   kvUrl: string | undefined,
   [againstNginx, againstPublic]: readonly [Bar, Bar],
 ): Promise<Figure[]> {
-  const check = await startCheck(kvUrl);
+  const check = await startNeighbour('grant-check.ts', { env: kvUrl === undefined ? {} : { KV_URL: kvUrl } });
   const nginx = await startNginx({ '1.html': pageOf(1), '100.html': pageOf(100) }, withCheck(check.port));
   const gateway = await startContentServer(kvUrl === undefined ? {} : { kvUrl });
   const store = kvUrl === undefined ? 'embedded' : 'Redis';
@@ -95,22 +92,6 @@ function withCheck(port: number) {
     locations: `location / { auth_request /check; }
       location = /check { internal; proxy_pass http://check; proxy_http_version 1.1; proxy_set_header Connection "";
         proxy_pass_request_body off; proxy_set_header Content-Length ""; }`,
-  };
-}
-
-async function startCheck(kvUrl: string | undefined): Promise<{ port: number; stop(): Promise<void> }> {
-  const program = join(import.meta.dirname, 'grant-check.ts');
-  const child = spawn('taskset', ['-c', serverCore, process.execPath, program], {
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-    env: { ...withoutSettings(process.env), ...(kvUrl === undefined ? {} : { KV_URL: kvUrl }) },
-  });
-  const [port]: unknown[] = await once(child, 'message');
-  return {
-    port: Number(port),
-    async stop() {
-      child.send('stop');
-      await once(child, 'exit');
-    },
   };
 }
 

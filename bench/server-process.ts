@@ -97,6 +97,27 @@ async function startProgram(program: string, engines: Engines, nodeOptions: read
   };
 }
 
+/** A small server beside ours, pinned to the same core, that answers the port it listens on. */
+export async function startNeighbour(
+  program: string,
+  { env = {}, message }: { env?: NodeJS.ProcessEnv; message?: object } = {},
+): Promise<{ port: number; stop(): Promise<void> }> {
+  const path = join(import.meta.dirname, program);
+  const child = spawn('taskset', ['-c', serverCore, process.execPath, path], {
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    env: { ...withoutSettings(process.env), ...env },
+  });
+  if (message !== undefined) child.send(message);
+  const port = Number(await answerOf(child));
+  return {
+    port,
+    async stop() {
+      child.send('stop');
+      await once(child, 'exit');
+    },
+  };
+}
+
 async function answerOf(child: ChildProcess): Promise<unknown> {
   const answered = new AbortController();
   const ended = once(child, 'exit', { signal: answered.signal }).then(([code]) => {

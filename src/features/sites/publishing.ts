@@ -147,18 +147,7 @@ export function publishing(deps: SitesDeps): Publishing {
           await stores.sites.update({ ...site, spa, updatedAt: now });
         await alongside?.(stores);
         const version = await addVersion(stores, site, received, act, now, settings);
-        await stores.audit.append({
-          event: 'site.published',
-          act,
-          target: { kind: 'site', id },
-          outcome: 'success',
-          details: {
-            before: site.live === null ? null : versionFacts(site.live),
-            after: versionFacts(version),
-          },
-        });
-        await stores.changes.publish({ topic: 'site', subject: id });
-        return await mustFind(stores, id);
+        return await goneLive(stores, 'site.published', act, site, version);
       });
       if (dryRun) return after;
       holdings.get(received)?.leave();
@@ -181,18 +170,7 @@ export function publishing(deps: SitesDeps): Publishing {
         if (site.live?.number === number) return site;
         await stores.sites.setLive(id, number, now);
         const isBack = site.live !== null && number < site.live.number;
-        await stores.audit.append({
-          event: isBack ? 'site.rolled_back' : 'site.published',
-          act,
-          target: { kind: 'site', id },
-          outcome: 'success',
-          details: {
-            before: site.live === null ? null : versionFacts(site.live),
-            after: versionFacts(version),
-          },
-        });
-        await stores.changes.publish({ topic: 'site', subject: id });
-        return await mustFind(stores, id);
+        return await goneLive(stores, isBack ? 'site.rolled_back' : 'site.published', act, site, version);
       });
       return await spread(after);
     },
@@ -274,6 +252,25 @@ export function publishing(deps: SitesDeps): Publishing {
     }
     return version;
   }
+}
+
+/** Told to the trail and to the other processes. Answers the site as it is now. */
+async function goneLive(
+  stores: SiteStores,
+  event: 'site.published' | 'site.rolled_back',
+  act: Act,
+  { id, live }: Site,
+  version: SiteVersion,
+): Promise<Site> {
+  await stores.audit.append({
+    event,
+    act,
+    target: { kind: 'site', id },
+    outcome: 'success',
+    details: { before: live === null ? null : versionFacts(live), after: versionFacts(version) },
+  });
+  await stores.changes.publish({ topic: 'site', subject: id });
+  return await mustFind(stores, id);
 }
 
 /** What `work` comes to, with nothing of it kept when `isUndone`. */
