@@ -379,6 +379,32 @@ test('T30 a dozen probes of an attacker’s page tell a private site from none i
   await context.close();
 });
 
+test('T30 a window that an attacker opens on the UI tells him nothing of where the way leads from there', async () => {
+  const site = await secretSite();
+  const { url } = await trap();
+  const { context, page } = await w.signedIn(ada);
+  await open(page, site);
+  const way = (await w.answered(({ url: at }) => at.startsWith(`${w.uiUrl}/sites/open`))).url;
+  const { label } = /label=(?<label>[^&]+)/.exec(way)?.groups ?? {};
+  const seenOf = async (address: string) => {
+    await page.goto(url);
+    const [popup] = await Promise.all([
+      context.waitForEvent('page'),
+      inPage(page, `window.popup = open('${address}'); return null`),
+    ]);
+    await popup.waitForSelector('#text, h1');
+    const seen = await inPage(page, 'return [popup.closed, popup.length, history.length].join()');
+    await popup.close();
+    return seen;
+  };
+  const none = await seenOf(`${w.uiUrl}/s/aaaaaaaaaa`);
+  expect(none).toMatch(/^true,/);
+  expect(await seenOf(`${w.uiUrl}/s/${site.id}`)).toBe(none);
+  expect(await seenOf(way)).toBe(none);
+  expect(await seenOf(way.replace(`label=${label}`, `label=p-${'a'.repeat(17)}`))).toBe(none);
+  await context.close();
+});
+
 test('T27 fetching and rendering ahead gets no grant, makes no code and writes nothing', async () => {
   const ahead = (addresses: string[]) =>
     `<!doctype html><script type="speculationrules">${JSON.stringify({

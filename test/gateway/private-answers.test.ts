@@ -266,6 +266,108 @@ describe('contract 10.10: a body under way', () => {
   });
 });
 
+/** What a page of another site can make a browser ask, as the browser marks it (T30). */
+const probes: Record<string, Record<string, string>> = Object.fromEntries(
+  [
+    ['image', 'no-cors'],
+    ['script', 'no-cors'],
+    ['script', 'cors'],
+    ['style', 'no-cors'],
+    ['font', 'cors'],
+    ['video', 'no-cors'],
+    ['audio', 'no-cors'],
+    ['track', 'cors'],
+    ['object', 'no-cors'],
+    ['embed', 'no-cors'],
+    ['manifest', 'cors'],
+    ['worker', 'same-origin'],
+    ['serviceworker', 'same-origin'],
+    ['empty', 'no-cors'],
+    ['empty', 'cors'],
+    ['empty', 'websocket'],
+    ['iframe', 'navigate'],
+    ['frame', 'navigate'],
+    ['object', 'navigate'],
+    ['embed', 'navigate'],
+    ['document', 'navigate'],
+  ].map(([dest = '', mode = '']) => [
+    `${dest} ${mode}`,
+    { 'sec-fetch-dest': dest, 'sec-fetch-mode': mode, 'sec-fetch-site': 'cross-site' },
+  ]),
+);
+
+test('T30 for every probe of a foreign page a private site answers byte for byte like a label that nobody has', async () => {
+  const { site, browser } = await opened();
+  const gone = await privateSite(h, ada, files);
+  await h.call('DELETE', `/sites/${gone.id}`, { as: ada });
+  const other = site.label.replace(/.$/, (last) => (last === 'a' ? 'b' : 'a'));
+  const missing = site.url.replace(site.label, other);
+
+  /** All that a network carries back; what is different with each answer to anybody by its length alone. */
+  async function shapeOf(url: string, path: string, method: 'GET' | 'HEAD' | 'OPTIONS', sent: object) {
+    const answer = await h.open(url + path, { method, headers: { origin: 'https://evil.example', ...sent } });
+    const { date: _date, location, 'set-cookie': cookies, ...rest } = answer.headers;
+    const label = new URL(url).host.split('.', 1)[0] ?? '';
+    const withoutSecrets = (text: string) =>
+      text
+        .replaceAll(label, 'label')
+        .replaceAll(/(binding|ticket|browser)=[\w.-]+/g, (all) => `${all.length}`);
+    return {
+      status: answer.statusCode,
+      body: answer.payload,
+      location: withoutSecrets(String(location)),
+      cookies: [cookies ?? []].flat().map(withoutSecrets),
+      rest,
+    };
+  }
+
+  const cookie = browser.cookies(site.url);
+  for (const [probe, headers] of Object.entries(probes)) {
+    for (const path of ['', 'notes.txt', 'none.txt', 'docs', 'old', '.postern/grant', '.postern/redeem']) {
+      for (const method of ['GET', 'HEAD', 'OPTIONS'] as const) {
+        const none = await shapeOf(missing, path, method, headers);
+        const where = [probe, path, method];
+        expect([...where, await shapeOf(site.url, path, method, headers)]).toEqual([...where, none]);
+        expect([...where, await shapeOf(gone.url, path, method, headers)]).toEqual([...where, none]);
+        // A cookie that was never given, or was given at another label, changes nothing.
+        const stray = { ...headers, cookie };
+        expect([...where, await shapeOf(gone.url, path, method, stray)]).toEqual([
+          ...where,
+          await shapeOf(missing, path, method, stray),
+        ]);
+        if (method === 'OPTIONS') continue;
+        // And no other origin may read it, run it, keep its window or put it in a frame.
+        expect(none.rest).toMatchObject({
+          'x-content-type-options': 'nosniff',
+          'cross-origin-resource-policy': 'same-origin',
+          'cross-origin-opener-policy': 'same-origin',
+          'content-security-policy': expect.stringContaining("frame-ancestors 'none'"),
+        });
+        expect(Object.keys(none.rest).filter((name) => name.startsWith('access-control'))).toEqual([]);
+      }
+    }
+  }
+});
+
+test('T30 the page that hands a code on posts it to that one site, and tells no opener and no frame of itself', async () => {
+  const { url } = await privateSite(h, ada, files);
+  const sent = await h.open(url, { headers: navigation });
+  const to = new URL(String(sent.headers['location']));
+  const headers = { ...navigation, accept: 'text/html' };
+  const page = await h.call('GET', to.pathname + to.search, { as: ada, headers });
+  expect(page.status).toBe(200);
+  const policy = String(page.headers['content-security-policy']);
+  expect(policy).toMatch(new RegExp(`form-action ${url.slice(0, -1)}(?:/\\.postern/redeem)?(?:;|$)`));
+  expect(policy).toContain("default-src 'none'");
+  expect(policy).toContain("frame-ancestors 'none'");
+  expect(page.headers).toMatchObject({
+    'x-content-type-options': 'nosniff',
+    'cross-origin-opener-policy': 'same-origin',
+    'cross-origin-resource-policy': 'same-origin',
+    'cache-control': 'no-store',
+  });
+});
+
 test('T54 no page of the service at a site’s host shows what it was sent, and none is compressed', async () => {
   const { site } = await opened();
   const canary = 'canary-7391';

@@ -377,6 +377,8 @@ function startRequest(deps: WebServerDeps) {
     'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
     'referrer-policy': 'same-origin',
     'cross-origin-resource-policy': 'same-origin',
+    // Else who opened a window on a page of ours sees by it whether the way leads on to a private site (threat T30).
+    'cross-origin-opener-policy': 'same-origin',
     ...(deps.isHttps ? { 'strict-transport-security': 'max-age=31536000; includeSubDomains' } : {}),
   };
   const isContentHost = contentHosts(deps);
