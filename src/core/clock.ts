@@ -12,3 +12,8 @@ export const day = 86_400_000;
 export function timestamp(ms: number): string {
   return new Date(ms).toISOString();
 }
+
+/** The same for what has no time yet, or never gets one. */
+export function timestampOrNull(ms: number | null): string | null {
+  return ms === null ? null : timestamp(ms);
+}

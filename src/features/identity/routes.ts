@@ -1,6 +1,6 @@
 import type { RoutePolicy } from '../../core/authorize.ts';
 import type { Caller } from '../../core/caller.ts';
-import { timestamp } from '../../core/clock.ts';
+import { timestamp, timestampOrNull } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import { defineRoute, pagePagination, type Route } from '../../platform/http.ts';
 import type { AccountView } from './accounts/accounts.ts';
@@ -360,7 +360,7 @@ function toUser(account: AccountView) {
     groups: [...account.groupIds],
     createdAt: timestamp(account.createdAt),
     updatedAt: timestamp(account.updatedAt),
-    lastLoginAt: account.lastLoginAt === null ? null : timestamp(account.lastLoginAt),
+    lastLoginAt: timestampOrNull(account.lastLoginAt),
   };
 }
 
@@ -381,7 +381,7 @@ function toClient(client: ConnectedClient) {
     clientId: client.clientId,
     name: client.name,
     since: timestamp(client.since),
-    lastUsedAt: client.lastUsedAt === null ? null : timestamp(client.lastUsedAt),
+    lastUsedAt: timestampOrNull(client.lastUsedAt),
     scopes: [...client.scopes],
   };
 }

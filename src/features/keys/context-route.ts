@@ -7,7 +7,7 @@ import {
   unregistered,
 } from '../../core/authorize.ts';
 import { type Caller, callerKinds, type Role, userOf } from '../../core/caller.ts';
-import { timestamp } from '../../core/clock.ts';
+import { timestampOrNull } from '../../core/clock.ts';
 import { effectiveScopes, grantableScopes, type Scope } from '../../core/scopes.ts';
 import { defineRoute, type RequestBudget, type Route } from '../../platform/http.ts';
 import { toConstraint } from './responses.ts';
@@ -129,7 +129,7 @@ function describe(caller: Caller) {
 function expiryOf(caller: Caller): string | null {
   if (caller.kind === 'anonymous') return null;
   const ms = 'key' in caller ? caller.key.expiresAt : caller.expiresAt;
-  return ms === null ? null : timestamp(ms);
+  return timestampOrNull(ms);
 }
 
 type Roles = Role[] | null;

@@ -3,6 +3,7 @@ import type { CallerKey, KeyType, RepositoryAccess } from '../../core/caller.ts'
 import { AppError } from '../../core/errors.ts';
 import { isNarrowerOrEqual, type Scope } from '../../core/scopes.ts';
 import { isForeignKeyViolation, type Sql } from '../../platform/database/database.ts';
+import { startsWith, toDate, toMs } from '../../platform/database/values.ts';
 import { type Key, type KeyStatus, type RevokeReason, statusOf } from './key.ts';
 
 /** SQL of api_keys and the tables that hang on it, and nothing else. */
@@ -254,7 +255,7 @@ function whereOf(filter: KeyFilter, now: number): RawBuilder<unknown> {
   if (filter.status === 'active')
     parts.push(sql`k.revoked_at is null and (k.expires_at is null or k.expires_at > ${at})`);
   if (filter.search !== undefined) {
-    const start = `${filter.search.toLowerCase().replaceAll(/[\\%_]/g, '\\$&')}%`;
+    const start = startsWith(filter.search.toLowerCase());
     parts.push(sql`(lower(k.name) like ${start} or k.id = ${filter.search})`);
   }
   return sql`${sql.join(parts, sql` and `)}`;
@@ -322,12 +323,4 @@ function toKey(row: KeyRow): Key {
     firstUsedAt: toMs(row.first_used_at),
     lastUsedAt: toMs(row.last_used_at),
   };
-}
-
-function toMs(date: Date | null): number | null {
-  return date === null ? null : date.getTime();
-}
-
-function toDate(ms: number | null): Date | null {
-  return ms === null ? null : new Date(ms);
 }

@@ -1,5 +1,5 @@
 import type { Act, Actor, Caller, KeyType, UserRef } from '../../core/caller.ts';
-import { type Clock, hour, second } from '../../core/clock.ts';
+import { type Clock, hour, second, timestampOrNull } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import type { Random } from '../../core/ids.ts';
 import { effectiveScopes, isNarrowerOrEqual, isScope, type Scope } from '../../core/scopes.ts';
@@ -539,7 +539,7 @@ function facts(key: Key) {
       key.repositories.mode === 'all'
         ? { mode: 'all' }
         : { mode: 'selected', repositories: key.repositoryNames },
-    expiresAt: key.expiresAt === null ? null : new Date(key.expiresAt).toISOString(),
+    expiresAt: timestampOrNull(key.expiresAt),
     owner: key.ownerUserId,
   };
 }

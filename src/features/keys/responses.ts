@@ -1,4 +1,4 @@
-import { timestamp } from '../../core/clock.ts';
+import { timestamp, timestampOrNull } from '../../core/clock.ts';
 import { type Key, statusOf } from './key.ts';
 import type { PolicyVersion } from './policy.ts';
 
@@ -33,11 +33,11 @@ function toKeyResponse(key: Key, names: ReadonlyMap<string, string>, now: number
     owner: person(key.ownerUserId),
     createdAt: timestamp(key.createdAt),
     createdBy: person(key.createdBy),
-    expiresAt: nullable(key.expiresAt),
-    revokedAt: nullable(key.revokedAt),
+    expiresAt: timestampOrNull(key.expiresAt),
+    revokedAt: timestampOrNull(key.revokedAt),
     revokedBy: person(key.revokedBy),
     revokeReason: key.revokeReason,
-    lastUsedAt: nullable(key.lastUsedAt),
+    lastUsedAt: timestampOrNull(key.lastUsedAt),
     identityBinding:
       key.type === 'service' ? null : key.ownerUserId === null ? ('absent' as const) : ('present' as const),
     replaces: key.replaces,
@@ -52,14 +52,10 @@ export function toConstraint(mode: 'all' | 'selected', names: readonly string[])
   return mode === 'all' ? { mode } : { mode, repositories: [...names] };
 }
 
-function nullable(ms: number | null): string | null {
-  return ms === null ? null : timestamp(ms);
-}
-
 export function toPolicyResponse({ version, value: policy, changedAt, changedBy }: PolicyVersion) {
   return {
     version,
-    changedAt: nullable(changedAt),
+    changedAt: timestampOrNull(changedAt),
     changedBy,
     policy: {
       ...policy,

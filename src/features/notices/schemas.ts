@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { timestamp } from '../../core/clock.ts';
+import { timestamp, timestampOrNull } from '../../core/clock.ts';
 import { pageQuery, timestampSchema } from '../../platform/schemas.ts';
 import { noticeText } from './notice-text.ts';
 import type { Notice } from './notices.ts';
@@ -39,7 +39,7 @@ export function toNoticeResponse(notice: Notice): NoticeResponse {
     ...subjectOf(notice),
     message: noticeText(notice),
     createdAt: timestamp(notice.createdAt),
-    readAt: notice.readAt === null ? null : timestamp(notice.readAt),
+    readAt: timestampOrNull(notice.readAt),
   };
 }
 

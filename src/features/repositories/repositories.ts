@@ -6,6 +6,7 @@ import { AppError } from '../../core/errors.ts';
 import { newId, type Random } from '../../core/ids.ts';
 import type { ChangeFeed, ChangeStore } from '../../platform/database/changes.ts';
 import { isUniqueViolation, type Sql, type Tx } from '../../platform/database/database.ts';
+import { startsWith } from '../../platform/database/values.ts';
 import type { AuditWriter } from '../audit/audit.ts';
 
 /**
@@ -84,7 +85,7 @@ export function repositoryStore(db: Sql): RepositoryStore {
       return rows.map(toRepository);
     },
     async list(reach, search, page, limit) {
-      const start = `${(search ?? '').toLowerCase().replaceAll(/[\\%_]/g, '\\$&')}%`;
+      const start = startsWith((search ?? '').toLowerCase());
       const within =
         reach === 'all'
           ? sql`true`

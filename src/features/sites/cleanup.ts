@@ -1,5 +1,5 @@
 import { systemAct } from '../../core/caller.ts';
-import { type Clock, day, hour, minute, timestamp } from '../../core/clock.ts';
+import { type Clock, day, hour, minute, timestampOrNull } from '../../core/clock.ts';
 import type { Blobs } from '../../platform/blobs/blobs.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import { inBatches } from '../../platform/in-batches.ts';
@@ -72,8 +72,8 @@ export function createSiteCleanup(deps: {
             reason: site.deletedAt === null ? 'expired' : 'deleted',
             details: {
               owner: `${site.owner.kind}:${site.owner.id}`,
-              deletedAt: site.deletedAt === null ? null : timestamp(site.deletedAt),
-              expiresAt: site.expiresAt === null ? null : timestamp(site.expiresAt),
+              deletedAt: timestampOrNull(site.deletedAt),
+              expiresAt: timestampOrNull(site.expiresAt),
             },
           });
           await stores.changes.publish({ topic: 'site', subject: id });

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { RoutePolicy } from '../../core/authorize.ts';
-import { timestamp } from '../../core/clock.ts';
+import { timestampOrNull } from '../../core/clock.ts';
 import { defineRoute, pagePagination, type Route } from '../../platform/http.ts';
 import { pageQuery } from '../../platform/schemas.ts';
 import type { ConfigDocument, InForce } from '../settings/settings.ts';
@@ -108,7 +108,7 @@ function withEtag(document: InForce<SitesConfig>) {
 function toResponse({ version, value, changedAt, changedBy }: InForce<SitesConfig>) {
   return {
     version,
-    changedAt: changedAt === null ? null : timestamp(changedAt),
+    changedAt: timestampOrNull(changedAt),
     changedBy,
     config: { ...value, upload: { ...value.upload, allowedExtensions: [...value.upload.allowedExtensions] } },
   };

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { Sql } from '../../platform/database/database.ts';
 import type { Blob } from '../../platform/blobs/blobs.ts';
+import { toDate } from '../../platform/database/values.ts';
 import type { SiteOwner } from './site.ts';
 
 /** SQL of who keeps which bytes: what each owner has, what may be removed, and the compressed forms. */
@@ -78,7 +79,7 @@ export function contentStore(db: Sql): ContentStore {
       const { rows } = await sql<{ digest: string }>`
         select digest from blob_removals
          where digest in ${among(digests)}
-           and (removed_at is null or removed_at >= ${since === null ? null : new Date(since)})`.execute(db);
+           and (removed_at is null or removed_at >= ${toDate(since)})`.execute(db);
       return rows.map(({ digest }) => digest);
     },
     async lockForPublish() {

@@ -1,5 +1,5 @@
 import type { Act, Caller } from '../../core/caller.ts';
-import { day, hour, minute } from '../../core/clock.ts';
+import { day, hour, minute, timestampOrNull } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import { type Manifest, receiptOf } from './content/manifest.ts';
@@ -414,7 +414,7 @@ export function siteFacts(site: Site) {
     owner: `${site.owner.kind}:${site.owner.id}`,
     visibility: site.visibility,
     spa: site.spa,
-    expiresAt: site.expiresAt === null ? null : new Date(site.expiresAt).toISOString(),
+    expiresAt: timestampOrNull(site.expiresAt),
   };
 }
 

@@ -1,5 +1,5 @@
 import type { Caller } from '../../core/caller.ts';
-import { timestamp } from '../../core/clock.ts';
+import { timestamp, timestampOrNull } from '../../core/clock.ts';
 import type { VersionReport } from './content/report.ts';
 import { versionEtag } from './rights.ts';
 import { isSameOwner, ownerOf, type Site, type SiteOwner, type SiteVersion, siteStatusOf } from './site.ts';
@@ -32,12 +32,12 @@ export async function toSiteResponses(
       visibility: site.visibility,
       status: siteStatusOf(site, now),
       spa: site.spa,
-      restorableUntil: nullable(site.restorableUntil),
+      restorableUntil: timestampOrNull(site.restorableUntil),
       takeDownReason: isOwn ? site.takeDownReason : null,
       owner: { ...site.owner, name: known.get(site.owner.id) ?? null },
       createdAt: timestamp(site.createdAt),
       updatedAt: timestamp(site.updatedAt),
-      expiresAt: nullable(site.expiresAt),
+      expiresAt: timestampOrNull(site.expiresAt),
       fileCount: site.live?.fileCount ?? 0,
       sizeBytes: site.live?.sizeBytes ?? 0,
       version:
@@ -75,7 +75,7 @@ export function toVersionResponse(version: SiteVersion & { readonly isLive: bool
     sizeBytes,
     publishedAt: timestamp(version.publishedAt),
     createdAt: timestamp(version.createdAt),
-    replacedAt: nullable(version.replacedAt),
+    replacedAt: timestampOrNull(version.replacedAt),
   };
 }
 
@@ -115,8 +115,4 @@ export function toCapabilitiesResponse(capabilities: Capabilities) {
     },
     quotas: { ...quotas, sitesUsed, bytesUsed },
   };
-}
-
-function nullable(ms: number | null): string | null {
-  return ms === null ? null : timestamp(ms);
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { RoutePolicy } from '../../core/authorize.ts';
 import { type Caller, callerKinds } from '../../core/caller.ts';
-import { type Clock, timestamp } from '../../core/clock.ts';
+import { type Clock, timestamp, timestampOrNull } from '../../core/clock.ts';
 import { AppError, type ErrorCode } from '../../core/errors.ts';
 import { defineRoute, pagePagination, type Route } from '../../platform/http.ts';
 import { idParams, pageQuery } from '../../platform/schemas.ts';
@@ -428,7 +428,7 @@ function requireUpload<T>(upload: T | null): T {
 }
 
 function toTakenDown({ id, takenDownAt }: Site) {
-  return { id, takenDownAt: takenDownAt === null ? null : timestamp(takenDownAt) };
+  return { id, takenDownAt: timestampOrNull(takenDownAt) };
 }
 
 /** `handbook.zip` is called "handbook" until somebody says otherwise. */

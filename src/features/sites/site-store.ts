@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Sql } from '../../platform/database/database.ts';
+import { startsWith, toDate, toMs } from '../../platform/database/values.ts';
 import type { Manifest } from './content/manifest.ts';
 import { createManifests } from './content/manifests.ts';
 import type { Site, SiteOwner, SiteStatus, SiteVersion, Visibility } from './site.ts';
@@ -434,7 +435,7 @@ function narrowing({ visibility, search }: SiteFilter): RawBuilder<unknown>[] {
   const parts: RawBuilder<unknown>[] = [];
   if (visibility !== undefined) parts.push(sql`s.visibility = ${visibility}`);
   if (search !== undefined) {
-    const start = `${search.toLowerCase().replaceAll(/[\\%_]/g, '\\$&')}%`;
+    const start = startsWith(search.toLowerCase());
     parts.push(sql`(lower(s.name) like ${start} or s.id = ${search} or s.label = ${search})`);
   }
   return parts;
@@ -517,12 +518,4 @@ function toStored(manifest: Manifest): StoredManifest {
 
 function fromStored(stored: StoredManifest): Manifest {
   return new Map(stored.map(([path, digest, size]) => [path, { digest, size }]));
-}
-
-function toMs(date: Date | null): number | null {
-  return date === null ? null : date.getTime();
-}
-
-function toDate(ms: number | null): Date | null {
-  return ms === null ? null : new Date(ms);
 }

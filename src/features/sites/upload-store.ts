@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { Blob } from '../../platform/blobs/blobs.ts';
 import type { Sql } from '../../platform/database/database.ts';
+import { toMs } from '../../platform/database/values.ts';
 import type { Manifest } from './content/manifest.ts';
 import type { SiteOwner } from './site.ts';
 
@@ -149,6 +150,6 @@ function toUpload(row: Row): SiteUpload {
     spa: row.spa,
     createdAt: row.created_at.getTime(),
     endsAt: row.ends_at.getTime(),
-    publishedAt: row.published_at === null ? null : row.published_at.getTime(),
+    publishedAt: toMs(row.published_at),
   };
 }

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import type { Role } from '../../../core/caller.ts';
 import type { Clock } from '../../../core/clock.ts';
 import type { Sql } from '../../../platform/database/database.ts';
+import { containing } from '../../../platform/database/values.ts';
 
 /** An account of the built-in provider together with its row in `users`. Never its password hash. */
 export type Account = {
@@ -128,7 +129,7 @@ export function accountStore(db: Sql, clock: Clock): AccountStore {
       );
     },
     async list({ search, offset, limit }) {
-      const like = search === undefined ? null : `%${search.replaceAll(/[\\%_]/g, '\\$&')}%`;
+      const like = search === undefined ? null : containing(search);
       const matches = sql`(${like}::text is null or a.name ilike ${like} or a.email ilike ${like})`;
       const { rows } = await sql<AccountRow>`
         select ${columns} from ${source} where ${matches}

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { Clock } from '../../../core/clock.ts';
 import type { Sql } from '../../../platform/database/database.ts';
+import { toDate } from '../../../platform/database/values.ts';
 
 /** One record of oidc-provider as the table holds it: ids hashed, payload sealed. */
 export type ProviderRecord = {
@@ -84,7 +85,7 @@ export function recordStore(db: Sql, clock: Clock): RecordStore {
 
   return {
     async upsert(record) {
-      const expires = record.expiresAt === null ? null : new Date(record.expiresAt);
+      const expires = toDate(record.expiresAt);
       await sql`
         insert into oidc_records (model, id_hash, payload, grant_id, uid, user_code_hash, account_id, client_id,
                                   created_at, expires_at)
