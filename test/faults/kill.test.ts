@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Browser } from './browser.ts';
 import { compare, createDice, type Dice, type Ledger, work } from './ledger.ts';
 import { compareSites, type SiteHand, type SiteLedger, workOnSites } from './site-ledger.ts';
+import { contentsOf, leftoverProblems, letTimePass } from './site-leftovers.ts';
 import { findPostgres } from '../../scripts/local-servers.ts';
 import { type PostgresServer, startPostgres } from './postgres-server.ts';
 import {
@@ -61,12 +62,13 @@ async function setUp(installation: Installation): Promise<Browser> {
   return browser;
 }
 
-/** Limits of sites out of the way, and a key that may change them. */
-async function setUpSites(installation: Installation): Promise<SiteHand> {
+/** Limits of sites out of the way, and a key that may change them. `config`: what else is to be set. */
+async function setUpSites(installation: Installation, config: object = {}): Promise<SiteHand> {
   const browser = await setUp(installation);
   const program = await startProgram(installation);
   const { headers, data } = await browser.api('GET', '/config/sites');
-  const wide = { ...data.config, quotas: { ...data.config.quotas, sitesPerOwner: 1_000_000 } };
+  const quotas = { ...data.config.quotas, sitesPerOwner: 1_000_000 };
+  const wide = { ...data.config, quotas, ...config };
   const changed = await browser.api('PUT', '/config/sites', wide, { 'if-match': String(headers['etag']) });
   expect(changed.status).toBe(200);
   const key = await browser.api('POST', '/me/tokens', {
@@ -107,6 +109,59 @@ async function publishThroughKills(installation: Installation) {
   if (trail.code !== 0) problems.push(trail.output);
   if (problems.length > 0) problems.unshift(`FAULT_SEED=${seed}`);
   return { acknowledged: ledger.acknowledged, problems };
+}
+
+/**
+ * Lives that leave much to clean up, each followed by one that is ended by SIGKILL inside the clean-up: while it removes
+ * sites and makes compressed forms, or while it removes bytes. Then one that comes to its end, and nothing may be left.
+ */
+async function cleanUpThroughKills(installation: Installation, count: number) {
+  const { dataDir } = installation;
+  const dice = createDice(seed);
+  const hand = await setUpSites(installation, {
+    versions: { retain: 1, skewGraceMinutes: 0 },
+    deletion: { restoreDays: 0 },
+  });
+  const ledger: SiteLedger = { entries: [], acknowledged: 0 };
+  let cut = 0;
+  for (let cycle = 1; cycle <= count; cycle += 1) {
+    const program = await startProgram(installation);
+    const working = workOnSites(hand, ledger, `c${cycle}`, dice);
+    const enough = ledger.acknowledged + 15;
+    while (ledger.acknowledged < enough) await Promise.race([wait(2), working]);
+    await program.end('SIGKILL');
+    await working;
+    hand.browser.disconnect();
+    await letTimePass(dataDir);
+    const before = contentsOf(dataDir);
+    const isCut = () => {
+      const now = new Set(contentsOf(dataDir));
+      return before.some((digest) => !now.has(digest));
+    };
+    const cleaning = await startProgram(installation);
+    const giveUpAt = Date.now() + 30_000;
+    const isForBytes = cycle % 2 === 0;
+    while (isForBytes && !isCut() && Date.now() < giveUpAt) await wait(1);
+    await wait(isForBytes ? dice.below(10) : 100 + dice.below(400));
+    await cleaning.end('SIGKILL');
+    if (isCut()) cut += 1;
+  }
+  await letTimePass(dataDir);
+  const program = await startProgram(installation);
+  const problems = await compareSites(hand, ledger, { isPurging: true });
+  // It lets the clean-up that is under way come to its end.
+  await program.end('SIGTERM');
+  hand.browser.disconnect();
+  // A compressed form of what was removed while it was made is for the clean-up after that.
+  await letTimePass(dataDir);
+  const last = await startProgram(installation);
+  await wait(1_000);
+  await last.end('SIGTERM');
+  problems.push(...(await leftoverProblems(dataDir)));
+  const trail = await runCommand(installation, ['audit', 'verify']);
+  if (trail.code !== 0) problems.push(trail.output);
+  if (problems.length > 0) problems.unshift(`FAULT_SEED=${seed}`);
+  return { cut, problems };
 }
 
 /** One life of the server under load, from its start to the signal. */
@@ -184,6 +239,18 @@ describe('embedded', () => {
       const { acknowledged, problems } = await publishThroughKills(installation);
       expect(problems).toEqual([]);
       expect(acknowledged).toBeGreaterThan(cycles);
+    },
+    patienceMs,
+  );
+
+  const cleanUps = isCi ? 4 : 2;
+  test(
+    `FT-01 UP-05 ${cleanUps} kills inside the clean-up lose nothing that is needed, and the next one leaves nothing over`,
+    async () => {
+      const installation = { dataDir: join(folder, 'clean-up'), ports: await freePorts() };
+      const { cut, problems } = await cleanUpThroughKills(installation, cleanUps);
+      expect(problems).toEqual([]);
+      expect(cut).toBeGreaterThan(0);
     },
     patienceMs,
   );

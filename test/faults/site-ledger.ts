@@ -26,7 +26,8 @@ const filesPerSite = 12;
 function filesOf(mark: string): { name: string; content: string }[] {
   return Array.from({ length: filesPerSite }, (_, at) => ({
     name: at === 0 ? 'index.html' : `part-${at}.html`,
-    content: `<p>${mark} ${at}</p>`,
+    // Long enough to be worth a compressed form.
+    content: `<p>${mark} ${at}</p>\n`.repeat(20),
   }));
 }
 
@@ -85,16 +86,24 @@ async function step(hand: SiteHand, ledger: SiteLedger, mark: string, dice: Dice
   ledger.acknowledged += 1;
 }
 
-/** What is wrong on the server about these sites, one line each; empty when nothing is. */
-export async function compareSites(hand: SiteHand, ledger: SiteLedger): Promise<string[]> {
+/**
+ * What is wrong on the server about these sites, one line each; empty when nothing is. `isPurging`: deleted sites may
+ * have been removed for good.
+ */
+export async function compareSites(
+  hand: SiteHand,
+  ledger: SiteLedger,
+  { isPurging = false } = {},
+): Promise<string[]> {
   const problems: string[] = [];
-  for (const entry of ledger.entries) problems.push(...(await siteProblems(hand, entry)));
+  for (const entry of ledger.entries) problems.push(...(await siteProblems(hand, entry, isPurging)));
   return problems;
 }
 
-async function siteProblems(hand: SiteHand, entry: SiteEntry): Promise<string[]> {
+async function siteProblems(hand: SiteHand, entry: SiteEntry, isPurging: boolean): Promise<string[]> {
   const { id, deletion } = entry;
   const site = await ask(hand, 'GET', `/sites/${id}`);
+  if (isPurging && deletion !== 'none' && site.status === 404) return await purgeProblems(hand.browser, id);
   if (site.status !== 200) return [`${id}: was acknowledged, and reading it answers ${site.status}`];
   const { status } = site.data;
   const problems: string[] = [];
@@ -133,6 +142,15 @@ async function trailProblems(
   return found.join() === expected.join()
     ? []
     : [`${id}: its trail holds ${found.join()}, not ${expected.join()}`];
+}
+
+/** Of a site that is gone for good the trail says so once, after one deletion. */
+async function purgeProblems(browser: Browser, id: string): Promise<string[]> {
+  const { data } = await browser.api('GET', `/audit/events?target=${id}&limit=100`);
+  const events: string[] = data.map(({ event }: { event: string }) => event);
+  const count = (event: string) => events.filter((one) => one === event).length;
+  const found = ['site.created', 'site.deleted', 'site.purged'].map(count);
+  return found.join() === '1,1,1' ? [] : [`${id}: is gone, and its trail holds ${found.join()}`];
 }
 
 function sha256(text: string): string {
