@@ -1,31 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import type { ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
 import underPressure from '@fastify/under-pressure';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { RoutePolicy } from '../../core/authorize.ts';
-import { type Act, actorOf, type Caller, type RequestOrigin } from '../../core/caller.ts';
 import { AppError } from '../../core/errors.ts';
-import {
-  isLimitedChange,
-  type RequestBudget,
-  type RequestUpload,
-  type Route,
-  type RouteReply,
-  type RouteRequest,
-  type StreamReply,
-} from '../../platform/http.ts';
+import type { Route } from '../../platform/http.ts';
 import type { Log } from '../../platform/log.ts';
-import { hasTooManyCookies } from '../../platform/oversized-head.ts';
-import { sessionCookie } from './credential.ts';
-import { errorBody, successBody } from './envelope.ts';
-import { type Authenticated, budgetOf, type Gate } from './gate.ts';
-import { routeOf, toAppError } from './errors.ts';
-import { parseInput } from './input.ts';
+import { admitTo } from './admitting.ts';
+import type { Gate } from './gate.ts';
 import type { RequestMetrics } from './metrics.ts';
-import { sendPage } from './pages/forms.ts';
-import { keyInAddressPage } from './pages/messages.ts';
-import { isForPerson, notFoundPage } from './pages/not-found.ts';
+import { anonymous, answerBrokenRequest, apiBase, notFound, sendError } from './refusals.ts';
+import { serve } from './serving.ts';
+import { cutUnread } from './stream-reply.ts';
 import { acceptUploads, isUpload } from './uploads.ts';
 
 /**
@@ -63,14 +48,9 @@ declare module 'fastify' {
   }
 }
 
-const anonymous: Caller = { kind: 'anonymous' };
-const nowhere: RequestOrigin = { requestId: null, address: null, agent: null };
-const apiBase = '/api/v2';
 /** Milliseconds that the head of a request may take, and then again its body. */
 const bodyMs = 15_000;
 const idleMs = 30_000;
-/** Milliseconds for a client to take the answer to a broken request, before the connection goes. */
-const lingerMs = 1_000;
 
 export async function createWebServer(deps: WebServerDeps): Promise<FastifyInstance> {
   const app = Fastify({
@@ -134,15 +114,6 @@ function limitTime(request: FastifyRequest, reply: FastifyReply, _payload: unkno
   done();
 }
 
-/**
- * Nothing moved for a while. Whoever takes nothing of an answer holds files and memory for nobody; one that is still
- * being made, and a body that is still coming, have limits of their own.
- */
-function cutUnread(this: ServerResponse): void {
-  const { socket } = this;
-  if (socket !== null && socket.writableLength > 0) socket.destroy();
-}
-
 /** Answering some well beats answering all late; refusing costs next to nothing. */
 async function refuseWhenOverloaded(app: FastifyInstance, maxEventLoopDelay: number): Promise<void> {
   await app.register(underPressure, {
@@ -186,188 +157,6 @@ function mountRoutes(scope: FastifyInstance, routes: readonly Route[], deps: Web
       handler: (request, reply) => serve(route, request, reply, deps.gate),
     });
   }
-}
-
-/** Everything that happens before the body is read. Without a promise when nothing has to be waited for. */
-function admitTo(route: Route, { gate, uiOrigin }: WebServerDeps) {
-  const isLimited = isLimitedChange(route);
-
-  function admit(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    found: Authenticated,
-  ): Refusal | Promise<Refusal> {
-    if (found instanceof AppError) return found;
-    request.caller = found;
-    if (!route.exemptFromLimit) gate.limit(request, reply);
-    if (found.kind === 'session') checkOrigin(request, uiOrigin);
-    // After the origin, so that another site's page cannot use up a person's changes.
-    const counted = isLimited ? gate.limitChange(found) : undefined;
-    return counted === undefined ? judge(found) : counted.then(() => judge(found));
-  }
-
-  function judge(found: Caller): Refusal | Promise<Refusal> {
-    const asked = gate.principal(found, route.policy);
-    if (asked instanceof Promise) {
-      return asked.then((facts) => {
-        gate.authorize(found, route.policy, facts);
-        return undefined;
-      });
-    }
-    gate.authorize(found, route.policy, asked);
-    return undefined;
-  }
-
-  function start(request: FastifyRequest, reply: FastifyReply): Refusal | Promise<Refusal> {
-    const found = gate.authenticate(request);
-    return found instanceof Promise
-      ? found.then((caller) => admit(request, reply, caller))
-      : admit(request, reply, found);
-  }
-
-  return (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => {
-    let admitted: Refusal | Promise<Refusal>;
-    try {
-      admitted = start(request, reply);
-    } catch (error) {
-      return done(error as Error);
-    }
-    if (admitted instanceof Promise) void finish(admitted, done);
-    else done(admitted);
-  };
-}
-
-type Refusal = AppError | undefined;
-
-/** Fastify's hooks take a callback; awaiting keeps a failure of the next step from being reported as ours. */
-async function finish(admitted: Promise<Refusal>, done: (error?: Error) => void): Promise<void> {
-  let failure: Error | undefined;
-  try {
-    failure = await admitted;
-  } catch (error) {
-    failure = error as Error;
-  }
-  done(failure);
-}
-
-/** Browsers attach the session cookie by themselves, so a write must prove that our own page made it (CS-01). */
-function checkOrigin(request: FastifyRequest, uiOrigin: string): void {
-  if (request.method === 'GET' || request.method === 'HEAD') return;
-  const { origin, 'sec-fetch-site': site } = request.headers;
-  if (origin !== uiOrigin || (site !== undefined && site !== 'same-origin'))
-    throw new AppError('forbidden_origin');
-}
-
-function serve(route: Route, request: FastifyRequest, reply: FastifyReply, gate: Gate): unknown {
-  const readmit = () => gate.readmit(request, route.policy);
-  const result = route.handle(new ApiRequest(parseInput(route, request), request, readmit));
-  if (!(result instanceof Promise)) return answer(route, request, reply, result, gate);
-  return result.then((settled): unknown => answer(route, request, reply, settled, gate));
-}
-
-function answer(
-  route: Route,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  result: RouteReply<unknown> | StreamReply,
-  gate: Gate,
-): string | undefined | Promise<void> {
-  if ('stream' in result) return sendStream(reply, result, () => gate.readmit(request, route.policy));
-  if ('empty' in route.success) return void reply.code(204).send();
-  reply.code(route.success.status);
-  if (result.headers) reply.headers(result.headers);
-  reply.header('content-type', 'application/json; charset=utf-8');
-  return JSON.stringify(successBody(request.id, result.data, result.pagination));
-}
-
-/** What a handler sees of a request. What few handlers ask for is made when it is asked for. */
-class ApiRequest implements RouteRequest<unknown, unknown, unknown> {
-  readonly params: unknown;
-  readonly query: unknown;
-  readonly body: unknown;
-  readonly caller: Caller;
-  readonly origin: RequestOrigin;
-  readonly #request: FastifyRequest;
-
-  readonly readmit: () => Promise<void>;
-
-  constructor(input: ReturnType<typeof parseInput>, request: FastifyRequest, readmit: () => Promise<void>) {
-    this.readmit = readmit;
-    this.params = input.params;
-    this.query = input.query;
-    this.body = input.body;
-    this.caller = request.caller;
-    this.origin = request.origin;
-    this.#request = request;
-  }
-
-  get act(): Act {
-    return { actor: actorOf(this.caller), origin: this.origin };
-  }
-
-  get upload(): RequestUpload | null {
-    return this.#request.upload;
-  }
-
-  get budget(): RequestBudget | null {
-    return budgetOf(this.#request.keyUse);
-  }
-
-  /** A getter, because handlers take it out of the request and call it alone. */
-  get header(): (name: string) => string | undefined {
-    return (name) => {
-      const value = this.#request.headers[name];
-      return Array.isArray(value) ? value[0] : value;
-    };
-  }
-}
-
-/** RFC 6266 and 8187: any name, for any client. */
-function attachment(fileName: string): string {
-  const plain = fileName.replaceAll(/[^\w.-]/g, '_');
-  return plain === fileName
-    ? `attachment; filename="${plain}"`
-    : `attachment; filename="${plain}"; filename*=UTF-8''${encodeURIComponent(fileName).replaceAll("'", '%27')}`;
-}
-
-/** `readmit` rejects when the caller may no longer read: a long answer must not outlive its session. */
-async function sendStream(
-  reply: FastifyReply,
-  result: StreamReply,
-  readmit: () => Promise<void>,
-): Promise<void> {
-  reply.hijack();
-  const { raw } = reply;
-  raw.writeHead(200, {
-    ...(reply.getHeaders() as Record<string, string>),
-    ...result.headers,
-    'content-type': result.contentType,
-    'content-disposition': attachment(result.fileName),
-  });
-  try {
-    let isFirst = true;
-    for await (const chunk of result.stream) {
-      if (!isFirst) await readmit();
-      isFirst = false;
-      if (raw.destroyed) return;
-      if (!raw.write(chunk)) await drained(raw);
-    }
-    raw.end();
-  } catch {
-    // The status is sent already; cutting the connection is the only way to say that the export is not whole.
-    raw.destroy();
-  }
-}
-
-/** Also when the connection is gone. */
-async function drained(raw: ServerResponse): Promise<void> {
-  await new Promise<void>((resolve) => {
-    const done = () => {
-      raw.off('drain', done).off('close', done);
-      resolve();
-    };
-    raw.on('drain', done).on('close', done);
-  });
 }
 
 function startRequest(deps: WebServerDeps) {
@@ -449,97 +238,4 @@ function acceptOnlyJson(scope: FastifyInstance): void {
     // It answers through the callback; the promise in its type is for other parsers.
     void parse(request, text, done as (error: Error | null, body?: unknown) => void);
   });
-}
-
-function sendError(deps: WebServerDeps, error: unknown, request: FastifyRequest, reply: FastifyReply): void {
-  // Fastify may refuse a body (QUERY without a content type) before it notices that nothing is served there.
-  const isNowhere = request.is404 && !(error instanceof AppError);
-  const failure = isNowhere ? notFound(deps.routes, request) : toAppError(error, request);
-  // A flood must not become a flood of log lines; requests by status are counted in the metrics.
-  request.isRefusedForLoad = failure.code === 'overloaded';
-  if (request.isRefusedForLoad) deps.log.debug({ requestId: request.id }, 'request refused: overloaded');
-  else if (failure.status >= 500) {
-    deps.log.error(
-      { err: failure.cause ?? error, requestId: request.id, code: failure.code },
-      'request failed',
-    );
-  } else {
-    deps.gate.denied(failure, request.caller ?? anonymous, routeOf(request), request.origin ?? nowhere);
-  }
-  if (failure.code === 'not_found' && isForPerson(request)) {
-    return void sendPage(reply.code(404).header('x-request-id', request.id), notFoundPage(request.id));
-  }
-  if (failure.code === 'credential_in_url' && isForPerson(request)) {
-    return void sendPage(reply.code(400).header('x-request-id', request.id), keyInAddressPage(request.id));
-  }
-  reply.code(failure.status).headers(failure.headers);
-  if (!isFromBrowser(request)) reply.headers(challenge(failure));
-  void reply
-    .header('content-type', 'application/json; charset=utf-8')
-    .header('x-request-id', request.id)
-    .send(errorBody(request.id, failure));
-}
-
-/** Bearer callers get the challenge (contract 3); whoever sent a session cookie, even a dead one, is none. */
-function isFromBrowser(request: FastifyRequest): boolean {
-  return request.caller?.kind === 'session' || (request.headers.cookie ?? '').includes(sessionCookie);
-}
-
-/** RFC 6750 section 3. */
-function challenge(error: AppError): Record<string, string> {
-  if (error.code === 'authentication_required') return { 'www-authenticate': 'Bearer realm="postern"' };
-  if (error.code === 'invalid_credential') {
-    return { 'www-authenticate': 'Bearer realm="postern", error="invalid_token"' };
-  }
-  if (error.code === 'forbidden_scope') {
-    const required = error.details?.['requiredScope'];
-    const scope = typeof required === 'string' ? required : '';
-    return { 'www-authenticate': `Bearer realm="postern", error="insufficient_scope", scope="${scope}"` };
-  }
-  return {};
-}
-
-/** 405 with Allow when the path exists under another method, otherwise 404. */
-function notFound(routes: readonly Route[], request: FastifyRequest): AppError {
-  const path = request.url.split('?', 1)[0] ?? '';
-  const allowed = routes
-    .filter((route) => pathPattern(route.path).test(path))
-    .map((route) => route.method as string);
-  if (allowed.length === 0 || allowed.includes(request.method)) return new AppError('not_found');
-  if (allowed.includes('GET')) allowed.push('HEAD');
-  return new AppError('method_not_allowed', { headers: { allow: [...new Set(allowed)].sort().join(', ') } });
-}
-
-function pathPattern(path: string): RegExp {
-  const pattern = path
-    .replaceAll('.', '\\.')
-    .replaceAll(/\{\w+\*\}/g, '.+')
-    .replaceAll(/\{\w+\}/g, '[^/]+');
-  return new RegExp(`^${apiBase}${pattern}$`);
-}
-
-/** What Node's parser refuses never reaches Fastify; it gets the envelope all the same. */
-function answerBrokenRequest(error: Error & { code?: string }, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable) return void socket.destroy();
-  const failure =
-    error.code === 'HPE_HEADER_OVERFLOW'
-      ? new AppError('header_too_large')
-      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-        ? new AppError('request_timeout')
-        : new AppError('invalid_query', {
-            message: 'The request is not valid HTTP.',
-            hint: 'Check the request line and headers.',
-          });
-  const requestId = randomUUID();
-  const body = errorBody(requestId, failure);
-  const reason = { 431: 'Request Header Fields Too Large', 408: 'Request Timeout', 400: 'Bad Request' }[
-    failure.status
-  ];
-  socket.end(
-    `HTTP/1.1 ${failure.status} ${reason}\r\ncontent-type: application/json; charset=utf-8\r\ncache-control: no-store\r\n` +
-      `x-request-id: ${requestId}\r\n${hasTooManyCookies(error) ? 'clear-site-data: "cookies"\r\n' : ''}` +
-      `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
-  );
-  // A client that keeps its side open would keep the connection; cut at once, it might lose the answer.
-  setTimeout(() => socket.destroy(), lingerMs).unref();
 }

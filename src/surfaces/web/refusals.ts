@@ -1,0 +1,122 @@
+import { randomUUID } from 'node:crypto';
+import type { Socket } from 'node:net';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Caller, RequestOrigin } from '../../core/caller.ts';
+import { AppError } from '../../core/errors.ts';
+import type { Route } from '../../platform/http.ts';
+import type { Log } from '../../platform/log.ts';
+import { hasTooManyCookies } from '../../platform/oversized-head.ts';
+import { sessionCookie } from './credential.ts';
+import { errorBody } from './envelope.ts';
+import { routeOf, toAppError } from './errors.ts';
+import type { Gate } from './gate.ts';
+import { sendPage } from './pages/forms.ts';
+import { keyInAddressPage } from './pages/messages.ts';
+import { isForPerson, notFoundPage } from './pages/not-found.ts';
+
+type RefusalDeps = { readonly log: Log; readonly routes: readonly Route[]; readonly gate: Gate };
+
+export const apiBase = '/api/v2';
+export const anonymous: Caller = { kind: 'anonymous' };
+const nowhere: RequestOrigin = { requestId: null, address: null, agent: null };
+/** Milliseconds for a client to take the answer to a broken request, before the connection goes. */
+const lingerMs = 1_000;
+
+/** The one way out for refusals and failures: log, trail, and the envelope or a page for a person. */
+export function sendError(
+  deps: RefusalDeps,
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
+  // Fastify may refuse a body (QUERY without a content type) before it notices that nothing is served there.
+  const isNowhere = request.is404 && !(error instanceof AppError);
+  const failure = isNowhere ? notFound(deps.routes, request) : toAppError(error, request);
+  // A flood must not become a flood of log lines; requests by status are counted in the metrics.
+  request.isRefusedForLoad = failure.code === 'overloaded';
+  if (request.isRefusedForLoad) deps.log.debug({ requestId: request.id }, 'request refused: overloaded');
+  else if (failure.status >= 500) {
+    deps.log.error(
+      { err: failure.cause ?? error, requestId: request.id, code: failure.code },
+      'request failed',
+    );
+  } else {
+    deps.gate.denied(failure, request.caller ?? anonymous, routeOf(request), request.origin ?? nowhere);
+  }
+  if (failure.code === 'not_found' && isForPerson(request)) {
+    return void sendPage(reply.code(404).header('x-request-id', request.id), notFoundPage(request.id));
+  }
+  if (failure.code === 'credential_in_url' && isForPerson(request)) {
+    return void sendPage(reply.code(400).header('x-request-id', request.id), keyInAddressPage(request.id));
+  }
+  reply.code(failure.status).headers(failure.headers);
+  if (!isFromBrowser(request)) reply.headers(challenge(failure));
+  void reply
+    .header('content-type', 'application/json; charset=utf-8')
+    .header('x-request-id', request.id)
+    .send(errorBody(request.id, failure));
+}
+
+/** Bearer callers get the challenge (contract 3); whoever sent a session cookie, even a dead one, is none. */
+function isFromBrowser(request: FastifyRequest): boolean {
+  return request.caller?.kind === 'session' || (request.headers.cookie ?? '').includes(sessionCookie);
+}
+
+/** RFC 6750 section 3. */
+function challenge(error: AppError): Record<string, string> {
+  if (error.code === 'authentication_required') return { 'www-authenticate': 'Bearer realm="postern"' };
+  if (error.code === 'invalid_credential') {
+    return { 'www-authenticate': 'Bearer realm="postern", error="invalid_token"' };
+  }
+  if (error.code === 'forbidden_scope') {
+    const required = error.details?.['requiredScope'];
+    const scope = typeof required === 'string' ? required : '';
+    return { 'www-authenticate': `Bearer realm="postern", error="insufficient_scope", scope="${scope}"` };
+  }
+  return {};
+}
+
+/** 405 with Allow when the path exists under another method, otherwise 404. */
+export function notFound(routes: readonly Route[], request: FastifyRequest): AppError {
+  const path = request.url.split('?', 1)[0] ?? '';
+  const allowed = routes
+    .filter((route) => pathPattern(route.path).test(path))
+    .map((route) => route.method as string);
+  if (allowed.length === 0 || allowed.includes(request.method)) return new AppError('not_found');
+  if (allowed.includes('GET')) allowed.push('HEAD');
+  return new AppError('method_not_allowed', { headers: { allow: [...new Set(allowed)].sort().join(', ') } });
+}
+
+function pathPattern(path: string): RegExp {
+  const pattern = path
+    .replaceAll('.', '\\.')
+    .replaceAll(/\{\w+\*\}/g, '.+')
+    .replaceAll(/\{\w+\}/g, '[^/]+');
+  return new RegExp(`^${apiBase}${pattern}$`);
+}
+
+/** What Node's parser refuses never reaches Fastify; it gets the envelope all the same. */
+export function answerBrokenRequest(error: Error & { code?: string }, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable) return void socket.destroy();
+  const failure =
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? new AppError('header_too_large')
+      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? new AppError('request_timeout')
+        : new AppError('invalid_query', {
+            message: 'The request is not valid HTTP.',
+            hint: 'Check the request line and headers.',
+          });
+  const requestId = randomUUID();
+  const body = errorBody(requestId, failure);
+  const reason = { 431: 'Request Header Fields Too Large', 408: 'Request Timeout', 400: 'Bad Request' }[
+    failure.status
+  ];
+  socket.end(
+    `HTTP/1.1 ${failure.status} ${reason}\r\ncontent-type: application/json; charset=utf-8\r\ncache-control: no-store\r\n` +
+      `x-request-id: ${requestId}\r\n${hasTooManyCookies(error) ? 'clear-site-data: "cookies"\r\n' : ''}` +
+      `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+  );
+  // A client that keeps its side open would keep the connection; cut at once, it might lose the answer.
+  setTimeout(() => socket.destroy(), lingerMs).unref();
+}

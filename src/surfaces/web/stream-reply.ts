@@ -1,0 +1,60 @@
+import type { ServerResponse } from 'node:http';
+import type { FastifyReply } from 'fastify';
+import type { StreamReply } from '../../platform/http.ts';
+
+/** RFC 6266 and 8187: any name, for any client. */
+function attachment(fileName: string): string {
+  const plain = fileName.replaceAll(/[^\w.-]/g, '_');
+  return plain === fileName
+    ? `attachment; filename="${plain}"`
+    : `attachment; filename="${plain}"; filename*=UTF-8''${encodeURIComponent(fileName).replaceAll("'", '%27')}`;
+}
+
+/** `readmit` rejects when the caller may no longer read: a long answer must not outlive its session. */
+export async function sendStream(
+  reply: FastifyReply,
+  result: StreamReply,
+  readmit: () => Promise<void>,
+): Promise<void> {
+  reply.hijack();
+  const { raw } = reply;
+  raw.writeHead(200, {
+    ...(reply.getHeaders() as Record<string, string>),
+    ...result.headers,
+    'content-type': result.contentType,
+    'content-disposition': attachment(result.fileName),
+  });
+  try {
+    let isFirst = true;
+    for await (const chunk of result.stream) {
+      if (!isFirst) await readmit();
+      isFirst = false;
+      if (raw.destroyed) return;
+      if (!raw.write(chunk)) await drained(raw);
+    }
+    raw.end();
+  } catch {
+    // The status is sent already; cutting the connection is the only way to say that the export is not whole.
+    raw.destroy();
+  }
+}
+
+/** Also when the connection is gone. */
+async function drained(raw: ServerResponse): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const done = () => {
+      raw.off('drain', done).off('close', done);
+      resolve();
+    };
+    raw.on('drain', done).on('close', done);
+  });
+}
+
+/**
+ * Nothing moved for a while. Whoever takes nothing of an answer holds files and memory for nobody; one that is still
+ * being made, and a body that is still coming, have limits of their own.
+ */
+export function cutUnread(this: ServerResponse): void {
+  const { socket } = this;
+  if (socket !== null && socket.writableLength > 0) socket.destroy();
+}
