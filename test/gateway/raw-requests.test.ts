@@ -1,5 +1,5 @@
 import { type AddressInfo, connect } from 'node:net';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { type Harness, openHarness, uiOrigin } from '../harness.ts';
 import { page, upload } from '../api/sites/uploads.ts';
 
@@ -116,3 +116,22 @@ test('a hand-over without a body is answered at once, and the connection stays g
   ]);
   expect(answer.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 403', 'HTTP/1.1 200']);
 });
+
+test('T51 a broken request is answered, and the connection goes although its client keeps its side open', async () => {
+  const { port } = h.app.gateway.address() as AddressInfo;
+  const socket = connect({ host: '127.0.0.1', port, allowHalfOpen: true });
+  let answer = '';
+  socket.on('data', (chunk) => (answer += chunk.toString()));
+  socket.write('no HTTP at all\r\n\r\n');
+  socket.on('error', () => undefined);
+  await vi.waitFor(() => expect(statusOf(answer)).toBe(400), 5_000);
+  // The server's end of it goes, so it counts no connection any more.
+  await vi.waitFor(async () => expect(await connections()).toBe(0), 5_000);
+  socket.destroy();
+});
+
+function connections(): Promise<number> {
+  return new Promise((resolve, reject) =>
+    h.app.gateway.getConnections((error, count) => (error === null ? resolve(count) : reject(error))),
+  );
+}

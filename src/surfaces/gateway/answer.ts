@@ -11,6 +11,8 @@ const plain = {
   'x-content-type-options': 'nosniff',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'; sandbox",
   'referrer-policy': 'no-referrer',
+  'cross-origin-resource-policy': 'same-origin',
+  'cross-origin-opener-policy': 'same-origin',
 } as const;
 
 function plainAnswer(status: number, text: string, headers: Record<string, string> = {}): GatewayAnswer {

@@ -4,6 +4,7 @@ import proxyAddr from '@fastify/proxy-addr';
 import { LRUCache } from 'lru-cache';
 import { addressBucket, type LocalSource } from '../../features/ratelimit/ratelimit.ts';
 import { badRequest, type GatewayAnswer, tooLongTarget, tooMany } from './answer.ts';
+import { sendLastWords } from '../../platform/last-words.ts';
 import { hasTooManyCookies } from '../../platform/oversized-head.ts';
 import { createPipeline, type GatewayDeps } from './pipeline.ts';
 import { oversizedAnswer } from './private.ts';
@@ -100,9 +101,6 @@ function answerBroken(error: Error & { code?: string }, socket: Socket): void {
     : hasTooManyCookies(error)
       ? oversizedAnswer()
       : tooLongTarget;
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${String(value)}\r\n`);
-  socket.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}connection: close\r\n` +
-      `content-length: ${Buffer.byteLength(body ?? '')}\r\n\r\n${body ?? ''}`,
-  );
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${String(value)}`);
+  sendLastWords(socket, [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines], body ?? '');
 }

@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
+import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller, RequestOrigin } from '../../core/caller.ts';
 import { AppError } from '../../core/errors.ts';
 import type { Route } from '../../platform/http.ts';
+import { sendLastWords } from '../../platform/last-words.ts';
 import type { Log } from '../../platform/log.ts';
 import { hasTooManyCookies } from '../../platform/oversized-head.ts';
 import { sessionCookie } from './credential.ts';
@@ -19,8 +21,6 @@ type RefusalDeps = { readonly log: Log; readonly routes: readonly Route[]; reado
 export const apiBase = '/api/v2';
 export const anonymous: Caller = { kind: 'anonymous' };
 const nowhere: RequestOrigin = { requestId: null, address: null, agent: null };
-/** Milliseconds for a client to take the answer to a broken request, before the connection goes. */
-const lingerMs = 1_000;
 
 /** The one way out for refusals and failures: log, trail, and the envelope or a page for a person. */
 export function sendError(
@@ -109,14 +109,16 @@ export function answerBrokenRequest(error: Error & { code?: string }, socket: So
           });
   const requestId = randomUUID();
   const body = errorBody(requestId, failure);
-  const reason = { 431: 'Request Header Fields Too Large', 408: 'Request Timeout', 400: 'Bad Request' }[
-    failure.status
-  ];
-  socket.end(
-    `HTTP/1.1 ${failure.status} ${reason}\r\ncontent-type: application/json; charset=utf-8\r\ncache-control: no-store\r\n` +
-      `x-request-id: ${requestId}\r\n${hasTooManyCookies(error) ? 'clear-site-data: "cookies"\r\n' : ''}` +
-      `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+  const cookies = hasTooManyCookies(error) ? ['clear-site-data: "cookies"'] : [];
+  sendLastWords(
+    socket,
+    [
+      `HTTP/1.1 ${failure.status} ${STATUS_CODES[failure.status]}`,
+      'content-type: application/json; charset=utf-8',
+      'cache-control: no-store',
+      `x-request-id: ${requestId}`,
+      ...cookies,
+    ],
+    body,
   );
-  // A client that keeps its side open would keep the connection; cut at once, it might lose the answer.
-  setTimeout(() => socket.destroy(), lingerMs).unref();
 }
