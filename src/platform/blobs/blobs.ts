@@ -20,8 +20,8 @@ export type Blobs = {
 };
 
 export type BlobBatch = {
-  /** One at a time. */
-  write(source: Readable | Buffer): Promise<Blob>;
+  /** One at a time. A property, so that an implementation that takes less does not type-check. */
+  readonly write: (source: Readable | Buffer) => Promise<Blob>;
   /** Resolves when everything written so far is whole and will be found again. */
   flush(): Promise<void>;
   /** Lets go of what was not flushed. Safe to repeat, also after flush(). */

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { finished, type Readable, Transform } from 'node:stream';
 import { AppError } from '../../../core/errors.ts';
@@ -115,12 +115,13 @@ const onlyDigests = (): BlobBatch => ({
   close: async () => undefined,
 });
 
-async function digestOnly(source: Readable): Promise<Blob> {
-  const hash = createHash('sha256');
+async function digestOnly(source: Readable | Buffer): Promise<Blob> {
+  if (Buffer.isBuffer(source)) return { digest: hash('sha256', source, 'hex'), size: source.length };
+  const sum = createHash('sha256');
   let size = 0;
   for await (const chunk of source as AsyncIterable<Buffer>) {
-    hash.update(chunk);
+    sum.update(chunk);
     size += chunk.length;
   }
-  return { digest: hash.digest('hex'), size };
+  return { digest: sum.digest('hex'), size };
 }
