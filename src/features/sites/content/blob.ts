@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type Readable, Transform } from 'node:stream';
-import type { Blob, BlobBatch } from '../../../platform/blobs/blobs.ts';
+import type { Blob } from '../../../platform/blobs/blobs.ts';
 import { ArchiveRefused } from './archive.ts';
 import type { JudgeDeps, UploadProblem } from './judge.ts';
 import { keyScan } from './key-scan.ts';
@@ -13,7 +13,7 @@ import { chain } from './receive.ts';
 export async function takeBlob(
   source: Readable,
   wanted: Blob,
-  { write, format, onKey }: JudgeDeps & { readonly write: BlobBatch['write'] },
+  { write, format, onKey }: JudgeDeps & { readonly write: (source: Readable) => Promise<Blob> },
 ): Promise<Pick<UploadProblem, 'code' | 'problem'> | undefined> {
   let hasKey = false;
   const scan = keyScan(format, (value) => {
