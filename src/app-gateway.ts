@@ -60,7 +60,8 @@ export function createGatewayServer(deps: GatewayPartsDeps): Server {
         const found = catalog.find(label);
         return found instanceof Promise ? found.then(open) : open(found);
       },
-      isEnabled: async () => (await config.read()).value.enabled,
+      isEnabled: () => config.lastRead().enabled,
+      readEnabled: async () => (await config.read()).value.enabled,
     }),
     isEnabled: () => config.lastRead().enabled,
     isInformed: () => config.isCurrent() && clock.now() - feed.lastReadAt() <= longestSilenceMs,

@@ -70,10 +70,11 @@ test('a private body is cut when its site changed between the check and its firs
   const streams = createOpenStreams({
     subscribe: () => undefined,
     epochOf: async () => 2,
-    isEnabled: async () => true,
+    isEnabled: () => true,
+    readEnabled: async () => true,
   });
   const destroy = vi.fn<() => void>();
-  const response = { destroy } as unknown as ServerResponse;
+  const response = { req: { socket: { destroy } } } as unknown as ServerResponse;
   const leave = streams.enter(response, { siteId: 's', label: 'p-a', epoch: 1, msLeft: 60_000 });
   await vi.waitFor(() => expect(destroy).toHaveBeenCalledOnce());
   leave();
@@ -86,15 +87,18 @@ test('a private body is cut when its site changed between the check and its firs
 test('bodies are cut at the end of their time, each at its own, and all when the switch cannot be read', async () => {
   vi.useFakeTimers();
   try {
+    let isAway = true;
     let tell = (_change: { topic: string; subject: string }) => undefined as void;
     const streams = createOpenStreams({
       subscribe: (listener) => (tell = listener),
       epochOf: () => 1,
-      isEnabled: () => Promise.reject(new Error('The database is away.')),
+      isEnabled: () => true,
+      readEnabled: () =>
+        isAway ? Promise.reject(new Error('The database is away.')) : Promise.resolve(false),
     });
     const cut: string[] = [];
     const begin = (name: string, msLeft: number) =>
-      streams.enter({ destroy: () => cut.push(name) } as unknown as ServerResponse, {
+      streams.enter({ req: { socket: { destroy: () => cut.push(name) } } } as unknown as ServerResponse, {
         siteId: 's',
         label: 'a',
         epoch: 1,
@@ -114,6 +118,11 @@ test('bodies are cut at the end of their time, each at its own, and all when the
     tell({ topic: 'config', subject: 'sites' });
     await vi.advanceTimersByTimeAsync(0);
     expect(cut).toEqual(['sooner', 'soon', 'endless', 'long']);
+    // What began while it could not be read is cut by the next look.
+    begin('late', 60_000);
+    isAway = false;
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(cut.filter((name) => name === 'late')).toHaveLength(1);
   } finally {
     vi.useRealTimers();
   }
@@ -131,6 +140,7 @@ test.each([
       end: () => undefined,
       once: () => undefined,
       writableLength,
+      req: { socket: { destroyed: false } },
     };
     const file = { digest: 'a'.repeat(64), size: 3, path: 'a.txt', variants: [] };
     await sendFile(

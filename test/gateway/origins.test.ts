@@ -71,6 +71,9 @@ describe('T35 what belongs to the other', () => {
       expect([path, answer.statusCode, answer.headers['set-cookie']]).toEqual([path, 421, undefined]);
       expect(answer.json().error.code).toBe('misdirected_request');
     }
+    // With the dot of the root it is the same name.
+    const [label = '', ...port] = host.split(':');
+    expect((await ask('GET', '/', [`${label}.`, ...port].join(':'))).statusCode).toBe(421);
     const none = [
       'sites.localhost:3001',
       host.toUpperCase(),

@@ -174,16 +174,21 @@ describe('contract 10.10: a body under way', () => {
   });
 
   /** Asks for the film and stops reading after its first bytes, so that most of it has still to come. */
-  async function begin(url: string, cookie = ''): Promise<{ socket: Socket; received: () => number }> {
+  async function begin(
+    url: string,
+    cookie = '',
+    behind: readonly string[] = [],
+  ): Promise<{ socket: Socket; received: () => number }> {
     const { port } = h.app.gateway.address() as AddressInfo;
     const socket = connect({ host: '127.0.0.1', port });
     let bytes = 0;
-    socket.on('data', (chunk) => (bytes += chunk.length));
+    socket.on('data', (chunk) => (bytes += chunk.length)).on('error', () => undefined);
     const { host } = new URL(url);
+    const last = behind.length === 0 ? 'connection: close\r\n' : '';
     socket.write(
-      `GET /film.webm HTTP/1.1\r\nhost: ${host}\r\ncookie: ${cookie}\r\nconnection: close\r\n\r\n`,
+      `GET /film.webm HTTP/1.1\r\nhost: ${host}\r\ncookie: ${cookie}\r\n${last}\r\n${behind.join('')}`,
     );
-    await once(socket, 'data');
+    await new Promise((begun) => socket.once('data', begun).once('close', begun));
     socket.pause();
     return { socket, received: () => bytes };
   }
@@ -253,6 +258,31 @@ describe('contract 10.10: a body under way', () => {
     await h.call('POST', `/sites/${id}/take-down`, { as: root, body: { reason: 'reported' } });
     await h.app.doors.feed.poll();
     expect(await rest(taken)).toBeLessThan(size);
+  });
+
+  test('10.10 what waits behind another answer on its connection is cut too', async () => {
+    const shown = { 'index.html': 'x', 'film.webm': randomBytes(size) };
+    const { url } = (await upload(h, ada, shown, { visibility: 'public' })).data;
+    const cookie = await enter();
+    const film = await begin(url, '', [
+      `GET /notes.txt HTTP/1.1\r\nhost: ${new URL(site.url).host}\r\ncookie: ${cookie}\r\n\r\n`,
+    ]);
+    await h.settle();
+    await h.call('DELETE', `/sites/${site.id}/grants`, { as: ada });
+    await h.app.doors.feed.poll();
+    // What is under way of the public one goes too: nothing of the connection is left to send on.
+    await vi.waitFor(async () => expect(await connections()).toBe(0), 5_000);
+    expect(await rest(film)).toBeLessThan(size);
+  });
+
+  test('10.10 what begins while Sites is being switched off is cut as well', async () => {
+    const { sitesConfig } = h.app.doors.sitesDoors;
+    const before = await sitesConfig.read();
+    const beginning = begin(site.url, await enter());
+    const off = await sitesConfig.put(systemAct, before.etag, { ...before.value, enabled: false });
+    const film = await beginning;
+    expect(await rest(film)).toBeLessThan(size);
+    await sitesConfig.put(systemAct, off.etag, before.value);
   });
 
   test('10.10 is cut when the grant runs out', async () => {

@@ -283,6 +283,7 @@ test('T36 a key sent to a site is refused, reported and in no log', async () => 
     { path: '', headers: { authorization: `Bearer ${key.value}` } },
     { path: '', headers: { cookie: `k=${key.value}` } },
     { path: '', headers: { 'x-api-key': key.value } },
+    { path: '', headers: { [key.value]: 'x' } },
     { path: '', headers: { referer: `https://elsewhere.example/?k=${key.value}` } },
   ]) {
     const answer = await h.open(made.data.url + options.path, { headers: options.headers ?? {} });

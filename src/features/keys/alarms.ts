@@ -6,7 +6,7 @@ import type { Denials } from '../audit/audit.ts';
 import type { NoticeRecipient, NoticeWriter } from '../notices/notices.ts';
 import { type Key, statusOf } from './key.ts';
 import type { KeyStore } from './key-store.ts';
-import { digestOf, type KeyFormat } from './key-value.ts';
+import { digestOf, type KeyFormat, shortestBody } from './key-value.ts';
 
 /**
  * Two things an owner should hear of: a dead key that is still used, and a live value seen where no key may be.
@@ -38,8 +38,7 @@ export function createKeyAlarms(deps: {
   const exposed = new Map<string, { readonly origin: RequestOrigin; readonly reason: ExposureReason }>();
   const deadUsed = new Map<string, Key>();
   const marks = ['_pat_', '_svc_'];
-  // Whatever findAll() finds is longer.
-  const shortest = format.prefixOf('personal').length;
+  const shortest = format.prefixOf('personal').length + shortestBody;
 
   async function tell(kind: 'key_exposed' | 'key_dead_use', key: Key, digest?: string): Promise<void> {
     await tx(({ notices }) =>

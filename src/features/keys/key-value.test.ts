@@ -70,6 +70,8 @@ test('key-shaped text is found inside other text', () => {
   const { value } = format.mint('personal', systemRandom);
   expect(format.findAll(`/x?token=${value}&y=1`)).toEqual([value]);
   expect(format.findAll('/app_pat_short')).toEqual([]);
+  // Also where what looks like another one ends in its first letters.
+  expect(format.findAll(`app_pat_${'x'.repeat(20)}${value}`)).toContain(value);
 });
 
 test('the digest is SHA-256 of the whole value', () => {

@@ -28,10 +28,14 @@ export type ParsedKey =
   | { readonly kind: 'older'; readonly type: KeyType }
   | { readonly kind: 'malformed' };
 
+/** Characters behind the prefix, at the least, of what looks like a key. */
+export const shortestBody = 20;
+
 /** `product` is the product word in the prefix: `app` unless KEY_PREFIX says otherwise. */
 export function keyFormat(product: string): KeyFormat {
   const prefixes = { personal: `${product}_pat_`, service: `${product}_svc_` };
-  const anywhere = new RegExp(`${product}_(?:pat|svc)_[0-9A-Za-z]{20,}`, 'g');
+  // A look-ahead, so that one that begins inside another is found too.
+  const anywhere = new RegExp(`(?=(${product}_(?:pat|svc)_[0-9A-Za-z]{${shortestBody},}))`, 'g');
 
   function typeOf(value: string): KeyType | undefined {
     if (value.startsWith(prefixes.personal)) return 'personal';
@@ -58,7 +62,7 @@ export function keyFormat(product: string): KeyFormat {
       if (checksum(head) !== value.slice(-checksumLength)) return { kind: 'malformed' };
       return { kind: 'key', type, id: body.slice(0, idLength) };
     },
-    findAll: (text) => text.match(anywhere) ?? [],
+    findAll: (text) => [...text.matchAll(anywhere)].map(([, found = '']) => found),
   };
 }
 

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { hour } from '../../core/clock.ts';
+import { hour, second } from '../../core/clock.ts';
 
 /**
  * Bodies under way. One that takes longer than its grant or its site lasts, whose site changed who may see it, or that
@@ -25,8 +25,10 @@ export function createOpenStreams(deps: {
   subscribe(listener: (change: { topic: string; subject: string }) => void): void;
   /** The epoch under which a label may be seen now; undefined when it may not be at all. */
   epochOf(label: string): number | undefined | Promise<number | undefined>;
-  /** Asked when the configuration changed. */
-  isEnabled(): Promise<boolean>;
+  /** As this process read it last. */
+  isEnabled(): boolean;
+  /** Asked when the configuration changed, and again while it cannot be read. */
+  readEnabled(): Promise<boolean>;
 }): OpenStreams {
   type Entry = OpenStream & { readonly cut: () => void; readonly endsAt: number };
   const open = new Set<Entry>();
@@ -62,10 +64,20 @@ export function createOpenStreams(deps: {
   }
 
   deps.subscribe(({ topic, subject }) => {
-    if (topic === 'config' && open.size > 0) deps.isEnabled().then((isOn) => isOn || cutAll(), cutAll);
+    // Also while nothing is open: bodies may begin before the change is read.
+    if (topic === 'config') void followSwitch();
     if (topic !== 'site') return;
     for (const stream of open) if (stream.siteId === subject) check(stream);
   });
+
+  async function followSwitch(): Promise<void> {
+    try {
+      if (!(await deps.readEnabled())) cutAll();
+    } catch {
+      cutAll();
+      setTimeout(() => void followSwitch(), second).unref();
+    }
+  }
 
   function cutAll(): void {
     for (const { cut } of open) cut();
@@ -74,10 +86,13 @@ export function createOpenStreams(deps: {
   return {
     enter(response, stream) {
       const endsAt = performance.now() + stream.msLeft;
-      const entry: Entry = { ...stream, cut: () => void response.destroy(), endsAt };
+      // The connection, because an answer that waits behind another has none to be destroyed with.
+      const cut = () => void response.req.socket.destroy();
+      const entry: Entry = { ...stream, cut, endsAt };
       open.add(entry);
-      // The site may have changed between the check of the grant and now.
-      check(entry);
+      // The site, or Sites as a whole, may have changed between the check and now.
+      if (deps.isEnabled()) check(entry);
+      else cut();
       cutAt(endsAt);
       return () => void open.delete(entry);
     },

@@ -100,7 +100,7 @@ export function createPipeline(deps: GatewayDeps) {
     return null;
   }
 
-  /** In the address or in any header, whatever it is called (threat T36). */
+  /** In the address, in any header, and in what a header is called (threat T36). */
   function carriesKey(request: IncomingMessage, url: string): boolean {
     let isFound = false;
     const look = (text: string) => {
@@ -109,8 +109,7 @@ export function createPipeline(deps: GatewayDeps) {
       isFound = true;
     };
     look(url);
-    const { rawHeaders } = request;
-    for (let at = 1; at < rawHeaders.length; at += 2) look(rawHeaders[at] ?? '');
+    for (const text of request.rawHeaders) look(text);
     return isFound;
   }
 

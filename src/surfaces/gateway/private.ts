@@ -63,8 +63,8 @@ export function createPrivateSteps(deps: PrivateStepsDeps): PrivateSites {
       document,
     );
 
-  const originOf = (request: IncomingMessage): Origin => ({
-    address: addressOf(request),
+  const originOf = (request: IncomingMessage, address = addressOf(request)): Origin => ({
+    address,
     agent: request.headers['user-agent']?.slice(0, 200) ?? null,
   });
 
@@ -83,7 +83,9 @@ export function createPrivateSteps(deps: PrivateStepsDeps): PrivateSites {
 
   function check(request: IncomingMessage, { host, site }: PrivateAt) {
     const cookie = cookieOf(request, grantCookie);
-    return grants.check({ host, site, cookie, from: () => originOf(request) });
+    // Now: a connection that ends meanwhile has no address any more.
+    const address = addressOf(request);
+    return grants.check({ host, site, cookie, from: () => originOf(request, address) });
   }
 
   /** Step 2: to the UI, with where to return to and what binds this browser. Neither gives any right. */

@@ -85,6 +85,8 @@ export function sendFile(
   const content = cache.get(form.digest, form.size);
   if (content === undefined) return stream(response, status, head, { form, part, sending, blobs });
   const send = (bytes: Content) => {
+    // Gone while the bytes were looked for: nobody would hear of the end of this answer.
+    if (response.req.socket.destroyed) return;
     sendBytes(response, status, head, bytes, part);
     // A client that takes it slowly has the rest over some time too.
     if (response.writableLength > 0) response.once('close', sending.onStream());
@@ -123,6 +125,7 @@ async function stream(
 ): Promise<void> {
   const { form, part, sending, blobs } = what;
   const source = await blobs.read(form.digest, part.kind === 'part' ? part : undefined);
+  if (response.req.socket.destroyed) return void source.destroy();
   const leave = sending.onStream();
   try {
     response.writeHead(status, head);
@@ -131,6 +134,8 @@ async function stream(
     // A connection that ends early is the only way left to say that the rest is missing; a client sees it by the length.
     response.destroy();
   } finally {
+    // Of an answer that was over before its first byte nothing else closes the file.
+    source.destroy();
     leave();
   }
 }

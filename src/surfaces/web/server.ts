@@ -183,7 +183,9 @@ function startRequest(deps: WebServerDeps) {
     reply.headers(headers);
     try {
       deps.gate.refuseStrayKeys(request, request.origin);
-      if (isContentHost(request.headers.host)) throw new AppError('misdirected_request');
+      // Also by what a trusted proxy says the client asked for.
+      if (isContentHost(request.headers.host) || isContentHost(request.host))
+        throw new AppError('misdirected_request');
       done();
     } catch (error) {
       done(error as Error);
@@ -200,7 +202,9 @@ function contentHosts({ uiOrigin, contentUrl }: WebServerDeps): (host: string | 
   const content = contentUrl === undefined ? undefined : new URL(contentUrl).hostname;
   return (host) => {
     if (content === undefined || host === undefined || host === own.host) return false;
-    const [name = ''] = host.toLowerCase().split(':', 1);
+    const [spelled = ''] = host.toLowerCase().split(':', 1);
+    // With the dot of the root it is the same name (RFC 1034 section 3.1).
+    const name = spelled.replace(/\.$/, '');
     return name !== own.hostname && (name === content || name.endsWith(`.${content}`));
   };
 }
