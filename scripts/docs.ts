@@ -1,11 +1,16 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { references } from './references.ts';
+import { contract, contractFile } from './ui-contract.ts';
 
-// Writes the generated pages of docs/reference. test/docs.test.ts fails while one of them is out of date.
-const folder = join(import.meta.dirname, '../docs/reference');
+// Writes the generated pages of docs/reference and the web app's types of the API. test/docs.test.ts fails while one
+// of them is out of date.
+const root = join(import.meta.dirname, '..');
+const folder = join(root, 'docs/reference');
 await mkdir(folder, { recursive: true });
 for (const [name, text] of await references()) {
   await writeFile(join(folder, name), text);
   console.log(`docs/reference/${name}`);
 }
+await writeFile(join(root, contractFile), await contract());
+console.log(contractFile);

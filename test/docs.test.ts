@@ -3,6 +3,7 @@ import { dirname, join, resolve } from 'node:path';
 import { existsSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { references } from '../scripts/references.ts';
+import { contract, contractFile } from '../scripts/ui-contract.ts';
 import { allRoutes, version } from '../src/app.ts';
 import { buildOpenApi } from '../src/surfaces/web/openapi/openapi.ts';
 import { renderReference } from '../src/surfaces/web/reference/reference.ts';
@@ -17,6 +18,10 @@ test('the generated references say what the program does (otherwise: npm run doc
       text,
     });
   }
+});
+
+test('the web app’s types are those of the API (otherwise: npm run docs)', async () => {
+  expect(await readFile(join(root, contractFile), 'utf8')).toBe(await contract());
 });
 
 test('the OpenAPI document of the whole program is whole, and the reference page can show it', async () => {
