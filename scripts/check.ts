@@ -5,6 +5,7 @@ import { join } from 'node:path';
 const root = join(import.meta.dirname, '..');
 const parts: Record<string, string[]> = {
   types: ['typescript/bin/tsc', '-p', '.'],
+  'types-ui': ['typescript/bin/tsc', '-p', 'ui'],
   lint: ['oxlint/bin/oxlint', '--type-aware'],
   format: ['@biomejs/biome/bin/biome', 'format'],
   unused: ['knip/bin/knip.js'],

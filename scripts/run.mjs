@@ -1,10 +1,11 @@
-// Runs a program of this project on the Node it brings along, installing first what is missing.
+// Runs a program of this project on the Node it brings along, installing and building first what is missing.
 //   node scripts/run.mjs src/main.ts [arguments…]
-// Plain JavaScript for old Node versions: this is the one file that runs before anything is installed.
+// Plain JavaScript for old Node versions: this file and ui-build.mjs run before anything is installed.
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { needsUiBuild } from './ui-build.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const lock = join(root, 'package-lock.json');
@@ -43,6 +44,16 @@ function findNode() {
   process.exit(1);
 }
 
+function buildUi(node) {
+  console.error('postern: building the web app …');
+  const done = spawnSync(node, ['ui/build.ts'], { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] });
+  if (done.status === 0) return;
+  console.error(
+    'postern: the web app could not be built. Read the message above, mend it, and run the command again.',
+  );
+  process.exit(done.status ?? 1);
+}
+
 /**
  * Whoever would have to die for npm to be gone, as process ids: our parent, and the parent of the shell that npm runs
  * scripts in. Not the one that started npm: a terminal may be closed and the server be meant to stay (nohup, &).
@@ -73,7 +84,9 @@ function stopWithNpm(program) {
 }
 
 if (!isInstalled()) install();
-const child = spawn(findNode(), process.argv.slice(2), { cwd: root, stdio: 'inherit' });
+const node = findNode();
+if (needsUiBuild(root, process.argv[2])) buildUi(node);
+const child = spawn(node, process.argv.slice(2), { cwd: root, stdio: 'inherit' });
 // The child hears Ctrl-C by itself; we only wait for it. SIGTERM goes to us alone, so it is passed on.
 process.on('SIGINT', () => undefined);
 process.on('SIGTERM', () => child.kill('SIGTERM'));

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { Server } from 'node:http';
+import { fileURLToPath } from 'node:url';
 import type { FastifyInstance } from 'fastify';
 import { createGatewayServer } from './app-gateway.ts';
 import {
@@ -81,9 +82,10 @@ import { buildOpenApi } from './surfaces/web/openapi/openapi.ts';
 import { openApiPage } from './surfaces/web/openapi/page.ts';
 import { authPages } from './surfaces/web/pages/auth-pages.ts';
 import { interactionPages, providerEndpoints } from './surfaces/web/pages/identity-pages.ts';
-import { homePage } from './surfaces/web/pages/home.ts';
+import { homePages } from './surfaces/web/pages/home.ts';
 import { providerViews } from './surfaces/web/pages/provider-views.ts';
 import { sitePages } from './surfaces/web/pages/sites.ts';
+import { readWebApp } from './surfaces/web/pages/web-app.ts';
 import { referencePage } from './surfaces/web/reference/reference.ts';
 import { createWebServer } from './surfaces/web/server.ts';
 
@@ -137,6 +139,9 @@ export { productionCost };
 export const version: string = JSON.parse(
   readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
 ).version;
+
+/** What `npm run build:ui` made. */
+const webAppFolder = fileURLToPath(new URL('../ui/dist', import.meta.url));
 
 /** Longer than any process keeps a verified key (features/keys/verifier.ts). */
 const markMs = 10 * minute;
@@ -511,7 +516,7 @@ export async function createApp(settings: AppSettings, parts: AppParts, moreRout
       authPages(pageDeps),
       interactionPages(pageDeps),
       providerEndpoints(pageDeps),
-      homePage(pageDeps),
+      homePages({ ...pageDeps, webApp: await readWebApp(webAppFolder) }),
       sitePages({
         sites: doors.sitesDoors.sites,
         grants: doors.grantDoors.grants,

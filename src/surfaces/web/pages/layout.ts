@@ -12,16 +12,11 @@ const styleSource = hashOf(styles);
  * Scripts and styles are allowed by hash, nothing is loaded. `formTarget` is where a form's redirects may end
  * besides our own origin: Chromium applies form-action to the whole chain (contract 10.11).
  */
-export function policyFor(options: {
-  formTarget?: string | null;
-  script?: string;
-  callsApi?: boolean;
-}): string {
+export function policyFor(options: { formTarget?: string | null; script?: string }): string {
   const script = options.script === undefined ? emptyScript : hashOf(options.script);
   const target = options.formTarget ? ` ${options.formTarget}` : '';
-  const connect = options.callsApi ? "connect-src 'self'; " : '';
   return (
-    `default-src 'none'; style-src ${styleSource}; script-src ${script}; ${connect}form-action 'self'${target}; ` +
+    `default-src 'none'; style-src ${styleSource}; script-src ${script}; form-action 'self'${target}; ` +
     `base-uri 'none'; frame-ancestors 'none'`
   );
 }
@@ -34,8 +29,6 @@ export function page(options: {
   body: Html;
   formTarget?: string | null;
   script?: string;
-  /** The script calls our own API. */
-  callsApi?: boolean;
 }): Page {
   const script = options.script === undefined ? null : { html: `<script>${options.script}</script>` };
   // The style sheet is ours and constant; escaping would change its hash.

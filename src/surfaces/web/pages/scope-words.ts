@@ -1,4 +1,4 @@
-/** What a scope lets its holder do, one line each, as the start page and the consent page say it. */
+/** What a scope lets its holder do, one line each, as the consent page says it. */
 export const scopeWords: Readonly<Record<string, string>> = {
   openid: 'Know who you are',
   profile: 'See your name',

@@ -36,27 +36,9 @@ border-radius:.4rem}
 letter-spacing:.14em;background:var(--page);border-radius:.75rem}
 .id{font:.8125rem/1.5 ui-monospace,SFMono-Regular,Menlo,monospace;color:var(--soft);overflow-wrap:anywhere}
 a{color:var(--accent)}footer{padding:0 1rem 1.25rem;color:var(--soft);font-size:.8125rem;text-align:center}
-fieldset{margin:0 0 1.1rem;padding:0;border:0}legend{padding:0;margin-bottom:.35rem;font-weight:550}
-select{display:block;width:100%;min-height:2.9rem;margin-top:.35rem;padding:.6rem .8rem;font:inherit;font-weight:400;color:inherit;background:var(--page);
-border:1px solid var(--line);border-radius:.6rem}
-.choices{display:grid;grid-template-columns:repeat(auto-fill,minmax(9rem,1fr));gap:.35rem .75rem}
-.choices label{display:flex;gap:.5rem;align-items:center;margin:0;min-height:2rem;font-weight:400}
-.choices input{width:1.1rem;min-height:0;height:1.1rem;margin:0;accent-color:var(--accent)}
-.made{margin:0 0 1.5rem;padding:1rem;border:1px solid var(--good);border-radius:.75rem}
-.made textarea{display:block;width:100%;min-height:2.9rem;margin-top:.35rem;padding:.6rem .8rem;font:.875rem/1.5 ui-monospace,SFMono-Regular,Menlo,monospace;color:inherit;
-background:var(--page);border:1px solid var(--line);border-radius:.6rem;resize:none;field-sizing:content;white-space:pre-wrap;overflow-wrap:anywhere;word-break:break-all}.made p{margin:.75rem 0 .5rem}
 pre{margin:.5rem 0 0;padding:.75rem;white-space:pre-wrap;overflow-wrap:anywhere;font:.8125rem/1.5 ui-monospace,SFMono-Regular,Menlo,monospace;background:var(--page);border-radius:.6rem}
 h2{margin:2rem 0 .75rem;font-size:1.1rem;letter-spacing:-.01em}
-.keys{margin:0;padding:0;list-style:none}.keys li{display:flex;flex-wrap:wrap;gap:.35rem .75rem;align-items:center;padding:.65rem 0;border-top:1px solid var(--hair)}
-.keys div{flex:1;min-width:0;overflow-wrap:anywhere}.keys small{display:block;color:var(--soft);font-size:.8125rem}
-.keys button{width:auto;min-height:2.25rem;margin:0;padding:.3rem .75rem}
-.keys .ask{flex:1 0 100%;display:flex;flex-wrap:wrap;gap:.5rem}.keys .ask p{flex:1 0 100%;margin:0;font-size:.875rem}
-.danger{color:var(--card);background:var(--bad)}.danger:hover{color:var(--card);background:var(--ink)}
-.problem .button{margin-top:.75rem}h2 .hint{display:inline;margin-left:.35rem}button:not(:enabled){opacity:.55;cursor:not-allowed}
-.choices.one{grid-template-columns:1fr}.choices small{display:block;color:var(--soft);font-size:.8125rem}.choices .warn{color:var(--bad)}
-.choices.one label{align-items:start}.choices.one input{margin-top:.25rem}
-pre.code{white-space:pre;overflow-wrap:normal;overflow-x:auto}
-.choices.wide{grid-template-columns:1fr;max-height:14rem;overflow-y:auto}.choices span{min-width:0;overflow-wrap:anywhere}.choices input{flex:none}
+.problem .button{margin-top:.75rem}h2 .hint{display:inline;margin-left:.35rem}
 .checks li{display:flex;gap:.6rem}.mark{flex:none;width:1rem;font-weight:700;color:var(--good)}
 .failed{color:var(--bad);background:var(--bad-soft)}.failed .mark{color:inherit}.live{color:var(--good)}
 form+p{margin-top:1.25rem}main>:last-child{margin-bottom:0}

@@ -1,0 +1,21 @@
+// Whether ui/dist is what its sources would give. Plain JavaScript for old Node versions, like run.mjs.
+import { existsSync, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** Programs that serve the web app or look at it; the others start without it. */
+const servesUi = /^(?:src\/main\.ts|node_modules\/vitest\/|scripts\/(?:with-postgres|tour)\.ts|bench\/)/;
+
+export function needsUiBuild(root, program) {
+  if (!servesUi.test(program)) return false;
+  const built = join(root, 'ui', 'dist', 'index.html');
+  if (!existsSync(built)) return true;
+  const sources = ['ui/src', 'ui/index.html', 'ui/vite.config.ts', 'ui/build.ts', 'package-lock.json'];
+  return sources.some((name) => newest(join(root, name)) > statSync(built).mtimeMs);
+}
+
+/** A folder's own time tells of a file that was taken away. */
+function newest(path) {
+  const { mtimeMs } = statSync(path);
+  if (!statSync(path).isDirectory()) return mtimeMs;
+  return Math.max(mtimeMs, ...readdirSync(path).map((name) => newest(join(path, name))));
+}

@@ -1,0 +1,71 @@
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import type { BrowserContext, Page } from 'playwright-core';
+import type { AxeResults } from 'axe-core';
+
+/** What the suites of the web app do with a page and ask of it. */
+
+/** A page, and everything it complains about: scripts that fail, and whatever the content security policy refuses. */
+export async function visit(context: BrowserContext): Promise<{ page: Page; complaints: string[] }> {
+  const page = await context.newPage();
+  // A step that fails says so long before the test is cut off.
+  page.setDefaultTimeout(15_000);
+  const complaints: string[] = [];
+  page.on('console', (message) => void complaints.push(message.text()));
+  page.on('pageerror', (error) => void complaints.push(error.message));
+  page.on('dialog', (dialog) => void complaints.push(`dialog: ${dialog.message()}`));
+  return { page, complaints };
+}
+
+export async function signIn(page: Page, who: { email: string; password: string }): Promise<void> {
+  await page.fill('input[name=email]', who.email);
+  await page.fill('input[name=password]', who.password);
+  await page.click('button[value="sign-in"]');
+}
+
+const axeSource = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** What axe finds wrong with the page as it is now, one line each. */
+export async function barriersOn(page: Page): Promise<string[]> {
+  // As text, because the page's policy lets no script in; the debugger's own door is not the page's.
+  await page.evaluate(axeSource);
+  const { violations } = await page.evaluate<AxeResults>(
+    'axe.run(document, { resultTypes: ["violations"] })',
+  );
+  return violations.flatMap(({ id, nodes }) =>
+    nodes.map(({ html, failureSummary }) => `${id}: ${html}\n${failureSummary}`),
+  );
+}
+
+/** Pixels by which the page is wider than the window. */
+export async function overflowOf(page: Page): Promise<number> {
+  return await page.evaluate<number>(
+    'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+  );
+}
+
+export type NewKey = { name: string; preset?: string; where?: 'all' | readonly string[] };
+
+/** Fills in the form for a new key and sends it. */
+export async function fillIn(page: Page, { name, preset = 'Read everything', where = 'all' }: NewKey) {
+  await page.getByLabel('Name').fill(name);
+  await page.getByRole('button', { name: preset }).click();
+  if (where === 'all') return await page.getByLabel('All repositories').check();
+  for (const one of where) {
+    await page.getByRole('combobox', { name: 'Choose repositories' }).fill(one);
+    await page.getByRole('option', { name: one }).click();
+  }
+}
+
+export const create = (page: Page) => page.getByRole('button', { name: 'Create key' }).click();
+
+/** The value in the dialog that shows it once. */
+export async function valueShown(page: Page): Promise<string> {
+  return await page.getByRole('dialog').getByLabel('Key', { exact: true }).inputValue();
+}
+
+export async function store(page: Page): Promise<void> {
+  await page.getByLabel('I have stored it').check();
+  await page.getByRole('button', { name: 'Done' }).click();
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+}

@@ -1,0 +1,213 @@
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Person } from '../harness.ts';
+import { barriersOn, create, fillIn, overflowOf, store, valueShown, visit } from './app-pages.ts';
+import { openWorld, signIn, type World } from './real-ports.ts';
+
+// How the web app looks to everybody: in both colour schemes, on small screens, with names that mean it ill.
+let world: World;
+let ada: Person;
+let newcomer: Person;
+
+const hostile = [
+  '<img src=x onerror=alert(1)>',
+  '"><script>alert(1)</script>',
+  'مفتاح نشر الموقع',
+  '👩‍👩‍👧‍👦 family 🔑',
+  'w'.repeat(100),
+];
+
+beforeAll(async () => {
+  world = await openWorld();
+  ada = await world.h.person('Ada', { admin: true });
+  newcomer = await world.h.person('Nell');
+  const { data, headers } = await world.call('GET', '/config/api-keys', { as: ada });
+  await world.call('PUT', '/config/api-keys', {
+    as: ada,
+    headers: { 'if-match': headers['etag'] ?? '' },
+    body: { ...data.policy, maxActivePersonalKeysPerUser: 100 },
+  });
+  for (const name of ['acme/website', 'acme/handbook', `acme/${'long-'.repeat(18)}name`])
+    await world.h.repository(name);
+  for (const batch of [1, 2, 3]) {
+    for (const number of [1, 2, 3, 4, 5, 6, 7, 8, 9])
+      await world.h.key(ada, { name: `old ${batch}${number}`, ttlHours: 1 });
+    await world.advance(2 * 3_600_000);
+  }
+  for (const name of hostile) await world.h.key(ada, { name, ttlHours: 24 });
+  const reach = ['acme/website', 'acme/handbook'];
+  await world.h.key(ada, { name: 'two', repositoryAccess: { mode: 'selected', repositories: reach } });
+});
+afterAll(() => world.close());
+
+type Look = { colorScheme?: 'light' | 'dark'; width?: number };
+
+async function open(path: string, { colorScheme = 'light', width = 1280 }: Look = {}, person = ada) {
+  const viewport = { width, height: 800 };
+  const context = await world.browser.newContext({ colorScheme, viewport, reducedMotion: 'reduce' });
+  const entrance = await context.newPage();
+  await signIn(entrance, person, world.uiUrl);
+  await entrance.close();
+  const { page, complaints } = await visit(context);
+  await page.goto(`${world.uiUrl}${path}`);
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  return { context, page, complaints };
+}
+
+const rows = (page: Page) => page.getByRole('table').locator('tbody tr');
+
+/** The dialog with a new key; its name has no place to break. */
+async function show(page: Page) {
+  await fillIn(page, { name: 'n'.repeat(60), where: ['acme/long'] });
+  await page.keyboard.press('Escape');
+  await create(page);
+  await valueShown(page);
+}
+
+test.each(['light', 'dark'] as const)('in %s, nothing stands in anybody’s way', async (colorScheme) => {
+  const { page, context, complaints } = await open('/settings/keys', { colorScheme });
+  await rows(page).first().waitFor();
+  expect(await barriersOn(page)).toEqual([]);
+  await page.getByRole('button', { name: 'Revoke two' }).click();
+  await page.getByRole('dialog').waitFor();
+  expect(await barriersOn(page)).toEqual([]);
+  await page.keyboard.press('Escape');
+  await page.goto(`${world.uiUrl}/settings/keys?state=all`);
+  await page.getByText('Expired', { exact: true }).nth(1).waitFor();
+  expect(await barriersOn(page)).toEqual([]);
+  await page.goto(`${world.uiUrl}/settings/clients`);
+  await page.getByText('No program is connected.').waitFor();
+  expect(await barriersOn(page)).toEqual([]);
+
+  await page.goto(`${world.uiUrl}/settings/keys/new`);
+  await page.getByText('0 of 50 chosen').waitFor();
+  expect(await barriersOn(page)).toEqual([]);
+  await page.getByText('All repositories', { exact: true }).click();
+  await page.getByText('No expiry').click();
+  await create(page);
+  await page.getByText('Give it a name').waitFor();
+  expect(await barriersOn(page)).toEqual([]);
+  await page.reload();
+  await show(page);
+  expect(await barriersOn(page)).toEqual([]);
+  await store(page);
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test('who has no key yet is taught what one is for', async () => {
+  const { page, context, complaints } = await open('/', {}, newcomer);
+  await page.getByText('No active keys').waitFor();
+  expect(await barriersOn(page)).toEqual([]);
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test.each([320, 360, 768])('every page fits %i pixels', async (width) => {
+  const { page, context, complaints } = await open('/settings/keys', { width });
+  await rows(page).first().waitFor();
+  expect(await overflowOf(page)).toBe(0);
+  await page.getByRole('button', { name: `Revoke ${hostile[4]}` }).click();
+  await page.getByRole('dialog').waitFor();
+  expect(await overflowOf(page)).toBe(0);
+  await page.goto(`${world.uiUrl}/settings/keys/new`);
+  await page.getByText('0 of 50 chosen').waitFor();
+  expect(await overflowOf(page)).toBe(0);
+  await show(page);
+  expect(await overflowOf(page)).toBe(0);
+  // The whole value can be seen, wrapped inside its field.
+  const hidden = await page
+    .getByLabel('Key', { exact: true })
+    .evaluate(({ scrollWidth, clientWidth, scrollHeight, clientHeight }) => [
+      scrollWidth - clientWidth,
+      scrollHeight - clientHeight,
+    ]);
+  expect(hidden).toEqual([0, 0]);
+  await store(page);
+  await page.goto(`${world.uiUrl}/settings/clients`);
+  await page.getByText('No program is connected.').waitFor();
+  expect(await overflowOf(page)).toBe(0);
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test('names are text, whatever they hold', async () => {
+  const { page, context, complaints } = await open('/settings/keys');
+  await rows(page).first().waitFor();
+  for (const name of hostile) {
+    expect(await page.getByRole('table').getByText(name, { exact: true }).count()).toBe(1);
+    await page.getByRole('button', { name: `Revoke ${name}` }).click();
+    await page.getByRole('dialog').getByText(name, { exact: true }).waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+  }
+  await page.goto(`${world.uiUrl}/settings/keys/new?name=${encodeURIComponent(hostile[0] ?? '')}`);
+  await page.getByText(`${hostile[0]} may do nothing yet`).waitFor();
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test('the list is turned page by page and filtered by the server, and the address says which part is shown', async () => {
+  const { page, context, complaints } = await open('/settings/keys');
+  await page.getByText('Expired', { exact: true }).click();
+  await page.waitForURL(/state=expired/);
+  await page.getByText('old 39').waitFor();
+  expect(await rows(page).count()).toBe(20);
+  await page.getByRole('button', { name: 'Page 2' }).click();
+  await page.getByText('old 11').waitFor();
+  expect(await rows(page).count()).toBe(7);
+  await page.reload();
+  await page.getByText('old 11').waitFor();
+  await page.keyboard.press('/');
+  await page.keyboard.type('old 2');
+  await page.waitForURL(/search=old/);
+  await page.getByText('old 29').waitFor();
+  await page.getByText('old 11').waitFor({ state: 'detached' });
+  expect(await rows(page).count()).toBe(9);
+  await page.keyboard.type('x');
+  await page.getByText('There are no expired keys').waitFor();
+  await page.getByRole('button', { name: 'Show active keys' }).click();
+  await page.getByText('two', { exact: true }).waitFor();
+  expect(await page.getByLabel('Search by name or id').inputValue()).toBe('');
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test('a key that something used lately is revoked only after its name was typed', async () => {
+  const { id, value } = await world.h.key(ada, { name: 'in use', ttlHours: 24 });
+  await world.call('GET', '/auth/context', { as: { id, value, type: 'personal' } });
+  await world.h.app.doors.usage.flush();
+  const { page, context } = await open('/settings/keys?search=in');
+  await page.getByRole('button', { name: 'Revoke in use' }).click();
+  const sure = page.getByRole('button', { name: 'Revoke for good' });
+  await page.getByText('It was last used').waitFor();
+  expect(await sure.isDisabled()).toBe(true);
+  await page.getByLabel('Type its name').fill('in use');
+  await sure.click();
+  await page.getByText('There are no active keys').waitFor();
+  expect((await world.call('GET', '/auth/context', { as: { id, value, type: 'personal' } })).status).toBe(
+    401,
+  );
+  await context.close();
+});
+
+test('the chosen colours stay chosen, and single letters can be switched off', async () => {
+  const { page, context, complaints } = await open('/settings/keys');
+  const scheme = () => page.locator('html').getAttribute('data-mantine-color-scheme');
+  expect(await scheme()).toBe('light');
+  await page.getByRole('button', { name: 'Colours' }).click();
+  await page.getByRole('menuitem', { name: 'Dark' }).click();
+  expect(await scheme()).toBe('dark');
+  await page.reload();
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  expect(await scheme()).toBe('dark');
+  await page.getByRole('button', { name: 'Ada' }).click();
+  await page.getByRole('menuitem', { name: 'Keyboard shortcuts: on' }).click();
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('n');
+  await page.keyboard.press('/');
+  expect(new URL(page.url()).pathname).toBe('/settings/keys');
+  expect(await page.evaluate('document.activeElement.type')).not.toBe('search');
+  expect(complaints).toEqual([]);
+  await context.close();
+});

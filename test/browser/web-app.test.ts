@@ -1,0 +1,316 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { KeyPolicy } from '../../src/features/keys/key-policy.ts';
+import { freePorts, type Program, startProgram } from '../faults/program.ts';
+import { create, fillIn, signIn, store, valueShown, visit } from './app-pages.ts';
+import { launch } from './real-ports.ts';
+
+// The web app as its users meet it: the real program, the real sign-in, Chromium.
+let folder: string;
+let program: Program;
+let browser: Browser;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'postern-browser-'));
+  program = await startProgram({ dataDir: folder, ports: await freePorts(), isUnattended: true });
+  browser = await launch();
+});
+afterAll(async () => {
+  await browser.close();
+  await program.end('SIGTERM');
+  await rm(folder, { recursive: true, force: true });
+});
+
+const person = {
+  name: 'Ada <b>Lovelace</b>',
+  email: 'ada@example.com',
+  password: 'correct horse battery staple',
+};
+
+/** A browser without the clipboard API, as on plain http; signed in and at the keys. */
+async function atKeys(who: { email: string; password: string } = person, path = '/settings/keys') {
+  const context = await browser.newContext({ reducedMotion: 'reduce' });
+  await context.addInitScript('Object.defineProperty(navigator, "clipboard", { value: undefined })');
+  const { page, complaints } = await visit(context);
+  await page.goto(`${program.origin}${path}`);
+  await signIn(page, who);
+  await page.waitForURL(`${program.origin}${path}`);
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  return { context, page, complaints };
+}
+
+const ask = (path: string, value: string) =>
+  fetch(`${program.origin}/api/v2${path}`, { headers: { authorization: `Bearer ${value}` } });
+
+/** A call of the API with the session of this page. */
+async function asAdministrator(page: Page, method: string, path: string, body?: unknown) {
+  return await page.evaluate(
+    async ([how, where, sent]) => {
+      const headers: Record<string, string> = { 'content-type': 'application/json' };
+      if (how === 'PUT') headers['if-match'] = (await fetch(`/api/v2${where}`)).headers.get('etag') ?? '';
+      const answer = await fetch(`/api/v2${where}`, { method: how, headers, ...(sent && { body: sent }) });
+      const { data, error } = (await answer.json()) as { data: { policy: KeyPolicy }; error: unknown };
+      if (error !== null) throw new Error(JSON.stringify(error));
+      return data;
+    },
+    [method, path, body === undefined ? '' : JSON.stringify(body)] as const,
+  );
+}
+
+const revoke = async (page: Page, name: string) => {
+  await page.getByRole('button', { name: `Revoke ${name}` }).click();
+  const dialog = page.getByRole('dialog');
+  // Asked for only when its last use is known already, which takes up to a minute.
+  const typed = dialog.getByRole('textbox');
+  if (await typed.isVisible()) await typed.fill(name);
+  await dialog.getByRole('button', { name: 'Revoke for good' }).click();
+  await dialog.waitFor({ state: 'detached' });
+};
+
+/** Everything a page could have left behind. */
+const traces = async (page: Page, context: BrowserContext) =>
+  JSON.stringify([
+    await page.content(),
+    page.url(),
+    await context.storageState({ indexedDB: true }),
+    await page.evaluate(
+      'JSON.stringify([{ ...sessionStorage }, history.state, [...document.querySelectorAll("input,textarea")].map(({ value }) => value)])',
+    ),
+  ]);
+
+test('a newcomer creates a key, copies it without the clipboard API, calls the API with it, and revokes it', async () => {
+  const link = /http:\/\/localhost:\d+\/setup#token=\S+/.exec(program.output())?.[0] ?? '';
+  const context = await browser.newContext({ reducedMotion: 'reduce' });
+  await context.addInitScript('Object.defineProperty(navigator, "clipboard", { value: undefined })');
+  const { page, complaints } = await visit(context);
+  await page.goto(link);
+  await page.fill('input[name=name]', person.name);
+  await page.fill('input[name=email]', person.email);
+  await page.fill('input[name=password]', person.password);
+  await page.click('button');
+  await page.waitForSelector('input[autocomplete="current-password"]');
+  await signIn(page, person);
+
+  await page.getByText('No active keys').waitFor();
+  await page.getByText('0 of 10 active keys').waitFor();
+  await page.getByRole('link', { name: 'Create a key' }).click();
+  await fillIn(page, { name: 'nightly' });
+  await page.getByText('nightly may read environments').waitFor();
+  await create(page);
+
+  const value = await valueShown(page);
+  expect(value).toMatch(/^app_pat_[0-9A-Za-z]{50}$/);
+  await page.keyboard.press('Escape');
+  await page.mouse.click(5, 5);
+  expect(await page.getByRole('button', { name: 'Done' }).isDisabled()).toBe(true);
+  await page.getByRole('button', { name: 'Copy' }).click();
+  await page.getByText('Copied.').waitFor();
+  expect(await page.evaluate('getSelection().toString()')).toBe(value);
+  await page.getByRole('button', { name: 'Verify now' }).click();
+  await page.getByText('It works: env:read, sites:read, repos:read').waitFor();
+  const saved = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'Download as file' }).click();
+  expect((await saved).suggestedFilename()).toBe(`postern-${value.slice(8, 20)}.env`);
+  expect((await ask('/auth/context', value)).status).toBe(200);
+  await store(page);
+
+  const row = page.getByRole('row', { name: 'nightly' });
+  await row.getByText('in 7 days').waitFor();
+  await page.getByText('1 of 10 active keys').waitFor();
+  // Whoever pastes the whole key to find it finds it by its id; nothing else of it is kept or sent.
+  const requests: string[] = [];
+  page.on('request', (request) => requests.push(request.url()));
+  await page.keyboard.press('/');
+  await page.keyboard.press('Control+V');
+  await page.waitForURL(`**/settings/keys?search=${value.slice(8, 20)}`);
+  await row.waitFor();
+  expect(await traces(page, context)).not.toContain(value.slice(20));
+  expect(requests.join()).not.toContain(value.slice(20));
+
+  await revoke(page, 'nightly');
+  await page.getByText('There are no active keys').waitFor();
+  expect((await ask('/auth/context', value)).status).toBe(401);
+  await page.getByText('Revoked', { exact: true }).click();
+  await row.getByText('Revoked by you').waitFor();
+  expect(await row.getByRole('button').count()).toBe(0);
+  await page.getByRole('button', { name: person.name }).click();
+  await page.getByRole('menuitem', { name: 'Sign out' }).click();
+  await page.waitForURL(/signed-out/);
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test('who is not signed in is sent to sign in, and comes back to the page that was asked for', async () => {
+  const { page, context, complaints } = await atKeys(
+    person,
+    '/settings/keys/new?name=from-a-link&scopes=sites:write&ttlHours=24',
+  );
+  expect(await page.getByLabel('Name').inputValue()).toBe('from-a-link');
+  await page
+    .getByText('from-a-link may publish, change and delete your sites, on no repository yet, for 1 day.')
+    .waitFor();
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test('nothing typed is lost when the server is away or the session has ended', async () => {
+  const { page, context } = await atKeys();
+  await page.keyboard.press('n');
+  await fillIn(page, { name: 'kept' });
+  await page.route('**/api/v2/me/tokens', (route) => route.abort());
+  await create(page);
+  await page.getByText('The server could not be reached.').waitFor();
+  await page.unroute('**/api/v2/me/tokens');
+
+  await context.clearCookies();
+  await create(page);
+  await page.getByRole('alert').getByText('You are signed out').first().waitFor();
+  expect(await page.getByLabel('Name').inputValue()).toBe('kept');
+  const opened = context.waitForEvent('page');
+  await page.getByRole('link', { name: 'Sign in again' }).first().click();
+  const other = await opened;
+  await signIn(other, person);
+  await other.getByRole('heading', { name: 'API keys' }).waitFor();
+  await create(page);
+  const value = await valueShown(page);
+  expect((await ask('/auth/context', value)).status).toBe(200);
+  expect(await page.getByText('You are signed out').count()).toBe(0);
+  await store(page);
+  await context.close();
+});
+
+test('a value on show is not lost by going back', async () => {
+  const { page, context } = await atKeys();
+  await page.getByRole('link', { name: 'New key' }).click();
+  await fillIn(page, { name: 'still on show' });
+  await create(page);
+  const value = await valueShown(page);
+  await page.evaluate('history.back()');
+  await page.waitForURL('**/settings/keys/new');
+  expect(await valueShown(page)).toBe(value);
+  await store(page);
+  await context.close();
+});
+
+test('what is wrong stands beside its field, whoever found it, and the first of it is where one goes on', async () => {
+  const { page, context } = await atKeys(person, '/settings/keys/new');
+  await page.getByLabel('Name').fill('   ');
+  await create(page);
+  await page.getByText('Give it a name').waitFor();
+  await page.getByText('Choose at least one thing').waitFor();
+  await page.getByText('Choose at least one repository;').waitFor();
+  expect(await page.evaluate('document.activeElement.closest("[data-field]").dataset.field')).toBe('name');
+  // Only the server knows this one.
+  await fillIn(page, { name: 'turned \u202e around' });
+  await create(page);
+  const field = page.locator('[data-field="name"]');
+  await field.getByText('characters that cannot be seen').waitFor();
+  expect(await page.getByLabel('Name').inputValue()).toBe('turned \u202e around');
+  expect(await page.getByLabel('Name').getAttribute('aria-invalid')).toBe('true');
+  await context.close();
+});
+
+test('the form offers what the policy allows, and a key reaches the chosen repositories only', async () => {
+  const { page, context, complaints } = await atKeys();
+  for (const name of ['acme/web', 'acme/infrastructure-with-a-long-name']) {
+    const cloneUrl = `https://git.example.com/${name}.git`;
+    await asAdministrator(page, 'POST', '/repositories', { fullName: name, cloneUrl });
+  }
+  const { policy } = await asAdministrator(page, 'GET', '/config/api-keys');
+  await asAdministrator(page, 'PUT', '/config/api-keys', {
+    ...policy,
+    scopes: { ...policy.scopes, personal: ['repos:read'] },
+    repositories: { ...policy.repositories, personal: { allowAll: false } },
+    lifetime: {
+      ...policy.lifetime,
+      personal: { defaultTtlHours: 36, maxTtlHours: 48, offeredTtlHours: [24], allowNoExpiry: false },
+    },
+  });
+  await page.goto(`${program.origin}/settings/keys/new`);
+  await page.getByText('At most 2 days.').waitFor();
+  expect(await page.getByLabel('36 hours').isChecked()).toBe(true);
+  expect(await page.getByLabel('No expiry').isDisabled()).toBe(true);
+  await page.getByText('does not allow keys without an expiry').waitFor();
+  expect(await page.getByLabel('All repositories').isDisabled()).toBe(true);
+  await page.getByText('The key policy does not allow read or write').first().waitFor();
+  expect(await page.getByRole('button', { name: 'Publish sites' }).count()).toBe(0);
+  await page.getByLabel('Name').fill('one repository');
+  await page.getByRole('radiogroup', { name: 'Repositories' }).getByText('Read').click();
+  await page.getByRole('combobox', { name: 'Choose repositories' }).fill('acme/w');
+  await page.getByRole('option', { name: 'acme/web' }).click();
+  await page.getByText('1 of 50 chosen').waitFor();
+  await page.keyboard.press('Escape');
+  await create(page);
+  const value = await valueShown(page);
+  const seen = (await (await ask('/repositories', value)).json()) as { data: { fullName: string }[] };
+  expect(seen.data.map(({ fullName }) => fullName)).toEqual(['acme/web']);
+  await store(page);
+  await page.getByRole('row', { name: 'one repository' }).getByText('acme/web').waitFor();
+
+  await asAdministrator(page, 'PUT', '/config/api-keys', {
+    ...policy,
+    issuance: { ...policy.issuance, personal: false },
+  });
+  await page.goto(`${program.origin}/settings/keys/new`);
+  await page.getByText('Creating keys of this type is switched off.').waitFor();
+  expect(await page.getByRole('button', { name: 'Create key' }).isDisabled()).toBe(true);
+  await asAdministrator(page, 'PUT', '/config/api-keys', policy);
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test('a key without expiry needs a second word', async () => {
+  const { page, context } = await atKeys(person, '/settings/keys/new');
+  await fillIn(page, { name: 'for ever' });
+  await page.getByText('No expiry').click();
+  await create(page);
+  await page.getByText('Confirm that the key may work until').waitFor();
+  await page.getByLabel('It may work until somebody revokes it').check();
+  await create(page);
+  await valueShown(page);
+  await store(page);
+  const row = page.getByRole('row', { name: 'for ever' });
+  await row.waitFor();
+  expect(await row.textContent()).toContain('No expiry');
+  await context.close();
+});
+
+test('a scope that only an administrator can use is marked for everybody else', async () => {
+  const colleague = { email: 'eve@example.com', password: 'another long password' };
+  const first = await atKeys();
+  await asAdministrator(first.page, 'POST', '/users', { ...colleague, name: 'Eve' });
+  await first.context.close();
+  const { page, context, complaints } = await atKeys(colleague, '/settings/keys/new');
+  await page.getByRole('radiogroup', { name: 'Repositories' }).getByText('Write').click();
+  await page.getByText('You cannot use repos:write now. Needs the role admin.').waitFor();
+  await page.getByRole('radiogroup', { name: 'Repositories' }).getByText('Read').click();
+  await page.getByText('You cannot use').waitFor({ state: 'detached' });
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test('a list that cannot be read says under which id the server tells the rest, and is tried again', async () => {
+  const { page, context } = await atKeys();
+  const body = {
+    request_id: '00000000-0000-4000-8000-000000000000',
+    data: null,
+    error: {
+      code: 'forbidden_role',
+      message: 'Your account lacks the role this needs.',
+      hint: 'Ask an administrator.',
+      docs: '/',
+    },
+  };
+  await page.route('**/api/v2/me/tokens?*', (route) => route.fulfill({ status: 403, json: body }));
+  await page.reload();
+  await page.getByText('You may not do this').waitFor();
+  await page.getByText(body.request_id).waitFor();
+  await page.unroute('**/api/v2/me/tokens?*');
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await page.getByRole('table').waitFor();
+  expect(await page.getByText(body.request_id).count()).toBe(0);
+  await context.close();
+});

@@ -1,0 +1,83 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Harness, openHarness, type Person, uiOrigin } from './harness.ts';
+
+// How the built web app leaves the server. Needs `npm run build:ui`, which `npm test` does by itself.
+const dist = join(import.meta.dirname, '../ui/dist');
+let h: Harness;
+let ada: Person;
+beforeAll(async () => {
+  h = await openHarness();
+  ada = await h.person('Ada');
+});
+afterAll(() => h.close());
+
+const get = (url: string, headers: Record<string, string> = {}) =>
+  h.app.web.inject({ method: 'GET', url, headers: { host: new URL(uiOrigin).host, ...headers } });
+const signedIn = () => ({ cookie: `__Host-postern_session=${ada.cookie}`, accept: 'text/html' });
+
+async function named(ending: string): Promise<string[]> {
+  const document = await readFile(join(dist, 'index.html'), 'utf8');
+  return [...document.matchAll(/(?:src|href)="\/assets\/([^"]+)"/g)]
+    .map(([, name = '']) => name)
+    .filter((name) => name.endsWith(ending));
+}
+
+test('the first visit loads at most 250 KiB of compressed script', async () => {
+  const scripts = await named('.js');
+  expect(scripts.length).toBeGreaterThan(0);
+  const sizes = await Promise.all(
+    scripts.map(async (name) => (await readFile(join(dist, 'assets', `${name}.gz`))).length),
+  );
+  expect(sizes.reduce((sum, one) => sum + one, 0)).toBeLessThanOrEqual(250 * 1024);
+});
+
+test('the document has nothing inline and a policy that would refuse it; nobody keeps it', async () => {
+  for (const path of ['/', '/settings/keys', '/settings/keys/new', '/settings/clients']) {
+    const { statusCode, body, headers } = await get(path, signedIn());
+    expect(statusCode).toBe(200);
+    expect(body).not.toMatch(/<style|<script(?![^>]* src=)|\son\w+=|style=/);
+    expect(headers['content-security-policy']).toBe(
+      `default-src 'none'; script-src ${uiOrigin}/assets/; style-src ${uiOrigin}/assets/; img-src ${uiOrigin}/assets/; ` +
+        `connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; ` +
+        `require-trusted-types-for 'script'; trusted-types 'none'`,
+    );
+    expect(headers['cache-control']).toBe('no-store');
+  }
+});
+
+test('who is not signed in is sent to sign in and back', async () => {
+  const { statusCode, headers } = await get('/settings/keys?state=all', { accept: 'text/html' });
+  expect([statusCode, headers.location]).toEqual([
+    303,
+    '/auth/login?returnTo=%2Fsettings%2Fkeys%3Fstate%3Dall',
+  ]);
+});
+
+test('files are kept for ever and sent as small as the browser takes them', async () => {
+  const [script = ''] = await named('.js');
+  for (const [accepted, encoding] of [
+    ['gzip, deflate, br', 'br'],
+    ['gzip', 'gzip'],
+    ['', undefined],
+  ] as const) {
+    const { statusCode, headers } = await get(`/assets/${script}`, { 'accept-encoding': accepted });
+    expect([statusCode, headers['content-encoding'], headers['content-type']]).toEqual([
+      200,
+      encoding,
+      'text/javascript; charset=utf-8',
+    ]);
+    expect(headers['cache-control']).toBe('public, max-age=31536000, immutable');
+    expect(headers.vary).toBe('accept-encoding');
+  }
+});
+
+test('nothing but what was built is below /assets', async () => {
+  const [script = ''] = await named('.js');
+  for (const name of [`${script}.gz`, 'index.html', '..%2findex.html', '%2e%2e%2findex.html', 'a.js', '']) {
+    const { statusCode, headers } = await get(`/assets/${name}`);
+    expect([name, statusCode]).toEqual([name, 404]);
+    expect(headers['cache-control']).toBe('no-store');
+  }
+});

@@ -1,0 +1,62 @@
+import { keepPreviousData, QueryClient, queryOptions } from '@tanstack/react-query';
+import { ApiProblem, call } from './client.ts';
+import type { Operations } from './contract.ts';
+
+/** What several pages read, each under one name. No answer that holds a key's value ever passes through here. */
+export const queryClient = new QueryClient({
+  defaultOptions: {
+    queries: {
+      // A refusal stays one; only what may pass by itself is tried again.
+      retry: (count, error) =>
+        count < 1 && error instanceof ApiProblem && (error.status === 0 || error.status >= 500),
+      staleTime: 15_000,
+    },
+  },
+});
+
+export const whoAmI = queryOptions({
+  queryKey: ['me'],
+  queryFn: async ({ signal }) => (await call('GET /auth/context', { signal })).data,
+  refetchOnWindowFocus: 'always',
+});
+
+export const myPolicy = queryOptions({
+  queryKey: ['keys', 'policy'],
+  staleTime: 0,
+  queryFn: async ({ signal }) => {
+    const { data } = await call('GET /me/tokens/policy', { signal });
+    // Expiry is the server's to judge: what is relative to now is reckoned by its clock, not by this machine's.
+    return { ...data, clockOffsetMs: Date.parse(data.serverTime) - Date.now() };
+  },
+});
+
+export type KeysAsked = NonNullable<Operations['GET /me/tokens']['query']>;
+
+export const myKeys = (query: KeysAsked) =>
+  queryOptions({
+    queryKey: ['keys', 'list', query],
+    queryFn: ({ signal }) => call('GET /me/tokens', { query, signal }),
+    placeholderData: keepPreviousData,
+  });
+
+export const repositoriesNamed = (search: string) =>
+  queryOptions({
+    queryKey: ['repositories', search],
+    queryFn: ({ signal }) => call('GET /repositories', { query: { search, limit: 100 }, signal }),
+    placeholderData: keepPreviousData,
+  });
+
+export type Scope = NonNullable<NonNullable<Operations['GET /auth/context']['query']>['can']>;
+
+/** Whether I could use a scope today, rule by rule, from the function that enforces. */
+export const decisionOn = (can: Scope) =>
+  queryOptions({
+    queryKey: ['me', 'can', can],
+    queryFn: async ({ signal }) =>
+      (await call('GET /auth/context', { query: { can }, signal })).data.decision,
+  });
+
+export const myClients = queryOptions({
+  queryKey: ['clients'],
+  queryFn: async ({ signal }) => (await call('GET /me/clients', { signal })).data,
+});

@@ -1,0 +1,39 @@
+import { Button, Menu } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useRef } from 'react';
+import { whoAmI } from '../api/queries.ts';
+import styles from './account-menu.module.css';
+import { PersonIcon } from './icons.tsx';
+import { useShortcutsSwitch } from './shortcuts.ts';
+
+/** Who is signed in, and the way out: a plain form, so that the server shows the page that ends it. */
+export function AccountMenu() {
+  const { data: me } = useQuery(whoAmI);
+  const leave = useRef<HTMLFormElement>(null);
+  const [hasShortcuts, setShortcuts] = useShortcutsSwitch();
+  const name = me?.principal.name ?? 'Account';
+  const isAdministrator = me?.roles?.includes('admin') === true;
+  return (
+    <Menu position="bottom-end" width={220} transitionProps={{ duration: 0 }}>
+      <Menu.Target>
+        <Button variant="subtle" color="gray" leftSection={<PersonIcon />} className={styles['me']}>
+          <bdi className={styles['name']}>{name}</bdi>
+        </Button>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Menu.Label>
+          <bdi>{name}</bdi>
+          {isAdministrator && ' · administrator'}
+        </Menu.Label>
+        <Menu.Item closeMenuOnClick={false} onClick={() => setShortcuts(!hasShortcuts)}>
+          Keyboard shortcuts: {hasShortcuts ? 'on' : 'off'}
+          <span className={styles['hint']}>/ searches, n makes a key</span>
+        </Menu.Item>
+        <Menu.Divider />
+        <Menu.Item onClick={() => leave.current?.requestSubmit()}>Sign out</Menu.Item>
+      </Menu.Dropdown>
+      {/* Beside the menu, which is gone from the page as soon as something in it was chosen. */}
+      <form ref={leave} method="post" action="/auth/logout" hidden />
+    </Menu>
+  );
+}

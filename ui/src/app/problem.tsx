@@ -1,0 +1,70 @@
+import { Alert, Anchor, Button, Text } from '@mantine/core';
+import { ApiProblem } from '../api/client.ts';
+
+/** What went wrong, in the server's words, with the id under which its log tells the rest. */
+export function Problem({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
+  const { title, message, hint, requestId } = wordsOf(error);
+  return (
+    <Alert color="red" title={title} role="alert">
+      <Text size="sm">
+        {message} {hint}
+      </Text>
+      {requestId !== null && (
+        <Text size="sm" mt={4}>
+          Request <code>{requestId}</code>
+        </Text>
+      )}
+      {isSignedOut(error) && (
+        <Text size="sm" mt={4}>
+          <SignInAgain />
+        </Text>
+      )}
+      {onRetry !== undefined && (
+        <Button size="xs" variant="default" mt="sm" onClick={onRetry}>
+          Try again
+        </Button>
+      )}
+    </Alert>
+  );
+}
+
+/** In another tab, so that what is typed here stays. */
+export function SignInAgain() {
+  return (
+    <Anchor href="/auth/login?returnTo=/settings/keys" target="_blank" inherit underline="always">
+      Sign in again in another tab
+    </Anchor>
+  );
+}
+
+function isSignedOut(error: unknown): boolean {
+  return error instanceof ApiProblem && error.status === 401;
+}
+
+function wordsOf(error: unknown) {
+  if (!(error instanceof ApiProblem)) {
+    return {
+      title: 'This did not work',
+      message: 'The page met an error.',
+      hint: 'Reload it.',
+      requestId: null,
+    };
+  }
+  const { message, hint, requestId } = error;
+  if (isSignedOut(error)) {
+    return {
+      title: 'You are signed out',
+      message: 'Your session has ended; nothing was changed, and what you typed is still here.',
+      hint: 'Sign in, come back and try again.',
+      requestId,
+    };
+  }
+  return { title: titleOf(error.status), message, hint, requestId };
+}
+
+function titleOf(status: number): string {
+  if (status === 0) return 'No connection';
+  if (status === 403) return 'You may not do this';
+  if (status === 429) return 'Too many requests';
+  return status >= 500 ? 'The server could not answer' : 'This did not work';
+}

@@ -1,0 +1,58 @@
+import { Alert } from '@mantine/core';
+import { Link, Outlet, useNavigate } from '@tanstack/react-router';
+import { useSessionHasEnded } from '../api/session.ts';
+import { AccountMenu } from './account-menu.tsx';
+import { Announcements } from './announce.tsx';
+import { BookIcon, KeyIcon, MarkIcon, PlugIcon } from './icons.tsx';
+import { SignInAgain } from './problem.tsx';
+import { SchemeMenu } from './scheme-menu.tsx';
+import styles from './shell.module.css';
+import { useShortcut } from './shortcuts.ts';
+
+/** What is around every page: where one is, who one is, and whether one still is. */
+export function Shell() {
+  const navigate = useNavigate();
+  useShortcut('n', () => void navigate({ to: '/settings/keys/new' }));
+  return (
+    <div className={styles['frame']}>
+      <a className={styles['skip']} href="#content">
+        Skip to the content
+      </a>
+      <header className={styles['header']}>
+        <Link to="/settings/keys" className={styles['brand']}>
+          <MarkIcon size={26} />
+          <span>Postern</span>
+        </Link>
+        <SchemeMenu />
+        <AccountMenu />
+      </header>
+      <div className={styles['body']}>
+        <nav className={styles['nav']} aria-label="Settings">
+          <Link to="/settings/keys" className={styles['link']} activeOptions={{ includeSearch: false }}>
+            <KeyIcon /> API keys
+          </Link>
+          <Link to="/settings/clients" className={styles['link']}>
+            <PlugIcon /> Connected clients
+          </Link>
+          <a href="/api/v2/docs" className={styles['link']}>
+            <BookIcon /> API reference
+          </a>
+        </nav>
+        <main id="content" tabIndex={-1} className={styles['main']}>
+          <SessionEnded />
+          <Outlet />
+        </main>
+      </div>
+      <Announcements />
+    </div>
+  );
+}
+
+function SessionEnded() {
+  if (!useSessionHasEnded()) return null;
+  return (
+    <Alert color="yellow" title="You are signed out" mb="lg" role="alert">
+      Your session has ended. Nothing you typed here is lost: <SignInAgain />, come back and try again.
+    </Alert>
+  );
+}

@@ -1,0 +1,26 @@
+import { Alert, Button, createTheme, Modal, TextInput, Tooltip } from '@mantine/core';
+
+/** Behaviour that all components share. Colours and sizes are in theme.css: the policy allows no style from script. */
+export const theme = createTheme({
+  respectReducedMotion: true,
+  cursorType: 'pointer',
+  components: {
+    Alert: Alert.extend({ defaultProps: { variant: 'light', radius: 'md' } }),
+    Button: Button.extend({ defaultProps: { radius: 'md' } }),
+    // Its header is no banner of the page, which a <header> outside of <main> would be.
+    // Its scroll lock writes a <style> element; base.css keeps the page still while a dialog is open.
+    Modal: Modal.extend({
+      defaultProps: {
+        lockScroll: false,
+        centered: true,
+        attributes: { header: { role: 'presentation' } },
+        radius: 'lg',
+        transitionProps: { duration: 0 },
+      },
+    }),
+    TextInput: TextInput.extend({ defaultProps: { radius: 'md' } }),
+    Tooltip: Tooltip.extend({
+      defaultProps: { withArrow: true, events: { hover: true, focus: true, touch: true } },
+    }),
+  },
+});

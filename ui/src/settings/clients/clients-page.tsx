@@ -1,0 +1,122 @@
+import { Button, Group, Modal, Skeleton, Text, Title } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useRef, useState } from 'react';
+import { call } from '../../api/client.ts';
+import type { Schemas } from '../../api/contract.ts';
+import { myClients, queryClient } from '../../api/queries.ts';
+import { announce } from '../../app/announce.tsx';
+import { Moment } from '../../app/moment.tsx';
+import { useNow } from '../../app/now.ts';
+import { Problem } from '../../app/problem.tsx';
+import styles from './clients-page.module.css';
+
+type Client = Schemas['ConnectedClient'];
+
+/** Programs that were let in by a sign-in, such as the command line, and the way to shut them out again. */
+export function ClientsPage() {
+  const { data: clients, error, refetch } = useQuery(myClients);
+  const [leaving, setLeaving] = useState<Client>();
+  const heading = useRef<HTMLHeadingElement>(null);
+  const now = useNow();
+  return (
+    <>
+      <title>Connected clients · Postern</title>
+      <Title order={1} size="h2" tabIndex={-1} ref={heading}>
+        Connected clients
+      </Title>
+      <p className={styles['intro']}>
+        Programs that can act for you while you are away, because you signed in to them.
+      </p>
+      {error !== null && <Problem error={error} onRetry={() => void refetch()} />}
+      {clients === undefined && error === null && (
+        <Skeleton height={80} radius="lg" role="status" aria-label="Loading" />
+      )}
+      {clients?.length === 0 && <p className={styles['none']}>No program is connected.</p>}
+      {clients !== undefined && clients.length > 0 && (
+        <ul className={styles['list']}>
+          {clients.map((client) => (
+            <li key={client.clientId}>
+              <div>
+                <bdi className={styles['name']}>{client.name}</bdi>
+                <code>{client.scopes.join(' ')}</code>
+                <span className="quiet">
+                  Connected <Moment at={client.since} now={now} /> ·{' '}
+                  {client.lastUsedAt === null ? (
+                    'never used'
+                  ) : (
+                    <>
+                      used <Moment at={client.lastUsedAt} now={now} />
+                    </>
+                  )}
+                </span>
+              </div>
+              <Button
+                variant="default"
+                size="xs"
+                aria-label={`Disconnect ${client.name}`}
+                onClick={() => setLeaving(client)}
+              >
+                Disconnect
+              </Button>
+            </li>
+          ))}
+        </ul>
+      )}
+      <Modal
+        opened={leaving !== undefined}
+        onClose={() => setLeaving(undefined)}
+        title="Disconnect this client?"
+        closeButtonProps={{ 'aria-label': 'Close' }}
+      >
+        {leaving !== undefined && (
+          <Question
+            of={leaving}
+            onClose={() => setLeaving(undefined)}
+            onDone={() => heading.current?.focus()}
+          />
+        )}
+      </Modal>
+    </>
+  );
+}
+
+function Question({ of: client, onClose, onDone }: { of: Client; onClose: () => void; onDone: () => void }) {
+  const [error, setError] = useState<unknown>();
+  const [isBusy, setBusy] = useState(false);
+
+  async function disconnect(): Promise<void> {
+    setBusy(true);
+    setError(undefined);
+    try {
+      await call('DELETE /me/clients/{id}', { params: { id: client.clientId } });
+    } catch (failure) {
+      setError(failure);
+      setBusy(false);
+      return;
+    }
+    announce(`${client.name} is disconnected.`);
+    onClose();
+    await queryClient.invalidateQueries({ queryKey: ['clients'] });
+    onDone();
+  }
+
+  return (
+    <>
+      <Text size="sm" mb="sm">
+        <b>
+          <bdi>{client.name}</bdi>
+        </b>{' '}
+        can no longer act for you, and has to ask you again.
+      </Text>
+      {error !== undefined && <Problem error={error} />}
+      <Group justify="flex-end" mt="md" gap="sm">
+        <Button variant="default" onClick={onClose} disabled={isBusy}>
+          Keep it connected
+        </Button>
+        <Button color="red" loading={isBusy} onClick={() => void disconnect()}>
+          Disconnect now
+        </Button>
+      </Group>
+    </>
+  );
+}

@@ -1,0 +1,111 @@
+import { Alert, Button, Checkbox, Modal, Text } from '@mantine/core';
+import { useId, useRef, useState } from 'react';
+import type { Schemas } from '../../../api/contract.ts';
+import { CopyIcon, DownloadIcon } from '../../../app/icons.tsx';
+import { copyFrom } from './copy.ts';
+import styles from './issued-dialog.module.css';
+import { VerifyKey } from './verify-key.tsx';
+
+type DialogProps = {
+  /** Undefined: there is no key to show, and no dialog. */
+  issued: Schemas['IssuedKey'] | undefined;
+  onStored: () => void;
+};
+
+/** The one time a key's value is shown. No key and no click beside it closes it, only the word that it is stored. */
+export function IssuedDialog({ issued, onStored }: DialogProps) {
+  return (
+    <Modal
+      opened={issued !== undefined}
+      onClose={onStored}
+      closeOnEscape={false}
+      closeOnClickOutside={false}
+      withCloseButton={false}
+      size="lg"
+      title="Store your key now"
+    >
+      {issued !== undefined && <Value issued={issued} onStored={onStored} />}
+    </Modal>
+  );
+}
+
+function Value({ issued, onStored }: { issued: Schemas['IssuedKey']; onStored: () => void }) {
+  const [isStored, setStored] = useState(false);
+  const [copied, setCopied] = useState('');
+  const id = useId();
+  const field = useRef<HTMLTextAreaElement>(null);
+
+  async function copy(): Promise<void> {
+    if (field.current === null) return;
+    const isCopied = await copyFrom(field.current);
+    setCopied(
+      isCopied ? 'Copied.' : 'The browser refused. The value is selected: copy it with the keyboard.',
+    );
+  }
+
+  return (
+    <div className={styles['stack']}>
+      <Alert color="yellow">
+        The value of <bdi className={styles['name']}>{issued.name}</bdi> is shown this once. Postern keeps
+        only a digest and cannot show it again.
+      </Alert>
+      <div className={styles['field']}>
+        <label htmlFor={id}>Key</label>
+        <textarea
+          id={id}
+          ref={field}
+          className={styles['value']}
+          rows={1}
+          readOnly
+          spellCheck={false}
+          autoComplete="off"
+          data-autofocus
+          value={issued.token}
+          onFocus={({ currentTarget }) => currentTarget.select()}
+        />
+      </div>
+      <div className={styles['actions']}>
+        <Button leftSection={<CopyIcon />} onClick={() => void copy()}>
+          Copy
+        </Button>
+        <Button variant="default" leftSection={<DownloadIcon />} onClick={() => download(issued)}>
+          Download as file
+        </Button>
+        <span role="status" className={styles['copied']}>
+          {copied}
+        </span>
+      </div>
+      <div>
+        <Text size="sm" fw={500} mb={4}>
+          Try it, with the value in the variable <code>POSTERN_KEY</code>
+        </Text>
+        {/* On a narrow screen it scrolls, so the keyboard has to reach it. */}
+        {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex */}
+        <pre className={styles['code']} tabIndex={0} aria-label="Command">
+          {`curl ${location.origin}/api/v2/auth/context \\\n  -H "Authorization: Bearer $POSTERN_KEY"`}
+        </pre>
+      </div>
+      <VerifyKey token={issued.token} />
+      <div className={styles['end']}>
+        <Checkbox
+          label="I have stored it"
+          checked={isStored}
+          onChange={({ currentTarget }) => setStored(currentTarget.checked)}
+        />
+        <Button disabled={!isStored} onClick={onStored}>
+          Done
+        </Button>
+      </div>
+    </div>
+  );
+}
+
+/** A file to be sourced or moved into a secret store; the browser's copy in memory is let go at once. */
+function download({ id, token }: Schemas['IssuedKey']): void {
+  const address = URL.createObjectURL(new Blob([`POSTERN_KEY=${token}\n`], { type: 'text/plain' }));
+  const link = document.createElement('a');
+  link.href = address;
+  link.download = `postern-${id}.env`;
+  link.click();
+  URL.revokeObjectURL(address);
+}

@@ -1,0 +1,134 @@
+import { Button, TextInput } from '@mantine/core';
+import { useBlocker, useNavigate } from '@tanstack/react-router';
+import { type FormEvent, useRef, useState } from 'react';
+import { flushSync } from 'react-dom';
+import { call } from '../../../api/client.ts';
+import type { Schemas } from '../../../api/contract.ts';
+import { queryClient } from '../../../api/queries.ts';
+import { announce } from '../../../app/announce.tsx';
+import { useNow } from '../../../app/now.ts';
+import { Problem } from '../../../app/problem.tsx';
+import {
+  bodyOf,
+  type Draft,
+  errorsFrom,
+  type Field,
+  type FieldErrors,
+  fields,
+  firstDraft,
+  mistakesIn,
+  type Policy,
+} from './draft.ts';
+import { ExpiryField } from './expiry-field.tsx';
+import { IssuedDialog } from './issued-dialog.tsx';
+import styles from './new-key.module.css';
+import type { Prefill } from './prefill.ts';
+import { RepositoryField } from './repository-field.tsx';
+import { ScopeField } from './scope-field.tsx';
+import { Summary } from './summary.tsx';
+
+type FormProps = { policy: Policy & { clockOffsetMs: number }; prefill: Prefill };
+
+/** Filled in, checked, sent. What is typed outlives every refusal; the key's value lives in one place until it is stored. */
+export function NewKeyForm({ policy, prefill }: FormProps) {
+  const [draft, setDraft] = useState<Draft>(() => firstDraft(policy, prefill));
+  const [errors, setErrors] = useState<FieldErrors>({});
+  const [refusal, setRefusal] = useState<unknown>();
+  const [isBusy, setBusy] = useState(false);
+  const [issued, setIssued] = useState<Schemas['IssuedKey']>();
+  const form = useRef<HTMLFormElement>(null);
+  const navigate = useNavigate();
+  // Going back, closing the tab: with a value on show that nobody may have stored, the browser asks first.
+  useBlocker({ shouldBlockFn: () => issued !== undefined, enableBeforeUnload: issued !== undefined });
+  const now = useNow() + policy.clockOffsetMs;
+
+  function change(field: Field, part: Partial<Draft>): void {
+    setDraft((before) => ({ ...before, ...part }));
+    setErrors(({ [field]: _mended, ...others }) => others);
+  }
+
+  function complain(found: FieldErrors, problem?: unknown): void {
+    // The messages have to be there before a screen reader is sent to the first of them.
+    flushSync(() => {
+      setErrors(found);
+      setRefusal(problem);
+    });
+    const first = fields.find((field) => found[field] !== undefined);
+    const target =
+      first === undefined ? '[role="alert"]' : `[data-field="${first}"] :is(input, button):enabled`;
+    const element = form.current?.querySelector<HTMLElement>(target);
+    element?.focus();
+    element?.scrollIntoView({ block: 'center' });
+  }
+
+  async function submit(event: FormEvent): Promise<void> {
+    event.preventDefault();
+    if (isBusy) return;
+    const mistakes = mistakesIn(draft, policy, now);
+    if (Object.keys(mistakes).length > 0) return complain(mistakes);
+    setBusy(true);
+    complain({});
+    try {
+      const { data } = await call('POST /me/tokens', { body: bodyOf(draft) });
+      setIssued(data);
+      announce('The key is created. Store its value now.');
+    } catch (failure) {
+      const beside = errorsFrom(failure);
+      complain(beside, Object.keys(beside).length > 0 ? undefined : failure);
+    } finally {
+      setBusy(false);
+    }
+  }
+
+  async function finish(): Promise<void> {
+    // Before anything else, so that no later step can keep the value alive.
+    flushSync(() => setIssued(undefined));
+    await queryClient.invalidateQueries({ queryKey: ['keys'] });
+    await navigate({ to: '/settings/keys', ignoreBlocker: true });
+  }
+
+  return (
+    <form ref={form} className={styles['card']} noValidate onSubmit={(event) => void submit(event)}>
+      <div data-field="name" className={styles['part']}>
+        <TextInput
+          label="Name"
+          description="Who uses it, and what for. You will know it by this name when you revoke it."
+          placeholder="website-deploy"
+          maxLength={200}
+          autoComplete="off"
+          data-autofocus
+          value={draft.name}
+          error={errors.name}
+          onChange={({ currentTarget }) => change('name', { name: currentTarget.value })}
+        />
+      </div>
+      <ScopeField
+        access={draft.access}
+        allowed={policy.allowedScopes}
+        error={errors.scopes}
+        onChange={(access) => change('scopes', { access })}
+      />
+      <RepositoryField
+        draft={draft}
+        policy={policy}
+        error={errors.repositories}
+        onChange={(part) => change('repositories', part)}
+      />
+      <ExpiryField
+        expiry={draft.expiry}
+        lifetime={policy.lifetime}
+        now={now}
+        error={errors.expiry}
+        onChange={(expiry) => change('expiry', { expiry })}
+      />
+      <div className={styles['end']}>
+        <Summary draft={draft} now={now} />
+        {refusal !== undefined && <Problem error={refusal} />}
+        <Button type="submit" loading={isBusy} disabled={!policy.canCreate}>
+          Create key
+        </Button>
+      </div>
+      <IssuedDialog issued={issued} onStored={() => void finish()} />
+    </form>
+  );
+}

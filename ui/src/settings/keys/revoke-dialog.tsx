@@ -1,0 +1,98 @@
+import { Button, Group, Modal, Text, TextInput } from '@mantine/core';
+import { useState } from 'react';
+import { call } from '../../api/client.ts';
+import { queryClient } from '../../api/queries.ts';
+import { announce } from '../../app/announce.tsx';
+import { Problem } from '../../app/problem.tsx';
+import { fromNow } from '../../app/time.ts';
+import type { Key } from './key-words.ts';
+
+type RevokeProps = {
+  /** Undefined: nothing is to be revoked, and no dialog shows. */
+  revoking: Key | undefined;
+  now: number;
+  onClose: () => void;
+  onRevoked: () => void;
+};
+
+const recentMs = 7 * 86_400_000;
+
+/** Says what will stop working, and asks for the name of a key that something used lately. */
+export function RevokeDialog({ revoking, now, onClose, onRevoked }: RevokeProps) {
+  return (
+    <Modal
+      opened={revoking !== undefined}
+      onClose={onClose}
+      title="Revoke this key?"
+      closeButtonProps={{ 'aria-label': 'Close' }}
+    >
+      {revoking !== undefined && (
+        <Question key={revoking.id} of={revoking} now={now} onClose={onClose} onRevoked={onRevoked} />
+      )}
+    </Modal>
+  );
+}
+
+function Question({ of: key, now, onClose, onRevoked }: Omit<RevokeProps, 'revoking'> & { of: Key }) {
+  const [typed, setTyped] = useState('');
+  const [isBusy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>();
+  const usedAt = key.lastUsedAt === null ? null : Date.parse(key.lastUsedAt);
+  const isInUse = usedAt !== null && now - usedAt < recentMs;
+  const isSure = !isInUse || typed.trim().normalize() === key.name.normalize();
+
+  async function revoke(): Promise<void> {
+    setBusy(true);
+    setError(undefined);
+    try {
+      await call('DELETE /me/tokens/{id}', { params: { id: key.id } });
+    } catch (failure) {
+      setError(failure);
+      setBusy(false);
+      return;
+    }
+    announce(`${key.name} is revoked.`);
+    onClose();
+    await queryClient.invalidateQueries({ queryKey: ['keys'] });
+    onRevoked();
+  }
+
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (isSure) void revoke();
+      }}
+    >
+      <Text size="sm" mb="sm">
+        <b>
+          <bdi>{key.name}</bdi>
+        </b>{' '}
+        <code className="quiet">{key.id}</code>
+      </Text>
+      <Text size="sm" mb="sm">
+        Scripts that use it are refused from this second on, everywhere. This cannot be undone: they will need
+        a new key. {usedAt === null ? 'It was never used.' : `It was last used ${fromNow(usedAt, now)}.`}
+      </Text>
+      {isInUse && (
+        <TextInput
+          mb="sm"
+          data-autofocus
+          label="Something still uses it. Type its name to go on"
+          autoComplete="off"
+          value={typed}
+          onChange={({ currentTarget }) => setTyped(currentTarget.value)}
+        />
+      )}
+      {error !== undefined && <Problem error={error} />}
+      <Group justify="flex-end" mt="md" gap="sm">
+        <Button variant="default" onClick={onClose} disabled={isBusy}>
+          Keep it
+        </Button>
+        <Button type="submit" color="red" loading={isBusy} disabled={!isSure}>
+          Revoke for good
+        </Button>
+      </Group>
+    </form>
+  );
+}
