@@ -72,6 +72,15 @@ test('only app.ts and main.ts construct what features and surfaces make', () => 
   expect(print(made)).toEqual([]);
 });
 
+test('the web app knows the server by its API alone', () => {
+  const app = (readdirSync(join(root, 'ui/src'), { recursive: true }) as string[])
+    .filter((name) => /\.tsx?$/.test(name))
+    .map((name) => read(join('ui/src', name).split(sep).join('/')));
+  expect(app.length).toBeGreaterThan(0);
+  const out = app.flatMap(({ path, imports }) => imports.map(({ target }) => ({ path, target })));
+  expect(print(out.filter(({ target }) => !target.startsWith('ui/src/')))).toEqual([]);
+});
+
 test('only config.ts reads the environment, and nothing in src imports from test', () => {
   const readers = files.filter(({ path, text }) => path !== 'src/config.ts' && /process\.env\b/.test(text));
   expect(readers.map(({ path }) => path)).toEqual([]);

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
@@ -114,6 +114,7 @@ test('a newcomer creates a key, copies it without the clipboard API, calls the A
   const saved = page.waitForEvent('download');
   await page.getByRole('button', { name: 'Download as file' }).click();
   expect((await saved).suggestedFilename()).toBe(`postern-${value.slice(8, 20)}.env`);
+  expect(await readFile(await (await saved).path(), 'utf8')).toBe(`POSTERN_KEY=${value}\n`);
   expect((await ask('/auth/context', value)).status).toBe(200);
   await store(page);
 
@@ -159,6 +160,8 @@ test('who is not signed in is sent to sign in, and comes back to the page that w
 test('nothing typed is lost when the server is away or the session has ended', async () => {
   const { page, context } = await atKeys();
   await page.keyboard.press('n');
+  await page.getByLabel('Name').waitFor();
+  expect(await page.evaluate('document.activeElement.labels[0].textContent')).toContain('Name');
   await fillIn(page, { name: 'kept' });
   await page.route('**/api/v2/me/tokens', (route) => route.abort());
   await create(page);
@@ -275,6 +278,35 @@ test('a key without expiry needs a second word', async () => {
   const row = page.getByRole('row', { name: 'for ever' });
   await row.waitFor();
   expect(await row.textContent()).toContain('No expiry');
+  await context.close();
+});
+
+test('a key ends on the day one chooses, which must be to come and within the policy', async () => {
+  const { page, context, complaints } = await atKeys(person, '/settings/keys/new');
+  // As the reader's own clock shows it, which is how the field holds it.
+  const inDays = (days: number) =>
+    page.evaluate<string>(
+      `(() => { const at = new Date(Date.now() + ${days} * 86_400_000 + 3_600_000);
+        return new Date(at - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16); })()`,
+    );
+  await fillIn(page, { name: 'until then' });
+  await page.getByText('Custom', { exact: true }).click();
+  for (const [days, mistake] of [
+    [-1, 'Choose a time that is still to come.'],
+    [31, 'This is later than the policy allows.'],
+  ] as const) {
+    await page.getByLabel('Ends on').fill(await inDays(days));
+    await create(page);
+    await page.locator('[data-field="expiry"]').getByText(mistake).waitFor();
+  }
+  await page.getByLabel('Ends on').fill(await inDays(5));
+  await create(page);
+  await valueShown(page);
+  await store(page);
+  const row = page.getByRole('row', { name: 'until then' });
+  await row.waitFor();
+  expect(await row.textContent()).toContain('in 5 days');
+  expect(complaints).toEqual([]);
   await context.close();
 });
 

@@ -1,5 +1,6 @@
 import { Alert } from '@mantine/core';
-import { Link, Outlet, useNavigate } from '@tanstack/react-router';
+import { Link, Outlet, useLocation, useNavigate } from '@tanstack/react-router';
+import { type RefObject, useEffect, useRef } from 'react';
 import { useSessionHasEnded } from '../api/session.ts';
 import { AccountMenu } from './account-menu.tsx';
 import { Announcements } from './announce.tsx';
@@ -12,6 +13,8 @@ import { useShortcut } from './shortcuts.ts';
 /** What is around every page: where one is, who one is, and whether one still is. */
 export function Shell() {
   const navigate = useNavigate();
+  const main = useRef<HTMLElement>(null);
+  useFocusOnNewPage(main);
   useShortcut('n', () => void navigate({ to: '/settings/keys/new' }));
   return (
     <div className={styles['frame']}>
@@ -38,7 +41,7 @@ export function Shell() {
             <BookIcon /> API reference
           </a>
         </nav>
-        <main id="content" tabIndex={-1} className={styles['main']}>
+        <main id="content" ref={main} tabIndex={-1} className={styles['main']}>
           <SessionEnded />
           <Outlet />
         </main>
@@ -46,6 +49,17 @@ export function Shell() {
       <Announcements />
     </div>
   );
+}
+
+/** What had the focus went with the page it was on: who goes by keyboard or by ear begins at the top of the new one. */
+function useFocusOnNewPage(main: RefObject<HTMLElement | null>): void {
+  const { pathname } = useLocation();
+  const shown = useRef(pathname);
+  useEffect(() => {
+    if (shown.current === pathname) return;
+    shown.current = pathname;
+    if (document.activeElement === document.body) main.current?.focus({ preventScroll: true });
+  }, [main, pathname]);
 }
 
 function SessionEnded() {

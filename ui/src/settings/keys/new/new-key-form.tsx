@@ -1,6 +1,6 @@
 import { Button, TextInput } from '@mantine/core';
 import { useBlocker, useNavigate } from '@tanstack/react-router';
-import { type FormEvent, useRef, useState } from 'react';
+import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { flushSync } from 'react-dom';
 import { call } from '../../../api/client.ts';
 import type { Schemas } from '../../../api/contract.ts';
@@ -37,7 +37,9 @@ export function NewKeyForm({ policy, prefill }: FormProps) {
   const [isBusy, setBusy] = useState(false);
   const [issued, setIssued] = useState<Schemas['IssuedKey']>();
   const form = useRef<HTMLFormElement>(null);
+  const name = useRef<HTMLInputElement>(null);
   const navigate = useNavigate();
+  useEffect(() => name.current?.focus({ preventScroll: true }), []);
   // Going back, closing the tab: with a value on show that nobody may have stored, the browser asks first.
   useBlocker({ shouldBlockFn: () => issued !== undefined, enableBeforeUnload: issued !== undefined });
   const now = useNow() + policy.clockOffsetMs;
@@ -96,7 +98,7 @@ export function NewKeyForm({ policy, prefill }: FormProps) {
           placeholder="website-deploy"
           maxLength={200}
           autoComplete="off"
-          data-autofocus
+          ref={name}
           value={draft.name}
           error={errors.name}
           onChange={({ currentTarget }) => change('name', { name: currentTarget.value })}
