@@ -3,7 +3,8 @@ import { AppError } from '../../core/errors.ts';
 import { within } from '../../platform/kv/deadline.ts';
 import type { Kv, KvValues } from '../../platform/kv/kv.ts';
 import { secretDigest } from '../../platform/sealed-text.ts';
-import { type GrantRecord, readCode, readGrant, remembering, writeGrant } from './records.ts';
+import { type GrantRecord, readCode, readGrant, writeGrant } from './records.ts';
+import { remembering } from './remembering.ts';
 import { safePath } from './return-path.ts';
 import { codeKeyOf, type GrantSeal } from './seal.ts';
 import { readState, stateKey } from './site-states.ts';
@@ -149,8 +150,7 @@ export function createGatewayGrants(deps: {
     if (site === undefined || grant.epoch < site.epoch || grant.endsAt <= now) return none;
     const current = isCurrent(stateKeyOfSite, grant, states, now, from);
     if (current === undefined) return none;
-    const ends = Math.min(current.expiresAt ?? Infinity, site.expiresAt ?? Infinity);
-    const until = Math.min(grant.endsAt, ends);
+    const until = Math.min(grant.endsAt, current.expiresAt ?? Infinity, site.expiresAt ?? Infinity);
     return until > now ? { kind: 'granted', siteId: grant.siteId, until, now } : none;
   }
 

@@ -26,9 +26,6 @@ export type GrantRecord = Omit<CodeRecord, 'binding' | 'ticket'>;
 /** How long a grant may last, whoever wrote it (threat T12). */
 export const longestGrantMs = 5 * minute;
 
-/** Keys. */
-const mostKnown = 5_000;
-
 export function writeCode(seal: GrantSeal, key: string, code: CodeRecord): string {
   return seal.sign(key, JSON.stringify([1, ...grantFields(code), code.binding, code.ticket]));
 }
@@ -66,25 +63,6 @@ export function readFields(
     return undefined;
   }
   return Array.isArray(found) && found.length === count && found[0] === 1 ? found : undefined;
-}
-
-/**
- * Reads each text of a key once: the parts of a page all find the same records. What does not read as a record is not
- * remembered.
- */
-export function remembering<T>(
-  read: (key: string, value: string) => T | undefined,
-): (key: string, value: string) => T | undefined {
-  const known = new Map<string, { readonly value: string; readonly record: T }>();
-  return (key, value) => {
-    const there = known.get(key);
-    if (there?.value === value) return there.record;
-    const record = read(key, value);
-    if (record === undefined) return undefined;
-    if (known.size >= mostKnown) known.clear();
-    known.set(key, { value, record });
-    return record;
-  };
 }
 
 export function isWhole(value: unknown): value is number {

@@ -8,6 +8,7 @@ import {
   sealText,
   secretDigest,
 } from '../../platform/sealed-text.ts';
+import { remembering } from './remembering.ts';
 
 /**
  * What GRANT_SECRET signs and seals (private-access.md 2.2): tickets, the value of a grant's cookie, and every record of
@@ -30,9 +31,6 @@ export type GrantSeal = {
 
 export const ticketMs = hour;
 
-/** Cookies. */
-const mostKnown = 5_000;
-
 const cookieShape = /^1\.([A-Za-z0-9_-]{43})\.([A-Za-z0-9_-]{43})$/;
 
 export function createGrantSeal(secrets: readonly string[], random: Random): GrantSeal {
@@ -43,7 +41,7 @@ export function createGrantSeal(secrets: readonly string[], random: Random): Gra
   const macs = (text: string) =>
     signers.map((key) => createHmac('sha256', key).update(text).digest('base64url'));
   const isSigned = (text: string, given: string) => macs(text).some((mac) => equalInConstantTime(mac, given));
-  const knownCookies = new Map<string, string>();
+  const knownKeyOf = remembering((_name, cookie) => grantKeyOf(cookie));
 
   function grantKeyOf(cookie: string): string | undefined {
     const [, id, mac] = cookieShape.exec(cookie) ?? [];
@@ -68,16 +66,8 @@ export function createGrantSeal(secrets: readonly string[], random: Random): Gra
       const id = Buffer.from(random.bytes(32)).toString('base64url');
       return { cookie: `1.${id}.${macs(`cookie\0${id}`)[0]}`, key: grantKey(id) };
     },
-    grantKeyOf(cookie) {
-      // The parts of a page all come with the same one, and the same bytes have the same MAC. Only good ones are kept.
-      const known = knownCookies.get(cookie);
-      if (known !== undefined) return known;
-      const found = grantKeyOf(cookie);
-      if (found === undefined) return undefined;
-      if (knownCookies.size >= mostKnown) knownCookies.clear();
-      knownCookies.set(cookie, found);
-      return found;
-    },
+    // The parts of a page all come with the same one, and the same bytes have the same MAC.
+    grantKeyOf: (cookie) => knownKeyOf(cookie, cookie),
     sign: (key, text) => `${macs(`record\0${key}\0${text}`)[0]} ${text}`,
     verify,
   };
