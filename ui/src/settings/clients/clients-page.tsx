@@ -3,11 +3,11 @@ import { useQuery } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
 import { call } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
-import { myClients, queryClient } from '../../api/queries.ts';
-import { announce } from '../../app/announce.tsx';
+import { myClients } from '../../api/queries.ts';
 import { Moment } from '../../app/moment.tsx';
 import { useNow } from '../../app/now.ts';
 import { Problem } from '../../app/problem.tsx';
+import { useEnding } from '../../app/use-ending.ts';
 import styles from './clients-page.module.css';
 
 type Client = Schemas['ConnectedClient'];
@@ -81,24 +81,13 @@ export function ClientsPage() {
 }
 
 function Question({ of: client, onClose, onDone }: { of: Client; onClose: () => void; onDone: () => void }) {
-  const [error, setError] = useState<unknown>();
-  const [isBusy, setBusy] = useState(false);
-
-  async function disconnect(): Promise<void> {
-    setBusy(true);
-    setError(undefined);
-    try {
-      await call('DELETE /me/clients/{id}', { params: { id: client.clientId } });
-    } catch (failure) {
-      setError(failure);
-      setBusy(false);
-      return;
-    }
-    announce(`${client.name} is disconnected.`);
-    onClose();
-    await queryClient.invalidateQueries({ queryKey: ['clients'] });
-    onDone();
-  }
+  const { run, error, isBusy } = useEnding({
+    end: () => call('DELETE /me/clients/{id}', { params: { id: client.clientId } }),
+    said: `${client.name} is disconnected.`,
+    list: 'clients',
+    onClose,
+    onDone,
+  });
 
   return (
     <>
@@ -113,7 +102,7 @@ function Question({ of: client, onClose, onDone }: { of: Client; onClose: () => 
         <Button variant="default" onClick={onClose} disabled={isBusy}>
           Keep it connected
         </Button>
-        <Button color="red" loading={isBusy} onClick={() => void disconnect()}>
+        <Button color="red" loading={isBusy} onClick={run}>
           Disconnect now
         </Button>
       </Group>

@@ -1,10 +1,9 @@
 import { Button, Group, Modal, Text, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import { call } from '../../api/client.ts';
-import { queryClient } from '../../api/queries.ts';
-import { announce } from '../../app/announce.tsx';
 import { Problem } from '../../app/problem.tsx';
 import { fromNow } from '../../app/time.ts';
+import { useEnding } from '../../app/use-ending.ts';
 import type { Key } from './key-words.ts';
 
 type RevokeProps = {
@@ -35,33 +34,22 @@ export function RevokeDialog({ revoking, now, onClose, onRevoked }: RevokeProps)
 
 function Question({ of: key, now, onClose, onRevoked }: Omit<RevokeProps, 'revoking'> & { of: Key }) {
   const [typed, setTyped] = useState('');
-  const [isBusy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>();
+  const { run, error, isBusy } = useEnding({
+    end: () => call('DELETE /me/tokens/{id}', { params: { id: key.id } }),
+    said: `${key.name} is revoked.`,
+    list: 'keys',
+    onClose,
+    onDone: onRevoked,
+  });
   const usedAt = key.lastUsedAt === null ? null : Date.parse(key.lastUsedAt);
   const isInUse = usedAt !== null && now - usedAt < recentMs;
   const isSure = !isInUse || typed.trim().normalize() === key.name.normalize();
-
-  async function revoke(): Promise<void> {
-    setBusy(true);
-    setError(undefined);
-    try {
-      await call('DELETE /me/tokens/{id}', { params: { id: key.id } });
-    } catch (failure) {
-      setError(failure);
-      setBusy(false);
-      return;
-    }
-    announce(`${key.name} is revoked.`);
-    onClose();
-    await queryClient.invalidateQueries({ queryKey: ['keys'] });
-    onRevoked();
-  }
 
   return (
     <form
       onSubmit={(event) => {
         event.preventDefault();
-        if (isSure) void revoke();
+        if (isSure) run();
       }}
     >
       <Text size="sm" mb="sm">
