@@ -9,13 +9,14 @@ export function needsUiBuild(root, program) {
   if (!servesUi.test(program)) return false;
   const built = join(root, 'ui', 'dist', 'index.html');
   if (!existsSync(built)) return true;
+  const builtAt = statSync(built).mtimeMs;
   const sources = ['ui/src', 'ui/index.html', 'ui/vite.config.ts', 'ui/build.ts', 'package-lock.json'];
-  return sources.some((name) => newest(join(root, name)) > statSync(built).mtimeMs);
+  return sources.some((name) => newest(join(root, name)) > builtAt);
 }
 
 /** A folder's own time tells of a file that was taken away. */
 function newest(path) {
-  const { mtimeMs } = statSync(path);
-  if (!statSync(path).isDirectory()) return mtimeMs;
-  return Math.max(mtimeMs, ...readdirSync(path).map((name) => newest(join(path, name))));
+  const found = statSync(path);
+  if (!found.isDirectory()) return found.mtimeMs;
+  return Math.max(found.mtimeMs, ...readdirSync(path).map((name) => newest(join(path, name))));
 }

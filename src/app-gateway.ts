@@ -41,6 +41,7 @@ export function createGatewayServer(deps: GatewayPartsDeps): Server {
     feed,
     skewGraceMinutes: () => config.lastRead().versions.skewGraceMinutes,
   });
+  const isEnabled = () => config.lastRead().enabled;
   const addressOf = addressReader(deps.trustedProxies);
   return createGateway({
     ...gatewayLimits,
@@ -60,10 +61,10 @@ export function createGatewayServer(deps: GatewayPartsDeps): Server {
         const found = catalog.find(label);
         return found instanceof Promise ? found.then(open) : open(found);
       },
-      isEnabled: () => config.lastRead().enabled,
+      isEnabled,
       readEnabled: async () => (await config.read()).value.enabled,
     }),
-    isEnabled: () => config.lastRead().enabled,
+    isEnabled,
     isInformed: () => config.isCurrent() && clock.now() - feed.lastReadAt() <= longestSilenceMs,
     exposures: {
       mentions: deps.mentionsKey,
