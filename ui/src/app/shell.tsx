@@ -4,7 +4,8 @@ import { type RefObject, useEffect, useRef } from 'react';
 import { useSessionHasEnded } from '../api/session.ts';
 import { AccountMenu } from './account-menu.tsx';
 import { Announcements } from './announce.tsx';
-import { BookIcon, KeyIcon, MarkIcon, PlugIcon } from './icons.tsx';
+import { MarkIcon } from './icons.tsx';
+import { Navigation } from './navigation.tsx';
 import { SignInAgain } from './problem.tsx';
 import { SchemeMenu } from './scheme-menu.tsx';
 import styles from './shell.module.css';
@@ -30,17 +31,7 @@ export function Shell() {
         <AccountMenu />
       </header>
       <div className={styles['body']}>
-        <nav className={styles['nav']} aria-label="Settings">
-          <Link to="/settings/keys" className={styles['link']} activeOptions={{ includeSearch: false }}>
-            <KeyIcon /> API keys
-          </Link>
-          <Link to="/settings/clients" className={styles['link']}>
-            <PlugIcon /> Connected clients
-          </Link>
-          <a href="/api/v2/docs" className={styles['link']}>
-            <BookIcon /> API reference
-          </a>
-        </nav>
+        <Navigation />
         <main id="content" ref={main} tabIndex={-1} className={styles['main']}>
           <SessionEnded />
           <Outlet />

@@ -18,7 +18,8 @@ type Encoding = 'br' | 'gzip' | 'identity';
 type Asset = { readonly type: string; readonly bytes: Readonly<Record<Encoding, Buffer>> };
 
 /** The app's own addresses besides `/`; each gets the same document. Known to ui/src/app/router.tsx too. */
-export const appPaths = ['/settings/keys', '/settings/keys/new', '/settings/clients'] as const;
+const settingsPaths = ['/settings/keys', '/settings/keys/new', '/settings/clients'];
+export const appPaths: readonly string[] = [...settingsPaths];
 
 const types: Readonly<Record<string, string>> = {
   '.js': 'text/javascript; charset=utf-8',

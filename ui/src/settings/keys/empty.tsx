@@ -1,46 +1,38 @@
-import { Anchor, Button, Title } from '@mantine/core';
+import { Anchor, Button } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import { KeyIcon } from '../../app/icons.tsx';
-import styles from './empty.module.css';
+import { Empty, NoMatch, NoMatchLine } from '../../lists/empty.tsx';
 import type { KeyState } from './key-search.ts';
+
+const steps = [
+  {
+    do: 'Say what it is for.',
+    why: 'One key for one script: then it can be taken away from that script alone.',
+  },
+  { do: 'Give it little.', why: 'Only the scopes and repositories the script needs, and an end.' },
+  { do: 'Store it at once.', why: 'Its value is shown a single time; Postern keeps only a digest.' },
+];
 
 /** Teaches what a key is for, where there is none. */
 export function FirstKey({ onShowAll }: { onShowAll: () => void }) {
   return (
-    <section className={styles['card']}>
-      <span className={styles['picture']}>
-        <KeyIcon size={28} />
-      </span>
-      <Title order={2} size="h3">
-        No active keys
-      </Title>
-      <ol className={styles['steps']}>
-        <li>
-          <b>Say what it is for.</b> One key for one script: then it can be taken away from that script alone.
-        </li>
-        <li>
-          <b>Give it little.</b> Only the scopes and repositories the script needs, and an end.
-        </li>
-        <li>
-          <b>Store it at once.</b> Its value is shown a single time; Postern keeps only a digest.
-        </li>
-      </ol>
+    <Empty picture={<KeyIcon size={28} />} title="No active keys" steps={steps}>
       <Button component={Link} to="/settings/keys/new">
         Create a key
       </Button>
       <Anchor component="button" type="button" size="sm" onClick={onShowAll}>
         Show expired and revoked keys
       </Anchor>
-    </section>
+    </Empty>
   );
 }
 
-export function NoMatch(shown: { state: KeyState; search: string; onClear: () => void }) {
+export function NoKeyMatches(shown: { state: KeyState; search: string; onClear: () => void }) {
   const { state, search, onClear } = shown;
   const what = state === 'all' ? 'keys' : `${state} keys`;
   return (
-    <section className={styles['card']}>
-      <p className={styles['line']}>
+    <NoMatch>
+      <NoMatchLine>
         There are no {what}
         {search !== '' && (
           <>
@@ -49,10 +41,10 @@ export function NoMatch(shown: { state: KeyState; search: string; onClear: () =>
           </>
         )}
         .
-      </p>
+      </NoMatchLine>
       <Button variant="default" size="xs" onClick={onClear}>
         Show active keys
       </Button>
-    </section>
+    </NoMatch>
   );
 }

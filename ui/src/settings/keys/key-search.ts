@@ -1,3 +1,5 @@
+import { searchTextFrom } from '../../lists/search-text.ts';
+
 /** What of the list is shown, kept in the address: a link or a reload shows the same. */
 export type KeySearch = { readonly state?: KeyState; readonly search?: string; readonly page?: number };
 
@@ -14,9 +16,4 @@ export function keySearch(raw: Record<string, unknown>): KeySearch {
     ...(typeof search !== 'string' || search === '' ? {} : { search: searchTextFrom(search) }),
     ...(Number.isInteger(page) && page > 1 ? { page } : {}),
   };
-}
-
-/** A whole key that is pasted to find it must reach neither the address nor the server: its public id finds it too. */
-export function searchTextFrom(text: string): string {
-  return text.replaceAll(/[a-z][a-z0-9]*_(?:pat|svc)_([0-9A-Za-z]{12})[0-9A-Za-z]*/g, '$1').slice(0, 100);
 }

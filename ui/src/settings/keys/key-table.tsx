@@ -1,5 +1,6 @@
-import { Badge, Button, Skeleton } from '@mantine/core';
+import { Badge, Button } from '@mantine/core';
 import { Moment } from '../../app/moment.tsx';
+import { Table } from '../../lists/table.tsx';
 import { endOf, type Key, standingOf, standingWords } from './key-words.ts';
 import styles from './key-table.module.css';
 
@@ -11,32 +12,18 @@ type TableProps = {
   onRevoke: (key: Key) => void;
 };
 
-/** A table where there is room, a list of cards where there is not. */
 export function KeyTable({ keys, now, isStale, onRevoke }: TableProps) {
   return (
-    <div className={styles['card']} aria-busy={isStale}>
-      <table className={styles['table']}>
-        <caption className="unseen">API keys</caption>
-        <thead>
-          <tr>
-            <th scope="col">Name</th>
-            <th scope="col">May do</th>
-            <th scope="col">Repositories</th>
-            <th scope="col">Created</th>
-            <th scope="col">Last used</th>
-            <th scope="col">State</th>
-            <th scope="col">
-              <span className="unseen">Actions</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {keys.map((key) => (
-            <Row key={key.id} of={key} now={now} onRevoke={onRevoke} />
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table
+      caption="API keys"
+      columns={['Name', 'May do', 'Repositories', 'Created', 'Last used', 'State']}
+      hasActions
+      isStale={isStale}
+    >
+      {keys.map((key) => (
+        <Row key={key.id} of={key} now={now} onRevoke={onRevoke} />
+      ))}
+    </Table>
   );
 }
 
@@ -83,7 +70,7 @@ function Row({ of: key, now, onRevoke }: { of: Key; now: number; onRevoke: (key:
           </span>
         )}
       </td>
-      <td className={styles['action']}>
+      <td>
         {key.status === 'active' && (
           <Button variant="default" size="xs" aria-label={`Revoke ${key.name}`} onClick={() => onRevoke(key)}>
             Revoke
@@ -108,18 +95,5 @@ function Repositories({ of: { repositories: reach } }: { of: Key }) {
         ))}
       </ul>
     </details>
-  );
-}
-
-export function KeyTableLoading() {
-  return (
-    <div className={styles['card']} role="status" aria-label="Loading keys">
-      {[1, 2, 3].map((row) => (
-        <div key={row} className={styles['loading']}>
-          <Skeleton height={14} width="32%" />
-          <Skeleton height={14} width="60%" />
-        </div>
-      ))}
-    </div>
   );
 }

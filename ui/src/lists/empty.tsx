@@ -1,0 +1,42 @@
+import { Title } from '@mantine/core';
+import type { ReactNode } from 'react';
+import styles from './empty.module.css';
+
+type EmptyProps = {
+  readonly picture: ReactNode;
+  readonly title: string;
+  /** What to do first, each step with its reason. */
+  readonly steps?: readonly { readonly do: string; readonly why: string }[];
+  readonly children: ReactNode;
+};
+
+/** A list that has nothing in it yet: it teaches what it is for, and offers the way to begin. */
+export function Empty({ picture, title, steps = [], children }: EmptyProps) {
+  return (
+    <section className={styles['card']}>
+      <span className={styles['picture']}>{picture}</span>
+      <Title order={2} size="h3">
+        {title}
+      </Title>
+      {steps.length > 0 && (
+        <ol className={styles['steps']}>
+          {steps.map((step) => (
+            <li key={step.do}>
+              <b>{step.do}</b> {step.why}
+            </li>
+          ))}
+        </ol>
+      )}
+      {children}
+    </section>
+  );
+}
+
+/** What was asked for finds nothing, though there may be more. */
+export function NoMatch({ children }: { children: ReactNode }) {
+  return <section className={styles['card']}>{children}</section>;
+}
+
+export function NoMatchLine({ children }: { children: ReactNode }) {
+  return <p className={styles['line']}>{children}</p>;
+}

@@ -1,0 +1,43 @@
+import { TextInput } from '@mantine/core';
+import { useDebouncedCallback } from '@mantine/hooks';
+import { useEffect, useRef, useState } from 'react';
+import { SearchIcon } from '../app/icons.tsx';
+import { useShortcut } from '../app/shortcuts.ts';
+import { searchTextFrom } from './search-text.ts';
+
+type SearchFieldProps = {
+  readonly label: string;
+  readonly placeholder: string;
+  /** From the address. */
+  readonly value: string;
+  readonly onChange: (text: string) => void;
+};
+
+/** Types on without waiting for the address; `/` brings one here. */
+export function SearchField({ label, placeholder, value, onChange }: SearchFieldProps) {
+  const [text, setText] = useState(value);
+  const field = useRef<HTMLInputElement>(null);
+  const send = useDebouncedCallback(onChange, 250);
+  // The address may change by itself (back, a cleared filter); what is being typed is newer than it.
+  useEffect(() => {
+    if (document.activeElement !== field.current) setText(value);
+  }, [value]);
+  useShortcut('/', () => field.current?.focus());
+  return (
+    <TextInput
+      ref={field}
+      flex="1 1 16rem"
+      type="search"
+      aria-label={label}
+      placeholder={placeholder}
+      leftSection={<SearchIcon />}
+      maxLength={200}
+      value={text}
+      onChange={({ currentTarget }) => {
+        const next = searchTextFrom(currentTarget.value);
+        setText(next);
+        send(next);
+      }}
+    />
+  );
+}

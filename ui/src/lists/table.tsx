@@ -1,0 +1,54 @@
+import { Skeleton } from '@mantine/core';
+import type { ReactNode } from 'react';
+import styles from './table.module.css';
+
+type TableProps = {
+  /** What it lists, said to who hears it. */
+  readonly caption: string;
+  /** Each cell repeats its column's name in `data-label`; the first of a row is its `<th scope="row">`. */
+  readonly columns: readonly string[];
+  /** A last cell without a name, for what can be done. */
+  readonly hasActions?: boolean;
+  /** An answer to an earlier question, shown until the new one comes. */
+  readonly isStale: boolean;
+  readonly children: ReactNode;
+};
+
+/** A table where there is room, a list of cards where there is not. */
+export function Table({ caption, columns, hasActions = false, isStale, children }: TableProps) {
+  return (
+    <div className={styles['card']} aria-busy={isStale}>
+      <table className={styles['table']}>
+        <caption className="unseen">{caption}</caption>
+        <thead>
+          <tr>
+            {columns.map((name) => (
+              <th key={name} scope="col">
+                {name}
+              </th>
+            ))}
+            {hasActions && (
+              <th scope="col">
+                <span className="unseen">Actions</span>
+              </th>
+            )}
+          </tr>
+        </thead>
+        <tbody>{children}</tbody>
+      </table>
+    </div>
+  );
+}
+
+export function TableLoading({ what }: { what: string }) {
+  return (
+    <div className={styles['card']} role="status" aria-label={`Loading ${what}`}>
+      {[1, 2, 3].map((row) => (
+        <div key={row} className={styles['loading']}>
+          <Skeleton height={14} width="32%" />
+          <Skeleton height={14} width="60%" />
+        </div>
+      ))}
+    </div>
+  );
+}
