@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { parentPort, workerData } from 'node:worker_threads';
 import { PGlite } from '@electric-sql/pglite';
 import { flushNames } from '../flush-names.ts';
+import { type PreparedStatements, prepareStatements } from './prepared.ts';
 
 /** The worker thread behind embedded.ts: owns the PGlite instance and the flushing of its write-ahead log. */
 /** A text that begins so holds several statements and answers no rows: a migration. */
@@ -19,6 +20,7 @@ const port = parentPort;
 if (!port) throw new Error('embedded-worker.ts runs in a worker thread only.');
 
 let database: PGlite | undefined;
+let statements: PreparedStatements | undefined;
 let inTransaction = false;
 
 port.on('message', (message: Message) => {
@@ -43,9 +45,10 @@ async function handle(message: Message): Promise<void> {
       startParams: [...PGlite.defaultStartParams, '-c', `shared_buffers=${sharedBuffers}`],
     });
     await database.exec("set timezone = 'UTC'");
+    statements = prepareStatements(database, Date.now);
     return reply(message.id, [], 0);
   }
-  if (!database) throw new Error('The embedded database is not open.');
+  if (!database || !statements) throw new Error('The embedded database is not open.');
   if (message.kind === 'dump') {
     const archive = await database.dumpDataDir('none');
     return reply(message.id, [new Uint8Array(await archive.arrayBuffer())], 0);
@@ -56,13 +59,13 @@ async function handle(message: Message): Promise<void> {
   }
   const text = message.text ?? '';
   if (text.startsWith(scriptMark)) {
-    await database.exec(text);
+    await statements.runScript(text);
     await flushAfter(text);
     return reply(message.id, [], 0);
   }
-  const result = await database.query(text, message.values ?? []);
+  const { rows, affected } = await statements.run(text, message.values ?? []);
   await flushAfter(text);
-  reply(message.id, result.rows, result.affectedRows ?? 0);
+  reply(message.id, rows, affected);
 }
 
 function reply(id: number, rows: unknown[], affected: number): void {

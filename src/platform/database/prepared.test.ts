@@ -1,0 +1,100 @@
+import { PGlite } from '@electric-sql/pglite';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type PreparedStatements, prepareStatements } from './prepared.ts';
+
+let database: PGlite;
+let statements: PreparedStatements;
+let now = 0;
+
+beforeAll(async () => {
+  database = await PGlite.create();
+  await database.exec(`set timezone = 'UTC'; create table kept (
+    id int primary key, name text unique, at timestamptz(3), facts jsonb, bytes bytea, is_on boolean, many bigint, list text[])`);
+  statements = prepareStatements(database, () => now);
+});
+afterAll(() => database.close());
+
+const columns = 'id, name, at, facts, bytes, is_on, many, list';
+const insert = `insert into kept (${columns}) values ($1, $2, $3, $4, $5, $6, $7, $8)`;
+const full = [
+  1,
+  'é\u2028"\'',
+  new Date(1_700_000_000_123),
+  { a: [1, null] },
+  Buffer.from([0, 255]),
+  true,
+  5n,
+  ['a,b', '"'],
+];
+
+test('what comes back is what the database itself would answer, of every type and of nothing', async () => {
+  expect(await statements.run(insert, full)).toEqual({ rows: [], affected: 1 });
+  expect(await statements.run(insert, [2, ...Array.from({ length: 7 }, () => null)])).toEqual({
+    rows: [],
+    affected: 1,
+  });
+  for (const text of [
+    `select ${columns} from kept order by id`,
+    'select id from kept where id > $1',
+    'select count(*), max(at), now() > at as is_past from kept group by at order by 1',
+  ]) {
+    const values = text.includes('$1') ? [0] : [];
+    const { rows } = await database.query(text, values);
+    for (const _ of [1, 2]) expect((await statements.run(text, values)).rows).toEqual(rows);
+  }
+  const update = 'update kept set is_on = not is_on where id = $1 returning is_on';
+  expect(await statements.run(update, [1])).toEqual({ rows: [{ is_on: false }], affected: 1 });
+  expect(await statements.run(update, [9])).toEqual({ rows: [], affected: 0 });
+  expect((await statements.run('delete from kept where id > $1', [0])).affected).toBe(2);
+});
+
+test('a statement that fails says why without its values, and leaves the connection as it would be', async () => {
+  await statements.run('begin', []);
+  await statements.run(insert, full);
+  const twice = await statements.run(insert, full).catch((error: unknown) => error);
+  expect(twice).toMatchObject({ code: '23505', constraint: 'kept_pkey' });
+  expect(Object.values(twice as object).filter((value) => value === full || value === insert)).toEqual([]);
+  await expect(statements.run('select 1 as one', [])).rejects.toMatchObject({ code: '25P02' });
+  await statements.run('rollback', []);
+  expect((await statements.run('select 1 as one', [])).rows).toEqual([{ one: 1 }]);
+  expect((await statements.run(`select ${columns} from kept`, [])).rows).toEqual([]);
+  await expect(statements.run('select nothing from kept', [])).rejects.toMatchObject({ code: '42703' });
+  await expect(statements.run('select id from kept where id = $1', ['x'])).rejects.toMatchObject({
+    code: '22P02',
+  });
+});
+
+const plansOf = async (text: string) => {
+  const found =
+    'select generic_plans::int as kept, custom_plans::int as fresh from pg_prepared_statements where statement = $1';
+  return (await statements.run(found, [text])).rows[0];
+};
+
+test('a plan is kept for a minute, then made anew for tables as they are by then', async () => {
+  const text = 'select name from kept where id = $1';
+  for (let times = 0; times < 8; times++) await statements.run(text, [1]);
+  expect(await plansOf(text)).toEqual({ kept: 3, fresh: 5 });
+  now += 59_999;
+  await statements.run(text, [1]);
+  expect(await plansOf(text)).toEqual({ kept: 4, fresh: 5 });
+  now += 1;
+  await statements.run(text, [1]);
+  expect(await plansOf(text)).toEqual({ kept: 0, fresh: 1 });
+});
+
+test('after a script that changed a table, statements answer with the columns of now', async () => {
+  const text = 'select many from kept where id = $1';
+  await statements.run(insert, full);
+  expect((await statements.run(text, [1])).rows).toEqual([{ many: 5 }]);
+  await statements.runScript('alter table kept alter column many type text; update kept set is_on = null');
+  expect((await statements.run(text, [1])).rows).toEqual([{ many: '5' }]);
+  await statements.run('alter table kept alter column many type int using many::int', []);
+  expect((await statements.run(text, [1])).rows).toEqual([{ many: 5 }]);
+  expect(await statements.run('vacuum kept', [])).toEqual({ rows: [], affected: 0 });
+});
+
+test('texts that never come again do not pile up', async () => {
+  for (let times = 0; times < 1_100; times++) await statements.run(`select ${times} as number`, []);
+  const { rows } = await statements.run('select count(*)::int as count from pg_prepared_statements', []);
+  expect((rows[0] as { count: number }).count).toBeLessThanOrEqual(500);
+});
