@@ -1,40 +1,89 @@
 import type { IncomingMessage, Server } from 'node:http';
-import type { createSitesDoors } from './app-sites.ts';
 import { type Clock, second } from './core/clock.ts';
+import type { Random } from './core/ids.ts';
+import {
+  createGatewayGrants,
+  createGatewayNews,
+  type GrantSeal,
+  isShared,
+} from './features/grants/grants.ts';
+import { createKeyWatch } from './features/keys/key-watch.ts';
+import type { KeyFormat } from './features/keys/keys.ts';
 import { memorySource } from './features/ratelimit/ratelimit.ts';
-import { createCatalog } from './features/sites/serving/catalog.ts';
-import type { Served, SitesDeps } from './features/sites/sites.ts';
+import type { DocumentReader } from './features/settings/reader.ts';
+import { type CatalogReader, createCatalog } from './features/sites/serving/catalog.ts';
+import type { Served, SitesConfig } from './features/sites/sites.ts';
 import type { Blobs } from './platform/blobs/blobs.ts';
 import type { ChangeFeed } from './platform/database/changes.ts';
+import type { Job } from './platform/jobs.ts';
+import type { Kv } from './platform/kv/kv.ts';
 import type { Log } from './platform/log.ts';
 import { createBlobCache } from './surfaces/gateway/blob-cache.ts';
 import { createOpenStreams } from './surfaces/gateway/open-streams.ts';
-import type { PrivateSites } from './surfaces/gateway/pipeline.ts';
+import { createPrivateSteps } from './surfaces/gateway/private.ts';
 import { addressReader, createGateway, gatewayLimits } from './surfaces/gateway/server.ts';
 
 /** The gateway in the composition root: constructed here, beside app.ts, and nowhere else. */
-export type GatewayPartsDeps = {
-  readonly read: SitesDeps['read'];
-  readonly sitesDoors: Pick<ReturnType<typeof createSitesDoors>, 'sitesConfig'>;
-  readonly privateSites: PrivateSites;
+export type GatewaySettings = {
+  readonly uiUrl: string;
+  readonly contentUrl: string;
+  readonly allowSharedApex: boolean;
+  readonly trustedProxies: readonly string[];
+  /** Requests a minute that the gateway takes; its own figures unless a bench needs more. */
+  readonly gatewayLimits?: { readonly perAddress?: number; readonly perHost?: number };
+};
+
+/** What lets browsers in and what passes on what it refused: the key-value store and GRANT_SECRET, no database. */
+export function createGatewaySide(
+  deps: GatewaySettings & {
+    readonly kv: Kv;
+    readonly seal: GrantSeal;
+    readonly clock: Clock;
+    readonly random: Random;
+    readonly onCorrupt: () => void;
+  },
+) {
+  const { kv, seal, clock, onCorrupt } = deps;
+  const news = createGatewayNews({ kv, seal, clock });
+  const grants = createGatewayGrants({
+    kv,
+    seal,
+    onCorrupt,
+    refused: (refusal, from) => news.note(refusal, from),
+  });
+  const jobs: Job[] = [{ name: 'gateway-news', everyMs: second, leased: false, run: () => news.flush() }];
+  return {
+    news,
+    jobs,
+    privateSites: createPrivateSteps({
+      grants,
+      uiUrl: deps.uiUrl,
+      contentUrl: deps.contentUrl,
+      isShared: isShared(deps),
+      random: deps.random,
+      addressOf: addressReader(deps.trustedProxies),
+    }),
+  };
+}
+
+type GatewayServerDeps = GatewaySettings & {
+  readonly side: ReturnType<typeof createGatewaySide>;
+  readonly read: CatalogReader;
+  readonly sitesConfig: DocumentReader<SitesConfig>;
   readonly feed: ChangeFeed;
-  readonly blobs: Blobs;
+  readonly blobs: Pick<Blobs, 'read'>;
+  readonly format: KeyFormat;
   readonly clock: Clock;
   readonly log: Log;
-  readonly contentUrl: string;
-  readonly trustedProxies: readonly string[];
-  readonly limits?: Partial<typeof gatewayLimits>;
-  readonly mentionsKey: (text: string) => boolean;
-  readonly reportKey: (text: string, origin: { address: string | null; agent: string | null }) => void;
   readonly count: (visibility: 'public' | 'private' | 'none', status: number) => void;
 };
 
 /** Without news from the database for so long, what is remembered of sites is not served any more (contract 10.3). */
 const longestSilenceMs = 30 * second;
 
-export function createGatewayServer(deps: GatewayPartsDeps): Server {
-  const { read, sitesDoors, feed, blobs, clock } = deps;
-  const config = sitesDoors.sitesConfig;
+export function createGatewayServer(deps: GatewayServerDeps): Server {
+  const { side, read, sitesConfig: config, feed, blobs, clock } = deps;
+  const watch = createKeyWatch(deps.format);
   const catalog = createCatalog({
     read,
     blobs,
@@ -45,12 +94,12 @@ export function createGatewayServer(deps: GatewayPartsDeps): Server {
   const addressOf = addressReader(deps.trustedProxies);
   return createGateway({
     ...gatewayLimits,
-    ...deps.limits,
+    ...deps.gatewayLimits,
     contentUrl: deps.contentUrl,
     trustedProxies: deps.trustedProxies,
     source: memorySource({ clock }),
     catalog,
-    privateSites: deps.privateSites,
+    privateSites: side.privateSites,
     blobs,
     cache: createBlobCache(blobs),
     streams: createOpenStreams({
@@ -67,15 +116,24 @@ export function createGatewayServer(deps: GatewayPartsDeps): Server {
     isEnabled,
     isInformed: () => config.isCurrent() && clock.now() - feed.lastReadAt() <= longestSilenceMs,
     exposures: {
-      mentions: deps.mentionsKey,
+      mentions: watch.mentions,
       report: (request: IncomingMessage, text: string) =>
-        deps.reportKey(text, {
+        side.news.noteKeys(watch.digestsIn(text), {
           address: addressOf(request),
-          agent: request.headers['user-agent']?.slice(0, 200) ?? null,
+          agent: request.headers['user-agent'] ?? null,
         }),
     },
     clock,
     count: deps.count,
     log: deps.log,
+  });
+}
+
+/** Ends the connections that nobody uses and waits for the rest. */
+export function closeGateway(gateway: Server): Promise<void> {
+  return new Promise((resolve) => {
+    // Fails only where it never listened, as in tests.
+    gateway.close(() => resolve());
+    gateway.closeIdleConnections();
   });
 }

@@ -1,16 +1,10 @@
 import type { createSitesDoors, sitesStores } from './app-sites.ts';
+import type { RequestOrigin } from './core/caller.ts';
 import { type Clock, day, second } from './core/clock.ts';
 import type { Random } from './core/ids.ts';
 import type { AuditWriter, Denials } from './features/audit/audit.ts';
 import { beatMs } from './features/grants/fleet.ts';
-import {
-  createGatewayGrants,
-  createGatewayNews,
-  createGrants,
-  createNewsDesk,
-  isShared,
-  type Origin,
-} from './features/grants/grants.ts';
+import { createGrants, createNewsDesk } from './features/grants/grants.ts';
 import { grantRoutes } from './features/grants/routes.ts';
 import { stateKey } from './features/grants/site-states.ts';
 import type { Identity } from './features/identity/identity.ts';
@@ -21,8 +15,6 @@ import type { Route } from './platform/http.ts';
 import type { Job } from './platform/jobs.ts';
 import type { Kv } from './platform/kv/kv.ts';
 import type { Log } from './platform/log.ts';
-import { createPrivateSteps } from './surfaces/gateway/private.ts';
-import { addressReader } from './surfaces/gateway/server.ts';
 
 /** Letting browsers into private sites, in the composition root: constructed here, beside app-sites.ts. */
 type Stores = ReturnType<typeof sitesStores> & { audit: AuditWriter };
@@ -43,10 +35,8 @@ export type GrantPartsDeps = {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  readonly onCorrupt: () => void;
-  readonly uiUrl: string;
-  readonly contentUrl: string;
-  readonly trustedProxies: readonly string[];
+  /** A gateway saw the value of this digest where no key may be. */
+  readonly seenKey: (digest: string, origin: RequestOrigin) => void;
 };
 
 export function createGrantDoors(deps: GrantPartsDeps) {
@@ -63,8 +53,7 @@ export function createGrantDoors(deps: GrantPartsDeps) {
     accessTokenFor: identity.accessTokenFor,
     refused: deps.denials.record,
   });
-  const gateway = createGatewaySide({ ...deps, seal });
-  const desk = createNewsDesk({ kv, seal, tx, log });
+  const desk = createNewsDesk({ kv, seal, tx, seenKey: deps.seenKey, log });
 
   // Whoever changed the site wrote its state after the commit, unless he died in between; every other process does too.
   const healing = new Set<Promise<void>>();
@@ -85,7 +74,6 @@ export function createGrantDoors(deps: GrantPartsDeps) {
   const jobs: Job[] = [
     { name: 'fleet', everyMs: beatMs, leased: false, run: fleet.beat },
     { name: 'sites-switch', everyMs: 10 * second, leased: false, run: switchRecords.refresh },
-    { name: 'gateway-news', everyMs: second, leased: false, run: () => gateway.news.flush() },
     { name: 'gateway-news-desk', everyMs: second, leased: true, run: desk.run },
     {
       name: 'grant-ledger',
@@ -97,16 +85,9 @@ export function createGrantDoors(deps: GrantPartsDeps) {
 
   return {
     grants,
-    /** For the gateway's pipeline. */
-    privateSites: createPrivateSteps({
-      grants: gateway.grants,
-      uiUrl: deps.uiUrl,
-      contentUrl: deps.contentUrl,
-      isShared: isShared(addresses),
-      random: deps.random,
-      addressOf: addressReader(deps.trustedProxies),
-    }),
     jobs,
+    /** Fetches what gateways left. */
+    collectNews: desk.run,
     /** A store that is away now is asked again by the jobs; until then nobody is let in. */
     async start() {
       await switchRecords.refresh();
@@ -117,23 +98,9 @@ export function createGrantDoors(deps: GrantPartsDeps) {
     },
     async stop() {
       await Promise.all(healing);
-      // Fetched here too: a store in this process's memory ends with it.
-      const passedOn = gateway.news.flush({ all: true }).then(desk.run);
-      await passedOn.catch((error: unknown) => log.warn({ err: error }, 'refusals not passed on'));
       await fleet.leave().catch((error: unknown) => log.warn({ err: error }, 'the fleet hears of it later'));
     },
   };
-}
-
-/** What a gateway has: the key-value store and GRANT_SECRET, no database and no identity service. */
-function createGatewaySide(
-  deps: Pick<GrantPartsDeps, 'kv' | 'clock' | 'onCorrupt'> & { seal: SitesDoors['seal'] },
-) {
-  const { kv, seal, clock, onCorrupt } = deps;
-  const news = createGatewayNews({ kv, seal, clock });
-  const refused = (refusal: { reason: string; siteId: string | null }, from: Origin) =>
-    news.note(refusal, from);
-  return { news, grants: createGatewayGrants({ kv, seal, refused, onCorrupt }) };
 }
 
 export function createGrantRoutes(

@@ -72,6 +72,8 @@ export type SitesPartsDeps = {
   readonly grantSecrets: readonly string[];
   /** Names this process. */
   readonly holder: string;
+  /** What it does of letting browsers in. */
+  readonly workloads: readonly ('web' | 'gateway')[];
   readonly exposed: SitesDeps['exposed'];
 };
 
@@ -89,7 +91,7 @@ export function createSitesDoors(deps: SitesPartsDeps) {
     readGeneration: () => read.sitesSwitch.generation(),
   });
   const { holder } = deps;
-  const fleet = createFleet({ kv, seal, holder, workloads: ['web', 'gateway'], addresses });
+  const fleet = createFleet({ kv, seal, holder, workloads: deps.workloads, addresses });
   const config: ConfigDocument<SitesConfig> = createDocument<SitesConfig, Stores>({
     name: 'sites',
     initial: defaultSitesConfig,

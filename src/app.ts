@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import type { Server } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import type { FastifyInstance } from 'fastify';
-import { createGatewayServer } from './app-gateway.ts';
+import { closeGateway, createGatewayServer, createGatewaySide } from './app-gateway.ts';
 import {
   createSitesDoors,
   createSitesJobs,
@@ -130,6 +129,8 @@ export type AppSettings = {
   readonly gatewayLimits?: { readonly perAddress?: number; readonly perHost?: number };
   /** See WebServerDeps. */
   readonly overloadDelayMs?: number;
+  /** What this process is for; everything, when absent. A gateway on its own is built by app-gateway-alone.ts. */
+  readonly workload?: 'all' | 'web' | 'worker';
 };
 
 export type App = Awaited<ReturnType<typeof createApp>>;
@@ -300,6 +301,7 @@ function createDoors(settings: AppSettings, parts: AppParts) {
     format,
     clock,
     holder,
+    workloads: rolesOf(settings.workload ?? 'all'),
     exposed: (value, act) => alarms.report(value, act.origin, 'credential_in_content'),
   });
   const grantDoors = createGrantDoors({
@@ -312,6 +314,13 @@ function createDoors(settings: AppSettings, parts: AppParts) {
     identity,
     limiter,
     denials,
+    clock,
+    seenKey: (digest, origin) => alarms.seen(digest, origin, 'credential_in_url'),
+  });
+  const gatewaySide = createGatewaySide({
+    ...settings,
+    ...parts,
+    seal: sitesDoors.seal,
     clock,
     onCorrupt: () => metrics.grantsCorrupt.inc(),
   });
@@ -355,10 +364,16 @@ function createDoors(settings: AppSettings, parts: AppParts) {
     importKeys,
     sitesDoors,
     grantDoors,
+    gatewaySide,
   };
 }
 
 type Doors = ReturnType<typeof createDoors>;
+
+/** Of the workloads that the fleet counts (features/grants/fleet.ts). */
+function rolesOf(workload: 'all' | 'web' | 'worker') {
+  return ({ all: ['web', 'gateway'], web: ['web'], worker: [] } as const)[workload];
+}
 
 /** Every route of the API, in the order of the reference. */
 function createRoutes(doors: Doors): Route[] {
@@ -439,6 +454,7 @@ function createJobList(doors: Doors, parts: Pick<AppParts, 'tidy'>): Job[] {
       : [{ name: 'tidy', everyMs: 10 * minute, leased: true, run: parts.tidy }]),
     ...identity.jobs,
     ...doors.grantDoors.jobs,
+    ...doors.gatewaySide.jobs,
     ...createSitesJobs(doors.sitesDoors),
   ];
 }
@@ -449,7 +465,9 @@ export async function createApp(settings: AppSettings, parts: AppParts, moreRout
   const { clock, metrics, denials, identity, keys, alarms, usage, feed, sweep, database, log, policies } =
     doors;
   const routes = [...createRoutes(doors), ...moreRoutes];
-  const jobs = createJobs({ database, clock, log, holder: doors.holder, jobs: createJobList(doors, parts) });
+  // What one process of all does in turn is a worker's; what each does for itself, such as reading the feed, stays.
+  const list = createJobList(doors, parts).filter(({ leased }) => !leased || settings.workload !== 'web');
+  const jobs = createJobs({ database, clock, log, holder: doors.holder, jobs: list });
 
   // The first use of a successor starts its predecessor's grace: once, at once, and not on the request's time.
   const firstUses = new Map<string, Promise<void>>();
@@ -531,18 +549,22 @@ export async function createApp(settings: AppSettings, parts: AppParts, moreRout
 
   const gateway = createGatewayServer({
     ...settings,
-    ...(settings.gatewayLimits === undefined ? {} : { limits: settings.gatewayLimits }),
+    side: doors.gatewaySide,
     read: doors.read,
-    sitesDoors: doors.sitesDoors,
-    privateSites: doors.grantDoors.privateSites,
+    sitesConfig: doors.sitesDoors.sitesConfig,
     feed,
     blobs: parts.blobs,
+    format: doors.format,
     clock,
     log,
-    mentionsKey: alarms.mentions,
-    reportKey: (text, origin) => alarms.report(text, { requestId: null, ...origin }),
     count: metrics.countContent,
   });
+
+  /** What the gateway of this process refused is fetched here too: a store in its memory ends with it. */
+  async function passOnNews(): Promise<void> {
+    const passedOn = doors.gatewaySide.news.flush({ all: true }).then(doors.grantDoors.collectNews);
+    await passedOn.catch((error: unknown) => log.warn({ err: error }, 'refusals not passed on'));
+  }
 
   /** Each part gets its turn, whatever became of the one before it; the failures are told together at the end. */
   async function flushAll(): Promise<void> {
@@ -581,19 +603,11 @@ export async function createApp(settings: AppSettings, parts: AppParts, moreRout
       await Promise.all([web.close(), closeGateway(gateway)]);
       await jobs.stop();
       await Promise.all([...rechecks, ...firstUses.values()]);
+      await passOnNews();
       await doors.grantDoors.stop();
       await flushAll();
     },
   };
-}
-
-/** Ends the connections that nobody uses and waits for the rest. */
-function closeGateway(gateway: Server): Promise<void> {
-  return new Promise((resolve) => {
-    // Fails only where it never listened, as in tests.
-    gateway.close(() => resolve());
-    gateway.closeIdleConnections();
-  });
 }
 
 /** The routes without anything behind them, for the generated references. */

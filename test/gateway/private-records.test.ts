@@ -134,7 +134,7 @@ test('T15 GR-08 ten thousand changed records let nobody in, and nothing breaks',
   const { site, browser, grantKey } = await opened();
   const keys = [grantKey, `site:{${site.id}}:state`, 'sites:switch'];
   const originals = new Map(keys.map((key) => [key, kept.get(key) ?? '']));
-  const { privateSites } = h.app.doors.grantDoors;
+  const { privateSites } = h.app.doors.gatewaySide;
   const served = await h.app.doors.read.sites.find(site.id);
   const at = { host: new URL(site.url).host, label: site.label, target: '/', site: served };
   const request = {

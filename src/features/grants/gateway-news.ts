@@ -1,4 +1,5 @@
 import { type Clock, minute } from '../../core/clock.ts';
+import type { RequestOrigin } from '../../core/caller.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { Kv } from '../../platform/kv/kv.ts';
 import type { Log } from '../../platform/log.ts';
@@ -9,13 +10,15 @@ import { readFields } from './records.ts';
 import type { GrantSeal } from './seal.ts';
 
 /**
- * What a gateway refuses, on its way to the audit trail: the gateway writes nothing to the database, so it leaves the
- * news in the key-value store, where a worker fetches them (contract 6: within 5 seconds). Equal refusals of a minute are
- * one entry with a count.
+ * What a gateway refuses, and the keys it meets where none may be, on the way to the audit trail: the gateway writes nothing
+ * to the database, so it leaves the news in the key-value store, where a worker fetches them (contract 6: within 5
+ * seconds). Equal refusals of a minute are one entry with a count.
  */
 type Entry = {
   readonly reason: string;
   readonly siteId: string | null;
+  /** Of a key that was seen; null for a refusal. Never the key. */
+  readonly digest: string | null;
   readonly address: string | null;
   readonly agent: string | null;
   readonly count: number;
@@ -27,9 +30,14 @@ const keptMs = 10 * minute;
 const mostHeld = 1_000;
 const mostPerBatch = 200;
 
+/** As they stand in a row of the store. */
+const rowFields = ['reason', 'siteId', 'address', 'agent', 'count', 'digest'] as const;
+
 export type GatewayNews = {
   /** Never waits and never fails. */
   note(refusal: Refusal, from: Origin): void;
+  /** The same of keys in an address or a header, by the digests of their values. */
+  noteKeys(digests: readonly string[], from: Origin): void;
   /** Leaves what is due in the store; what finds no place there is kept. `all`: repetitions too, before the process ends. */
   flush(options?: { all: boolean }): Promise<void>;
 };
@@ -53,22 +61,27 @@ export function createGatewayNews(deps: {
     return found;
   }
 
+  function count(id: string, first: Omit<Entry, 'count'>): void {
+    const known = held.get(id);
+    const entry = known?.entry ?? { ...first, count: 0 };
+    held.set(id, { entry: { ...entry, count: entry.count + 1 }, nextAt: known?.nextAt ?? 0 });
+  }
+
   return {
     note({ reason, siteId }, { address, agent }) {
       // A flood of addresses is one entry more, not one each.
       const exact = `${reason} ${siteId} ${addressBucket(address)}`;
       const isFolded = held.size >= mostHeld && !held.has(exact);
-      const id = isFolded ? `${reason} many` : exact;
-      const known = held.get(id);
-      const entry = known?.entry ?? {
-        reason,
-        siteId: isFolded ? null : siteId,
-        address: isFolded ? null : address,
-        // A copy: a piece cut from a header would keep the whole header in memory.
-        agent: isFolded || agent === null ? null : Buffer.from(agent.slice(0, 200)).toString(),
-        count: 0,
-      };
-      held.set(id, { entry: { ...entry, count: entry.count + 1 }, nextAt: known?.nextAt ?? 0 });
+      if (isFolded)
+        count(`${reason} many`, { reason, siteId: null, digest: null, address: null, agent: null });
+      else count(exact, { reason, siteId, digest: null, address, agent: agentOf(agent) });
+    },
+    noteKeys(digests, { address, agent }) {
+      for (const digest of digests) {
+        // A flood of made-up values; the worker would find no key behind them.
+        if (held.size >= mostHeld && !held.has(digest)) return;
+        count(digest, { reason: 'credential_in_url', siteId: null, digest, address, agent: agentOf(agent) });
+      }
     },
     async flush({ all } = { all: false }) {
       for (let ids = due(clock.now(), all); ids.length > 0; ids = all ? due(clock.now(), all) : []) {
@@ -80,13 +93,7 @@ export function createGatewayNews(deps: {
   /** False when there is no place for it. */
   async function leave(ids: readonly string[]): Promise<boolean> {
     const entries = ids.flatMap((id) => held.get(id)?.entry ?? []);
-    const rows = entries.map(({ reason, siteId, address, agent, count }) => [
-      reason,
-      siteId,
-      address,
-      agent,
-      count,
-    ]);
+    const rows = entries.map((entry) => rowFields.map((field) => entry[field]));
     const text = JSON.stringify([1, rows]);
     for (const key of keys) {
       if (!(await kv.setIfAbsent(key, seal.sign(key, text), { ttlMs: keptMs }))) continue;
@@ -103,14 +110,21 @@ export function createGatewayNews(deps: {
   }
 }
 
+/** A copy: a piece cut from a header would keep the whole header in memory. */
+function agentOf(agent: string | null): string | null {
+  return agent === null ? null : Buffer.from(agent.slice(0, 200)).toString();
+}
+
 /** The worker's end: whatever lies in the store goes into the trail, and only then from the store. */
 export function createNewsDesk(deps: {
   kv: Pick<Kv, 'getAll' | 'delete'>;
   seal: GrantSeal;
   tx: Tx<{ audit: AuditWriter }>;
+  /** A gateway saw the value of this digest where no key may be. */
+  seenKey: (digest: string, origin: RequestOrigin) => void;
   log: Log;
 }): { run(): Promise<void> } {
-  const { kv, seal, tx, log } = deps;
+  const { kv, seal, tx, seenKey, log } = deps;
 
   function read(key: string, value: string): Entry[] {
     const fields = readFields(seal, key, value, 2);
@@ -118,9 +132,23 @@ export function createNewsDesk(deps: {
       log.warn({ key }, 'what a gateway left for the audit trail cannot be read');
       return [];
     }
-    // Signed by a gateway of ours, so it is what note() made.
-    const rows = fields[1] as [string, string | null, string | null, string | null, number][];
-    return rows.map(([reason, siteId, address, agent, count]) => ({ reason, siteId, address, agent, count }));
+    // Signed by a gateway of ours, so it is what it wrote.
+    const rows = fields[1] as (readonly [
+      string,
+      string | null,
+      string | null,
+      string | null,
+      number,
+      string | null,
+    ])[];
+    return rows.map(([reason, siteId, address, agent, count, digest]) => ({
+      reason,
+      siteId,
+      address,
+      agent,
+      count,
+      digest,
+    }));
   }
 
   return {
@@ -130,8 +158,12 @@ export function createNewsDesk(deps: {
         const value = values[place];
         if (typeof value !== 'string') continue;
         const entries = read(key, value);
+        for (const { digest, address, agent } of entries) {
+          if (digest !== null) seenKey(digest, { requestId: null, address, agent });
+        }
         await tx(async ({ audit }) => {
-          for (const { reason, siteId, address, agent, count } of entries) {
+          for (const { reason, siteId, address, agent, count, digest } of entries) {
+            if (digest !== null) continue;
             await audit.append({
               event: 'site.grant_refused',
               act: {

@@ -6,7 +6,8 @@ import type { Denials } from '../audit/audit.ts';
 import type { NoticeRecipient, NoticeWriter } from '../notices/notices.ts';
 import { type Key, statusOf } from './key.ts';
 import type { KeyStore } from './key-store.ts';
-import { digestOf, type KeyFormat, shortestBody } from './key-value.ts';
+import type { KeyFormat } from './key-value.ts';
+import { createKeyWatch } from './key-watch.ts';
 
 /**
  * Two things an owner should hear of: a dead key that is still used, and a live value seen where no key may be.
@@ -18,6 +19,8 @@ export type KeyAlarms = {
   mentions(text: string): boolean;
   /** `reason`: where it was seen; an address unless it says otherwise. */
   report(text: string, origin: RequestOrigin, reason?: ExposureReason): void;
+  /** The same of a value that somebody else saw, by its digest. */
+  seen(digest: string, origin: RequestOrigin, reason: ExposureReason): void;
   deadUse(key: Key, status: 'revoked' | 'expired', act: Act): void;
   flush(): Promise<void>;
 };
@@ -37,8 +40,11 @@ export function createKeyAlarms(deps: {
   const { format, read, tx, denials, clock } = deps;
   const exposed = new Map<string, { readonly origin: RequestOrigin; readonly reason: ExposureReason }>();
   const deadUsed = new Map<string, Key>();
-  const marks = ['_pat_', '_svc_'];
-  const shortest = format.prefixOf('personal').length + shortestBody;
+  const watch = createKeyWatch(format);
+
+  function seen(digest: string, origin: RequestOrigin, reason: ExposureReason): void {
+    if (exposed.size < mostQueued) exposed.set(digest, { origin, reason });
+  }
 
   async function tell(kind: 'key_exposed' | 'key_dead_use', key: Key, digest?: string): Promise<void> {
     await tx(({ notices }) =>
@@ -54,21 +60,11 @@ export function createKeyAlarms(deps: {
   }
 
   return {
-    mentions(text) {
-      if (text.length < shortest) return false;
-      // Percent-encoding could hide the underscore, so the decoded form is looked at when there is any.
-      const plain = text.includes('%') ? decode(text) : text;
-      return marks.some((mark) => plain.includes(mark)) && format.findAll(plain).length > 0;
-    },
+    mentions: watch.mentions,
     report(text, origin, reason = 'credential_in_url') {
-      for (const value of format.findAll(decode(text))) {
-        const whole = value.slice(0, format.prefixOf('personal').length + 50);
-        for (const candidate of [value, whole]) {
-          if (format.parse(candidate).kind === 'malformed' || exposed.size >= mostQueued) continue;
-          exposed.set(digestOf(candidate), { origin, reason });
-        }
-      }
+      for (const digest of watch.digestsIn(text)) seen(digest, origin, reason);
     },
+    seen,
     deadUse(key, status, act) {
       denials.record({
         event: 'api_key.dead_use',
@@ -104,11 +100,4 @@ export function createKeyAlarms(deps: {
 /** A personal key's owner; for service and unbound keys, whoever is an administrator. */
 export function recipientOf(key: Pick<Key, 'ownerUserId'>): NoticeRecipient {
   return key.ownerUserId === null ? { kind: 'administrators' } : { kind: 'user', userId: key.ownerUserId };
-}
-
-/** Piece by piece: one broken piece elsewhere must not hide what the others spell. Keys are ASCII. */
-function decode(text: string): string {
-  return text.replaceAll(/%([0-9a-f]{2})/gi, (_, hex: string) =>
-    String.fromCharCode(Number.parseInt(hex, 16)),
-  );
 }

@@ -25,6 +25,12 @@ export type Served = {
   readonly content: ServedContent | null;
 };
 
+/** All that serving asks the database for; a gateway's role sees no more (migrations, schema `gateway`). */
+export type CatalogReader = {
+  readonly sites: Pick<SiteStore, 'find' | 'findLabel' | 'manifest' | 'isEncoded' | 'replacedSince'>;
+  readonly content: Pick<ContentStore, 'variantsOf'>;
+};
+
 export type Catalog = {
   /** Undefined: nobody has this label. At once when it is known. */
   find(label: string): Served | undefined | Promise<Served | undefined>;
@@ -40,7 +46,7 @@ const mostAbsent = 10_000;
 type Entry = { readonly served: Served; readonly files: number };
 
 export function createCatalog(deps: {
-  read: { sites: SiteStore; content: ContentStore };
+  read: CatalogReader;
   blobs: Pick<Blobs, 'read'>;
   feed: Pick<ChangeFeed, 'subscribe'>;
   skewGraceMinutes: () => number;

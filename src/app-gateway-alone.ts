@@ -1,0 +1,113 @@
+import { randomUUID } from 'node:crypto';
+import { closeGateway, createGatewayServer, createGatewaySide, type GatewaySettings } from './app-gateway.ts';
+import { sitesStores } from './app-sites.ts';
+import { type Clock, second } from './core/clock.ts';
+import type { Random } from './core/ids.ts';
+import { beatMs } from './features/grants/fleet.ts';
+import { createFleet, createGrantSeal } from './features/grants/grants.ts';
+import { keyFormat } from './features/keys/key-value.ts';
+import { createDocumentReader } from './features/settings/reader.ts';
+import { documentStore } from './features/settings/settings.ts';
+import { defaultSitesConfig } from './features/sites/sites.ts';
+import { sitesConfigSchema } from './features/sites/sites-config.ts';
+import type { Blobs } from './platform/blobs/blobs.ts';
+import { createChangeFeed } from './platform/database/changes.ts';
+import type { Database } from './platform/database/database.ts';
+import { createServerClock } from './platform/database/server-clock.ts';
+import { createJobs, type Job } from './platform/jobs.ts';
+import type { Kv } from './platform/kv/kv.ts';
+import type { Log } from './platform/log.ts';
+import { createMetrics } from './surfaces/web/metrics.ts';
+
+/**
+ * The gateway as a workload of its own (contract 1): it reads the database through the views of the schema `gateway` and
+ * writes nothing to it, and has no session secret, no encryption key and no identity client.
+ */
+export type GatewayAloneSettings = GatewaySettings & {
+  readonly grantSecrets: readonly string[];
+  readonly keyPrefix: string;
+};
+
+export type GatewayAloneParts = {
+  readonly database: Database;
+  readonly kv: Kv;
+  readonly blobs: Pick<Blobs, 'read'>;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  /** The database's clock; asked of the database itself unless a test owns the time. */
+  readonly serverTime?: () => Promise<number>;
+};
+
+export type GatewayAlone = ReturnType<typeof createGatewayAlone>;
+
+export function createGatewayAlone(settings: GatewayAloneSettings, parts: GatewayAloneParts) {
+  const { database, kv, blobs, random, log } = parts;
+  const clock = createServerClock({
+    local: parts.clock,
+    serverTime: parts.serverTime ?? database.serverTime,
+  });
+  const metrics = createMetrics();
+  const feed = createChangeFeed({ database, clock });
+  const sitesConfig = createDocumentReader({
+    name: 'sites',
+    initial: defaultSitesConfig,
+    parse: (value) => sitesConfigSchema.parse(value),
+    topic: 'config',
+    read: { documents: documentStore(database.sql) },
+    feed,
+    isFresh: () => Math.abs(clock.now() - feed.lastReadAt()) <= second,
+    clock,
+  });
+  const seal = createGrantSeal(settings.grantSecrets, random);
+  const holder = randomUUID();
+  const fleet = createFleet({ kv, seal, holder, workloads: ['gateway'], addresses: settings });
+  const side = createGatewaySide({
+    ...settings,
+    kv,
+    seal,
+    clock,
+    random,
+    onCorrupt: () => metrics.grantsCorrupt.inc(),
+  });
+  const gateway = createGatewayServer({
+    ...settings,
+    side,
+    read: sitesStores(database.sql),
+    sitesConfig,
+    feed,
+    blobs,
+    format: keyFormat(settings.keyPrefix),
+    clock,
+    log,
+    count: metrics.countContent,
+  });
+  // None is leased: a lease is a row, and this workload writes none.
+  const list: Job[] = [
+    { name: 'change-feed', everyMs: 250, leased: false, run: feed.poll },
+    { name: 'clock', everyMs: 30 * second, leased: false, run: clock.sync },
+    { name: 'fleet', everyMs: beatMs, leased: false, run: fleet.beat },
+    ...side.jobs,
+  ];
+  const jobs = createJobs({ database, clock, log, holder, jobs: list });
+
+  return {
+    gateway,
+    jobs,
+    metrics,
+    feed,
+    async start() {
+      await clock.sync();
+      await feed.poll();
+      await sitesConfig.read();
+      await fleet.beat().catch((error: unknown) => log.warn({ err: error }, 'not yet told to the fleet'));
+    },
+    async stop() {
+      await closeGateway(gateway);
+      await jobs.stop();
+      const warn = (message: string) => (error: unknown) => log.warn({ err: error }, message);
+      await side.news.flush({ all: true }).catch(warn('refusals not passed on'));
+      await fleet.leave().catch(warn('the fleet hears of it later'));
+    },
+  };
+}
