@@ -11,6 +11,7 @@ import {
   sitesStores,
 } from './app-sites.ts';
 import { createGrantDoors, createGrantRoutes } from './app-grants.ts';
+import type { Workload } from './config.ts';
 import type { RoutePolicy } from './core/authorize.ts';
 import { callerKinds } from './core/caller.ts';
 import { type Clock, day, minute, second, systemClock } from './core/clock.ts';
@@ -130,7 +131,7 @@ export type AppSettings = {
   /** See WebServerDeps. */
   readonly overloadDelayMs?: number;
   /** What this process is for; everything, when absent. A gateway on its own is built by app-gateway-alone.ts. */
-  readonly workload?: 'all' | 'web' | 'worker';
+  readonly workload?: Exclude<Workload, 'gateway'>;
 };
 
 export type App = Awaited<ReturnType<typeof createApp>>;
@@ -371,7 +372,7 @@ function createDoors(settings: AppSettings, parts: AppParts) {
 type Doors = ReturnType<typeof createDoors>;
 
 /** Of the workloads that the fleet counts (features/grants/fleet.ts). */
-function rolesOf(workload: 'all' | 'web' | 'worker') {
+function rolesOf(workload: Exclude<Workload, 'gateway'>) {
   return ({ all: ['web', 'gateway'], web: ['web'], worker: [] } as const)[workload];
 }
 

@@ -51,6 +51,36 @@ function file(name: string, text: string): string {
   return path;
 }
 
+describe('a workload on its own', () => {
+  const shared = { DATABASE_URL: 'postgres://postern@db/postern', KV_URL: 'redis://kv:6379' };
+  const secrets = { SESSION_SECRET: strong, ENCRYPTION_KEY: strong, GRANT_SECRET: strong };
+
+  test.each(['web', 'gateway', 'worker'] as const)(
+    '%s wants the engines that all share, and says so',
+    (workload) => {
+      const alone = () => readConfig({ DATA_DIR: join(folder, 'alone'), ...secrets }, workload);
+      expect(alone).toThrow(`DATABASE_URL: is required by ${workload} on its own`);
+      expect(alone).toThrow(`KV_URL: is required by ${workload} on its own`);
+      expect(existsSync(join(folder, 'alone'))).toBe(false);
+      expect(() => readConfig({ ...shared, ...secrets }, workload)).not.toThrow();
+    },
+  );
+
+  test('GW-10 a gateway wants GRANT_SECRET alone, and leaves the other secrets where they are', () => {
+    const { sessionSecrets, encryptionKeys, grantSecrets } = readConfig({ ...shared, ...secrets }, 'gateway');
+    expect({ sessionSecrets, encryptionKeys, grantSecrets }).toEqual({
+      sessionSecrets: [],
+      encryptionKeys: [],
+      grantSecrets: [strong],
+    });
+    expect(() => readConfig({ ...shared, GRANT_SECRET: strong }, 'gateway')).not.toThrow();
+    expect(() => readConfig(shared, 'gateway')).toThrow('GRANT_SECRET: is required');
+    expect(() => readConfig({ ...shared, GRANT_SECRET: strong }, 'web')).toThrow(
+      'SESSION_SECRET: is required',
+    );
+  });
+});
+
 describe('reading the configuration', () => {
   test('nothing set is a program on loopback with embedded parts', () => {
     expect(readConfig({ DATA_DIR: join(folder, 'nothing') })).toMatchObject({

@@ -30,6 +30,10 @@ export type Config = {
   readonly bootstrapAdmin: { readonly email: string; readonly password: string } | null;
 };
 
+export const workloads = ['all', 'web', 'gateway', 'worker'] as const;
+/** `all`: the three in one process, which is what `npm start` is; commands of an operator too. */
+export type Workload = (typeof workloads)[number];
+
 export type ConfigMistake = { readonly setting: string; readonly problem: string; readonly fix: string };
 
 export class ConfigError extends Error {
@@ -149,13 +153,16 @@ export function configReference(): readonly Setting[] {
   return settings;
 }
 
+/** Why there is no falling back: what each process kept for itself, the others would not know. */
+const sharedFix = 'Set it to the same on every process, or run all workloads as one with: npm start';
+
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
  * A configuration with mistakes leaves nothing behind: DATA_DIR and its secrets are made when there are none.
  * @throws ConfigError naming every mistake at once
  */
-export function readConfig(env: Environment = process.env): Config {
+export function readConfig(env: Environment = process.env, workload: Workload = 'all'): Config {
   const mistakes: ConfigMistake[] = [];
   const wrong = (setting: string, problem: string, fix: string) =>
     void mistakes.push({ setting, problem, fix });
@@ -187,6 +194,10 @@ export function readConfig(env: Environment = process.env): Config {
       'is not a Redis address',
       'Write redis://host:6379 or redis://:password@host:6379; signs such as / ? # % @ in the password as %2F %3F %23 %25 %40.',
     );
+  }
+  if (workload !== 'all') {
+    if (databaseUrl === null) wrong('DATABASE_URL', `is required by ${workload} on its own`, sharedFix);
+    if (kvUrl === null) wrong('KV_URL', `is required by ${workload} on its own`, sharedFix);
   }
   const provider = raw('IDENTITY_PROVIDER') ?? 'builtin';
   if (provider !== 'builtin') {
@@ -255,9 +266,11 @@ export function readConfig(env: Environment = process.env): Config {
     const isSet = [name, `${name}_FILE`].some((one) => env[one] !== undefined && env[one] !== '');
     if (isSet) wrong(name, 'is not available in this version', 'Unset it.');
   }
+  // A gateway has neither (contract 1), also where its environment does.
+  const ofWeb = (name: string) => (workload === 'gateway' ? [] : readSecret(name, raw(name), wrong));
   const given = {
-    SESSION_SECRET: readSecret('SESSION_SECRET', raw('SESSION_SECRET'), wrong),
-    ENCRYPTION_KEY: readSecret('ENCRYPTION_KEY', raw('ENCRYPTION_KEY'), wrong),
+    SESSION_SECRET: ofWeb('SESSION_SECRET'),
+    ENCRYPTION_KEY: ofWeb('ENCRYPTION_KEY'),
     GRANT_SECRET: readSecret('GRANT_SECRET', raw('GRANT_SECRET'), wrong),
   };
   for (const [name, values] of Object.entries(given)) {

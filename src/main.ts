@@ -1,11 +1,12 @@
 import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
-import { type Config, ConfigError, readConfig } from './config.ts';
+import { type Config, ConfigError, readConfig, type Workload, workloads } from './config.ts';
 import { keepTickShapes } from './platform/tick-shapes.ts';
 import { explainStart, isInUse } from './start-errors.ts';
 
 /** The front door: reads what to do, lets it be done, and says in words why it cannot. */
 const usage = `usage: npm start                                        the server: web, gateway and worker in one process
+       npm start -- web | gateway | worker              one of them on its own, on PostgreSQL and Redis
        npm start -- migrate                             bring the database to the newest step
        npm start -- admin login-link                    print a one-time link that creates the first administrator
        npm start -- admin reset-password EMAIL          print a new password for an account, and sign it out everywhere
@@ -35,7 +36,11 @@ function workOf(args: readonly string[]): Work | string {
   switch (command) {
     case '':
     case 'all':
-      return async (config) => (await import('./serve.ts')).serve(config);
+    case 'web':
+    case 'worker':
+      return async (config) => (await import('./serve.ts')).serve(config, command === '' ? 'all' : command);
+    case 'gateway':
+      return async (config) => (await import('./serve-gateway.ts')).serveGateway(config);
     case 'migrate':
       return async (config) => (await commands()).runMigrations(config);
     case 'admin login-link':
@@ -55,10 +60,12 @@ function workOf(args: readonly string[]): Work | string {
     case 'audit verify':
       return async (config) => (await commands()).runVerify(config, value === '' ? undefined : value);
     default:
-      if (/^(?:all|migrate)$/.test(first)) return `${first} was given too much`;
+      if (first === 'migrate' || isWorkload(first)) return `${first} was given too much`;
       return `unknown command ${/^(?:admin|keys|sites|audit)$/.test(first) ? command : first}`;
   }
 }
+
+const isWorkload = (word: string): word is Workload => workloads.some((one) => one === word);
 
 let config: Config | undefined;
 
@@ -76,7 +83,8 @@ async function main(args: readonly string[]): Promise<number> {
     console.error(`postern: ${work}\n\n${usage}`);
     return 2;
   }
-  config = readConfig();
+  const [word = ''] = args;
+  config = readConfig(undefined, isWorkload(word) ? word : 'all');
   return await work(config);
 }
 
@@ -108,7 +116,7 @@ const args = process.argv.slice(2);
 main(args).then(
   (code) => process.exit(code),
   (error: unknown) => {
-    tell(error, args.length > 0 && args[0] !== 'all');
+    tell(error, args.length > 0 && !isWorkload(args[0] ?? ''));
     process.exit(1);
   },
 );

@@ -1,10 +1,12 @@
 import type { AppParts } from './app.ts';
-import type { Config } from './config.ts';
+import type { GatewayAloneParts } from './app-gateway-alone.ts';
+import { type Config, ConfigError } from './config.ts';
 import { join } from 'node:path';
 import { systemClock } from './core/clock.ts';
 import { systemRandom } from './core/ids.ts';
 import { memorySource, redisSource, withUnknownMarks } from './features/ratelimit/ratelimit.ts';
 import { fileBlobs } from './platform/blobs/file-blobs.ts';
+import { excessOf, obstacleToViews } from './platform/database/gateway-role.ts';
 import { ensureDatabaseFolder, lockDataDir } from './platform/data-dir.ts';
 import { openDatabase } from './platform/database/database.ts';
 import { embeddedDatabase, vacuumEmbedded } from './platform/database/embedded.ts';
@@ -21,6 +23,8 @@ export type OpenParts = AppParts & {
   pingKv(): Promise<void>;
   close(): Promise<void>;
 };
+
+export type OpenGatewayParts = GatewayAloneParts & Pick<OpenParts, 'description' | 'pingKv' | 'close'>;
 
 /** Rows here are replaced all day. */
 const busyTables = [
@@ -108,6 +112,39 @@ export async function openParts(config: Config, options: OpenOptions): Promise<O
     lock.release();
     throw error;
   }
+}
+
+/**
+ * What a gateway on its own stands on: a database it only reads, through the views made for it, the key-value store, and
+ * the bytes of sites. @throws Blamed naming the setting whose engine does not open
+ */
+export async function openGatewayParts(config: Config): Promise<OpenGatewayParts> {
+  const log = createLog({ level: config.logLevel });
+  const { databaseUrl, kvUrl } = config;
+  // readConfig() refuses a single workload without them.
+  if (databaseUrl === null || kvUrl === null) throw new Error('A gateway needs DATABASE_URL and KV_URL.');
+  const kv = await openKv(kvUrl, log);
+  const { postgresDialect } = await import('./platform/database/postgres.ts');
+  const database = openDatabase(postgresDialect(databaseUrl, { max: 10, readsOnly: 'gateway' }));
+  const obstacle = await blaming('DATABASE_URL', () => obstacleToViews(database));
+  if (obstacle !== null) throw new ConfigError([{ setting: 'DATABASE_URL', ...obstacle }]);
+  const excess = await excessOf(database);
+  if (excess !== null)
+    log.warn({ tables: excess }, 'the role in DATABASE_URL reaches tables that a gateway does not need');
+  return {
+    clock: systemClock,
+    random: systemRandom,
+    log,
+    database,
+    kv,
+    blobs: fileBlobs(join(config.dataDir, 'blobs')),
+    description: 'PostgreSQL, read only',
+    pingKv: () => kv.ping(),
+    async close() {
+      await kv.close();
+      await database.close();
+    },
+  };
 }
 
 /** What an earlier process was still receiving is of no use to anybody. */

@@ -1,15 +1,16 @@
-import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { AppSettings } from './app.ts';
-import type { Config } from './config.ts';
+import type { Config, Workload } from './config.ts';
+import { greetBriefly, listen, runUntilStopped } from './running.ts';
 import { type OpenParts, openParts } from './parts.ts';
 
 /**
- * All workloads in one process: opens the parts, builds the app, listens, and stops in order at SIGTERM or SIGINT.
- * `limits`: for a fuzzer, which needs more changes than a person.
+ * All workloads in one process, or web or worker on its own: opens the parts, builds the app, listens, and stops in order
+ * at SIGTERM or SIGINT. `limits`: for a fuzzer, which needs more changes than a person.
  */
 export async function serve(
   config: Config,
+  workload: Exclude<Workload, 'gateway'> = 'all',
   limits: Pick<AppSettings, 'changesPerMinute'> = {},
 ): Promise<number> {
   const opening = openParts(config, {
@@ -24,11 +25,14 @@ export async function serve(
   const { createOperationsServer } = await import('./surfaces/web/operations.ts');
   const parts = await opening;
   await applyMigrations(config, parts);
-  const settings = { ...config, ...limits, passwordCost: productionCost, overloadDelayMs: 1_000 };
+  const settings = { ...config, ...limits, workload, passwordCost: productionCost, overloadDelayMs: 1_000 };
   const app = await createApp(settings, parts);
   await app.start();
   const { firstAdministrator } = app.doors.identity;
-  const bootstrap = config.bootstrapAdmin && (await firstAdministrator.ensure(config.bootstrapAdmin));
+  const bootstrap =
+    workload === 'worker'
+      ? null
+      : config.bootstrapAdmin && (await firstAdministrator.ensure(config.bootstrapAdmin));
 
   let isStopping = false;
   const operations = createOperationsServer({
@@ -36,26 +40,27 @@ export async function serve(
     checks: { database: () => parts.database.ping(), kv: parts.pingKv },
     isStopping: () => isStopping,
   });
-  await app.web.listen({ host: config.host, port: config.port });
-  await listen(app.gateway, config.host, config.gatewayPort);
+  if (workload !== 'worker') await app.web.listen({ host: config.host, port: config.port });
+  if (workload === 'all') await listen(app.gateway, config.host, config.gatewayPort);
   await listen(operations, config.host, config.metricsPort);
   app.jobs.start();
-  await greet(config, parts, { bound: app.web.server.address(), administrator: firstAdministrator });
+  if (workload === 'worker') greetBriefly(workload, config, parts);
+  else await greet(config, parts, { bound: app.web.server.address(), administrator: firstAdministrator });
   if (bootstrap?.created === false) console.log(bootstrapIgnored);
   if (bootstrap?.created === true)
     console.log(`Created the administrator account ${config.bootstrapAdmin?.email}. Sign in with it.`);
 
-  const signal = await new Promise<string>((resolve) => {
-    process.once('SIGTERM', () => resolve('SIGTERM'));
-    process.once('SIGINT', () => resolve('SIGINT'));
+  await runUntilStopped({
+    log: parts.log,
+    operations,
+    onStopping: () => {
+      isStopping = true;
+    },
+    async stop() {
+      await app.stop();
+      await parts.close();
+    },
   });
-  isStopping = true;
-  parts.log.info({ signal }, 'stopping');
-  // Whatever hangs must not keep the process past its grace (contract 1: within 10 s).
-  setTimeout(() => process.exit(1), 9_500).unref();
-  await close(operations);
-  await app.stop();
-  await parts.close();
   return 0;
 }
 
@@ -114,18 +119,4 @@ export function listeningAt(uiUrl: string, bound: Bound): string[] {
   if (protocol === 'http:' && isOwn && Number(port || 80) === bound.port) return [];
   const host = bound.family === 'IPv6' ? `[${bound.address}]` : bound.address;
   return [`http://${host}:${bound.port}`];
-}
-
-function listen(server: Server, host: string, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, host, resolve);
-  });
-}
-
-function close(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve());
-    server.closeIdleConnections();
-  });
 }

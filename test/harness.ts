@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import inject, { type Response as InjectResponse } from 'light-my-request';
 import { type App, type AppParts, type AppSettings, createApp } from '../src/app.ts';
+import { createGatewayAlone, type GatewayAlone } from '../src/app-gateway-alone.ts';
 import type { KeyType, UserRef } from '../src/core/caller.ts';
 import { day } from '../src/core/clock.ts';
 import { systemRandom } from '../src/core/ids.ts';
@@ -66,7 +67,9 @@ export type Harness = {
   /** Lets the work that follows an answer finish. */
   settle(): Promise<void>;
   /** A second process over the same database and key-value store; its own clock may be off by milliseconds. */
-  another(options?: { clockOffBy?: number }): Promise<Harness>;
+  another(options?: { clockOffBy?: number; workload?: 'web' | 'worker' }): Promise<Harness>;
+  /** A gateway on its own over the same, as a function that opens an address, and with its jobs. */
+  gatewayAlone(database?: Database): Promise<GatewayAlone & { open: Harness['open'] }>;
   close(): Promise<void>;
 };
 
@@ -133,6 +136,8 @@ export async function openHarness(
     uiUrl?: string;
     contentUrl?: string;
     kv?: Kv;
+    /** Everything in one process unless a test needs its parts apart. */
+    workload?: 'web' | 'worker';
     /** Decides about people; without it the built-in provider's tables do. */
     directory?: (builtin: Directory) => Directory;
   } = {},
@@ -156,13 +161,17 @@ export async function openHarness(
       },
       others: 0,
     },
-    { isFirst: true, clockOffBy: 0 },
+    { isFirst: true, clockOffBy: 0, workload: options.workload },
   );
 }
 
 async function build(
   shared: Shared,
-  { isFirst, clockOffBy }: { isFirst: boolean; clockOffBy: number },
+  {
+    isFirst,
+    clockOffBy,
+    workload,
+  }: { isFirst: boolean; clockOffBy: number; workload: 'web' | 'worker' | undefined },
 ): Promise<Harness> {
   const { clock, database } = shared;
   const logged: string[] = [];
@@ -184,7 +193,7 @@ async function build(
     isOnlyProcess: false,
     serverTime: async () => clock.now(),
   };
-  const app = await createApp(shared.settings, parts);
+  const app = await createApp({ ...shared.settings, workload: workload ?? 'all' }, parts);
   await app.start();
   await app.web.ready();
   const { identity, keys, repositories } = app.doors;
@@ -270,22 +279,16 @@ async function build(
       holdAgainstSchema(app.routes, method, path, answer);
       return answer;
     },
-    async open(url, { method = 'GET', headers = {}, body } = {}) {
-      const { host } = new URL(url);
-      // What other processes changed is heard within the second; here that second has passed.
-      await app.doors.feed.poll();
-      return await inject((request, response) => void app.gateway.emit('request', request, response), {
-        method,
-        // The address as it is written: URL would tidy it up.
-        url: url.slice(url.indexOf(host) + host.length) || '/',
-        headers: { host, 'accept-encoding': 'identity', ...headers },
-        ...(body === undefined ? {} : { payload: body }),
-      });
-    },
+    open: openerOf({ gateway: app.gateway, feed: app.doors.feed }),
     settle: () => app.settled(),
-    another: ({ clockOffBy: off = 0 } = {}) => {
+    another: ({ clockOffBy: off = 0, workload } = {}) => {
       shared.others += 1;
-      return build(shared, { isFirst: false, clockOffBy: off });
+      return build(shared, { isFirst: false, clockOffBy: off, workload });
+    },
+    async gatewayAlone(own = database) {
+      const alone = createGatewayAlone(shared.settings, { ...parts, database: own });
+      await alone.start();
+      return { ...alone, open: openerOf(alone) };
     },
     async close() {
       await app.stop();
@@ -295,6 +298,21 @@ async function build(
     },
   };
   return harness;
+}
+
+function openerOf({ gateway, feed }: Pick<GatewayAlone, 'gateway' | 'feed'>): Harness['open'] {
+  return async (url, { method = 'GET', headers = {}, body } = {}) => {
+    const { host } = new URL(url);
+    // What other processes changed is heard within the second; here that second has passed.
+    await feed.poll();
+    return await inject((request, response) => void gateway.emit('request', request, response), {
+      method,
+      // The address as it is written: URL would tidy it up.
+      url: url.slice(url.indexOf(host) + host.length) || '/',
+      headers: { host, 'accept-encoding': 'identity', ...headers },
+      ...(body === undefined ? {} : { payload: body }),
+    });
+  };
 }
 
 type SessionToken = { readonly subject: string; readonly expiresAt: number };

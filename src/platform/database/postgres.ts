@@ -5,6 +5,8 @@ import { DatabaseUnavailable } from './database.ts';
 
 type PostgresOptions = {
   readonly max: number;
+  /** Reads only, and finds tables in this schema alone. */
+  readonly readsOnly?: string;
   /** How long a statement may stay without an answer, in ms. Longer than the server's own limit. */
   readonly deadlineMs?: number;
 };
@@ -14,7 +16,8 @@ type PostgresOptions = {
  * A server that went away without a word (a failover, a firewall that forgot) ends nothing, so this side gives up
  * after 12 s and closes the connection: back in the pool it would fail whoever came next.
  */
-export function postgresDialect(url: string, { max, deadlineMs = 12 * second }: PostgresOptions): Dialect {
+export function postgresDialect(url: string, options: PostgresOptions): Dialect {
+  const { max, readsOnly, deadlineMs = 12 * second } = options;
   const pool = new pg.Pool({
     connectionString: url,
     max,
@@ -24,6 +27,9 @@ export function postgresDialect(url: string, { max, deadlineMs = 12 * second }: 
     keepAlive: true,
     keepAliveInitialDelayMillis: 10 * second,
     application_name: 'postern',
+    ...(readsOnly === undefined
+      ? {}
+      : { options: `-c search_path=${readsOnly} -c default_transaction_read_only=on` }),
   });
   // A connection that dies must not end the process, idle or in use; its query, or the next one, reports it.
   pool.on('error', () => undefined);

@@ -1,0 +1,170 @@
+import { randomBytes } from 'node:crypto';
+import { sql } from 'kysely';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { second } from '../../src/core/clock.ts';
+import { type Database, openDatabase } from '../../src/platform/database/database.ts';
+import { excessOf, obstacleToViews } from '../../src/platform/database/gateway-role.ts';
+import { postgresDialect } from '../../src/platform/database/postgres.ts';
+import { type Harness, openHarness, type Person } from '../harness.ts';
+import { testServer } from '../postgres.ts';
+import { upload } from '../api/sites/uploads.ts';
+import { browserOf, privateSite } from './private.ts';
+
+// The three workloads, each on its own, over one database and one key-value store.
+let web: Harness;
+let worker: Harness;
+let gateway: Awaited<ReturnType<Harness['gatewayAlone']>>;
+let ownDatabase: Database | undefined;
+let ada: Person;
+let admin: Person;
+
+/** Where there is a server with roles: the gateway's own, which sees its views only. */
+async function asGatewayRole(database: Database): Promise<Database | undefined> {
+  if (testServer === undefined) return undefined;
+  const role = `gateway_${randomBytes(6).toString('hex')}`;
+  await sql`create role ${sql.ref(role)} login`.execute(database.sql);
+  await sql`grant usage on schema gateway to ${sql.ref(role)}`.execute(database.sql);
+  await sql`grant select on all tables in schema gateway to ${sql.ref(role)}`.execute(database.sql);
+  const { rows } = await sql<{ name: string }>`select current_database() as name`.execute(database.sql);
+  const url = new URL(testServer);
+  url.username = role;
+  url.pathname = `/${rows[0]?.name}`;
+  return openDatabase(postgresDialect(url.href, { max: 2, readsOnly: 'gateway' }));
+}
+
+beforeAll(async () => {
+  web = await openHarness({ workload: 'web' });
+  worker = await web.another({ workload: 'worker' });
+  ownDatabase = await asGatewayRole(web.database);
+  gateway = await web.gatewayAlone(ownDatabase);
+  ada = await web.person('Ada');
+  admin = await web.person('Root', { admin: true });
+});
+afterAll(async () => {
+  await gateway.stop();
+  await ownDatabase?.close();
+  await worker.close();
+  await web.close();
+});
+
+async function publicSite(files: Readonly<Record<string, string>>) {
+  const { data } = await upload(web, ada, files, { visibility: 'public' });
+  return data as { id: string; url: string };
+}
+
+/** A person's browser: pages from the web workload, content from the gateway. */
+const browser = () => browserOf({ ...web, open: gateway.open }, ada);
+
+test('a site that is published on web is served by a gateway of its own, and changes within the second', async () => {
+  const site = await publicSite({ 'index.html': 'first' });
+  expect((await gateway.open(site.url)).body).toBe('first');
+  await web.call('DELETE', `/sites/${site.id}`, { as: ada });
+  expect((await gateway.open(site.url)).statusCode).toBe(404);
+});
+
+test('a private site opens through the flow, and no longer once web has ended its grants', async () => {
+  const site = await privateSite(web, ada, { 'index.html': 'for Ada' });
+  const visitor = browser();
+  const shown = await visitor.open(site.url);
+  expect([shown.status, shown.text]).toEqual([200, 'for Ada']);
+  await web.call('DELETE', `/sites/${site.id}/grants`, { as: ada });
+  expect((await visitor.fetch(site.url)).status).not.toBe(200);
+});
+
+test('what a gateway refuses is on the trail of the worker, which alone does what one of all does', async () => {
+  const site = await privateSite(web, ada);
+  await gateway.open(`${site.url}.postern/redeem`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/x-www-form-urlencoded', origin: 'http://localhost:3000' },
+    body: 'code=made-up',
+  });
+  await gateway.jobs.runNow('gateway-news');
+  await expect(web.app.jobs.runNow('gateway-news-desk')).rejects.toThrow('There is no job');
+  await worker.app.jobs.runNow('gateway-news-desk');
+  const events = await web.call('GET', '/audit/events', {
+    as: admin,
+    query: { event: 'site.grant_refused' },
+  });
+  expect(events.data.length).toBeGreaterThan(0);
+});
+
+test('KF-05 a key in an address of a site is told to its owner, though the gateway knows no keys', async () => {
+  const key = await web.key(ada);
+  const site = await publicSite({ 'index.html': 'hello' });
+  const answer = await gateway.open(`${site.url}?token=${key.value}`);
+  expect(answer.statusCode).toBe(400);
+  await gateway.jobs.runNow('gateway-news');
+  await worker.app.jobs.runNow('gateway-news-desk');
+  await worker.app.jobs.runNow('alarms');
+  await worker.app.doors.denials.flush({ all: true });
+  const notices = await web.call('GET', '/me/notices', { as: ada });
+  expect(notices.data).toMatchObject([{ kind: 'key_exposed', keyId: key.id }]);
+  const timeline = await web.call('GET', `/me/tokens/${key.id}/timeline`, { as: ada });
+  expect(timeline.data.map(({ event }: { event: string }) => event)).toContain('api_key.exposed');
+  for (const { logged } of [web, worker]) expect(logged.join('\n')).not.toContain(key.value.slice(20));
+});
+
+test('Sites switched off on web is off at the gateway', async () => {
+  const site = await publicSite({ 'index.html': 'on' });
+  const status = async () => (await gateway.open(site.url)).statusCode;
+  expect(await status()).toBe(200);
+  const { data, headers } = await web.call('GET', '/config/sites', { as: admin });
+  const put = async (enabled: boolean, etag: string | undefined) =>
+    await web.call('PUT', '/config/sites', {
+      as: admin,
+      headers: { 'if-match': etag ?? '' },
+      body: { ...data.config, enabled },
+    });
+  const off = await put(false, headers['etag']);
+  // The news is heard at once; the document is read after it.
+  await expect.poll(status).toBe(404);
+  await put(true, off.headers['etag']);
+  await expect.poll(status).toBe(200);
+});
+
+test('without a gateway nobody is let in, and web says why', async () => {
+  const site = await privateSite(web, ada);
+  await gateway.stop();
+  const access = await web.call('GET', `/sites/${site.id}/access`, { as: ada });
+  expect(access.text).toContain('No gateway is running.');
+  gateway = await web.gatewayAlone(ownDatabase);
+  web.clock.advance(second);
+  expect((await browser().open(site.url)).status).toBe(200);
+});
+
+test.skipIf(testServer === undefined)(
+  'the gateway’s role reads its views and nothing else, and writes nothing',
+  async () => {
+    const role = ownDatabase;
+    if (role === undefined) throw new Error('There is no role without a server.');
+    expect(await obstacleToViews(role)).toBeNull();
+    expect(await excessOf(role)).toBeNull();
+    const { rows } = await sql<{ name: string }>`
+      select c.relname as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
+       where n.nspname = 'public' and c.relkind = 'r'`.execute(web.database.sql);
+    expect(rows.length).toBeGreaterThan(20);
+    for (const { name } of rows) {
+      const reading = sql`select 1 from public.${sql.ref(name)} limit 1`.execute(role.sql);
+      await expect(reading).rejects.toMatchObject({ code: '42501' });
+    }
+    await expect(sql`delete from sites`.execute(role.sql)).rejects.toThrow();
+    await expect(sql`update changes set subject = ''`.execute(role.sql)).rejects.toThrow();
+    expect(await excessOf(web.database)).toContain('api_keys');
+  },
+);
+
+test.skipIf(testServer === undefined)(
+  'a role without the views is told which statements give them',
+  async () => {
+    if (testServer === undefined) return;
+    const role = `nobody_${randomBytes(6).toString('hex')}`;
+    await sql`create role ${sql.ref(role)} login`.execute(web.database.sql);
+    const { rows } = await sql<{ name: string }>`select current_database() as name`.execute(web.database.sql);
+    const url = new URL(testServer);
+    url.username = role;
+    url.pathname = `/${rows[0]?.name}`;
+    const database = openDatabase(postgresDialect(url.href, { max: 1, readsOnly: 'gateway' }));
+    expect((await obstacleToViews(database))?.fix).toContain('grant usage on schema gateway to ROLE');
+    await database.close();
+  },
+);
