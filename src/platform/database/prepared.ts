@@ -80,7 +80,11 @@ export function prepareStatements(database: PGlite, now: () => number): Prepared
   function written(value: unknown, type: number | undefined): string | null {
     if (value === null || value === undefined) return null;
     const write = type === undefined ? undefined : database.serializers[type];
-    return write === undefined ? String(value) : write(value);
+    if (write !== undefined) return write(value);
+    // Types that PGlite knows nothing of take what is text anyhow.
+    if (typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint')
+      return `${value}`;
+    throw new TypeError(`There is no way to write a value of PostgreSQL's type ${type}.`);
   }
 
   function rowsOf({ fields }: Prepared, answer: Answer): unknown[] {
