@@ -19,12 +19,12 @@ export const deepest = 32;
 /** Judges a name as an archive or a form spells it. A directory ends in a slash. Paths come out in Unicode form NFC. */
 export function nameEntry(raw: string): NamedEntry {
   const isPlain = raw.length <= longestSegmentBytes && plainName.test(raw);
+  if (isPlain && !notablePlain.test(raw)) return named(raw);
   const name = isPlain ? raw : raw.normalize('NFC');
   const problem = isPlain ? undefined : (problemOfWhole(name) ?? problemOfSegments(name));
   if (problem !== undefined) return { kind: 'refused', code: 'bad_path', problem };
-  const isDirectory = name.endsWith('/');
-  const path = isDirectory ? name.slice(0, -1) : name;
-  const segments = path.split('/');
+  const entry = named(name);
+  const segments = entry.path.split('/');
   if (segments.some((segment) => leftBehind.has(segment.toLowerCase()))) return { kind: 'ignored' };
   const reserved = reservedProblem(segments);
   if (reserved !== undefined) return { kind: 'refused', code: 'reserved_path', problem: reserved };
@@ -35,7 +35,11 @@ export function nameEntry(raw: string): NamedEntry {
       code: 'private_file',
       problem: `${secret} usually holds secrets or history and is not published; leave it out`,
     };
-  return { kind: isDirectory ? 'directory' : 'file', path };
+  return entry;
+}
+
+function named(name: string): NamedEntry & { readonly path: string } {
+  return name.endsWith('/') ? { kind: 'directory', path: name.slice(0, -1) } : { kind: 'file', path: name };
 }
 
 /** Letters, digits, `-` and `_`, single dots inside: nothing that is looked for below. Most names are so. */
@@ -107,6 +111,15 @@ function isPrivateName(segment: string): boolean {
   const name = segment.toLowerCase();
   return privateNames.has(name) || name === '.env' || name.startsWith('.env.');
 }
+
+/** Of the names above those that a plain name can hold: no segment of one begins with a dot. */
+const notablePlain = new RegExp(
+  `(?:^|/)(?:${[...leftBehind, ...privateNames]
+    .filter((name) => !name.startsWith('.'))
+    .join('|')
+    .replaceAll('.', String.raw`\.`)})(?:/|$)`,
+  'i',
+);
 
 /** Finds names that some file system, browser or reader would take for one another. */
 export type NameRegister = {
