@@ -468,7 +468,8 @@ export async function createApp(settings: AppSettings, parts: AppParts, moreRout
   const routes = [...createRoutes(doors), ...moreRoutes];
   // What one process of all does in turn is a worker's; what each does for itself, such as reading the feed, stays.
   const list = createJobList(doors, parts).filter(({ leased }) => !leased || settings.workload !== 'web');
-  const jobs = createJobs({ database, clock, log, holder: doors.holder, jobs: list });
+  const { isOnlyProcess } = parts;
+  const jobs = createJobs({ database, clock, log, holder: doors.holder, jobs: list, isOnlyProcess });
 
   // The first use of a successor starts its predecessor's grace: once, at once, and not on the request's time.
   const firstUses = new Map<string, Promise<void>>();

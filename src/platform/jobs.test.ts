@@ -16,7 +16,7 @@ const log = createLog({ level: 'silent' });
 
 function setUp(
   job: Partial<Job> & Pick<Job, 'name'>,
-  options: { holder?: string; clock?: FakeClock; deadlineMs?: number } = {},
+  options: { holder?: string; clock?: FakeClock; deadlineMs?: number; isOnlyProcess?: boolean } = {},
 ) {
   const clock = options.clock ?? new FakeClock();
   let runs = 0;
@@ -31,6 +31,7 @@ function setUp(
     holder: options.holder ?? 'one',
     jobs: [{ everyMs: minute, leased: false, ...job, run }],
     ...(options.deadlineMs === undefined ? {} : { deadlineMs: options.deadlineMs }),
+    isOnlyProcess: options.isOnlyProcess ?? false,
   });
   return { clock, jobs, runs: () => runs };
 }
@@ -69,6 +70,22 @@ test('FT-10 the lease of a process that is gone does not outlive a clock that is
   clock.advance(-hour);
   await heir.jobs.tick();
   expect(heir.runs()).toBe(1);
+});
+
+test('who stops gives way at once; who was killed only makes others wait, never the one process there can be', async () => {
+  const clock = new FakeClock();
+  const job = { name: 'handed over', leased: true };
+  const first = setUp(job, { clock, holder: 'first' });
+  const second = setUp(job, { clock, holder: 'second' });
+  const alone = setUp(job, { clock, holder: 'alone', isOnlyProcess: true });
+  await first.jobs.tick();
+  await second.jobs.tick();
+  await alone.jobs.tick();
+  expect([second.runs(), alone.runs()]).toEqual([0, 1]);
+  await first.jobs.stop();
+  clock.advance(minute);
+  await second.jobs.tick();
+  expect(second.runs()).toBe(1);
 });
 
 test('a run that hangs is given up at its deadline, and the next turn starts', async () => {

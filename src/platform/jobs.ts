@@ -18,7 +18,7 @@ export type Job = {
 
 export type Jobs = {
   start(): void;
-  /** Waits for what is running, until its deadline at most. */
+  /** Waits for what is running, until its deadline at most, and gives its leases back. */
   stop(): Promise<void>;
   /** Runs every job that is due by the clock, in the order given. */
   tick(): Promise<void>;
@@ -37,10 +37,12 @@ export function createJobs(deps: {
   log: Log;
   holder: string;
   jobs: readonly Job[];
+  /** Nobody else can run them, so nothing is waited for that an earlier process left behind. */
+  isOnlyProcess?: boolean;
   /** Milliseconds of real time that a run may take. */
   deadlineMs?: number;
 }): Jobs {
-  const { database, clock, log, holder, jobs, deadlineMs = runDeadlineMs } = deps;
+  const { database, clock, log, holder, jobs, isOnlyProcess = false, deadlineMs = runDeadlineMs } = deps;
   const dueAt = new Map<string, number>();
   const running = new Map<string, Promise<void>>();
   let timer: NodeJS.Timeout | undefined;
@@ -62,7 +64,7 @@ export function createJobs(deps: {
 
   async function runGuarded(job: Job): Promise<void> {
     try {
-      await withDeadline(job.leased ? runLeased(job) : job.run(), deadlineMs);
+      await withDeadline(job.leased && !isOnlyProcess ? runLeased(job) : job.run(), deadlineMs);
     } catch (error) {
       // A job that failed runs again at its next turn; ending the process would take healthy requests with it.
       log.warn({ err: error, job: job.name }, 'job failed');
@@ -97,6 +99,11 @@ export function createJobs(deps: {
     async stop() {
       clearInterval(timer);
       await Promise.all(running.values());
+      if (isOnlyProcess || !jobs.some(({ leased }) => leased)) return;
+      // The next process need not wait for them to lapse.
+      await sql`delete from job_leases where holder = ${holder}`
+        .execute(database.sql)
+        .catch((error: unknown) => log.warn({ err: error }, 'leases not given back; they lapse'));
     },
     async tick() {
       for (const job of due()) await launch(job);
