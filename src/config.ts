@@ -91,7 +91,8 @@ const settings: readonly Setting[] = [
   },
   {
     name: 'KV_URL',
-    meaning: 'Redis 7 or Valkey with noeviction; absent = in process, one process only',
+    meaning:
+      'Redis 7 or Valkey with noeviction, or any node of its cluster; absent = in process, one process only',
     default: '–',
     secret: true,
   },

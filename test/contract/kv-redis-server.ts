@@ -5,6 +5,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { setTimeout as wait } from 'node:timers/promises';
 import { freePort } from '../../scripts/local-servers.ts';
 import { createLog } from '../../src/platform/log.ts';
 import { type RedisKv, redisKv } from '../../src/platform/kv/redis-kv.ts';
@@ -114,4 +115,26 @@ function portOf(server: Server): number {
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('The server listens on no port.');
   return address.port;
+}
+
+/** Three masters that share the key space. */
+export async function startCluster(): Promise<{ readonly url: string; stop(): Promise<void> }> {
+  const nodes = await Promise.all(
+    [1, 2, 3].map(() => startRedis('--cluster-enabled', 'yes', '--cluster-node-timeout', '2000')),
+  );
+  const addresses = nodes.map(({ url }) => new URL(url).host);
+  execFileSync('redis-cli', ['--cluster', 'create', ...addresses, '--cluster-yes'], { stdio: 'ignore' });
+  // Each node learns by itself that all slots are served, and answers nothing before.
+  for (const { url } of nodes) {
+    while (
+      !execFileSync('redis-cli', ['-u', url, 'cluster', 'info'], { encoding: 'utf8' }).includes(
+        'cluster_state:ok',
+      )
+    )
+      await wait(20);
+  }
+  return {
+    url: nodes[0]?.url ?? '',
+    stop: async () => void (await Promise.all(nodes.map((node) => node.stop()))),
+  };
 }

@@ -1,9 +1,10 @@
-import { createClient, ErrorReply } from 'redis';
+import { ErrorReply } from 'redis';
 import { AppError } from '../../core/errors.ts';
 import type { Log } from '../log.ts';
 import { within } from './deadline.ts';
 import type { Kv, KvValues } from './kv.ts';
 import { type KvScript, kvScript } from './kv-script.ts';
+import { clusterLink, type RedisLink, singleLink } from './redis-link.ts';
 
 export type RedisKv = Kv & {
   /**
@@ -16,6 +17,8 @@ export type RedisKv = Kv & {
 };
 
 const answerMs = 250;
+/** Asking a node who the others are, then connecting to each. */
+const clusterConnectMs = 5_000;
 /** Keys, so that no answer grows without bound. */
 const mostInBatch = 1_000;
 /** So many unanswered commands in a row mean that the connection is dead though nobody closed it. */
@@ -36,7 +39,7 @@ function toMs([seconds, microseconds]: readonly string[]): number {
   return Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000);
 }
 
-/** Redis ≥ 7 or Valkey. Commands are never queued while the connection is down: they reject at once. */
+/** Redis ≥ 7 or Valkey, one server or a cluster. Commands are never queued while the connection is down: they reject at once. */
 export function redisKv({
   url,
   log,
@@ -46,42 +49,39 @@ export function redisKv({
   log: Log;
   prefix?: string;
 }): RedisKv {
-  const client = createClient({
-    url,
-    disableOfflineQueue: true,
-    // The library's own limit ends when a command is written, so it would not notice a server that hangs; 0 = none.
-    commandOptions: { timeout: 0 },
-    maintNotifications: 'disabled',
-    socket: { connectTimeout: answerMs, reconnectStrategy: (tries) => Math.min(50 * 2 ** tries, 1_000) },
-  });
   let isLost = false;
-  client.on('error', (error: Error) => {
-    // Said once an outage: the client reports every attempt to reconnect.
-    if (!isLost) log.warn({ err: error }, 'key-value store lost');
-    isLost = true;
-  });
-  client.on('ready', () => {
-    if (isLost) log.info({}, 'key-value store is back');
-    isLost = false;
-  });
+  const options = {
+    url,
+    connectMs: answerMs,
+    onError(error: Error) {
+      // Said once an outage: the client reports every attempt to reconnect.
+      if (!isLost) log.warn({ err: error }, 'key-value store lost');
+      isLost = true;
+    },
+    onReady() {
+      if (isLost) log.info({}, 'key-value store is back');
+      isLost = false;
+    },
+  };
+  // One server, until it says that it is a node of a cluster.
+  let link = singleLink(options);
 
   const own = (key: string) => prefix + key;
   const unavailable = (cause: unknown) => new AppError('store_unavailable', { cause });
-  const late = () => new Late(`The key-value store did not answer within ${answerMs} ms.`);
+  const late = () => new Late('The key-value store did not answer in time.');
 
   // A network that swallows packets closes nothing: without this, TCP would go on hoping for a quarter of an hour.
   let misses = 0;
   function noteMiss(): void {
     misses += 1;
-    if (misses < missesBeforeReconnect || !client.isReady) return;
+    if (misses < missesBeforeReconnect || !link.isReady()) return;
     misses = 0;
-    client.destroy();
-    client.connect().catch(() => {});
+    link.reconnect();
   }
 
-  async function ask<T>(command: () => Promise<T>): Promise<T> {
+  async function ask<T>(command: () => Promise<T>, ms = answerMs): Promise<T> {
     try {
-      const answer = await within(answerMs, command(), late);
+      const answer = await within(ms, command(), late);
       misses = 0;
       return answer;
     } catch (error) {
@@ -116,28 +116,35 @@ export function redisKv({
 
   async function readAll(keys: readonly string[]): Promise<KvValues> {
     // Asked together, so the client writes them together.
-    const [time, values] = await ask(() => Promise.all([client.time(), client.mGet(keys.map(own))]));
+    const [time, values] = await ask(() => Promise.all([link.time(), link.getMany(keys.map(own))]));
     return { values, now: toMs(time) };
   }
 
   async function evaluate({ source, sha1 }: KvScript, keys: string[], args: string[]): Promise<unknown> {
-    const options = { keys, arguments: args };
     try {
-      return await client.evalSha(sha1, options);
+      return await link.runKnown(sha1, keys, args);
     } catch (error) {
       // A restarted server has forgotten the script; EVAL brings it back.
       if (error instanceof ErrorReply && error.message.startsWith('NOSCRIPT')) {
-        return client.eval(source, options);
+        return link.run(source, keys, args);
       }
       throw error;
     }
   }
 
+  async function connect(to: RedisLink, ms = answerMs): Promise<void> {
+    const connected = to.connect();
+    // Reported through onError; the client goes on trying.
+    connected.catch(() => {});
+    await ask(() => connected, ms);
+  }
+
   /** A store that evicts would forget limits and revocation marks silently. INFO, because CONFIG is often forbidden. */
   async function ping(): Promise<void> {
-    const info = await ask(() => client.info('memory'));
-    const policy = /^maxmemory_policy:(\S+)/m.exec(info)?.[1];
-    if (policy !== 'noeviction') {
+    const servers = await ask(() => link.info('memory'));
+    for (const info of servers) {
+      const policy = /^maxmemory_policy:(\S+)/m.exec(info)?.[1];
+      if (policy === 'noeviction') continue;
       throw new Error(
         `KV_URL: the server's maxmemory-policy is ${policy ?? 'unknown'}; set it to noeviction (a store that evicts would forget limits and revocations).`,
       );
@@ -146,31 +153,29 @@ export function redisKv({
 
   return {
     async start() {
-      const connected = client.connect();
-      // Reported through 'error'; the client goes on trying.
-      connected.catch(() => {});
-      await ask(() => connected);
+      await connect(link);
+      const [about = ''] = await ask(() => link.info('cluster'));
+      if (/^cluster_enabled:1/m.test(about)) {
+        link.destroy();
+        link = clusterLink(options);
+        await connect(link, clusterConnectMs);
+      }
       await ping();
     },
     run: (script, keys, args) => ask(() => evaluate(script, keys.map(own), args)),
-    get: (key) => ask(() => client.get(own(key))),
-    set: async (key, value, { ttlMs }) =>
-      void (await ask(() => client.set(own(key), value, { expiration: { type: 'PX', value: ttlMs } }))),
-    take: (key) => ask(() => client.getDel(own(key))),
-    delete: async (key) => (await ask(() => client.del(own(key)))) === 1,
-    setIfAbsent: async (key, value, { ttlMs }) =>
-      (await ask(() =>
-        client.set(own(key), value, { condition: 'NX', expiration: { type: 'PX', value: ttlMs } }),
-      )) === 'OK',
+    get: (key) => ask(() => link.get(own(key))),
+    set: (key, value, { ttlMs }) => ask(() => link.set(own(key), value, ttlMs)),
+    take: (key) => ask(() => link.take(own(key))),
+    delete: async (key) => (await ask(() => link.delete(own(key)))) === 1,
+    setIfAbsent: (key, value, { ttlMs }) => ask(() => link.setIfAbsent(own(key), value, ttlMs)),
     getAll,
     setIfNewer: async (key, { revision, text }, { ttlMs }) =>
       (await ask(() => evaluate(newerScript, [own(key)], [String(revision), text, String(ttlMs)]))) === 1,
-    time: async () => toMs(await ask(() => client.time())),
+    time: async () => toMs(await ask(() => link.time())),
     ping,
     async close() {
       // destroy() also ends the attempts to reconnect; close() would wait for a server that is gone.
-      if (client.isReady) await within(answerMs, client.close(), late).catch(() => client.destroy());
-      else if (client.isOpen) client.destroy();
+      await within(answerMs, link.close(), late).catch(() => link.destroy());
     },
   };
 }
