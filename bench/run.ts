@@ -8,6 +8,7 @@ import { redeploy } from './p8-redeploy.ts';
 import { privateAsset } from './p5-private-asset.ts';
 import { growth } from './p9-growth.ts';
 import { start } from './p10-start.ts';
+import { apart } from './p11-apart.ts';
 
 // npm run bench [-- p1 p3 …] [--quick]: runs the benches named, or all of them, and prints one table.
 const benches: Record<string, Bench> = {
@@ -20,6 +21,7 @@ const benches: Record<string, Bench> = {
   p8: redeploy,
   p9: growth,
   p10: start,
+  p11: apart,
 };
 
 const words = process.argv.slice(2);

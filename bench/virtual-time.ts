@@ -1,0 +1,40 @@
+import type { Clock } from '../src/core/clock.ts';
+
+/** Time that passes only when something is due: a minute of a hundred processes takes a second. */
+export class VirtualTime implements Clock {
+  #now = 0;
+  /** Earliest last. */
+  readonly #due: { readonly at: number; readonly run: () => void }[] = [];
+
+  now(): number {
+    return this.#now;
+  }
+
+  at(ms: number, run: () => void): void {
+    const at = Math.max(ms, this.#now);
+    let [low, high] = [0, this.#due.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      const there = this.#due[middle];
+      // What came first goes first, and stands behind.
+      if (there !== undefined && there.at > at) low = middle + 1;
+      else high = middle;
+    }
+    this.#due.splice(low, 0, { at, run });
+  }
+
+  async wait(ms: number): Promise<void> {
+    await new Promise<void>((resolve) => this.at(this.#now + ms, resolve));
+  }
+
+  /** Until `end`, in milliseconds; what is due later is forgotten. */
+  async run(end: number): Promise<void> {
+    for (let next = this.#due.pop(); next !== undefined && next.at <= end; next = this.#due.pop()) {
+      this.#now = next.at;
+      next.run();
+      // Everything that follows from it without time passing.
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    this.#now = end;
+  }
+}
