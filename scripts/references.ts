@@ -102,7 +102,7 @@ async function metricsPage(): Promise<string> {
   const metrics = await createMetrics().registry.getMetricsAsJSON();
   return page(
     'Metrics',
-    'What `/metrics` on `METRICS_PORT` tells. Labels are route patterns, never addresses, ids or values.',
+    'What `/metrics` on `METRICS_PORT` of every workload tells, beside memory, descriptors and the event loop under the usual names (`process_…`, `nodejs_…`). Labels are route patterns, never addresses, ids or values. A dashboard and alert rules over them: [deploy](../../deploy).',
     table(
       ['Metric', 'Type', 'Meaning'],
       metrics.map(({ name, type, help }) => [`\`${name}\``, String(type), help]),

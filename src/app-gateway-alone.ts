@@ -89,7 +89,8 @@ export function createGatewayAlone(settings: GatewayAloneSettings, parts: Gatewa
     { name: 'fleet', everyMs: beatMs, leased: false, run: fleet.beat },
     ...side.jobs,
   ];
-  const jobs = createJobs({ database, clock, log, holder, jobs: list });
+  metrics.watchFeed(() => clock.now() - feed.lastReadAt());
+  const jobs = createJobs({ database, clock, log, holder, jobs: list, onRun: metrics.countJob });
 
   return {
     gateway,

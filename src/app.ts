@@ -469,7 +469,16 @@ export async function createApp(settings: AppSettings, parts: AppParts, moreRout
   // What one process of all does in turn is a worker's; what each does for itself, such as reading the feed, stays.
   const list = createJobList(doors, parts).filter(({ leased }) => !leased || settings.workload !== 'web');
   const { isOnlyProcess } = parts;
-  const jobs = createJobs({ database, clock, log, holder: doors.holder, jobs: list, isOnlyProcess });
+  const jobs = createJobs({
+    database,
+    clock,
+    log,
+    holder: doors.holder,
+    jobs: list,
+    isOnlyProcess,
+    onRun: metrics.countJob,
+  });
+  metrics.watchFeed(() => clock.now() - feed.lastReadAt());
 
   // The first use of a successor starts its predecessor's grace: once, at once, and not on the request's time.
   const firstUses = new Map<string, Promise<void>>();

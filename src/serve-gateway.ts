@@ -11,7 +11,7 @@ export async function serveGateway(config: Config): Promise<number> {
   await app.start();
   let isStopping = false;
   const operations = createOperationsServer({
-    registry: app.metrics.registry,
+    metrics: app.metrics,
     checks: { database: () => parts.database.ping(), kv: parts.pingKv },
     isStopping: () => isStopping,
   });

@@ -36,7 +36,7 @@ export async function serve(
 
   let isStopping = false;
   const operations = createOperationsServer({
-    registry: app.doors.metrics.registry,
+    metrics: app.doors.metrics,
     checks: { database: () => parts.database.ping(), kv: parts.pingKv },
     isStopping: () => isStopping,
   });

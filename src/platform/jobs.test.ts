@@ -72,6 +72,26 @@ test('FT-10 the lease of a process that is gone does not outlive a clock that is
   expect(heir.runs()).toBe(1);
 });
 
+test('every run is told with its result, and none that another process had', async () => {
+  const clock = new FakeClock();
+  const told: string[] = [];
+  const jobs = (holder: string) =>
+    createJobs({
+      database,
+      clock,
+      log,
+      holder,
+      onRun: (job, result, at) => told.push(`${holder} ${job} ${result} ${at === clock.now()}`),
+      jobs: [
+        { name: 'good', everyMs: minute, leased: true, run: async () => undefined },
+        { name: 'bad', everyMs: minute, leased: false, run: () => Promise.reject(new Error('no')) },
+      ],
+    });
+  await jobs('a').tick();
+  await jobs('b').tick();
+  expect(told).toEqual(['a good done true', 'a bad failed true', 'b bad failed true']);
+});
+
 test('who stops gives way at once; who was killed only makes others wait, never the one process there can be', async () => {
   const clock = new FakeClock();
   const job = { name: 'handed over', leased: true };

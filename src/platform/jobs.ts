@@ -39,15 +39,27 @@ export function createJobs(deps: {
   jobs: readonly Job[];
   /** Nobody else can run them, so nothing is waited for that an earlier process left behind. */
   isOnlyProcess?: boolean;
+  /** `at`: when the run ended. A turn that another process had is none. */
+  onRun?: (job: string, result: 'done' | 'failed', at: number) => void;
   /** Milliseconds of real time that a run may take. */
   deadlineMs?: number;
 }): Jobs {
-  const { database, clock, log, holder, jobs, isOnlyProcess = false, deadlineMs = runDeadlineMs } = deps;
+  const {
+    database,
+    clock,
+    log,
+    holder,
+    jobs,
+    isOnlyProcess = false,
+    onRun,
+    deadlineMs = runDeadlineMs,
+  } = deps;
   const dueAt = new Map<string, number>();
   const running = new Map<string, Promise<void>>();
   let timer: NodeJS.Timeout | undefined;
 
-  async function runLeased(job: Job): Promise<void> {
+  /** False: it is another process's turn. */
+  async function runLeased(job: Job): Promise<boolean> {
     const now = clock.now();
     const leaseMs = job.everyMs + 10 * second;
     // A lease that ends later than any lease can was made before the clock was set back.
@@ -59,15 +71,24 @@ export function createJobs(deps: {
         where job_leases.holder = excluded.holder or job_leases.held_until < ${new Date(now)}
            or job_leases.held_until > ${latestEnd}
       returning job`.execute(database.sql);
-    if (rows.length > 0) await job.run();
+    if (rows.length === 0) return false;
+    await job.run();
+    return true;
+  }
+
+  async function runAlone(job: Job): Promise<boolean> {
+    await job.run();
+    return true;
   }
 
   async function runGuarded(job: Job): Promise<void> {
     try {
-      await withDeadline(job.leased && !isOnlyProcess ? runLeased(job) : job.run(), deadlineMs);
+      const run = job.leased && !isOnlyProcess ? runLeased(job) : runAlone(job);
+      if (await withDeadline(run, deadlineMs)) onRun?.(job.name, 'done', clock.now());
     } catch (error) {
       // A job that failed runs again at its next turn; ending the process would take healthy requests with it.
       log.warn({ err: error, job: job.name }, 'job failed');
+      onRun?.(job.name, 'failed', clock.now());
     }
   }
 
@@ -117,14 +138,14 @@ export function createJobs(deps: {
 }
 
 /** Rejects when the work is not done by then. The work itself cannot be stopped; it goes on unwatched. */
-async function withDeadline(work: Promise<void>, ms: number): Promise<void> {
+async function withDeadline<T>(work: Promise<T>, ms: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error(`not done after ${ms} ms; the next turn starts anyway`)), ms);
     timer.unref();
   });
   try {
-    await Promise.race([work, late]);
+    return await Promise.race([work, late]);
   } finally {
     clearTimeout(timer);
   }

@@ -1,4 +1,4 @@
-import { Counter, Histogram, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 
 /** The only file that knows the metrics library. Labels are route patterns, never addresses, ids or values. */
 export type RequestMetrics = {
@@ -10,6 +10,14 @@ export type Metrics = RequestMetrics & {
   readonly limiterFallback: Counter;
   readonly auditDropped: Counter;
   readonly grantsCorrupt: Counter;
+  /** A run of periodic work. `at`: when it ended, in milliseconds since the epoch. */
+  countJob(job: string, result: 'done' | 'failed', at: number): void;
+  /** What each part said when it was asked last. */
+  noteParts(states: Readonly<Record<string, 'ok' | 'unavailable'>>): void;
+  /** `ageMs` is asked whenever somebody looks: milliseconds since this process last read what others changed. */
+  watchFeed(ageMs: () => number): void;
+  /** From now on also memory, descriptors and the event loop, under the names that dashboards of Node.js know. */
+  watchProcess(): void;
   /** `visibility` of the address that was asked; `none` for what is no site's. */
   countContent(visibility: Visibility, status: number): void;
 };
@@ -48,6 +56,33 @@ export function createMetrics(): Metrics {
       }
     },
   });
+  const jobRuns = new Counter({
+    name: 'postern_job_runs_total',
+    help: 'Runs of periodic work in this process, by job and result.',
+    labelNames: ['job', 'result'],
+    registers: [registry],
+  });
+  const jobDoneAt = new Gauge({
+    name: 'postern_job_last_done_seconds',
+    help: 'When a job last ended well in this process, in seconds since the epoch.',
+    labelNames: ['job'],
+    registers: [registry],
+  });
+  const parts = new Gauge({
+    name: 'postern_part_up',
+    help: '1 when the part (database, key-value store, …) answered when it was asked last, 0 when it did not.',
+    labelNames: ['part'],
+    registers: [registry],
+  });
+  let feedAgeMs = () => Number.NaN;
+  new Gauge({
+    name: 'postern_feed_age_seconds',
+    help: 'Seconds since this process last read what other processes changed.',
+    registers: [registry],
+    collect() {
+      this.set(feedAgeMs() / 1000);
+    },
+  });
   // Resolving labels costs more than counting, so the children are kept.
   const children = new Map<string, { inc(): void }>();
   return {
@@ -67,6 +102,17 @@ export function createMetrics(): Metrics {
       help: 'Records about private sites in the key-value store that could not be read as ours; nobody was let in by them.',
       registers: [registry],
     }),
+    countJob(job, result, at) {
+      jobRuns.inc({ job, result });
+      if (result === 'done') jobDoneAt.set({ job }, at / 1000);
+    },
+    noteParts(states) {
+      for (const [part, state] of Object.entries(states)) parts.set({ part }, state === 'ok' ? 1 : 0);
+    },
+    watchFeed(ageMs) {
+      feedAgeMs = ageMs;
+    },
+    watchProcess: () => collectDefaultMetrics({ register: registry }),
     countContent(visibility, status) {
       const tally = answered.get(status) ?? { public: 0, private: 0, none: 0 };
       tally[visibility] += 1;

@@ -1,15 +1,21 @@
 import { createServer, type Server } from 'node:http';
-import type { Registry } from 'prom-client';
+import { within } from '../../platform/kv/deadline.ts';
+import type { Metrics } from './metrics.ts';
+
+/** A part that hangs is unavailable; whoever asks has a deadline of his own. In milliseconds. */
+const partMs = 2_000;
 
 /** `/livez`, `/readyz` and `/metrics` on a port of their own (contract 1): what an operator's tools ask. */
 export type OperationsDeps = {
-  readonly registry: Registry;
+  readonly metrics: Pick<Metrics, 'registry' | 'noteParts' | 'watchProcess'>;
   /** Each part's check; it rejects when the part cannot be used. Identity is not among them. */
   readonly checks: Readonly<Record<string, () => Promise<void>>>;
   readonly isStopping: () => boolean;
 };
 
-export function createOperationsServer({ registry, checks, isStopping }: OperationsDeps): Server {
+export function createOperationsServer({ metrics, checks, isStopping }: OperationsDeps): Server {
+  metrics.watchProcess();
+
   async function answer(path: string): Promise<{ status: number; type: string; body: string }> {
     if (path === '/livez') return json(200, { status: 'ok' });
     if (path === '/readyz') {
@@ -17,8 +23,11 @@ export function createOperationsServer({ registry, checks, isStopping }: Operati
       const isReady = !isStopping() && Object.values(parts).every((state) => state === 'ok');
       return json(isReady ? 200 : 503, { status: isReady ? 'ok' : 'unavailable', parts });
     }
-    if (path === '/metrics')
+    if (path === '/metrics') {
+      metrics.noteParts(await readiness(checks));
+      const { registry } = metrics;
       return { status: 200, type: registry.contentType, body: await registry.metrics() };
+    }
     return json(404, { status: 'not found' });
   }
 
@@ -38,7 +47,8 @@ export function createOperationsServer({ registry, checks, isStopping }: Operati
 async function readiness(checks: OperationsDeps['checks']): Promise<Record<string, 'ok' | 'unavailable'>> {
   const states = await Promise.all(
     Object.entries(checks).map(async ([name, check]) => {
-      const state = await check().then(
+      const late = () => new Error(`${name} did not answer within ${partMs} ms.`);
+      const state = await within(partMs, check(), late).then(
         () => 'ok' as const,
         () => 'unavailable' as const,
       );

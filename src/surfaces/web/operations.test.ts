@@ -1,0 +1,73 @@
+import { once } from 'node:events';
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect, test } from 'vitest';
+import { createMetrics } from './metrics.ts';
+import { createOperationsServer } from './operations.ts';
+
+async function open(checks: Record<string, () => Promise<void>>, isStopping = () => false) {
+  const metrics = createMetrics();
+  const server: Server = createOperationsServer({ metrics, checks, isStopping }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  // A server that listens on a port has an address of this form.
+  const { port } = server.address() as AddressInfo;
+  return {
+    metrics,
+    ask: async (path: string) => {
+      const answer = await fetch(`http://127.0.0.1:${port}${path}`);
+      return { status: answer.status, text: await answer.text() };
+    },
+    close: () => server.close(),
+  };
+}
+
+test('ready means that every part answers; alive means that the process does', async () => {
+  let isDown = false;
+  const kv = async () => {
+    if (isDown) throw new Error('away');
+  };
+  const { ask, close } = await open({ database: async () => undefined, kv });
+  expect(await ask('/readyz')).toEqual({
+    status: 200,
+    text: '{"status":"ok","parts":{"database":"ok","kv":"ok"}}',
+  });
+  isDown = true;
+  expect(await ask('/readyz')).toEqual({
+    status: 503,
+    text: '{"status":"unavailable","parts":{"database":"ok","kv":"unavailable"}}',
+  });
+  expect((await ask('/livez')).status).toBe(200);
+  const { text } = await ask('/metrics');
+  expect(text).toContain('postern_part_up{part="database"} 1');
+  expect(text).toContain('postern_part_up{part="kv"} 0');
+  close();
+});
+
+test('a part that hangs is unavailable, and does not keep whoever asks', async () => {
+  const { ask, close } = await open({ database: () => new Promise(() => undefined) });
+  expect(await ask('/readyz')).toEqual({
+    status: 503,
+    text: '{"status":"unavailable","parts":{"database":"unavailable"}}',
+  });
+  close();
+});
+
+test('jobs, the age of the news and the process itself are told', async () => {
+  const { metrics, ask, close } = await open({});
+  metrics.watchFeed(() => 1_500);
+  metrics.countJob('seal', 'done', 1_700_000_000_000);
+  metrics.countJob('seal', 'failed', 1_700_000_009_000);
+  const { text } = await ask('/metrics');
+  expect(text).toContain('postern_feed_age_seconds 1.5');
+  expect(text).toContain('postern_job_runs_total{job="seal",result="done"} 1');
+  expect(text).toContain('postern_job_runs_total{job="seal",result="failed"} 1');
+  expect(text).toContain('postern_job_last_done_seconds{job="seal"} 1700000000');
+  expect(text).toContain('process_resident_memory_bytes');
+  close();
+});
+
+test('a process that stops is not ready from its first moment on', async () => {
+  const { ask, close } = await open({ database: async () => undefined }, () => true);
+  expect((await ask('/readyz')).status).toBe(503);
+  close();
+});
