@@ -98,6 +98,7 @@ async function fill(database: Database, rows: number): Promise<void> {
   // What autovacuum does on a server that has been running for a while.
   for (const table of [
     'api_keys',
+    'api_key_last_used',
     'audit_events',
     'audit_event_keys',
     'audit_seals',
@@ -190,17 +191,26 @@ function questionsTo({ database, rows }: Sized): Question[] {
   });
   const sites = siteStore(database.sql);
   const now = begin + rows * 1_000;
+  const newest = { sort: 'createdAt', order: 'desc' } as const;
   const pick = (at: number, among: number) => (at * 7_919) % among;
   const person = (at: number) => `usr_${pick(at, Math.max(1, Math.floor(rows / 20)))}`;
   const search = (filter: Parameters<typeof audit.search>[0]) => audit.search(filter, undefined, 20);
   return [
     ['key check', (at) => keys.findByDigest(hash('sha256', `value ${pick(at, rows)}`, 'hex'))],
-    ['key list: mine', (at) => keys.list({ ownerUserId: person(at) }, 1, 20, now)],
-    ['key list: mine, active', (at) => keys.list({ ownerUserId: person(at), status: 'active' }, 1, 20, now)],
-    ['key list: all', () => keys.list({}, 1, 20, now)],
-    ['key list: all service keys', () => keys.list({ type: 'service' }, 1, 20, now)],
-    ['key list: all, active', () => keys.list({ status: 'active' }, 1, 20, now)],
-    ['key list: search', () => keys.list({ search: 'nightly' }, 1, 20, now)],
+    ['key list: mine', (at) => keys.list({ ownerUserId: person(at) }, newest, 1, 20, now)],
+    [
+      'key list: mine, active',
+      (at) => keys.list({ ownerUserId: person(at), status: 'active' }, newest, 1, 20, now),
+    ],
+    ['key list: all', () => keys.list({}, newest, 1, 20, now)],
+    ['key list: all service keys', () => keys.list({ type: 'service' }, newest, 1, 20, now)],
+    ['key list: all, active', () => keys.list({ status: 'active' }, newest, 1, 20, now)],
+    [
+      'key list: by last use',
+      () => keys.list({ type: 'personal' }, { sort: 'lastUsedAt', order: 'asc' }, 1, 20, now),
+    ],
+    ['key list: by name', () => keys.list({ type: 'personal' }, { sort: 'name', order: 'asc' }, 1, 20, now)],
+    ['key list: search', () => keys.list({ search: 'nightly' }, newest, 1, 20, now)],
     ['site list: mine and public', (at) => sites.list(seenBy(person(at)), now, 1, 20)],
     ['site list: mine', (at) => sites.list({ ...seenBy(person(at)), mine: true }, now, 1, 20)],
     ['site list: search', (at) => sites.list({ ...seenBy(person(at)), search: 'nightly' }, now, 1, 20)],

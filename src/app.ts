@@ -87,6 +87,7 @@ import { providerViews } from './surfaces/web/pages/provider-views.ts';
 import { sitePages } from './surfaces/web/pages/sites.ts';
 import { readWebApp } from './surfaces/web/pages/web-app.ts';
 import { referencePage } from './surfaces/web/reference/reference.ts';
+import { patternOf } from './surfaces/web/refusals.ts';
 import { createWebServer } from './surfaces/web/server.ts';
 
 /**
@@ -392,6 +393,9 @@ function createRoutes(doors: Doors): Route[] {
       names,
       clock,
       readUsage: read.usage.read,
+      readUsages: read.usage.readMany,
+      refusalsOf: audit.refusalsOf,
+      scopeOf: (route) => scopeAskedBy(routes, route),
       async timeline(keyId, viewerId, cursor, limit) {
         const { events, nextCursor } = await audit.timeline(keyId, cursor, limit);
         const toResponse = (event: AuditEvent) =>
@@ -422,6 +426,12 @@ function ownerNames({ read }: Doors): OwnerNames {
       ...(keys.length === 0 ? [] : await read.keys.namesOf(keys)),
     ]);
   };
+}
+
+/** What a route asks a key for; the trail names it by method and pattern. */
+function scopeAskedBy(routes: readonly Route[], name: string): Scope | undefined {
+  const policy = routes.find((route) => `${route.method} ${patternOf(route)}` === name)?.policy;
+  return policy?.callers === 'anyone' ? undefined : policy?.scope;
 }
 
 /** `?can=` asks with the policy that a route of the scope enforces. */

@@ -11,6 +11,8 @@ export type AuditStore = AuditWriter & {
   /** Several events in one statement, in the order given. */
   appendAll(entries: readonly AuditEntry[]): Promise<void>;
   find(id: string): Promise<AuditEvent | undefined>;
+  /** Refusals that count this request, newest first. */
+  refusalsOf(requestId: string): Promise<AuditEvent[]>;
   /** One page of what matches, newest or oldest first, behind `after`. */
   page(
     filter: AuditFilter,
@@ -63,6 +65,18 @@ export function auditStore(db: Sql, { clock, random }: { clock: Clock; random: R
         select ${eventColumns} from audit_events e left join audit_seals s on s.event_id = e.id
          where e.id = ${id}`.execute(db);
       return rows[0] && toAuditEvent(rows[0]);
+    },
+    async refusalsOf(requestId) {
+      // Two looks into two indexes: of one event that counts many requests, only the first is in the column.
+      const { rows } = await sql<EventRow>`
+        select ${eventColumns} from audit_events e left join audit_seals s on s.event_id = e.id
+         where e.outcome = 'denied' and e.seq in (
+           select seq from audit_events where request_id = ${requestId}
+           union
+           select seq from audit_events
+            where event = 'auth.denied' and details -> 'requestIds' @> ${JSON.stringify([requestId])}::jsonb)
+         order by e.at desc, e.seq desc limit 20`.execute(db);
+      return rows.map(toAuditEvent);
     },
     async page(filter, order, after, limit) {
       // Time and insertion order are read from the index that serves the filter, so nothing is sorted.

@@ -97,6 +97,8 @@ export type Audit = {
   get(id: string): Promise<AuditEvent>;
   /** The events of one key, newest first. Whether the caller may see that key is the caller's question. */
   timeline(keyId: string, cursor: string | undefined, limit: number): Promise<TrailSlice>;
+  /** What refused this request; usually one event. Whether the caller may see it is the caller's question. */
+  refusalsOf(requestId: string): Promise<readonly AuditEvent[]>;
   /** Everything that matches up to now, oldest first, page by page without an open transaction. */
   walk(filter: AuditFilter): AsyncGenerator<readonly AuditEvent[]>;
   /** Whoever takes the trail away is in it: what was asked for, in which form. */
@@ -112,7 +114,7 @@ export function createAudit({
   tx,
   clock,
 }: {
-  read: Pick<AuditStore, 'page' | 'find'>;
+  read: Pick<AuditStore, 'page' | 'find' | 'refusalsOf'>;
   tx: Tx<{ audit: AuditWriter }>;
   clock: Clock;
 }): Audit {
@@ -130,6 +132,7 @@ export function createAudit({
       return event;
     },
     timeline: (keyId, cursor, limit) => search({ keyId }, cursor, limit),
+    refusalsOf: (requestId) => read.refusalsOf(requestId),
     async *walk(filter) {
       // Without an end, a busy trail would grow faster than a slow reader follows.
       const end = clock.now() + 1;

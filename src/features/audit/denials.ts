@@ -39,12 +39,15 @@ type Bucket = {
   count: number;
   /** Distinct addresses, the first five. */
   readonly addresses: string[];
+  /** The last ten, so that who asks about one request of many finds it. */
+  readonly requestIds: string[];
   readonly isFolded: boolean;
 };
 
 /** With a job every 5 seconds no refusal is written more than a minute late. */
 const bucketMs = 55 * second;
 const addressesShown = 5;
+const requestsShown = 10;
 const entriesPerTransaction = 500;
 
 export function createDenials(deps: {
@@ -68,6 +71,7 @@ export function createDenials(deps: {
       bucket.count += 1;
       bucket.lastAt = clock.now();
       addAddress(bucket.addresses, refusal.act.origin.address);
+      addRequest(bucket.requestIds, refusal.act.origin.requestId);
       return true;
     }
     if (buckets.size >= max) return false;
@@ -82,6 +86,7 @@ export function createDenials(deps: {
       if (newer !== undefined) bucket.count += newer.count;
       if (newer !== undefined) bucket.lastAt = newer.lastAt;
       for (const address of newer?.addresses ?? []) addAddress(bucket.addresses, address);
+      for (const requestId of newer?.requestIds ?? []) addRequest(bucket.requestIds, requestId);
       if (newer === undefined && buckets.size >= maxBuckets) onDropped(bucket.count);
       else buckets.set(id, bucket);
     }
@@ -146,7 +151,9 @@ function openBucket(refusal: Refusal, now: number, isFolded: boolean): Bucket {
   };
   const addresses: string[] = [];
   addAddress(addresses, origin.address);
-  return { refusal: kept, firstAt: now, lastAt: now, count: 1, addresses, isFolded };
+  const requestIds: string[] = [];
+  addRequest(requestIds, origin.requestId);
+  return { refusal: kept, firstAt: now, lastAt: now, count: 1, addresses, requestIds, isFolded };
 }
 
 function addAddress(addresses: string[], address: string | null): void {
@@ -154,12 +161,18 @@ function addAddress(addresses: string[], address: string | null): void {
   addresses.push(detached(address));
 }
 
+function addRequest(requestIds: string[], requestId: string | null): void {
+  if (requestId === null) return;
+  requestIds.push(detached(requestId));
+  if (requestIds.length > requestsShown) requestIds.shift();
+}
+
 /** A copy: a piece cut from a header would keep the whole header in memory. */
 function detached(text: string): string {
   return Buffer.from(text).toString();
 }
 
-function toEntry({ refusal, firstAt, lastAt, count, addresses, isFolded }: Bucket): AuditEntry {
+function toEntry({ refusal, firstAt, lastAt, count, addresses, requestIds, isFolded }: Bucket): AuditEntry {
   return {
     event: refusal.event,
     act: refusal.act,
@@ -171,6 +184,7 @@ function toEntry({ refusal, firstAt, lastAt, count, addresses, isFolded }: Bucke
       firstAt: timestamp(firstAt),
       lastAt: timestamp(lastAt),
       ...(addresses.length > 1 || isFolded ? { addresses } : {}),
+      ...(requestIds.length > 1 ? { requestIds } : {}),
     },
   };
 }

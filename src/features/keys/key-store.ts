@@ -3,8 +3,9 @@ import type { CallerKey, KeyType, RepositoryAccess } from '../../core/caller.ts'
 import { AppError } from '../../core/errors.ts';
 import { isNarrowerOrEqual, type Scope } from '../../core/scopes.ts';
 import { isForeignKeyViolation, type Sql } from '../../platform/database/database.ts';
-import { startsWith, toDate, toMs } from '../../platform/database/values.ts';
-import { type Key, type KeyStatus, type RevokeReason, statusOf } from './key.ts';
+import { toDate, toMs } from '../../platform/database/values.ts';
+import { type Key, type RevokeReason, statusOf } from './key.ts';
+import { countOf, type KeyFilter, type KeyOrder, orderOf, whereOf } from './key-list.ts';
 
 /** SQL of api_keys and the tables that hang on it, and nothing else. */
 type KeyRow = {
@@ -38,7 +39,7 @@ const columns = sql`
 
 const tables = sql`
   api_keys k
-  left join api_key_last_used u on u.key_id = k.id
+  join api_key_last_used u on u.key_id = k.id
   left join lateral (
     select jsonb_agg(x.id order by x.full_name_key) as repository_ids,
            jsonb_agg(x.full_name order by x.full_name_key) as repository_names
@@ -64,14 +65,6 @@ export type NewKey = Pick<
   readonly importedAt?: number;
 };
 
-export type KeyFilter = {
-  readonly type?: KeyType;
-  readonly ownerUserId?: string;
-  readonly status?: KeyStatus;
-  /** Start of the name, or a whole key id. */
-  readonly search?: string;
-};
-
 export type KeyChange = Partial<Pick<Key, 'name' | 'scopes' | 'expiresAt' | 'lifetimeMs'>>;
 
 export type KeyStore = {
@@ -80,7 +73,15 @@ export type KeyStore = {
   /** The same, holding the row against every other change until the transaction ends. */
   getForUpdate(id: string): Promise<Key | undefined>;
   findByDigest(digest: string): Promise<Key | undefined>;
-  list(filter: KeyFilter, page: number, limit: number, now: number): Promise<{ items: Key[]; total: number }>;
+  list(
+    filter: KeyFilter,
+    order: KeyOrder,
+    page: number,
+    limit: number,
+    now: number,
+  ): Promise<{ items: Key[]; total: number }>;
+  /** Those of the keys that exist, in no order. */
+  withIds(ids: readonly string[]): Promise<Key[]>;
   /** One transaction at a time may count and change the keys of one owner. */
   lockOwner(ownerUserId: string): Promise<void>;
   /** A rotation pair counts once (contract 4). */
@@ -138,13 +139,17 @@ export function keyStore(db: Sql): KeyStore {
     },
     findByDigest: (digest) =>
       one(sql<KeyRow>`select ${columns} from ${tables} where k.digest = decode(${digest}, 'hex')`),
-    async list(filter, page, limit, now) {
+    async list(filter, order, page, limit, now) {
       const where = whereOf(filter, now);
       const items = await many(sql<KeyRow>`
         select ${columns} from ${tables} where ${where}
-         order by k.created_at desc, k.id limit ${limit} offset ${(page - 1) * limit}`);
+         order by ${orderOf(order)} limit ${limit} offset ${(page - 1) * limit}`);
       return { items, total: await countOf(db, filter, where) };
     },
+    withIds: (ids) =>
+      many(sql<KeyRow>`
+        select ${columns} from ${tables}
+         where k.id in (select jsonb_array_elements_text(${JSON.stringify(ids)}::jsonb))`),
     async lockOwner(ownerUserId) {
       await sql`select pg_advisory_xact_lock(7263002, hashtext(${ownerUserId}))`.execute(db);
     },
@@ -243,39 +248,6 @@ export function keyStore(db: Sql): KeyStore {
         sql<KeyRow>`select ${columns} from ${tables} where ${isActive(now)} and k.id > ${id ?? ''} order by k.id limit ${limit}`,
       ),
   };
-}
-
-function whereOf(filter: KeyFilter, now: number): RawBuilder<unknown> {
-  const at = new Date(now);
-  const parts = [sql`true`];
-  if (filter.type !== undefined) parts.push(sql`k.type = ${filter.type}`);
-  if (filter.ownerUserId !== undefined) parts.push(sql`k.owner_user_id = ${filter.ownerUserId}`);
-  if (filter.status === 'revoked') parts.push(sql`k.revoked_at is not null`);
-  if (filter.status === 'expired') parts.push(sql`k.revoked_at is null and k.expires_at <= ${at}`);
-  if (filter.status === 'active')
-    parts.push(sql`k.revoked_at is null and (k.expires_at is null or k.expires_at > ${at})`);
-  if (filter.search !== undefined) {
-    const start = startsWith(filter.search.toLowerCase());
-    parts.push(sql`(lower(k.name) like ${start} or k.id = ${filter.search})`);
-  }
-  return sql`${sql.join(parts, sql` and `)}`;
-}
-
-/** Without further filters the kept counters answer; with some, counting stops at what a person could page through. */
-const mostCounted = 2_000;
-
-async function countOf(db: Sql, filter: KeyFilter, where: RawBuilder<unknown>): Promise<number> {
-  if (filter.ownerUserId === undefined && filter.status === undefined && filter.search === undefined) {
-    const { rows } = await sql<{ total: number }>`
-      select coalesce(sum(total), 0)::int as total from api_key_counts
-       where ${filter.type ?? null}::text is null or type = ${filter.type ?? null}`.execute(db);
-    return rows[0]?.total ?? 0;
-  }
-  const { rows } = await sql<{ total: number }>`
-    select count(*)::int as total from (select 1 from api_keys k where ${where} limit ${mostCounted}) counted`.execute(
-    db,
-  );
-  return rows[0]?.total ?? 0;
 }
 
 async function addRepositories(db: Sql, keyId: string, repositoryIds: readonly string[]): Promise<void> {

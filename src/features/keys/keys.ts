@@ -17,7 +17,8 @@ import {
   type KeyPolicy,
   type LifetimeRequest,
 } from './key-policy.ts';
-import type { KeyFilter, KeyStore } from './key-store.ts';
+import type { KeyFilter, KeyOrder } from './key-list.ts';
+import type { KeyStore } from './key-store.ts';
 import { digestOf, type KeyFormat } from './key-value.ts';
 import type { KeyPolicies } from './policy.ts';
 
@@ -60,7 +61,14 @@ export type Reach =
 
 export type Keys = {
   create(act: Act, owner: KeyOwner, request: KeyRequest): Promise<IssuedKey>;
-  list(filter: KeyFilter, page: number, limit: number): Promise<{ items: Key[]; total: number }>;
+  list(
+    filter: KeyFilter,
+    order: KeyOrder,
+    page: number,
+    limit: number,
+  ): Promise<{ items: Key[]; total: number }>;
+  /** Those of the keys that are within reach. */
+  which(reach: Reach, ids: readonly string[]): Promise<readonly string[]>;
   get(reach: Reach, id: string): Promise<Key>;
   narrow(act: Act, reach: Reach, id: string, request: NarrowRequest): Promise<Key>;
   rotate(
@@ -76,6 +84,8 @@ export type Keys = {
     id: string,
     reason: RevokeReason,
   ): Promise<{ id: string; revokedAt: number }>;
+  /** Everything of a person that still opens something, for a leak of unknown extent. One event a key. */
+  revokeAll(act: Act, userId: string): Promise<readonly { id: string; revokedAt: number }[]>;
   /**
    * Possession is the proof. Says nothing about whether the value was a key; look-ups of one address take turns with
    * those of others, so guessing costs the guesser.
@@ -165,7 +175,11 @@ export function createKeys(deps: KeyDeps): Keys {
       });
     },
 
-    list: (filter, page, limit) => read.keys.list(filter, page, limit, clock.now()),
+    list: (filter, order, page, limit) => read.keys.list(filter, order, page, limit, clock.now()),
+    async which(reach, ids) {
+      const found = await read.keys.withIds(ids);
+      return found.filter((key) => isWithin(reach, key)).map(({ id }) => id);
+    },
     get: async (reach, id) => within(reach, await read.keys.get(id)),
     countActive: (userId) => read.keys.countActive(userId, clock.now()),
 
@@ -255,6 +269,22 @@ export function createKeys(deps: KeyDeps): Keys {
       return { id: key.id, revokedAt };
     },
 
+    async revokeAll(act, userId) {
+      const revoked = await tx(async (stores) => {
+        // A key that is being created or rotated comes before this or after it, never between.
+        await stores.keys.lockOwner(userId);
+        const done: { key: Key; revokedAt: number }[] = [];
+        for (const { id } of await stores.keys.activeOfOwner(userId, clock.now())) {
+          const key = await stores.keys.getForUpdate(id);
+          if (key === undefined || statusOf(key, clock.now()) !== 'active') continue;
+          done.push({ key, revokedAt: await revokeIn(stores, act, key, 'owner_request') });
+        }
+        return done;
+      });
+      for (const { key } of revoked) await spread(key);
+      return revoked.map(({ key, revokedAt }) => ({ id: key.id, revokedAt }));
+    },
+
     async revokeSelf(value, origin) {
       const parsed = format.parse(value);
       if (parsed.kind === 'malformed') return;
@@ -339,12 +369,13 @@ type Plan = {
 
 /** The key if the caller may see it; otherwise it does not exist. */
 function within(reach: Reach, key: Key | undefined): Key {
-  const isWithin =
-    key !== undefined &&
-    (reach.kind === 'any' ||
-      (reach.kind === 'own' ? key.ownerUserId === reach.userId : key.type === 'service'));
-  if (!isWithin) throw new AppError('token_not_found');
+  if (key === undefined || !isWithin(reach, key)) throw new AppError('token_not_found');
   return key;
+}
+
+function isWithin(reach: Reach, key: Key): boolean {
+  if (reach.kind === 'any') return true;
+  return reach.kind === 'own' ? key.ownerUserId === reach.userId : key.type === 'service';
 }
 
 async function mustGet(keys: KeyStore, id: string): Promise<Key> {

@@ -4,7 +4,7 @@ import type { Act, Caller } from '../../core/caller.ts';
 import { type Clock, timestamp } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import { defineRoute, pagePagination, type Route } from '../../platform/http.ts';
-import { cursorQuery, idParams, pageQuery, plainText, timestampSchema } from '../../platform/schemas.ts';
+import { cursorQuery, idParams, pageQuery, timestampSchema } from '../../platform/schemas.ts';
 import {
   exampleIssuedKey,
   exampleIssuedServiceKey,
@@ -13,12 +13,16 @@ import {
   exampleUsage,
 } from './examples.ts';
 import { type IssuedKey, type Keys, type Reach, sessionUser } from './keys.ts';
+import { usualOrder } from './key-list.ts';
+import { type ManyRouteDeps, manyKeysRoutes } from './many-routes.ts';
+import { type RefusalRouteDeps, refusalRoute } from './refusal-route.ts';
 import { type PeopleNames, toKeyResponses, toOneKeyResponse } from './responses.ts';
 import {
   createKeySchema,
   issuedKeySchema,
   keyFieldCodes,
   keySchema,
+  listQuery,
   narrowKeySchema,
   revokedKeySchema,
   rotatedKeySchema,
@@ -31,23 +35,24 @@ import { keptMs, periodMs, usagePeriods, type UsagePeriod, type UsagePoint } fro
  * The key management routes of description 4.1. The personal and the administrator's block differ in whose keys
  * they reach and in nothing else, so one function declares both.
  */
-export type KeyRouteDeps = {
-  readonly keys: Keys;
-  readonly readUsage: (keyId: string, per: UsagePeriod, from: number, to: number) => Promise<UsagePoint[]>;
-  /** Audit events of one key, in their wire shape. */
-  readonly timeline: (
-    keyId: string,
-    /** Whose own key it is; null = an administrator, who sees everything. */
-    viewerId: string | null,
-    cursor: string | undefined,
-    limit: number,
-  ) => Promise<{ events: unknown[]; nextCursor: string | null }>;
-  readonly auditEventSchema: z.ZodType;
-  readonly names: PeopleNames;
-  /** Sites a service key owns: they stay with it when it is rotated. */
-  readonly sitesOwnedBy: (keyId: string) => Promise<{ id: string; name: string }[]>;
-  readonly clock: Clock;
-};
+export type KeyRouteDeps = ManyRouteDeps &
+  RefusalRouteDeps & {
+    readonly keys: Keys;
+    readonly readUsage: (keyId: string, per: UsagePeriod, from: number, to: number) => Promise<UsagePoint[]>;
+    /** Audit events of one key, in their wire shape. */
+    readonly timeline: (
+      keyId: string,
+      /** Whose own key it is; null = an administrator, who sees everything. */
+      viewerId: string | null,
+      cursor: string | undefined,
+      limit: number,
+    ) => Promise<{ events: unknown[]; nextCursor: string | null }>;
+    readonly auditEventSchema: z.ZodType;
+    readonly names: PeopleNames;
+    /** Sites a service key owns: they stay with it when it is rotated. */
+    readonly sitesOwnedBy: (keyId: string) => Promise<{ id: string; name: string }[]>;
+    readonly clock: Clock;
+  };
 
 const keyId = idParams('The key’s public id, 12 characters, as in lists', exampleKey.id);
 const ownOnly: RoutePolicy = { callers: ['session'], identity: 'live' };
@@ -115,17 +120,14 @@ const creationErrors = [
   'repository_policy',
 ] as const;
 
-const listFilters = {
-  status: z.enum(['active', 'revoked', 'expired']).optional(),
-  search: plainText(100).optional().describe('Start of the name, or a whole key id'),
-};
-
 export function keyRoutes(deps: KeyRouteDeps): Route[] {
   return [
     ...personalRoutes(deps),
     ...serviceRoutes(deps),
+    ...manyKeysRoutes(deps),
     ...sharedRoutes(personal, deps),
     ...sharedRoutes(managed, deps),
+    refusalRoute(deps),
     revokeSelfRoute(deps),
   ];
 }
@@ -138,14 +140,16 @@ function personalRoutes({ keys, names, clock }: KeyRouteDeps): Route[] {
       operationId: 'listMyKeys',
       tag: 'My keys',
       summary: 'List my keys',
-      description: 'Newest first. Revoked and expired keys stay visible. No answer ever holds a key value.',
+      description:
+        'Newest first unless sorted otherwise. Revoked and expired keys stay visible. No answer ever holds a key value.',
       policy: ownEvenOffline,
-      query: z.strictObject({ ...pageQuery, ...listFilters }),
+      query: z.strictObject({ ...pageQuery, ...listQuery }),
       success: { status: 200, data: z.array(keySchema), pagination: 'page' },
       example: { data: [exampleKey] },
-      async handle({ caller, query: { page, limit, status, search } }) {
-        const filter = { ownerUserId: sessionUser(caller).id, ...given({ status, search }) };
-        const { items, total } = await keys.list(filter, page, limit);
+      async handle({ caller, query: { page, limit, sort, order, ...asked } }) {
+        const filter = { ownerUserId: sessionUser(caller).id, ...given(asked) };
+        const direction = order ?? usualOrder[sort];
+        const { items, total } = await keys.list(filter, { sort, order: direction }, page, limit);
         return {
           data: await toKeyResponses(items, names, clock.now()),
           pagination: pagePagination(page, limit, total),
@@ -191,18 +195,19 @@ function serviceRoutes({ keys, names, clock }: KeyRouteDeps): Route[] {
       tag: 'Service keys',
       summary: 'List service keys, or the keys of users',
       description:
-        '`kind` is `service` unless sent; `personal` and `all` show the keys of users, which an administrator may read and revoke. With `status` or `search`, `items` counts up to 2,000 and pages after them can still be asked for.',
+        '`kind` is `service` unless sent; `personal` and `all` show the keys of users, which an administrator may read and revoke. With a filter besides `kind`, `items` counts up to 2,000 and pages after them can still be asked for.',
       policy: administrators,
       query: z.strictObject({
         ...pageQuery,
-        ...listFilters,
+        ...listQuery,
         kind: z.enum(['service', 'personal', 'all']).default('service'),
       }),
       success: { status: 200, data: z.array(keySchema), pagination: 'page' },
       example: { data: [exampleServiceKey] },
-      async handle({ query: { page, limit, status, search, kind } }) {
-        const filter = { ...(kind === 'all' ? {} : { type: kind }), ...given({ status, search }) };
-        const { items, total } = await keys.list(filter, page, limit);
+      async handle({ query: { page, limit, sort, order, kind, ...asked } }) {
+        const filter = { ...(kind === 'all' ? {} : { type: kind }), ...given(asked) };
+        const direction = order ?? usualOrder[sort];
+        const { items, total } = await keys.list(filter, { sort, order: direction }, page, limit);
         return {
           data: await toKeyResponses(items, names, clock.now()),
           pagination: pagePagination(page, limit, total),

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { allScopes } from '../../core/scopes.ts';
 import { plainText, timestampSchema } from '../../platform/schemas.ts';
+import { keySorts } from './key-list.ts';
 import { keyPolicySchema } from './policy-schema.ts';
 import { usagePeriods } from './usage.ts';
 
@@ -60,6 +61,30 @@ export const keyFieldCodes = {
   ttlHours: 'invalid_expiry',
   expiresAt: 'invalid_expiry',
 } as const;
+
+/** What a list of keys can be asked for. */
+export const listQuery = {
+  status: z.enum(['active', 'revoked', 'expired']).optional(),
+  search: plainText(100).optional().describe('Start of the name, or a whole key id'),
+  scope: z
+    .enum(allScopes)
+    .optional()
+    .describe('Keys that may do this, also those whose write includes the read'),
+  repository: repositoryName
+    .optional()
+    .describe('Keys that reach this repository, also those that reach all; the full name'),
+  unusedDays: z
+    .string()
+    .regex(/^[1-9]\d{0,2}$/, 'must be a whole number from 1 to 999')
+    .transform(Number)
+    .optional()
+    .describe('Keys that nothing has used for so many days; one never used counts from its creation'),
+  sort: z.enum(keySorts).default('createdAt').describe('Never used is longest ago; no expiry is latest'),
+  order: z
+    .enum(['asc', 'desc'])
+    .optional()
+    .describe('Unless sent: names from A, what was made or used last first, what ends first first'),
+};
 
 export const createKeySchema = z
   .strictObject({
@@ -175,6 +200,35 @@ export const usageSchema = z
     points: z.array(z.strictObject({ from: timestampSchema, counts })),
   })
   .meta({ id: 'KeyUsage' });
+
+export const keyUsagesSchema = z
+  .strictObject({
+    from: timestampSchema,
+    to: timestampSchema,
+    keys: z.array(
+      z.strictObject({
+        id: z.string(),
+        points: z.array(z.strictObject({ from: timestampSchema, counts })),
+      }),
+    ),
+  })
+  .meta({ id: 'KeyUsages' });
+
+const manyIds = 'must be 1 to 100 key ids with commas between them';
+
+export const usageOfManyQuery = z.strictObject({
+  ids: z
+    .string()
+    .regex(/^[0-9A-Za-z]{12}(,[0-9A-Za-z]{12}){0,99}$/, manyIds)
+    .transform((text) => text.split(','))
+    .describe('Key ids with commas between them, at most 100'),
+  days: z
+    .string()
+    .regex(/^([1-9]|[1-8]\d|90)$/, 'must be a whole number from 1 to 90')
+    .default('14')
+    .transform(Number)
+    .describe('How many days, today included'),
+});
 
 export const policyVersionSchema = z
   .strictObject({

@@ -33,10 +33,36 @@ export type UsageStore = {
   add(counts: readonly UsageCount[]): Promise<void>;
   setLastUsed(lastUsed: readonly { keyId: string; at: number }[]): Promise<void>;
   read(keyId: string, per: UsagePeriod, from: number, to: number): Promise<UsagePoint[]>;
+  /** The same of many keys at once; a key that nothing used is left out. */
+  readMany(
+    keyIds: readonly string[],
+    per: UsagePeriod,
+    from: number,
+    to: number,
+  ): Promise<ReadonlyMap<string, UsagePoint[]>>;
   prune(per: UsagePeriod, before: number): Promise<void>;
 };
 
 export function usageStore(db: Sql): UsageStore {
+  async function readMany(keyIds: readonly string[], per: UsagePeriod, from: number, to: number) {
+    const { rows } = await sql<UsageRow>`
+      select key_id, bucket, outcome, count from api_key_usage
+       where key_id in (select jsonb_array_elements_text(${JSON.stringify(keyIds)}::jsonb)) and per = ${per}
+         and bucket >= ${new Date(from)} and bucket < ${new Date(to)}
+       order by key_id, bucket`.execute(db);
+    const points = new Map<string, { from: number; counts: Record<UsageOutcome, number> }[]>();
+    for (const row of rows) {
+      const from = row.bucket.getTime();
+      const ofKey = points.get(row.key_id) ?? [];
+      points.set(row.key_id, ofKey);
+      if (ofKey.at(-1)?.from !== from)
+        ofKey.push({ from, counts: { allowed: 0, denied: 0, limited: 0, failed: 0, dead: 0 } });
+      const last = ofKey.at(-1);
+      if (last !== undefined) last.counts[row.outcome] += Number(row.count);
+    }
+    return points;
+  }
+
   return {
     async add(counts) {
       if (counts.length === 0) return;
@@ -68,19 +94,9 @@ export function usageStore(db: Sql): UsageStore {
       );
     },
     async read(keyId, per, from, to) {
-      const { rows } = await sql<{ bucket: Date; outcome: UsageOutcome; count: string | number }>`
-        select bucket, outcome, count from api_key_usage
-         where key_id = ${keyId} and per = ${per} and bucket >= ${new Date(from)} and bucket < ${new Date(to)}
-         order by bucket`.execute(db);
-      const points = new Map<number, Record<UsageOutcome, number>>();
-      for (const row of rows) {
-        const at = row.bucket.getTime();
-        const counts = points.get(at) ?? { allowed: 0, denied: 0, limited: 0, failed: 0, dead: 0 };
-        counts[row.outcome] += Number(row.count);
-        points.set(at, counts);
-      }
-      return [...points].map(([at, counts]) => ({ from: at, counts }));
+      return (await readMany([keyId], per, from, to)).get(keyId) ?? [];
     },
+    readMany,
     async prune(per, before) {
       await inBatches(10_000, async (limit) => {
         const { numAffectedRows } = await sql`
@@ -93,6 +109,8 @@ export function usageStore(db: Sql): UsageStore {
     },
   };
 }
+
+type UsageRow = { key_id: string; bucket: Date; outcome: UsageOutcome; count: string | number };
 
 function toRow({ keyId, per, bucket, outcome, count }: UsageCount) {
   return { key_id: keyId, per, bucket: new Date(bucket), outcome, count };

@@ -19,6 +19,11 @@ import { isForPerson, notFoundPage } from './pages/not-found.ts';
 type RefusalDeps = { readonly log: Log; readonly routes: readonly Route[]; readonly gate: Gate };
 
 export const apiBase = '/api/v2';
+/** A route's address as Fastify writes it, and as the trail names it after the method. */
+export function patternOf({ path }: Pick<Route, 'path'>): string {
+  return apiBase + path.replaceAll(/\{\w+\*\}/g, '*').replaceAll(/\{(\w+)\}/g, ':$1');
+}
+
 export const anonymous: Caller = { kind: 'anonymous' };
 const nowhere: RequestOrigin = { requestId: null, address: null, agent: null };
 

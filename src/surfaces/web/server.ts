@@ -8,7 +8,7 @@ import type { Log } from '../../platform/log.ts';
 import { admitTo } from './admitting.ts';
 import type { Gate } from './gate.ts';
 import type { RequestMetrics } from './metrics.ts';
-import { anonymous, answerBrokenRequest, apiBase, notFound, sendError } from './refusals.ts';
+import { anonymous, answerBrokenRequest, notFound, patternOf, sendError } from './refusals.ts';
 import { serve } from './serving.ts';
 import { cutUnread } from './stream-reply.ts';
 import { acceptUploads, isUpload } from './uploads.ts';
@@ -145,7 +145,7 @@ function mountRoutes(scope: FastifyInstance, routes: readonly Route[], deps: Web
   for (const route of routes) {
     scope.route({
       method: route.method,
-      url: apiBase + route.path.replaceAll(/\{\w+\*\}/g, '*').replaceAll(/\{(\w+)\}/g, ':$1'),
+      url: patternOf(route),
       exposeHeadRoute: route.method === 'GET' && !('stream' in route.success),
       config: { access: route.policy, route },
       ...(route.bodyBytes === undefined ? {} : { bodyLimit: route.bodyBytes }),

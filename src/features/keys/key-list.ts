@@ -1,0 +1,101 @@
+import { type RawBuilder, sql } from 'kysely';
+import type { KeyType } from '../../core/caller.ts';
+import { day } from '../../core/clock.ts';
+import { allScopes, effectiveScopes, type Scope } from '../../core/scopes.ts';
+import type { Sql } from '../../platform/database/database.ts';
+import { startsWith } from '../../platform/database/values.ts';
+import type { KeyStatus } from './key.ts';
+
+/** Which keys a list shows and in which order, as SQL. `k` is api_keys, `u` api_key_last_used. */
+export type KeyFilter = {
+  readonly type?: KeyType;
+  readonly ownerUserId?: string;
+  readonly status?: KeyStatus;
+  /** Start of the name, or a whole key id. */
+  readonly search?: string;
+  /** Keys that may do this, also those whose write includes it. */
+  readonly scope?: Scope;
+  /** Keys that reach this repository, also those that reach all. Full name, in any case. */
+  readonly repository?: string;
+  /** Keys that nothing has used for as many days; a key that was never used counts from its creation. */
+  readonly unusedDays?: number;
+};
+
+export const keySorts = ['createdAt', 'name', 'lastUsedAt', 'expiresAt'] as const;
+export type KeySort = (typeof keySorts)[number];
+export type KeyOrder = { readonly sort: KeySort; readonly order: 'asc' | 'desc' };
+
+/** What people mean by each sort when they do not say in which direction. */
+export const usualOrder: Readonly<Record<KeySort, KeyOrder['order']>> = {
+  createdAt: 'desc',
+  name: 'asc',
+  lastUsedAt: 'desc',
+  expiresAt: 'asc',
+};
+
+/** Each is the order of an index, or that order turned round. Never used is the longest ago, no end the latest. */
+export function orderOf({ sort, order }: KeyOrder): RawBuilder<unknown> {
+  const isUp = order === 'asc';
+  if (sort === 'name') return isUp ? sql`lower(k.name), k.id` : sql`lower(k.name) desc, k.id desc`;
+  if (sort === 'expiresAt') return isUp ? sql`k.expires_at, k.id` : sql`k.expires_at desc, k.id desc`;
+  if (sort === 'createdAt') return isUp ? sql`k.created_at, k.id desc` : sql`k.created_at desc, k.id`;
+  return isUp
+    ? sql`u.last_used_at nulls first, u.key_id desc`
+    : sql`u.last_used_at desc nulls last, u.key_id`;
+}
+
+export function whereOf(filter: KeyFilter, now: number): RawBuilder<unknown> {
+  const at = new Date(now);
+  const parts = [sql`true`];
+  if (filter.type !== undefined) parts.push(sql`k.type = ${filter.type}`);
+  if (filter.ownerUserId !== undefined) parts.push(sql`k.owner_user_id = ${filter.ownerUserId}`);
+  if (filter.status === 'revoked') parts.push(sql`k.revoked_at is not null`);
+  if (filter.status === 'expired') parts.push(sql`k.revoked_at is null and k.expires_at <= ${at}`);
+  if (filter.status === 'active')
+    parts.push(sql`k.revoked_at is null and (k.expires_at is null or k.expires_at > ${at})`);
+  if (filter.search !== undefined) {
+    const start = startsWith(filter.search.toLowerCase());
+    parts.push(sql`(lower(k.name) like ${start} or k.id = ${filter.search})`);
+  }
+  if (filter.scope !== undefined) parts.push(mayDo(filter.scope));
+  if (filter.repository !== undefined) parts.push(reaches(filter.repository));
+  if (filter.unusedDays !== undefined) {
+    const before = new Date(now - filter.unusedDays * day);
+    parts.push(sql`coalesce(u.last_used_at, k.created_at) < ${before}`);
+  }
+  return sql`${sql.join(parts, sql` and `)}`;
+}
+
+function mayDo(scope: Scope): RawBuilder<unknown> {
+  const enough = allScopes.filter((held) => effectiveScopes([held]).includes(scope));
+  return sql`(${sql.join(
+    enough.map((held) => sql`k.scopes @> ${JSON.stringify([held])}::jsonb`),
+    sql` or `,
+  )})`;
+}
+
+function reaches(fullName: string): RawBuilder<unknown> {
+  return sql`exists (
+    select 1 from repositories x
+     where x.full_name_key = ${fullName.toLowerCase()}
+       and (k.repository_mode = 'all'
+            or exists (select 1 from api_key_repositories kr where kr.key_id = k.id and kr.repository_id = x.id)))`;
+}
+
+/** Without further filters the kept counters answer; with some, counting stops at what a person could page through. */
+const mostCounted = 2_000;
+
+export async function countOf(db: Sql, filter: KeyFilter, where: RawBuilder<unknown>): Promise<number> {
+  const { type = null, ...further } = filter;
+  if (Object.values(further).every((value) => value === undefined)) {
+    const { rows } = await sql<{ total: number }>`
+      select coalesce(sum(total), 0)::int as total from api_key_counts
+       where ${type}::text is null or type = ${type}`.execute(db);
+    return rows[0]?.total ?? 0;
+  }
+  const { rows } = await sql<{ total: number }>`
+    select count(*)::int as total from (
+      select 1 from api_keys k join api_key_last_used u on u.key_id = k.id where ${where} limit ${mostCounted}
+    ) counted`.execute(db);
+  return rows[0]?.total ?? 0;
+}
