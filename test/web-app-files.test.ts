@@ -34,7 +34,9 @@ test('the first visit loads at most 250 KiB of compressed script', async () => {
 });
 
 test('the document has nothing inline and a policy that would refuse it; nobody keeps it', async () => {
-  for (const path of ['/', '/settings/keys', '/settings/keys/new', '/settings/clients']) {
+  const ofKey = ['', '/narrow', '/replace'].map((below) => `/settings/keys/4fKd02LmQx9Z${below}`);
+  const others = ['/settings/clients', '/settings/notices', '/settings/refusals'];
+  for (const path of ['/', '/settings/keys', '/settings/keys/new', ...ofKey, ...others]) {
     const { statusCode, body, headers } = await get(path, signedIn());
     expect(statusCode).toBe(200);
     expect(body).not.toMatch(/<style|<script(?![^>]* src=)|\son\w+=|style=/);

@@ -60,3 +60,13 @@ export const myClients = queryOptions({
   queryKey: ['clients'],
   queryFn: async ({ signal }) => (await call('GET /me/clients', { signal })).data,
 });
+
+/** How many notices wait to be read; every page shows it. */
+export const unreadNotices = queryOptions({
+  queryKey: ['notices', 'unread'],
+  queryFn: async ({ signal }) => {
+    const { metadata } = await call('GET /me/notices', { query: { unread: 'true', limit: 1 }, signal });
+    return metadata.pagination.items;
+  },
+  staleTime: 60_000,
+});

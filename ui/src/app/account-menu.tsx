@@ -7,7 +7,7 @@ import { PersonIcon } from './icons.tsx';
 import { useShortcutsSwitch } from './shortcuts.ts';
 
 /** Who is signed in, and the way out: a plain form, so that the server shows the page that ends it. */
-export function AccountMenu() {
+export function AccountMenu({ onHelp }: { onHelp: () => void }) {
   const { data: me } = useQuery(whoAmI);
   const leave = useRef<HTMLFormElement>(null);
   const [hasShortcuts, setShortcuts] = useShortcutsSwitch();
@@ -27,8 +27,9 @@ export function AccountMenu() {
         </Menu.Label>
         <Menu.Item closeMenuOnClick={false} onClick={() => setShortcuts(!hasShortcuts)}>
           Keyboard shortcuts: {hasShortcuts ? 'on' : 'off'}
-          <span className={styles['hint']}>/ searches, n makes a key</span>
+          <span className={styles['hint']}>single letters, such as n and /</span>
         </Menu.Item>
+        <Menu.Item onClick={onHelp}>Keyboard help</Menu.Item>
         <Menu.Divider />
         <Menu.Item onClick={() => leave.current?.requestSubmit()}>Sign out</Menu.Item>
       </Menu.Dropdown>

@@ -61,3 +61,32 @@ export const CopyIcon = icon(
   </>,
 );
 export const DownloadIcon = icon(<path d="M12 4v11M7.5 11l4.5 4.5 4.5-4.5M4.5 20h15" />);
+export const HomeIcon = icon(<path d="M4 11 12 4l8 7v9h-5.5v-5h-5v5H4z" />);
+export const BellIcon = icon(
+  <>
+    <path d="M6 16.5V11a6 6 0 0 1 12 0v5.5l1.5 1.5h-15z" />
+    <path d="M10 20.5a2 2 0 0 0 4 0" />
+  </>,
+);
+export const HelpIcon = icon(
+  <>
+    <circle cx="12" cy="12" r="9" />
+    <path d="M9.4 9.3a2.7 2.7 0 1 1 3.7 2.9c-.7.3-1.1.8-1.1 1.6v.4M12 17.2v.1" />
+  </>,
+);
+export const MenuIcon = icon(<path d="M4 7h16M4 12h16M4 17h16" />);
+export const CheckIcon = icon(<path d="m5 12.5 4.5 4.5L19 7.5" />);
+export const UploadIcon = icon(<path d="M12 16V5M7.5 9.5 12 5l4.5 4.5M4.5 20h15" />);
+export const TerminalIcon = icon(
+  <>
+    <rect x="3" y="4.5" width="18" height="15" rx="2" />
+    <path d="m7 9.5 3 2.5-3 2.5M12.5 15H17" />
+  </>,
+);
+export const PeopleIcon = icon(
+  <>
+    <circle cx="9" cy="8.5" r="3.5" />
+    <path d="M2.5 20a6.5 6.5 0 0 1 13 0M15.5 5.3a3.5 3.5 0 0 1 0 6.4M18 14.4a6.5 6.5 0 0 1 3.5 5.6" />
+  </>,
+);
+export const ShieldIcon = icon(<path d="M12 3.5 19 6v6c0 4.3-2.9 7.2-7 8.5-4.1-1.3-7-4.2-7-8.5V6z" />);

@@ -1,21 +1,66 @@
+import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { BookIcon, KeyIcon, PlugIcon } from './icons.tsx';
+import { unreadNotices, whoAmI } from '../api/queries.ts';
+import { areasFor, type Place } from './areas.ts';
+import { BookIcon } from './icons.tsx';
 import styles from './navigation.module.css';
 
-/** Where one can go, by area. */
-export function Navigation() {
+type NavigationProps = {
+  /** On a small screen: whether the menu is open. Beside the page it always is. */
+  readonly isOpen: boolean;
+  readonly onGo: () => void;
+};
+
+/** Where one can go, by area: a column beside the page, and a menu above it where there is no room for one. */
+export function Navigation({ isOpen, onGo }: NavigationProps) {
+  const { data: me } = useQuery(whoAmI);
+  const areas = areasFor(me?.roles?.includes('admin') === true);
   return (
-    <nav className={styles['nav']} aria-label="Areas">
-      <h2 className={styles['area']}>Settings</h2>
-      <Link to="/settings/keys" className={styles['link']} activeOptions={{ includeSearch: false }}>
-        <KeyIcon /> API keys
-      </Link>
-      <Link to="/settings/clients" className={styles['link']}>
-        <PlugIcon /> Connected clients
-      </Link>
-      <a href="/api/v2/docs" className={styles['link']}>
-        <BookIcon /> API reference
-      </a>
+    <nav id="areas" className={styles['nav']} aria-label="Areas" data-open={isOpen}>
+      {areas.map(({ title, places }) => (
+        <div key={title} className={styles['group']}>
+          {title !== '' && <h2 className={styles['area']}>{title}</h2>}
+          {places.map((place) => (
+            <PlaceLink key={place.label} of={place} onGo={onGo} />
+          ))}
+        </div>
+      ))}
+      <div className={styles['group']}>
+        <a href="/api/v2/docs" className={styles['link']}>
+          <BookIcon /> API reference
+        </a>
+      </div>
     </nav>
+  );
+}
+
+function PlaceLink({
+  of: { to, label, icon: Icon, isExact = false },
+  onGo,
+}: {
+  of: Place;
+  onGo: () => void;
+}) {
+  return (
+    <Link
+      to={to}
+      className={styles['link']}
+      activeOptions={{ includeSearch: false, exact: isExact }}
+      onClick={onGo}
+    >
+      <Icon /> {label}
+      {to === '/settings/notices' && <Unread />}
+    </Link>
+  );
+}
+
+function Unread() {
+  const { data: count = 0 } = useQuery(unreadNotices);
+  if (count === 0) return null;
+  return (
+    <span className={styles['count']}>
+      {count > 99 ? '99+' : count}
+      <span className="unseen"> unread</span>
+    </span>
   );
 }

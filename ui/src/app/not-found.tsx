@@ -8,8 +8,8 @@ export function NotFound() {
         There is no such page
       </Title>
       <p className="quiet">The address may be mistyped, or the page has moved.</p>
-      <Button component={Link} to="/settings/keys">
-        Go to your keys
+      <Button component={Link} to="/">
+        Go to the start
       </Button>
     </>
   );

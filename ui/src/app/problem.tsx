@@ -1,4 +1,5 @@
 import { Alert, Anchor, Button, Text } from '@mantine/core';
+import { useLocation } from '@tanstack/react-router';
 import { ApiProblem } from '../api/client.ts';
 
 /** What went wrong, in the server's words, with the id under which its log tells the rest. */
@@ -28,10 +29,16 @@ export function Problem({ error, onRetry }: { error: unknown; onRetry?: () => vo
   );
 }
 
-/** In another tab, so that what is typed here stays. */
+/** In another tab, so that what is typed here stays; there it leads to the same page. */
 export function SignInAgain() {
+  const { href } = useLocation();
   return (
-    <Anchor href="/auth/login?returnTo=/settings/keys" target="_blank" inherit underline="always">
+    <Anchor
+      href={`/auth/login?returnTo=${encodeURIComponent(href)}`}
+      target="_blank"
+      inherit
+      underline="always"
+    >
       Sign in again in another tab
     </Anchor>
   );

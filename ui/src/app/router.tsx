@@ -1,18 +1,11 @@
-import { createRoute, createRouter, redirect } from '@tanstack/react-router';
+import { createRouter } from '@tanstack/react-router';
 import { settingsRoutes } from '../settings/routes.ts';
+import { startRoutes } from '../start/routes.ts';
 import { root } from './root.ts';
 
 /** Every address of the app. The server gives its document at these and no others (surfaces/web/pages/web-app.ts). */
-const start = createRoute({
-  getParentRoute: () => root,
-  path: '/',
-  beforeLoad: () => {
-    throw redirect({ to: '/settings/keys', replace: true });
-  },
-});
-
 export const router = createRouter({
-  routeTree: root.addChildren([start, ...settingsRoutes]),
+  routeTree: root.addChildren([...startRoutes, ...settingsRoutes]),
   defaultPreload: 'intent',
   scrollRestoration: false,
 });

@@ -1,11 +1,13 @@
-import { Alert } from '@mantine/core';
+import { ActionIcon, Alert } from '@mantine/core';
 import { Link, Outlet, useLocation, useNavigate } from '@tanstack/react-router';
-import { type RefObject, useEffect, useRef } from 'react';
+import { type RefObject, useEffect, useRef, useState } from 'react';
 import { useSessionHasEnded } from '../api/session.ts';
 import { AccountMenu } from './account-menu.tsx';
 import { Announcements } from './announce.tsx';
-import { MarkIcon } from './icons.tsx';
+import { MarkIcon, MenuIcon } from './icons.tsx';
+import { KeyboardHelp } from './keyboard-help.tsx';
 import { Navigation } from './navigation.tsx';
+import { PaletteButton } from './palette/palette-button.tsx';
 import { SignInAgain } from './problem.tsx';
 import { SchemeMenu } from './scheme-menu.tsx';
 import styles from './shell.module.css';
@@ -15,29 +17,46 @@ import { useShortcut } from './shortcuts.ts';
 export function Shell() {
   const navigate = useNavigate();
   const main = useRef<HTMLElement>(null);
+  const [isMenuOpen, setMenuOpen] = useState(false);
+  const [isHelpOpen, setHelpOpen] = useState(false);
   useFocusOnNewPage(main);
   useShortcut('n', () => void navigate({ to: '/settings/keys/new' }));
+  useShortcut('shift+?', () => setHelpOpen(true));
   return (
     <div className={styles['frame']}>
       <a className={styles['skip']} href="#content">
         Skip to the content
       </a>
       <header className={styles['header']}>
-        <Link to="/settings/keys" className={styles['brand']}>
+        <ActionIcon
+          className={styles['menu']}
+          variant="subtle"
+          color="gray"
+          size="lg"
+          aria-label="Menu"
+          aria-expanded={isMenuOpen}
+          aria-controls="areas"
+          onClick={() => setMenuOpen(!isMenuOpen)}
+        >
+          <MenuIcon size={22} />
+        </ActionIcon>
+        <Link to="/" className={styles['brand']} aria-label="Postern, to the start">
           <MarkIcon size={26} />
           <span>Postern</span>
         </Link>
+        <PaletteButton />
         <SchemeMenu />
-        <AccountMenu />
+        <AccountMenu onHelp={() => setHelpOpen(true)} />
       </header>
       <div className={styles['body']}>
-        <Navigation />
+        <Navigation isOpen={isMenuOpen} onGo={() => setMenuOpen(false)} />
         <main id="content" ref={main} tabIndex={-1} className={styles['main']}>
           <SessionEnded />
           <Outlet />
         </main>
       </div>
       <Announcements />
+      <KeyboardHelp isOpen={isHelpOpen} onClose={() => setHelpOpen(false)} />
     </div>
   );
 }

@@ -1,7 +1,10 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
 import { root } from '../app/root.ts';
 import { keySearch } from './keys/key-search.ts';
+import { keyTab } from './keys/detail/key-tab.ts';
 import { prefillFrom } from './keys/new/prefill.ts';
+import { noticeSearch } from './notices/notice-search.ts';
+import { refusalSearch } from './refusals/refusal-search.ts';
 
 // What a page needs is loaded when somebody goes there; its name and what its address may say are known at once.
 const keys = createRoute({
@@ -18,10 +21,43 @@ const newKey = createRoute({
   component: lazyRouteComponent(() => import('./keys/new/new-key-page.tsx'), 'NewKeyPage'),
 });
 
+const key = createRoute({
+  getParentRoute: () => root,
+  path: '/settings/keys/$id',
+  validateSearch: keyTab,
+  component: lazyRouteComponent(() => import('./keys/detail/key-page.tsx'), 'KeyPage'),
+});
+
+const narrow = createRoute({
+  getParentRoute: () => root,
+  path: '/settings/keys/$id/narrow',
+  component: lazyRouteComponent(() => import('./keys/narrow/narrow-page.tsx'), 'NarrowPage'),
+});
+
+const replace = createRoute({
+  getParentRoute: () => root,
+  path: '/settings/keys/$id/replace',
+  component: lazyRouteComponent(() => import('./keys/replace/replace-page.tsx'), 'ReplacePage'),
+});
+
 const clients = createRoute({
   getParentRoute: () => root,
   path: '/settings/clients',
   component: lazyRouteComponent(() => import('./clients/clients-page.tsx'), 'ClientsPage'),
 });
 
-export const settingsRoutes = [keys, newKey, clients] as const;
+const notices = createRoute({
+  getParentRoute: () => root,
+  path: '/settings/notices',
+  validateSearch: noticeSearch,
+  component: lazyRouteComponent(() => import('./notices/notices-page.tsx'), 'NoticesPage'),
+});
+
+const refusals = createRoute({
+  getParentRoute: () => root,
+  path: '/settings/refusals',
+  validateSearch: refusalSearch,
+  component: lazyRouteComponent(() => import('./refusals/refusals-page.tsx'), 'RefusalsPage'),
+});
+
+export const settingsRoutes = [keys, newKey, key, narrow, replace, clients, notices, refusals] as const;

@@ -18,7 +18,16 @@ type Encoding = 'br' | 'gzip' | 'identity';
 type Asset = { readonly type: string; readonly bytes: Readonly<Record<Encoding, Buffer>> };
 
 /** The app's own addresses besides `/`; each gets the same document. Known to ui/src/app/router.tsx too. */
-const settingsPaths = ['/settings/keys', '/settings/keys/new', '/settings/clients'];
+const settingsPaths = [
+  '/settings/keys',
+  '/settings/keys/new',
+  '/settings/keys/:id',
+  '/settings/keys/:id/narrow',
+  '/settings/keys/:id/replace',
+  '/settings/clients',
+  '/settings/notices',
+  '/settings/refusals',
+];
 export const appPaths: readonly string[] = [...settingsPaths];
 
 const types: Readonly<Record<string, string>> = {

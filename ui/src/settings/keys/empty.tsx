@@ -2,7 +2,7 @@ import { Anchor, Button } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import { KeyIcon } from '../../app/icons.tsx';
 import { Empty, NoMatch, NoMatchLine } from '../../lists/empty.tsx';
-import type { KeyState } from './key-search.ts';
+import type { KeySearch } from './key-search.ts';
 
 const steps = [
   {
@@ -27,20 +27,25 @@ export function FirstKey({ onShowAll }: { onShowAll: () => void }) {
   );
 }
 
-export function NoKeyMatches(shown: { state: KeyState; search: string; onClear: () => void }) {
-  const { state, search, onClear } = shown;
+export function NoKeyMatches({ shown, onClear }: { shown: KeySearch; onClear: () => void }) {
+  const { state = 'active', search, scope, repository, unused } = shown;
   const what = state === 'all' ? 'keys' : `${state} keys`;
+  const filters = [
+    ...(scope === undefined ? [] : [`may do ${scope}`]),
+    ...(repository === undefined ? [] : [`reach ${repository}`]),
+    ...(unused === true ? ['were unused for 30 days'] : []),
+  ];
   return (
     <NoMatch>
       <NoMatchLine>
         There are no {what}
-        {search !== '' && (
+        {search !== undefined && (
           <>
             {' '}
             whose name begins with “<bdi>{search}</bdi>”, or with this id
           </>
         )}
-        .
+        {filters.length > 0 && `${search === undefined ? '' : ','} that ${filters.join(' and ')}`}.
       </NoMatchLine>
       <Button variant="default" size="xs" onClick={onClear}>
         Show active keys

@@ -1,18 +1,24 @@
-import { Badge, Button } from '@mantine/core';
+import { Anchor, Button } from '@mantine/core';
+import { Link } from '@tanstack/react-router';
+import type { Schemas } from '../../api/contract.ts';
 import { Moment } from '../../app/moment.tsx';
 import { Table } from '../../lists/table.tsx';
-import { endOf, type Key, standingOf, standingWords } from './key-words.ts';
+import { endOf, type Key, standingOf } from './key-words.ts';
 import styles from './key-table.module.css';
+import { Sparkline } from './sparkline.tsx';
+import { Scopes, Standing } from './standing.tsx';
 
 type TableProps = {
   keys: readonly Key[];
+  /** Undefined until they are known. */
+  usages: Schemas['KeyUsages'] | undefined;
   now: number;
   /** An answer to an earlier question, shown until the new one comes. */
   isStale: boolean;
   onRevoke: (key: Key) => void;
 };
 
-export function KeyTable({ keys, now, isStale, onRevoke }: TableProps) {
+export function KeyTable({ keys, usages, now, isStale, onRevoke }: TableProps) {
   return (
     <Table
       caption="API keys"
@@ -21,31 +27,32 @@ export function KeyTable({ keys, now, isStale, onRevoke }: TableProps) {
       isStale={isStale}
     >
       {keys.map((key) => (
-        <Row key={key.id} of={key} now={now} onRevoke={onRevoke} />
+        <Row key={key.id} of={key} usages={usages} now={now} onRevoke={onRevoke} />
       ))}
     </Table>
   );
 }
 
-function Row({ of: key, now, onRevoke }: { of: Key; now: number; onRevoke: (key: Key) => void }) {
+type RowProps = Pick<TableProps, 'usages' | 'now' | 'onRevoke'> & { of: Key };
+
+function Row({ of: key, usages, now, onRevoke }: RowProps) {
   const standing = standingOf(key, now);
-  const [label, color] = standingWords[standing];
   const isOver = standing === 'revoked' || standing === 'expired';
   const end = endOf(key);
   return (
     <tr data-over={isOver}>
       <th scope="row" className={styles['name']}>
-        <bdi>{key.name}</bdi>
+        <Anchor
+          inherit
+          c="inherit"
+          renderRoot={(props) => <Link to="/settings/keys/$id" params={{ id: key.id }} {...props} />}
+        >
+          <bdi>{key.name}</bdi>
+        </Anchor>
         <code className="quiet">{key.id}</code>
       </th>
       <td data-label="May do">
-        <span className={styles['scopes']}>
-          {key.scopes.map((scope) => (
-            <code key={scope} className={styles['scope']}>
-              {scope}
-            </code>
-          ))}
-        </span>
+        <Scopes of={key.scopes} />
       </td>
       <td data-label="Repositories">
         <Repositories of={key} />
@@ -59,11 +66,10 @@ function Row({ of: key, now, onRevoke }: { of: Key; now: number; onRevoke: (key:
         ) : (
           <Moment at={key.lastUsedAt} now={now} />
         )}
+        {usages !== undefined && <Sparkline usages={usages} id={key.id} />}
       </td>
       <td data-label="State">
-        <Badge className={styles['badge']} variant="light" color={color} tt="none" fw={600}>
-          {label}
-        </Badge>
+        <Standing of={standing} />
         {end.at !== null && (
           <span className={styles['end']}>
             {end.word} <Moment at={end.at} now={now} />

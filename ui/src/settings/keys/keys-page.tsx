@@ -10,12 +10,16 @@ import { PageHead, Tools } from '../../lists/page-head.tsx';
 import { Pages } from '../../lists/pages.tsx';
 import { SearchField } from '../../lists/search-field.tsx';
 import { TableLoading } from '../../lists/table.tsx';
+import { usagesOf } from '../queries.ts';
 import { FirstKey, NoKeyMatches } from './empty.tsx';
-import { type KeySearch, keySearch, keyStates } from './key-search.ts';
+import { KeyFilters } from './key-filters.tsx';
+import { askedBy, isFiltered, type KeySearch, keySearch, keyStates } from './key-search.ts';
 import { KeyTable } from './key-table.tsx';
 import type { Key } from './key-words.ts';
 import styles from './keys-page.module.css';
+import { LimitReached } from './limit-reached.tsx';
 import { Meter } from './meter.tsx';
+import { RevokeAll } from './revoke-all.tsx';
 import { RevokeDialog } from './revoke-dialog.tsx';
 
 const route = getRouteApi('/settings/keys');
@@ -25,17 +29,19 @@ const stateLabels = { active: 'Active', expired: 'Expired', revoked: 'Revoked', 
 /** My keys: what they may do, when they end, and the way to end them. */
 export function KeysPage() {
   const navigate = route.useNavigate();
-  const { state = 'active', search = '', page = 1 } = route.useSearch();
+  const shown = route.useSearch();
+  const { state = 'active', search = '', page = 1 } = shown;
   const policy = useQuery(myPolicy);
-  const keys = useQuery(
-    myKeys({ page, limit: pageSize, search, status: state === 'all' ? undefined : state }),
-  );
+  const keys = useQuery(myKeys(askedBy(shown, pageSize)));
+  const { data: usages } = useQuery(usagesOf((keys.data?.data ?? []).map(({ id }) => id)));
   const [revoking, setRevoking] = useState<Key>();
   const heading = useRef<HTMLHeadingElement>(null);
   const now = useNow() + (policy.data?.clockOffsetMs ?? 0);
   const total = keys.data?.metadata.pagination.total ?? 0;
-  const show = (next: KeySearch) =>
-    void navigate({ search: keySearch({ state, search, ...next }), replace: true });
+  const { activeKeys } = policy.data ?? {};
+  const isFull = activeKeys !== undefined && activeKeys.count >= activeKeys.limit;
+  const { page: _page, ...kept } = shown;
+  const show = (next: KeySearch) => void navigate({ search: keySearch(next), replace: true });
 
   return (
     <>
@@ -53,27 +59,38 @@ export function KeysPage() {
           label="Search by name or id"
           placeholder="Start of a name, or an id"
           value={search}
-          onChange={(text) => show({ search: text })}
+          onChange={(text) => show({ ...kept, search: text })}
         />
         <SegmentedControl
           aria-label="State"
           className={styles['states']}
           value={state}
-          onChange={(value) => show({ state: value })}
+          onChange={(value) => show({ ...kept, state: value })}
           data={keyStates.map((value) => ({ value, label: stateLabels[value] }))}
         />
+        <KeyFilters shown={shown} onChange={show} />
       </Tools>
+      {isFull && <LimitReached now={now} onRevoke={setRevoking} />}
       {keys.isPending && <TableLoading what="keys" />}
       {keys.error !== null && <Problem error={keys.error} onRetry={() => void keys.refetch()} />}
       {keys.data !== undefined &&
         (keys.data.data.length > 0 ? (
-          <KeyTable keys={keys.data.data} now={now} isStale={keys.isPlaceholderData} onRevoke={setRevoking} />
-        ) : state === 'active' && search === '' ? (
+          <KeyTable
+            keys={keys.data.data}
+            usages={usages}
+            now={now}
+            isStale={keys.isPlaceholderData}
+            onRevoke={setRevoking}
+          />
+        ) : state === 'active' && !isFiltered(shown) ? (
           <FirstKey onShowAll={() => show({ state: 'all' })} />
         ) : (
-          <NoKeyMatches state={state} search={search} onClear={() => show({ state: 'active', search: '' })} />
+          <NoKeyMatches shown={shown} onClear={() => show({})} />
         ))}
-      <Pages page={page} total={total} onChange={(next) => show({ page: next })} />
+      <Pages page={page} total={total} onChange={(next) => show({ ...kept, page: next })} />
+      {activeKeys !== undefined && activeKeys.count > 0 && (
+        <RevokeAll count={activeKeys.count} onRevoked={() => heading.current?.focus()} />
+      )}
       <RevokeDialog
         revoking={revoking}
         now={now}

@@ -51,7 +51,7 @@ export function mistakesIn(draft: Draft, policy: Policy, now: number): FieldErro
   };
 }
 
-function mistakeInExpiry(expiry: Expiry, policy: Policy, now: number): FieldErrors {
+export function mistakeInExpiry(expiry: Expiry, policy: Policy, now: number): FieldErrors {
   if (expiry.kind === 'hours') return {};
   if (expiry.kind === 'never') {
     return expiry.isAccepted ? {} : { expiry: 'Confirm that the key may work until somebody revokes it.' };
@@ -75,9 +75,15 @@ export function bodyOf({
     scopes: scopesOf(access),
     repositoryAccess:
       reach === 'all' ? { mode: 'all' } : { mode: 'selected', repositories: [...repositories] },
-    ...(expiry.kind === 'hours' ? { ttlHours: expiry.hours } : {}),
-    ...(expiry.kind === 'custom' ? { expiresAt: new Date(expiry.at).toISOString() } : {}),
+    ...lifetimeOf(expiry),
   };
+}
+
+export function lifetimeOf(expiry: Expiry): { ttlHours?: number; expiresAt?: string } {
+  if (expiry.kind === 'never') return {};
+  return expiry.kind === 'hours'
+    ? { ttlHours: expiry.hours }
+    : { expiresAt: new Date(expiry.at).toISOString() };
 }
 
 const fieldOfCode: Readonly<Partial<Record<ApiProblem['code'], Field>>> = {

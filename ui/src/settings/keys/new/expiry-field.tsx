@@ -82,11 +82,11 @@ export function ExpiryField({ expiry, lifetime, now, error, onChange }: ExpiryPr
 }
 
 /** As a datetime-local field wants it: the reader's wall clock, to the minute. */
-function localText(at: number): string {
+export function localText(at: number): string {
   return new Date(at - new Date(at).getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
 }
 
-function inUtc(at: string): string {
+export function inUtc(at: string): string {
   const ms = Date.parse(at);
   return Number.isNaN(ms)
     ? 'Your time'

@@ -4,7 +4,8 @@ import type { Field } from './draft.ts';
 import styles from './new-key.module.css';
 
 type GroupProps = {
-  field: Field;
+  /** `overlap` is asked for when a key is replaced. */
+  field: Field | 'overlap';
   legend: string;
   description: string;
   error: string | undefined;

@@ -9,11 +9,13 @@ import { VerifyKey } from './verify-key.tsx';
 type DialogProps = {
   /** Undefined: there is no key to show, and no dialog. */
   issued: Schemas['IssuedKey'] | undefined;
+  /** What “Verify now” brings about besides, where it does. */
+  verifyNote?: string;
   onStored: () => void;
 };
 
 /** The one time a key's value is shown. No key and no click beside it closes it, only the word that it is stored. */
-export function IssuedDialog({ issued, onStored }: DialogProps) {
+export function IssuedDialog({ issued, verifyNote, onStored }: DialogProps) {
   return (
     <Modal
       opened={issued !== undefined}
@@ -24,12 +26,14 @@ export function IssuedDialog({ issued, onStored }: DialogProps) {
       size="lg"
       title="Store your key now"
     >
-      {issued !== undefined && <Value issued={issued} onStored={onStored} />}
+      {issued !== undefined && <Value issued={issued} verifyNote={verifyNote} onStored={onStored} />}
     </Modal>
   );
 }
 
-function Value({ issued, onStored }: { issued: Schemas['IssuedKey']; onStored: () => void }) {
+type ValueProps = { issued: Schemas['IssuedKey']; verifyNote: string | undefined; onStored: () => void };
+
+function Value({ issued, verifyNote, onStored }: ValueProps) {
   const [isStored, setStored] = useState(false);
   const [copied, setCopied] = useState('');
   const id = useId();
@@ -85,7 +89,14 @@ function Value({ issued, onStored }: { issued: Schemas['IssuedKey']; onStored: (
           {`curl ${location.origin}/api/v2/auth/context \\\n  -H "Authorization: Bearer $POSTERN_KEY"`}
         </pre>
       </div>
-      <VerifyKey token={issued.token} />
+      <div>
+        <VerifyKey token={issued.token} />
+        {verifyNote !== undefined && (
+          <Text size="xs" c="dimmed" mt={6}>
+            {verifyNote}
+          </Text>
+        )}
+      </div>
       <div className={styles['end']}>
         <Checkbox
           label="I have stored it"

@@ -14,11 +14,11 @@ import {
   errorsFrom,
   type Field,
   type FieldErrors,
-  fields,
   firstDraft,
   mistakesIn,
   type Policy,
 } from './draft.ts';
+import { focusFirst } from '../focus-first.ts';
 import { ExpiryField } from './expiry-field.tsx';
 import { IssuedDialog } from './issued-dialog.tsx';
 import styles from './new-key.module.css';
@@ -55,12 +55,7 @@ export function NewKeyForm({ policy, prefill }: FormProps) {
       setErrors(found);
       setRefusal(problem);
     });
-    const first = fields.find((field) => found[field] !== undefined);
-    const target =
-      first === undefined ? '[role="alert"]' : `[data-field="${first}"] :is(input, button):enabled`;
-    const element = form.current?.querySelector<HTMLElement>(target);
-    element?.focus();
-    element?.scrollIntoView({ block: 'center' });
+    focusFirst(form.current, found);
   }
 
   async function submit(event: FormEvent): Promise<void> {

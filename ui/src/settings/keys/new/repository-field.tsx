@@ -53,7 +53,7 @@ export function RepositoryField({ draft, policy, error, onChange }: RepositoryPr
 type PickerProps = { chosen: readonly string[]; max: number; onChange: (names: string[]) => void };
 
 /** The server searches: a registry may be longer than a list that anybody reads. */
-function Picker({ chosen, max, onChange }: PickerProps) {
+export function Picker({ chosen, max, onChange }: PickerProps) {
   const [text, setText] = useState('');
   const [search] = useDebouncedValue(text.trim(), 200);
   const { data, error, refetch } = useQuery(repositoriesNamed(search));

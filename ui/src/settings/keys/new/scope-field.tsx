@@ -8,12 +8,20 @@ import styles from './scope-field.module.css';
 type ScopeProps = {
   access: Access;
   allowed: readonly string[];
+  /** Who leaves out what is not allowed. */
+  limitedBy?: string;
   error: string | undefined;
   onChange: (access: Access) => void;
 };
 
 /** One row for each thing a key may reach. What the policy leaves out cannot be chosen, and says so. */
-export function ScopeField({ access, allowed, error, onChange }: ScopeProps) {
+export function ScopeField({
+  access,
+  allowed,
+  limitedBy = 'The key policy does not allow',
+  error,
+  onChange,
+}: ScopeProps) {
   const canHave = (scopes: readonly string[]) => scopes.every((scope) => allowed.includes(scope));
   return (
     <FieldGroup
@@ -40,7 +48,9 @@ export function ScopeField({ access, allowed, error, onChange }: ScopeProps) {
         <div key={id} className={styles['row']}>
           <div>
             <b id={`${id}-label`}>{label}</b>
-            <span className={styles['says']}>{explain(access[id], says, id, allowed)}</span>
+            <span className={styles['says']}>
+              {explain(access[id], says, missingOf(id, allowed), limitedBy)}
+            </span>
           </div>
           <SegmentedControl
             aria-labelledby={`${id}-label`}
@@ -60,17 +70,18 @@ export function ScopeField({ access, allowed, error, onChange }: ScopeProps) {
   );
 }
 
+function missingOf(id: Resource, allowed: readonly string[]): string[] {
+  return ['read', 'write'].filter((level) => !allowed.includes(`${id}:${level}`));
+}
+
 function explain(
   level: Level,
   says: Record<'read' | 'write', string>,
-  id: Resource,
-  allowed: readonly string[],
+  missing: readonly string[],
+  limitedBy: string,
 ): string {
   if (level !== 'none') return `It may ${says[level]}.`;
-  const missing = (['read', 'write'] as const).filter((one) => !allowed.includes(`${id}:${one}`));
-  return missing.length === 0
-    ? 'No access.'
-    : `No access. The key policy does not allow ${missing.join(' or ')}.`;
+  return missing.length === 0 ? 'No access.' : `No access. ${limitedBy} ${missing.join(' or ')}.`;
 }
 
 /** A scope may be given although its owner's role does not reach that far: the role is asked at every use. */

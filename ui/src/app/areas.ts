@@ -1,0 +1,43 @@
+import type { LinkProps } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { BellIcon, HelpIcon, HomeIcon, KeyIcon, PlugIcon } from './icons.tsx';
+
+/** Where one can go. The navigation and the command palette show the same places, each area to those who may use it. */
+export type Place = {
+  readonly to: NonNullable<LinkProps['to']>;
+  readonly label: string;
+  readonly icon: (props: { size?: number }) => ReactNode;
+  /** Found by these in the palette, besides its name. */
+  readonly words?: string;
+  /** Is not where one is when one is at a page below it. */
+  readonly isExact?: boolean;
+};
+
+export type Area = {
+  /** Empty: what stands above all areas. */
+  readonly title: string;
+  readonly isForAdministrators?: true;
+  readonly places: readonly Place[];
+};
+
+export const areas: readonly Area[] = [
+  { title: '', places: [{ to: '/', label: 'Start', icon: HomeIcon, words: 'overview home', isExact: true }] },
+  {
+    title: 'Settings',
+    places: [
+      { to: '/settings/keys', label: 'API keys', icon: KeyIcon, words: 'tokens' },
+      { to: '/settings/clients', label: 'Connected clients', icon: PlugIcon, words: 'apps command line' },
+      { to: '/settings/notices', label: 'Notices', icon: BellIcon, words: 'messages warnings expiry' },
+      {
+        to: '/settings/refusals',
+        label: 'Why refused?',
+        icon: HelpIcon,
+        words: 'request id denied forbidden 401 403 429',
+      },
+    ],
+  },
+];
+
+export function areasFor(isAdministrator: boolean): readonly Area[] {
+  return areas.filter((area) => isAdministrator || area.isForAdministrators !== true);
+}

@@ -1,0 +1,32 @@
+import { Modal } from '@mantine/core';
+import styles from './keyboard-help.module.css';
+
+const shortcuts = [
+  { keys: ['Ctrl', 'K'], does: 'Go anywhere, find a key or a site (⌘ K on a Mac)' },
+  { keys: ['/'], does: 'Search the list on the page' },
+  { keys: ['n'], does: 'Make a new key' },
+  { keys: ['?'], does: 'Show this help' },
+  { keys: ['Esc'], does: 'Close a dialog or a menu' },
+] as const;
+
+export function KeyboardHelp({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
+  return (
+    <Modal opened={isOpen} onClose={onClose} title="Keyboard" closeButtonProps={{ 'aria-label': 'Close' }}>
+      <dl className={styles['list']}>
+        {shortcuts.map(({ keys, does }) => (
+          <div key={does}>
+            <dt>
+              {keys.map((key) => (
+                <kbd key={key}>{key}</kbd>
+              ))}
+            </dt>
+            <dd>{does}</dd>
+          </div>
+        ))}
+      </dl>
+      <p className={styles['note']}>
+        Single letters work while nothing is being typed. The menu with your name switches them off.
+      </p>
+    </Modal>
+  );
+}

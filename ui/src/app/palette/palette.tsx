@@ -1,0 +1,161 @@
+import '@mantine/spotlight/styles.css';
+import { createSpotlight, Spotlight } from '@mantine/spotlight';
+import { useDebouncedValue } from '@mantine/hooks';
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { type ReactNode, useEffect, useState } from 'react';
+import { whoAmI } from '../../api/queries.ts';
+import { searchTextFrom } from '../../lists/search-text.ts';
+import { areasFor } from '../areas.ts';
+import { BookIcon, KeyIcon, PlusIcon, SearchIcon, UploadIcon } from '../icons.tsx';
+import { foundKeys, foundSites } from './found.ts';
+import styles from './palette.module.css';
+
+const [store, spotlight] = createSpotlight();
+
+type Entry = {
+  readonly id: string;
+  readonly group: string;
+  readonly label: string;
+  readonly detail?: string;
+  readonly words?: string;
+  readonly icon: ReactNode;
+  readonly address: string;
+};
+
+/** Goes to any page one may see, and finds one's keys and sites by name. What is typed is looked for by the server. */
+export function Palette({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
+  const [text, setText] = useState('');
+  const navigate = useNavigate();
+  const { entries, isLooking } = useEntries(text);
+  useEffect(() => {
+    if (isOpen) spotlight.open();
+    else spotlight.close();
+  }, [isOpen]);
+
+  function go(address: string): void {
+    onClose();
+    // The reference is a page of the server's own.
+    if (address.startsWith('/api/')) location.assign(address);
+    else void navigate({ href: address });
+  }
+
+  return (
+    <Spotlight.Root
+      store={store}
+      query={text}
+      onQueryChange={(next) => setText(searchTextFrom(next))}
+      onSpotlightClose={onClose}
+      shortcut={null}
+      lockScroll={false}
+      transitionProps={{ duration: 0 }}
+      radius="lg"
+      scrollable
+      maxHeight={420}
+      attributes={{ content: { 'aria-label': 'Go to' } }}
+    >
+      <Spotlight.Search
+        placeholder="Go to a page, or find a key or a site"
+        aria-label="Go to a page, a key or a site"
+        leftSection={<SearchIcon />}
+      />
+      <Spotlight.ActionsList aria-label="What was found">
+        {[...new Set(entries.map(({ group }) => group))].map((group) => (
+          <Spotlight.ActionsGroup key={group} label={group}>
+            {entries
+              .filter((entry) => entry.group === group)
+              .map((entry) => (
+                <Spotlight.Action key={entry.id} onClick={() => go(entry.address)}>
+                  <span className={styles['entry']}>
+                    {entry.icon}
+                    <bdi className={styles['label']}>{entry.label}</bdi>
+                    {entry.detail !== undefined && <code className={styles['detail']}>{entry.detail}</code>}
+                  </span>
+                </Spotlight.Action>
+              ))}
+          </Spotlight.ActionsGroup>
+        ))}
+        {entries.length === 0 && (
+          <Spotlight.Empty>{isLooking ? 'Looking…' : 'Nothing has this name.'}</Spotlight.Empty>
+        )}
+      </Spotlight.ActionsList>
+    </Spotlight.Root>
+  );
+}
+
+function useEntries(text: string): { entries: readonly Entry[]; isLooking: boolean } {
+  const { data: me } = useQuery(whoAmI);
+  const [search] = useDebouncedValue(text.trim(), 200);
+  const keys = useQuery(foundKeys(search));
+  const sites = useQuery(foundSites(search));
+  const fits = (entry: Entry) =>
+    text
+      .trim()
+      .toLowerCase()
+      .split(/\s+/)
+      .every((word) => `${entry.label} ${entry.words ?? ''}`.toLowerCase().includes(word));
+  const places = [...actions, ...pages(me?.roles?.includes('admin') === true)].filter(fits);
+  if (search === '') return { entries: places, isLooking: false };
+  return {
+    entries: [...places, ...(keys.data ?? []).map(keyEntry), ...(sites.data ?? []).map(siteEntry)],
+    isLooking: keys.isFetching || sites.isFetching,
+  };
+}
+
+const actions: readonly Entry[] = [
+  {
+    id: 'new-key',
+    group: 'Do',
+    label: 'Create a key',
+    words: 'new token',
+    icon: <PlusIcon />,
+    address: '/settings/keys/new',
+  },
+  {
+    id: 'upload',
+    group: 'Do',
+    label: 'Upload a site',
+    words: 'new publish',
+    icon: <UploadIcon />,
+    address: '/sites/new',
+  },
+];
+
+function pages(isAdministrator: boolean): Entry[] {
+  const ours = areasFor(isAdministrator).flatMap(({ title, places }) =>
+    places.map(({ to, label, icon: Icon, words = '' }) => ({
+      id: to,
+      group: 'Go to',
+      label,
+      words: `${title} ${words}`,
+      icon: <Icon />,
+      address: to,
+    })),
+  );
+  return [
+    ...ours,
+    {
+      id: 'reference',
+      group: 'Go to',
+      label: 'API reference',
+      words: 'documentation routes',
+      icon: <BookIcon />,
+      address: '/api/v2/docs',
+    },
+  ];
+}
+
+function keyEntry({ id, name }: { id: string; name: string }): Entry {
+  return {
+    id,
+    group: 'My keys',
+    label: name,
+    detail: id,
+    icon: <KeyIcon />,
+    address: `/settings/keys/${id}`,
+  };
+}
+
+function siteEntry({ id, name }: { id: string; name: string }): Entry {
+  return { id, group: 'My sites', label: name, icon: <UploadIcon />, address: `/sites/${id}` };
+}

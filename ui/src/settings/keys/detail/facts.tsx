@@ -1,0 +1,70 @@
+import { Title } from '@mantine/core';
+import type { ReactNode } from 'react';
+import { Moment } from '../../../app/moment.tsx';
+import { exactly } from '../../../app/time.ts';
+import { endOf, type Key } from '../key-words.ts';
+import { Scopes } from '../standing.tsx';
+import styles from './key-page.module.css';
+
+export function Facts({ of: key, now }: { of: Key; now: number }) {
+  const end = endOf(key);
+  return (
+    <section className={styles['card']} aria-labelledby="facts">
+      <div className={styles['bar']}>
+        <Title order={2} size="h4" id="facts">
+          Facts
+        </Title>
+      </div>
+      <dl className={styles['facts']}>
+        <Fact name="May do">
+          <Scopes of={key.scopes} />
+        </Fact>
+        <Fact name="Repositories">
+          <Repositories of={key} />
+        </Fact>
+        <Fact name="Created">
+          <When at={key.createdAt} now={now} />
+        </Fact>
+        <Fact name="Last used">
+          {key.lastUsedAt === null ? 'Never' : <When at={key.lastUsedAt} now={now} />}
+        </Fact>
+        <Fact name={end.at === null ? 'Ends' : end.word}>
+          {end.at === null ? 'Never, unless somebody revokes it' : <When at={end.at} now={now} />}
+        </Fact>
+        {key.suspended && (
+          <Fact name="Suspended">While the account it belongs to is disabled, it is refused.</Fact>
+        )}
+      </dl>
+    </section>
+  );
+}
+
+function Fact({ name, children }: { name: string; children: ReactNode }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}
+
+function When({ at, now }: { at: string; now: number }) {
+  return (
+    <>
+      {exactly(Date.parse(at))} <span className="quiet">(</span>
+      <Moment at={at} now={now} />
+      <span className="quiet">)</span>
+    </>
+  );
+}
+
+function Repositories({ of: { repositories: reach } }: { of: Key }) {
+  if (reach.mode === 'all') return 'All, also those registered later';
+  if (reach.repositories.length === 0) return 'None left: those it had were removed';
+  return reach.repositories.map((name) => (
+    <span key={name}>
+      {name}
+      <br />
+    </span>
+  ));
+}

@@ -1,0 +1,95 @@
+import { Anchor, Button, Skeleton, Title } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi, Link } from '@tanstack/react-router';
+import { useRef, useState } from 'react';
+import { myPolicy } from '../../../api/queries.ts';
+import { useNow } from '../../../app/now.ts';
+import { Problem } from '../../../app/problem.tsx';
+import { myKey } from '../../queries.ts';
+import { type Key, standingOf } from '../key-words.ts';
+import { RevokeDialog } from '../revoke-dialog.tsx';
+import { Standing } from '../standing.tsx';
+import { Facts } from './facts.tsx';
+import styles from './key-page.module.css';
+import { Pair } from './pair.tsx';
+import { Timeline } from './timeline.tsx';
+import { Usage } from './usage.tsx';
+
+const route = getRouteApi('/settings/keys/$id');
+
+/** All there is to know about one key of mine, and what can be done with it. */
+export function KeyPage() {
+  const { id } = route.useParams();
+  const { data: key, error, refetch } = useQuery(myKey(id));
+  const { data: policy } = useQuery(myPolicy);
+  const now = useNow() + (policy?.clockOffsetMs ?? 0);
+  return (
+    <>
+      <title>{`${key?.name ?? 'API key'} · Postern`}</title>
+      <Anchor component={Link} to="/settings/keys" size="sm">
+        ← API keys
+      </Anchor>
+      {key === undefined && error !== null && <Problem error={error} onRetry={() => void refetch()} />}
+      {key === undefined && error === null && (
+        <Skeleton mt="md" height={240} radius="lg" role="status" aria-label="Loading the key" />
+      )}
+      {key !== undefined && <Whole of={key} now={now} />}
+    </>
+  );
+}
+
+function Whole({ of: key, now }: { of: Key; now: number }) {
+  const [isRevoking, setRevoking] = useState(false);
+  const heading = useRef<HTMLHeadingElement>(null);
+  const standing = standingOf(key, now);
+  const isOver = standing === 'revoked' || standing === 'expired';
+  return (
+    <>
+      <div className={styles['head']}>
+        <div className={styles['name']}>
+          <Title order={1} size="h2" tabIndex={-1} ref={heading}>
+            <bdi>{key.name}</bdi>
+          </Title>
+          <p>
+            <code className="quiet">{key.id}</code> <Standing of={standing} />
+          </p>
+        </div>
+        {!isOver && (
+          <div className={styles['actions']}>
+            <Button
+              variant="default"
+              renderRoot={(props) => (
+                <Link to="/settings/keys/$id/narrow" params={{ id: key.id }} {...props} />
+              )}
+            >
+              Narrow
+            </Button>
+            <Button
+              variant="default"
+              renderRoot={(props) => (
+                <Link to="/settings/keys/$id/replace" params={{ id: key.id }} {...props} />
+              )}
+            >
+              Replace
+            </Button>
+            <Button color="red" variant="light" onClick={() => setRevoking(true)}>
+              Revoke
+            </Button>
+          </div>
+        )}
+      </div>
+      <Pair of={key} now={now} />
+      <div className={styles['parts']}>
+        <Facts of={key} now={now} />
+        <Usage id={key.id} now={now} />
+        <Timeline id={key.id} now={now} />
+      </div>
+      <RevokeDialog
+        revoking={isRevoking ? key : undefined}
+        now={now}
+        onClose={() => setRevoking(false)}
+        onRevoked={() => heading.current?.focus()}
+      />
+    </>
+  );
+}

@@ -1,0 +1,73 @@
+import { Anchor, Button, Skeleton, Title } from '@mantine/core';
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import type { Schemas } from '../../../api/contract.ts';
+import { Moment } from '../../../app/moment.tsx';
+import { Problem } from '../../../app/problem.tsx';
+import { timelineOf } from '../../queries.ts';
+import { deedOf, isBad, whoOf } from './event-words.ts';
+import styles from './key-page.module.css';
+
+/** The audit events of the key, newest first. */
+export function Timeline({ id, now }: { id: string; now: number }) {
+  const { data, error, refetch, fetchNextPage, hasNextPage, isFetchingNextPage } = useInfiniteQuery(
+    timelineOf(id),
+  );
+  const events = data?.pages.flatMap((page) => page.data);
+  return (
+    <section className={styles['card']} aria-labelledby="timeline">
+      <Title order={2} size="h4" id="timeline">
+        Timeline
+      </Title>
+      {error !== null && <Problem error={error} onRetry={() => void refetch()} />}
+      {events === undefined && error === null && (
+        <Skeleton mt="md" height={120} role="status" aria-label="Loading the timeline" />
+      )}
+      {events !== undefined && (
+        <ol className={styles['story']}>
+          {events.map((event) => (
+            <Event key={event.id} of={event} now={now} />
+          ))}
+        </ol>
+      )}
+      {hasNextPage && (
+        <Button variant="default" size="xs" loading={isFetchingNextPage} onClick={() => void fetchNextPage()}>
+          Show earlier events
+        </Button>
+      )}
+    </section>
+  );
+}
+
+function Event({ of: event, now }: { of: Schemas['AuditEvent']; now: number }) {
+  const who = whoOf(event);
+  return (
+    <li data-bad={isBad(event)}>
+      <div>{deedOf(event)}</div>
+      <span>
+        <Moment at={event.time} now={now} />
+        {who !== '' && (
+          <>
+            {' · '}
+            <bdi>{who}</bdi>
+          </>
+        )}
+        {event.address !== null && <> · from {event.address}</>}
+        {event.event === 'auth.denied' && event.requestId !== null && (
+          <>
+            {' · '}
+            <Anchor
+              inherit
+              underline="always"
+              renderRoot={(props) => (
+                <Link to="/settings/refusals" search={{ requestId: event.requestId ?? '' }} {...props} />
+              )}
+            >
+              Why?
+            </Anchor>
+          </>
+        )}
+      </span>
+    </li>
+  );
+}

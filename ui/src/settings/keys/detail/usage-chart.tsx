@@ -1,0 +1,25 @@
+import '@mantine/charts/styles.css';
+import { BarChart } from '@mantine/charts';
+import { type Bar, outcomes } from './usage-words.ts';
+
+/** The picture of a key's usage. The numbers it shows are in a table beside it, for who cannot see it. */
+export function UsageChart({ bars }: { bars: readonly Bar[] }) {
+  const shown = outcomes.filter(({ name }) => bars.some((bar) => bar[name] > 0));
+  return (
+    <div aria-hidden="true">
+      <BarChart
+        h={220}
+        data={bars.map((bar) => ({ ...bar }))}
+        dataKey="label"
+        type="stacked"
+        tickLine="none"
+        gridAxis="y"
+        yAxisProps={{ width: 36, allowDecimals: false }}
+        xAxisProps={{ minTickGap: 24 }}
+        barProps={{ isAnimationActive: false, maxBarSize: 28 }}
+        barChartProps={{ accessibilityLayer: false }}
+        series={shown.map(({ name, label, color }) => ({ name, label, color }))}
+      />
+    </div>
+  );
+}

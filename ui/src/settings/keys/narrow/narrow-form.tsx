@@ -1,0 +1,151 @@
+import { Alert, Button, Radio, TextInput } from '@mantine/core';
+import { useNavigate } from '@tanstack/react-router';
+import { type FormEvent, useRef, useState } from 'react';
+import { flushSync } from 'react-dom';
+import { call } from '../../../api/client.ts';
+import type { Schemas } from '../../../api/contract.ts';
+import { queryClient } from '../../../api/queries.ts';
+import { announce } from '../../../app/announce.tsx';
+import { Problem } from '../../../app/problem.tsx';
+import { exactly } from '../../../app/time.ts';
+import { focusFirst } from '../focus-first.ts';
+import type { Key } from '../key-words.ts';
+import { errorsFrom, type Field, type FieldErrors } from '../new/draft.ts';
+import { inUtc, localText } from '../new/expiry-field.tsx';
+import { FieldGroup } from '../new/field-group.tsx';
+import styles from '../new/new-key.module.css';
+import { narrowingOf, type Rights, rightsOf } from '../rights.ts';
+import { RightsFields } from '../rights-fields.tsx';
+import { mistakesIn } from './mistakes.ts';
+
+/** Begins as the key is; only what was changed is sent, and a refusal stands beside what it is about. */
+export function NarrowForm({ of: key }: { of: Key }) {
+  // As it was when this page opened: a change from elsewhere must not undo what is typed here.
+  const [before] = useState(key);
+  const [name, setName] = useState(before.name);
+  const [rights, setRights] = useState<Rights>(() => rightsOf(before));
+  /** As a datetime-local field holds it; empty = the end stays. */
+  const [end, setEnd] = useState('');
+  const [errors, setErrors] = useState<FieldErrors>({});
+  const [refusal, setRefusal] = useState<unknown>();
+  const [isBusy, setBusy] = useState(false);
+  const form = useRef<HTMLFormElement>(null);
+  const navigate = useNavigate();
+  const toKey = { to: '/settings/keys/$id', params: { id: before.id } } as const;
+
+  function mend(field: Field): void {
+    setErrors(({ [field]: _mended, ...others }) => others);
+  }
+
+  function complain(found: FieldErrors, problem?: unknown): void {
+    flushSync(() => {
+      setErrors(found);
+      setRefusal(problem);
+    });
+    focusFirst(form.current, found);
+  }
+
+  async function submit(event: FormEvent): Promise<void> {
+    event.preventDefault();
+    if (isBusy) return;
+    const mistakes = mistakesIn({ name, rights, end }, before);
+    if (Object.keys(mistakes).length > 0) return complain(mistakes);
+    const body: Schemas['KeyNarrowing'] = {
+      ...(name.trim() === before.name ? {} : { name: name.trim() }),
+      ...narrowingOf(before, rights),
+      ...(end === '' ? {} : { expiresAt: new Date(end).toISOString() }),
+    };
+    if (Object.keys(body).length === 0) return await navigate(toKey);
+    setBusy(true);
+    complain({});
+    try {
+      await call('PATCH /me/tokens/{id}', { params: { id: before.id }, body });
+      announce('The key is narrowed.');
+      await queryClient.invalidateQueries({ queryKey: ['keys'] });
+      await navigate(toKey);
+    } catch (failure) {
+      const beside = errorsFrom(failure);
+      complain(beside, Object.keys(beside).length > 0 ? undefined : failure);
+    } finally {
+      setBusy(false);
+    }
+  }
+
+  if (before.status !== 'active') {
+    return (
+      <Alert title="This key has ended">What has ended cannot be changed. Create a new key instead.</Alert>
+    );
+  }
+  return (
+    <form ref={form} className={styles['card']} noValidate onSubmit={(event) => void submit(event)}>
+      <div data-field="name" className={styles['part']}>
+        <TextInput
+          label="Name"
+          autoComplete="off"
+          maxLength={200}
+          value={name}
+          error={errors.name}
+          onChange={({ currentTarget }) => {
+            setName(currentTarget.value);
+            mend('name');
+          }}
+        />
+      </div>
+      <RightsFields
+        of={before}
+        rights={rights}
+        errors={errors}
+        onChange={(field, part) => {
+          setRights((now) => ({ ...now, ...part }));
+          mend(field);
+        }}
+      />
+      <EndField
+        of={before}
+        end={end}
+        error={errors.expiry}
+        onChange={(next) => {
+          setEnd(next);
+          mend('expiry');
+        }}
+      />
+      <div className={styles['end']}>
+        {refusal !== undefined && <Problem error={refusal} />}
+        <div className={styles['buttons']}>
+          <Button type="submit" loading={isBusy}>
+            Narrow the key
+          </Button>
+          <Button variant="default" disabled={isBusy} onClick={() => void navigate(toKey)}>
+            Cancel
+          </Button>
+        </div>
+      </div>
+    </form>
+  );
+}
+
+type EndProps = { of: Key; end: string; error: string | undefined; onChange: (end: string) => void };
+
+function EndField({ of: { expiresAt }, end, error, onChange }: EndProps) {
+  const now = expiresAt === null ? 'It never ends' : `It ends on ${exactly(Date.parse(expiresAt))}`;
+  const tomorrow = localText(Date.now() + 24 * 3_600_000);
+  return (
+    <FieldGroup field="expiry" legend="Expiry" description="Only earlier than now." error={error}>
+      <div className={styles['choices']}>
+        <Radio name="end" label={`${now}, as now`} checked={end === ''} onChange={() => onChange('')} />
+        <Radio name="end" label="Earlier" checked={end !== ''} onChange={() => onChange(tomorrow)} />
+      </div>
+      {end !== '' && (
+        <TextInput
+          mt="sm"
+          type="datetime-local"
+          label="Ends on"
+          description={inUtc(end)}
+          value={end}
+          {...(expiresAt === null ? {} : { max: localText(Date.parse(expiresAt)) })}
+          onChange={({ currentTarget }) => onChange(currentTarget.value)}
+        />
+      )}
+    </FieldGroup>
+  );
+}

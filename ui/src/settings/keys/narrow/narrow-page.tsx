@@ -1,0 +1,35 @@
+import { Anchor, Skeleton, Title } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi, Link } from '@tanstack/react-router';
+import { Problem } from '../../../app/problem.tsx';
+import { myKey } from '../../queries.ts';
+import styles from '../new/new-key.module.css';
+import { NarrowForm } from './narrow-form.tsx';
+
+const route = getRouteApi('/settings/keys/$id/narrow');
+
+/** Takes rights, repositories or lifetime away from a key of mine, or gives it another name. */
+export function NarrowPage() {
+  const { id } = route.useParams();
+  const { data: key, error, refetch } = useQuery(myKey(id));
+  return (
+    <div className={styles['page']}>
+      <title>Narrow a key · Postern</title>
+      <Anchor size="sm" renderRoot={(props) => <Link to="/settings/keys/$id" params={{ id }} {...props} />}>
+        ← <bdi>{key?.name ?? 'The key'}</bdi>
+      </Anchor>
+      <Title order={1} size="h2" mt={4}>
+        Narrow this key
+      </Title>
+      <p className={styles['lead']}>
+        It loses at once what you take away, everywhere. Nothing can be given back: wider rights need a new
+        key.
+      </p>
+      {key === undefined && error !== null && <Problem error={error} onRetry={() => void refetch()} />}
+      {key === undefined && error === null && (
+        <Skeleton height={420} radius="lg" aria-label="Loading the key" role="status" />
+      )}
+      {key !== undefined && <NarrowForm key={key.id} of={key} />}
+    </div>
+  );
+}

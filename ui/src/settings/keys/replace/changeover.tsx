@@ -1,0 +1,150 @@
+import { Alert, Anchor, Button, Loader, Skeleton } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
+import { myPolicy } from '../../../api/queries.ts';
+import { Moment } from '../../../app/moment.tsx';
+import { useNow } from '../../../app/now.ts';
+import { Problem } from '../../../app/problem.tsx';
+import { exactly } from '../../../app/time.ts';
+import { myKey } from '../../queries.ts';
+import { type Key, standingOf } from '../key-words.ts';
+import styles from '../new/new-key.module.css';
+import { RevokeDialog } from '../revoke-dialog.tsx';
+import own from './replace.module.css';
+import { Steps } from './steps.tsx';
+
+const askEveryMs = 5_000;
+
+/** The last two steps: the proof that the new key is at work, and the end of the old one. Asks again by itself. */
+export function Changeover({ old, newId }: { old: Key; newId: string }) {
+  const { data: policy } = useQuery(myPolicy);
+  const now = useNow() + (policy?.clockOffsetMs ?? 0);
+  const fresh = useQuery({ ...myKey(newId), refetchInterval: askEveryMs });
+  // Its end moves nearer with the first use of the new one.
+  const before = useQuery({ ...myKey(old.id), refetchInterval: askEveryMs });
+  const [isRevoking, setRevoking] = useState(false);
+  if (fresh.data === undefined) {
+    return fresh.error === null ? (
+      <Skeleton height={200} radius="lg" aria-label="Loading the new key" role="status" />
+    ) : (
+      <Problem error={fresh.error} onRetry={() => void fresh.refetch()} />
+    );
+  }
+  const current = before.data ?? old;
+  const standing = standingOf(current, now);
+  const isOver = standing === 'revoked' || standing === 'expired';
+  const atWork = fresh.data.lastUsedAt !== null;
+  return (
+    <>
+      <Steps at={isOver ? 5 : atWork ? 4 : 3} />
+      <div className={styles['card']}>
+        <div className={own['facts']}>
+          {isOver ? (
+            <Over old={current} fresh={fresh.data} atWork={atWork} />
+          ) : (
+            <>
+              <Proof of={fresh.data} atWork={atWork} now={now} />
+              <OldEnds of={current} atWork={atWork} now={now} />
+              <div className={own['buttons']}>
+                <Button color="red" variant={atWork ? 'filled' : 'light'} onClick={() => setRevoking(true)}>
+                  End the old key now
+                </Button>
+              </div>
+            </>
+          )}
+        </div>
+      </div>
+      <RevokeDialog
+        revoking={isRevoking ? current : undefined}
+        now={now}
+        onClose={() => setRevoking(false)}
+        onRevoked={() => document.querySelector<HTMLElement>('main')?.focus()}
+      />
+    </>
+  );
+}
+
+function Proof({ of: key, atWork, now }: { of: Key; atWork: boolean; now: number }) {
+  if (atWork) {
+    return (
+      <Alert color="green" title="The new key is at work" role="status">
+        <KeyName of={key} /> was used
+        {key.lastUsedAt !== null && (
+          <>
+            {' '}
+            <Moment at={key.lastUsedAt} now={now} />
+          </>
+        )}
+        .
+      </Alert>
+    );
+  }
+  return (
+    <>
+      <p className={own['waiting']} role="status">
+        <Loader size="sm" aria-hidden="true" /> Waiting for the first use of the new key
+      </p>
+      <p>
+        Give <KeyName of={key} /> to the script, or ask with it yourself. This page notices within a minute.
+      </p>
+      {/* On a narrow screen it scrolls, so the keyboard has to reach it. */}
+      {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex */}
+      <pre tabIndex={0} aria-label="Command">
+        {`curl ${location.origin}/api/v2/auth/context \\\n  -H "Authorization: Bearer $POSTERN_KEY"`}
+      </pre>
+    </>
+  );
+}
+
+function OldEnds({ of: old, atWork, now }: { of: Key; atWork: boolean; now: number }) {
+  if (old.expiresAt === null) return null;
+  return (
+    <p>
+      The old key <KeyName of={old} /> ends by itself <Moment at={old.expiresAt} now={now} />, on{' '}
+      {exactly(Date.parse(old.expiresAt))}
+      {atWork ? '.' : ', or sooner: soon after the new one is first used.'}
+    </p>
+  );
+}
+
+function Over({ old, fresh, atWork }: { old: Key; fresh: Key; atWork: boolean }) {
+  return (
+    <>
+      <Alert
+        color={atWork ? 'green' : 'yellow'}
+        title={atWork ? 'Replaced' : 'The old key has ended'}
+        role="status"
+      >
+        <KeyName of={old} /> opens nothing any more.
+        {!atWork && ' Nothing has used the new one yet.'}
+      </Alert>
+      <div className={own['buttons']}>
+        <Button renderRoot={(props) => <Link to="/settings/keys/$id" params={{ id: fresh.id }} {...props} />}>
+          Go to the new key
+        </Button>
+      </div>
+      <p className="quiet">
+        If something still uses the old one, its page counts it as “After its end”.{' '}
+        <Anchor
+          inherit
+          underline="always"
+          renderRoot={(props) => <Link to="/settings/keys/$id" params={{ id: old.id }} {...props} />}
+        >
+          Look
+        </Anchor>
+      </p>
+    </>
+  );
+}
+
+function KeyName({ of: { id, name } }: { of: Key }) {
+  return (
+    <>
+      <b>
+        <bdi>{name}</bdi>
+      </b>{' '}
+      <code className="quiet">{id}</code>
+    </>
+  );
+}

@@ -1,0 +1,161 @@
+import { Button, Radio, TextInput } from '@mantine/core';
+import { useBlocker } from '@tanstack/react-router';
+import { type FormEvent, useRef, useState } from 'react';
+import { flushSync } from 'react-dom';
+import { call } from '../../../api/client.ts';
+import type { Schemas } from '../../../api/contract.ts';
+import { queryClient } from '../../../api/queries.ts';
+import { announce } from '../../../app/announce.tsx';
+import { useNow } from '../../../app/now.ts';
+import { Problem } from '../../../app/problem.tsx';
+import { focusFirst } from '../focus-first.ts';
+import type { Key } from '../key-words.ts';
+import { mistakesInRights } from '../narrow/mistakes.ts';
+import {
+  errorsFrom,
+  type Expiry,
+  type FieldErrors,
+  lifetimeOf,
+  mistakeInExpiry,
+  type Policy,
+} from '../new/draft.ts';
+import { ExpiryField } from '../new/expiry-field.tsx';
+import { IssuedDialog } from '../new/issued-dialog.tsx';
+import styles from '../new/new-key.module.css';
+import { narrowingOf, type Rights, rightsOf } from '../rights.ts';
+import { RightsFields } from '../rights-fields.tsx';
+import { graceInWords, type Overlap, OverlapField, usualOverlap } from './overlap-field.tsx';
+
+type FormProps = { of: Key; policy: Policy & { clockOffsetMs: number } };
+
+/** The first two steps: what the new key may do, and its value, shown once. */
+export function ReplaceForm({ of: key, policy }: FormProps) {
+  const [before] = useState(key);
+  const [name, setName] = useState(before.name);
+  const [rights, setRights] = useState<Rights>(() => rightsOf(before));
+  /** Undefined = as long as the old one was given. */
+  const [expiry, setExpiry] = useState<Expiry>();
+  const [overlap, setOverlap] = useState<Overlap>(usualOverlap);
+  const [errors, setErrors] = useState<FieldErrors>({});
+  const [refusal, setRefusal] = useState<unknown>();
+  const [isBusy, setBusy] = useState(false);
+  const [issued, setIssued] = useState<Schemas['RotatedKey']>();
+  const form = useRef<HTMLFormElement>(null);
+  const now = useNow() + policy.clockOffsetMs;
+  // With a value on show that nobody may have stored, the browser asks before it leaves.
+  useBlocker({ shouldBlockFn: () => issued !== undefined, enableBeforeUnload: issued !== undefined });
+
+  function complain(found: FieldErrors, problem?: unknown): void {
+    flushSync(() => {
+      setErrors(found);
+      setRefusal(problem);
+    });
+    focusFirst(form.current, found);
+  }
+
+  async function submit(event: FormEvent): Promise<void> {
+    event.preventDefault();
+    if (isBusy) return;
+    const mistakes: FieldErrors = {
+      ...(name.trim() === '' ? { name: 'Give it a name.' } : {}),
+      ...mistakesInRights(rights, before),
+      ...(expiry === undefined ? {} : mistakeInExpiry(expiry, policy, now)),
+    };
+    if (Object.keys(mistakes).length > 0) return complain(mistakes);
+    setBusy(true);
+    complain({});
+    try {
+      const { data } = await call('POST /me/tokens/{id}/rotate', {
+        params: { id: before.id },
+        body: {
+          ...(name.trim() === before.name ? {} : { name: name.trim() }),
+          ...narrowingOf(before, rights),
+          ...(expiry === undefined ? {} : lifetimeOf(expiry)),
+          ...overlap,
+        },
+      });
+      setIssued(data);
+      announce('The new key is created. Store its value now.');
+    } catch (failure) {
+      const beside = errorsFrom(failure);
+      complain(beside, Object.keys(beside).length > 0 ? undefined : failure);
+    } finally {
+      setBusy(false);
+    }
+  }
+
+  async function finish(): Promise<void> {
+    // Before anything else, so that no later step can keep the value alive.
+    flushSync(() => setIssued(undefined));
+    await queryClient.invalidateQueries({ queryKey: ['keys'] });
+  }
+
+  return (
+    <form ref={form} className={styles['card']} noValidate onSubmit={(event) => void submit(event)}>
+      <div data-field="name" className={styles['part']}>
+        <TextInput
+          label="Name of the new key"
+          autoComplete="off"
+          maxLength={200}
+          value={name}
+          error={errors.name}
+          onChange={({ currentTarget }) => setName(currentTarget.value)}
+        />
+      </div>
+      <RightsFields
+        of={before}
+        rights={rights}
+        errors={errors}
+        onChange={(_, part) => setRights((current) => ({ ...current, ...part }))}
+      />
+      <LifetimeChoice isSame={expiry === undefined} of={before} onChange={setExpiry} policy={policy} />
+      {expiry !== undefined && (
+        <ExpiryField
+          expiry={expiry}
+          lifetime={policy.lifetime}
+          now={now}
+          error={errors.expiry}
+          onChange={setExpiry}
+        />
+      )}
+      <OverlapField overlap={overlap} onChange={setOverlap} />
+      <div className={styles['end']}>
+        {refusal !== undefined && <Problem error={refusal} />}
+        <Button type="submit" loading={isBusy}>
+          Create the new key
+        </Button>
+      </div>
+      <IssuedDialog
+        issued={issued}
+        verifyNote={`This counts as its first use: the old key then ends ${graceInWords(overlap.graceSeconds)}.`}
+        onStored={() => void finish()}
+      />
+    </form>
+  );
+}
+
+type LifetimeProps = {
+  of: Key;
+  policy: Policy;
+  isSame: boolean;
+  onChange: (expiry: Expiry | undefined) => void;
+};
+
+function LifetimeChoice({ of: key, policy, isSame, onChange }: LifetimeProps) {
+  const same = key.expiresAt === null ? 'No expiry, like the old one' : 'As long as the old one was given';
+  return (
+    <fieldset className={styles['part']}>
+      <legend>Lifetime</legend>
+      <p className={styles['hint']}>Counted from now.</p>
+      <div className={styles['choices']}>
+        <Radio name="lifetime" label={same} checked={isSame} onChange={() => onChange(undefined)} />
+        <Radio
+          name="lifetime"
+          label="Another"
+          checked={!isSame}
+          onChange={() => onChange({ kind: 'hours', hours: policy.lifetime.defaultTtlHours })}
+        />
+      </div>
+    </fieldset>
+  );
+}

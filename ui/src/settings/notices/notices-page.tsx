@@ -1,0 +1,133 @@
+import { Button, SegmentedControl } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi } from '@tanstack/react-router';
+import { useRef, useState } from 'react';
+import { call } from '../../api/client.ts';
+import { queryClient, unreadNotices } from '../../api/queries.ts';
+import { announce } from '../../app/announce.tsx';
+import { BellIcon } from '../../app/icons.tsx';
+import { useNow } from '../../app/now.ts';
+import { Problem } from '../../app/problem.tsx';
+import { Empty, NoMatch, NoMatchLine } from '../../lists/empty.tsx';
+import { PageHead, Tools } from '../../lists/page-head.tsx';
+import { Pages } from '../../lists/pages.tsx';
+import { TableLoading } from '../../lists/table.tsx';
+import { myNotices } from '../queries.ts';
+import { NoticeList } from './notice-list.tsx';
+import { noticeSearch } from './notice-search.ts';
+
+const route = getRouteApi('/settings/notices');
+const pageSize = 20;
+
+/** What I should know about my keys and sites: what ends soon, what was exposed, what is used after its end. */
+export function NoticesPage() {
+  const { show = 'unread', page = 1 } = route.useSearch();
+  const navigate = route.useNavigate();
+  const isAll = show === 'all';
+  const notices = useQuery(
+    myNotices({ page, limit: pageSize, ...(isAll ? {} : { unread: 'true' as const }) }),
+  );
+  const { data: unread = 0 } = useQuery(unreadNotices);
+  const { read, error, isBusy } = useReading();
+  const heading = useRef<HTMLHeadingElement>(null);
+  const now = useNow();
+  const items = notices.data?.data ?? [];
+  const unreadHere = items.filter(({ readAt }) => readAt === null).map(({ id }) => id);
+  const go = (next: { show?: 'all'; page?: number }) =>
+    void navigate({ search: noticeSearch(next), replace: true });
+  const readAndStay = (ids: readonly string[]) =>
+    void read(ids).then((isDone) => {
+      // The button that was pressed may be gone with what it stood beside.
+      if (isDone && document.activeElement === document.body) heading.current?.focus();
+    });
+
+  return (
+    <>
+      <PageHead
+        title="Notices"
+        intro="What ends soon, what was exposed, and what is used after its end."
+        heading={heading}
+      >
+        {unreadHere.length > 1 && (
+          <Button variant="default" loading={isBusy} onClick={() => readAndStay(unreadHere)}>
+            Mark these {unreadHere.length} as read
+          </Button>
+        )}
+      </PageHead>
+      <Tools>
+        <SegmentedControl
+          aria-label="Show"
+          value={show}
+          onChange={(value) => go(value === 'all' ? { show: 'all' } : {})}
+          data={[
+            { value: 'unread', label: unread === 0 ? 'Unread' : `Unread (${unread})` },
+            { value: 'all', label: 'All' },
+          ]}
+        />
+      </Tools>
+      {error !== undefined && <Problem error={error} />}
+      {notices.isPending && <TableLoading what="notices" />}
+      {notices.error !== null && <Problem error={notices.error} onRetry={() => void notices.refetch()} />}
+      {items.length > 0 && <NoticeList notices={items} now={now} onRead={(id) => readAndStay([id])} />}
+      {notices.data !== undefined &&
+        items.length === 0 &&
+        (isAll ? <NothingYet /> : <NothingNew onAll={() => go({ show: 'all' })} />)}
+      <Pages
+        page={page}
+        total={notices.data?.metadata.pagination.total ?? 0}
+        onChange={(next) => go({ ...(isAll ? { show: 'all' } : {}), page: next })}
+      />
+    </>
+  );
+}
+
+function NothingNew({ onAll }: { onAll: () => void }) {
+  return (
+    <NoMatch>
+      <NoMatchLine>There is nothing you have not read.</NoMatchLine>
+      <Button variant="default" size="xs" onClick={onAll}>
+        Show all notices
+      </Button>
+    </NoMatch>
+  );
+}
+
+function NothingYet() {
+  return (
+    <Empty
+      picture={<BellIcon size={28} />}
+      title="No notices yet"
+      steps={[
+        { do: 'Before a key or a site ends,', why: 'you hear of it here: a week, a day, and when it does.' },
+        { do: 'When a key is exposed,', why: 'such as in a web address, you hear at once: replace it.' },
+        { do: 'When something uses a dead key,', why: 'you learn which, so that you can mend the script.' },
+      ]}
+    >
+      {null}
+    </Empty>
+  );
+}
+
+/** Reads one after the other; what was read stays read when a later one fails. */
+function useReading() {
+  const [error, setError] = useState<unknown>();
+  const [isBusy, setBusy] = useState(false);
+
+  async function read(ids: readonly string[]): Promise<boolean> {
+    setBusy(true);
+    setError(undefined);
+    try {
+      for (const id of ids) await call('POST /me/notices/{id}/read', { params: { id } });
+      announce(ids.length === 1 ? 'Marked as read.' : `${ids.length} notices are marked as read.`);
+      return true;
+    } catch (failure) {
+      setError(failure);
+      return false;
+    } finally {
+      await queryClient.invalidateQueries({ queryKey: ['notices'] });
+      setBusy(false);
+    }
+  }
+
+  return { read, error, isBusy };
+}

@@ -1,0 +1,72 @@
+import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query';
+import { call } from '../api/client.ts';
+import type { Operations } from '../api/contract.ts';
+
+/** What the pages of Settings read besides the list of keys. Everything about keys is forgotten when a key changes. */
+export const myKey = (id: string) =>
+  queryOptions({
+    queryKey: ['keys', 'one', id],
+    queryFn: async ({ signal }) => (await call('GET /me/tokens/{id}', { params: { id }, signal })).data,
+  });
+
+export type Period = NonNullable<NonNullable<Operations['GET /me/tokens/{id}/usage']['query']>['per']>;
+export type Range = { readonly per: Period; readonly count: number };
+
+const periodMs: Readonly<Record<Period, number>> = { minute: 60_000, hour: 3_600_000, day: 86_400_000 };
+
+export const usageOf = (id: string, { per, count }: Range, now: number) => {
+  const step = periodMs[per];
+  // The period that is under way is the last one.
+  const to = now - (now % step) + step;
+  const from = to - count * step;
+  const query = { per, from: new Date(from).toISOString(), to: new Date(to).toISOString() };
+  return queryOptions({
+    queryKey: ['keys', 'usage', id, query],
+    queryFn: async ({ signal }) => {
+      const { data } = await call('GET /me/tokens/{id}/usage', { params: { id }, query, signal });
+      return { ...data, step };
+    },
+    placeholderData: keepPreviousData,
+  });
+};
+
+/** Of all keys on a page in one answer. */
+export const usagesOf = (ids: readonly string[]) =>
+  queryOptions({
+    queryKey: ['keys', 'usages', ids],
+    enabled: ids.length > 0,
+    queryFn: async ({ signal }) =>
+      (await call('GET /me/tokens/usage', { query: { ids: ids.join(',') }, signal })).data,
+    placeholderData: keepPreviousData,
+  });
+
+export const timelineOf = (id: string) =>
+  infiniteQueryOptions({
+    queryKey: ['keys', 'timeline', id],
+    queryFn: ({ pageParam, signal }) =>
+      call('GET /me/tokens/{id}/timeline', {
+        params: { id },
+        query: { limit: 20, ...(pageParam === '' ? {} : { cursor: pageParam }) },
+        signal,
+      }),
+    initialPageParam: '',
+    getNextPageParam: ({ metadata }) => metadata.pagination.nextCursor ?? undefined,
+  });
+
+export const refusalOf = (requestId: string) =>
+  queryOptions({
+    queryKey: ['refusals', requestId],
+    enabled: requestId !== '',
+    staleTime: 0,
+    queryFn: async ({ signal }) =>
+      (await call('GET /me/refusals/{requestId}', { params: { requestId }, signal })).data,
+  });
+
+export type NoticesAsked = NonNullable<Operations['GET /me/notices']['query']>;
+
+export const myNotices = (query: NoticesAsked) =>
+  queryOptions({
+    queryKey: ['notices', 'list', query],
+    queryFn: ({ signal }) => call('GET /me/notices', { query, signal }),
+    placeholderData: keepPreviousData,
+  });

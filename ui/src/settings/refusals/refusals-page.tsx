@@ -1,0 +1,83 @@
+import { Alert, Button, TextInput } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi } from '@tanstack/react-router';
+import { type FormEvent, useEffect, useState } from 'react';
+import { ApiProblem } from '../../api/client.ts';
+import { Problem } from '../../app/problem.tsx';
+import { PageHead } from '../../lists/page-head.tsx';
+import { TableLoading } from '../../lists/table.tsx';
+import { refusalOf } from '../queries.ts';
+import { Explanation } from './explanation.tsx';
+import { refusalSearch } from './refusal-search.ts';
+import styles from './refusals.module.css';
+
+const route = getRouteApi('/settings/refusals');
+
+/** “Why was this refused?”: by the id that every answer carries, for requests made with keys of mine. */
+export function RefusalsPage() {
+  const { requestId = '' } = route.useSearch();
+  const navigate = route.useNavigate();
+  const [text, setText] = useState(requestId);
+  const { data, error, isFetching, refetch } = useQuery(refusalOf(requestId));
+  useEffect(() => setText(requestId), [requestId]);
+
+  function submit(event: FormEvent): void {
+    event.preventDefault();
+    const asked = refusalSearch({ requestId: text });
+    if (asked.requestId === requestId) void refetch();
+    else void navigate({ search: asked });
+  }
+
+  const isUnknown = error instanceof ApiProblem && error.status === 404;
+  return (
+    <>
+      <PageHead
+        title="Why was this refused?"
+        intro="Every answer of the API carries the id of its request. For one that was made with a key of yours, this says what refused it and what to do."
+      />
+      <form className={styles['form']} onSubmit={submit}>
+        <TextInput
+          label="Request id"
+          description="In the answer’s request_id, or its header x-request-id"
+          placeholder="0b8f6c7e-8f0f-4c1a-9f43-3f4dd1f7c9a1"
+          autoComplete="off"
+          spellCheck={false}
+          maxLength={200}
+          className={styles['field']}
+          value={text}
+          onChange={({ currentTarget }) => setText(currentTarget.value)}
+        />
+        <Button type="submit">Explain</Button>
+      </form>
+      <div role="status">
+        {requestId !== '' && isFetching && data === undefined && !isUnknown && (
+          <TableLoading what="the refusal" />
+        )}
+        {requestId !== '' && isUnknown && <Unknown isBusy={isFetching} onRetry={() => void refetch()} />}
+      </div>
+      {error !== null && !isUnknown && <Problem error={error} onRetry={() => void refetch()} />}
+      {data !== undefined && <Explanation of={data} />}
+    </>
+  );
+}
+
+function Unknown({ isBusy, onRetry }: { isBusy: boolean; onRetry: () => void }) {
+  return (
+    <Alert color="yellow" title="No refused request with one of your keys has this id">
+      <ul className={styles['reasons']}>
+        <li>It may be too early: a refusal can be looked up a minute after it.</li>
+        <li>
+          The answer may not have been 401, 403 or 429. What else went wrong, the answer itself says in its
+          message.
+        </li>
+        <li>
+          Of many equal refusals in a minute, the first and the last ten are kept. Try the id of a later one.
+        </li>
+        <li>It may have been made with somebody else’s key, or with none.</li>
+      </ul>
+      <Button size="xs" variant="default" loading={isBusy} onClick={onRetry}>
+        Look again
+      </Button>
+    </Alert>
+  );
+}

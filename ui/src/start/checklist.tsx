@@ -1,0 +1,69 @@
+import { Button, Title } from '@mantine/core';
+import { useNavigate } from '@tanstack/react-router';
+import { CheckIcon } from '../app/icons.tsx';
+import { Command } from './command.tsx';
+import styles from './start.module.css';
+import type { Step } from './steps.tsx';
+
+type ChecklistProps = {
+  readonly steps: readonly Step[];
+  /** False while the server has not said of every step whether it was made. */
+  readonly isKnown: boolean;
+  readonly left: number;
+  /** Only when every step was made. */
+  readonly onPutAway?: () => void;
+};
+
+export function Checklist({ steps, isKnown, left, onPutAway }: ChecklistProps) {
+  const next = steps.find(({ isDone }) => !isDone)?.id;
+  return (
+    <section className={styles['card']} aria-labelledby="first-steps">
+      <div className={styles['bar']}>
+        <Title order={2} size="h4" id="first-steps">
+          {left === 0 && isKnown ? 'You have made all first steps' : 'First steps'}
+        </Title>
+        {isKnown && (
+          <span className="quiet">
+            {steps.length - left} of {steps.length} done
+          </span>
+        )}
+        {onPutAway !== undefined && (
+          <Button variant="default" size="xs" onClick={onPutAway}>
+            Put this away
+          </Button>
+        )}
+      </div>
+      <ol className={styles['steps']}>
+        {steps.map((step) => (
+          <Item key={step.id} of={step} isNext={step.id === next && isKnown} />
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+function Item({ of: step, isNext }: { of: Step; isNext: boolean }) {
+  const navigate = useNavigate();
+  return (
+    <li data-done={step.isDone}>
+      <span className={styles['mark']}>{step.isDone ? <CheckIcon /> : step.icon}</span>
+      <details className={styles['step']} open={isNext} key={String(isNext)}>
+        <summary>
+          <span className={styles['title']}>{step.title}</span>
+          {step.isDone && <span className={styles['done']}>Done</span>}
+        </summary>
+        <p>{step.why}</p>
+        {step.command !== undefined && <Command text={step.command} of={step.title} />}
+        {step.action !== undefined && (
+          <Button
+            size="sm"
+            variant={isNext ? 'filled' : 'default'}
+            onClick={() => void navigate({ href: step.action?.address ?? '/' })}
+          >
+            {step.action.label}
+          </Button>
+        )}
+      </details>
+    </li>
+  );
+}

@@ -1,0 +1,40 @@
+import { queryOptions } from '@tanstack/react-query';
+import { call } from '../api/client.ts';
+
+/** What the first page reads: a few counts, and what is next. */
+export const firstKeys = queryOptions({
+  queryKey: ['keys', 'first'],
+  queryFn: async ({ signal }) => {
+    const used = await call('GET /me/tokens', { query: { sort: 'lastUsedAt', limit: 1 }, signal });
+    const [latest] = used.data;
+    return { hasKey: latest !== undefined, wasUsed: latest?.lastUsedAt != null };
+  },
+});
+
+export const endingKeys = queryOptions({
+  queryKey: ['keys', 'ending'],
+  queryFn: async ({ signal }) =>
+    (
+      await call('GET /me/tokens', {
+        query: { status: 'active', sort: 'expiresAt', order: 'asc', limit: 5 },
+        signal,
+      })
+    ).data,
+});
+
+export const mySites = queryOptions({
+  queryKey: ['sites', 'mine', 'count'],
+  queryFn: async ({ signal }) =>
+    (await call('GET /sites', { query: { mine: 'true', limit: 1 }, signal })).metadata.pagination.items,
+});
+
+export const people = queryOptions({
+  queryKey: ['users', 'count'],
+  queryFn: async ({ signal }) =>
+    (await call('GET /users', { query: { limit: 1 }, signal })).metadata.pagination.items,
+});
+
+export const policyVersion = queryOptions({
+  queryKey: ['config', 'api-keys', 'version'],
+  queryFn: async ({ signal }) => (await call('GET /config/api-keys', { signal })).data.version,
+});

@@ -1,0 +1,54 @@
+import { Button } from '@mantine/core';
+import { useLocalStorage } from '@mantine/hooks';
+import { useQuery } from '@tanstack/react-query';
+import { whoAmI } from '../api/queries.ts';
+import { PageHead } from '../lists/page-head.tsx';
+import { Checklist } from './checklist.tsx';
+import { Overview } from './overview.tsx';
+import { useSteps } from './steps.tsx';
+
+/** Where one begins: what to do first, each step ticked by what the server says is so; later, what needs one’s eye. */
+export function StartPage() {
+  const { data: me } = useQuery(whoAmI);
+  const { steps, isKnown } = useSteps();
+  const [isPutAway, putAway] = useLocalStorage({
+    key: 'postern-first-steps-done',
+    defaultValue: false,
+    getInitialValueInEffect: false,
+  });
+  const left = steps.filter(({ isDone }) => !isDone).length;
+  const isShown = !isPutAway || (isKnown && left > 0);
+  const name = me?.principal.name;
+  return (
+    <>
+      <PageHead
+        title="Start"
+        intro={
+          <>
+            {name != null && (
+              <>
+                Hello, <bdi>{name}</bdi>.{' '}
+              </>
+            )}
+            Here is what your scripts and sites are up to.
+          </>
+        }
+      >
+        {isPutAway && !isShown && (
+          <Button variant="default" onClick={() => putAway(false)}>
+            Show the first steps
+          </Button>
+        )}
+      </PageHead>
+      {isShown && (
+        <Checklist
+          steps={steps}
+          isKnown={isKnown}
+          left={left}
+          {...(left === 0 && isKnown ? { onPutAway: () => putAway(true) } : {})}
+        />
+      )}
+      <Overview />
+    </>
+  );
+}

@@ -1,0 +1,76 @@
+import { useQuery } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { whoAmI } from '../api/queries.ts';
+import { KeyIcon, PeopleIcon, ShieldIcon, TerminalIcon, UploadIcon } from '../app/icons.tsx';
+import { firstKeys, mySites, people, policyVersion } from './queries.ts';
+
+export type Step = {
+  readonly id: string;
+  readonly title: string;
+  readonly why: string;
+  readonly icon: ReactNode;
+  readonly isDone: boolean;
+  readonly action?: { readonly label: string; readonly address: string };
+  /** To be pasted into a shell. Keys are in the variable POSTERN_KEY, never in the text. */
+  readonly command?: string;
+};
+
+/** The first steps, and whether each was made. Nobody ticks them: the server knows. */
+export function useSteps(): { steps: readonly Step[]; isKnown: boolean } {
+  const me = useQuery(whoAmI);
+  const isAdministrator = me.data?.roles?.includes('admin') === true;
+  const keys = useQuery(firstKeys);
+  const sites = useQuery(mySites);
+  const accounts = useQuery({ ...people, enabled: isAdministrator });
+  const policy = useQuery({ ...policyVersion, enabled: isAdministrator });
+  const asked = [me, keys, sites, ...(isAdministrator ? [accounts, policy] : [])];
+  const forAll: Step[] = [
+    {
+      id: 'key',
+      title: 'Create an API key',
+      why: 'A script needs one to act for you. Give it few rights and a short life; its value is shown once.',
+      icon: <KeyIcon />,
+      isDone: keys.data?.hasKey === true,
+      action: { label: 'Create a key', address: '/settings/keys/new?name=first-script&scopes=sites:write' },
+    },
+    {
+      id: 'call',
+      title: 'Call the API with it',
+      why: 'Put the value into the variable, then ask the server who you are.',
+      icon: <TerminalIcon />,
+      isDone: keys.data?.wasUsed === true,
+      command: `read -rs POSTERN_KEY && export POSTERN_KEY\ncurl ${location.origin}/api/v2/auth/context \\\n  -H "Authorization: Bearer $POSTERN_KEY"`,
+    },
+    {
+      id: 'site',
+      title: 'Publish a site',
+      why: 'A folder, a ZIP or a single page becomes an address of its own. In the browser, or from the shell:',
+      icon: <UploadIcon />,
+      isDone: (sites.data ?? 0) > 0,
+      action: { label: 'Upload a site', address: '/sites/new' },
+      command: `echo '<h1>Hello</h1>' > index.html\ncurl ${location.origin}/api/v2/sites \\\n  -H "Authorization: Bearer $POSTERN_KEY" \\\n  -F name=Hello -F visibility=public -F file=@index.html`,
+    },
+  ];
+  const forAdministrators: Step[] = [
+    {
+      id: 'people',
+      title: 'Let people in',
+      why: 'Create an account for somebody else. Each person has keys and sites of their own.',
+      icon: <PeopleIcon />,
+      isDone: (accounts.data ?? 0) > 1,
+      action: { label: 'Go to users', address: '/admin/users' },
+    },
+    {
+      id: 'policy',
+      title: 'Decide what keys may be',
+      why: 'How long they live, how many a person has, which scopes exist. The built-in policy is careful.',
+      icon: <ShieldIcon />,
+      isDone: (policy.data ?? 0) > 0,
+      action: { label: 'Go to the key policy', address: '/admin/keys/policy' },
+    },
+  ];
+  return {
+    steps: isAdministrator ? [...forAll, ...forAdministrators] : forAll,
+    isKnown: asked.every(({ isSuccess }) => isSuccess),
+  };
+}
