@@ -165,7 +165,9 @@ test('revoking all ends every active key of mine, with one event each, and nobod
   const live = [await h.key(eve, { name: 'one' }), await h.key(eve, { name: 'two' })];
   const ended = await h.key(eve, { name: 'over', ttlHours: 1 });
   h.clock.advance(hour);
-  const { status, data } = await h.call('POST', '/me/tokens/revoke-all', { as: eve });
+  const body = { confirm: 'revoke all' };
+  expect((await h.call('POST', '/me/tokens/revoke-all', { as: eve, body: {} })).status).toBe(400);
+  const { status, data } = await h.call('POST', '/me/tokens/revoke-all', { as: eve, body });
   expect(status).toBe(200);
   expect(data.map(({ id }: { id: string }) => id).sort()).toEqual(live.map(({ id }) => id).sort());
   for (const key of live) {
@@ -176,5 +178,5 @@ test('revoking all ends every active key of mine, with one event each, and nobod
   }
   expect((await h.call('GET', `/me/tokens/${ended.id}`, { as: eve })).data.status).toBe('expired');
   expect((await h.call('GET', '/auth/context', { as: made['bobs'] ?? '' })).status).toBe(200);
-  expect((await h.call('POST', '/me/tokens/revoke-all', { as: eve })).data).toEqual([]);
+  expect((await h.call('POST', '/me/tokens/revoke-all', { as: eve, body })).data).toEqual([]);
 });

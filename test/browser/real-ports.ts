@@ -1,11 +1,15 @@
 import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { freePort } from '../../scripts/local-servers.ts';
 import { memoryKv } from '../../src/platform/kv/memory-kv.ts';
 import type { Kv } from '../../src/platform/kv/kv.ts';
 import { type Files, upload } from '../api/sites/uploads.ts';
 import { FakeClock } from '../clock.ts';
+import { freePorts, type Program, startProgram } from '../faults/program.ts';
 import { type Answer, type CallOptions, type Harness, openHarness, type Person } from '../harness.ts';
 
 /**
@@ -42,6 +46,30 @@ export type Seen = {
   readonly status: number;
   readonly headers: IncomingMessage['headers'];
 };
+
+/** The real program with nobody in it yet, and a Chromium. */
+export type RealProgram = Program & {
+  readonly browser: Browser;
+  /** The one-time link it printed, which makes the first administrator. */
+  readonly setupLink: string;
+  close(): Promise<void>;
+};
+
+export async function openProgram(): Promise<RealProgram> {
+  const folder = await mkdtemp(join(tmpdir(), 'postern-browser-'));
+  const program = await startProgram({ dataDir: folder, ports: await freePorts(), isUnattended: true });
+  const browser = await launch();
+  return {
+    ...program,
+    browser,
+    setupLink: /http:\/\/localhost:\d+\/setup#token=\S+/.exec(program.output())?.[0] ?? '',
+    async close() {
+      await browser.close();
+      await program.end('SIGTERM');
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
 
 export const sessionCookie = '__Host-postern_session';
 

@@ -1,27 +1,17 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { Browser, BrowserContext } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { freePorts, type Program, startProgram } from '../faults/program.ts';
 import { overflowOf, signIn, visit } from './app-pages.ts';
-import { launch } from './real-ports.ts';
+import { openProgram, type RealProgram } from './real-ports.ts';
 
-let folder: string;
-let program: Program;
+let program: RealProgram;
 let browser: Browser;
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'postern-browser-'));
-  program = await startProgram({ dataDir: folder, ports: await freePorts(), isUnattended: true });
-  browser = await launch();
+  program = await openProgram();
+  browser = program.browser;
 });
-afterAll(async () => {
-  await browser.close();
-  await program.end('SIGTERM');
-  await rm(folder, { recursive: true, force: true });
-});
+afterAll(() => program.close());
 
 const person = {
   name: 'Ada <b>Lovelace</b>',
@@ -63,7 +53,7 @@ const ask = (path: string, value: string) =>
   fetch(`${program.origin}/api/v2${path}`, { headers: { authorization: `Bearer ${value}` } });
 
 test('the printed link makes the administrator and keeps its token to itself; signing out ends what it began', async () => {
-  const link = /http:\/\/localhost:\d+\/setup#token=\S+/.exec(program.output())?.[0] ?? '';
+  const link = program.setupLink;
   const context = await browser.newContext();
   const { page, complaints } = await visit(context);
 
@@ -88,7 +78,7 @@ test('the printed link makes the administrator and keeps its token to itself; si
   await page.waitForSelector('input[autocomplete="current-password"]');
   expect(await page.textContent('#lead')).toBe('The administrator account was created. Sign in with it.');
   await signIn(page, person);
-  await page.waitForURL(`${program.origin}/settings/keys`);
+  await page.waitForURL(`${program.origin}/`);
   await page.getByRole('button', { name: person.name }).click();
   await page.getByRole('menuitem', { name: 'Sign out' }).click();
   await page.waitForURL(/signed-out/);
@@ -105,7 +95,7 @@ test('an address by number leads to the right one, so that signing in works', as
   expect(page.url()).toBe(`${program.origin}/`);
   await page.click('text=Sign in');
   await signIn(page, person);
-  await page.waitForURL(`${program.origin}/settings/keys`);
+  await page.waitForURL(`${program.origin}/`);
   await context.close();
 });
 
@@ -138,7 +128,7 @@ test('a key in the address shows a page that says so, and leaves the address bar
 });
 
 test('the one-time link is shut once an administrator exists', async () => {
-  const link = /http:\/\/localhost:\d+\/setup#token=\S+/.exec(program.output())?.[0] ?? '';
+  const link = program.setupLink;
   const context = await browser.newContext();
   const { page } = await visit(context);
   await page.goto(link);

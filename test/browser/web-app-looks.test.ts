@@ -96,7 +96,7 @@ test.each(['light', 'dark'] as const)('in %s, nothing stands in anybody’s way'
 });
 
 test('who has no key yet is taught what one is for', async () => {
-  const { page, context, complaints } = await open('/', {}, newcomer);
+  const { page, context, complaints } = await open('/settings/keys', {}, newcomer);
   await page.getByText('No active keys').waitFor();
   expect(await barriersOn(page)).toEqual([]);
   expect(complaints).toEqual([]);

@@ -1,28 +1,19 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readFile } from 'node:fs/promises';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { KeyPolicy } from '../../src/features/keys/key-policy.ts';
-import { freePorts, type Program, startProgram } from '../faults/program.ts';
 import { create, fillIn, signIn, store, valueShown, visit } from './app-pages.ts';
-import { launch } from './real-ports.ts';
+import { openProgram, type RealProgram } from './real-ports.ts';
 
 // The web app as its users meet it: the real program, the real sign-in, Chromium.
-let folder: string;
-let program: Program;
+let program: RealProgram;
 let browser: Browser;
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'postern-browser-'));
-  program = await startProgram({ dataDir: folder, ports: await freePorts(), isUnattended: true });
-  browser = await launch();
+  program = await openProgram();
+  browser = program.browser;
 });
-afterAll(async () => {
-  await browser.close();
-  await program.end('SIGTERM');
-  await rm(folder, { recursive: true, force: true });
-});
+afterAll(() => program.close());
 
 const person = {
   name: 'Ada <b>Lovelace</b>',
@@ -82,7 +73,7 @@ const traces = async (page: Page, context: BrowserContext) =>
   ]);
 
 test('a newcomer creates a key, copies it without the clipboard API, calls the API with it, and revokes it', async () => {
-  const link = /http:\/\/localhost:\d+\/setup#token=\S+/.exec(program.output())?.[0] ?? '';
+  const link = program.setupLink;
   const context = await browser.newContext({ reducedMotion: 'reduce' });
   await context.addInitScript('Object.defineProperty(navigator, "clipboard", { value: undefined })');
   const { page, complaints } = await visit(context);
@@ -94,6 +85,7 @@ test('a newcomer creates a key, copies it without the clipboard API, calls the A
   await page.waitForSelector('input[autocomplete="current-password"]');
   await signIn(page, person);
 
+  await page.getByRole('link', { name: 'API keys', exact: true }).click();
   await page.getByText('No active keys').waitFor();
   await page.getByText('0 of 10 active keys').waitFor();
   await page.getByRole('link', { name: 'Create a key' }).click();
@@ -176,7 +168,8 @@ test('nothing typed is lost when the server is away or the session has ended', a
   await page.getByRole('link', { name: 'Sign in again' }).first().click();
   const other = await opened;
   await signIn(other, person);
-  await other.getByRole('heading', { name: 'API keys' }).waitFor();
+  await other.getByRole('heading', { name: 'New key' }).waitFor();
+  expect(new URL(other.url()).pathname).toBe('/settings/keys/new');
   await create(page);
   const value = await valueShown(page);
   expect((await ask('/auth/context', value)).status).toBe(200);

@@ -5,7 +5,7 @@ import { type Clock, day, timestamp } from '../../core/clock.ts';
 import { defineRoute, type Route } from '../../platform/http.ts';
 import { exampleKey, exampleUsage } from './examples.ts';
 import { type Keys, type Reach, sessionUser } from './keys.ts';
-import { keyUsagesSchema, revokedKeySchema, usageOfManyQuery } from './schemas.ts';
+import { keyUsagesSchema, revokeAllSchema, revokedKeySchema, usageOfManyQuery } from './schemas.ts';
 import type { UsagePoint, UsageStore } from './usage.ts';
 
 /** What is asked or done about many keys at once, so that a list of twenty does not cost twenty requests. */
@@ -43,8 +43,9 @@ export function manyKeysRoutes(deps: ManyRouteDeps): Route[] {
         'For a leak of unknown extent: every active key of mine ends at once, suspended ones too. Final before the answer is sent; one event a key.',
       // Works while the identity service is away, and however many changes were made in this minute.
       policy: { callers: ['session'], identity: 'none', exemptFromChangeLimit: true },
+      body: revokeAllSchema,
       success: { status: 200, data: z.array(revokedKeySchema) },
-      example: { data: [{ id: exampleKey.id, revokedAt: '2026-01-02T09:00:00.000Z' }] },
+      example: { body: { confirm: 'revoke all' }, data: [{ id: exampleKey.id, revokedAt: '2026-01-02T09:00:00.000Z' }] },
       async handle({ caller, act }) {
         const revoked = await deps.keys.revokeAll(act, sessionUser(caller).id);
         return { data: revoked.map(({ id, revokedAt }) => ({ id, revokedAt: timestamp(revokedAt) })) };

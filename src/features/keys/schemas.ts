@@ -214,14 +214,17 @@ export const keyUsagesSchema = z
   })
   .meta({ id: 'KeyUsages' });
 
+/** Said out loud, because nothing brings them back: a request that only names the path changes nothing. */
+export const revokeAllSchema = z.strictObject({ confirm: z.literal('revoke all') });
+
 const manyIds = 'must be 1 to 100 key ids with commas between them';
 
 export const usageOfManyQuery = z.strictObject({
   ids: z
     .string()
     .regex(/^[0-9A-Za-z]{12}(,[0-9A-Za-z]{12}){0,99}$/, manyIds)
-    .transform((text) => text.split(','))
-    .describe('Key ids with commas between them, at most 100'),
+    .meta({ description: 'Key ids with commas between them, at most 100', examples: ['4fKd02LmQx9Z'] })
+    .transform((text) => text.split(',')),
   days: z
     .string()
     .regex(/^([1-9]|[1-8]\d|90)$/, 'must be a whole number from 1 to 90')

@@ -46,6 +46,9 @@ const table: Record<string, Line> = {
   'GET /me/tokens/policy': ['a session', '200'],
   'GET /me/tokens': ['a session', '200'],
   'POST /me/tokens': ['a session', '400 invalid_name', {}],
+  'GET /me/tokens/usage': ['a session', '400 invalid_query'],
+  'POST /me/tokens/revoke-all': ['a session', '400 invalid_body', {}],
+  'GET /me/refusals/{requestId}': ['a session', '404 not_found'],
   'GET /me/tokens/{id}': ['a session', '404 token_not_found'],
   'PATCH /me/tokens/{id}': ['a session', '404 token_not_found', { name: 'new' }],
   'DELETE /me/tokens/{id}': ['a session', '404 token_not_found'],
@@ -59,6 +62,7 @@ const table: Record<string, Line> = {
   'POST /config/api-keys/revert': ['an administrator’s session', '428 precondition_required', { version: 0 }],
 
   'GET /tokens': ['an administrator’s session', '200'],
+  'GET /tokens/usage': ['an administrator’s session', '400 invalid_query'],
   'POST /tokens': ['an administrator’s session', '400 invalid_name', {}],
   'GET /tokens/{id}': ['an administrator’s session', '404 token_not_found'],
   'PATCH /tokens/{id}': ['an administrator’s session', '404 token_not_found', { name: 'new' }],

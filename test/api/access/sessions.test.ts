@@ -177,6 +177,7 @@ describe('requests of other pages', () => {
       'POST /sites/{id}/put-back': { reason: 'evil' },
       'POST /me/tokens': minimal,
       'POST /tokens': minimal,
+      'POST /me/tokens/revoke-all': { confirm: 'revoke all' },
       'PUT /config/api-keys': { ...defaultKeyPolicy, ...noLimits, rateLimitPerMinute: 1 },
       'POST /config/api-keys/revert': { version: 1 },
       'POST /repositories': { fullName: 'evil/repo', cloneUrl: 'https://git.example.com/evil/repo.git' },

@@ -75,7 +75,7 @@ export type Operations = {
   'POST /tokens': { params: undefined; query: undefined; body: Schemas['NewKey']; data: Schemas['IssuedKey']; metadata: undefined };
   'GET /me/tokens/usage': { params: undefined; query: { ids: string; days?: string | undefined }; body: undefined; data: Schemas['KeyUsages']; metadata: undefined };
   'GET /tokens/usage': { params: undefined; query: { ids: string; days?: string | undefined }; body: undefined; data: Schemas['KeyUsages']; metadata: undefined };
-  'POST /me/tokens/revoke-all': { params: undefined; query: undefined; body: undefined; data: (Schemas['RevokedKey'])[]; metadata: undefined };
+  'POST /me/tokens/revoke-all': { params: undefined; query: undefined; body: { confirm: "revoke all" }; data: (Schemas['RevokedKey'])[]; metadata: undefined };
   'GET /me/tokens/{id}': { params: { id: string }; query: undefined; body: undefined; data: Schemas['Key']; metadata: undefined };
   'PATCH /me/tokens/{id}': { params: { id: string }; query: undefined; body: Schemas['KeyNarrowing']; data: Schemas['Key']; metadata: undefined };
   'DELETE /me/tokens/{id}': { params: { id: string }; query: undefined; body: undefined; data: Schemas['RevokedKey']; metadata: undefined };

@@ -16,8 +16,9 @@ const periodMs: Readonly<Record<Period, number>> = { minute: 60_000, hour: 3_600
 
 export const usageOf = (id: string, { per, count }: Range, now: number) => {
   const step = periodMs[per];
-  // The period that is under way is the last one.
-  const to = now - (now % step) + step;
+  // The period that is under way is the last one; pages look at the clock twice a minute, so it may be the next already.
+  const end = now + 30_000;
+  const to = end - (end % step) + step;
   const from = to - count * step;
   const query = { per, from: new Date(from).toISOString(), to: new Date(to).toISOString() };
   return queryOptions({

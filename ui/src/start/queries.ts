@@ -1,8 +1,14 @@
 import { queryOptions } from '@tanstack/react-query';
 import { call } from '../api/client.ts';
 
-/** What the first page reads: a few counts, and what is next. */
+/**
+ * What the first page reads: a few counts, and what is next. Scripts change it, too, so that it is asked for anew
+ * whenever somebody comes back.
+ */
+const fresh = { staleTime: 0 } as const;
+
 export const firstKeys = queryOptions({
+  ...fresh,
   queryKey: ['keys', 'first'],
   queryFn: async ({ signal }) => {
     const used = await call('GET /me/tokens', { query: { sort: 'lastUsedAt', limit: 1 }, signal });
@@ -12,6 +18,7 @@ export const firstKeys = queryOptions({
 });
 
 export const endingKeys = queryOptions({
+  ...fresh,
   queryKey: ['keys', 'ending'],
   queryFn: async ({ signal }) =>
     (
@@ -23,18 +30,21 @@ export const endingKeys = queryOptions({
 });
 
 export const mySites = queryOptions({
+  ...fresh,
   queryKey: ['sites', 'mine', 'count'],
   queryFn: async ({ signal }) =>
     (await call('GET /sites', { query: { mine: 'true', limit: 1 }, signal })).metadata.pagination.items,
 });
 
 export const people = queryOptions({
+  ...fresh,
   queryKey: ['users', 'count'],
   queryFn: async ({ signal }) =>
     (await call('GET /users', { query: { limit: 1 }, signal })).metadata.pagination.items,
 });
 
 export const policyVersion = queryOptions({
+  ...fresh,
   queryKey: ['config', 'api-keys', 'version'],
   queryFn: async ({ signal }) => (await call('GET /config/api-keys', { signal })).data.version,
 });

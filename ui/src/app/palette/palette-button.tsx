@@ -25,7 +25,6 @@ export function PaletteButton() {
         size="sm"
         leftSection={<SearchIcon size={16} />}
         rightSection={<kbd className={styles['keys']}>Ctrl K</kbd>}
-        aria-label="Go to a page, a key or a site"
         aria-keyshortcuts="Control+K Meta+K"
         aria-haspopup="dialog"
         onClick={open}

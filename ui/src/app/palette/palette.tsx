@@ -59,7 +59,7 @@ export function Palette({ isOpen, onClose }: { isOpen: boolean; onClose: () => v
         aria-label="Go to a page, a key or a site"
         leftSection={<SearchIcon />}
       />
-      <Spotlight.ActionsList aria-label="What was found">
+      <Spotlight.ActionsList aria-label="What was found" className={styles['list'] ?? ''}>
         {[...new Set(entries.map(({ group }) => group))].map((group) => (
           <Spotlight.ActionsGroup key={group} label={group}>
             {entries
@@ -88,18 +88,20 @@ function useEntries(text: string): { entries: readonly Entry[]; isLooking: boole
   const [search] = useDebouncedValue(text.trim(), 200);
   const keys = useQuery(foundKeys(search));
   const sites = useQuery(foundSites(search));
-  const fits = (entry: Entry) =>
-    text
-      .trim()
-      .toLowerCase()
-      .split(/\s+/)
-      .every((word) => `${entry.label} ${entry.words ?? ''}`.toLowerCase().includes(word));
+  const fits = ({ label, words = '' }: Entry) => {
+    const names = wordsIn(`${label} ${words}`);
+    return wordsIn(text).every((asked) => names.some((name) => name.startsWith(asked)));
+  };
   const places = [...actions, ...pages(me?.roles?.includes('admin') === true)].filter(fits);
   if (search === '') return { entries: places, isLooking: false };
   return {
     entries: [...places, ...(keys.data ?? []).map(keyEntry), ...(sites.data ?? []).map(siteEntry)],
     isLooking: keys.isFetching || sites.isFetching,
   };
+}
+
+function wordsIn(text: string): string[] {
+  return text.toLowerCase().split(/\s+/).filter(Boolean);
 }
 
 const actions: readonly Entry[] = [

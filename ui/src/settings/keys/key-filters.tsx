@@ -1,4 +1,4 @@
-import { Chip, NativeSelect, Select } from '@mantine/core';
+import { Checkbox, NativeSelect, Select } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -61,16 +61,14 @@ export function KeyFilters({ shown, onChange }: FiltersProps) {
           onChange(chosen === undefined ? without : { ...without, sort: chosen });
         }}
       />
-      <Chip
-        radius="md"
+      <Checkbox
+        label="Unused for 30 days"
         checked={unused === true}
-        onChange={(isChecked) => {
+        onChange={({ currentTarget: { checked } }) => {
           const { unused: _unused, ...without } = keep;
-          onChange(isChecked ? { ...without, unused: true } : without);
+          onChange(checked ? { ...without, unused: true } : without);
         }}
-      >
-        Unused for 30 days
-      </Chip>
+      />
     </div>
   );
 }

@@ -60,7 +60,7 @@ function Row({ of: key, usages, now, onRevoke }: RowProps) {
       <td data-label="Created">
         <Moment at={key.createdAt} now={now} />
       </td>
-      <td data-label="Last used">
+      <td data-label="Last used" className={styles['used']}>
         {key.lastUsedAt === null ? (
           <span className="quiet">Never</span>
         ) : (

@@ -37,7 +37,7 @@ type QuestionProps = { count: number; onClose: () => void; onRevoked: () => void
 function Question({ count, onClose, onRevoked }: QuestionProps) {
   const [typed, setTyped] = useState('');
   const { run, error, isBusy } = useEnding({
-    end: () => call('POST /me/tokens/revoke-all', {}),
+    end: () => call('POST /me/tokens/revoke-all', { body: { confirm: word } }),
     said: 'All your keys are revoked.',
     list: 'keys',
     onClose,

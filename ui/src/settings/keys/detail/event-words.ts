@@ -27,7 +27,9 @@ export function deedOf(event: Event): string {
   return `${deeds[event.event] ?? event.event}${times}`;
 }
 
-export function whoOf({ actor }: Event): string {
+/** Whoever changed the key. Of a request that was refused, the key itself asked. */
+export function whoOf({ actor, event }: Event): string {
+  if (event === 'auth.denied') return '';
   if (actor.kind === 'system') return 'by Postern';
   if (actor.kind === 'anonymous') return '';
   return actor.name === null ? '' : `by ${actor.name}`;

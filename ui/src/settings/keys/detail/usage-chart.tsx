@@ -13,7 +13,7 @@ export function UsageChart({ bars }: { bars: readonly Bar[] }) {
         dataKey="label"
         type="stacked"
         tickLine="none"
-        gridAxis="y"
+        gridAxis="x"
         yAxisProps={{ width: 36, allowDecimals: false }}
         xAxisProps={{ minTickGap: 24 }}
         barProps={{ isAnimationActive: false, maxBarSize: 28 }}

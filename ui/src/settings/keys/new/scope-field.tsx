@@ -8,20 +8,14 @@ import styles from './scope-field.module.css';
 type ScopeProps = {
   access: Access;
   allowed: readonly string[];
-  /** Who leaves out what is not allowed. */
+  /** What leaves out what is not allowed, where it is not the policy; then there is nothing to suggest either. */
   limitedBy?: string;
   error: string | undefined;
   onChange: (access: Access) => void;
 };
 
 /** One row for each thing a key may reach. What the policy leaves out cannot be chosen, and says so. */
-export function ScopeField({
-  access,
-  allowed,
-  limitedBy = 'The key policy does not allow',
-  error,
-  onChange,
-}: ScopeProps) {
+export function ScopeField({ access, allowed, limitedBy, error, onChange }: ScopeProps) {
   const canHave = (scopes: readonly string[]) => scopes.every((scope) => allowed.includes(scope));
   return (
     <FieldGroup
@@ -30,26 +24,33 @@ export function ScopeField({
       description="Never more than you can. Write includes read."
       error={error}
     >
-      <div className={styles['presets']}>
-        {presets
-          .filter((preset) => canHave(scopesOf(preset.access)))
-          .map((preset) => (
-            <Button
-              key={preset.label}
-              size="compact-sm"
-              variant="default"
-              onClick={() => onChange(preset.access)}
-            >
-              {preset.label}
-            </Button>
-          ))}
-      </div>
+      {limitedBy === undefined && (
+        <div className={styles['presets']}>
+          {presets
+            .filter((preset) => canHave(scopesOf(preset.access)))
+            .map((preset) => (
+              <Button
+                key={preset.label}
+                size="compact-sm"
+                variant="default"
+                onClick={() => onChange(preset.access)}
+              >
+                {preset.label}
+              </Button>
+            ))}
+        </div>
+      )}
       {resources.map(({ id, label, says }) => (
         <div key={id} className={styles['row']}>
           <div>
             <b id={`${id}-label`}>{label}</b>
             <span className={styles['says']}>
-              {explain(access[id], says, missingOf(id, allowed), limitedBy)}
+              {explain(
+                access[id],
+                says,
+                missingOf(id, allowed),
+                limitedBy ?? 'The key policy does not allow',
+              )}
             </span>
           </div>
           <SegmentedControl

@@ -1,0 +1,367 @@
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import type { Person, TestKey } from '../harness.ts';
+import { store, valueShown, visit } from './app-pages.ts';
+import { openWorld, signIn, type World } from './real-ports.ts';
+
+// Settings and the first page as their users meet them, with time that moves only when a story says so.
+let world: World;
+let ada: Person;
+let people = 0;
+
+beforeAll(async () => {
+  world = await openWorld();
+  for (const name of ['acme/website', 'acme/handbook']) await world.h.repository(name);
+});
+afterAll(() => world.close());
+// Each story has a person of its own, so that none finds what another left.
+beforeEach(async () => {
+  ada = await world.h.person(`Ada${(people += 1)}`);
+});
+
+async function open(path: string, person: Person = ada) {
+  const context = await world.browser.newContext({ reducedMotion: 'reduce' });
+  const entrance = await context.newPage();
+  await signIn(entrance, person, world.uiUrl);
+  await entrance.close();
+  const { page, complaints } = await visit(context);
+  await page.goto(`${world.uiUrl}${path}`);
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  return { context, page, complaints };
+}
+
+const selected = (...repositories: string[]) => ({
+  repositoryAccess: { mode: 'selected' as const, repositories },
+});
+
+/** Uses a key, and lets the count of it be written. */
+async function use(key: TestKey, times = 1): Promise<void> {
+  for (let at = 0; at < times; at++) await world.call('GET', '/auth/context', { as: key });
+  await world.h.app.doors.usage.flush();
+}
+
+/** Does with a key what it may not; resolves with the id of the refused request. */
+async function beRefused(key: TestKey): Promise<string> {
+  const { headers } = await world.call('POST', '/repositories', { as: key, body: {} });
+  await world.h.app.doors.denials.flush({ all: true });
+  await world.h.app.doors.usage.flush();
+  return headers['x-request-id'] ?? '';
+}
+
+const statusOf = async (key: TestKey) => (await world.call('GET', '/auth/context', { as: key })).status;
+const rows = (page: Page) => page.getByRole('table').first().locator('tbody tr');
+const names = (page: Page) => rows(page).locator('th a').allTextContents();
+
+test('the first steps are ticked by what is so, are copied without a key in them, and can be put away and taken out', async () => {
+  const { page, context, complaints } = await open('/');
+  await page.getByText('0 of 3 done').waitFor();
+  const step = (name: string) => page.getByRole('listitem').filter({ hasText: name });
+  await step('Create an API key').getByRole('button', { name: 'Create a key' }).click();
+  await page.waitForURL('**/settings/keys/new?name=first-script**');
+  const key = await world.h.key(ada, { name: 'first-script', scopes: ['sites:write'] });
+
+  await page.getByRole('link', { name: 'Start', exact: true }).click();
+  await page.getByText('1 of 3 done').waitFor();
+  await step('Call the API').getByText('$POSTERN_KEY').waitFor();
+  expect(await page.locator('body').textContent()).not.toContain(key.value.slice(20));
+  await use(key);
+  await page.reload();
+  await page.getByText('2 of 3 done').waitFor();
+  await world.publish(ada, 'public', { 'index.html': '<h1>Hello</h1>' });
+  await page.reload();
+  await page.getByText('You have made all first steps').waitFor();
+  await page.getByRole('button', { name: 'Put this away' }).click();
+  await page.reload();
+  await page.getByRole('button', { name: 'Show the first steps' }).click();
+  await page.getByText('You have made all first steps').waitFor();
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test('an administrator is shown two steps more: letting people in, and deciding what keys may be', async () => {
+  const root = await world.h.person('Root', { admin: true });
+  const { page, context, complaints } = await open('/', root);
+  await page.getByText('of 5 done').waitFor();
+  const people_ = page.getByRole('listitem').filter({ hasText: 'Let people in' });
+  // There are other people already, and nobody has touched the policy.
+  await people_.getByText('Done').waitFor();
+  const policy = page.getByRole('listitem').filter({ hasText: 'Decide what keys may be' });
+  expect(await policy.getByText('Done').count()).toBe(0);
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test('a key’s page tells its facts, its usage as picture and numbers, and its story', async () => {
+  const key = await world.h.key(ada, { name: 'deploy', ttlHours: 48, ...selected('acme/website') });
+  await use(key, 3);
+  await beRefused(key);
+  const { page, context, complaints } = await open('/settings/keys');
+  await rows(page).getByRole('img', { name: '3 requests answered, 1 refused, in 14 days' }).waitFor();
+  await page.getByRole('link', { name: 'deploy' }).click();
+  await page.getByRole('heading', { level: 1, name: 'deploy' }).waitFor();
+  await page.getByText('acme/website').waitFor();
+  const usage = page.getByRole('region', { name: 'Usage', exact: true });
+  await usage.locator('svg.recharts-surface').first().waitFor();
+  expect(await usage.getByRole('listitem').first().textContent()).toBe('3Answered');
+  await usage.getByText('As numbers').click();
+  expect((await usage.locator('tbody td').allTextContents()).slice(0, 2)).toEqual(['3', '1']);
+  await usage.getByText('30 days').click();
+  await page.waitForURL(/span=month/);
+  const story = page.getByRole('region', { name: 'Timeline' });
+  await story.getByText('Created', { exact: true }).waitFor();
+  await story.getByRole('link', { name: 'Why?' }).click();
+  await page.getByText('The credential lacks the scope this needs.').waitFor();
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test('a key is narrowed, never widened, and a refusal stands beside what it is about', async () => {
+  const scopes = ['repos:write', 'sites:write'] as const;
+  const key = await world.h.key(ada, {
+    name: 'wide',
+    scopes: [...scopes],
+    ttlHours: 48,
+    ...selected('acme/website', 'acme/handbook'),
+  });
+  const { page, context, complaints } = await open(`/settings/keys/${key.id}/narrow`);
+  const level = (resource: string, name: string) =>
+    page.getByRole('radiogroup', { name: resource }).getByText(name, { exact: true });
+  expect(
+    await page.getByRole('radiogroup', { name: 'Environments' }).getByRole('radio').nth(1).isDisabled(),
+  ).toBe(true);
+  await page.getByLabel('Name').fill('narrower');
+  await page.getByLabel('acme/handbook').uncheck();
+  await page.getByLabel('acme/website').uncheck();
+  await page.getByRole('button', { name: 'Narrow the key' }).click();
+  await page.getByText('Leave it at least one repository').waitFor();
+  await page.getByLabel('acme/website').check();
+  await level('Repositories', 'Read').click();
+
+  // Meanwhile another tab took the repositories scope away, so that what is asked for here would give it back.
+  await world.call('PATCH', `/me/tokens/${key.id}`, { as: ada, body: { scopes: ['sites:write'] } });
+  await page.getByRole('button', { name: 'Narrow the key' }).click();
+  await page.getByText('An edit can only drop scopes').waitFor();
+  expect(await page.getByLabel('Name').inputValue()).toBe('narrower');
+  await level('Repositories', 'None').click();
+  await page.getByRole('button', { name: 'Narrow the key' }).click();
+  await page.getByRole('heading', { level: 1, name: 'narrower' }).waitFor();
+  const { data } = await world.call('GET', `/me/tokens/${key.id}`, { as: ada });
+  expect(data).toMatchObject({
+    name: 'narrower',
+    scopes: ['sites:write'],
+    repositories: { mode: 'selected', repositories: ['acme/website'] },
+  });
+  // Both refusals are answers that a browser reports.
+  expect(complaints.filter((line) => !line.includes('422'))).toEqual([]);
+  await context.close();
+});
+
+test('a key is replaced step by step: value shown once, proof of use, end of the old one', async () => {
+  const old = await world.h.key(ada, { name: 'nightly', scopes: ['repos:read'], ttlHours: 240 });
+  const { page, context, complaints } = await open(`/settings/keys/${old.id}/replace`);
+  await page.getByLabel('Name of the new key').fill('nightly-2');
+  await page.getByRole('button', { name: 'Create the new key' }).click();
+  const value = await valueShown(page);
+  await page.getByText('the old key then ends 5 minutes later').waitFor();
+  await store(page);
+  await page.getByText('Waiting for the first use of the new key').waitFor();
+  const left = await page.evaluate(
+    'JSON.stringify([document.documentElement.outerHTML, { ...localStorage }, { ...sessionStorage }, location.href])',
+  );
+  expect(left).not.toContain(value.slice(20));
+
+  // The page can be left and come back to.
+  await page.goto(`${world.uiUrl}/settings/keys/${old.id}`);
+  await page.getByRole('link', { name: 'Go on with the replacement' }).click();
+  await page.getByText('Waiting for the first use of the new key').waitFor();
+  const fresh: TestKey = { id: value.slice(8, 20), value, type: 'personal' };
+  expect(await statusOf(old)).toBe(200);
+  await use(fresh);
+  await page.getByText('The new key is at work').waitFor();
+  await page.getByRole('button', { name: 'End the old key now' }).click();
+  const dialog = page.getByRole('dialog');
+  // The old one was used a moment ago, too.
+  const typed = dialog.getByRole('textbox');
+  if (await typed.isVisible()) await typed.fill('nightly');
+  await dialog.getByRole('button', { name: 'Revoke for good' }).click();
+  await page.getByText('Replaced', { exact: true }).waitFor();
+  expect([await statusOf(old), await statusOf(fresh)]).toEqual([401, 200]);
+  await page.getByRole('link', { name: 'Go to the new key' }).click();
+  await page.getByRole('heading', { level: 1, name: 'nightly-2' }).waitFor();
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test('an old key that nobody ends goes by itself after the grace, and the page says so', async () => {
+  const old = await world.h.key(ada, { name: 'slow', ttlHours: 240 });
+  const { data } = await world.call('POST', `/me/tokens/${old.id}/rotate`, {
+    as: ada,
+    body: { graceSeconds: 300 },
+  });
+  const { page, context, complaints } = await open(`/settings/keys/${old.id}/replace`);
+  await page.getByText('Waiting for the first use').waitFor();
+  await use({ id: data.id, value: data.token, type: 'personal' });
+  await page.getByText('The new key is at work').waitFor();
+  await world.advance(301_000);
+  await page.getByText('Replaced', { exact: true }).waitFor();
+  expect(await statusOf(old)).toBe(401);
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test('why a request was refused is told to the owner of the key, with what to do, and to nobody else', async () => {
+  const key = await world.h.key(ada, { name: 'reader', scopes: ['repos:read'] });
+  const requestId = await beRefused(key);
+  const { page, context, complaints } = await open('/settings/refusals');
+  await page.getByLabel('Request id').fill(requestId);
+  await page.getByRole('button', { name: 'Explain' }).click();
+  await page.waitForURL(new RegExp(`requestId=${requestId}`));
+  await page.getByText('POST /api/v2/repositories').waitFor();
+  const create = page.getByRole('link', { name: 'Create one with' });
+  expect(await create.getAttribute('href')).toContain('repos%3Awrite');
+  expect(complaints).toEqual([]);
+  await context.close();
+
+  const bob = await world.h.person(`Bob${people}`);
+  const other = await open(`/settings/refusals?requestId=${requestId}`, bob);
+  await other.page.getByText('No refused request with one of your keys has this id').waitFor();
+  await other.context.close();
+});
+
+test('notices are counted beside every page until they are read', async () => {
+  const key = await world.h.key(ada, { name: 'short', ttlHours: 1 });
+  await world.advance(3_600_000);
+  await statusOf(key);
+  await world.h.app.doors.alarms.flush();
+  const { page, context, complaints } = await open('/settings/keys');
+  const link = page.getByRole('link', { name: /^Notices/ });
+  await link.getByText('unread').waitFor();
+  await link.click();
+  await page.getByText('Something uses a key that has ended').waitFor();
+  const count = Number.parseInt((await link.textContent())?.replace(/\D/g, '') ?? '', 10);
+  const waiting = page.getByRole('button', { name: /^Mark as read/ });
+  for (let left = count - 1; left >= 0; left--) {
+    await waiting.first().click();
+    await expect.poll(() => waiting.count()).toBe(left);
+  }
+  await page.getByText('There is nothing you have not read.').waitFor();
+  expect(await link.getByText('unread').count()).toBe(0);
+  await page.getByRole('button', { name: 'Show all notices' }).click();
+  await page.getByRole('link', { name: 'Go to the key' }).first().click();
+  await page.getByRole('heading', { level: 1, name: 'short' }).waitFor();
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test('the list is narrowed and sorted by the server, and the address says how', async () => {
+  await world.h.key(ada, { name: 'b-sites', scopes: ['sites:write'], ...selected('acme/website') });
+  await world.h.key(ada, { name: 'a-repos', scopes: ['repos:read'], ...selected('acme/handbook') });
+  const used = await world.h.key(ada, { name: 'c-all', scopes: ['sites:read'] });
+  await use(used);
+  const { page, context, complaints } = await open('/settings/keys');
+  await rows(page).first().waitFor();
+  await page.getByLabel('Order').selectOption('By name');
+  await expect.poll(() => names(page)).toEqual(['a-repos', 'b-sites', 'c-all']);
+  await page.getByLabel('May do').selectOption('May do sites:read');
+  await expect.poll(() => names(page)).toEqual(['b-sites', 'c-all']);
+  await page.getByRole('combobox', { name: 'Reaches the repository' }).fill('acme/hand');
+  await page.getByRole('option', { name: 'acme/handbook' }).click();
+  await expect.poll(() => names(page)).toEqual(['c-all']);
+  expect(new URL(page.url()).searchParams.toString()).toBe(
+    'scope=sites%3Aread&repository=acme%2Fhandbook&sort=name',
+  );
+  await page.reload();
+  await expect.poll(() => names(page)).toEqual(['c-all']);
+  await page.getByLabel('Unused for 30 days').check();
+  await page
+    .getByText('that may do sites:read and reach acme/handbook and were unused for 30 days')
+    .waitFor();
+  await page.getByRole('button', { name: 'Show active keys' }).click();
+  await expect.poll(async () => (await names(page)).length).toBe(3);
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test('when there is no room for another key, those unused longest are named and can be revoked', async () => {
+  const made: TestKey[] = [];
+  for (let at = 0; at < 10; at++) {
+    made.push(await world.h.key(ada, { name: `script ${at}`, ttlHours: 48 }));
+    await world.advance(60_000);
+  }
+  for (const key of made.slice(1)) await use(key);
+  const { page, context, complaints } = await open('/settings/keys');
+  const room = page.getByRole('alert').filter({ hasText: 'There is no room for another key' });
+  await room.getByText('script 0').waitFor();
+  await room.getByRole('button', { name: 'Make room: revoke script 0' }).click();
+  await page.getByRole('button', { name: 'Revoke for good' }).click();
+  await room.waitFor({ state: 'detached' });
+  await page.getByRole('link', { name: 'New key' }).waitFor();
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test('all keys of mine are revoked at once, after the words were typed, and nobody else’s', async () => {
+  const mine = [await world.h.key(ada, { name: 'one' }), await world.h.key(ada, { name: 'two' })];
+  const bob = await world.h.person(`Bob${people}`);
+  const his = await world.h.key(bob, { name: 'his' });
+  const { page, context, complaints } = await open('/settings/keys');
+  await page.getByRole('button', { name: 'Revoke all my keys' }).click();
+  const sure = page.getByRole('button', { name: 'Revoke all for good' });
+  expect(await sure.isDisabled()).toBe(true);
+  await page.getByRole('dialog').getByRole('textbox').fill('revoke all');
+  await sure.click();
+  await page.getByText('No active keys').waitFor();
+  expect(await Promise.all([...mine, his].map(statusOf))).toEqual([401, 401, 200]);
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test('Ctrl-K goes to any page one may see, and finds my keys and sites by name', async () => {
+  const key = await world.h.key(ada, { name: 'palette-key' });
+  await world.publish(ada, 'public', { 'index.html': '<h1>Hello</h1>' });
+  const { page, context, complaints } = await open('/settings/keys');
+  await rows(page).first().waitFor();
+  const field = page.getByRole('dialog').getByPlaceholder('Go to a page');
+  await page.keyboard.press('Control+k');
+  await field.fill('notic');
+  await page.keyboard.press('Enter');
+  await page.waitForURL('**/settings/notices');
+  // Also from inside of a field.
+  await page.goto(`${world.uiUrl}/settings/refusals`);
+  await page.getByLabel('Request id').focus();
+  await page.keyboard.press('Control+k');
+  // A whole value that is pasted to find its key goes nowhere but for its public id.
+  await field.fill(key.value);
+  expect(await field.inputValue()).toBe(key.id);
+  await page.getByRole('dialog').getByText('palette-key').click();
+  await page.getByRole('heading', { level: 1, name: 'palette-key' }).waitFor();
+  await page.keyboard.press('Control+k');
+  await field.fill('nothing has this name');
+  await page.getByText('Nothing has this name.').waitFor();
+  await page.keyboard.press('Escape');
+  await field.waitFor({ state: 'detached' });
+  await page.keyboard.press('Shift+?');
+  await page.getByRole('dialog').getByText('Search the list on the page').waitFor();
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test('a session that ends in the middle of work loses nothing typed, and signing in leads back to the same page', async () => {
+  const key = await world.h.key(ada, { name: 'kept', scopes: ['sites:write'] });
+  const { page, context } = await open(`/settings/keys/${key.id}/narrow`);
+  await page.getByLabel('Name').fill('renamed');
+  await context.clearCookies();
+  await page.getByRole('button', { name: 'Narrow the key' }).click();
+  const again = page.getByRole('link', { name: 'Sign in again' }).first();
+  await again.waitFor();
+  expect(await page.getByLabel('Name').inputValue()).toBe('renamed');
+  expect(await again.getAttribute('href')).toBe(
+    `/auth/login?returnTo=${encodeURIComponent(`/settings/keys/${key.id}/narrow`)}`,
+  );
+  const other = await context.newPage();
+  await signIn(other, ada, world.uiUrl);
+  await page.getByRole('button', { name: 'Narrow the key' }).click();
+  await page.getByRole('heading', { level: 1, name: 'renamed' }).waitFor();
+  expect(await page.getByText('You are signed out').count()).toBe(0);
+  await context.close();
+});
