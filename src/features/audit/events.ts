@@ -16,7 +16,7 @@ export const auditEvents = {
   'api_key.dead_use': 'A revoked, expired or superseded key was used; one event per key and minute.',
   'api_key.imported': 'A key record of an older deployment was imported.',
   'auth.denied':
-    'A request was refused, with the error code as reason, or a sign-in was: `wrong_password`, `account_disabled` or `throttled`. Repeated refusals are counted in one event per minute.',
+    'A request was refused, with the error code as reason, or a sign-in was: `wrong_password`, `account_disabled` or `throttled`. Repeated refusals are counted in one event per minute, which names the last ten requests in `details.requestIds`.',
   'auth.throttled':
     'An address sent too many bad credentials, keys or access tokens, and was throttled. A throttled sign-in by password is `auth.denied`.',
   'session.started': 'A person signed in.',

@@ -45,7 +45,10 @@ export function manyKeysRoutes(deps: ManyRouteDeps): Route[] {
       policy: { callers: ['session'], identity: 'none', exemptFromChangeLimit: true },
       body: revokeAllSchema,
       success: { status: 200, data: z.array(revokedKeySchema) },
-      example: { body: { confirm: 'revoke all' }, data: [{ id: exampleKey.id, revokedAt: '2026-01-02T09:00:00.000Z' }] },
+      example: {
+        body: { confirm: 'revoke all' },
+        data: [{ id: exampleKey.id, revokedAt: '2026-01-02T09:00:00.000Z' }],
+      },
       async handle({ caller, act }) {
         const revoked = await deps.keys.revokeAll(act, sessionUser(caller).id);
         return { data: revoked.map(({ id, revokedAt }) => ({ id, revokedAt: timestamp(revokedAt) })) };

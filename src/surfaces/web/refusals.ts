@@ -18,7 +18,7 @@ import { isForPerson, notFoundPage } from './pages/not-found.ts';
 
 type RefusalDeps = { readonly log: Log; readonly routes: readonly Route[]; readonly gate: Gate };
 
-export const apiBase = '/api/v2';
+const apiBase = '/api/v2';
 /** A route's address as Fastify writes it, and as the trail names it after the method. */
 export function patternOf({ path }: Pick<Route, 'path'>): string {
   return apiBase + path.replaceAll(/\{\w+\*\}/g, '*').replaceAll(/\{(\w+)\}/g, ':$1');

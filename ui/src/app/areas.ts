@@ -20,7 +20,7 @@ export type Area = {
   readonly places: readonly Place[];
 };
 
-export const areas: readonly Area[] = [
+const areas: readonly Area[] = [
   { title: '', places: [{ to: '/', label: 'Start', icon: HomeIcon, words: 'overview home', isExact: true }] },
   {
     title: 'Settings',

@@ -13,7 +13,7 @@ export const firstKeys = queryOptions({
   queryFn: async ({ signal }) => {
     const used = await call('GET /me/tokens', { query: { sort: 'lastUsedAt', limit: 1 }, signal });
     const [latest] = used.data;
-    return { hasKey: latest !== undefined, wasUsed: latest?.lastUsedAt != null };
+    return { hasKey: latest !== undefined, wasUsed: (latest?.lastUsedAt ?? null) !== null };
   },
 });
 

@@ -18,14 +18,14 @@ export function StartPage() {
   });
   const left = steps.filter(({ isDone }) => !isDone).length;
   const isShown = !isPutAway || (isKnown && left > 0);
-  const name = me?.principal.name;
+  const name = me?.principal.name ?? null;
   return (
     <>
       <PageHead
         title="Start"
         intro={
           <>
-            {name != null && (
+            {name !== null && (
               <>
                 Hello, <bdi>{name}</bdi>.{' '}
               </>

@@ -1,7 +1,7 @@
 import { Alert, Button, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
-import { type FormEvent, useEffect, useState } from 'react';
+import { type FormEvent, useState } from 'react';
 import { ApiProblem } from '../../api/client.ts';
 import { Problem } from '../../app/problem.tsx';
 import { PageHead } from '../../lists/page-head.tsx';
@@ -17,12 +17,9 @@ const route = getRouteApi('/settings/refusals');
 export function RefusalsPage() {
   const { requestId = '' } = route.useSearch();
   const navigate = route.useNavigate();
-  const [text, setText] = useState(requestId);
   const { data, error, isFetching, refetch } = useQuery(refusalOf(requestId));
-  useEffect(() => setText(requestId), [requestId]);
 
-  function submit(event: FormEvent): void {
-    event.preventDefault();
+  function ask(text: string): void {
     const asked = refusalSearch({ requestId: text });
     if (asked.requestId === requestId) void refetch();
     else void navigate({ search: asked });
@@ -35,20 +32,8 @@ export function RefusalsPage() {
         title="Why was this refused?"
         intro="Every answer of the API carries the id of its request. For one that was made with a key of yours, this says what refused it and what to do."
       />
-      <form className={styles['form']} onSubmit={submit}>
-        <TextInput
-          label="Request id"
-          description="In the answer’s request_id, or its header x-request-id"
-          placeholder="0b8f6c7e-8f0f-4c1a-9f43-3f4dd1f7c9a1"
-          autoComplete="off"
-          spellCheck={false}
-          maxLength={200}
-          className={styles['field']}
-          value={text}
-          onChange={({ currentTarget }) => setText(currentTarget.value)}
-        />
-        <Button type="submit">Explain</Button>
-      </form>
+      {/* A new one for each address, so that going back shows the id that was asked for. */}
+      <Form key={requestId} first={requestId} onAsk={ask} />
       <div role="status">
         {requestId !== '' && isFetching && data === undefined && !isUnknown && (
           <TableLoading what="the refusal" />
@@ -58,6 +43,32 @@ export function RefusalsPage() {
       {error !== null && !isUnknown && <Problem error={error} onRetry={() => void refetch()} />}
       {data !== undefined && <Explanation of={data} />}
     </>
+  );
+}
+
+function Form({ first, onAsk }: { first: string; onAsk: (text: string) => void }) {
+  const [text, setText] = useState(first);
+
+  function submit(event: FormEvent): void {
+    event.preventDefault();
+    onAsk(text);
+  }
+
+  return (
+    <form className={styles['form']} onSubmit={submit}>
+      <TextInput
+        label="Request id"
+        description="In the answer’s request_id, or its header x-request-id"
+        placeholder="0b8f6c7e-8f0f-4c1a-9f43-3f4dd1f7c9a1"
+        autoComplete="off"
+        spellCheck={false}
+        maxLength={200}
+        className={styles['field']}
+        value={text}
+        onChange={({ currentTarget }) => setText(currentTarget.value)}
+      />
+      <Button type="submit">Explain</Button>
+    </form>
   );
 }
 

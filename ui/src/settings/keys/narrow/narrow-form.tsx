@@ -6,6 +6,7 @@ import { call } from '../../../api/client.ts';
 import type { Schemas } from '../../../api/contract.ts';
 import { queryClient } from '../../../api/queries.ts';
 import { announce } from '../../../app/announce.tsx';
+import { useNow } from '../../../app/now.ts';
 import { Problem } from '../../../app/problem.tsx';
 import { exactly } from '../../../app/time.ts';
 import { focusFirst } from '../focus-first.ts';
@@ -128,12 +129,17 @@ type EndProps = { of: Key; end: string; error: string | undefined; onChange: (en
 
 function EndField({ of: { expiresAt }, end, error, onChange }: EndProps) {
   const now = expiresAt === null ? 'It never ends' : `It ends on ${exactly(Date.parse(expiresAt))}`;
-  const tomorrow = localText(Date.now() + 24 * 3_600_000);
+  const moment = useNow();
   return (
     <FieldGroup field="expiry" legend="Expiry" description="Only earlier than now." error={error}>
       <div className={styles['choices']}>
         <Radio name="end" label={`${now}, as now`} checked={end === ''} onChange={() => onChange('')} />
-        <Radio name="end" label="Earlier" checked={end !== ''} onChange={() => onChange(tomorrow)} />
+        <Radio
+          name="end"
+          label="Earlier"
+          checked={end !== ''}
+          onChange={() => onChange(localText(moment + 24 * 3_600_000))}
+        />
       </div>
       {end !== '' && (
         <TextInput
