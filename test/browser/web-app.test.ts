@@ -153,7 +153,8 @@ test('nothing typed is lost when the server is away or the session has ended', a
   const { page, context } = await atKeys();
   await page.keyboard.press('n');
   await page.getByLabel('Name').waitFor();
-  expect(await page.evaluate('document.activeElement.labels[0].textContent')).toContain('Name');
+  const focused = () => page.evaluate("document.activeElement.labels?.[0]?.textContent ?? ''");
+  await expect.poll(focused).toContain('Name');
   await fillIn(page, { name: 'kept' });
   await page.route('**/api/v2/me/tokens', (route) => route.abort());
   await create(page);

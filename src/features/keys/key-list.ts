@@ -74,12 +74,13 @@ function mayDo(scope: Scope): RawBuilder<unknown> {
   )})`;
 }
 
+/** Both look-ups are made once, not for every key: neither asks anything of `k`. */
 function reaches(fullName: string): RawBuilder<unknown> {
-  return sql`exists (
-    select 1 from repositories x
-     where x.full_name_key = ${fullName.toLowerCase()}
-       and (k.repository_mode = 'all'
-            or exists (select 1 from api_key_repositories kr where kr.key_id = k.id and kr.repository_id = x.id)))`;
+  const named = sql`x.full_name_key = ${fullName.toLowerCase()}`;
+  return sql`(
+    (k.repository_mode = 'all' and exists (select 1 from repositories x where ${named}))
+    or k.id in (
+      select kr.key_id from api_key_repositories kr join repositories x on x.id = kr.repository_id where ${named}))`;
 }
 
 /** Without further filters the kept counters answer; with some, counting stops at what a person could page through. */
