@@ -77,3 +77,30 @@ export const exampleCapabilities = {
   ttl: { enabled: true, defaultHours: 720, extensionHours: 720, maxHours: 8_760 },
   quotas: { ...defaultSitesConfig.quotas, sitesUsed: 1, bytesUsed: 1_048_576 },
 };
+
+export const exampleActions = {
+  reasons: {
+    publish: null,
+    change: null,
+    change_visibility: 'An administrator allows no new public sites.',
+    extend: null,
+    delete: null,
+    restore: 'The site is not deleted.',
+    see_versions: null,
+    end_grants: null,
+  },
+  extendsTo: '2026-03-02T09:00:00.000Z',
+  latestExpiry: '2027-01-01T09:00:00.000Z',
+  restoreDays: 7,
+};
+
+export const exampleChanges = {
+  against: 3,
+  added: 0,
+  changed: 1,
+  removed: 1,
+  files: [
+    { path: 'assets/app.js', change: 'changed' as const, size: 2_048, sizeBefore: 1_024 },
+    { path: 'old.html', change: 'removed' as const, size: null, sizeBefore: 512 },
+  ],
+};

@@ -136,7 +136,7 @@ export function lifecycle(deps: SitesDeps): Lifecycle {
       const { ttl } = await requireEnabled(config);
       return await byOwner(caller, act, id, async (_stores, site, now) => {
         requireNotDeleted(site);
-        return { event: 'site.extended', after: { ...site, expiresAt: extended(site, ttl, now) } };
+        return { event: 'site.extended', after: { ...site, expiresAt: mustExtend(site, ttl, now) } };
       });
     },
 
@@ -198,12 +198,17 @@ export function lifecycle(deps: SitesDeps): Lifecycle {
   };
 }
 
-/** From now or from its expiry, whichever is later; never further ahead than allowed (contract 6). */
-function extended({ expiresAt }: Site, ttl: SitesConfig['ttl'], now: number): number {
-  if (!ttl.enabled || expiresAt === null) throw new AppError('expiry_conflict');
+/** From now or from its expiry, whichever is later; null when that is further ahead than allowed (contract 6). */
+export function extended(expiresAt: number, ttl: SitesConfig['ttl'], now: number): number | null {
   const most = now + ttl.maxDays * day;
   const next = Math.min(Math.max(now, expiresAt) + ttl.extensionDays * day, most);
-  if (next > expiresAt) return next;
+  return next > expiresAt ? next : null;
+}
+
+function mustExtend({ expiresAt }: Site, ttl: SitesConfig['ttl'], now: number): number {
+  if (!ttl.enabled || expiresAt === null) throw new AppError('expiry_conflict');
+  const next = extended(expiresAt, ttl, now);
+  if (next !== null) return next;
   throw new AppError('expiry_conflict', {
     message: `The expiry lies as far ahead as is allowed (${ttl.maxDays} days).`,
     hint: 'Extend it later.',

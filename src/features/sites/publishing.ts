@@ -81,7 +81,7 @@ export function publishing(deps: SitesDeps): Publishing {
       }
     },
 
-    async create(caller, act, request, received) {
+    async create(caller, act, request, received, dryRun = false) {
       const owner = requireOwner(caller);
       const settings = await configAtCommit(received);
       const visibility = chooseVisibility(caller, settings, deps.privateObstacle(), request.visibility);
@@ -105,7 +105,7 @@ export function publishing(deps: SitesDeps): Publishing {
         takeDownReason: null,
         live: null,
       };
-      const created = await tx(async (stores) => {
+      const created = await undoneWhen(dryRun, tx, async (stores) => {
         await holdCredential(stores, caller, now);
         await requireRoom(stores, owner, settings);
         await stores.sites.insert(site);
@@ -130,6 +130,7 @@ export function publishing(deps: SitesDeps): Publishing {
         await stores.changes.publish({ topic: 'site', subject: id });
         return await mustFind(stores, id);
       });
+      if (dryRun) return created;
       if (received !== null) holdings.get(received)?.leave();
       return await spread(created);
     },

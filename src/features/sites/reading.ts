@@ -1,11 +1,16 @@
 import type { Caller } from '../../core/caller.ts';
 import { AppError } from '../../core/errors.ts';
+import { actionsFor } from './actions.ts';
+import { changesBetween } from './content/changes.ts';
 import { requireEnabled, requireOwner, seen, owned } from './rights.ts';
 import { ownerOf, type Visibility } from './site.ts';
 import type { Capabilities, Sites, SitesDeps } from './sites.ts';
 import type { SitesConfig } from './sites-config.ts';
 
-type Reading = Pick<Sites, 'capabilities' | 'list' | 'get' | 'versions' | 'version' | 'files' | 'openFile'>;
+type Reading = Pick<
+  Sites,
+  'capabilities' | 'list' | 'get' | 'versions' | 'version' | 'files' | 'openFile' | 'actions' | 'changes'
+>;
 
 export function reading(deps: SitesDeps): Reading {
   const { read, config, blobs, clock, privateObstacle } = deps;
@@ -59,6 +64,18 @@ export function reading(deps: SitesDeps): Reading {
     },
     version,
     files,
+    async actions(caller, id) {
+      const { value: settings } = await config.inForce();
+      const site = await find(caller, id);
+      return actionsFor({ caller, site, settings, privateObstacle: privateObstacle(), now: clock.now() });
+    },
+    async changes(caller, id, number, against) {
+      const { live } = await findOwn(caller, id);
+      const { files: after } = await files(caller, id, number);
+      const base = against ?? live?.number;
+      if (base === undefined) return { against: null, files: changesBetween(new Map(), after) };
+      return { against: base, files: changesBetween((await files(caller, id, base)).files, after) };
+    },
     async openFile(caller, id, number, path) {
       const file = (await files(caller, id, number)).files.get(path);
       if (file === undefined) throw new AppError('not_found', { message: 'The version has no such file.' });

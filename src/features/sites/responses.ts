@@ -1,5 +1,7 @@
 import type { Caller } from '../../core/caller.ts';
 import { timestamp, timestampOrNull } from '../../core/clock.ts';
+import type { SiteActions } from './actions.ts';
+import type { FileChange } from './content/changes.ts';
 import type { VersionReport } from './content/report.ts';
 import { versionEtag } from './rights.ts';
 import { isSameOwner, ownerOf, type Site, type SiteOwner, type SiteVersion, siteStatusOf } from './site.ts';
@@ -94,6 +96,30 @@ export function toReportResponse(version: SiteVersion & { isLive: boolean; repor
       absolutePaths: [...report.absolutePaths],
       mixedContent: [...report.mixedContent],
     },
+  };
+}
+
+export function toActionsResponse({ reasons, extendsTo, latestExpiry, restoreDays }: SiteActions) {
+  return {
+    reasons,
+    extendsTo: timestampOrNull(extendsTo),
+    latestExpiry: timestampOrNull(latestExpiry),
+    restoreDays,
+  };
+}
+
+export function toChangesResponse(
+  { against, files }: { against: number | null; files: readonly FileChange[] },
+  from: number,
+  to: number,
+) {
+  const count = (kind: FileChange['change']) => files.filter(({ change }) => change === kind).length;
+  return {
+    against,
+    added: count('added'),
+    changed: count('changed'),
+    removed: count('removed'),
+    files: files.slice(from, to),
   };
 }
 

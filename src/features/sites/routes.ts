@@ -4,12 +4,22 @@ import { type Caller, callerKinds } from '../../core/caller.ts';
 import { type Clock, timestamp, timestampOrNull } from '../../core/clock.ts';
 import { AppError, type ErrorCode } from '../../core/errors.ts';
 import { defineRoute, pagePagination, type Route } from '../../platform/http.ts';
-import { idParams, pageQuery } from '../../platform/schemas.ts';
-import { exampleCapabilities, exampleFile, exampleReport, exampleSite, exampleVersion } from './examples.ts';
+import { idParams, pageQuery, plainText } from '../../platform/schemas.ts';
+import {
+  exampleActions,
+  exampleCapabilities,
+  exampleChanges,
+  exampleFile,
+  exampleReport,
+  exampleSite,
+  exampleVersion,
+} from './examples.ts';
 import {
   type OwnerNames,
   type SiteAddresses,
+  toActionsResponse,
   toCapabilitiesResponse,
+  toChangesResponse,
   toSiteAnswer,
   toSiteResponses,
   toReportResponse,
@@ -17,9 +27,11 @@ import {
 } from './responses.ts';
 import {
   capabilitiesSchema,
+  changesSchema,
   contentTextSchema,
   previewSchema,
   reasonSchema,
+  siteActionsSchema,
   siteChangeSchema,
   siteCreateSchema,
   siteCreateTextSchema,
@@ -53,6 +65,14 @@ const number = z
 const versionParams = siteParams.extend({ number });
 const fileQuery = z.strictObject({
   version: number.optional().describe('A version of your own site; the live one otherwise'),
+});
+const fileListQuery = fileQuery.extend({
+  ...pageQuery,
+  search: plainText(200).optional().describe('Part of the path, in any case'),
+});
+const changesQuery = z.strictObject({
+  ...pageQuery,
+  against: number.optional().describe('Another version of it; the live one otherwise'),
 });
 
 const anySite: readonly ErrorCode[] = ['site_not_found', 'sites_disabled'];
@@ -123,15 +143,17 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
       async handle({ caller, act, body, query, upload, readmit }) {
         if (upload === null) {
           await readmit();
-          return await answer(await sites.create(caller, act, { ...query, ...body }, null), caller);
+          const { dryRun = false, ...asked } = { ...query, ...body };
+          return await answer(await sites.create(caller, act, asked, null, dryRun), caller);
         }
         const { received, fields, fileName } = await readUpload(upload, siteCreateTextSchema, (file) =>
           sites.receive(caller, act, file),
         );
         await readmit();
         const name = fields.name ?? query.name ?? nameFrom(fileName);
-        const request = { ...query, ...fields, ...(name === undefined ? {} : { name }) };
-        return await answer(await sites.create(caller, act, request, received), caller);
+        const { dryRun = false, ...asked } = { ...query, ...fields };
+        const request = { ...asked, ...(name === undefined ? {} : { name }) };
+        return await answer(await sites.create(caller, act, request, received, dryRun), caller);
       },
     }),
     defineRoute({
@@ -163,6 +185,22 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
       example: { data: exampleSite },
       async handle({ caller, params }) {
         return await answer(await sites.get(caller, params.id), caller);
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/sites/{id}/actions',
+      operationId: 'readSiteActions',
+      tag: 'Sites',
+      summary: 'Read what I may do with a site',
+      description: 'Each with the reason why not, before it is tried.',
+      policy: readers,
+      params: siteParams,
+      errors: anySite,
+      success: { status: 200, data: siteActionsSchema },
+      example: { data: exampleActions },
+      async handle({ caller, params }) {
+        return { data: toActionsResponse(await sites.actions(caller, params.id)) };
       },
     }),
     defineRoute({
@@ -227,7 +265,8 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
           sites.receive(caller, act, file),
         );
         await readmit();
-        const options = { ifMatch: header('if-match'), ...query, ...fields };
+        const { dryRun = false, spa } = { ...query, ...fields };
+        const options = { ifMatch: header('if-match'), spa, dryRun };
         return await answer(await sites.replace(caller, act, params.id, received, options), caller);
       },
     }),
@@ -298,6 +337,27 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
       },
     }),
     defineRoute({
+      method: 'GET',
+      path: '/sites/{id}/versions/{number}/changes',
+      operationId: 'compareSiteVersion',
+      tag: 'Site versions',
+      summary: 'Compare a version with the live one',
+      description: 'Which files would be there, be different and be gone if this version took its place.',
+      policy: readers,
+      params: versionParams,
+      query: changesQuery,
+      errors: [...ownSite, 'not_found'],
+      success: { status: 200, data: changesSchema, pagination: 'page' },
+      example: { data: exampleChanges },
+      async handle({ caller, params, query: { page, limit, against } }) {
+        const compared = await sites.changes(caller, params.id, params.number, against);
+        return {
+          data: toChangesResponse(compared, (page - 1) * limit, page * limit),
+          pagination: pagePagination(page, limit, compared.files.length),
+        };
+      },
+    }),
+    defineRoute({
       method: 'POST',
       path: '/sites/{id}/versions/{number}/publish',
       operationId: 'publishSiteVersion',
@@ -342,16 +402,18 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
       summary: 'List the files of a site',
       policy: readers,
       params: siteParams,
-      query: fileQuery.extend(pageQuery),
+      query: fileListQuery,
       errors: [...ownSite, 'not_found'],
       success: { status: 200, data: z.array(siteFileSchema), pagination: 'page' },
       example: { data: [exampleFile] },
-      async handle({ caller, params, query: { page, limit, version } }) {
+      async handle({ caller, params, query: { page, limit, version, search } }) {
         const { files } = await sites.files(caller, params.id, version);
-        const data = [...files]
+        const part = search?.toLowerCase();
+        const found = [...files].filter(([path]) => part === undefined || path.toLowerCase().includes(part));
+        const data = found
           .slice((page - 1) * limit, page * limit)
           .map(([path, { digest, size }]) => ({ path, size, sha256: digest }));
-        return { data, pagination: pagePagination(page, limit, files.size) };
+        return { data, pagination: pagePagination(page, limit, found.length) };
       },
     }),
     defineRoute({

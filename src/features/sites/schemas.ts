@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import { pageQuery, plainText, timestampSchema } from '../../platform/schemas.ts';
+import type { SiteAction } from './actions.ts';
+import { fileChangeKinds } from './content/changes.ts';
 import { siteStatuses } from './site.ts';
 import { sitesConfigSchema } from './sites-config.ts';
 
@@ -33,15 +35,20 @@ export const siteCreateSchema = z
   })
   .meta({ id: 'SiteCreate' });
 
+const dryRun = flag
+  .optional()
+  .describe('Check everything and keep nothing; the answer is the site as it would be');
+
 /** The same in the query of a raw body, or as fields of a form. */
 export const siteCreateTextSchema = z.strictObject({
+  dryRun,
   name: name.optional(),
   visibility: visibility.optional(),
   ttlHours: hoursText.optional(),
   spa: flag.optional(),
 });
 
-export const contentTextSchema = z.strictObject({ spa: flag.optional() });
+export const contentTextSchema = z.strictObject({ dryRun, spa: flag.optional() });
 
 export const siteChangeSchema = z
   .strictObject({ name: name.optional(), visibility: visibility.optional(), spa: spa.optional() })
@@ -136,6 +143,47 @@ export const versionReportSchema = siteVersionSchema
 export const siteFileSchema = z
   .strictObject({ path: z.string(), size: z.number().int(), sha256: z.string() })
   .meta({ id: 'SiteFile' });
+
+/** Null where it may be done, otherwise why not. */
+const reasonFor = z.string().nullable();
+export const siteActionsSchema = z
+  .strictObject({
+    reasons: z
+      .strictObject({
+        publish: reasonFor,
+        change: reasonFor,
+        change_visibility: reasonFor,
+        extend: reasonFor,
+        delete: reasonFor,
+        restore: reasonFor,
+        see_versions: reasonFor,
+        end_grants: reasonFor,
+      } satisfies Record<SiteAction, unknown>)
+      .describe('Null: you may. Otherwise why not'),
+    extendsTo: timestampSchema.nullable().describe('Where one extension would move the expiry'),
+    latestExpiry: timestampSchema.nullable().describe('How far ahead an expiry may lie now'),
+    restoreDays: z.number().int().describe('How long a deleted site can be brought back'),
+  })
+  .meta({ id: 'SiteActions' });
+
+export const fileChangeSchema = z
+  .strictObject({
+    path: z.string(),
+    change: z.enum(fileChangeKinds),
+    size: z.number().int().nullable().describe('Bytes afterwards; null when it is gone'),
+    sizeBefore: z.number().int().nullable(),
+  })
+  .meta({ id: 'SiteFileChange' });
+
+export const changesSchema = z
+  .strictObject({
+    against: z.number().int().nullable().describe('The version it is compared with; null: nothing is live'),
+    added: z.number().int(),
+    changed: z.number().int(),
+    removed: z.number().int(),
+    files: z.array(fileChangeSchema).describe('One page of them, by path'),
+  })
+  .meta({ id: 'SiteChanges' });
 
 const announcedSchema = z.strictObject({
   sha256: z.string().regex(/^[0-9a-f]{64}$/, 'must be 64 lower-case hexadecimal digits'),

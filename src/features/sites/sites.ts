@@ -9,6 +9,8 @@ import type { Spool } from '../../platform/spool.ts';
 import type { AuditWriter } from '../audit/audit.ts';
 import type { KeyFormat } from '../keys/keys.ts';
 import type { ConfigDocument } from '../settings/settings.ts';
+import type { SiteActions } from './actions.ts';
+import type { FileChange } from './content/changes.ts';
 import type { Manifest } from './content/manifest.ts';
 import type { VersionReport } from './content/report.ts';
 import type { UploadKind } from './content/upload.ts';
@@ -112,11 +114,28 @@ export type Sites = {
     path: string,
   ): Promise<{ size: number; stream: Readable }>;
 
+  /** What the caller may do with it, and why not. */
+  actions(caller: Caller, id: string): Promise<SiteActions>;
+  /** What would change for its readers if this version took the place of `against`; of the live one without it. */
+  changes(
+    caller: Caller,
+    id: string,
+    number: number,
+    against: number | undefined,
+  ): Promise<{ against: number | null; files: readonly FileChange[] }>;
+
   /** Throws what replace() would, as far as it can be said before the content is there. */
   mayPublish(caller: Caller, id: string): Promise<void>;
   /** Checks and stores the files. Nothing is published: that is create() or replace(). */
   receive(caller: Caller, act: Act, upload: Upload): Promise<Received>;
-  create(caller: Caller, act: Act, request: SiteRequest, received: Received | null): Promise<Site>;
+  /** `dryRun`: everything is checked and nothing kept; the answer is the site as it would be. */
+  create(
+    caller: Caller,
+    act: Act,
+    request: SiteRequest,
+    received: Received | null,
+    dryRun?: boolean,
+  ): Promise<Site>;
   replace(caller: Caller, act: Act, id: string, received: Received, options: ReplaceOptions): Promise<Site>;
   /** Announces the files of a new version. @throws AppError upload_rejected naming every bad one */
   startUpload(

@@ -70,7 +70,7 @@ describe.each([
   test('changes nothing of another’s public site: 403 not_owner; what is served can be read', async () => {
     const hers = await target(h, ada, 'public');
     const before = await siteTables(h);
-    const open = ['getSite', 'listSiteFiles', 'downloadSiteFile'];
+    const open = ['getSite', 'listSiteFiles', 'downloadSiteFile', 'readSiteActions'];
     for (const route of siteRoutes(h).filter(({ policy }) => policy.role !== 'admin')) {
       const answer = await use(h, route, hers, who());
       const code = refusalOf(route, who()) ?? 'not_owner';
@@ -190,7 +190,7 @@ test('OW-06 an upload or a version of somebody else is not there, also when name
   const borrowed = { id: own.id, upload: theirs.upload, number: '3' };
   const before = await siteTables(h);
   const about = siteRoutes(h).filter(({ path }) => path.includes('{upload}') || path.includes('{number}'));
-  expect(about).toHaveLength(7);
+  expect(about).toHaveLength(8);
   const words = (answer: Answer) => JSON.stringify(seen(answer)).replaceAll(/version \d/g, 'version n');
   for (const route of about) {
     const answer = await use(h, route, borrowed, bob);

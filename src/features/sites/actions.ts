@@ -1,0 +1,97 @@
+import type { Caller } from '../../core/caller.ts';
+import { day } from '../../core/clock.ts';
+import { extended } from './lifecycle.ts';
+import { visibilityFor } from './reading.ts';
+import { isSameOwner, ownerOf, type Site, siteStatusOf } from './site.ts';
+import type { SitesConfig } from './sites-config.ts';
+
+/**
+ * What a caller may do with a site, each with the reason why not: for whoever shows buttons. The verbs decide again, by
+ * the same functions where there is more to it than a state.
+ */
+export const siteActions = [
+  'publish',
+  'change',
+  'change_visibility',
+  'extend',
+  'delete',
+  'restore',
+  'see_versions',
+  'end_grants',
+] as const;
+export type SiteAction = (typeof siteActions)[number];
+
+export type SiteActions = {
+  /** Null: it may be done. */
+  readonly reasons: Readonly<Record<SiteAction, string | null>>;
+  /** Where one extension would move the expiry; null where there is none. */
+  readonly extendsTo: number | null;
+  /** How far ahead an expiry may lie now; null where sites do not expire. */
+  readonly latestExpiry: number | null;
+  readonly restoreDays: number;
+};
+
+export type ActionFacts = {
+  readonly caller: Caller;
+  readonly site: Site;
+  readonly settings: SitesConfig;
+  readonly privateObstacle: string | null;
+  readonly now: number;
+};
+
+export function actionsFor({ caller, site, settings, privateObstacle, now }: ActionFacts): SiteActions {
+  const status = siteStatusOf(site, now);
+  const owned = ownershipReason(caller, site);
+  const writable = owned ?? scopeReason(caller);
+  const present = writable ?? (status === 'deleted' ? 'The site is deleted. Restore it first.' : null);
+  const other = site.visibility === 'public' ? 'private' : 'public';
+  const { visibilityReasons } = visibilityFor(caller, settings, privateObstacle);
+  const extension = extensionOf(site, settings, now);
+  return {
+    reasons: {
+      publish: present ?? (isOver(site, now) ? 'The site has expired. Extend it first.' : null),
+      change: present,
+      change_visibility: present ?? visibilityReasons[other] ?? null,
+      extend: present ?? extension.reason,
+      delete: present === null ? null : (writable ?? 'The site is deleted already.'),
+      restore: writable ?? restoreReason(site, now),
+      see_versions: owned,
+      end_grants: owned ?? (site.visibility === 'public' ? 'A public site opens without grants.' : null),
+    },
+    extendsTo: extension.to,
+    latestExpiry: settings.ttl.enabled ? now + settings.ttl.maxDays * day : null,
+    restoreDays: settings.deletion.restoreDays,
+  };
+}
+
+function ownershipReason(caller: Caller, { owner }: Site): string | null {
+  if (isSameOwner(ownerOf(caller), owner)) return null;
+  return owner.kind === 'service_key'
+    ? 'Only the service key that made this site can change it; no person and no other key can.'
+    : 'Only its owner can change it.';
+}
+
+function scopeReason(caller: Caller): string | null {
+  const scopes: readonly string[] | null =
+    'key' in caller ? caller.key.scopes : caller.kind === 'access_token' ? caller.scopes : null;
+  return scopes === null || scopes.includes('sites:write') ? null : 'This needs the scope sites:write.';
+}
+
+function isOver({ expiresAt }: Site, now: number): boolean {
+  return expiresAt !== null && expiresAt <= now;
+}
+
+function restoreReason({ deletedAt, restorableUntil }: Site, now: number): string | null {
+  if (deletedAt === null) return 'The site is not deleted.';
+  return (restorableUntil ?? 0) > now ? null : 'The time in which it could be restored is over.';
+}
+
+function extensionOf(site: Site, { ttl }: SitesConfig, now: number) {
+  if (site.expiresAt === null) return { to: null, reason: 'This site does not expire.' };
+  if (!ttl.enabled)
+    return { to: null, reason: 'Sites do not expire here; this one keeps the expiry it has.' };
+  const to = extended(site.expiresAt, ttl, now);
+  return to === null
+    ? { to, reason: `The expiry lies as far ahead as is allowed (${ttl.maxDays} days).` }
+    : { to, reason: null };
+}
