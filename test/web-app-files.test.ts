@@ -33,10 +33,12 @@ test('the first visit loads at most 250 KiB of compressed script', async () => {
   expect(sizes.reduce((sum, one) => sum + one, 0)).toBeLessThanOrEqual(250 * 1024);
 });
 
+const sites = ['/sites', '/sites/new', '/sites/k3v9x0q2m7?tab=versions'];
+
 test('the document has nothing inline and a policy that would refuse it; nobody keeps it', async () => {
   const ofKey = ['', '/narrow', '/replace'].map((below) => `/settings/keys/4fKd02LmQx9Z${below}`);
   const others = ['/settings/clients', '/settings/notices', '/settings/refusals'];
-  for (const path of ['/', '/settings/keys', '/settings/keys/new', ...ofKey, ...others]) {
+  for (const path of ['/', '/settings/keys', '/settings/keys/new', ...ofKey, ...others, ...sites]) {
     const { statusCode, body, headers } = await get(path, signedIn());
     expect(statusCode).toBe(200);
     expect(body).not.toMatch(/<style|<script(?![^>]* src=)|\son\w+=|style=/);

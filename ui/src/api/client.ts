@@ -15,7 +15,11 @@ type Query<O extends Operation> = Operations[O]['query'] extends undefined
   : { readonly query?: Operations[O]['query'] };
 type Request<O extends Operation> = Part<O, 'params'> &
   Part<O, 'body'> &
-  Query<O> & { readonly signal?: AbortSignal };
+  Query<O> & {
+    readonly signal?: AbortSignal;
+    /** The ETag of what was seen, where a change is not to overwrite another one. */
+    readonly ifMatch?: string | undefined;
+  };
 
 type Answer<O extends Operation> = {
   readonly data: Operations[O]['data'];
@@ -33,10 +37,16 @@ export class ApiProblem extends Error {
   readonly hint: string;
   readonly requestId: string | null;
   readonly fields: readonly FieldProblem[];
+  /** What else the server says of it, such as the files of an upload that it refuses. */
+  readonly details: unknown;
+  /** When the server says to come again; null where it says nothing. */
+  readonly retryAfterSeconds: number | null;
 
   constructor(
     facts: Pick<ApiProblem, 'status' | 'code' | 'message' | 'hint' | 'requestId'> & {
       fields?: readonly FieldProblem[];
+      details?: unknown;
+      retryAfterSeconds?: number | null;
     },
   ) {
     super(facts.message);
@@ -45,20 +55,29 @@ export class ApiProblem extends Error {
     this.hint = facts.hint;
     this.requestId = facts.requestId;
     this.fields = facts.fields ?? [];
+    this.details = facts.details;
+    this.retryAfterSeconds = facts.retryAfterSeconds ?? null;
   }
 }
 
 /** @throws ApiProblem */
 export async function call<O extends Operation>(operation: O, request: Request<O>): Promise<Answer<O>> {
-  const { params, query, body, signal }: LooseRequest = request;
+  const { params, query, body, signal, ifMatch }: LooseRequest = request;
   const [method = 'GET', path = ''] = operation.split(' ');
   const response = await send(addressOf(path, params, query), {
     method,
     ...(signal === undefined ? {} : { signal }),
-    ...(body === undefined
-      ? {}
-      : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+    headers: {
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...(ifMatch === undefined ? {} : { 'if-match': ifMatch }),
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
+  return await readAnswer<O>(response);
+}
+
+/** What an operation's answer says, however it was asked. @throws ApiProblem */
+export async function readAnswer<O extends Operation>(response: Response): Promise<Answer<O>> {
   noteAnswer(response.status);
   return await read<Answer<O>>(response);
 }
@@ -75,6 +94,7 @@ type LooseRequest = {
   readonly query?: Readonly<Record<string, string | number | undefined>>;
   readonly body?: unknown;
   readonly signal?: AbortSignal;
+  readonly ifMatch?: string | undefined;
 };
 
 function addressOf(path: string, params: LooseRequest['params'], query: LooseRequest['query']): string {
@@ -91,14 +111,18 @@ async function send(address: string, init: RequestInit): Promise<Response> {
     return await fetch(address, init);
   } catch (error) {
     if (error instanceof DOMException && error.name === 'AbortError') throw error;
-    throw new ApiProblem({
-      status: 0,
-      code: 'unreachable',
-      message: 'The server could not be reached.',
-      hint: 'Check the connection and try again. Nothing you typed is lost.',
-      requestId: null,
-    });
+    throw unreachable();
   }
+}
+
+export function unreachable(): ApiProblem {
+  return new ApiProblem({
+    status: 0,
+    code: 'unreachable',
+    message: 'The server could not be reached.',
+    hint: 'Check the connection and try again. Nothing you typed is lost.',
+    requestId: null,
+  });
 }
 
 async function read<T>(response: Response): Promise<T> {
@@ -122,6 +146,7 @@ function isFailure(answer: unknown): answer is Schemas['Failure'] {
 
 function problemOf(response: Response, answer: unknown): ApiProblem {
   const { status } = response;
+  const retryAfterSeconds = Number(response.headers.get('retry-after')) || null;
   if (!isFailure(answer)) {
     return new ApiProblem({
       status,
@@ -129,6 +154,7 @@ function problemOf(response: Response, answer: unknown): ApiProblem {
       message: `The server answered with ${status} and nothing else.`,
       hint: 'Try again; if it stays, tell your administrator.',
       requestId: response.headers.get('x-request-id'),
+      retryAfterSeconds,
     });
   }
   const { code, message, hint = '', details } = answer.error;
@@ -139,6 +165,8 @@ function problemOf(response: Response, answer: unknown): ApiProblem {
     hint,
     requestId: answer.request_id,
     fields: fieldsOf(details),
+    details,
+    retryAfterSeconds,
   });
 }
 

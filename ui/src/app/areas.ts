@@ -1,6 +1,6 @@
 import type { LinkProps } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { BellIcon, HelpIcon, HomeIcon, KeyIcon, PlugIcon } from './icons.tsx';
+import { BellIcon, GlobeIcon, HelpIcon, HomeIcon, KeyIcon, PlugIcon } from './icons.tsx';
 
 /** Where one can go. The navigation and the command palette show the same places, each area to those who may use it. */
 export type Place = {
@@ -22,6 +22,10 @@ export type Area = {
 
 const areas: readonly Area[] = [
   { title: '', places: [{ to: '/', label: 'Start', icon: HomeIcon, words: 'overview home', isExact: true }] },
+  {
+    title: 'Publishing',
+    places: [{ to: '/sites', label: 'Sites', icon: GlobeIcon, words: 'upload publish deploy' }],
+  },
   {
     title: 'Settings',
     places: [

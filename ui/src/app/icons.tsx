@@ -90,3 +90,23 @@ export const PeopleIcon = icon(
   </>,
 );
 export const ShieldIcon = icon(<path d="M12 3.5 19 6v6c0 4.3-2.9 7.2-7 8.5-4.1-1.3-7-4.2-7-8.5V6z" />);
+export const GlobeIcon = icon(
+  <>
+    <circle cx="12" cy="12" r="9" />
+    <path d="M3 12h18M12 3c2.6 2.6 3.9 5.6 3.9 9s-1.3 6.4-3.9 9c-2.6-2.6-3.9-5.6-3.9-9S9.4 5.6 12 3" />
+  </>,
+);
+export const FolderIcon = icon(
+  <path d="M3 18.5V6a1 1 0 0 1 1-1h5l2.5 2.5H20a1 1 0 0 1 1 1v10a1 1 0 0 1-1 1H4a1 1 0 0 1-1-1z" />,
+);
+export const FileIcon = icon(<path d="M6 3h8l4 4v14H6zM14 3v4h4" />);
+export const LockIcon = icon(
+  <>
+    <rect x="5" y="11" width="14" height="9.5" rx="2" />
+    <path d="M8 11V8a4 4 0 0 1 8 0v3" />
+  </>,
+);
+export const OpenIcon = icon(
+  <path d="M14 4h6v6M20 4l-9 9M18 14v5a1 1 0 0 1-1 1H5a1 1 0 0 1-1-1V7a1 1 0 0 1 1-1h5" />,
+);
+export const CrossIcon = icon(<path d="m6 6 12 12M18 6 6 18" />);

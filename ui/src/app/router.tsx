@@ -1,11 +1,12 @@
 import { createRouter } from '@tanstack/react-router';
 import { settingsRoutes } from '../settings/routes.ts';
+import { sitesRoutes } from '../sites/routes.ts';
 import { startRoutes } from '../start/routes.ts';
 import { root } from './root.ts';
 
 /** Every address of the app. The server gives its document at these and no others (surfaces/web/pages/web-app.ts). */
 export const router = createRouter({
-  routeTree: root.addChildren([...startRoutes, ...settingsRoutes]),
+  routeTree: root.addChildren([...startRoutes, ...settingsRoutes, ...sitesRoutes]),
   defaultPreload: 'intent',
   scrollRestoration: false,
 });

@@ -19,8 +19,9 @@ export function Shell() {
   const main = useRef<HTMLElement>(null);
   const [isMenuOpen, setMenuOpen] = useState(false);
   const [isHelpOpen, setHelpOpen] = useState(false);
+  const isAtSites = useLocation().pathname.startsWith('/sites');
   useFocusOnNewPage(main);
-  useShortcut('n', () => void navigate({ to: '/settings/keys/new' }));
+  useShortcut('n', () => void navigate({ to: isAtSites ? '/sites/new' : '/settings/keys/new' }));
   useShortcut('shift+?', () => setHelpOpen(true));
   return (
     <div className={styles['frame']}>

@@ -8,7 +8,7 @@ type Ending = {
   /** Said to who does not see it go. */
   readonly said: string;
   /** The list it stood in. */
-  readonly list: 'clients' | 'keys';
+  readonly list: 'clients' | 'keys' | 'sites';
   readonly onClose: () => void;
   readonly onDone: () => void;
 };

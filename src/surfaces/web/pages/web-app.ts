@@ -28,7 +28,8 @@ const settingsPaths = [
   '/settings/notices',
   '/settings/refusals',
 ];
-export const appPaths: readonly string[] = [...settingsPaths];
+const sitesPaths = ['/sites', '/sites/new', '/sites/:id'];
+export const appPaths: readonly string[] = [...settingsPaths, ...sitesPaths];
 
 const types: Readonly<Record<string, string>> = {
   '.js': 'text/javascript; charset=utf-8',

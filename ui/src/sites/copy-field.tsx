@@ -1,0 +1,48 @@
+import { Button } from '@mantine/core';
+import { useId, useRef, useState } from 'react';
+import { CopyIcon } from '../app/icons.tsx';
+import styles from './copy-field.module.css';
+
+/** An address or a line to be copied, which tells the truth about it: where the browser refuses, it stands selected. */
+export function CopyField({ label, value }: { label: string; value: string }) {
+  const id = useId();
+  const field = useRef<HTMLInputElement>(null);
+  const [said, setSaid] = useState('');
+
+  async function copy(): Promise<void> {
+    field.current?.select();
+    // The clipboard is missing on plain http.
+    const isCopied = await navigator.clipboard.writeText(value).then(
+      () => true,
+      () => document.execCommand('copy'),
+    );
+    setSaid(isCopied ? 'Copied' : 'Selected; copy it with the keyboard');
+  }
+
+  return (
+    <div className={styles['field']}>
+      <label htmlFor={id}>{label}</label>
+      <div className={styles['row']}>
+        <input
+          id={id}
+          ref={field}
+          readOnly
+          value={value}
+          spellCheck={false}
+          onFocus={({ currentTarget }) => currentTarget.select()}
+        />
+        <Button
+          variant="default"
+          leftSection={<CopyIcon size={16} />}
+          aria-label={`Copy ${label.toLowerCase()}`}
+          onClick={() => void copy().catch(() => setSaid('Selected; copy it with the keyboard'))}
+        >
+          Copy
+        </Button>
+      </div>
+      <span role="status" className={styles['said']}>
+        {said}
+      </span>
+    </div>
+  );
+}

@@ -1,0 +1,125 @@
+import { Alert, Badge, Skeleton } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { Schemas } from '../../api/contract.ts';
+import { CheckIcon, CrossIcon } from '../../app/icons.tsx';
+import { Moment } from '../../app/moment.tsx';
+import { Problem } from '../../app/problem.tsx';
+import { Pages } from '../../lists/pages.tsx';
+import { Table } from '../../lists/table.tsx';
+import { siteAccess } from '../queries.ts';
+import shared from '../sites.module.css';
+import { browserWords } from './browser-words.ts';
+import styles from './detail.module.css';
+import { EndGrantsDialog } from './end-grants-dialog.tsx';
+import type { Facts, Show } from './facts.ts';
+import { ReasonedButton } from './reasoned-button.tsx';
+
+const pageSize = 20;
+
+/** Why it opens or not, check by check, and every browser that was let in. */
+export function Access({ site, actions, now, page, show }: Facts & { page: number; show: Show }) {
+  const mayLook = actions.reasons.see_versions === null;
+  const access = useQuery({ ...siteAccess(site.id, page, pageSize), enabled: mayLook });
+  const [isEnding, setEnding] = useState(false);
+  if (!mayLook)
+    return (
+      <Alert color="yellow" title="Who was let in is its owner’s to see">
+        {actions.reasons.see_versions} Whoever has its address can open it.
+      </Alert>
+    );
+  if (access.error !== null) return <Problem error={access.error} onRetry={() => void access.refetch()} />;
+  if (access.data === undefined)
+    return <Skeleton height={240} radius="lg" role="status" aria-label="Loading" />;
+  const { opens, checks, grants } = access.data.data;
+  const isPrivate = site.visibility === 'private';
+  return (
+    <div className={shared['stack']}>
+      <section className={shared['card']}>
+        <h2>{titleOf(opens, checks)}</h2>
+        <p className={shared['hint']}>
+          {isPrivate ? 'It opens for you, its owner, and for nobody else.' : 'It opens for everybody.'} Each
+          of these is checked whenever somebody comes.
+        </p>
+        <ul className={styles['checks']}>
+          {checks.map(({ check, passed, detail }) => (
+            <li key={check} data-passed={passed}>
+              {passed ? <CheckIcon size={16} /> : <CrossIcon size={16} />}
+              <span>
+                <span className="unseen">{passed ? 'Passed: ' : 'Failed: '}</span>
+                {detail}
+              </span>
+            </li>
+          ))}
+        </ul>
+      </section>
+      <section className={shared['stack']}>
+        <div className={styles['row']}>
+          <div>
+            <h2 className={styles['title']}>Who was let in</h2>
+            <p>
+              Browsers within the last 30 days. Each may read for five minutes at most; then it is checked
+              anew. Signing out does not end that.
+            </p>
+          </div>
+          <ReasonedButton
+            variant="default"
+            color="red"
+            reason={actions.reasons.end_grants}
+            onClick={() => setEnding(true)}
+          >
+            End all grants
+          </ReasonedButton>
+        </div>
+        {grants.length === 0 ? (
+          <div className={shared['card']}>No browser was let in within the last 30 days.</div>
+        ) : (
+          <Table
+            caption="Grants"
+            columns={['Browser', 'Address', 'Let in', 'Ends', 'State']}
+            isStale={access.isPlaceholderData}
+          >
+            {grants.map((grant) => (
+              <Grant key={grant.id} of={grant} now={now} />
+            ))}
+          </Table>
+        )}
+        <Pages
+          page={page}
+          total={access.data.metadata.pagination.total}
+          onChange={(next) => show({ page: next })}
+        />
+      </section>
+      <EndGrantsDialog site={site} isOpen={isEnding} onClose={() => setEnding(false)} />
+    </div>
+  );
+}
+
+function titleOf(opens: boolean, checks: Schemas['SiteAccess']['checks']): string {
+  const failed = checks.filter(({ passed }) => !passed).length;
+  if (opens) return 'It opens';
+  return failed === 1 ? 'It does not open: one check fails' : `It does not open: ${failed} checks fail`;
+}
+
+function Grant({ of: grant, now }: { of: Schemas['SiteAccess']['grants'][number]; now: number }) {
+  const isLive = grant.status === 'live';
+  return (
+    <tr>
+      <th scope="row" className={shared['path']}>
+        <bdi title={grant.agent ?? ''}>{grant.agent === null ? 'A browser' : browserWords(grant.agent)}</bdi>
+      </th>
+      <td data-label="Address">{grant.address ?? '–'}</td>
+      <td data-label="Let in">
+        <Moment at={grant.issuedAt} now={now} />
+      </td>
+      <td data-label="Ends">
+        <Moment at={grant.endsAt} now={now} />
+      </td>
+      <td data-label="State">
+        <Badge variant="light" color={isLive ? 'green' : 'gray'} tt="none" fw={600}>
+          {isLive ? 'Live' : 'Ended'}
+        </Badge>
+      </td>
+    </tr>
+  );
+}

@@ -1,0 +1,57 @@
+import { Button, Group, Modal, Text } from '@mantine/core';
+import { call } from '../../api/client.ts';
+import { Problem } from '../../app/problem.tsx';
+import { useEnding } from '../../app/use-ending.ts';
+import type { Site } from '../site-words.ts';
+
+type DialogProps = {
+  readonly site: Site;
+  readonly restoreDays: number;
+  readonly isOpen: boolean;
+  readonly onClose: () => void;
+};
+
+export function DeleteDialog({ isOpen, ...rest }: DialogProps) {
+  return (
+    <Modal
+      opened={isOpen}
+      onClose={rest.onClose}
+      title="Delete this site?"
+      closeButtonProps={{ 'aria-label': 'Close' }}
+    >
+      <Question {...rest} />
+    </Modal>
+  );
+}
+
+function Question({ site, restoreDays, onClose }: Omit<DialogProps, 'isOpen'>) {
+  const { run, error, isBusy } = useEnding({
+    end: () => call('DELETE /sites/{id}', { params: { id: site.id } }),
+    said: `${site.name} is deleted.`,
+    list: 'sites',
+    onClose,
+    onDone: () => undefined,
+  });
+  return (
+    <>
+      <Text size="sm">
+        <b>
+          <bdi>{site.name}</bdi>
+        </b>{' '}
+        stops being served at once, everywhere.{' '}
+        {restoreDays === 0
+          ? 'It cannot be restored here.'
+          : `For ${restoreDays} ${restoreDays === 1 ? 'day' : 'days'} you can restore it with all its versions, at the same address; then everything of it is removed.`}
+      </Text>
+      {error !== undefined && <Problem error={error} />}
+      <Group justify="flex-end" mt="md" gap="sm">
+        <Button variant="default" onClick={onClose} disabled={isBusy}>
+          Keep it
+        </Button>
+        <Button color="red" onClick={run} loading={isBusy}>
+          Delete it
+        </Button>
+      </Group>
+    </>
+  );
+}

@@ -1,0 +1,47 @@
+import { Button, Group, Modal, Text } from '@mantine/core';
+import { call } from '../../api/client.ts';
+import { Problem } from '../../app/problem.tsx';
+import { useEnding } from '../../app/use-ending.ts';
+import type { Site } from '../site-words.ts';
+
+type DialogProps = { readonly site: Site; readonly isOpen: boolean; readonly onClose: () => void };
+
+export function EndGrantsDialog({ site, isOpen, onClose }: DialogProps) {
+  return (
+    <Modal
+      opened={isOpen}
+      onClose={onClose}
+      title="End all grants?"
+      closeButtonProps={{ 'aria-label': 'Close' }}
+    >
+      <Question site={site} onClose={onClose} />
+    </Modal>
+  );
+}
+
+function Question({ site, onClose }: Omit<DialogProps, 'isOpen'>) {
+  const { run, error, isBusy } = useEnding({
+    end: () => call('DELETE /sites/{id}/grants', { params: { id: site.id } }),
+    said: 'All grants are ended.',
+    list: 'sites',
+    onClose,
+    onDone: () => undefined,
+  });
+  return (
+    <>
+      <Text size="sm">
+        Every browser that reads <bdi>{site.name}</bdi> now, yours too, is put out with its next request,
+        everywhere. Whoever opens the link again is checked again. What somebody saved stays theirs.
+      </Text>
+      {error !== undefined && <Problem error={error} />}
+      <Group justify="flex-end" mt="md" gap="sm">
+        <Button variant="default" onClick={onClose} disabled={isBusy}>
+          Keep them
+        </Button>
+        <Button color="red" onClick={run} loading={isBusy}>
+          End all grants
+        </Button>
+      </Group>
+    </>
+  );
+}

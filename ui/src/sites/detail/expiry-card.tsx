@@ -1,0 +1,70 @@
+import '@mantine/dates/styles.css';
+import { Calendar } from '@mantine/dates';
+import { call } from '../../api/client.ts';
+import { Moment } from '../../app/moment.tsx';
+import { Problem } from '../../app/problem.tsx';
+import { exactly } from '../../app/time.ts';
+import { dayOf } from '../days.ts';
+import shared from '../sites.module.css';
+import { useChange } from '../use-change.ts';
+import styles from './detail.module.css';
+import type { Facts } from './facts.ts';
+import { ReasonedButton } from './reasoned-button.tsx';
+
+/** When it ends, in a calendar, and how far one extension takes it. */
+export function ExpiryCard({ site, actions, now }: Facts) {
+  const { run, error, isBusy } = useChange(
+    () => call('POST /sites/{id}/extend', { params: { id: site.id } }),
+    `The expiry of ${site.name} is moved.`,
+  );
+  const { expiresAt } = site;
+  if (expiresAt === null)
+    return (
+      <section className={shared['card']}>
+        <h2>Expiry</h2>
+        <p className={shared['hint']}>This site does not expire.</p>
+      </section>
+    );
+  const { extendsTo, latestExpiry } = actions;
+  const end = dayOf(Date.parse(expiresAt));
+  const extended = extendsTo === null ? null : dayOf(Date.parse(extendsTo));
+  const today = dayOf(now);
+  return (
+    <section className={shared['card']}>
+      <h2>Expiry</h2>
+      <p className={shared['hint']}>
+        {Date.parse(expiresAt) <= now ? 'Expired' : 'Expires'} <Moment at={expiresAt} now={now} />, on{' '}
+        {exactly(Date.parse(expiresAt))}. Its owner is told a week and a day before.
+      </p>
+      {error !== undefined && <Problem error={error} />}
+      <ReasonedButton variant="default" reason={actions.reasons.extend} loading={isBusy} onClick={run}>
+        {extendsTo === null ? 'Extend' : `Extend to ${day.format(Date.parse(extendsTo))}`}
+      </ReasonedButton>
+      <Calendar
+        className={styles['calendar']}
+        static
+        defaultDate={end}
+        hideOutsideDates
+        ariaLabels={{ previousMonth: 'Month before', nextMonth: 'Month after' }}
+        getDayProps={(date) => ({ 'data-kind': kindOf(date, end, extended, today) })}
+      />
+      <ul className={styles['legend']}>
+        <li data-kind="end">Expires {day.format(Date.parse(expiresAt))}</li>
+        {extendsTo !== null && <li data-kind="extended">Extended {day.format(Date.parse(extendsTo))}</li>}
+      </ul>
+      {latestExpiry !== null && (
+        <p className={shared['reason']}>
+          Today a site may last until {day.format(Date.parse(latestExpiry))} at most.
+        </p>
+      )}
+    </section>
+  );
+}
+
+const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
+
+function kindOf(date: string, end: string, extended: string | null, today: string): string | undefined {
+  if (date === end) return 'end';
+  if (date === extended) return 'extended';
+  return date === today ? 'today' : undefined;
+}

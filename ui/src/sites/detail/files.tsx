@@ -1,0 +1,129 @@
+import { Alert, Anchor, Select } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Problem } from '../../app/problem.tsx';
+import { NoMatch, NoMatchLine } from '../../lists/empty.tsx';
+import { Tools } from '../../lists/page-head.tsx';
+import { Pages } from '../../lists/pages.tsx';
+import { SearchField } from '../../lists/search-field.tsx';
+import { Table, TableLoading } from '../../lists/table.tsx';
+import { bytesInWords } from '../bytes.ts';
+import { siteFiles, siteVersions } from '../queries.ts';
+import shared from '../sites.module.css';
+import styles from './detail.module.css';
+import type { DetailSearch } from './detail-search.ts';
+import type { Facts, Show } from './facts.ts';
+
+const pageSize = 50;
+/** As many versions as one answer lists; older ones are reached by their address. */
+const mostOffered = 100;
+
+/** What a version holds; each file can be downloaded, and is never shown on this origin. */
+export function Files({
+  site,
+  actions,
+  page = 1,
+  search = '',
+  version,
+  show,
+}: Facts & DetailSearch & { show: Show }) {
+  const isOwner = actions.reasons.see_versions === null;
+  const asked = {
+    page,
+    limit: pageSize,
+    search,
+    ...(version === undefined ? {} : { version: String(version) }),
+  };
+  const hasAny = site.version !== null || version !== undefined;
+  const files = useQuery({ ...siteFiles(site.id, asked), enabled: hasAny });
+  const versions = useQuery({ ...siteVersions(site.id, 1, mostOffered), enabled: isOwner });
+  if (!hasAny)
+    return (
+      <NoMatch>
+        <NoMatchLine>Nothing is published yet.</NoMatchLine>
+      </NoMatch>
+    );
+  const numbers = versions.data?.data.map(({ number }) => number) ?? [];
+  return (
+    <>
+      <Tools>
+        <SearchField
+          label="Search by a part of the path"
+          placeholder="Part of a path"
+          value={search}
+          onChange={(text) => show({ version, search: text })}
+        />
+        {isOwner && (
+          <Select
+            aria-label="Version"
+            allowDeselect={false}
+            value={version === undefined ? 'live' : String(version)}
+            onChange={(value) => show({ search, version: value === 'live' ? undefined : value })}
+            data={[
+              { value: 'live', label: `Live (version ${site.version?.number ?? '–'})` },
+              ...numbers
+                .filter((number) => number !== site.version?.number)
+                .map((number) => ({ value: String(number), label: `Version ${number}` })),
+            ]}
+            comboboxProps={{ transitionProps: { duration: 0 } }}
+          />
+        )}
+      </Tools>
+      {files.error !== null && <Problem error={files.error} onRetry={() => void files.refetch()} />}
+      {files.isPending && <TableLoading what="files" />}
+      {files.data !== undefined &&
+        (files.data.data.length === 0 ? (
+          <NoMatch>
+            <NoMatchLine>
+              No file has “<bdi>{search}</bdi>” in its path.
+            </NoMatchLine>
+          </NoMatch>
+        ) : (
+          <Table
+            caption="Files"
+            columns={['Path', 'Size', 'SHA-256']}
+            hasActions
+            isStale={files.isPlaceholderData}
+          >
+            {files.data.data.map(({ path, size, sha256 }) => (
+              <tr key={path}>
+                <th scope="row" className={shared['path']}>
+                  <bdi>{path}</bdi>
+                </th>
+                <td data-label="Size">{bytesInWords(size)}</td>
+                <td data-label="SHA-256">
+                  <code className={styles['mono']} title={sha256}>
+                    {sha256.slice(0, 16)}…
+                  </code>
+                </td>
+                <td>
+                  <Anchor
+                    href={fileAddress(site.id, path, version)}
+                    download
+                    size="sm"
+                    aria-label={`Download ${path}`}
+                  >
+                    Download
+                  </Anchor>
+                </td>
+              </tr>
+            ))}
+          </Table>
+        ))}
+      <Pages
+        page={page}
+        total={files.data?.metadata.pagination.total ?? 0}
+        onChange={(next) => show({ version, search, page: next })}
+      />
+      {!isOwner && (
+        <Alert color="gray" mt="md">
+          You see the files of the live version. Earlier ones are its owner’s.
+        </Alert>
+      )}
+    </>
+  );
+}
+
+function fileAddress(id: string, path: string, version: number | undefined): string {
+  const encoded = path.split('/').map(encodeURIComponent).join('/');
+  return `/api/v2/sites/${id}/files/${encoded}${version === undefined ? '' : `?version=${version}`}`;
+}

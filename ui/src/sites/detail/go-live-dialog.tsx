@@ -1,0 +1,60 @@
+import { Button, Group, Modal, Text } from '@mantine/core';
+import { call } from '../../api/client.ts';
+import { Problem } from '../../app/problem.tsx';
+import { useEnding } from '../../app/use-ending.ts';
+import type { Site } from '../site-words.ts';
+import { Changes } from './changes.tsx';
+
+type DialogProps = {
+  readonly site: Site;
+  /** Undefined: no dialog shows. */
+  readonly number: number | undefined;
+  readonly onClose: () => void;
+};
+
+/** Rolls back or forward, after a look at what that changes. Nothing is uploaded. */
+export function GoLiveDialog({ site, number, onClose }: DialogProps) {
+  return (
+    <Modal
+      opened={number !== undefined}
+      onClose={onClose}
+      size="lg"
+      title={`Make version ${number ?? ''} live?`}
+      closeButtonProps={{ 'aria-label': 'Close' }}
+    >
+      {number !== undefined && <Question site={site} number={number} onClose={onClose} />}
+    </Modal>
+  );
+}
+
+function Question({ site, number, onClose }: DialogProps & { number: number }) {
+  const { run, error, isBusy } = useEnding({
+    end: () =>
+      call('POST /sites/{id}/versions/{number}/publish', {
+        params: { id: site.id, number: String(number) },
+        ...(site.version === null ? {} : { ifMatch: `"${site.version.digest}"` }),
+      }),
+    said: `Version ${number} is live.`,
+    list: 'sites',
+    onClose,
+    onDone: () => undefined,
+  });
+  return (
+    <>
+      <Text size="sm" mb="sm">
+        Readers see it within a second, at the same address. Nothing is uploaded and nothing is lost: version{' '}
+        {site.version?.number ?? 'before'} stays, and you can go forward to it again.
+      </Text>
+      <Changes siteId={site.id} number={number} />
+      {error !== undefined && <Problem error={error} />}
+      <Group justify="flex-end" mt="md" gap="sm">
+        <Button variant="default" onClick={onClose} disabled={isBusy}>
+          Keep version {site.version?.number}
+        </Button>
+        <Button onClick={run} loading={isBusy}>
+          Make it live
+        </Button>
+      </Group>
+    </>
+  );
+}

@@ -1,0 +1,29 @@
+import { Anchor, Button, Title } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { whoAmI } from '../../api/queries.ts';
+import shared from '../sites.module.css';
+import { TakeDown } from './take-down.tsx';
+
+/** The same for what is not there and for what one may not see. An administrator can stop it unseen, by its id. */
+export function NoSuchSite({ id }: { id: string }) {
+  const me = useQuery(whoAmI);
+  return (
+    <div className={shared['stack']}>
+      <title>No such site · Postern</title>
+      <div>
+        <Anchor component={Link} to="/sites" size="sm">
+          ← Sites
+        </Anchor>
+        <Title order={1} size="h2" mt={4}>
+          There is no such site
+        </Title>
+        <p className="quiet">It may be gone, or it is not yours to see. Nobody is told which.</p>
+        <Button component={Link} to="/sites">
+          Go to your sites
+        </Button>
+      </div>
+      {me.data?.roles?.includes('admin') === true && <TakeDown id={id} standing="unknown" />}
+    </div>
+  );
+}

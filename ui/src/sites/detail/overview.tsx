@@ -1,0 +1,134 @@
+import { Alert, Button } from '@mantine/core';
+import { Link } from '@tanstack/react-router';
+import { OpenIcon } from '../../app/icons.tsx';
+import { Moment } from '../../app/moment.tsx';
+import { bytesInWords, countOf } from '../bytes.ts';
+import { CopyField } from '../copy-field.tsx';
+import { Qr } from '../qr.tsx';
+import { VersionReport } from '../report.tsx';
+import { addressOf } from '../site-words.ts';
+import shared from '../sites.module.css';
+import { DropToPublish } from './drop-to-publish.tsx';
+import styles from './detail.module.css';
+import { ExpiryCard } from './expiry-card.tsx';
+import type { Facts } from './facts.ts';
+import { Restore } from './restore.tsx';
+
+/** Where it is, what is live, how long it stays. The site itself opens on its own origin: no page of ours may frame it. */
+export function Overview(facts: Facts) {
+  const { site, actions, now } = facts;
+  const address = addressOf(site);
+  const isPrivate = site.visibility === 'private';
+  return (
+    <div className={styles['columns']}>
+      <div>
+        <Closed {...facts} />
+        <section className={shared['card']}>
+          <div className={styles['where']}>
+            <div className={shared['stack']}>
+              <CopyField label={isPrivate ? 'Link' : 'Address'} value={address} />
+              <div className={shared['actions']}>
+                <Button
+                  component="a"
+                  href={address}
+                  target="_blank"
+                  rel="noreferrer"
+                  leftSection={<OpenIcon size={16} />}
+                  disabled={site.status !== 'active'}
+                >
+                  Open the site
+                </Button>
+                {actions.reasons.publish === null && (
+                  <Button
+                    variant="default"
+                    renderRoot={(props) => (
+                      <Link to="/sites/$id" params={{ id: site.id }} search={{ tab: 'publish' }} {...props} />
+                    )}
+                  >
+                    Publish a new version
+                  </Button>
+                )}
+              </div>
+              <p className={shared['hint']}>
+                {isPrivate
+                  ? 'It opens for you alone, in a browser where you are signed in.'
+                  : 'Everybody who has the address can open it.'}
+              </p>
+            </div>
+            <Qr text={address} label={`QR code of ${address}`} />
+          </div>
+          <dl className={styles['table']}>
+            <dt>Link that stays</dt>
+            <dd>{site.link}</dd>
+            <dt>Address now</dt>
+            <dd>{site.url}</dd>
+            <dt>Site id</dt>
+            <dd>
+              <code>{site.id}</code>
+            </dd>
+            <dt>Created</dt>
+            <dd>
+              <Moment at={site.createdAt} now={now} />
+            </dd>
+            <dt>Live version</dt>
+            <dd>
+              {site.version === null ? (
+                'Nothing is published yet.'
+              ) : (
+                <>
+                  {site.version.number}, published <Moment at={site.version.publishedAt} now={now} />
+                  <span className={styles['small']}>
+                    {countOf(site.fileCount, 'file')}, {bytesInWords(site.sizeBytes)}
+                  </span>
+                </>
+              )}
+            </dd>
+            <dt>Unknown addresses</dt>
+            <dd>{site.spa ? 'show index.html' : 'answer “not found”'}</dd>
+          </dl>
+        </section>
+        {site.version !== null && actions.reasons.see_versions === null && (
+          <section className={shared['card']}>
+            <h2>Report of version {site.version.number}</h2>
+            <VersionReport siteId={site.id} number={site.version.number} />
+          </section>
+        )}
+      </div>
+      <div>
+        <ExpiryCard {...facts} />
+      </div>
+      {actions.reasons.publish === null && <DropToPublish siteId={site.id} />}
+    </div>
+  );
+}
+
+/** Why it is not served, and the way out. */
+function Closed({ site, actions, now }: Facts) {
+  if (site.status === 'taken_down')
+    return (
+      <Alert color="red" title="An administrator has taken this site down">
+        It is not served.{' '}
+        {site.takeDownReason !== null && (
+          <>
+            Reason: “<bdi>{site.takeDownReason}</bdi>”.{' '}
+          </>
+        )}
+        Nothing of it is lost; ask an administrator to put it back.
+      </Alert>
+    );
+  if (site.status === 'deleted') return <Restore site={site} actions={actions} now={now} />;
+  if (site.status === 'empty')
+    return (
+      <Alert color="blue" title="Nothing is published yet">
+        Drop a folder on this page. Until then the address answers “not found”.
+      </Alert>
+    );
+  if (site.status === 'expired')
+    return (
+      <Alert color="red" title="This site has expired">
+        It is not served any more. Extend it to have it back; after {actions.restoreDays} days it is removed
+        for good.
+      </Alert>
+    );
+  return null;
+}

@@ -1,0 +1,79 @@
+import { Button, Modal, Text } from '@mantine/core';
+import { useState } from 'react';
+import { call } from '../../api/client.ts';
+import type { Schemas } from '../../api/contract.ts';
+import { OpenIcon } from '../../app/icons.tsx';
+import { Problem } from '../../app/problem.tsx';
+import { exactly } from '../../app/time.ts';
+import { CopyField } from '../copy-field.tsx';
+import shared from '../sites.module.css';
+
+type PreviewProps = { readonly siteId: string; readonly number: number; readonly reason: string | null };
+
+/** An address of its own for one version. It is made when it is asked for: a site has a hundred a day. */
+export function Preview({ siteId, number, reason }: PreviewProps) {
+  const [made, setMade] = useState<Schemas['SitePreview']>();
+  const [error, setError] = useState<unknown>();
+  const [isBusy, setBusy] = useState(false);
+
+  async function make(): Promise<void> {
+    setBusy(true);
+    setError(undefined);
+    try {
+      const params = { id: siteId, number: String(number) };
+      setMade((await call('POST /sites/{id}/versions/{number}/preview', { params })).data);
+    } catch (failure) {
+      setError(failure);
+    } finally {
+      setBusy(false);
+    }
+  }
+
+  function close(): void {
+    setMade(undefined);
+    setError(undefined);
+  }
+
+  return (
+    <>
+      <Button
+        size="xs"
+        variant="default"
+        loading={isBusy}
+        disabled={reason !== null}
+        aria-label={`Preview version ${number}`}
+        onClick={() => void make()}
+      >
+        Preview
+      </Button>
+      <Modal
+        opened={made !== undefined || error !== undefined}
+        onClose={close}
+        title={`Preview of version ${number}`}
+        closeButtonProps={{ 'aria-label': 'Close' }}
+      >
+        {error !== undefined && <Problem error={error} />}
+        {made !== undefined && (
+          <div className={shared['stack']}>
+            <CopyField label="Address of the preview" value={made.url} />
+            <Text size="sm">
+              It shows version {number}, whatever is live, until {exactly(Date.parse(made.expiresAt))}. Who
+              may see the site may see it, and nobody else.
+            </Text>
+            <div className={shared['actions']}>
+              <Button
+                component="a"
+                href={made.url}
+                target="_blank"
+                rel="noreferrer"
+                leftSection={<OpenIcon size={16} />}
+              >
+                Open the preview
+              </Button>
+            </div>
+          </div>
+        )}
+      </Modal>
+    </>
+  );
+}

@@ -1,0 +1,35 @@
+import { Button, type ButtonProps } from '@mantine/core';
+import { useId } from 'react';
+import styles from '../sites.module.css';
+
+type ReasonedProps = ButtonProps & {
+  /** Why it cannot be done; null when it can. */
+  readonly reason: string | null;
+  readonly onClick: () => void;
+  readonly label?: string;
+};
+
+/** A button that stays to be seen when it cannot be used, and says why. The keyboard reaches it, too. */
+export function ReasonedButton({ reason, onClick, label, children, ...rest }: ReasonedProps) {
+  const id = useId();
+  return (
+    <div>
+      <Button
+        {...rest}
+        {...(label === undefined ? {} : { 'aria-label': label })}
+        {...(reason === null ? {} : { 'data-disabled': true, 'aria-disabled': true, 'aria-describedby': id })}
+        onClick={(event) => {
+          if (reason === null) onClick();
+          else event.preventDefault();
+        }}
+      >
+        {children}
+      </Button>
+      {reason !== null && (
+        <p className={styles['reason']} id={id}>
+          {reason}
+        </p>
+      )}
+    </div>
+  );
+}

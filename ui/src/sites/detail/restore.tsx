@@ -1,0 +1,34 @@
+import { Alert } from '@mantine/core';
+import { call } from '../../api/client.ts';
+import { Problem } from '../../app/problem.tsx';
+import { exactly, fromNow } from '../../app/time.ts';
+import { useChange } from '../use-change.ts';
+import type { Facts } from './facts.ts';
+import { ReasonedButton } from './reasoned-button.tsx';
+
+export function Restore({ site, actions, now }: Facts) {
+  const { run, error, isBusy } = useChange(
+    () => call('POST /sites/{id}/restore', { params: { id: site.id } }),
+    `${site.name} is restored.`,
+  );
+  const until = site.restorableUntil === null ? null : Date.parse(site.restorableUntil);
+  return (
+    <Alert color="yellow" title="This site is deleted">
+      <p>
+        It is not served.{' '}
+        {until !== null &&
+          `It can be restored until ${exactly(until)} (${fromNow(until, now)}); then it is gone for good.`}
+      </p>
+      {error !== undefined && <Problem error={error} />}
+      <ReasonedButton
+        variant="default"
+        size="xs"
+        reason={actions.reasons.restore}
+        loading={isBusy}
+        onClick={run}
+      >
+        Restore it
+      </ReasonedButton>
+    </Alert>
+  );
+}

@@ -1,0 +1,105 @@
+import { Anchor, Skeleton, Tabs, Title } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi, Link } from '@tanstack/react-router';
+import { ApiProblem } from '../../api/client.ts';
+import { whoAmI } from '../../api/queries.ts';
+import { useNow } from '../../app/now.ts';
+import { Problem } from '../../app/problem.tsx';
+import { oneSite, siteActions } from '../queries.ts';
+import { ownerWords } from '../site-words.ts';
+import { SitesOff } from '../sites-off.tsx';
+import { StandingBadge } from '../standing-badge.tsx';
+import { VisibilityWord } from '../visibility-word.tsx';
+import { Access } from './access.tsx';
+import { type DetailTab, detailSearch, detailTabs } from './detail-search.ts';
+import styles from './detail.module.css';
+import { Files } from './files.tsx';
+import { NoSuchSite } from './no-such-site.tsx';
+import { Overview } from './overview.tsx';
+import { Publish } from './publish.tsx';
+import { Settings } from './settings.tsx';
+import { Versions } from './versions.tsx';
+
+const route = getRouteApi('/sites/$id');
+const labels: Readonly<Record<DetailTab, string>> = {
+  overview: 'Overview',
+  publish: 'Publish',
+  versions: 'Versions',
+  files: 'Files',
+  access: 'Access',
+  settings: 'Settings',
+};
+
+/** One site: where it is, what is live, who may see it, and everything its owner can do with it. */
+export function SitePage() {
+  const { id } = route.useParams();
+  const shown = route.useSearch();
+  const navigate = route.useNavigate();
+  const site = useQuery(oneSite(id));
+  const actions = useQuery(siteActions(id));
+  const me = useQuery(whoAmI);
+  const now = useNow();
+  const error = site.error ?? actions.error;
+  if (error instanceof ApiProblem && error.code === 'sites_disabled') return <SitesOff title="Site" />;
+  if (error instanceof ApiProblem && error.status === 404) return <NoSuchSite id={id} />;
+  if (error !== null)
+    return <Problem error={error} onRetry={() => void Promise.all([site.refetch(), actions.refetch()])} />;
+  if (site.data === undefined || actions.data === undefined)
+    return <Skeleton height={420} radius="lg" aria-label="Loading" role="status" />;
+
+  const { tab = 'overview' } = shown;
+  const facts = { site: site.data, actions: actions.data, now };
+  const show = (next: Record<string, unknown>) =>
+    void navigate({ search: detailSearch({ tab, ...next }), replace: true });
+  return (
+    <>
+      <title>{`${site.data.name} · Postern`}</title>
+      <Anchor component={Link} to="/sites" size="sm">
+        ← Sites
+      </Anchor>
+      <div className={styles['head']}>
+        <Title order={1} size="h2" className={styles['title']}>
+          <bdi>{site.data.name}</bdi>
+        </Title>
+        <StandingBadge of={site.data} now={now} />
+        <span className={styles['facts']}>
+          <VisibilityWord of={site.data.visibility} />
+          <span>
+            Owner: <bdi>{ownerWords(site.data, me.data?.principal.id ?? undefined)}</bdi>
+          </span>
+        </span>
+      </div>
+      <Tabs
+        value={tab}
+        keepMounted={false}
+        onChange={(value) => void navigate({ search: detailSearch({ tab: value }) })}
+      >
+        <Tabs.List className={styles['tabs']} aria-label="Parts of the site">
+          {detailTabs.map((one) => (
+            <Tabs.Tab key={one} value={one}>
+              {labels[one]}
+            </Tabs.Tab>
+          ))}
+        </Tabs.List>
+        <Tabs.Panel value="overview">
+          <Overview {...facts} />
+        </Tabs.Panel>
+        <Tabs.Panel value="publish">
+          <Publish {...facts} />
+        </Tabs.Panel>
+        <Tabs.Panel value="versions">
+          <Versions {...facts} page={shown.page ?? 1} version={shown.version} show={show} />
+        </Tabs.Panel>
+        <Tabs.Panel value="files">
+          <Files {...facts} {...shown} show={show} />
+        </Tabs.Panel>
+        <Tabs.Panel value="access">
+          <Access {...facts} page={shown.page ?? 1} show={show} />
+        </Tabs.Panel>
+        <Tabs.Panel value="settings">
+          <Settings {...facts} isAdministrator={me.data?.roles?.includes('admin') === true} />
+        </Tabs.Panel>
+      </Tabs>
+    </>
+  );
+}

@@ -1,0 +1,65 @@
+import { Button, TextInput } from '@mantine/core';
+import { useState } from 'react';
+import { call } from '../../api/client.ts';
+import { Problem } from '../../app/problem.tsx';
+import shared from '../sites.module.css';
+import { useChange } from '../use-change.ts';
+import styles from './detail.module.css';
+
+type TakeDownProps = {
+  readonly id: string;
+  /** What an administrator can know: of a site of somebody else that is not served, nothing. */
+  readonly standing: 'served' | 'taken_down' | 'unknown';
+};
+
+/** An administrator stops a site, or lets it go on, without being shown what is in it. */
+export function TakeDown({ id, standing }: TakeDownProps) {
+  const [reason, setReason] = useState('');
+  const [done, setDone] = useState('');
+  const body = { reason: reason.trim() };
+  const down = useChange(
+    () => call('POST /sites/{id}/take-down', { params: { id }, body }),
+    'The site is taken down.',
+    () => setDone('It is taken down. Its owner reads the reason.'),
+  );
+  const back = useChange(
+    () => call('POST /sites/{id}/put-back', { params: { id }, body }),
+    'The site is put back.',
+    () => setDone('It is put back, and served as before.'),
+  );
+  const error = down.error ?? back.error;
+  const hasReason = body.reason !== '';
+  return (
+    <section className={shared['card']} aria-labelledby="administrator">
+      <h2 id="administrator">As an administrator</h2>
+      <p className={shared['hint']}>
+        You can stop a site at once, everywhere, without being shown what is in it. Its owner reads your
+        reason; the trail keeps it. Site <code>{id}</code>.
+      </p>
+      <div className={styles['form']}>
+        <TextInput
+          label="Reason"
+          placeholder="Phishing, reported by the bank"
+          maxLength={500}
+          autoComplete="off"
+          value={reason}
+          onChange={({ currentTarget }) => setReason(currentTarget.value)}
+        />
+        {standing !== 'taken_down' && (
+          <Button color="red" disabled={!hasReason} loading={down.isBusy} onClick={down.run}>
+            Take it down
+          </Button>
+        )}
+        {standing !== 'served' && (
+          <Button variant="default" disabled={!hasReason} loading={back.isBusy} onClick={back.run}>
+            Put it back
+          </Button>
+        )}
+      </div>
+      {error !== undefined && <Problem error={error} />}
+      <p role="status" className={shared['reason']}>
+        {done}
+      </p>
+    </section>
+  );
+}

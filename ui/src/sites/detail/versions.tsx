@@ -1,0 +1,115 @@
+import { Alert, Badge, Button } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { Moment } from '../../app/moment.tsx';
+import { Problem } from '../../app/problem.tsx';
+import { NoMatch, NoMatchLine } from '../../lists/empty.tsx';
+import { Pages } from '../../lists/pages.tsx';
+import { Table, TableLoading } from '../../lists/table.tsx';
+import { bytesInWords, countOf } from '../bytes.ts';
+import { siteVersions } from '../queries.ts';
+import shared from '../sites.module.css';
+import styles from './detail.module.css';
+import type { Facts, Show } from './facts.ts';
+import { GoLiveDialog } from './go-live-dialog.tsx';
+import { Preview } from './preview.tsx';
+import { VersionDialog } from './version-dialog.tsx';
+
+const pageSize = 10;
+
+type VersionsProps = Facts & {
+  readonly page: number;
+  /** The one that is looked at. */
+  readonly version: number | undefined;
+  readonly show: Show;
+};
+
+/** What was published, newest first: look at one, compare it with what is live, bring it back. */
+export function Versions({ site, actions, now, page, version, show }: VersionsProps) {
+  const mayLook = actions.reasons.see_versions === null;
+  const versions = useQuery({ ...siteVersions(site.id, page, pageSize), enabled: mayLook });
+  const [going, setGoing] = useState<number>();
+  if (!mayLook)
+    return (
+      <Alert color="yellow" title="Its versions are its owner’s">
+        {actions.reasons.see_versions}
+      </Alert>
+    );
+  if (versions.error !== null)
+    return <Problem error={versions.error} onRetry={() => void versions.refetch()} />;
+  if (versions.data === undefined) return <TableLoading what="versions" />;
+  if (versions.data.data.length === 0)
+    return (
+      <NoMatch>
+        <NoMatchLine>
+          Nothing is published yet. Each publish makes a version that stays to go back to.
+        </NoMatchLine>
+      </NoMatch>
+    );
+  const live = site.version?.number;
+  return (
+    <div className={shared['stack']}>
+      <Table
+        caption="Versions"
+        columns={['Version', 'Published', 'Size']}
+        hasActions
+        isStale={versions.isPlaceholderData}
+      >
+        {versions.data.data.map((one) => (
+          <tr key={one.number}>
+            <th scope="row">
+              {one.number}{' '}
+              {one.isLive && (
+                <Badge variant="light" color="green" tt="none" fw={600}>
+                  Live
+                </Badge>
+              )}
+            </th>
+            <td data-label="Published">
+              <Moment at={one.publishedAt} now={now} />
+            </td>
+            <td data-label="Size">
+              {bytesInWords(one.sizeBytes)}, {countOf(one.fileCount, 'file')}
+            </td>
+            <td>
+              <div className={shared['actions']}>
+                <Button
+                  size="xs"
+                  variant="default"
+                  aria-label={`What changed in version ${one.number}`}
+                  onClick={() => show({ page, version: one.number })}
+                >
+                  What changed
+                </Button>
+                <Preview siteId={site.id} number={one.number} reason={actions.reasons.publish} />
+                {!one.isLive && (
+                  <Button
+                    size="xs"
+                    variant="default"
+                    disabled={actions.reasons.publish !== null}
+                    aria-label={`Make version ${one.number} live`}
+                    onClick={() => setGoing(one.number)}
+                  >
+                    {live !== undefined && one.number < live ? 'Roll back' : 'Roll forward'}
+                  </Button>
+                )}
+              </div>
+            </td>
+          </tr>
+        ))}
+      </Table>
+      {actions.reasons.publish !== null && <p className={styles['small']}>{actions.reasons.publish}</p>}
+      <p className={styles['small']}>
+        Versions never change. A preview has an address of its own for 24 hours, by the same rules of who may
+        see it.
+      </p>
+      <Pages
+        page={page}
+        total={versions.data.metadata.pagination.total}
+        onChange={(next) => show({ page: next })}
+      />
+      <VersionDialog site={site} number={version} onClose={() => show({ page })} />
+      <GoLiveDialog site={site} number={going} onClose={() => setGoing(undefined)} />
+    </div>
+  );
+}

@@ -1,0 +1,73 @@
+import { Button, Group, Modal, Text } from '@mantine/core';
+import { call } from '../../api/client.ts';
+import { Problem } from '../../app/problem.tsx';
+import { useEnding } from '../../app/use-ending.ts';
+import type { Site } from '../site-words.ts';
+import styles from './detail.module.css';
+
+type DialogProps = { readonly site: Site; readonly isOpen: boolean; readonly onClose: () => void };
+
+/** Says in plain words who will see it and what becomes of its address, before it is changed. */
+export function VisibilityDialog({ site, isOpen, onClose }: DialogProps) {
+  const next = site.visibility === 'private' ? 'public' : 'private';
+  return (
+    <Modal
+      opened={isOpen}
+      onClose={onClose}
+      title={next === 'public' ? 'Show it to everybody?' : 'Keep it to yourself?'}
+      closeButtonProps={{ 'aria-label': 'Close' }}
+    >
+      <Question site={site} next={next} onClose={onClose} />
+    </Modal>
+  );
+}
+
+const effects = {
+  public: [
+    'Everybody who has the new address can open it, without signing in. Search engines may find it.',
+    'All its files and pages are public, the old ones in its kept versions are not.',
+    'It gets a new address at once. The one it has now answers nobody any more, and is never used again.',
+    'Its link stays the same and leads to the new address.',
+    'Browsers that were let in are put out.',
+  ],
+  private: [
+    'Only you can open it, in a browser where you are signed in. No colleague, no administrator, no key.',
+    'It gets a new address at once. The public one answers “not found” to everybody, and is never used again.',
+    'Its link stays the same: give that on, not the address.',
+    'What people saved or caches elsewhere kept while it was public cannot be called back.',
+  ],
+} as const;
+
+function Question({ site, next, onClose }: Omit<DialogProps, 'isOpen'> & { next: 'public' | 'private' }) {
+  const { run, error, isBusy } = useEnding({
+    end: () => call('PATCH /sites/{id}', { params: { id: site.id }, body: { visibility: next } }),
+    said: `${site.name} is ${next}.`,
+    list: 'sites',
+    onClose,
+    onDone: () => undefined,
+  });
+  return (
+    <>
+      <Text size="sm" mb="xs">
+        <b>
+          <bdi>{site.name}</bdi>
+        </b>{' '}
+        becomes {next}:
+      </Text>
+      <ul className={styles['points']}>
+        {effects[next].map((effect) => (
+          <li key={effect}>{effect}</li>
+        ))}
+      </ul>
+      {error !== undefined && <Problem error={error} />}
+      <Group justify="flex-end" mt="md" gap="sm">
+        <Button variant="default" onClick={onClose} disabled={isBusy}>
+          Leave it {site.visibility}
+        </Button>
+        <Button onClick={run} loading={isBusy}>
+          Make it {next}
+        </Button>
+      </Group>
+    </>
+  );
+}

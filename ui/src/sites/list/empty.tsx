@@ -1,0 +1,41 @@
+import { Button } from '@mantine/core';
+import { GlobeIcon } from '../../app/icons.tsx';
+import { Empty, NoMatch, NoMatchLine } from '../../lists/empty.tsx';
+import { Picker } from '../upload/picker.tsx';
+import { useCarry } from '../upload/carried.ts';
+
+const steps = [
+  { do: 'Drop a folder here.', why: 'Anywhere on this page; a ZIP, a tar.gz or one HTML page works, too.' },
+  { do: 'Say who may see it.', why: 'Only you, unless you choose everybody.' },
+  { do: 'Share its address.', why: 'Publish again whenever you like: only what changed is sent.' },
+];
+
+/** Teaches what a site is, where there is none. */
+export function FirstSite() {
+  const carry = useCarry();
+  return (
+    <Empty picture={<GlobeIcon size={28} />} title="No sites yet" steps={steps}>
+      <Picker onPicked={carry} />
+    </Empty>
+  );
+}
+
+export function NoSiteMatches({ search, onClear }: { search: string; onClear: () => void }) {
+  return (
+    <NoMatch>
+      <NoMatchLine>
+        There are no such sites
+        {search !== '' && (
+          <>
+            {' '}
+            whose name begins with “<bdi>{search}</bdi>”, or with this id or address
+          </>
+        )}
+        .
+      </NoMatchLine>
+      <Button variant="default" size="xs" onClick={onClear}>
+        Show my sites
+      </Button>
+    </NoMatch>
+  );
+}

@@ -1,0 +1,134 @@
+import { Button, SegmentedControl, Select } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi, Link } from '@tanstack/react-router';
+import { ApiProblem } from '../../api/client.ts';
+import { whoAmI } from '../../api/queries.ts';
+import { PlusIcon } from '../../app/icons.tsx';
+import { useNow } from '../../app/now.ts';
+import { Problem } from '../../app/problem.tsx';
+import { PageHead, Tools } from '../../lists/page-head.tsx';
+import { Pages } from '../../lists/pages.tsx';
+import { SearchField } from '../../lists/search-field.tsx';
+import { TableLoading } from '../../lists/table.tsx';
+import { capabilities, sitesList } from '../queries.ts';
+import { SitesOff } from '../sites-off.tsx';
+import { DropToNew } from '../upload/drop-to-new.tsx';
+import { FirstSite, NoSiteMatches } from './empty.tsx';
+import { Quota } from './quota.tsx';
+import { type SiteSearch, siteSearch, siteStates } from './site-search.ts';
+import { SiteTable } from './site-table.tsx';
+import styles from './sites-page.module.css';
+
+const route = getRouteApi('/sites');
+const pageSize = 20;
+const stateLabels = {
+  active: 'Live',
+  empty: 'No version yet',
+  expired: 'Expired',
+  taken_down: 'Taken down',
+  deleted: 'Deleted',
+} as const;
+
+/** Sites one may see: one's own, and what everybody may see. Anywhere on the page a folder can be dropped. */
+export function SitesPage() {
+  const navigate = route.useNavigate();
+  const shown = route.useSearch();
+  const { whose, state, visibility, search = '', page = 1 } = shown;
+  const me = useQuery(whoAmI);
+  const mine = useQuery(capabilities);
+  const sites = useQuery(
+    sitesList({
+      page,
+      limit: pageSize,
+      search,
+      visibility,
+      status: state,
+      mine: whose === 'all' ? undefined : 'true',
+    }),
+  );
+  const now = useNow();
+  const total = sites.data?.metadata.pagination.total ?? 0;
+  const show = (next: Partial<Record<keyof SiteSearch, unknown>>) =>
+    void navigate({ search: siteSearch({ ...shown, page: undefined, ...next }), replace: true });
+  const isNarrowed = whose === 'all' || state !== undefined || visibility !== undefined || search !== '';
+  if (isOff(sites.error)) return <SitesOff title="Sites" />;
+
+  return (
+    <>
+      <PageHead
+        title="Sites"
+        intro="Static websites at addresses of their own, for everybody or only for you."
+      >
+        {mine.data !== undefined && <Quota {...mine.data.quotas} />}
+        <Button component={Link} to="/sites/new" leftSection={<PlusIcon />}>
+          New site
+        </Button>
+      </PageHead>
+      <Tools>
+        <SearchField
+          label="Search by name, id or address"
+          placeholder="Start of a name, or an id"
+          value={search}
+          onChange={(text) => show({ search: text })}
+        />
+        <SegmentedControl
+          aria-label="Whose"
+          value={whose ?? 'mine'}
+          onChange={(value) => show({ whose: value === 'all' ? 'all' : undefined })}
+          data={[
+            { value: 'mine', label: 'Mine' },
+            { value: 'all', label: 'All' },
+          ]}
+        />
+        <Select
+          className={styles['filter']}
+          aria-label="State"
+          placeholder="Any state"
+          clearable
+          clearButtonProps={{ 'aria-label': 'Any state' }}
+          value={state ?? null}
+          onChange={(value) => show({ state: siteStates.find((one) => one === value) })}
+          data={siteStates.map((value) => ({ value, label: stateLabels[value] }))}
+          comboboxProps={{ transitionProps: { duration: 0 } }}
+        />
+        <Select
+          className={styles['filter']}
+          aria-label="Visibility"
+          placeholder="Any visibility"
+          clearable
+          clearButtonProps={{ 'aria-label': 'Any visibility' }}
+          value={visibility ?? null}
+          onChange={(value) =>
+            show({ visibility: value === 'public' || value === 'private' ? value : undefined })
+          }
+          data={[
+            { value: 'public', label: 'Public' },
+            { value: 'private', label: 'Private' },
+          ]}
+          comboboxProps={{ transitionProps: { duration: 0 } }}
+        />
+      </Tools>
+      {sites.isPending && <TableLoading what="sites" />}
+      {sites.error !== null && <Problem error={sites.error} onRetry={() => void sites.refetch()} />}
+      {sites.data !== undefined &&
+        (sites.data.data.length > 0 ? (
+          <SiteTable
+            sites={sites.data.data}
+            me={me.data?.principal.id ?? undefined}
+            now={now}
+            isStale={sites.isPlaceholderData}
+          />
+        ) : isNarrowed ? (
+          <NoSiteMatches search={search} onClear={() => void navigate({ search: {}, replace: true })} />
+        ) : (
+          <FirstSite />
+        ))}
+      <Pages page={page} total={total} onChange={(next) => show({ page: next })} />
+      {sites.error === null && <DropToNew />}
+    </>
+  );
+}
+
+function isOff(error: Error | null): boolean {
+  return error instanceof ApiProblem && error.code === 'sites_disabled';
+}

@@ -1,0 +1,91 @@
+import { Alert, Button, Switch, TextInput } from '@mantine/core';
+import type { Schemas } from '../../api/contract.ts';
+import { useNow } from '../../app/now.ts';
+import { PublishedNothing } from '../upload/published-nothing.tsx';
+import type { Draft, DraftErrors } from './draft.ts';
+import { ExpiryField } from './expiry-field.tsx';
+import styles from './form.module.css';
+import { VisibilityField } from './visibility-field.tsx';
+
+type FormProps = {
+  readonly draft: Draft;
+  readonly capabilities: Schemas['SiteCapabilities'];
+  readonly errors: DraftErrors;
+  /** Why it cannot be published now. */
+  readonly obstacle: string | null;
+  readonly said: 'checked' | 'stopped' | null;
+  readonly onChange: (part: Partial<Draft>) => void;
+  readonly onPublish: () => void;
+  readonly onCheck: () => void;
+};
+
+export function NewSiteForm(props: FormProps) {
+  const { draft, capabilities, errors, obstacle, said, onChange } = props;
+  const now = useNow();
+  const canHave = capabilities.allowedVisibility.length > 0;
+  return (
+    <form
+      className={styles['form']}
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault();
+        props.onPublish();
+      }}
+    >
+      <div className={styles['part']} data-field="name">
+        <TextInput
+          label="Name"
+          description="For you and in lists; the address is made by the server."
+          placeholder="Handbook"
+          maxLength={100}
+          autoComplete="off"
+          value={draft.name}
+          error={errors.name}
+          onChange={({ currentTarget }) => onChange({ name: currentTarget.value })}
+        />
+      </div>
+      <VisibilityField
+        value={draft.visibility}
+        capabilities={capabilities}
+        error={errors.visibility}
+        onChange={(visibility) => onChange({ visibility })}
+      />
+      <ExpiryField
+        expiry={draft.expiry}
+        ttl={capabilities.ttl}
+        now={now}
+        error={errors.expiry}
+        onChange={(expiry) => onChange({ expiry })}
+      />
+      <div className={styles['part']}>
+        <SpaSwitch checked={draft.spa} onChange={(spa) => onChange({ spa })} />
+      </div>
+      {!canHave && (
+        <Alert color="yellow" m="md" title="You cannot make a site now">
+          {Object.values(capabilities.visibilityReasons).join(' ')}
+        </Alert>
+      )}
+      <div className={styles['end']}>
+        <PublishedNothing said={said} />
+        <Button type="submit" disabled={obstacle !== null || !canHave}>
+          Publish
+        </Button>
+        <Button variant="default" disabled={obstacle !== null || !canHave} onClick={props.onCheck}>
+          Check only
+        </Button>
+        <p>{obstacle ?? '“Check only” sends everything to be looked at and keeps nothing.'}</p>
+      </div>
+    </form>
+  );
+}
+
+export function SpaSwitch({ checked, onChange }: { checked: boolean; onChange: (spa: boolean) => void }) {
+  return (
+    <Switch
+      label="An app that routes in the browser"
+      description="Addresses without a file show index.html instead of “not found”."
+      checked={checked}
+      onChange={({ currentTarget }) => onChange(currentTarget.checked)}
+    />
+  );
+}

@@ -1,0 +1,98 @@
+import { useEffect, useMemo, useState } from 'react';
+import type { Schemas } from '../../api/contract.ts';
+import { useNow } from '../../app/now.ts';
+import { Result } from '../result.tsx';
+import { arrived, letGo } from '../upload/carried.ts';
+import { DropArea } from '../upload/drop-area.tsx';
+import { DropTarget } from '../upload/drop-target.tsx';
+import { UploadFailure } from '../upload/failure.tsx';
+import type { Picked } from '../upload/picked.ts';
+import { PickedCard } from '../upload/picked-card.tsx';
+import { check } from '../upload/precheck.ts';
+import { UploadProgress } from '../upload/progress.tsx';
+import { UnfinishedNote } from '../upload/unfinished-note.tsx';
+import { useUpload } from '../upload/use-upload.ts';
+import { type Draft, errorsFrom, firstDraft, mistakesIn, requestOf } from './draft.ts';
+import { NewSiteForm } from './new-site-form.tsx';
+
+type Capabilities = Schemas['SiteCapabilities'];
+
+/** Choose, say who may see it, publish. What was chosen and filled in outlives every refusal. */
+export function NewSite({ capabilities }: { capabilities: Capabilities }) {
+  const [picked, setPicked] = useState<Picked | null>(arrived);
+  const [draft, setDraft] = useState<Draft>(() => ({
+    ...firstDraft(capabilities),
+    name: arrived()?.name ?? '',
+  }));
+  const [mistakes, setMistakes] = useState({});
+  const { state, start, stop, reset } = useUpload();
+  const now = useNow();
+  const checked = useMemo(
+    () => (picked === null ? null : check(picked, capabilities, true)),
+    [picked, capabilities],
+  );
+  useEffect(letGo, []);
+
+  function pick(next: Picked | null): void {
+    setPicked(next);
+    reset();
+    // Its own name serves until somebody says otherwise.
+    if (next !== null)
+      setDraft((before) =>
+        before.name === '' || before.name === picked?.name
+          ? { ...before, name: next.name.slice(0, 100) }
+          : before,
+      );
+  }
+
+  function begin(isCheckOnly: boolean): void {
+    if (checked === null || checked.problems.length > 0) return;
+    const found = mistakesIn(draft, capabilities, now);
+    setMistakes(found);
+    if (Object.keys(found).length > 0) return;
+    start({ checked, target: { kind: 'new', request: requestOf(draft, capabilities, now) }, isCheckOnly });
+  }
+
+  function again(): void {
+    pick(null);
+    setDraft(firstDraft(capabilities));
+  }
+
+  if (state.kind === 'done') return <Result outcome={state.outcome} onAgain={again} />;
+  if (state.kind === 'running') return <UploadProgress stage={state.stage} job={state.job} onStop={stop} />;
+  const fromServer = state.kind === 'failed' ? errorsFrom(state.error) : {};
+  return (
+    <>
+      <DropArea says="Drop it to publish it" onPicked={pick} />
+      {checked === null ? (
+        <>
+          <UnfinishedNote />
+          <DropTarget upload={capabilities.upload} onPicked={pick} />
+        </>
+      ) : (
+        <PickedCard checked={checked} onPicked={pick} />
+      )}
+      {state.kind === 'failed' && Object.keys(fromServer).length === 0 && (
+        <UploadFailure error={state.error} onAgain={() => start(state.job)} />
+      )}
+      <NewSiteForm
+        draft={draft}
+        capabilities={capabilities}
+        errors={{ ...fromServer, ...mistakes }}
+        obstacle={obstacleOf(checked)}
+        said={state.kind === 'checked' ? 'checked' : state.kind === 'stopped' ? 'stopped' : null}
+        onChange={(part) => {
+          setMistakes({});
+          setDraft((before) => ({ ...before, ...part }));
+        }}
+        onPublish={() => begin(false)}
+        onCheck={() => begin(true)}
+      />
+    </>
+  );
+}
+
+function obstacleOf(checked: ReturnType<typeof check> | null): string | null {
+  if (checked === null) return 'Choose a folder or a file first.';
+  return checked.problems.length > 0 ? 'Mend the problems above first.' : null;
+}

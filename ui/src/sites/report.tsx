@@ -1,0 +1,121 @@
+import { Skeleton } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import type { Schemas } from '../api/contract.ts';
+import { Problem } from '../app/problem.tsx';
+import { changeInWords, countOf } from './bytes.ts';
+import { versionReport } from './queries.ts';
+import styles from './report.module.css';
+
+type Report = Schemas['SiteVersionReport']['report'];
+
+/** What a version changed against the one before it, what is wrong in its pages, and its receipt. */
+export function VersionReport({ siteId, number }: { siteId: string; number: number }) {
+  const { data, error, refetch } = useQuery(versionReport(siteId, number));
+  if (error !== null) return <Problem error={error} onRetry={() => void refetch()} />;
+  if (data === undefined)
+    return <Skeleton height={120} radius="md" role="status" aria-label="Loading the report" />;
+  const { report, receipt } = data;
+  return (
+    <div className={styles['report']}>
+      <Changed report={report} />
+      <Found
+        title="Links that lead nowhere"
+        found={report.brokenLinks}
+        fix="They answer “not found”. Mend the address, or publish the page they mean."
+      />
+      <Found
+        title="Addresses that work only elsewhere"
+        found={report.absolutePaths}
+        fix="They point to your own machine, or below a folder that the site does not have."
+      />
+      <Found
+        title="Parts over plain http"
+        found={report.mixedContent}
+        fix="Browsers refuse them on a page that came by https. Use https addresses."
+      />
+      {isClean(report) && (
+        <p className={styles['good']}>No broken links, no addresses of your own machine, no plain http.</p>
+      )}
+      {!report.isComplete && (
+        <p className="quiet">Not every page was looked at: the site is too large for that.</p>
+      )}
+      <details className={styles['receipt']}>
+        <summary>Receipt</summary>
+        <p>
+          SHA-256 of what <code>sha256sum</code> prints for the files in the order of their names. The same on
+          your machine means: what is live is what you have, byte for byte.
+        </p>
+        <code>{receipt}</code>
+      </details>
+    </div>
+  );
+}
+
+function isClean(report: Report): boolean {
+  return report.brokenLinks.length + report.absolutePaths.length + report.mixedContent.length === 0;
+}
+
+function Changed({ report: { against, added, changed, removed, sizeChange } }: { report: Report }) {
+  return (
+    <div>
+      <p className={styles['sum']}>
+        {against === null ? 'The first version: ' : `Against version ${against}: `}
+        <b>{countOf(added.count, 'file')} added</b>, <b>{changed.count} changed</b>,{' '}
+        <b>{removed.count} removed</b>, {changeInWords(sizeChange)}.
+      </p>
+      {against !== null && (
+        <>
+          <Names title="Added" list={added} />
+          <Names title="Changed" list={changed} />
+          <Names title="Removed" list={removed} />
+        </>
+      )}
+    </div>
+  );
+}
+
+function Names({ title, list: { count, names } }: { title: string; list: Report['added'] }) {
+  if (count === 0) return null;
+  return (
+    <details className={styles['names']}>
+      <summary>
+        {title}: {countOf(count, 'file')}
+      </summary>
+      <ul>
+        {names.map((name) => (
+          <li key={name}>
+            <bdi>
+              <code>{name}</code>
+            </bdi>
+          </li>
+        ))}
+      </ul>
+      {count > names.length && <p className="quiet">and {count - names.length} more</p>}
+    </details>
+  );
+}
+
+function Found({ title, found, fix }: { title: string; found: Report['brokenLinks']; fix: string }) {
+  if (found.length === 0) return null;
+  return (
+    <details className={styles['found']} open>
+      <summary>
+        {title}: {found.length === 100 ? '100 or more' : found.length}
+      </summary>
+      <p className="quiet">{fix}</p>
+      <ul>
+        {found.map(({ page, target }) => (
+          <li key={`${page} ${target}`}>
+            <bdi>
+              <code>{page}</code>
+            </bdi>{' '}
+            to{' '}
+            <bdi>
+              <code>{target}</code>
+            </bdi>
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}

@@ -1,0 +1,107 @@
+import { Button } from '@mantine/core';
+import { Link } from '@tanstack/react-router';
+import { CheckIcon, OpenIcon } from '../app/icons.tsx';
+import { useNow } from '../app/now.ts';
+import { exactly, fromNow } from '../app/time.ts';
+import { bytesInWords, countOf } from './bytes.ts';
+import { CopyField } from './copy-field.tsx';
+import { Qr } from './qr.tsx';
+import { VersionReport } from './report.tsx';
+import styles from './result.module.css';
+import shared from './sites.module.css';
+import { addressOf, type Site } from './site-words.ts';
+import type { Outcome } from './upload/job.ts';
+
+/** What came of an upload: where it is, how to give it on, what to do next, and what the server noticed. */
+export function Result({ outcome: { site, contents }, onAgain }: { outcome: Outcome; onAgain: () => void }) {
+  const address = addressOf(site);
+  const isPrivate = site.visibility === 'private';
+  return (
+    <div className={shared['stack']}>
+      <section className={shared['card']} aria-labelledby="result">
+        <div className={styles['top']}>
+          <span className={styles['done']}>
+            <CheckIcon size={20} />
+          </span>
+          <div>
+            <h2 id="result" tabIndex={-1} ref={(title) => title?.focus({ preventScroll: true })}>
+              <bdi>{site.name}</bdi> is live
+            </h2>
+            <p className="quiet">
+              Version {site.version?.number} · {countOf(site.fileCount, 'file')},{' '}
+              {bytesInWords(site.sizeBytes)}
+              {contents !== null && ` · ${sentWords(contents)}`}
+            </p>
+          </div>
+        </div>
+        <div className={styles['where']}>
+          <div className={shared['stack']}>
+            <CopyField label={isPrivate ? 'Link' : 'Address'} value={address} />
+            <div className={shared['actions']}>
+              <Button
+                component="a"
+                href={address}
+                target="_blank"
+                rel="noreferrer"
+                leftSection={<OpenIcon size={16} />}
+              >
+                Open the site
+              </Button>
+              <Button
+                variant="default"
+                renderRoot={(props) => <Link to="/sites/$id" params={{ id: site.id }} {...props} />}
+              >
+                Go to its page
+              </Button>
+              <Button variant="default" onClick={onAgain}>
+                Publish something else
+              </Button>
+            </div>
+            <p className={styles['note']}>
+              {isPrivate
+                ? 'Only you can open it, in a browser where you are signed in.'
+                : 'Everybody who has the address can open it.'}{' '}
+              <Ends of={site} />
+            </p>
+          </div>
+          <Qr text={address} label={`QR code of ${address}`} />
+        </div>
+      </section>
+      <section className={shared['card']}>
+        <h2>What the server noticed</h2>
+        {site.version !== null && <VersionReport siteId={site.id} number={site.version.number} />}
+      </section>
+      <section className={shared['card']}>
+        <h2>Publish again</h2>
+        <p className={shared['hint']}>
+          Drop the changed folder on the site’s page; only what changed is sent. From a script, with a key
+          that has <code>sites:write</code>:
+        </p>
+        <Curl siteId={site.id} />
+      </section>
+    </div>
+  );
+}
+
+/** How a script publishes the next version. */
+export function Curl({ siteId }: { siteId: string }) {
+  return (
+    // On a narrow screen it scrolls, so the keyboard has to reach it.
+    // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex
+    <pre className={shared['code']} tabIndex={0} aria-label="Command">
+      {`tar -cz -C my-site . | curl -X PUT -F 'file=@-;filename=site.tar.gz' \\\n  -H "Authorization: Bearer $POSTERN_KEY" \\\n  ${location.origin}/api/v2/sites/${siteId}/content`}
+    </pre>
+  );
+}
+
+function sentWords({ sent, had }: NonNullable<Outcome['contents']>): string {
+  if (had === 0) return `${countOf(sent, 'file')} sent`;
+  return sent === 0 ? 'nothing had to be sent' : `${countOf(sent, 'file')} sent, ${had} were there already`;
+}
+
+function Ends({ of: { expiresAt } }: { of: Site }) {
+  const now = useNow();
+  if (expiresAt === null) return 'It does not expire.';
+  const at = Date.parse(expiresAt);
+  return `It expires ${fromNow(at, now)}, on ${exactly(at)}.`;
+}

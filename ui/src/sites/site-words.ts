@@ -1,0 +1,39 @@
+import type { Schemas } from '../api/contract.ts';
+
+export type Site = Schemas['Site'];
+
+const soonMs = 7 * 86_400_000;
+
+/** What a site is at this moment, as a badge: its label and colour; the words alone say it all. */
+export function standingOf(site: Site, now: number): readonly [label: string, color: string] {
+  if (site.status === 'active' && endsBefore(site, now)) return ['Expired', 'red'];
+  if (site.status === 'active' && endsBefore(site, now + soonMs)) return ['Expires soon', 'yellow'];
+  return words[site.status];
+}
+
+const words: Readonly<Record<Site['status'], readonly [string, string]>> = {
+  active: ['Live', 'green'],
+  empty: ['No version yet', 'gray'],
+  expired: ['Expired', 'red'],
+  taken_down: ['Taken down', 'red'],
+  deleted: ['Deleted', 'gray'],
+};
+
+function endsBefore({ expiresAt }: Site, at: number): boolean {
+  return expiresAt !== null && Date.parse(expiresAt) <= at;
+}
+
+/** Whose it is, as the person reads it who is `me`. */
+export function ownerWords({ owner }: Site, me: string | undefined): string {
+  if (owner.kind === 'user') return owner.id === me ? 'You' : (owner.name ?? 'Somebody who is gone');
+  return `Key ${owner.name ?? owner.id}`;
+}
+
+/** What to give people: a private site is opened by its link, which lets its owner in; a public one by its address. */
+export function addressOf({ visibility, url, link }: Site): string {
+  return visibility === 'private' ? link : url;
+}
+
+export function withoutScheme(url: string): string {
+  return url.replace(/^https?:\/\//, '').replace(/\/$/, '');
+}

@@ -1,0 +1,187 @@
+import { ApiProblem, call } from '../../api/client.ts';
+import type { Schemas } from '../../api/contract.ts';
+import { type Control, ifMatchOf, type Job, type Outcome } from './job.ts';
+import type { PickedFile } from './picked.ts';
+import { mayPass, pause, secondsAfter, sendContents } from './send.ts';
+import { createSha256, sha256Of } from './sha256.ts';
+import { tarOf } from './tar.ts';
+import { forget, remember, unfinished } from './unfinished.ts';
+
+/**
+ * A folder, by digest: announce every file, send the contents that the server lacks in batches, publish. A break costs
+ * the batch that was under way; a reload too, when the same folder is chosen again.
+ */
+const batchBytes = 16 * 1024 * 1024;
+const batchFiles = 500;
+const mostFailures = 7;
+
+export type Announced = Record<string, { sha256: string; size: number }>;
+
+export async function publishByDigest(job: Job, files: Announced, control: Control): Promise<Outcome> {
+  const contents = contentsOf(job.checked.files, files);
+  const { siteId, upload } = await begin(job, files, control);
+  const asked = upload.missing.length;
+  await sendMissing(siteId, upload, contents, control);
+  control.tell({ kind: 'processing' });
+  const site = await publish(job, siteId, upload.id, control);
+  forget();
+  return { site, contents: { sent: asked, had: contents.size - asked } };
+}
+
+/** Every file by its path, with the SHA-256 of its bytes. */
+export async function announcementOf(
+  files: readonly PickedFile[],
+  bytes: number,
+  { signal, tell }: Control,
+): Promise<Announced> {
+  const announced: Announced = {};
+  let done = 0;
+  for (const { path, file } of files) {
+    signal.throwIfAborted();
+    announced[path] = { sha256: await sha256Of(file, signal), size: file.size };
+    done += file.size;
+    tell({ kind: 'reading', done, total: bytes });
+  }
+  return announced;
+}
+
+function contentsOf(files: readonly PickedFile[], announced: Announced): ReadonlyMap<string, File> {
+  return new Map(files.map(({ path, file }) => [announced[path]?.sha256 ?? '', file]));
+}
+
+type Begun = { readonly siteId: string; readonly upload: Schemas['Upload'] };
+
+async function begin(job: Job, files: Announced, { signal }: Control): Promise<Begun> {
+  const announced = digestOf(files);
+  const earlier = await goOn(job, announced, signal);
+  if (earlier !== null) return earlier;
+  const { target } = job;
+  const isNew = target.kind === 'new';
+  const siteId = isNew
+    ? (await call('POST /sites', { body: target.request, signal })).data.id
+    : target.siteId;
+  try {
+    const body = { files, ...(isNew ? {} : { spa: target.spa }) };
+    const { data: upload } = await call('POST /sites/{id}/uploads', { params: { id: siteId }, body, signal });
+    const name = job.checked.picked.name;
+    remember({ siteId, uploadId: upload.id, announced, name, isNew });
+    return { siteId, upload };
+  } catch (error) {
+    if (isNew) await takeBack(siteId);
+    throw error;
+  }
+}
+
+/** The upload that a reload or a lost connection left, when it is of the same files and still there. */
+async function goOn({ target }: Job, announced: string, signal: AbortSignal): Promise<Begun | null> {
+  const left = unfinished();
+  if (left === null || left.announced !== announced) return null;
+  if (target.kind === 'new' ? !left.isNew : left.siteId !== target.siteId) return null;
+  const params = { id: left.siteId, upload: left.uploadId };
+  try {
+    const { data: upload } = await call('GET /sites/{id}/uploads/{upload}', { params, signal });
+    return { siteId: left.siteId, upload };
+  } catch (error) {
+    if (!(error instanceof ApiProblem) || error.status === 401 || mayPass(error)) throw error;
+    forget();
+    return null;
+  }
+}
+
+async function sendMissing(
+  siteId: string,
+  { id, missing: asked }: Schemas['Upload'],
+  contents: ReadonlyMap<string, File>,
+  { signal, tell }: Control,
+): Promise<void> {
+  const sizeOf = (digests: readonly string[]) =>
+    digests.reduce((sum, digest) => sum + (contents.get(digest)?.size ?? 0), 0);
+  const total = sizeOf(asked);
+  const params = { id: siteId, upload: id };
+  let missing = asked;
+  let failures = 0;
+  while (missing.length > 0) {
+    const there = total - sizeOf(missing);
+    tell({ kind: 'sending', sent: there, total });
+    try {
+      if (failures > 0) {
+        const { data } = await call('GET /sites/{id}/uploads/{upload}', { params, signal });
+        if (data.missing.length < missing.length) failures = 0;
+        missing = data.missing;
+        if (missing.length === 0) return;
+      }
+      // What was too much for some proxy may pass in smaller pieces.
+      const batch = batchFrom(missing, contents, batchBytes / 2 ** failures);
+      const body = tarOf(
+        batch.map((digest) => ({ name: digest, content: contents.get(digest) ?? new Blob() })),
+      );
+      const upload = await sendContents({
+        method: 'PUT',
+        address: `/sites/${encodeURIComponent(siteId)}/uploads/${encodeURIComponent(id)}/blobs`,
+        type: 'application/x-tar',
+        body,
+        signal,
+        onBytes: (sent) => tell({ kind: 'sending', sent: Math.min(total, there + sent), total }),
+      });
+      missing = upload.missing;
+      failures = 0;
+    } catch (error) {
+      failures += 1;
+      if (!mayPass(error) || failures > mostFailures) throw error;
+      const seconds = secondsAfter(error, failures);
+      tell({ kind: 'waiting', seconds, because: error.message });
+      await pause(seconds, signal);
+    }
+  }
+}
+
+/** At least one, and as many more as fit. */
+function batchFrom(missing: readonly string[], contents: ReadonlyMap<string, File>, most: number): string[] {
+  const batch: string[] = [];
+  let bytes = 0;
+  for (const digest of missing) {
+    const size = contents.get(digest)?.size ?? 0;
+    if (batch.length > 0 && (bytes + size > most || batch.length >= batchFiles)) break;
+    batch.push(digest);
+    bytes += size;
+  }
+  return batch;
+}
+
+async function publish(
+  job: Job,
+  siteId: string,
+  id: string,
+  { signal, tell }: Control,
+): Promise<Schemas['Site']> {
+  const ifMatch = ifMatchOf(job);
+  for (let failures = 0; ; ) {
+    try {
+      const params = { id: siteId, upload: id };
+      return (await call('POST /sites/{id}/uploads/{upload}/publish', { params, body: {}, ifMatch, signal }))
+        .data;
+    } catch (error) {
+      // The answer to an earlier try was lost, and it had worked.
+      if (failures > 0 && error instanceof ApiProblem && error.code === 'state_conflict')
+        return (await call('GET /sites/{id}', { params: { id: siteId }, signal })).data;
+      failures += 1;
+      if (!mayPass(error) || failures > mostFailures) throw error;
+      const seconds = secondsAfter(error, failures);
+      tell({ kind: 'waiting', seconds, because: error.message });
+      await pause(seconds, signal);
+      tell({ kind: 'processing' });
+    }
+  }
+}
+
+function digestOf(files: Announced): string {
+  const sum = createSha256();
+  const lines = Object.entries(files).map(([path, { sha256 }]) => `${sha256}  ${path}\n`);
+  sum.add(new TextEncoder().encode(lines.sort().join('')));
+  return sum.end();
+}
+
+/** A site that was made for an upload which came to nothing goes again. That it cannot is no reason to say so: it is empty. */
+export async function takeBack(siteId: string): Promise<void> {
+  await call('DELETE /sites/{id}', { params: { id: siteId } }).catch(() => undefined);
+}

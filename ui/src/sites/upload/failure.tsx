@@ -1,0 +1,66 @@
+import { Alert, Anchor, Button, Text } from '@mantine/core';
+import { Link } from '@tanstack/react-router';
+import { ApiProblem } from '../../api/client.ts';
+import { Problem } from '../../app/problem.tsx';
+import { countOf } from '../bytes.ts';
+import { Findings } from './findings.tsx';
+import type { Finding } from './precheck.ts';
+import { canGoOn } from './upload.ts';
+
+/** Why an upload did not go live: what the server found in each file, or what broke. What was chosen is still there. */
+export function UploadFailure({ error, onAgain }: { error: unknown; onAgain: () => void }) {
+  const found = foundIn(error);
+  if (!(error instanceof ApiProblem) || found.length === 0)
+    return (
+      <div>
+        <Problem error={error} />
+        <Button mt="sm" size="xs" variant="default" onClick={onAgain}>
+          {canGoOn(error) ? 'Go on where it stopped' : 'Try again'}
+        </Button>
+      </div>
+    );
+  const hasKey = error.code === 'credential_in_content';
+  return (
+    <Alert color="red" role="alert" title={titleOf(hasKey, found.length)}>
+      <Findings found={found} />
+      {hasKey && (
+        <Text size="sm" mt="sm">
+          A key that was in files to be published may be known to others. Its owner is told.{' '}
+          <Anchor component={Link} to="/settings/keys" inherit underline="always">
+            Revoke it
+          </Anchor>
+          , take it out of the files, and choose the folder again.
+        </Text>
+      )}
+      <Text size="sm" mt="sm">
+        Mend the files and choose them again; everything else you filled in stays. Request{' '}
+        <code>{error.requestId}</code>
+      </Text>
+    </Alert>
+  );
+}
+
+function titleOf(hasKey: boolean, count: number): string {
+  const what = countOf(count, 'problem');
+  return hasKey
+    ? `The files contain an API key: ${what}, nothing was published`
+    : `The server found ${what}, nothing was published`;
+}
+
+function foundIn(error: unknown): Finding[] {
+  if (!(error instanceof ApiProblem)) return [];
+  const { details } = error;
+  if (typeof details !== 'object' || details === null || !('files' in details)) return [];
+  return Array.isArray(details.files) ? details.files.filter(isFinding) : [];
+}
+
+function isFinding(value: unknown): value is Finding {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'path' in value &&
+    'problem' in value &&
+    typeof value.path === 'string' &&
+    typeof value.problem === 'string'
+  );
+}

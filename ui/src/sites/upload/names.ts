@@ -1,0 +1,80 @@
+/**
+ * What the server will say of a file's name (features/sites/content/paths.ts), said before anything is sent.
+ * test/site-names.test.ts holds the two against each other.
+ */
+export type NamedFile =
+  | { readonly kind: 'file'; readonly path: string }
+  /** Left behind by file managers; the server passes over it. */
+  | { readonly kind: 'ignored' }
+  /** Holds secrets or history; the server refuses an upload that has one. */
+  | { readonly kind: 'private'; readonly name: string }
+  | { readonly kind: 'refused'; readonly problem: string };
+
+export function nameFile(raw: string): NamedFile {
+  const path = raw.normalize('NFC');
+  const problem = problemOfWhole(path) ?? problemOfSegments(path);
+  if (problem !== undefined) return { kind: 'refused', problem };
+  const segments = path.split('/');
+  if (segments.some((segment) => leftBehind.has(segment.toLowerCase()))) return { kind: 'ignored' };
+  const reserved = reservedProblem(segments);
+  if (reserved !== undefined) return { kind: 'refused', problem: reserved };
+  const secret = segments.find(isPrivate);
+  return secret === undefined ? { kind: 'file', path } : { kind: 'private', name: secret };
+}
+
+const unseen = /[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029\ufffd]/u;
+const slashLike = /[\u2044\u2215\u2216\u29f5\u29f8\u29f9\ufe68\uff0f\uff3c]/u;
+const bytesOf = (text: string) => new TextEncoder().encode(text).length;
+
+function problemOfWhole(path: string): string | undefined {
+  if (path === '') return 'has no name';
+  if (unseen.test(path)) return 'contains a character that cannot be seen; rename it';
+  if (path.includes('\\')) return 'contains a backslash; rename it';
+  if (slashLike.test(path)) return 'contains a character that looks like a slash; rename it';
+  if (path.startsWith('/')) return 'is an absolute path';
+  if (/^[a-z]:/i.test(path)) return 'begins with a drive letter; rename it';
+  if (/%(?:2e|2f|5c|00|25)/i.test(path)) return 'contains an encoded dot, slash or percent sign; rename it';
+  return bytesOf(path) > 1_024 ? 'has a path longer than 1,024 bytes' : undefined;
+}
+
+function problemOfSegments(path: string): string | undefined {
+  const segments = path.split('/');
+  if (segments.length > 32) return 'is more than 32 folders deep';
+  for (const segment of segments) {
+    if (segment === '') return 'has an empty folder name';
+    if (/^\.+$/.test(segment.normalize('NFKC'))) return 'leads out of its folder';
+    if (segment !== segment.trim()) return 'begins or ends with a space; rename it';
+    if (segment.endsWith('.')) return 'ends with a dot; rename it';
+    if (bytesOf(segment) > 255) return 'has a name longer than 255 bytes';
+  }
+  return undefined;
+}
+
+const leftBehind = new Set(['__macosx', '.ds_store', 'thumbs.db', 'desktop.ini']);
+const wellKnown = new Set(['security.txt', 'apple-app-site-association', 'assetlinks.json', 'gpc.json']);
+const privateNames = new Set(
+  '.git .svn .hg .ssh .aws .gnupg .npmrc .netrc .pgpass .htpasswd id_rsa id_ed25519'.split(' '),
+);
+
+function reservedProblem([first = '', ...rest]: readonly string[]): string | undefined {
+  const top = first.toLowerCase();
+  if (top === '.postern') return 'is in .postern/, which belongs to the service; rename the folder';
+  if (top !== '.well-known' || rest.length === 0) return undefined;
+  if (rest.length === 1 && wellKnown.has(rest[0] ?? '')) return undefined;
+  return `is in .well-known/, of which only ${[...wellKnown].join(', ')} can be published`;
+}
+
+function isPrivate(segment: string): boolean {
+  const name = segment.toLowerCase();
+  return privateNames.has(name) || name === '.env' || name.startsWith('.env.');
+}
+
+/** Undefined for names that have none. */
+export function extensionOf(path: string): string | undefined {
+  return /[^/]\.([^./]+)$/.exec(path)?.[1]?.toLowerCase();
+}
+
+/** What a reader that ignores case and accents' spelling takes for the same name. */
+export function foldedName(path: string): string {
+  return path.normalize('NFKC').toUpperCase().toLowerCase().normalize('NFC');
+}

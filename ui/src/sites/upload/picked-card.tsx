@@ -1,0 +1,87 @@
+import { Alert, Button, Text } from '@mantine/core';
+import { CheckIcon, FileIcon, FolderIcon } from '../../app/icons.tsx';
+import { bytesInWords, countOf } from '../bytes.ts';
+import styles from '../sites.module.css';
+import { Findings } from './findings.tsx';
+import { type Checked, onlyFolder } from './precheck.ts';
+import type { Picked } from './picked.ts';
+import cards from './upload.module.css';
+
+type CardProps = {
+  readonly checked: Checked;
+  readonly onPicked: (picked: Picked | null) => void;
+};
+
+/** What was chosen, and everything that stands in its way, before anything is sent. */
+export function PickedCard({ checked, onPicked }: CardProps) {
+  const { picked, files, bytes, problems, leftOut, ignored, warnings, startFolder } = checked;
+  const isFolder = picked.kind === 'folder';
+  const name = isFolder ? picked.name : picked.file.name;
+  return (
+    <section className={styles['card']} aria-label="What was chosen">
+      <div className={cards['picked']}>
+        <span className={cards['picture']}>{isFolder ? <FolderIcon /> : <FileIcon />}</span>
+        <div className={cards['what']}>
+          <b>
+            <bdi>{name === '' ? 'Chosen files' : name}</bdi>
+          </b>
+          <span className="quiet">
+            {isFolder && `${countOf(files.length, 'file')} · `}
+            {bytesInWords(bytes)}
+            {ignored > 0 && ` · ${countOf(ignored, 'leftover')} of the file manager left out`}
+          </span>
+        </div>
+        <Button variant="default" size="xs" onClick={() => onPicked(null)}>
+          Choose another
+        </Button>
+      </div>
+      {problems.length > 0 && (
+        <Alert
+          color="red"
+          mt="md"
+          role="alert"
+          title={`${countOf(problems.length, 'problem')} to mend before it can be published`}
+        >
+          <Findings found={problems} />
+        </Alert>
+      )}
+      {startFolder !== null && (
+        <Alert color="yellow" mt="md" title={`The start page is in ${startFolder}/`}>
+          <Text size="sm" mb="xs">
+            There is no index.html at the top, but <code>{startFolder}/</code> has one. Usually that folder is
+            the site.
+          </Text>
+          <Button size="xs" variant="default" onClick={() => onPicked(onlyFolder(picked, startFolder))}>
+            Publish {startFolder}/ alone
+          </Button>
+        </Alert>
+      )}
+      {startFolder === null && warnings.length > 0 && (
+        <Alert color="yellow" mt="md" title="Before you publish">
+          {warnings.map((warning) => (
+            <Text size="sm" key={warning}>
+              {warning}
+            </Text>
+          ))}
+        </Alert>
+      )}
+      {leftOut.length > 0 && (
+        <Alert
+          color="yellow"
+          mt="md"
+          title={`${countOf(leftOut.length, 'entry', 'entries')} will not be sent`}
+        >
+          <Findings found={leftOut} />
+        </Alert>
+      )}
+      {problems.length === 0 && leftOut.length === 0 && warnings.length === 0 && (
+        <p className={cards['good']}>
+          <CheckIcon size={16} />
+          {isFolder
+            ? 'Names, sizes and limits are fine. The server looks into the files.'
+            : 'The size is fine. The server looks into it.'}
+        </p>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,176 @@
+import type { Schemas } from '../../api/contract.ts';
+import { bytesInWords } from '../bytes.ts';
+import { extensionOf, foldedName, nameFile } from './names.ts';
+import type { Picked, PickedFile } from './picked.ts';
+
+/**
+ * What an upload would be refused for, found before anything is sent: names, counts, sizes, quotas. The server judges
+ * again; only it looks into the files.
+ */
+export type Finding = { readonly path: string; readonly problem: string };
+
+export type Checked = {
+  readonly picked: Picked;
+  /** What will be sent, by the paths it gets. Empty for archives, which are looked into by the server. */
+  readonly files: readonly PickedFile[];
+  readonly bytes: number;
+  /** Each stands in the way. */
+  readonly problems: readonly Finding[];
+  /** Not sent, and why that is said: secrets and history. */
+  readonly leftOut: readonly Finding[];
+  /** Leftovers of file managers that are not sent. */
+  readonly ignored: number;
+  readonly warnings: readonly string[];
+  /** A folder inside that has a start page while the top has none. */
+  readonly startFolder: string | null;
+};
+
+type Capabilities = Schemas['SiteCapabilities'];
+
+export function check(picked: Picked, capabilities: Capabilities, isNew: boolean): Checked {
+  const judged =
+    picked.kind === 'folder' ? checkFolder(picked, capabilities) : checkSingle(picked, capabilities);
+  const { quotas } = capabilities;
+  const problems = [...judged.problems];
+  if (isNew && quotas.sitesUsed >= quotas.sitesPerOwner)
+    problems.push({ path: '', problem: `You have ${quotas.sitesUsed} sites, as many as are allowed.` });
+  if (judged.bytes > quotas.bytesPerOwner)
+    problems.push({
+      path: '',
+      problem: `It is larger than all your sites together may be: ${bytesInWords(quotas.bytesPerOwner)}.`,
+    });
+  const warnings = [...judged.warnings];
+  if (judged.bytes <= quotas.bytesPerOwner && judged.bytes + quotas.bytesUsed > quotas.bytesPerOwner)
+    warnings.push(
+      `It may not fit: ${bytesInWords(quotas.bytesUsed)} of ${bytesInWords(quotas.bytesPerOwner)} are in use. Files that you keep already take no more room.`,
+    );
+  return { ...judged, problems, warnings };
+}
+
+function checkSingle(picked: Exclude<Picked, { kind: 'folder' }>, { upload }: Capabilities): Checked {
+  const { size } = picked.file;
+  const problems: Finding[] = [];
+  if (size === 0) problems.push({ path: picked.file.name, problem: 'is empty' });
+  const most =
+    picked.kind === 'page' ? Math.min(upload.maxFileBytes, upload.maxUploadBytes) : upload.maxUploadBytes;
+  if (size > most) problems.push({ path: picked.file.name, problem: `is larger than ${bytesInWords(most)}` });
+  return {
+    picked,
+    files: [],
+    bytes: size,
+    problems,
+    leftOut: [],
+    ignored: 0,
+    warnings: [],
+    startFolder: null,
+  };
+}
+
+function checkFolder(picked: Extract<Picked, { kind: 'folder' }>, { upload }: Capabilities): Checked {
+  const problems: Finding[] = [];
+  const leftOut = new Map<string, Finding>();
+  const seen = new Map<string, string>();
+  const files: PickedFile[] = [];
+  let ignored = 0;
+  let bytes = 0;
+  for (const { path: raw, file } of unwrapped(picked.files)) {
+    const named = nameFile(raw);
+    if (named.kind === 'ignored') ignored += 1;
+    else if (named.kind === 'refused') problems.push({ path: raw, problem: named.problem });
+    else if (named.kind === 'private') {
+      const at = raw.slice(0, endOf(raw, named.name));
+      leftOut.set(at, { path: at, problem: 'usually holds secrets or history' });
+    } else {
+      const problem = fileProblem(named.path, file.size, upload, seen);
+      if (problem !== undefined) problems.push({ path: raw, problem });
+      files.push({ path: named.path, file });
+      bytes += file.size;
+    }
+  }
+  const entries = files.length + foldersOf(files);
+  if (files.length === 0)
+    problems.push({ path: '', problem: 'There is no file in it that could be published.' });
+  if (entries > upload.maxFiles)
+    problems.push({
+      path: '',
+      problem: `It has ${entries} files and folders; ${upload.maxFiles} are allowed.`,
+    });
+  if (bytes > upload.maxExtractedBytes)
+    problems.push({
+      path: '',
+      problem: `It is ${bytesInWords(bytes)}; ${bytesInWords(upload.maxExtractedBytes)} are allowed.`,
+    });
+  const hasStart = files.some(({ path }) => path === 'index.html');
+  return {
+    picked,
+    files,
+    bytes,
+    problems,
+    leftOut: [...leftOut.values()],
+    ignored,
+    warnings:
+      hasStart || files.length === 0
+        ? []
+        : ['There is no index.html at the top, so the site’s own address will show nothing.'],
+    startFolder: hasStart ? null : startFolderOf(files),
+  };
+}
+
+function fileProblem(
+  path: string,
+  size: number,
+  upload: Capabilities['upload'],
+  seen: Map<string, string>,
+): string | undefined {
+  const key = foldedName(path);
+  const other = seen.get(key);
+  seen.set(key, path);
+  if (other !== undefined)
+    return other === path ? 'is there twice' : `differs from ${other} only in case or accents`;
+  const extension = extensionOf(path);
+  if (extension !== undefined && !upload.allowedExtensions.includes(extension))
+    return `ends in .${extension}, which is not allowed here`;
+  return size > upload.maxFileBytes ? `is larger than ${bytesInWords(upload.maxFileBytes)}` : undefined;
+}
+
+/** A folder around everything is taken off, as the server takes it off an archive, when the start page is in it. */
+function unwrapped(files: readonly PickedFile[]): readonly PickedFile[] {
+  const [first] = files;
+  const top = first?.path.includes('/') === true ? first.path.slice(0, first.path.indexOf('/') + 1) : '';
+  if (top === '' || !files.every(({ path }) => path.startsWith(top))) return files;
+  if (!files.some(({ path }) => path === `${top}index.html`)) return files;
+  return files.map(({ path, file }) => ({ path: path.slice(top.length), file }));
+}
+
+/** The folder alone, as if it had been chosen. */
+export function onlyFolder(picked: Picked, folder: string): Picked {
+  if (picked.kind !== 'folder') return picked;
+  const files = unwrapped(picked.files)
+    .filter(({ path }) => path.startsWith(`${folder}/`))
+    .map(({ path, file }) => ({ path: path.slice(folder.length + 1), file }));
+  return { ...picked, files };
+}
+
+/** What builders write their result to comes before others. */
+const usual = ['dist', 'build', 'public', 'out', '_site', 'www', 'site', 'docs'];
+
+function startFolderOf(files: readonly PickedFile[]): string | null {
+  const found = files
+    .map(({ path }) => /^([^/]+)\/index\.html$/.exec(path)?.[1])
+    .filter((folder) => folder !== undefined);
+  return usual.find((folder) => found.includes(folder)) ?? (found.length === 1 ? (found[0] ?? null) : null);
+}
+
+function foldersOf(files: readonly PickedFile[]): number {
+  const folders = new Set<string>();
+  for (const { path } of files) {
+    for (let slash = path.indexOf('/'); slash >= 0; slash = path.indexOf('/', slash + 1))
+      folders.add(path.slice(0, slash));
+  }
+  return folders.size;
+}
+
+function endOf(path: string, name: string): number {
+  const segments = path.split('/');
+  return segments.slice(0, segments.indexOf(name) + 1).join('/').length;
+}

@@ -1,0 +1,78 @@
+import { Button, Progress } from '@mantine/core';
+import { useBlocker } from '@tanstack/react-router';
+import { bytesInWords } from '../bytes.ts';
+import styles from '../sites.module.css';
+import type { Job, Stage } from './job.ts';
+import { LeaveDialog } from './leave-dialog.tsx';
+
+type ProgressProps = { readonly stage: Stage; readonly job: Job; readonly onStop: () => void };
+
+/** Two stages, so that a full bar never stands still without a word: the bytes go, then the server looks at them. */
+export function UploadProgress({ stage, job, onStop }: ProgressProps) {
+  const canResume = job.checked.picked.kind === 'folder' && !job.isCheckOnly;
+  const blocker = useBlocker({
+    shouldBlockFn: () => true,
+    // What is sent file by file goes on after a reload; an archive would begin anew.
+    enableBeforeUnload: !canResume,
+    withResolver: true,
+  });
+  const isProcessing = stage.kind === 'processing';
+  const share = shareOf(stage);
+  return (
+    <section className={styles['card']} aria-label="Upload">
+      <h2>{titleOf(stage, job)}</h2>
+      <p className={styles['hint']} role="status">
+        {wordsOf(stage)}
+      </p>
+      <Progress.Root size="lg" mb="md">
+        <Progress.Section
+          value={share}
+          animated={isProcessing}
+          striped={isProcessing}
+          aria-label={isProcessing ? 'Processing' : 'Sent'}
+        />
+      </Progress.Root>
+      <div className={styles['actions']}>
+        <Button variant="default" onClick={onStop} disabled={isProcessing && !job.isCheckOnly}>
+          Cancel
+        </Button>
+        <span className="quiet">
+          {isProcessing ? 'Step 2 of 2' : 'Step 1 of 2'}
+          {canResume && !isProcessing && ' · a reload or a lost connection costs nothing that was sent'}
+        </span>
+      </div>
+      <LeaveDialog
+        isOpen={blocker.status === 'blocked'}
+        onStay={() => blocker.reset?.()}
+        onLeave={() => blocker.proceed?.()}
+      />
+    </section>
+  );
+}
+
+function titleOf(stage: Stage, { isCheckOnly }: Job): string {
+  if (stage.kind === 'reading') return 'Reading the files';
+  if (stage.kind === 'waiting') return 'Waiting to go on';
+  if (stage.kind === 'sending') return isCheckOnly ? 'Sending to be checked' : 'Uploading';
+  return isCheckOnly ? 'Checking' : 'Processing';
+}
+
+function wordsOf(stage: Stage): string {
+  switch (stage.kind) {
+    case 'reading':
+      return 'To find out what the server has already.';
+    case 'sending':
+      return `${bytesInWords(stage.sent)} of ${bytesInWords(stage.total)}`;
+    case 'waiting':
+      return `${stage.because} It goes on by itself in ${Math.ceil(stage.seconds)} s.`;
+    case 'processing':
+      return 'Everything is sent. The server looks into every file.';
+  }
+}
+
+function shareOf(stage: Stage): number {
+  if (stage.kind === 'processing') return 100;
+  if (stage.kind === 'waiting') return 0;
+  const done = stage.kind === 'reading' ? stage.done : stage.sent;
+  return stage.total === 0 ? 0 : Math.round((done / stage.total) * 100);
+}

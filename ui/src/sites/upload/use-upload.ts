@@ -1,0 +1,43 @@
+import { useEffect, useRef, useState } from 'react';
+import { queryClient } from '../../api/queries.ts';
+import { announce } from '../../app/announce.tsx';
+import type { Job, Outcome, Stage } from './job.ts';
+import { runUpload } from './upload.ts';
+
+export type UploadState =
+  | { readonly kind: 'idle' }
+  | { readonly kind: 'running'; readonly stage: Stage; readonly job: Job }
+  | { readonly kind: 'failed'; readonly error: unknown; readonly job: Job }
+  | { readonly kind: 'stopped' }
+  | { readonly kind: 'checked' }
+  | { readonly kind: 'done'; readonly outcome: Outcome };
+
+/** One upload at a time, told as it goes. It ends with the page that began it. */
+export function useUpload() {
+  const [state, setState] = useState<UploadState>({ kind: 'idle' });
+  const running = useRef<AbortController>(null);
+  useEffect(() => () => running.current?.abort(), []);
+
+  async function run(job: Job): Promise<void> {
+    const control = new AbortController();
+    running.current = control;
+    const tell = (stage: Stage) => setState({ kind: 'running', stage, job });
+    tell({ kind: 'reading', done: 0, total: job.checked.bytes });
+    try {
+      const outcome = await runUpload(job, { signal: control.signal, tell });
+      announce(job.isCheckOnly ? 'The check found nothing wrong.' : `${outcome.site.name} is published.`);
+      setState(job.isCheckOnly ? { kind: 'checked' } : { kind: 'done', outcome });
+    } catch (error) {
+      if (control.signal.aborted) announce('The upload is stopped.');
+      setState(control.signal.aborted ? { kind: 'stopped' } : { kind: 'failed', error, job });
+    }
+    await queryClient.invalidateQueries({ queryKey: ['sites'] });
+  }
+
+  return {
+    state,
+    start: (job: Job) => void run(job),
+    stop: () => running.current?.abort(),
+    reset: () => setState({ kind: 'idle' }),
+  };
+}
