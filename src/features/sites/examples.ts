@@ -76,6 +76,7 @@ export const exampleCapabilities = {
   defaultVisibility: 'private' as const,
   ttl: { enabled: true, defaultHours: 720, extensionHours: 720, maxHours: 8_760 },
   quotas: { ...defaultSitesConfig.quotas, sitesUsed: 1, bytesUsed: 1_048_576 },
+  serverTime: '2026-01-01T09:00:00.000Z',
 };
 
 export const exampleActions = {

@@ -123,7 +123,7 @@ export function toChangesResponse(
   };
 }
 
-export function toCapabilitiesResponse(capabilities: Capabilities) {
+export function toCapabilitiesResponse(capabilities: Capabilities, now: number) {
   const { config, allowedVisibility, visibilityReasons, defaultVisibility, sitesUsed, bytesUsed } =
     capabilities;
   const { enabled, upload, ttl, quotas } = config;
@@ -140,5 +140,6 @@ export function toCapabilitiesResponse(capabilities: Capabilities) {
       maxHours: ttl.maxDays * 24,
     },
     quotas: { ...quotas, sitesUsed, bytesUsed },
+    serverTime: timestamp(now),
   };
 }

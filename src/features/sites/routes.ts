@@ -169,7 +169,7 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
       success: { status: 200, data: capabilitiesSchema },
       example: { data: exampleCapabilities },
       async handle({ caller }) {
-        return { data: toCapabilitiesResponse(await sites.capabilities(caller)) };
+        return { data: toCapabilitiesResponse(await sites.capabilities(caller), clock.now()) };
       },
     }),
     defineRoute({

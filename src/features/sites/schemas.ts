@@ -241,6 +241,7 @@ export const capabilitiesSchema = z
       sitesUsed: z.number().int(),
       bytesUsed: z.number().int(),
     }),
+    serverTime: timestampSchema.describe('Expiry is judged by this clock'),
   })
   .meta({ id: 'SiteCapabilities' });
 

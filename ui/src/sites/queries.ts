@@ -14,7 +14,11 @@ export const sitesList = (query: SitesAsked) =>
 
 export const capabilities = queryOptions({
   queryKey: ['sites', 'capabilities'],
-  queryFn: async ({ signal }) => (await call('GET /sites/capabilities', { signal })).data,
+  queryFn: async ({ signal }) => {
+    const { data } = await call('GET /sites/capabilities', { signal });
+    // Expiry is the server's to judge: what is relative to now is reckoned by its clock, not by this machine's.
+    return { ...data, clockOffsetMs: Date.parse(data.serverTime) - Date.now() };
+  },
 });
 
 export const oneSite = (id: string) =>

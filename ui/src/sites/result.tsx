@@ -1,7 +1,6 @@
 import { Button } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import { CheckIcon, OpenIcon } from '../app/icons.tsx';
-import { useNow } from '../app/now.ts';
 import { exactly, fromNow } from '../app/time.ts';
 import { bytesInWords, countOf } from './bytes.ts';
 import { CopyField } from './copy-field.tsx';
@@ -11,6 +10,7 @@ import styles from './result.module.css';
 import shared from './sites.module.css';
 import { addressOf, type Site } from './site-words.ts';
 import type { Outcome } from './upload/job.ts';
+import { useSitesNow } from './sites-now.ts';
 
 /** What came of an upload: where it is, how to give it on, what to do next, and what the server noticed. */
 export function Result({ outcome: { site, contents }, onAgain }: { outcome: Outcome; onAgain: () => void }) {
@@ -100,7 +100,7 @@ function sentWords({ sent, had }: NonNullable<Outcome['contents']>): string {
 }
 
 function Ends({ of: { expiresAt } }: { of: Site }) {
-  const now = useNow();
+  const now = useSitesNow();
   if (expiresAt === null) return 'It does not expire.';
   const at = Date.parse(expiresAt);
   return `It expires ${fromNow(at, now)}, on ${exactly(at)}.`;

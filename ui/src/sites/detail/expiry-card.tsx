@@ -41,7 +41,7 @@ export function ExpiryCard({ site, actions, now }: Facts) {
         {extendsTo === null ? 'Extend' : `Extend to ${day.format(Date.parse(extendsTo))}`}
       </ReasonedButton>
       <Calendar
-        className={styles['calendar']}
+        className={`${styles['calendar']} ${shared['calendar']}`}
         static
         defaultDate={end}
         hideOutsideDates

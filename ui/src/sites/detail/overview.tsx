@@ -28,16 +28,17 @@ export function Overview(facts: Facts) {
             <div className={shared['stack']}>
               <CopyField label={isPrivate ? 'Link' : 'Address'} value={address} />
               <div className={shared['actions']}>
-                <Button
-                  component="a"
-                  href={address}
-                  target="_blank"
-                  rel="noreferrer"
-                  leftSection={<OpenIcon size={16} />}
-                  disabled={site.status !== 'active'}
-                >
-                  Open the site
-                </Button>
+                {site.status === 'active' && (
+                  <Button
+                    component="a"
+                    href={address}
+                    target="_blank"
+                    rel="noreferrer"
+                    leftSection={<OpenIcon size={16} />}
+                  >
+                    Open the site
+                  </Button>
+                )}
                 {actions.reasons.publish === null && (
                   <Button
                     variant="default"

@@ -54,12 +54,7 @@ export function Settings({ site, actions, isAdministrator, ...rest }: Facts & { 
               {actions.restoreDays === 1 ? 'day' : 'days'}; then it is gone for good.
             </p>
           </div>
-          <ReasonedButton
-            color="red"
-            variant="outline"
-            reason={reasons.delete}
-            onClick={() => setDeleting(true)}
-          >
+          <ReasonedButton variant="default" reason={reasons.delete} onClick={() => setDeleting(true)}>
             Delete this site
           </ReasonedButton>
         </div>

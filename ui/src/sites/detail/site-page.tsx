@@ -3,11 +3,10 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { ApiProblem } from '../../api/client.ts';
 import { whoAmI } from '../../api/queries.ts';
-import { useNow } from '../../app/now.ts';
 import { Problem } from '../../app/problem.tsx';
 import { oneSite, siteActions } from '../queries.ts';
 import { ownerWords } from '../site-words.ts';
-import { SitesOff } from '../sites-off.tsx';
+import { closedBy, SitesClosed } from '../sites-off.tsx';
 import { StandingBadge } from '../standing-badge.tsx';
 import { VisibilityWord } from '../visibility-word.tsx';
 import { Access } from './access.tsx';
@@ -19,6 +18,7 @@ import { Overview } from './overview.tsx';
 import { Publish } from './publish.tsx';
 import { Settings } from './settings.tsx';
 import { Versions } from './versions.tsx';
+import { useSitesNow } from '../sites-now.ts';
 
 const route = getRouteApi('/sites/$id');
 const labels: Readonly<Record<DetailTab, string>> = {
@@ -38,9 +38,10 @@ export function SitePage() {
   const site = useQuery(oneSite(id));
   const actions = useQuery(siteActions(id));
   const me = useQuery(whoAmI);
-  const now = useNow();
+  const now = useSitesNow();
   const error = site.error ?? actions.error;
-  if (error instanceof ApiProblem && error.code === 'sites_disabled') return <SitesOff title="Site" />;
+  const closed = closedBy(error);
+  if (closed !== null) return <SitesClosed title="Site" why={closed} />;
   if (error instanceof ApiProblem && error.status === 404) return <NoSuchSite id={id} />;
   if (error !== null)
     return <Problem error={error} onRetry={() => void Promise.all([site.refetch(), actions.refetch()])} />;

@@ -72,7 +72,7 @@ export function Versions({ site, actions, now, page, version, show }: VersionsPr
               {bytesInWords(one.sizeBytes)}, {countOf(one.fileCount, 'file')}
             </td>
             <td>
-              <div className={shared['actions']}>
+              <div className={`${shared['actions']} ${styles['doing']}`}>
                 <Button
                   size="xs"
                   variant="default"
@@ -87,10 +87,10 @@ export function Versions({ site, actions, now, page, version, show }: VersionsPr
                     size="xs"
                     variant="default"
                     disabled={actions.reasons.publish !== null}
-                    aria-label={`Make version ${one.number} live`}
+                    aria-label={`${backOrForward(one.number, live)} to version ${one.number}`}
                     onClick={() => setGoing(one.number)}
                   >
-                    {live !== undefined && one.number < live ? 'Roll back' : 'Roll forward'}
+                    {backOrForward(one.number, live)}
                   </Button>
                 )}
               </div>
@@ -112,4 +112,8 @@ export function Versions({ site, actions, now, page, version, show }: VersionsPr
       <GoLiveDialog site={site} number={going} onClose={() => setGoing(undefined)} />
     </div>
   );
+}
+
+function backOrForward(number: number, live: number | undefined): string {
+  return live !== undefined && number < live ? 'Roll back' : 'Roll forward';
 }

@@ -25,7 +25,7 @@ export function VisibilityDialog({ site, isOpen, onClose }: DialogProps) {
 const effects = {
   public: [
     'Everybody who has the new address can open it, without signing in. Search engines may find it.',
-    'All its files and pages are public, the old ones in its kept versions are not.',
+    'Its live files are public. Earlier versions stay for you alone.',
     'It gets a new address at once. The one it has now answers nobody any more, and is never used again.',
     'Its link stays the same and leads to the new address.',
     'Browsers that were let in are put out.',

@@ -1,23 +1,22 @@
 import { Button, SegmentedControl, Select } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
-import { ApiProblem } from '../../api/client.ts';
 import { whoAmI } from '../../api/queries.ts';
 import { PlusIcon } from '../../app/icons.tsx';
-import { useNow } from '../../app/now.ts';
 import { Problem } from '../../app/problem.tsx';
 import { PageHead, Tools } from '../../lists/page-head.tsx';
 import { Pages } from '../../lists/pages.tsx';
 import { SearchField } from '../../lists/search-field.tsx';
 import { TableLoading } from '../../lists/table.tsx';
 import { capabilities, sitesList } from '../queries.ts';
-import { SitesOff } from '../sites-off.tsx';
+import { closedBy, SitesClosed } from '../sites-off.tsx';
 import { DropToNew } from '../upload/drop-to-new.tsx';
 import { FirstSite, NoSiteMatches } from './empty.tsx';
 import { Quota } from './quota.tsx';
 import { type SiteSearch, siteSearch, siteStates } from './site-search.ts';
 import { SiteTable } from './site-table.tsx';
 import styles from './sites-page.module.css';
+import { useSitesNow } from '../sites-now.ts';
 
 const route = getRouteApi('/sites');
 const pageSize = 20;
@@ -46,12 +45,13 @@ export function SitesPage() {
       mine: whose === 'all' ? undefined : 'true',
     }),
   );
-  const now = useNow();
+  const now = useSitesNow();
   const total = sites.data?.metadata.pagination.total ?? 0;
   const show = (next: Partial<Record<keyof SiteSearch, unknown>>) =>
     void navigate({ search: siteSearch({ ...shown, page: undefined, ...next }), replace: true });
   const isNarrowed = whose === 'all' || state !== undefined || visibility !== undefined || search !== '';
-  if (isOff(sites.error)) return <SitesOff title="Sites" />;
+  const closed = closedBy(sites.error);
+  if (closed !== null) return <SitesClosed title="Sites" why={closed} />;
 
   return (
     <>
@@ -127,8 +127,4 @@ export function SitesPage() {
       {sites.error === null && <DropToNew />}
     </>
   );
-}
-
-function isOff(error: Error | null): boolean {
-  return error instanceof ApiProblem && error.code === 'sites_disabled';
 }

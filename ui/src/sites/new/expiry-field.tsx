@@ -6,6 +6,7 @@ import type { Schemas } from '../../api/contract.ts';
 import { exactly, hoursInWords } from '../../app/time.ts';
 import { dayOf } from '../days.ts';
 import { type Expiry, hoursOf } from './draft.ts';
+import shared from '../sites.module.css';
 import styles from './form.module.css';
 
 type FieldProps = {
@@ -60,7 +61,7 @@ export function ExpiryField({ expiry, ttl, now, error, onChange }: FieldProps) {
       </div>
       {expiry.kind === 'date' && (
         <DatePicker
-          className={styles['calendar']}
+          className={`${styles['calendar']} ${shared['calendar']}`}
           aria-label="Last day"
           value={expiry.day}
           onChange={(day) => onChange({ kind: 'date', day })}

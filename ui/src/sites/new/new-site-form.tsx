@@ -1,11 +1,11 @@
 import { Alert, Button, Switch, TextInput } from '@mantine/core';
 import type { Schemas } from '../../api/contract.ts';
-import { useNow } from '../../app/now.ts';
 import { PublishedNothing } from '../upload/published-nothing.tsx';
 import type { Draft, DraftErrors } from './draft.ts';
 import { ExpiryField } from './expiry-field.tsx';
 import styles from './form.module.css';
 import { VisibilityField } from './visibility-field.tsx';
+import { useSitesNow } from '../sites-now.ts';
 
 type FormProps = {
   readonly draft: Draft;
@@ -21,7 +21,7 @@ type FormProps = {
 
 export function NewSiteForm(props: FormProps) {
   const { draft, capabilities, errors, obstacle, said, onChange } = props;
-  const now = useNow();
+  const now = useSitesNow();
   const canHave = capabilities.allowedVisibility.length > 0;
   return (
     <form

@@ -3,13 +3,13 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { Problem } from '../../app/problem.tsx';
 import { capabilities } from '../queries.ts';
-import { SitesOff } from '../sites-off.tsx';
+import { SitesClosed } from '../sites-off.tsx';
 import styles from './form.module.css';
 import { NewSite } from './new-site.tsx';
 
 export function NewSitePage() {
   const { data, error, refetch } = useQuery(capabilities);
-  if (data?.enabled === false) return <SitesOff title="New site" />;
+  if (data?.enabled === false) return <SitesClosed title="New site" why="off" />;
   return (
     <div className={styles['page']}>
       <title>New site · Postern</title>

@@ -1,6 +1,5 @@
 import { useEffect, useMemo, useState } from 'react';
 import type { Schemas } from '../../api/contract.ts';
-import { useNow } from '../../app/now.ts';
 import { Result } from '../result.tsx';
 import { arrived, letGo } from '../upload/carried.ts';
 import { DropArea } from '../upload/drop-area.tsx';
@@ -14,6 +13,7 @@ import { UnfinishedNote } from '../upload/unfinished-note.tsx';
 import { useUpload } from '../upload/use-upload.ts';
 import { type Draft, errorsFrom, firstDraft, mistakesIn, requestOf } from './draft.ts';
 import { NewSiteForm } from './new-site-form.tsx';
+import { useSitesNow } from '../sites-now.ts';
 
 type Capabilities = Schemas['SiteCapabilities'];
 
@@ -26,7 +26,7 @@ export function NewSite({ capabilities }: { capabilities: Capabilities }) {
   }));
   const [mistakes, setMistakes] = useState({});
   const { state, start, stop, reset } = useUpload();
-  const now = useNow();
+  const now = useSitesNow();
   const checked = useMemo(
     () => (picked === null ? null : check(picked, capabilities, true)),
     [picked, capabilities],

@@ -1,0 +1,338 @@
+import type { Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { minute } from '../../src/core/clock.ts';
+import type { Person } from '../harness.ts';
+import { archiveOf, upload } from '../api/sites/uploads.ts';
+import { openWorld, type World } from './real-ports.ts';
+import {
+  addressShown,
+  atPage,
+  chooseFile,
+  chooseFolder,
+  drop,
+  type Folders,
+  html,
+  noise,
+  openFolders,
+  publish,
+} from './site-pages.ts';
+
+// Sites as their people meet them: real server, real gateway, Chromium.
+let world: World;
+let folders: Folders;
+let root: Person;
+let nell: Person;
+let dev: Person;
+let ada: Person;
+let open: Awaited<ReturnType<typeof atPage>> | undefined;
+
+beforeAll(async () => {
+  world = await openWorld();
+  folders = await openFolders();
+  root = await world.h.person('Root', { admin: true });
+  nell = await world.h.person('Nell');
+  dev = await world.h.person('Dev');
+  ada = await world.h.person('Ada');
+});
+afterAll(async () => {
+  await world.close();
+  await folders.remove();
+});
+beforeEach(async () => {
+  await world.advance(minute);
+  world.seen.length = 0;
+});
+// Whatever a test does, the page complains of nothing.
+afterEach(async () => {
+  const complaints = open?.complaints() ?? [];
+  await open?.context.close();
+  open = undefined;
+  expect(complaints).toEqual([]);
+});
+
+async function at(person: Person, path: string): Promise<Page> {
+  open = await atPage(world, person, path);
+  return open.page;
+}
+
+const bodies = () => world.seen.filter(({ method, url }) => method === 'PUT' && url.includes('/blobs'));
+const files = { 'index.html': html('start'), 'about.html': html('about'), 'assets/app.js': 'let one = 1;' };
+const mine = async (who: Person) =>
+  (await world.call('GET', '/sites', { as: who, query: { mine: 'true' } })).data as {
+    id: string;
+    name: string;
+  }[];
+
+test('a newcomer drops a folder on the empty list and has a site that answers', async () => {
+  const page = await at(nell, '/sites');
+  await page.getByText('No sites yet').waitFor();
+  await drop(page, await folders.make('my-first-site', { ...files, '.env': 'SECRET=1', '.DS_Store': 'x' }));
+  await page.waitForURL(/\/sites\/new$/);
+  await page.getByText('3 files').waitFor();
+  await page.getByText('1 entry will not be sent').waitFor();
+  expect(await page.getByLabel('Name').inputValue()).toBe('my-first-site');
+  expect(await page.getByLabel('Only me').isChecked()).toBe(true);
+  await page.getByLabel('Everybody').check();
+  await publish(page);
+  const address = await addressShown(page);
+  await page.getByText('3 files sent').waitFor();
+  await world.advance(0);
+  const visitor = await (await world.browser.newContext()).newPage();
+  await visitor.goto(`${address}about`);
+  expect(await visitor.textContent('p')).toBe('about');
+  expect((await visitor.goto(`${address}.env`))?.status()).toBe(404);
+  await visitor.context().close();
+  await page.getByRole('link', { name: 'Go to its page' }).click();
+  await page.getByRole('heading', { name: 'my-first-site' }).waitFor();
+});
+
+test('a developer publishes a folder with one changed file: one body is sent; then rolls back and forward', async () => {
+  const made = await upload(world.h, dev, files, { visibility: 'public', name: 'App' });
+  const page = await at(dev, `/sites/${made.data.id}`);
+  await drop(page, await folders.make('app', { ...files, 'about.html': html('about us') }));
+  await page.waitForURL(/tab=publish/);
+  await publish(page);
+  await addressShown(page);
+  await page.getByText('1 file sent, 2 were there already').waitFor();
+  await page.getByText('0 files added, 1 changed, 0 removed').waitFor();
+  expect(bodies()).toHaveLength(1);
+  await page.getByRole('tab', { name: 'Versions' }).click();
+  await page.getByRole('button', { name: 'Roll back to version 1' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText('about.html').waitFor();
+  await dialog.getByRole('button', { name: 'Make it live' }).click();
+  await page.getByRole('button', { name: 'Roll forward to version 2' }).waitFor();
+  await world.advance(0);
+  const { body } = await world.h.open(`${made.data.url}about`);
+  expect(body).toBe(files['about.html']);
+  await page.getByRole('button', { name: 'Roll forward to version 2' }).click();
+  await dialog.getByRole('button', { name: 'Make it live' }).click();
+  await page.getByRole('button', { name: 'Roll back to version 1' }).waitFor();
+  await page.getByRole('button', { name: 'Preview version 1' }).click();
+  const preview = await page.getByRole('textbox', { name: 'Address of the preview' }).inputValue();
+  await world.advance(0);
+  expect((await world.h.open(`${preview}about`)).body).toBe(files['about.html']);
+});
+
+test('an author publishes a private site, opens it by its link, sees who was let in and ends it all', async () => {
+  const page = await at(ada, '/sites/new');
+  await chooseFolder(page, await folders.make('plans', { 'index.html': html('my plans'), 'a.css': 'p{}' }));
+  await publish(page);
+  const link = await addressShown(page);
+  expect(link).toContain('/s/');
+  await world.advance(0);
+  const reader = await page.context().newPage();
+  await reader.goto(link);
+  await reader.getByText('my plans').waitFor();
+  await page.getByRole('link', { name: 'Go to its page' }).click();
+  await page.getByRole('tab', { name: 'Access' }).click();
+  await page.getByRole('heading', { name: 'It opens' }).waitFor();
+  await page.getByText('Your sign-in is still good').waitFor();
+  const grant = page.getByRole('row', { name: 'Chrome on Linux' });
+  await grant.getByText('Live').waitFor();
+  await page.getByRole('button', { name: 'End all grants' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'End all grants' }).click();
+  await grant.getByText('Ended').waitFor();
+  await world.advance(0);
+  expect(await reader.evaluate<number>("fetch('/a.css').then(({ status }) => status)")).toBe(401);
+});
+
+test('what is wrong is said before anything is sent, one entry for each file, and nothing typed is lost', async () => {
+  const page = await at(ada, '/sites/new');
+  await chooseFolder(
+    page,
+    await folders.make('bad', { ...files, 'run.exe': 'x', 'ABOUT.html': 'x', 'what\u202e.html': 'x' }),
+  );
+  const problems = page.getByRole('alert').getByRole('listitem');
+  await problems.nth(2).waitFor();
+  expect((await problems.allTextContents()).sort()).toEqual([
+    expect.stringMatching(/about\.html differs from about\.html only in case/i),
+    expect.stringMatching(/run\.exe ends in \.exe, which is not allowed here/),
+    expect.stringMatching(/what.*contains a character that cannot be seen/),
+  ]);
+  expect(await page.getByRole('button', { name: 'Publish', exact: true }).isDisabled()).toBe(true);
+  expect(world.seen.filter(({ method }) => method !== 'GET')).toEqual([]);
+
+  const { value } = await world.h.key(ada, { name: 'slipped in' });
+  await page.getByLabel('Name').fill('Typed with care');
+  await page.getByRole('button', { name: 'Choose another' }).click();
+  const leaky = {
+    ...files,
+    'about.html': `<p>${value}</p>`,
+    _redirects: '/a https://elsewhere.example.com/ 301\n',
+  };
+  await chooseFolder(page, await folders.make('leaky', leaky));
+  await publish(page);
+  await page.getByText('The files contain an API key').waitFor();
+  await page.getByRole('link', { name: 'Revoke it' }).waitFor();
+  expect(await page.content()).not.toContain(value);
+  expect(await page.getByLabel('Name').inputValue()).toBe('Typed with care');
+  expect((await mine(ada)).map(({ name }) => name)).not.toContain('Typed with care');
+
+  await page.getByRole('button', { name: 'Choose another' }).click();
+  await chooseFolder(page, await folders.make('leaky', files));
+  await publish(page);
+  await addressShown(page);
+  await page.getByRole('heading', { name: 'Typed with care is live' }).waitFor();
+});
+
+test('a folder whose site is in dist/ is understood', async () => {
+  const page = await at(ada, '/sites/new');
+  const project = {
+    'dist/index.html': html('built'),
+    'dist/app.js': '1',
+    'README.md': 'read',
+    'src/app.js': '2',
+  };
+  await chooseFolder(page, await folders.make('project', project));
+  await page.getByRole('button', { name: 'Publish dist/ alone' }).click();
+  await page.getByText('2 files').waitFor();
+  await page.getByText('Names, sizes and limits are fine').waitFor();
+});
+
+test('an upload that is cancelled stops at once, and nothing of it is there', async () => {
+  const before = await mine(ada);
+  const page = await at(ada, '/sites/new');
+  await page.route('**/blobs', () => new Promise(() => undefined));
+  await chooseFolder(page, await folders.make('cancelled', files));
+  await publish(page);
+  await page.getByRole('heading', { name: 'Uploading' }).waitFor();
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  await page.getByText('The upload was stopped').waitFor();
+  await world.answered(({ method }) => method === 'DELETE');
+  expect(await mine(ada)).toEqual(before);
+  expect(bodies()).toEqual([]);
+});
+
+test('after a reload in the middle the same folder goes on with what is missing', async () => {
+  const page = await at(dev, '/sites/new');
+  const large = { 'index.html': html('large'), 'one.pdf': noise(9_000_000), 'two.pdf': noise(9_000_000) };
+  const folder = await folders.make('large', large);
+  let sent = 0;
+  await page.route('**/blobs', async (route) => {
+    sent += 1;
+    if (sent === 1) await route.continue();
+  });
+  await page.getByLabel('Everybody').check();
+  await chooseFolder(page, folder);
+  await publish(page);
+  await world.answered(({ method, url }) => method === 'PUT' && url.endsWith('/blobs'));
+  await page.reload();
+  await page.getByText('An upload is not finished').waitFor();
+  await page.unroute('**/blobs');
+  await page.getByLabel('Everybody').check();
+  await chooseFolder(page, folder);
+  await publish(page);
+  await addressShown(page);
+  await page.getByText('1 file sent, 2 were there already').waitFor();
+  expect((await mine(dev)).filter(({ name }) => name === 'large')).toHaveLength(1);
+});
+
+test('a connection that is lost is waited for, and the upload goes on by itself', async () => {
+  const page = await at(dev, '/sites/new');
+  let tries = 0;
+  await page.route('**/blobs', async (route) => {
+    tries += 1;
+    await (tries === 1 ? route.abort('connectionreset') : route.continue());
+  });
+  await chooseFolder(page, await folders.make('shaky', { 'index.html': html('shaky') }));
+  await publish(page);
+  await page.getByRole('heading', { name: 'Waiting to go on' }).waitFor();
+  await addressShown(page);
+  expect(tries).toBe(2);
+});
+
+test('an archive is checked without being kept, then published', async () => {
+  const before = await mine(dev);
+  const page = await at(dev, '/sites/new');
+  const zip = { name: 'handbook.zip', mimeType: 'application/zip', buffer: archiveOf(files).bytes };
+  await chooseFile(page, zip);
+  await page.getByText('The size is fine').waitFor();
+  await page.getByRole('button', { name: 'Check only' }).click();
+  await page.getByText('Nothing is wrong with it').waitFor();
+  expect(await mine(dev)).toEqual(before);
+  await publish(page);
+  await addressShown(page);
+  await page.getByRole('heading', { name: 'handbook is live' }).waitFor();
+});
+
+test('a site of a service key says why a person cannot change it', async () => {
+  const robot = await world.h.serviceKey({ name: 'deploy robot', scopes: ['sites:write'] });
+  const made = await upload(world.h, robot, files, { name: 'Robot docs' });
+  const page = await at(dev, '/sites?whose=all');
+  await page.getByRole('link', { name: 'Robot docs' }).click();
+  await page.getByText('Owner: Key deploy robot').waitFor();
+  await page.getByRole('tab', { name: 'Settings' }).click();
+  const remove = page.getByRole('button', { name: 'Delete this site' });
+  expect(await remove.getAttribute('aria-disabled')).toBe('true');
+  await remove.click({ force: true });
+  expect(await page.getByRole('dialog').count()).toBe(0);
+  expect(await page.getByText('Only the service key that made this site').count()).toBeGreaterThan(2);
+  await page.getByRole('tab', { name: 'Publish' }).click();
+  await page.getByText('You cannot publish to this site').waitFor();
+  await page.goto(`${world.uiUrl}/sites/${made.data.id}?tab=files`);
+  await page.getByRole('link', { name: 'Download assets/app.js' }).waitFor();
+});
+
+test('a site is renamed, shown to everybody, extended, deleted and restored, each with its consequences said', async () => {
+  const { data } = await upload(world.h, ada, files, { name: 'Draft', ttlHours: '24' });
+  const page = await at(ada, `/sites/${data.id}?tab=settings`);
+  await page.getByLabel('Name').fill('Final');
+  await page.getByRole('button', { name: 'Rename' }).click();
+  await page.getByRole('heading', { name: 'Final', exact: true }).waitFor();
+  await page.getByRole('button', { name: 'Make it public' }).click();
+  await page.getByText('The one it has now answers nobody any more').waitFor();
+  await page.getByRole('dialog').getByRole('button', { name: 'Make it public' }).click();
+  await page.getByRole('heading', { name: 'Public: everybody sees it' }).waitFor();
+  const moved = (await world.call('GET', `/sites/${data.id}`, { as: ada })).data;
+  expect(moved.url).not.toBe(data.url);
+  await page.getByRole('tab', { name: 'Overview' }).click();
+  await page.getByText('Expires soon').waitFor();
+  await page.getByRole('button', { name: /^Extend to/ }).click();
+  await page.getByText('Expires soon').waitFor({ state: 'detached' });
+  await page.getByRole('tab', { name: 'Settings' }).click();
+  await page.getByRole('button', { name: 'Delete this site' }).click();
+  await page.getByText('For 7 days you can restore it').waitFor();
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete it' }).click();
+  await page.getByText('The site is deleted already.').waitFor();
+  await world.advance(0);
+  expect((await world.h.open(moved.url)).statusCode).toBe(404);
+  await page.getByRole('tab', { name: 'Overview' }).click();
+  await page.getByRole('button', { name: 'Restore it' }).click();
+  await page.getByRole('link', { name: 'Open the site' }).waitFor();
+});
+
+test('an administrator takes a site down with a reason that its owner reads, and puts it back unseen', async () => {
+  const { data } = await upload(world.h, dev, files, { name: 'Reported', visibility: 'public' });
+  const page = await at(root, `/sites/${data.id}?tab=settings`);
+  await page.getByLabel('Reason').fill('Phishing, reported by the bank');
+  await page.getByRole('button', { name: 'Take it down' }).click();
+  await page.getByRole('heading', { name: 'There is no such site' }).waitFor();
+  await world.advance(0);
+  expect((await world.h.open(data.url)).statusCode).toBe(404);
+  const owner = await atPage(world, dev, `/sites/${data.id}`);
+  await owner.page.getByText('Phishing, reported by the bank').waitFor();
+  await owner.context.close();
+  await page.getByLabel('Reason').fill('The page was cleaned');
+  await page.getByRole('button', { name: 'Put it back' }).click();
+  await page.getByRole('heading', { name: 'Reported' }).waitFor();
+});
+
+test('with Sites switched off every page says so, and nothing else', async () => {
+  const { data, headers } = await world.call('GET', '/config/sites', { as: root });
+  const put = async (enabled: boolean, etag: string | undefined) =>
+    await world.call('PUT', '/config/sites', {
+      as: root,
+      headers: { 'if-match': etag ?? '' },
+      body: { ...data.config, enabled },
+    });
+  const off = await put(false, headers['etag']);
+  const page = await at(dev, '/sites');
+  for (const path of ['/sites', '/sites/new', '/sites/k3v9x0q2m7']) {
+    await page.goto(`${world.uiUrl}${path}`);
+    await page.getByText('Sites are switched off').waitFor();
+  }
+  await put(true, off.headers['etag']);
+  await page.goto(`${world.uiUrl}/sites`);
+  await page.getByRole('table').waitFor();
+});

@@ -1,0 +1,141 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { gunzipSync } from 'node:zlib';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { expect, test } from 'vitest';
+import { createNameRegister, nameEntry } from '../src/features/sites/content/paths.ts';
+import { readTar } from '../src/features/sites/content/tar.ts';
+import { foldedName, nameFile } from '../ui/src/sites/upload/names.ts';
+import { createSha256, sha256Of } from '../ui/src/sites/upload/sha256.ts';
+import { tarGzOf, tarOf } from '../ui/src/sites/upload/tar.ts';
+
+// What the web app reckons by itself before an upload comes to what the server reckons.
+const names = [
+  ...[
+    'index.html',
+    'a/b/c.js',
+    'LICENSE',
+    '.nojekyll',
+    'ünï/cödé.html',
+    'u\u0308.html',
+    'x'.repeat(255),
+    '404.html',
+  ],
+  ...[
+    '.DS_Store',
+    'a/Thumbs.db',
+    '__MACOSX/x',
+    'desktop.ini',
+    '.git/HEAD',
+    'a/.ENV',
+    '.env.local',
+    'id_rsa',
+    '.npmrc',
+  ],
+  ...[
+    '.postern/x',
+    '.POSTERN/x',
+    '.well-known/security.txt',
+    '.well-known/acme',
+    '.well-known/a/b',
+    '.well-known',
+  ],
+  ...[
+    '',
+    '/a',
+    'a//b',
+    '../a',
+    'a/./b',
+    'a/…/b',
+    '․․/a',
+    'C:/a',
+    'c:a',
+    'a\\b',
+    'a\u2215b',
+    'a\u202eb',
+    'a\u0000b',
+  ],
+  ...[
+    ' a',
+    'a ',
+    'a.',
+    'a/b./c',
+    'a%2fb',
+    'a%2Eb',
+    'a%zz',
+    'x'.repeat(256),
+    `${'d/'.repeat(31)}f`,
+    `${'d/'.repeat(32)}f`,
+  ],
+  ...[`${'é'.repeat(100)}/`.repeat(6), 'a\ud800b', 'a\ufffdb', 'é'.repeat(128), 'emoji 🌍.html', 'a\u00a0'],
+];
+
+test.each(names)('%j is judged as the server judges it', (name) => {
+  const server = nameEntry(name.endsWith('/') ? `${name}f` : name);
+  const own = nameFile(name.endsWith('/') ? `${name}f` : name);
+  const expected =
+    server.kind === 'refused' ? (server.code === 'private_file' ? 'private' : 'refused') : server.kind;
+  expect(own.kind).toBe(expected);
+  if (server.kind === 'file' && own.kind === 'file') expect(own.path).toBe(server.path);
+});
+
+test('two names collide here when they collide on the server', () => {
+  const all = [
+    'a.html',
+    'A.html',
+    'é.html',
+    'É.html',
+    'straße',
+    'STRASSE',
+    'ſ',
+    's',
+    'K',
+    '\u212a',
+    'ab',
+    'a b',
+    'ﬁ',
+    'fi',
+  ];
+  for (const one of all) {
+    for (const other of all) {
+      const register = createNameRegister();
+      register.add('file', one);
+      const isTaken = register.add('file', other) !== undefined;
+      expect([one, other, foldedName(one) === foldedName(other)]).toEqual([one, other, isTaken]);
+    }
+  }
+});
+
+test('the sum that is reckoned without the browser’s help is SHA-256, however the bytes come', async () => {
+  for (const length of [0, 1, 3, 55, 56, 63, 64, 65, 119, 120, 1_000, 100_003]) {
+    const bytes = randomBytes(length);
+    const expected = createHash('sha256').update(bytes).digest('hex');
+    const sum = createSha256();
+    for (let at = 0; at < length; ) {
+      const step = 1 + ((at * 7 + length) % 97);
+      sum.add(bytes.subarray(at, at + step));
+      at += step;
+    }
+    expect([length, sum.end()]).toEqual([length, expected]);
+    expect(await sha256Of(new Blob([bytes]), new AbortController().signal)).toBe(expected);
+  }
+});
+
+test('the server reads every file of the tar that the web app writes, also those with long and foreign names', async () => {
+  const files = [
+    'index.html',
+    `${'deep/'.repeat(30)}page.html`,
+    'ünï/مرحبا.html',
+    'b'.repeat(99),
+    'c'.repeat(101),
+  ].map((name) => ({ name, content: randomBytes(name.length * 13) }));
+  const tar = files.map(({ name, content }) => ({ name, content: new Blob([content]) }));
+  const packed = gunzipSync(Buffer.from(await (await tarGzOf(tar)).arrayBuffer()));
+  expect(packed).toEqual(Buffer.from(await tarOf(tar).arrayBuffer()));
+  const read: { name: string; content: Buffer }[] = [];
+  for await (const entry of readTar(Readable.from([packed]), 1e9)) {
+    expect(entry.problem).toBeUndefined();
+    read.push({ name: entry.name, content: await buffer(await entry.open()) });
+  }
+  expect(read).toEqual(files);
+});
