@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { minute } from '../../src/core/clock.ts';
 import type { Person } from '../harness.ts';
 import { archiveOf, upload } from '../api/sites/uploads.ts';
-import { openWorld, type World } from './real-ports.ts';
+import { openWorld, signIn, type World } from './real-ports.ts';
 import {
   addressShown,
   atPage,
@@ -93,7 +93,7 @@ test('a developer publishes a folder with one changed file: one body is sent; th
   await page.waitForURL(/tab=publish/);
   await publish(page);
   await addressShown(page);
-  await page.getByText('1 file sent, 2 were there already').waitFor();
+  await page.getByText('1 file sent, 2 already there').waitFor();
   await page.getByText('0 files added, 1 changed, 0 removed').waitFor();
   expect(bodies()).toHaveLength(1);
   await page.getByRole('tab', { name: 'Versions' }).click();
@@ -159,15 +159,25 @@ test('what is wrong is said before anything is sent, one entry for each file, an
   const leaky = {
     ...files,
     'about.html': `<p>${value}</p>`,
-    _redirects: '/a https://elsewhere.example.com/ 301\n',
+    'deep/config.js': `let k = "${value}";`,
   };
   await chooseFolder(page, await folders.make('leaky', leaky));
   await publish(page);
   await page.getByText('The files contain an API key').waitFor();
   await page.getByRole('link', { name: 'Revoke it' }).waitFor();
+  expect((await problems.allTextContents()).sort()).toEqual([
+    expect.stringMatching(/^about\.html .*API key/),
+    expect.stringMatching(/^deep\/config\.js .*API key/),
+  ]);
   expect(await page.content()).not.toContain(value);
   expect(await page.getByLabel('Name').inputValue()).toBe('Typed with care');
   expect((await mine(ada)).map(({ name }) => name)).not.toContain('Typed with care');
+
+  await page.getByRole('button', { name: 'Choose another' }).click();
+  await chooseFolder(page, await folders.make('leaky', { ...files, _redirects: '/a /b 999\n/c /d 998\n' }));
+  await publish(page);
+  await page.getByText('The server found 2 problems').waitFor();
+  await page.getByText(/_redirects line 2/).waitFor();
 
   await page.getByRole('button', { name: 'Choose another' }).click();
   await chooseFolder(page, await folders.make('leaky', files));
@@ -194,9 +204,12 @@ test('an upload that is cancelled stops at once, and nothing of it is there', as
   const before = await mine(ada);
   const page = await at(ada, '/sites/new');
   await page.route('**/blobs', () => new Promise(() => undefined));
-  await chooseFolder(page, await folders.make('cancelled', files));
+  await chooseFolder(page, await folders.make('cancelled', { 'index.html': html('cancelled') }));
   await publish(page);
   await page.getByRole('heading', { name: 'Uploading' }).waitFor();
+  // Going elsewhere asks first.
+  await page.getByRole('link', { name: 'API keys' }).click();
+  await page.getByRole('button', { name: 'Stay here' }).click();
   await page.getByRole('button', { name: 'Cancel' }).click();
   await page.getByText('The upload was stopped').waitFor();
   await world.answered(({ method }) => method === 'DELETE');
@@ -206,7 +219,7 @@ test('an upload that is cancelled stops at once, and nothing of it is there', as
 
 test('after a reload in the middle the same folder goes on with what is missing', async () => {
   const page = await at(dev, '/sites/new');
-  const large = { 'index.html': html('large'), 'one.pdf': noise(9_000_000), 'two.pdf': noise(9_000_000) };
+  const large = { 'index.html': noise(9_000_000), 'two.pdf': noise(9_000_000) };
   const folder = await folders.make('large', large);
   let sent = 0;
   await page.route('**/blobs', async (route) => {
@@ -224,8 +237,33 @@ test('after a reload in the middle the same folder goes on with what is missing'
   await chooseFolder(page, folder);
   await publish(page);
   await addressShown(page);
-  await page.getByText('1 file sent, 2 were there already').waitFor();
+  await page.getByText('1 file sent, 1 already there').waitFor();
   expect((await mine(dev)).filter(({ name }) => name === 'large')).toHaveLength(1);
+});
+
+test('a session that ends meanwhile costs nothing: signed in again, the upload goes on', async () => {
+  const page = await at(dev, '/sites/new');
+  await chooseFolder(page, await folders.make('long work', { 'index.html': html('long work') }));
+  await page.getByLabel('Name').fill('Long work');
+  await page.context().clearCookies();
+  await publish(page);
+  await page.getByText('Sign in again in another tab').first().waitFor();
+  const other = await page.context().newPage();
+  await signIn(other, dev, world.uiUrl);
+  await page.getByRole('button', { name: 'Go on where it stopped' }).click();
+  await addressShown(page);
+  await page.getByRole('heading', { name: 'Long work is live' }).waitFor();
+});
+
+test('one page that is dropped is a site', async () => {
+  const page = await at(dev, '/sites/new');
+  await drop(page, `${await folders.make('single', { 'hello.html': html('hello') })}/hello.html`);
+  await page.getByLabel('Everybody').check();
+  expect(await page.getByLabel('Name').inputValue()).toBe('hello');
+  await publish(page);
+  const address = await addressShown(page);
+  await world.advance(0);
+  expect((await world.h.open(address)).body).toBe(html('hello'));
 });
 
 test('a connection that is lost is waited for, and the upload goes on by itself', async () => {

@@ -166,7 +166,7 @@ export const siteActionsSchema = z
   })
   .meta({ id: 'SiteActions' });
 
-export const fileChangeSchema = z
+const fileChangeSchema = z
   .strictObject({
     path: z.string(),
     change: z.enum(fileChangeKinds),

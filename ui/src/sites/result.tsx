@@ -96,7 +96,7 @@ export function Curl({ siteId }: { siteId: string }) {
 
 function sentWords({ sent, had }: NonNullable<Outcome['contents']>): string {
   if (had === 0) return `${countOf(sent, 'file')} sent`;
-  return sent === 0 ? 'nothing had to be sent' : `${countOf(sent, 'file')} sent, ${had} were there already`;
+  return sent === 0 ? 'nothing had to be sent' : `${countOf(sent, 'file')} sent, ${had} already there`;
 }
 
 function Ends({ of: { expiresAt } }: { of: Site }) {

@@ -2,6 +2,7 @@ import { ApiProblem, call } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
 import { type Control, ifMatchOf, type Job, type Outcome } from './job.ts';
 import type { PickedFile } from './picked.ts';
+import { byPath, type Refused, refusedIn, together } from './refused.ts';
 import { mayPass, pause, secondsAfter, sendContents } from './send.ts';
 import { createSha256, sha256Of } from './sha256.ts';
 import { tarOf } from './tar.ts';
@@ -25,7 +26,7 @@ export async function publishByDigest(job: Job, files: Announced, control: Contr
   control.tell({ kind: 'processing' });
   const site = await publish(job, siteId, upload.id, control);
   forget();
-  return { site, contents: { sent: asked, had: contents.size - asked } };
+  return { site, contents: { sent: asked, had: contents.files.size - asked } };
 }
 
 /** Every file by its path, with the SHA-256 of its bytes. */
@@ -45,8 +46,21 @@ export async function announcementOf(
   return announced;
 }
 
-function contentsOf(files: readonly PickedFile[], announced: Announced): ReadonlyMap<string, File> {
-  return new Map(files.map(({ path, file }) => [announced[path]?.sha256 ?? '', file]));
+/** Each content once, and every path that it has. */
+type Contents = {
+  readonly files: ReadonlyMap<string, File>;
+  readonly paths: ReadonlyMap<string, readonly string[]>;
+};
+
+function contentsOf(picked: readonly PickedFile[], announced: Announced): Contents {
+  const files = new Map<string, File>();
+  const paths = new Map<string, string[]>();
+  for (const { path, file } of picked) {
+    const digest = announced[path]?.sha256 ?? '';
+    files.set(digest, file);
+    paths.set(digest, [...(paths.get(digest) ?? []), path]);
+  }
+  return { files, paths };
 }
 
 type Begun = { readonly siteId: string; readonly upload: Schemas['Upload'] };
@@ -88,59 +102,77 @@ async function goOn({ target }: Job, announced: string, signal: AbortSignal): Pr
   }
 }
 
+/** Goes on after a content that is refused, so that one answer names them all. */
 async function sendMissing(
   siteId: string,
   { id, missing: asked }: Schemas['Upload'],
-  contents: ReadonlyMap<string, File>,
+  contents: Contents,
   { signal, tell }: Control,
 ): Promise<void> {
   const sizeOf = (digests: readonly string[]) =>
-    digests.reduce((sum, digest) => sum + (contents.get(digest)?.size ?? 0), 0);
+    digests.reduce((sum, digest) => sum + (contents.files.get(digest)?.size ?? 0), 0);
   const total = sizeOf(asked);
   const params = { id: siteId, upload: id };
+  const refused: Refused[] = [];
+  const bad = new Set<string>();
+  let lastRefusal: ApiProblem | undefined;
   let missing = asked;
   let failures = 0;
   while (missing.length > 0) {
     const there = total - sizeOf(missing);
     tell({ kind: 'sending', sent: there, total });
     try {
-      if (failures > 0) {
+      if (failures > 0 || lastRefusal !== undefined) {
         const { data } = await call('GET /sites/{id}/uploads/{upload}', { params, signal });
-        if (data.missing.length < missing.length) failures = 0;
-        missing = data.missing;
-        if (missing.length === 0) return;
+        const left = data.missing.filter((digest) => !bad.has(digest));
+        if (left.length < missing.length) failures = 0;
+        missing = left;
+        if (missing.length === 0) break;
       }
       // What was too much for some proxy may pass in smaller pieces.
       const batch = batchFrom(missing, contents, batchBytes / 2 ** failures);
-      const body = tarOf(
-        batch.map((digest) => ({ name: digest, content: contents.get(digest) ?? new Blob() })),
-      );
       const upload = await sendContents({
         method: 'PUT',
         address: `/sites/${encodeURIComponent(siteId)}/uploads/${encodeURIComponent(id)}/blobs`,
         type: 'application/x-tar',
-        body,
+        body: tarOf(
+          batch.map((digest) => ({ name: digest, content: contents.files.get(digest) ?? new Blob() })),
+        ),
         signal,
         onBytes: (sent) => tell({ kind: 'sending', sent: Math.min(total, there + sent), total }),
       });
-      missing = upload.missing;
+      missing = upload.missing.filter((digest) => !bad.has(digest));
       failures = 0;
     } catch (error) {
+      const found = refusedIn(error);
+      const named = byPath(found, contents.paths);
+      if (error instanceof ApiProblem && named !== undefined) {
+        lastRefusal = error;
+        refused.push(...named);
+        for (const { path } of found) bad.add(path);
+        missing = missing.filter((digest) => !bad.has(digest));
+        continue;
+      }
       failures += 1;
       if (!mayPass(error) || failures > mostFailures) throw error;
-      const seconds = secondsAfter(error, failures);
-      tell({ kind: 'waiting', seconds, because: error.message });
-      await pause(seconds, signal);
+      await waitAfter(error, failures, { signal, tell });
     }
   }
+  if (lastRefusal !== undefined) throw together(lastRefusal, refused);
+}
+
+async function waitAfter(error: ApiProblem, failures: number, { signal, tell }: Control): Promise<void> {
+  const seconds = secondsAfter(error, failures);
+  tell({ kind: 'waiting', seconds, because: error.message });
+  await pause(seconds, signal);
 }
 
 /** At least one, and as many more as fit. */
-function batchFrom(missing: readonly string[], contents: ReadonlyMap<string, File>, most: number): string[] {
+function batchFrom(missing: readonly string[], contents: Contents, most: number): string[] {
   const batch: string[] = [];
   let bytes = 0;
   for (const digest of missing) {
-    const size = contents.get(digest)?.size ?? 0;
+    const size = contents.files.get(digest)?.size ?? 0;
     if (batch.length > 0 && (bytes + size > most || batch.length >= batchFiles)) break;
     batch.push(digest);
     bytes += size;
@@ -166,9 +198,7 @@ async function publish(
         return (await call('GET /sites/{id}', { params: { id: siteId }, signal })).data;
       failures += 1;
       if (!mayPass(error) || failures > mostFailures) throw error;
-      const seconds = secondsAfter(error, failures);
-      tell({ kind: 'waiting', seconds, because: error.message });
-      await pause(seconds, signal);
+      await waitAfter(error, failures, { signal, tell });
       tell({ kind: 'processing' });
     }
   }

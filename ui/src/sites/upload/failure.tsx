@@ -4,12 +4,12 @@ import { ApiProblem } from '../../api/client.ts';
 import { Problem } from '../../app/problem.tsx';
 import { countOf } from '../bytes.ts';
 import { Findings } from './findings.tsx';
-import type { Finding } from './precheck.ts';
+import { refusedIn } from './refused.ts';
 import { canGoOn } from './upload.ts';
 
 /** Why an upload did not go live: what the server found in each file, or what broke. What was chosen is still there. */
 export function UploadFailure({ error, onAgain }: { error: unknown; onAgain: () => void }) {
-  const found = foundIn(error);
+  const found = refusedIn(error);
   if (!(error instanceof ApiProblem) || found.length === 0)
     return (
       <div>
@@ -45,22 +45,4 @@ function titleOf(hasKey: boolean, count: number): string {
   return hasKey
     ? `The files contain an API key: ${what}, nothing was published`
     : `The server found ${what}, nothing was published`;
-}
-
-function foundIn(error: unknown): Finding[] {
-  if (!(error instanceof ApiProblem)) return [];
-  const { details } = error;
-  if (typeof details !== 'object' || details === null || !('files' in details)) return [];
-  return Array.isArray(details.files) ? details.files.filter(isFinding) : [];
-}
-
-function isFinding(value: unknown): value is Finding {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    'path' in value &&
-    'problem' in value &&
-    typeof value.path === 'string' &&
-    typeof value.problem === 'string'
-  );
 }

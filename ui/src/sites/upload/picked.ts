@@ -17,7 +17,7 @@ export function typeOf(fileName: string): string | undefined {
 }
 
 /** One file alone: an archive, a page, or a folder with one file in it. */
-export function pickedFile(file: File): Picked {
+function pickedFile(file: File): Picked {
   const known = singles.find(([ending]) => ending.test(file.name));
   if (known === undefined) return { kind: 'folder', name: '', files: [{ path: file.name, file }] };
   return { kind: known[1], name: file.name.replace(known[0], ''), file };

@@ -7,7 +7,7 @@ const pieceBytes = 4 * 1024 * 1024;
 
 export async function sha256Of(file: Blob, signal: AbortSignal): Promise<string> {
   // The type says that it is always there; on plain http it is not.
-  const subtle: SubtleCrypto | undefined = globalThis.crypto.subtle;
+  const subtle: typeof globalThis.crypto.subtle | undefined = globalThis.crypto.subtle;
   if (subtle !== undefined && file.size <= mostInMemory)
     return hex(new Uint8Array(await subtle.digest('SHA-256', await file.arrayBuffer())));
   const sum = createSha256();

@@ -4,7 +4,7 @@ export type TarFile = { readonly name: string; readonly content: Blob };
 const block = 512;
 
 export function tarOf(files: readonly TarFile[]): Blob {
-  const parts: BlobPart[] = [];
+  const parts: (Blob | Uint8Array<ArrayBuffer>)[] = [];
   for (const { name, content } of files) {
     if (!isShort(name)) {
       const record = paxPath(name);

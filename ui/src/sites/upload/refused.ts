@@ -1,0 +1,51 @@
+import { ApiProblem } from '../../api/client.ts';
+import type { Finding } from './precheck.ts';
+
+/** What the server refuses an upload for: one entry for each file, in its own words. */
+export type Refused = Finding & { readonly code: string };
+
+export function refusedIn(error: unknown): Refused[] {
+  if (!(error instanceof ApiProblem)) return [];
+  const { details } = error;
+  if (typeof details !== 'object' || details === null || !('files' in details)) return [];
+  return Array.isArray(details.files) ? details.files.filter(isRefused) : [];
+}
+
+function isRefused(value: unknown): value is Refused {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'path' in value &&
+    'problem' in value &&
+    'code' in value &&
+    typeof value.path === 'string' &&
+    typeof value.problem === 'string' &&
+    typeof value.code === 'string'
+  );
+}
+
+/**
+ * Contents are refused by their digests, and people know their files. Undefined when something else than the contents
+ * is wrong, so that sending the others would be for nothing.
+ */
+export function byPath(
+  refused: readonly Refused[],
+  pathsOf: ReadonlyMap<string, readonly string[]>,
+): Refused[] | undefined {
+  if (refused.length === 0 || !refused.every(({ path }) => pathsOf.has(path))) return undefined;
+  return refused.flatMap((one) => (pathsOf.get(one.path) ?? []).map((path) => ({ ...one, path })));
+}
+
+/** The refusals of several batches as one. */
+export function together(last: ApiProblem, files: readonly Refused[]): ApiProblem {
+  const hasKey = files.some(({ code }) => code === 'credential_in_content');
+  const { status, message, hint, requestId } = last;
+  return new ApiProblem({
+    status,
+    code: hasKey ? 'credential_in_content' : last.code,
+    message,
+    hint,
+    requestId,
+    details: { files },
+  });
+}
