@@ -42,13 +42,13 @@ beforeEach(async () => {
   await world.advance(minute);
   world.seen.length = 0;
 });
-// Whatever a test does, the page complains of nothing.
 afterEach(async () => {
-  const complaints = open?.complaints() ?? [];
   await open?.context.close();
   open = undefined;
-  expect(complaints).toEqual([]);
 });
+
+/** What the page complained of, whatever was done on it. */
+const complaints = () => open?.complaints();
 
 async function at(person: Person, path: string): Promise<Page> {
   open = await atPage(world, person, path);
@@ -84,6 +84,7 @@ test('a newcomer drops a folder on the empty list and has a site that answers', 
   await visitor.context().close();
   await page.getByRole('link', { name: 'Go to its page' }).click();
   await page.getByRole('heading', { name: 'my-first-site' }).waitFor();
+  expect(complaints()).toEqual([]);
 });
 
 test('a developer publishes a folder with one changed file: one body is sent; then rolls back and forward', async () => {
@@ -112,6 +113,7 @@ test('a developer publishes a folder with one changed file: one body is sent; th
   const preview = await page.getByRole('textbox', { name: 'Address of the preview' }).inputValue();
   await world.advance(0);
   expect((await world.h.open(`${preview}about`)).body).toBe(files['about.html']);
+  expect(complaints()).toEqual([]);
 });
 
 test('an author publishes a private site, opens it by its link, sees who was let in and ends it all', async () => {
@@ -135,6 +137,7 @@ test('an author publishes a private site, opens it by its link, sees who was let
   await grant.getByText('Ended').waitFor();
   await world.advance(0);
   expect(await reader.evaluate<number>("fetch('/a.css').then(({ status }) => status)")).toBe(401);
+  expect(complaints()).toEqual([]);
 });
 
 test('what is wrong is said before anything is sent, one entry for each file, and nothing typed is lost', async () => {
@@ -184,6 +187,7 @@ test('what is wrong is said before anything is sent, one entry for each file, an
   await publish(page);
   await addressShown(page);
   await page.getByRole('heading', { name: 'Typed with care is live' }).waitFor();
+  expect(complaints()).toEqual([]);
 });
 
 test('a folder whose site is in dist/ is understood', async () => {
@@ -198,6 +202,7 @@ test('a folder whose site is in dist/ is understood', async () => {
   await page.getByRole('button', { name: 'Publish dist/ alone' }).click();
   await page.getByText('2 files').waitFor();
   await page.getByText('Names, sizes and limits are fine').waitFor();
+  expect(complaints()).toEqual([]);
 });
 
 test('an upload that is cancelled stops at once, and nothing of it is there', async () => {
@@ -215,6 +220,7 @@ test('an upload that is cancelled stops at once, and nothing of it is there', as
   await world.answered(({ method }) => method === 'DELETE');
   expect(await mine(ada)).toEqual(before);
   expect(bodies()).toEqual([]);
+  expect(complaints()).toEqual([]);
 });
 
 test('after a reload in the middle the same folder goes on with what is missing', async () => {
@@ -239,6 +245,7 @@ test('after a reload in the middle the same folder goes on with what is missing'
   await addressShown(page);
   await page.getByText('1 file sent, 1 already there').waitFor();
   expect((await mine(dev)).filter(({ name }) => name === 'large')).toHaveLength(1);
+  expect(complaints()).toEqual([]);
 });
 
 test('a session that ends meanwhile costs nothing: signed in again, the upload goes on', async () => {
@@ -253,6 +260,7 @@ test('a session that ends meanwhile costs nothing: signed in again, the upload g
   await page.getByRole('button', { name: 'Go on where it stopped' }).click();
   await addressShown(page);
   await page.getByRole('heading', { name: 'Long work is live' }).waitFor();
+  expect(complaints()).toEqual([]);
 });
 
 test('one page that is dropped is a site', async () => {
@@ -264,6 +272,7 @@ test('one page that is dropped is a site', async () => {
   const address = await addressShown(page);
   await world.advance(0);
   expect((await world.h.open(address)).body).toBe(html('hello'));
+  expect(complaints()).toEqual([]);
 });
 
 test('a connection that is lost is waited for, and the upload goes on by itself', async () => {
@@ -278,6 +287,7 @@ test('a connection that is lost is waited for, and the upload goes on by itself'
   await page.getByRole('heading', { name: 'Waiting to go on' }).waitFor();
   await addressShown(page);
   expect(tries).toBe(2);
+  expect(complaints()).toEqual([]);
 });
 
 test('an archive is checked without being kept, then published', async () => {
@@ -292,6 +302,7 @@ test('an archive is checked without being kept, then published', async () => {
   await publish(page);
   await addressShown(page);
   await page.getByRole('heading', { name: 'handbook is live' }).waitFor();
+  expect(complaints()).toEqual([]);
 });
 
 test('a site of a service key says why a person cannot change it', async () => {
@@ -310,6 +321,7 @@ test('a site of a service key says why a person cannot change it', async () => {
   await page.getByText('You cannot publish to this site').waitFor();
   await page.goto(`${world.uiUrl}/sites/${made.data.id}?tab=files`);
   await page.getByRole('link', { name: 'Download assets/app.js' }).waitFor();
+  expect(complaints()).toEqual([]);
 });
 
 test('a site is renamed, shown to everybody, extended, deleted and restored, each with its consequences said', async () => {
@@ -338,6 +350,7 @@ test('a site is renamed, shown to everybody, extended, deleted and restored, eac
   await page.getByRole('tab', { name: 'Overview' }).click();
   await page.getByRole('button', { name: 'Restore it' }).click();
   await page.getByRole('link', { name: 'Open the site' }).waitFor();
+  expect(complaints()).toEqual([]);
 });
 
 test('an administrator takes a site down with a reason that its owner reads, and puts it back unseen', async () => {
@@ -354,6 +367,7 @@ test('an administrator takes a site down with a reason that its owner reads, and
   await page.getByLabel('Reason').fill('The page was cleaned');
   await page.getByRole('button', { name: 'Put it back' }).click();
   await page.getByRole('heading', { name: 'Reported' }).waitFor();
+  expect(complaints()).toEqual([]);
 });
 
 test('with Sites switched off every page says so, and nothing else', async () => {
@@ -373,4 +387,5 @@ test('with Sites switched off every page says so, and nothing else', async () =>
   await put(true, off.headers['etag']);
   await page.goto(`${world.uiUrl}/sites`);
   await page.getByRole('table').waitFor();
+  expect(complaints()).toEqual([]);
 });
