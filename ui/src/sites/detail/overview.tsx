@@ -50,11 +50,13 @@ export function Overview(facts: Facts) {
                   </Button>
                 )}
               </div>
-              <p className={shared['hint']}>
-                {isPrivate
-                  ? 'It opens for you alone, in a browser where you are signed in.'
-                  : 'Everybody who has the address can open it.'}
-              </p>
+              {site.status === 'active' && (
+                <p className={shared['hint']}>
+                  {isPrivate
+                    ? 'It opens for you alone, in a browser where you are signed in.'
+                    : 'Everybody who has the address can open it.'}
+                </p>
+              )}
             </div>
             <Qr text={address} label={`QR code of ${address}`} />
           </div>

@@ -1,4 +1,4 @@
-import { Alert } from '@mantine/core';
+import { Alert, Text } from '@mantine/core';
 import { call } from '../../api/client.ts';
 import { Problem } from '../../app/problem.tsx';
 import { exactly, fromNow } from '../../app/time.ts';
@@ -14,11 +14,11 @@ export function Restore({ site, actions, now }: Facts) {
   const until = site.restorableUntil === null ? null : Date.parse(site.restorableUntil);
   return (
     <Alert color="yellow" title="This site is deleted">
-      <p>
+      <Text size="sm" mb="sm">
         It is not served.{' '}
         {until !== null &&
           `It can be restored until ${exactly(until)} (${fromNow(until, now)}); then it is gone for good.`}
-      </p>
+      </Text>
       {error !== undefined && <Problem error={error} />}
       <ReasonedButton
         variant="default"

@@ -64,6 +64,7 @@ export function ExpiryField({ expiry, ttl, now, error, onChange }: FieldProps) {
           className={`${styles['calendar']} ${shared['calendar']}`}
           aria-label="Last day"
           value={expiry.day}
+          defaultDate={dayOf(now)}
           onChange={(day) => onChange({ kind: 'date', day })}
           minDate={dayOf(now)}
           maxDate={dayOf(now + ttl.maxHours * hour)}
