@@ -18,6 +18,8 @@ import { createEncoder } from './features/sites/encode.ts';
 import { createSiteExpiry } from './features/sites/expiry.ts';
 import { previewStore } from './features/sites/preview-store.ts';
 import type { OwnerNames, SiteAddresses } from './features/sites/responses.ts';
+import { siteOversightRoutes } from './features/sites/oversight-routes.ts';
+import { oversightStore } from './features/sites/oversight-store.ts';
 import { siteRoutes } from './features/sites/routes.ts';
 import { siteStore } from './features/sites/site-store.ts';
 import { uploadRoutes } from './features/sites/upload-routes.ts';
@@ -48,6 +50,7 @@ export function sitesStores(sql: Sql) {
     content: contentStore(sql),
     uploads: uploadStore(sql),
     sitesSwitch: switchStore(sql),
+    oversight: oversightStore(sql),
     grants: grantStore(sql),
   };
 }
@@ -140,13 +143,18 @@ function addressesOf(uiUrl: string, contentUrl: string): SiteAddresses {
 
 export function createSitesRoutes(
   doors: ReturnType<typeof createSitesDoors>,
-  deps: { names: OwnerNames; clock: Clock; read: Pick<SitesPartsDeps['read'], 'sites' | 'content'> },
+  deps: {
+    names: OwnerNames;
+    clock: Clock;
+    read: Pick<SitesPartsDeps['read'], 'sites' | 'content' | 'oversight'>;
+  },
 ): Route[] {
   const { sites, sitesConfig, siteAddresses } = doors;
   const { read, clock } = deps;
   const common = { sites, names: deps.names, addresses: siteAddresses, clock };
   return [
     ...siteRoutes(common),
+    ...siteOversightRoutes({ read, names: deps.names }),
     ...uploadRoutes(common),
     ...sitesConfigRoutes({
       config: sitesConfig,

@@ -27,8 +27,10 @@ import {
 import { auditStore } from './features/audit/audit-store.ts';
 import { chainStore } from './features/audit/chain-store.ts';
 import { createDenials } from './features/audit/denials.ts';
+import { countStore } from './features/audit/count-store.ts';
 import { auditRoutes } from './features/audit/routes.ts';
 import { createSealer } from './features/audit/sealer.ts';
+import { summaryRoute } from './features/audit/summary-route.ts';
 import { type PasswordCost, productionCost } from './features/identity/accounts/passwords.ts';
 import type { Directory } from './features/identity/directory.ts';
 import { createIdentity } from './features/identity/identity.ts';
@@ -42,6 +44,7 @@ import { keyStore } from './features/keys/key-store.ts';
 import { defaultKeyPolicy, type KeyPolicy } from './features/keys/key-policy.ts';
 import { keyFormat } from './features/keys/key-value.ts';
 import { createKeys } from './features/keys/keys.ts';
+import { keyOverviewRoutes } from './features/keys/overview-routes.ts';
 import { createOwnerSweep } from './features/keys/owner-sweep.ts';
 import { createKeyPolicies } from './features/keys/policy.ts';
 import { keyPolicySchema } from './features/keys/policy-schema.ts';
@@ -63,6 +66,7 @@ import { createRepositories, repositoryStore } from './features/repositories/rep
 import { repositoryRoutes } from './features/repositories/routes.ts';
 import { createDocument, type DocumentStores } from './features/settings/document.ts';
 import { documentStore } from './features/settings/settings.ts';
+import { surfaceRoutes } from './features/settings/surfaces.ts';
 import type { OwnerNames } from './features/sites/responses.ts';
 import type { Blobs } from './platform/blobs/blobs.ts';
 import { fileBlobs } from './platform/blobs/file-blobs.ts';
@@ -159,6 +163,7 @@ function createStores(sql: Sql, parts: Pick<AppParts, 'random' | 'log'> & { cloc
     documents: documentStore(sql),
     repositories: repositoryStore(sql),
     audit: auditStore(sql, { clock, random }),
+    auditCounts: countStore(sql),
     chain: chainStore(sql),
     notices: noticeStore(sql, { clock, random, log }),
     changes: changeStore(sql, clock),
@@ -405,12 +410,15 @@ function createRoutes(doors: Doors): Route[] {
       auditEventSchema: auditEventResponse,
       sitesOwnedBy: (keyId) => sitesOfKey(read, keyId, clock.now()),
     }),
+    ...keyOverviewRoutes({ read, clock }),
     ...createSitesRoutes(doors.sitesDoors, { names: ownerNames(doors), clock, read }),
     ...createGrantRoutes(doors.grantDoors, doors.sitesDoors),
     ...repositoryRoutes(repositories),
     ...noticeRoutes({ notices }),
     ...identityRoutes(identity),
     ...auditRoutes({ audit, clock }),
+    summaryRoute({ counts: read.auditCounts, clock }),
+    ...surfaceRoutes(),
   ];
   return routes;
 }

@@ -33,12 +33,15 @@ const busyTables = [
   'api_key_last_used',
   'api_key_usage',
   'api_key_counts',
+  'api_key_usage_totals',
+  'audit_counts',
   'browser_sessions',
   'login_attempts',
   'oidc_records',
   'sites',
   'site_grants',
   'owner_blobs',
+  'owner_storage',
   'site_uploads',
 ];
 

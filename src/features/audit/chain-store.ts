@@ -11,7 +11,7 @@ export type ChainStore = {
   head(): Promise<Pick<Seal, 'seq' | 'hash'> | null>;
   /** The oldest waiting events by insertion, at most `limit`. */
   unsealed(limit: number): Promise<readonly UnsealedEvent[]>;
-  /** Adds the seals and takes their events off the waiting list. */
+  /** Adds the seals, counts their events by hour, and takes them off the waiting list. */
   seal(seals: readonly NewSeal[], sealedAt: number): Promise<void>;
   /** Frees the space of events that no longer wait. Not inside a transaction. */
   tidy(): Promise<void>;
@@ -22,6 +22,9 @@ export type ChainStore = {
   /** Waiting events, and the first on that list which does not exist any more. */
   waiting(): Promise<{ count: number; missingSeq: string | null }>;
 };
+
+/** In UTC, whatever the session's time zone is. */
+const hourOf = sql`date_bin('1 hour', e.at, timestamptz '2000-01-01 00:00:00+00')`;
 
 export type UnsealedEvent = { readonly seq: string; readonly event: AuditEvent };
 export type NewSeal = Seal & { readonly eventId: string; readonly eventSeq: string };
@@ -71,6 +74,12 @@ export function chainStore(db: Sql): ChainStore {
           insert into audit_seals (seq, event_id, previous_hash, hash, sealed_at)
           select "seq", "eventId", decode("previousHash", 'hex'), decode("hash", 'hex'), ${new Date(sealedAt)}
             from given
+        ), counted as (
+          insert into audit_counts (hour, event, outcome, count)
+          select ${hourOf}, e.event, e.outcome, count(*)
+            from given g join audit_events e on e.seq = g."eventSeq"
+           group by 1, 2, 3 order by 1, 2, 3
+          on conflict (hour, event, outcome) do update set count = audit_counts.count + excluded.count
         )
         delete from audit_unsealed where event_seq in (select "eventSeq" from given)`.execute(db);
     },

@@ -107,6 +107,8 @@ export type KeyStore = {
   markExpiryRecorded(id: string, at: number): Promise<void>;
   /** Active keys that end in the window, for notices. */
   expiringBetween(from: number, to: number, after: string | null, limit: number): Promise<Key[]>;
+  /** How many active keys end on which day (UTC), from now until `to`, by type. Days without any are left out. */
+  endingByDay(now: number, to: number): Promise<{ day: number; type: KeyType; keys: number }[]>;
   /** Active keys in id order, for dry runs of the policy. */
   activeAfter(id: string | null, limit: number, now: number): Promise<Key[]>;
 };
@@ -243,12 +245,26 @@ export function keyStore(db: Sql): KeyStore {
          where k.revoked_at is null and k.expiry_recorded_at is null
            and k.expires_at > ${new Date(from)} and k.expires_at <= ${new Date(to)} and k.id > ${after ?? ''}
          order by k.id limit ${limit}`),
+    async endingByDay(now, to) {
+      const { rows } = await sql<{ day: Date; type: KeyType; keys: number }>`
+        select date_bin('1 day', k.expires_at, timestamptz '2000-01-01 00:00:00+00') as day, k.type,
+               count(*)::int as keys
+          from (select expires_at, type from api_keys
+                 where expires_at is not null and revoked_at is null and expiry_recorded_at is null
+                   and expires_at > ${new Date(now)} and expires_at <= ${new Date(to)}
+                 order by expires_at limit ${mostEnding}) k
+         group by 1, 2 order by 1, 2`.execute(db);
+      return rows.map(({ day, type, keys }) => ({ day: day.getTime(), type, keys }));
+    },
     activeAfter: (id, limit, now) =>
       many(
         sql<KeyRow>`select ${columns} from ${tables} where ${isActive(now)} and k.id > ${id ?? ''} order by k.id limit ${limit}`,
       ),
   };
 }
+
+/** The soonest of them; a chart of more says no more. */
+const mostEnding = 100_000;
 
 async function addRepositories(db: Sql, keyId: string, repositoryIds: readonly string[]): Promise<void> {
   if (repositoryIds.length === 0) return;

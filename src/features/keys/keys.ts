@@ -83,6 +83,8 @@ export type Keys = {
     reach: Reach,
     id: string,
     reason: RevokeReason,
+    /** In the words of whoever revokes; goes into the trail. */
+    note?: string,
   ): Promise<{ id: string; revokedAt: number }>;
   /** Everything of a person that still opens something, for a leak of unknown extent. One event a key. */
   revokeAll(act: Act, userId: string): Promise<readonly { id: string; revokedAt: number }[]>;
@@ -259,11 +261,11 @@ export function createKeys(deps: KeyDeps): Keys {
       return { key: result.key, value: result.value, predecessorEndsAt: result.predecessorEndsAt };
     },
 
-    async revoke(act, reach, id, reason) {
+    async revoke(act, reach, id, reason, note) {
       const { key, revokedAt, isNew } = await tx(async (stores) => {
         const found = within(reach, await stores.keys.getForUpdate(id));
         if (found.revokedAt !== null) return { key: found, revokedAt: found.revokedAt, isNew: false };
-        return { key: found, revokedAt: await revokeIn(stores, act, found, reason), isNew: true };
+        return { key: found, revokedAt: await revokeIn(stores, act, found, reason, note), isNew: true };
       });
       if (isNew) await spread(key);
       return { id: key.id, revokedAt };
@@ -341,7 +343,13 @@ export function createKeys(deps: KeyDeps): Keys {
     },
   };
 
-  async function revokeIn(stores: Stores, act: Act, key: Key, reason: RevokeReason): Promise<number> {
+  async function revokeIn(
+    stores: Stores,
+    act: Act,
+    key: Key,
+    reason: RevokeReason,
+    note?: string,
+  ): Promise<number> {
     const now = clock.now();
     await stores.keys.revoke(key.id, now, act.actor.id, reason);
     await stores.audit.append({
@@ -350,7 +358,11 @@ export function createKeys(deps: KeyDeps): Keys {
       target: { kind: 'api_key', id: key.id },
       outcome: 'success',
       reason,
-      details: { before: { status: statusOf(key, now) }, after: { status: 'revoked' } },
+      details: {
+        before: { status: statusOf(key, now) },
+        after: { status: 'revoked' },
+        ...(note === undefined ? {} : { note }),
+      },
       keyIds: [key.id],
     });
     await stores.changes.publish({ topic: 'key', subject: key.id });

@@ -25,11 +25,14 @@ import {
   listQuery,
   narrowKeySchema,
   revokedKeySchema,
+  revokeKeySchema,
   rotatedKeySchema,
   rotateKeySchema,
+  usageQuery,
   usageSchema,
 } from './schemas.ts';
-import { keptMs, periodMs, usagePeriods, type UsagePeriod, type UsagePoint } from './usage.ts';
+import type { UsagePeriod, UsagePoint } from './usage.ts';
+import { usageAnswer } from './usage-answer.ts';
 
 /**
  * The key management routes of description 4.1. The personal and the administrator's block differ in whose keys
@@ -296,15 +299,18 @@ function sharedRoutes(block: Block, deps: KeyRouteDeps): Route[] {
       operationId: `revoke${suffix}`,
       tag,
       summary: `Revoke ${noun}`,
-      description: 'Final before the answer is sent. Repeating it answers the same moment.',
+      description:
+        'Final before the answer is sent. Repeating it answers the same moment. A `note` that says why goes into the audit trail.',
       policy: block.revoke,
       params: keyId,
+      body: revokeKeySchema,
       errors: ['token_not_found'],
       success: { status: 200, data: revokedKeySchema },
       example: { data: { id: examples.key.id, revokedAt: '2026-01-02T09:00:00.000Z' } },
-      async handle({ caller, act, params }) {
+      async handle({ caller, act, params, body }) {
         const reason = base === '/tokens' ? 'administrator' : 'owner_request';
-        const { id, revokedAt } = await keys.revoke(act, block.reach(caller), params.id, reason);
+        const reach = block.reach(caller);
+        const { id, revokedAt } = await keys.revoke(act, reach, params.id, reason, body?.note);
         return { data: { id, revokedAt: timestamp(revokedAt) } };
       },
     }),
@@ -353,27 +359,14 @@ function sharedRoutes(block: Block, deps: KeyRouteDeps): Route[] {
         'Counts per minute (kept 2 days), hour (32 days) or day (400 days), by outcome, at most 60 s late. The last 60 periods unless from and to say otherwise.',
       policy: block.read,
       params: keyId,
-      query: z.strictObject({
-        per: z.enum(usagePeriods).default('hour'),
-        from: z.iso.datetime({ offset: true }).optional(),
-        to: z.iso.datetime({ offset: true }).optional(),
-      }),
+      query: usageQuery,
       errors: ['token_not_found'],
       success: { status: 200, data: usageSchema },
       example: { data: exampleUsage },
-      async handle({ caller, params, query: { per, from, to } }) {
+      async handle({ caller, params, query }) {
         await seen(caller, params.id);
-        const range = usageRange(per, from, to, clock.now());
-        const points = await readUsage(params.id, per, range.from, range.to);
-        return {
-          data: {
-            per,
-            from: timestamp(range.from),
-            to: timestamp(range.to),
-            total: sum(points),
-            points: points.map((point) => ({ from: timestamp(point.from), counts: point.counts })),
-          },
-        };
+        const read = (...asked: [UsagePeriod, number, number]) => readUsage(params.id, ...asked);
+        return { data: await usageAnswer(query, clock.now(), read) };
       },
     }),
     defineRoute({
@@ -439,29 +432,4 @@ function given<T extends Record<string, unknown>>(
 ): { [Name in keyof T]?: Exclude<T[Name], undefined> } {
   // Object.fromEntries forgets the types; the entries are the input's own, without the undefined ones.
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never;
-}
-
-function usageRange(per: UsagePeriod, from: string | undefined, to: string | undefined, now: number) {
-  const step = periodMs[per];
-  const end = to === undefined ? now - (now % step) + step : Date.parse(to);
-  const start = from === undefined ? end - 60 * step : Date.parse(from);
-  if (!(start < end)) throw new AppError('invalid_query', { message: 'from: must lie before to' });
-  if (end - start > keptMs[per]) {
-    throw new AppError('invalid_query', {
-      message: `from: a range per ${per} spans at most ${keptMs[per] / 86_400_000} days`,
-    });
-  }
-  return { from: start, to: end };
-}
-
-function sum(points: readonly UsagePoint[]): UsagePoint['counts'] {
-  const total = { allowed: 0, denied: 0, limited: 0, failed: 0, dead: 0 };
-  for (const { counts } of points) {
-    total.allowed += counts.allowed;
-    total.denied += counts.denied;
-    total.limited += counts.limited;
-    total.failed += counts.failed;
-    total.dead += counts.dead;
-  }
-  return total;
 }

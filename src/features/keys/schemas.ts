@@ -177,6 +177,8 @@ export const rotatedKeySchema = issuedKeySchema
   })
   .meta({ id: 'RotatedKey' });
 
+export const revokeKeySchema = z.strictObject({ note: plainText(500).optional() }).optional();
+
 export const revokedKeySchema = z
   .strictObject({ id: z.string(), revokedAt: timestampSchema })
   .meta({ id: 'RevokedKey' });
@@ -190,6 +192,12 @@ const counts = z
     dead: z.number().int(),
   })
   .meta({ id: 'UsageCounts' });
+
+export const usageQuery = z.strictObject({
+  per: z.enum(usagePeriods).default('hour'),
+  from: z.iso.datetime({ offset: true }).optional(),
+  to: z.iso.datetime({ offset: true }).optional(),
+});
 
 export const usageSchema = z
   .strictObject({

@@ -40,6 +40,8 @@ export type UsageStore = {
     from: number,
     to: number,
   ): Promise<ReadonlyMap<string, UsagePoint[]>>;
+  /** The same over all keys. */
+  readAll(per: UsagePeriod, from: number, to: number): Promise<UsagePoint[]>;
   prune(per: UsagePeriod, before: number): Promise<void>;
 };
 
@@ -50,17 +52,8 @@ export function usageStore(db: Sql): UsageStore {
        where key_id in (select jsonb_array_elements_text(${JSON.stringify(keyIds)}::jsonb)) and per = ${per}
          and bucket >= ${new Date(from)} and bucket < ${new Date(to)}
        order by key_id, bucket`.execute(db);
-    const points = new Map<string, { from: number; counts: Record<UsageOutcome, number> }[]>();
-    for (const row of rows) {
-      const from = row.bucket.getTime();
-      const ofKey = points.get(row.key_id) ?? [];
-      points.set(row.key_id, ofKey);
-      if (ofKey.at(-1)?.from !== from)
-        ofKey.push({ from, counts: { allowed: 0, denied: 0, limited: 0, failed: 0, dead: 0 } });
-      const last = ofKey.at(-1);
-      if (last !== undefined) last.counts[row.outcome] += Number(row.count);
-    }
-    return points;
+    const ofKeys = Map.groupBy(rows, ({ key_id }) => key_id);
+    return new Map([...ofKeys].map(([keyId, own]) => [keyId, toPoints(own)]));
   }
 
   return {
@@ -77,6 +70,15 @@ export function usageStore(db: Sql): UsageStore {
                as x(key_id text, per text, bucket timestamptz, outcome text, count bigint)
           join api_keys k on k.id = x.key_id
         on conflict (key_id, per, bucket, outcome) do update set count = api_key_usage.count + excluded.count`.execute(
+        db,
+      );
+      await sql`
+        insert into api_key_usage_totals (per, bucket, outcome, count)
+        select x.per, x.bucket, x.outcome, sum(x.count)
+          from jsonb_to_recordset(${JSON.stringify(rows.map(toRow))}::jsonb)
+               as x(key_id text, per text, bucket timestamptz, outcome text, count bigint)
+         group by 1, 2, 3 order by 1, 2, 3
+        on conflict (per, bucket, outcome) do update set count = api_key_usage_totals.count + excluded.count`.execute(
         db,
       );
     },
@@ -96,8 +98,19 @@ export function usageStore(db: Sql): UsageStore {
     async read(keyId, per, from, to) {
       return (await readMany([keyId], per, from, to)).get(keyId) ?? [];
     },
+    async readAll(per, from, to) {
+      const { rows } = await sql<CountRow>`
+        select bucket, outcome, count from api_key_usage_totals
+         where per = ${per} and bucket >= ${new Date(from)} and bucket < ${new Date(to)} order by bucket`.execute(
+        db,
+      );
+      return toPoints(rows);
+    },
     readMany,
     async prune(per, before) {
+      await sql`delete from api_key_usage_totals where per = ${per} and bucket < ${new Date(before)}`.execute(
+        db,
+      );
       await inBatches(10_000, async (limit) => {
         const { numAffectedRows } = await sql`
           delete from api_key_usage where ctid in (
@@ -110,7 +123,19 @@ export function usageStore(db: Sql): UsageStore {
   };
 }
 
-type UsageRow = { key_id: string; bucket: Date; outcome: UsageOutcome; count: string | number };
+type CountRow = { bucket: Date; outcome: UsageOutcome; count: string | number };
+type UsageRow = CountRow & { key_id: string };
+
+function toPoints(rows: readonly CountRow[]): UsagePoint[] {
+  const points = new Map<number, Record<UsageOutcome, number>>();
+  for (const row of rows) {
+    const at = row.bucket.getTime();
+    const counts = points.get(at) ?? { allowed: 0, denied: 0, limited: 0, failed: 0, dead: 0 };
+    counts[row.outcome] += Number(row.count);
+    points.set(at, counts);
+  }
+  return [...points].map(([at, counts]) => ({ from: at, counts }));
+}
 
 function toRow({ keyId, per, bucket, outcome, count }: UsageCount) {
   return { key_id: keyId, per, bucket: new Date(bucket), outcome, count };

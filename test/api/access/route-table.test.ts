@@ -41,6 +41,7 @@ type Line = readonly [who: Who, admitted: string, body?: object];
 /** `admitted`: what a caller who is let in gets for things that do not exist, so that the table changes nothing. */
 const table: Record<string, Line> = {
   'GET /auth/context': ['anybody known', '200'],
+  'GET /config/surfaces': ['anybody known', '200'],
   'POST /auth/revoke-self': ['anyone', '401 authentication_required'],
 
   'GET /me/tokens/policy': ['a session', '200'],
@@ -64,6 +65,8 @@ const table: Record<string, Line> = {
   'GET /tokens': ['an administrator’s session', '200'],
   'GET /tokens/usage': ['an administrator’s session', '400 invalid_query'],
   'POST /tokens': ['an administrator’s session', '400 invalid_name', {}],
+  'GET /tokens/totals': ['an administrator’s session', '200'],
+  'GET /tokens/ending': ['an administrator’s session', '200'],
   'GET /tokens/{id}': ['an administrator’s session', '404 token_not_found'],
   'PATCH /tokens/{id}': ['an administrator’s session', '404 token_not_found', { name: 'new' }],
   'DELETE /tokens/{id}': ['an administrator’s session', '404 token_not_found'],
@@ -103,6 +106,8 @@ const table: Record<string, Line> = {
   'DELETE /sites/{id}/grants': ['a session', '404 site_not_found'],
   'POST /sites/{id}/take-down': ['an administrator’s session', '404 site_not_found', { reason: 'x' }],
   'POST /sites/{id}/put-back': ['an administrator’s session', '404 site_not_found', { reason: 'x' }],
+  'GET /sites/storage': ['an administrator’s session', '200'],
+  'GET /sites/taken-down': ['an administrator’s session', '200'],
   'GET /config/sites': ['an administrator’s session or token', '200'],
   'PUT /config/sites': ['an administrator’s session or token', '422 config_invalid', {}],
   'GET /config/sites/history': ['an administrator’s session or token', '200'],
@@ -135,6 +140,7 @@ const table: Record<string, Line> = {
   'DELETE /me/clients/{id}': ['a session', '404 not_found'],
 
   'GET /audit/events': ['an administrator’s session', '200'],
+  'GET /audit/summary': ['an administrator’s session', '200'],
   'GET /audit/events/{id}': ['an administrator’s session', '404 not_found'],
   'GET /audit/export': ['an administrator’s session', '200'],
 };

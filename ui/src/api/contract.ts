@@ -27,6 +27,7 @@ export type Schemas = {
   KeyUsage: { per: "minute" | "hour" | "day"; from: string; to: string; total: Schemas['UsageCounts']; points: ({ from: string; counts: Schemas['UsageCounts'] })[] };
   AuditEvent: { id: string; time: string; event: string; actor: { kind: "user" | "service_key" | "system" | "anonymous"; id: string | null; name: string | null; credential: string | null }; target: { kind: string; id: string }; outcome: "success" | "denied" | "failure"; reason: string | null; requestId: string | null; address: string | null; agent: string | null; details: Record<string, unknown>; keyIds: (string)[]; previousHash: string | null; hash: string | null };
   KeyRefusal: { requestId: string; keyId: string; route: string | null; code: string; status: number; message: string; hint: string; requiredScope: "env:read" | "env:write" | "sites:read" | "sites:write" | "repos:read" | "repos:write" | "env:admin" | null; keyStatus: string | null; address: string | null; agent: string | null; count: number; firstAt: string; lastAt: string };
+  EndingKeys: { day: string; personal: number; service: number };
   Site: { id: string; name: string; url: string; link: string; visibility: "public" | "private"; status: "empty" | "active" | "expired" | "taken_down" | "deleted"; spa: boolean; restorableUntil: string | null; takeDownReason: string | null; owner: { kind: "user" | "service_key"; id: string; name: string | null }; createdAt: string; updatedAt: string; expiresAt: string | null; fileCount: number; sizeBytes: number; version: { number: number; digest: string; publishedAt: string } | null };
   SiteCreate: { name?: string; visibility?: "public" | "private"; ttlHours?: number; spa?: boolean };
   SiteCapabilities: { enabled: boolean; upload: { maxUploadBytes: number; maxExtractedBytes: number; maxFiles: number; maxFileBytes: number; allowedExtensions: (string)[] }; allowedVisibility: ("public" | "private")[]; visibilityReasons: { private?: string; public?: string }; defaultVisibility: "public" | "private"; ttl: { enabled: boolean; defaultHours: number; extensionHours: number; maxHours: number }; quotas: { sitesPerOwner: number; bytesPerOwner: number; sitesUsed: number; bytesUsed: number }; serverTime: string };
@@ -40,6 +41,8 @@ export type Schemas = {
   SiteFile: { path: string; size: number; sha256: string };
   SiteReason: { reason: string };
   SiteTakenDown: { id: string; takenDownAt: string | null };
+  SiteStorage: { totalBytes: number; owners: ({ owner: { kind: "user" | "service_key"; id: string; name: string | null }; sites: number; bytes: number })[] };
+  StoppedSite: { id: string; owner: { kind: "user" | "service_key"; id: string; name: string | null }; takenDownAt: string; reason: string | null };
   UploadStart: { files: Record<string, { sha256: string; size: number }>; spa?: boolean };
   Upload: { id: string; missing: (string)[]; expiresAt: string };
   UploadPublish: { dryRun?: boolean };
@@ -62,6 +65,8 @@ export type Schemas = {
   NewGroup: { name: string; parentId?: string | null; roles?: (Schemas['Role'])[] };
   GroupChange: { name?: string; parentId?: string | null; roles?: (Schemas['Role'])[] };
   ConnectedClient: { clientId: string; name: string; since: string; lastUsedAt: string | null; scopes: (string)[] };
+  AuditSummary: { per: "hour" | "day"; from: string; to: string; counts: ({ from: string; event: string; outcome: "success" | "denied" | "failure"; count: number })[] };
+  ConfigurationSurface: { id: string; change: string; owner: string; note: string; isHere: boolean; places: ({ kind: "page" | "route" | "document"; title: string; address: string })[] };
 };
 
 /** By method and path below /api/v2. Left out: operations whose body or answer is not JSON. */
@@ -81,18 +86,20 @@ export type Operations = {
   'POST /me/tokens/revoke-all': { params: undefined; query: undefined; body: { confirm: "revoke all" }; data: (Schemas['RevokedKey'])[]; metadata: undefined };
   'GET /me/tokens/{id}': { params: { id: string }; query: undefined; body: undefined; data: Schemas['Key']; metadata: undefined };
   'PATCH /me/tokens/{id}': { params: { id: string }; query: undefined; body: Schemas['KeyNarrowing']; data: Schemas['Key']; metadata: undefined };
-  'DELETE /me/tokens/{id}': { params: { id: string }; query: undefined; body: undefined; data: Schemas['RevokedKey']; metadata: undefined };
+  'DELETE /me/tokens/{id}': { params: { id: string }; query: undefined; body: { note?: string }; data: Schemas['RevokedKey']; metadata: undefined };
   'POST /me/tokens/{id}/rotate': { params: { id: string }; query: undefined; body: Schemas['KeyRotation']; data: Schemas['RotatedKey']; metadata: undefined };
   'GET /me/tokens/{id}/usage': { params: { id: string }; query: { per?: "minute" | "hour" | "day" | undefined; from?: string | undefined; to?: string | undefined }; body: undefined; data: Schemas['KeyUsage']; metadata: undefined };
   'GET /me/tokens/{id}/timeline': { params: { id: string }; query: { cursor?: string | undefined; limit?: number | undefined }; body: undefined; data: (Schemas['AuditEvent'])[]; metadata: { pagination: Schemas['CursorPagination'] } };
   'GET /tokens/{id}': { params: { id: string }; query: undefined; body: undefined; data: Schemas['Key']; metadata: undefined };
   'PATCH /tokens/{id}': { params: { id: string }; query: undefined; body: Schemas['KeyNarrowing']; data: Schemas['Key']; metadata: undefined };
-  'DELETE /tokens/{id}': { params: { id: string }; query: undefined; body: undefined; data: Schemas['RevokedKey']; metadata: undefined };
+  'DELETE /tokens/{id}': { params: { id: string }; query: undefined; body: { note?: string }; data: Schemas['RevokedKey']; metadata: undefined };
   'POST /tokens/{id}/rotate': { params: { id: string }; query: undefined; body: Schemas['KeyRotation']; data: Schemas['RotatedKey']; metadata: undefined };
   'GET /tokens/{id}/usage': { params: { id: string }; query: { per?: "minute" | "hour" | "day" | undefined; from?: string | undefined; to?: string | undefined }; body: undefined; data: Schemas['KeyUsage']; metadata: undefined };
   'GET /tokens/{id}/timeline': { params: { id: string }; query: { cursor?: string | undefined; limit?: number | undefined }; body: undefined; data: (Schemas['AuditEvent'])[]; metadata: { pagination: Schemas['CursorPagination'] } };
   'GET /me/refusals/{requestId}': { params: { requestId: string }; query: undefined; body: undefined; data: Schemas['KeyRefusal']; metadata: undefined };
   'POST /auth/revoke-self': { params: undefined; query: undefined; body: undefined; data: { revokedAt: string }; metadata: undefined };
+  'GET /tokens/totals': { params: undefined; query: { per?: "minute" | "hour" | "day" | undefined; from?: string | undefined; to?: string | undefined }; body: undefined; data: Schemas['KeyUsage']; metadata: undefined };
+  'GET /tokens/ending': { params: undefined; query: undefined; body: undefined; data: (Schemas['EndingKeys'])[]; metadata: undefined };
   'GET /sites': { params: undefined; query: { page?: number | undefined; limit?: number | undefined; mine?: "true" | "false" | undefined; search?: string | undefined; visibility?: "public" | "private" | undefined; status?: "empty" | "active" | "expired" | "taken_down" | "deleted" | undefined }; body: undefined; data: (Schemas['Site'])[]; metadata: { pagination: Schemas['PagePagination'] } };
   'POST /sites': { params: undefined; query: { dryRun?: "true" | "false" | undefined; name?: string | undefined; visibility?: "public" | "private" | undefined; ttlHours?: number | undefined; spa?: "true" | "false" | undefined }; body: Schemas['SiteCreate']; data: Schemas['Site']; metadata: undefined };
   'GET /sites/capabilities': { params: undefined; query: undefined; body: undefined; data: Schemas['SiteCapabilities']; metadata: undefined };
@@ -110,6 +117,8 @@ export type Operations = {
   'GET /sites/{id}/files': { params: { id: string }; query: { version?: string | undefined; page?: number | undefined; limit?: number | undefined; search?: string | undefined }; body: undefined; data: (Schemas['SiteFile'])[]; metadata: { pagination: Schemas['PagePagination'] } };
   'POST /sites/{id}/take-down': { params: { id: string }; query: undefined; body: Schemas['SiteReason']; data: Schemas['SiteTakenDown']; metadata: undefined };
   'POST /sites/{id}/put-back': { params: { id: string }; query: undefined; body: Schemas['SiteReason']; data: Schemas['SiteTakenDown']; metadata: undefined };
+  'GET /sites/storage': { params: undefined; query: { page?: number | undefined; limit?: number | undefined }; body: undefined; data: Schemas['SiteStorage']; metadata: { pagination: Schemas['PagePagination'] } };
+  'GET /sites/taken-down': { params: undefined; query: { page?: number | undefined; limit?: number | undefined }; body: undefined; data: (Schemas['StoppedSite'])[]; metadata: { pagination: Schemas['PagePagination'] } };
   'POST /sites/{id}/uploads': { params: { id: string }; query: undefined; body: Schemas['UploadStart']; data: Schemas['Upload']; metadata: undefined };
   'GET /sites/{id}/uploads/{upload}': { params: { id: string; upload: string }; query: undefined; body: undefined; data: Schemas['Upload']; metadata: undefined };
   'POST /sites/{id}/uploads/{upload}/publish': { params: { id: string; upload: string }; query: undefined; body: Schemas['UploadPublish']; data: Schemas['Site']; metadata: undefined };
@@ -146,4 +155,6 @@ export type Operations = {
   'DELETE /users/{id}/clients/{clientId}': { params: { id: string; clientId: string }; query: undefined; body: undefined; data: { clientId: string }; metadata: undefined };
   'GET /audit/events': { params: undefined; query: { actor?: string | undefined; event?: "api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.sites.changed" | "config.sites.reverted" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "repository.created" | "repository.changed" | "repository.deleted" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "group.created" | "group.changed" | "group.deleted" | "sweep.held" | undefined; target?: string | undefined; outcome?: "success" | "denied" | "failure" | undefined; requestId?: string | undefined; keyId?: string | undefined; from?: string | undefined; to?: string | undefined; cursor?: string | undefined; limit?: number | undefined }; body: undefined; data: (Schemas['AuditEvent'])[]; metadata: { pagination: Schemas['CursorPagination'] } };
   'GET /audit/events/{id}': { params: { id: string }; query: undefined; body: undefined; data: Schemas['AuditEvent']; metadata: undefined };
+  'GET /audit/summary': { params: undefined; query: { per?: "hour" | "day" | undefined; from?: string | undefined; to?: string | undefined }; body: undefined; data: Schemas['AuditSummary']; metadata: undefined };
+  'GET /config/surfaces': { params: undefined; query: undefined; body: undefined; data: (Schemas['ConfigurationSurface'])[]; metadata: undefined };
 };

@@ -1,0 +1,40 @@
+import { sql } from 'kysely';
+import type { Sql } from '../../platform/database/database.ts';
+import type { AuditEntry } from './audit.ts';
+
+/** How many events the trail holds by hour, kind and outcome. The sealer counts them when it chains them. */
+export type TrailCount = {
+  /** The beginning of the hour or day, in UTC. */
+  readonly from: number;
+  readonly event: string;
+  readonly outcome: AuditEntry['outcome'];
+  readonly count: number;
+};
+
+export type CountStore = {
+  read(per: 'hour' | 'day', from: number, to: number): Promise<TrailCount[]>;
+};
+
+export function countStore(db: Sql): CountStore {
+  return {
+    async read(per, from, to) {
+      const step = per === 'hour' ? sql`interval '1 hour'` : sql`interval '1 day'`;
+      const { rows } = await sql<{
+        bucket: Date;
+        event: string;
+        outcome: AuditEntry['outcome'];
+        count: string;
+      }>`
+        select date_bin(${step}, hour, timestamptz '2000-01-01 00:00:00+00') as bucket, event, outcome,
+               sum(count)::text as count
+          from audit_counts where hour >= ${new Date(from)} and hour < ${new Date(to)}
+         group by 1, 2, 3 order by 1, 2, 3`.execute(db);
+      return rows.map(({ bucket, event, outcome, count }) => ({
+        from: bucket.getTime(),
+        event,
+        outcome,
+        count: Number(count),
+      }));
+    },
+  };
+}

@@ -1,0 +1,226 @@
+import { z } from 'zod';
+import { callerKinds } from '../../core/caller.ts';
+import { defineRoute, type Route } from '../../platform/http.ts';
+
+/**
+ * “What am I changing, who owns it, and where?”: the map of configuration surfaces (description 5.9) as data, for people
+ * and programs. What Postern does not have yet is named with its owner all the same, so that nobody looks for a back
+ * door. test/api/surfaces.test.ts holds every address to a page, a route or a document that exists.
+ */
+type Place =
+  /** Of the web app. */
+  | { readonly kind: 'page'; readonly title: string; readonly address: `/${string}` }
+  /** Of the API, as `METHOD /path` below /api/v2. */
+  | { readonly kind: 'route'; readonly title: string; readonly address: string }
+  /** Below the root of the repository. */
+  | { readonly kind: 'document'; readonly title: string; readonly address: `docs/${string}` };
+
+type Surface = {
+  readonly id: string;
+  readonly change: string;
+  readonly owner: string;
+  readonly note: string;
+  /** Empty: not part of this installation. */
+  readonly places: readonly Place[];
+};
+
+const page = (title: string, address: `/${string}`): Place => ({ kind: 'page', title, address });
+const route = (title: string, address: string): Place => ({ kind: 'route', title, address });
+const guide = (title: string, address: `docs/${string}`): Place => ({ kind: 'document', title, address });
+
+export const surfaces: readonly Surface[] = [
+  {
+    id: 'repository-file',
+    change: 'Application services, builds, deployments, Environment defaults',
+    owner: 'Repository configuration file',
+    note: 'Kept in each repository, as postern.yaml.',
+    places: [],
+  },
+  {
+    id: 'personal-keys',
+    change: 'Personal API keys',
+    owner: 'API keys in Settings',
+    note: 'Everybody’s own, in a signed-in browser session only.',
+    places: [
+      page('API keys', '/settings/keys'),
+      route('Create a personal key', 'POST /me/tokens'),
+      guide('Replace a key', 'docs/how-to/rotate-a-key.md'),
+    ],
+  },
+  {
+    id: 'connected-clients',
+    change: 'Programs that may act for a person, such as the command line',
+    owner: 'Connected clients in Settings',
+    note: 'Everybody’s own; an administrator disconnects them on the page of an account.',
+    places: [page('Connected clients', '/settings/clients'), route('List mine', 'GET /me/clients')],
+  },
+  {
+    id: 'mcp-connections',
+    change: 'User connections',
+    owner: 'External MCP connections in Settings',
+    note: 'Connections of a person to MCP servers elsewhere.',
+    places: [],
+  },
+  {
+    id: 'mcp',
+    change: 'MCP enablement and change-tool policy',
+    owner: 'Platform administration, MCP section',
+    note: 'Which tools an assistant may use.',
+    places: [],
+  },
+  {
+    id: 'key-policy',
+    change: 'API key policy: authentication, issuance, scopes, repositories, lifetimes, rate limits',
+    owner: 'Settings, API key management, or its typed v2 API',
+    note: 'One document with history; in force everywhere within a second.',
+    places: [
+      page('Access controls', '/admin/access-controls'),
+      route('Change the key policy', 'PUT /config/api-keys'),
+      guide('Turn a type of key off', 'docs/how-to/respond-to-a-leak.md'),
+    ],
+  },
+  {
+    id: 'service-keys',
+    change: 'Service keys, and the keys of users',
+    owner: 'Settings, API key management, or its typed v2 API',
+    note: 'An administrator creates and revokes service keys, and reads and revokes those of users.',
+    places: [
+      page('Service keys', '/admin/service-keys'),
+      page('User keys', '/admin/user-keys'),
+      route('Create a service key', 'POST /tokens'),
+    ],
+  },
+  {
+    id: 'environment-policy',
+    change: 'PR-less Environment policy',
+    owner: 'Settings or the typed Environment policy endpoint',
+    note: 'Environments of a branch without a pull request.',
+    places: [],
+  },
+  {
+    id: 'sites',
+    change: 'Sites limits and availability',
+    owner: 'Settings, Sites, or the v2 config endpoint',
+    note: 'One document with history; a switch for all of Sites is part of it.',
+    places: [
+      page('Sites configuration', '/admin/sites'),
+      route('Change the Sites configuration', 'PUT /config/sites'),
+      guide('Set limits for Sites', 'docs/how-to/set-limits-for-sites.md'),
+    ],
+  },
+  {
+    id: 'one-site',
+    change: 'Whether one site is served',
+    owner: 'Settings, Sites, or the v2 API',
+    note: 'With a reason that its owner reads; never a look into it.',
+    places: [
+      page('All sites', '/admin/sites/all'),
+      route('Stop serving a site', 'POST /sites/{id}/take-down'),
+      guide('Take a site down', 'docs/how-to/take-a-site-down.md'),
+    ],
+  },
+  {
+    id: 'accounts',
+    change: 'Accounts, groups and roles',
+    owner: 'Platform administration, Users and Groups',
+    note: 'Of the built-in identity provider.',
+    places: [
+      page('Users', '/admin/users'),
+      page('Groups', '/admin/groups'),
+      route('Change an account', 'PATCH /users/{id}'),
+      guide('Reset a password without signing in', 'docs/how-to/reset-a-password.md'),
+    ],
+  },
+  {
+    id: 'repositories',
+    change: 'The repositories that keys can be bound to',
+    owner: 'Platform administration, Repositories, or the v2 API',
+    note: 'Keys are bound to a repository, not to its name.',
+    places: [
+      page('Repositories', '/admin/repositories'),
+      route('Register a repository', 'POST /repositories'),
+    ],
+  },
+  {
+    id: 'agents',
+    change: 'Agent models, instructions, tools, workspaces, session review',
+    owner: 'Admin Agent sections in Settings',
+    note: 'How agents work and what they may touch.',
+    places: [],
+  },
+  {
+    id: 'metadata-links',
+    change: 'Environment metadata links',
+    owner: 'Authenticated v2 metadata configuration API',
+    note: 'Links shown on every Environment and Build.',
+    places: [],
+  },
+  {
+    id: 'process',
+    change: 'Addresses, ports, database, key-value store, secrets of the process',
+    owner: 'Environment of the process',
+    note: 'Read once, when it starts.',
+    places: [
+      guide('Configuration', 'docs/reference/config.md'),
+      guide('Run on one machine', 'docs/how-to/run-on-one-machine.md'),
+    ],
+  },
+  {
+    id: 'chart',
+    change: 'Component replicas, resources, ingress, dependencies, pod settings',
+    owner: 'Versioned chart values',
+    note: 'Of the installation on a cluster.',
+    places: [],
+  },
+  {
+    id: 'infrastructure',
+    change: 'Infrastructure, DNS, evaluation cluster resources',
+    owner: 'The selected installation and infrastructure workflow',
+    note: 'Outside of Postern.',
+    places: [],
+  },
+];
+
+const surfaceSchema = z
+  .strictObject({
+    id: z.string(),
+    change: z.string().describe('What somebody wants to change'),
+    owner: z.string().describe('Where it is changed, and nowhere else'),
+    note: z.string(),
+    isHere: z.boolean().describe('False: not part of this installation'),
+    places: z.array(
+      z.strictObject({
+        kind: z.enum(['page', 'route', 'document']),
+        title: z.string(),
+        address: z
+          .string()
+          .describe('A path of the web app, `METHOD /path` below /api/v2, or a document of the repository'),
+      }),
+    ),
+  })
+  .meta({ id: 'ConfigurationSurface' });
+
+const answer = surfaces.map((surface) => ({
+  ...surface,
+  isHere: surface.places.length > 0,
+  places: surface.places.map((place) => ({ ...place })),
+}));
+
+export function surfaceRoutes(): Route[] {
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/config/surfaces',
+      operationId: 'listConfigurationSurfaces',
+      tag: 'Configuration surfaces',
+      summary: 'Read where everything is configured',
+      description:
+        'What can be changed, which surface owns it, and where it is done. What this installation does not have is named with its owner and without a place.',
+      // It tells nobody what is set, only where.
+      policy: { callers: callerKinds, identity: 'none' },
+      success: { status: 200, data: z.array(surfaceSchema) },
+      example: { data: answer.slice(0, 2) },
+      handle: () => ({ data: answer }),
+    }),
+  ];
+}

@@ -1,0 +1,113 @@
+import { z } from 'zod';
+import type { RoutePolicy } from '../../core/authorize.ts';
+import { timestamp } from '../../core/clock.ts';
+import { defineRoute, pagePagination, type Route } from '../../platform/http.ts';
+import { pageQuery, timestampSchema } from '../../platform/schemas.ts';
+import type { OversightStore } from './oversight-store.ts';
+import type { OwnerNames } from './responses.ts';
+
+/**
+ * What administrators see of everybody's sites: storage by owner, and what was taken down. Being an administrator
+ * opens no private site, so none is listed: what is private has no name here.
+ */
+const administrators: RoutePolicy = { callers: ['session'], role: 'admin', identity: 'introspected' };
+
+const ownerSchema = z.strictObject({
+  kind: z.enum(['user', 'service_key']),
+  id: z.string(),
+  name: z.string().nullable(),
+});
+
+const storageSchema = z
+  .strictObject({
+    totalBytes: z.number().int().describe('Of all owners'),
+    owners: z.array(
+      z.strictObject({
+        owner: ownerSchema,
+        sites: z.number().int().describe('That are not deleted'),
+        bytes: z.number().int().describe('Every content once, over all kept versions'),
+      }),
+    ),
+  })
+  .meta({ id: 'SiteStorage' });
+
+const stoppedSchema = z
+  .strictObject({
+    id: z.string(),
+    owner: ownerSchema,
+    takenDownAt: timestampSchema,
+    reason: z.string().nullable(),
+  })
+  .meta({ id: 'StoppedSite' });
+
+const exampleOwner = { kind: 'user', id: 'usr_8fQ2mV6sT0aXk4RjB1Zc', name: 'Ada' } as const;
+
+export function siteOversightRoutes(deps: {
+  read: { oversight: OversightStore };
+  names: OwnerNames;
+}): Route[] {
+  const { read, names } = deps;
+
+  async function named<T extends { owner: { kind: 'user' | 'service_key'; id: string } }>(
+    items: readonly T[],
+  ) {
+    const known = await names(items.map(({ owner }) => owner));
+    return items.map((item) => ({
+      ...item,
+      owner: { ...item.owner, name: known.get(item.owner.id) ?? null },
+    }));
+  }
+
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/sites/storage',
+      operationId: 'readSiteStorage',
+      tag: 'Sites administration',
+      summary: 'Read who keeps how much',
+      description: 'Those who keep most first. Works while Sites is off.',
+      policy: administrators,
+      query: z.strictObject(pageQuery),
+      success: { status: 200, data: storageSchema, pagination: 'page' },
+      example: {
+        data: { totalBytes: 52_428_800, owners: [{ owner: exampleOwner, sites: 3, bytes: 52_428_800 }] },
+      },
+      async handle({ query: { page, limit } }) {
+        const { items, total, bytes } = await read.oversight.storage(page, limit);
+        return {
+          data: { totalBytes: bytes, owners: await named(items) },
+          pagination: pagePagination(page, limit, total),
+        };
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/sites/taken-down',
+      operationId: 'listStoppedSites',
+      tag: 'Sites administration',
+      summary: 'List sites that were taken down',
+      description: 'The latest first, without their names: being an administrator opens no site.',
+      policy: administrators,
+      query: z.strictObject(pageQuery),
+      success: { status: 200, data: z.array(stoppedSchema), pagination: 'page' },
+      example: {
+        data: [
+          {
+            id: 'k3v9x0q2m7',
+            owner: exampleOwner,
+            takenDownAt: '2026-01-01T09:00:00.000Z',
+            reason: 'Phishing, reported by the bank',
+          },
+        ],
+      },
+      async handle({ query: { page, limit } }) {
+        const { items, total } = await read.oversight.stopped(page, limit);
+        const data = (await named(items)).map((site) => ({
+          ...site,
+          takenDownAt: timestamp(site.takenDownAt),
+        }));
+        return { data, pagination: pagePagination(page, limit, total) };
+      },
+    }),
+  ];
+}

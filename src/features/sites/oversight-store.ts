@@ -1,0 +1,78 @@
+import { sql } from 'kysely';
+import type { Sql } from '../../platform/database/database.ts';
+import type { SiteOwner } from './site.ts';
+
+/** What an administrator may know of everybody's sites: how much there is, and what was stopped. No name of a site. */
+export type OwnerStorage = { readonly owner: SiteOwner; readonly sites: number; readonly bytes: number };
+
+export type StoppedSite = {
+  readonly id: string;
+  readonly owner: SiteOwner;
+  readonly takenDownAt: number;
+  readonly reason: string | null;
+};
+
+type Paged<T> = { readonly items: T[]; readonly total: number };
+
+export type OversightStore = {
+  /** Those who keep most first. */
+  storage(page: number, limit: number): Promise<Paged<OwnerStorage> & { bytes: number }>;
+  /** The latest first. */
+  stopped(page: number, limit: number): Promise<Paged<StoppedSite>>;
+};
+
+export function oversightStore(db: Sql): OversightStore {
+  return {
+    async storage(page, limit) {
+      const { rows } = await sql<{
+        owner_kind: SiteOwner['kind'];
+        owner_id: string;
+        bytes: string;
+        sites: number;
+      }>`
+        select o.owner_kind, o.owner_id, o.bytes::text as bytes,
+               (select count(*)::int from sites s
+                 where s.owner_kind = o.owner_kind and s.owner_id = o.owner_id and s.deleted_at is null) as sites
+          from owner_storage o where o.bytes > 0
+         order by o.bytes desc, o.owner_kind, o.owner_id limit ${limit} offset ${(page - 1) * limit}`.execute(
+        db,
+      );
+      const all = await sql<{ total: number; bytes: string }>`
+        select count(*)::int as total, coalesce(sum(bytes), 0)::text as bytes from owner_storage where bytes > 0`.execute(
+        db,
+      );
+      return {
+        items: rows.map((row) => ({
+          owner: { kind: row.owner_kind, id: row.owner_id },
+          sites: row.sites,
+          bytes: Number(row.bytes),
+        })),
+        total: all.rows[0]?.total ?? 0,
+        bytes: Number(all.rows[0]?.bytes ?? 0),
+      };
+    },
+    async stopped(page, limit) {
+      const { rows } = await sql<{
+        id: string;
+        owner_kind: SiteOwner['kind'];
+        owner_id: string;
+        taken_down_at: Date;
+        take_down_reason: string | null;
+      }>`
+        select id, owner_kind, owner_id, taken_down_at, take_down_reason from sites
+         where taken_down_at is not null
+         order by taken_down_at desc, id limit ${limit} offset ${(page - 1) * limit}`.execute(db);
+      const all = await sql<{ total: number }>`
+        select count(*)::int as total from sites where taken_down_at is not null`.execute(db);
+      return {
+        items: rows.map((row) => ({
+          id: row.id,
+          owner: { kind: row.owner_kind, id: row.owner_id },
+          takenDownAt: row.taken_down_at.getTime(),
+          reason: row.take_down_reason,
+        })),
+        total: all.rows[0]?.total ?? 0,
+      };
+    },
+  };
+}

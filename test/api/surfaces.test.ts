@@ -1,0 +1,44 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { appPaths } from '../../src/surfaces/web/pages/web-app.ts';
+import { type Harness, openHarness } from '../harness.ts';
+
+let h: Harness;
+type Surface = {
+  owner: string;
+  isHere: boolean;
+  places: { kind: string; title: string; address: string }[];
+};
+let found: Surface[];
+beforeAll(async () => {
+  h = await openHarness();
+  found = (await h.call('GET', '/config/surfaces', { as: await h.person('Ada') })).data;
+});
+afterAll(() => h.close());
+
+const addresses = (kind: string) =>
+  found.flatMap(({ places }) => places.filter((one) => one.kind === kind).map(({ address }) => address));
+
+test('every page, route and document of the map exists', () => {
+  const routes = h.app.routes.map(({ method, path }) => `${method} ${path}`);
+  const root = join(import.meta.dirname, '../..');
+  expect(addresses('page').filter((path) => !appPaths.includes(path))).toEqual([]);
+  expect(addresses('route').filter((route) => !routes.includes(route))).toEqual([]);
+  expect(addresses('document').filter((path) => !existsSync(join(root, path)))).toEqual([]);
+  for (const kind of ['page', 'route', 'document']) expect(addresses(kind).length).toBeGreaterThan(0);
+});
+
+test('every configuration document that can be changed is on the map', () => {
+  const changes = h.app.routes
+    .filter(({ method, path }) => method === 'PUT' && path.startsWith('/config/'))
+    .map(({ method, path }) => `${method} ${path}`);
+  expect(changes.filter((route) => !addresses('route').includes(route))).toEqual([]);
+});
+
+test('what this installation does not have is named with its owner and says so', () => {
+  const missing = found.filter(({ isHere }) => !isHere);
+  expect(missing.map(({ owner }) => owner)).toContain('Versioned chart values');
+  expect(missing.every(({ places }) => places.length === 0)).toBe(true);
+  expect(found.filter(({ isHere }) => isHere).every(({ places }) => places.length > 0)).toBe(true);
+});
