@@ -117,3 +117,22 @@ test('why an administrator revoked a key is in the key’s story', async () => {
     details: { note: 'Found in a public log' },
   });
 });
+
+test('an administrator finds the keys of one person, those without an end, and broad ones', async () => {
+  const ria = await h.person('Ria', { admin: true });
+  const kim = await h.person('Kim');
+  await h.repository('acme/website');
+  const access = { mode: 'selected', repositories: ['acme/website'] } as const;
+  await h.key(kim, { name: 'endless and broad' });
+  await h.key(kim, { name: 'endless', repositoryAccess: access });
+  await h.key(kim, { name: 'broad', ttlHours: 24 });
+  const named = async (query: Record<string, string>) => {
+    const asked = { kind: 'personal', owner: kim.user.id, sort: 'name', ...query };
+    const { data } = await h.call('GET', '/tokens', { as: ria, query: asked });
+    return data.map(({ name }: { name: string }) => name);
+  };
+  expect(await named({})).toEqual(['broad', 'endless', 'endless and broad']);
+  expect(await named({ expiry: 'never' })).toEqual(['endless', 'endless and broad']);
+  expect(await named({ reach: 'all' })).toEqual(['broad', 'endless and broad']);
+  expect(await named({ owner: ria.user.id })).toEqual([]);
+});

@@ -19,6 +19,10 @@ export type KeyFilter = {
   readonly repository?: string;
   /** Keys that nothing has used for as many days; a key that was never used counts from its creation. */
   readonly unusedDays?: number;
+  /** Only keys without an end. */
+  readonly expiry?: 'never';
+  /** Only keys that reach every repository. */
+  readonly reach?: 'all';
 };
 
 export const keySorts = ['createdAt', 'name', 'lastUsedAt', 'expiresAt'] as const;
@@ -59,6 +63,8 @@ export function whereOf(filter: KeyFilter, now: number): RawBuilder<unknown> {
   }
   if (filter.scope !== undefined) parts.push(mayDo(filter.scope));
   if (filter.repository !== undefined) parts.push(reaches(filter.repository));
+  if (filter.expiry === 'never') parts.push(sql`k.expires_at is null`);
+  if (filter.reach === 'all') parts.push(sql`k.repository_mode = 'all'`);
   if (filter.unusedDays !== undefined) {
     const before = new Date(now - filter.unusedDays * day);
     parts.push(sql`coalesce(u.last_used_at, k.created_at) < ${before}`);

@@ -203,12 +203,16 @@ function serviceRoutes({ keys, names, clock }: KeyRouteDeps): Route[] {
       query: z.strictObject({
         ...pageQuery,
         ...listQuery,
+        owner: z.string().min(1).max(40).optional().describe('Keys of one user, by id'),
         kind: z.enum(['service', 'personal', 'all']).default('service'),
       }),
       success: { status: 200, data: z.array(keySchema), pagination: 'page' },
       example: { data: [exampleServiceKey] },
-      async handle({ query: { page, limit, sort, order, kind, ...asked } }) {
-        const filter = { ...(kind === 'all' ? {} : { type: kind }), ...given(asked) };
+      async handle({ query: { page, limit, sort, order, kind, owner, ...asked } }) {
+        const filter = {
+          ...(kind === 'all' ? {} : { type: kind }),
+          ...given({ ...asked, ownerUserId: owner }),
+        };
         const direction = order ?? usualOrder[sort];
         const { items, total } = await keys.list(filter, { sort, order: direction }, page, limit);
         return {

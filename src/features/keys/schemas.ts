@@ -79,6 +79,8 @@ export const listQuery = {
     .transform(Number)
     .optional()
     .describe('Keys that nothing has used for so many days; one never used counts from its creation'),
+  expiry: z.literal('never').optional().describe('Only keys without an expiry'),
+  reach: z.literal('all').optional().describe('Only keys that reach every repository'),
   sort: z.enum(keySorts).default('createdAt').describe('Never used is longest ago; no expiry is latest'),
   order: z
     .enum(['asc', 'desc'])
