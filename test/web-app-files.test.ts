@@ -13,6 +13,22 @@ beforeAll(async () => {
 });
 afterAll(() => h.close());
 
+const adminPages = [
+  '/admin',
+  '/admin/service-keys',
+  '/admin/service-keys/new',
+  '/admin/user-keys',
+  '/admin/access-controls',
+  '/admin/sites',
+  '/admin/sites/all',
+  '/admin/users',
+  '/admin/users/usr_4fKq0Zb1Xw8TnLr2Vd6M',
+  '/admin/groups',
+  '/admin/repositories',
+  '/admin/audit',
+  '/admin/audit/evt_3kTq9ZpW1xYb7LcD5mNa',
+  '/admin/surfaces',
+];
 const get = (url: string, headers: Record<string, string> = {}) =>
   h.app.web.inject({ method: 'GET', url, headers: { host: new URL(uiOrigin).host, ...headers } });
 const signedIn = () => ({ cookie: `__Host-postern_session=${ada.cookie}`, accept: 'text/html' });
@@ -38,7 +54,15 @@ const sites = ['/sites', '/sites/new', '/sites/k3v9x0q2m7?tab=versions'];
 test('the document has nothing inline and a policy that would refuse it; nobody keeps it', async () => {
   const ofKey = ['', '/narrow', '/replace'].map((below) => `/settings/keys/4fKd02LmQx9Z${below}`);
   const others = ['/settings/clients', '/settings/notices', '/settings/refusals'];
-  for (const path of ['/', '/settings/keys', '/settings/keys/new', ...ofKey, ...others, ...sites]) {
+  for (const path of [
+    '/',
+    '/settings/keys',
+    '/settings/keys/new',
+    ...ofKey,
+    ...others,
+    ...sites,
+    ...adminPages,
+  ]) {
     const { statusCode, body, headers } = await get(path, signedIn());
     expect(statusCode).toBe(200);
     expect(body).not.toMatch(/<style|<script(?![^>]* src=)|\son\w+=|style=/);

@@ -67,14 +67,10 @@ export function auditStore(db: Sql, { clock, random }: { clock: Clock; random: R
       return rows[0] && toAuditEvent(rows[0]);
     },
     async refusalsOf(requestId) {
-      // Two looks into two indexes: of one event that counts many requests, only the first is in the column.
       const { rows } = await sql<EventRow>`
         select ${eventColumns} from audit_events e left join audit_seals s on s.event_id = e.id
          where e.outcome = 'denied' and e.seq in (
-           select seq from audit_events where request_id = ${requestId}
-           union
-           select seq from audit_events
-            where event = 'auth.denied' and details -> 'requestIds' @> ${JSON.stringify([requestId])}::jsonb)
+           ${ofRequest(requestId)})
          order by e.at desc, e.seq desc limit 20`.execute(db);
       return rows.map(toAuditEvent);
     },
@@ -110,6 +106,15 @@ function behind(after: TrailPosition | null, order: 'newest' | 'oldest', place: 
   return order === 'newest' ? sql`(${place}) < ${mark}` : sql`(${place}) > ${mark}`;
 }
 
+/** Two looks into two indexes: of one event that counts many requests, only the first is in the column. */
+function ofRequest(requestId: string): Fragment {
+  return sql`
+    select seq from audit_events where request_id = ${requestId}
+    union
+    select seq from audit_events
+     where event = 'auth.denied' and details -> 'requestIds' @> ${JSON.stringify([requestId])}::jsonb`;
+}
+
 function conditions(filter: AuditFilter): Fragment[] {
   const time = filter.keyId === undefined ? sql`e.at` : sql`k.at`;
   const all: Fragment[] = [];
@@ -118,7 +123,7 @@ function conditions(filter: AuditFilter): Fragment[] {
   if (filter.event !== undefined) all.push(sql`e.event = ${filter.event}`);
   if (filter.target !== undefined) all.push(sql`e.target_id = ${filter.target}`);
   if (filter.outcome !== undefined) all.push(sql`e.outcome = ${filter.outcome}`);
-  if (filter.requestId !== undefined) all.push(sql`e.request_id = ${filter.requestId}`);
+  if (filter.requestId !== undefined) all.push(sql`e.seq in (${ofRequest(filter.requestId)})`);
   if (filter.from !== undefined) all.push(sql`${time} >= ${new Date(filter.from)}`);
   if (filter.to !== undefined) all.push(sql`${time} < ${new Date(filter.to)}`);
   return all;

@@ -303,11 +303,10 @@ function sharedRoutes(block: Block, deps: KeyRouteDeps): Route[] {
       operationId: `revoke${suffix}`,
       tag,
       summary: `Revoke ${noun}`,
-      description:
-        'Final before the answer is sent. Repeating it answers the same moment. A `note` that says why goes into the audit trail.',
+      description: `Final before the answer is sent. Repeating it answers the same moment.${base === '/tokens' ? ' A `note` that says why goes into the audit trail.' : ''}`,
       policy: block.revoke,
       params: keyId,
-      body: revokeKeySchema,
+      ...(base === '/tokens' ? { body: revokeKeySchema } : {}),
       errors: ['token_not_found'],
       success: { status: 200, data: revokedKeySchema },
       example: { data: { id: examples.key.id, revokedAt: '2026-01-02T09:00:00.000Z' } },

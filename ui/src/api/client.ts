@@ -24,6 +24,7 @@ type Request<O extends Operation> = Part<O, 'params'> &
 type Answer<O extends Operation> = {
   readonly data: Operations[O]['data'];
   readonly metadata: Operations[O]['metadata'];
+  readonly etag: string | null;
 };
 
 /** What the server names as wrong with one field of a body, such as `repositoryAccess.repositories.0`. */
@@ -129,7 +130,7 @@ async function read<T>(response: Response): Promise<T> {
   const answer: unknown = await response.json().catch(() => undefined);
   if (response.ok && isEnvelope(answer)) {
     // The types are written from the document that the server's tests hold every answer against.
-    return { data: answer.data, metadata: answer.metadata } as T;
+    return { data: answer.data, metadata: answer.metadata, etag: response.headers.get('etag') } as T;
   }
   throw problemOf(response, answer);
 }

@@ -86,7 +86,7 @@ export type Operations = {
   'POST /me/tokens/revoke-all': { params: undefined; query: undefined; body: { confirm: "revoke all" }; data: (Schemas['RevokedKey'])[]; metadata: undefined };
   'GET /me/tokens/{id}': { params: { id: string }; query: undefined; body: undefined; data: Schemas['Key']; metadata: undefined };
   'PATCH /me/tokens/{id}': { params: { id: string }; query: undefined; body: Schemas['KeyNarrowing']; data: Schemas['Key']; metadata: undefined };
-  'DELETE /me/tokens/{id}': { params: { id: string }; query: undefined; body: { note?: string }; data: Schemas['RevokedKey']; metadata: undefined };
+  'DELETE /me/tokens/{id}': { params: { id: string }; query: undefined; body: undefined; data: Schemas['RevokedKey']; metadata: undefined };
   'POST /me/tokens/{id}/rotate': { params: { id: string }; query: undefined; body: Schemas['KeyRotation']; data: Schemas['RotatedKey']; metadata: undefined };
   'GET /me/tokens/{id}/usage': { params: { id: string }; query: { per?: "minute" | "hour" | "day" | undefined; from?: string | undefined; to?: string | undefined }; body: undefined; data: Schemas['KeyUsage']; metadata: undefined };
   'GET /me/tokens/{id}/timeline': { params: { id: string }; query: { cursor?: string | undefined; limit?: number | undefined }; body: undefined; data: (Schemas['AuditEvent'])[]; metadata: { pagination: Schemas['CursorPagination'] } };

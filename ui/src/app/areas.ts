@@ -1,6 +1,23 @@
 import type { LinkProps } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { BellIcon, GlobeIcon, HelpIcon, HomeIcon, KeyIcon, PlugIcon } from './icons.tsx';
+import {
+  BellIcon,
+  BranchIcon,
+  CardIcon,
+  GaugeIcon,
+  GlobeIcon,
+  HelpIcon,
+  HomeIcon,
+  KeyIcon,
+  MapIcon,
+  PeopleIcon,
+  PlugIcon,
+  RobotIcon,
+  ScrollIcon,
+  SlidersIcon,
+  TreeIcon,
+  WindowIcon,
+} from './icons.tsx';
 
 /** Where one can go. The navigation and the command palette show the same places, each area to those who may use it. */
 export type Place = {
@@ -37,6 +54,44 @@ const areas: readonly Area[] = [
         label: 'Why refused?',
         icon: HelpIcon,
         words: 'request id denied forbidden 401 403 429',
+      },
+    ],
+  },
+  {
+    title: 'Administration',
+    isForAdministrators: true,
+    // In the order of how often they are needed.
+    places: [
+      {
+        to: '/admin',
+        label: 'Overview',
+        icon: GaugeIcon,
+        words: 'charts requests refusals storage',
+        isExact: true,
+      },
+      { to: '/admin/service-keys', label: 'Service keys', icon: RobotIcon, words: 'tokens automation' },
+      { to: '/admin/user-keys', label: 'User keys', icon: CardIcon, words: 'tokens people personal' },
+      {
+        to: '/admin/access-controls',
+        label: 'Access controls',
+        icon: SlidersIcon,
+        words: 'key policy lifetime limits',
+      },
+      {
+        to: '/admin/sites',
+        label: 'Sites administration',
+        icon: WindowIcon,
+        words: 'quotas switch take down',
+      },
+      { to: '/admin/users', label: 'Users', icon: PeopleIcon, words: 'accounts people roles' },
+      { to: '/admin/groups', label: 'Groups', icon: TreeIcon, words: 'roles teams' },
+      { to: '/admin/repositories', label: 'Repositories', icon: BranchIcon, words: 'git projects' },
+      { to: '/admin/audit', label: 'Audit trail', icon: ScrollIcon, words: 'events log export' },
+      {
+        to: '/admin/surfaces',
+        label: 'Where is it configured?',
+        icon: MapIcon,
+        words: 'settings configuration map',
       },
     ],
   },

@@ -110,3 +110,50 @@ export const OpenIcon = icon(
   <path d="M14 4h6v6M20 4l-9 9M18 14v5a1 1 0 0 1-1 1H5a1 1 0 0 1-1-1V7a1 1 0 0 1 1-1h5" />,
 );
 export const CrossIcon = icon(<path d="m6 6 12 12M18 6 6 18" />);
+export const GaugeIcon = icon(<path d="M4 19a9 9 0 1 1 16 0M12 14l4-5" />);
+export const RobotIcon = icon(
+  <>
+    <rect x="4" y="8" width="16" height="11" rx="2.5" />
+    <path d="M12 4v4M9 13v1.5M15 13v1.5M1.8 12.5v3M22.2 12.5v3" />
+  </>,
+);
+export const CardIcon = icon(
+  <>
+    <rect x="3" y="5" width="18" height="14" rx="2" />
+    <circle cx="8.5" cy="11" r="2" />
+    <path d="M5.5 16a3 3 0 0 1 6 0M14.5 10h4M14.5 14h4" />
+  </>,
+);
+export const SlidersIcon = icon(
+  <>
+    <path d="M4 7h9M18 7h2M4 17h2M11 17h9" />
+    <circle cx="15.5" cy="7" r="2.3" />
+    <circle cx="8.5" cy="17" r="2.3" />
+  </>,
+);
+export const WindowIcon = icon(
+  <>
+    <rect x="3" y="4.5" width="18" height="15" rx="2" />
+    <path d="M3 9h18M6 6.8v.1M8.5 6.8v.1" />
+  </>,
+);
+export const TreeIcon = icon(
+  <>
+    <rect x="9" y="3" width="6" height="5" rx="1" />
+    <rect x="3" y="16" width="6" height="5" rx="1" />
+    <rect x="15" y="16" width="6" height="5" rx="1" />
+    <path d="M12 8v4M6 16v-4h12v4" />
+  </>,
+);
+export const BranchIcon = icon(
+  <>
+    <circle cx="7" cy="5.5" r="2.3" />
+    <circle cx="7" cy="18.5" r="2.3" />
+    <circle cx="17" cy="8.5" r="2.3" />
+    <path d="M7 7.8v8.4M17 10.8c0 3.4-4.5 3-7.8 5.7" />
+  </>,
+);
+export const ScrollIcon = icon(
+  <path d="M7 3.5h10A1.5 1.5 0 0 1 18.5 5v14a1.5 1.5 0 0 1-1.5 1.5H7A1.5 1.5 0 0 1 5.5 19V5A1.5 1.5 0 0 1 7 3.5zM9 8h6M9 12h6M9 16h3" />,
+);
+export const MapIcon = icon(<path d="m3.5 6 5.5-2 6 2 5.5-2v14L15 20l-6-2-5.5 2zM9 4v14M15 6v14" />);

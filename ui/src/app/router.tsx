@@ -1,4 +1,5 @@
 import { createRouter } from '@tanstack/react-router';
+import { adminRoutes } from '../admin/routes.ts';
 import { settingsRoutes } from '../settings/routes.ts';
 import { sitesRoutes } from '../sites/routes.ts';
 import { startRoutes } from '../start/routes.ts';
@@ -6,7 +7,7 @@ import { root } from './root.ts';
 
 /** Every address of the app. The server gives its document at these and no others (surfaces/web/pages/web-app.ts). */
 export const router = createRouter({
-  routeTree: root.addChildren([...startRoutes, ...settingsRoutes, ...sitesRoutes]),
+  routeTree: root.addChildren([...startRoutes, ...settingsRoutes, ...sitesRoutes, ...adminRoutes]),
   defaultPreload: 'intent',
   scrollRestoration: false,
 });

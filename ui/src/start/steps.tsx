@@ -66,7 +66,7 @@ export function useSteps(): { steps: readonly Step[]; isKnown: boolean } {
       why: 'How long they live, how many a person has, which scopes exist. The built-in policy is careful.',
       icon: <ShieldIcon />,
       isDone: (policy.data ?? 0) > 0,
-      action: { label: 'Go to the key policy', address: '/admin/keys/policy' },
+      action: { label: 'Go to access controls', address: '/admin/access-controls' },
     },
   ];
   return {

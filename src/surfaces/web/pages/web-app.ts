@@ -29,7 +29,23 @@ const settingsPaths = [
   '/settings/refusals',
 ];
 const sitesPaths = ['/sites', '/sites/new', '/sites/:id'];
-export const appPaths: readonly string[] = [...settingsPaths, ...sitesPaths];
+const adminPaths = [
+  '/admin',
+  '/admin/service-keys',
+  '/admin/service-keys/new',
+  '/admin/user-keys',
+  '/admin/access-controls',
+  '/admin/sites',
+  '/admin/sites/all',
+  '/admin/users',
+  '/admin/users/:id',
+  '/admin/groups',
+  '/admin/repositories',
+  '/admin/audit',
+  '/admin/audit/:id',
+  '/admin/surfaces',
+];
+export const appPaths: readonly string[] = [...settingsPaths, ...sitesPaths, ...adminPaths];
 
 const types: Readonly<Record<string, string>> = {
   '.js': 'text/javascript; charset=utf-8',

@@ -1,10 +1,8 @@
 import { Button, TextInput } from '@mantine/core';
-import { useBlocker, useNavigate } from '@tanstack/react-router';
+import { useBlocker } from '@tanstack/react-router';
 import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { flushSync } from 'react-dom';
-import { call } from '../../../api/client.ts';
 import type { Schemas } from '../../../api/contract.ts';
-import { queryClient } from '../../../api/queries.ts';
 import { announce } from '../../../app/announce.tsx';
 import { useNow } from '../../../app/now.ts';
 import { Problem } from '../../../app/problem.tsx';
@@ -27,10 +25,18 @@ import { RepositoryField } from './repository-field.tsx';
 import { ScopeField } from './scope-field.tsx';
 import { Summary } from './summary.tsx';
 
-type FormProps = { policy: Policy & { clockOffsetMs: number }; prefill: Prefill };
+type FormProps = {
+  policy: Policy & { clockOffsetMs: number };
+  prefill: Prefill;
+  /** Sends it; the value of the answer stays in this form's memory alone. */
+  onCreate: (body: ReturnType<typeof bodyOf>) => Promise<Schemas['IssuedKey']>;
+  /** The value is stored and gone from the page. */
+  onStored: () => Promise<void>;
+  isForService?: boolean;
+};
 
 /** Filled in, checked, sent. What is typed outlives every refusal; the key's value lives in one place until it is stored. */
-export function NewKeyForm({ policy, prefill }: FormProps) {
+export function NewKeyForm({ policy, prefill, onCreate, onStored, isForService = false }: FormProps) {
   const [draft, setDraft] = useState<Draft>(() => firstDraft(policy, prefill));
   const [errors, setErrors] = useState<FieldErrors>({});
   const [refusal, setRefusal] = useState<unknown>();
@@ -38,7 +44,6 @@ export function NewKeyForm({ policy, prefill }: FormProps) {
   const [issued, setIssued] = useState<Schemas['IssuedKey']>();
   const form = useRef<HTMLFormElement>(null);
   const name = useRef<HTMLInputElement>(null);
-  const navigate = useNavigate();
   useEffect(() => name.current?.focus({ preventScroll: true }), []);
   // Going back, closing the tab: with a value on show that nobody may have stored, the browser asks first.
   useBlocker({ shouldBlockFn: () => issued !== undefined, enableBeforeUnload: issued !== undefined });
@@ -66,8 +71,7 @@ export function NewKeyForm({ policy, prefill }: FormProps) {
     setBusy(true);
     complain({});
     try {
-      const { data } = await call('POST /me/tokens', { body: bodyOf(draft) });
-      setIssued(data);
+      setIssued(await onCreate(bodyOf(draft)));
       announce('The key is created. Store its value now.');
     } catch (failure) {
       const beside = errorsFrom(failure);
@@ -80,8 +84,7 @@ export function NewKeyForm({ policy, prefill }: FormProps) {
   async function finish(): Promise<void> {
     // Before anything else, so that no later step can keep the value alive.
     flushSync(() => setIssued(undefined));
-    await queryClient.invalidateQueries({ queryKey: ['keys'] });
-    await navigate({ to: '/settings/keys', ignoreBlocker: true });
+    await onStored();
   }
 
   return (
@@ -89,7 +92,7 @@ export function NewKeyForm({ policy, prefill }: FormProps) {
       <div data-field="name" className={styles['part']}>
         <TextInput
           label="Name"
-          description="Who uses it, and what for. You will know it by this name when you revoke it."
+          description="Who uses it, and what for. It is known by this name when it is revoked."
           placeholder="website-deploy"
           maxLength={200}
           autoComplete="off"
@@ -103,6 +106,7 @@ export function NewKeyForm({ policy, prefill }: FormProps) {
         access={draft.access}
         allowed={policy.allowedScopes}
         error={errors.scopes}
+        isForService={isForService}
         onChange={(access) => change('scopes', { access })}
       />
       <RepositoryField

@@ -1,7 +1,8 @@
 import { Alert, Anchor, Skeleton, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { getRouteApi, Link } from '@tanstack/react-router';
-import { myPolicy } from '../../../api/queries.ts';
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
+import { call } from '../../../api/client.ts';
+import { myPolicy, queryClient } from '../../../api/queries.ts';
 import { Problem } from '../../../app/problem.tsx';
 import { NewKeyForm } from './new-key-form.tsx';
 import styles from './new-key.module.css';
@@ -10,7 +11,14 @@ const route = getRouteApi('/settings/keys/new');
 
 export function NewKeyPage() {
   const prefill = route.useSearch();
+  const navigate = useNavigate();
   const { data: policy, error, refetch } = useQuery(myPolicy);
+
+  async function finish(): Promise<void> {
+    await queryClient.invalidateQueries({ queryKey: ['keys'] });
+    await navigate({ to: '/settings/keys', ignoreBlocker: true });
+  }
+
   return (
     <div className={styles['page']}>
       <title>New key · Postern</title>
@@ -32,7 +40,14 @@ export function NewKeyPage() {
           </Anchor>
         </Alert>
       )}
-      {policy !== undefined && <NewKeyForm policy={policy} prefill={prefill} />}
+      {policy !== undefined && (
+        <NewKeyForm
+          policy={policy}
+          prefill={prefill}
+          onCreate={async (body) => (await call('POST /me/tokens', { body })).data}
+          onStored={finish}
+        />
+      )}
     </div>
   );
 }

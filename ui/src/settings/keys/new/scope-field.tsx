@@ -11,17 +11,24 @@ type ScopeProps = {
   /** What leaves out what is not allowed, where it is not the policy; then there is nothing to suggest either. */
   limitedBy?: string;
   error: string | undefined;
+  /** A service key has no owner whose role could fall short. */
+  isForService: boolean;
   onChange: (access: Access) => void;
 };
 
 /** One row for each thing a key may reach. What the policy leaves out cannot be chosen, and says so. */
-export function ScopeField({ access, allowed, limitedBy, error, onChange }: ScopeProps) {
+export function ScopeField(props: ScopeProps) {
+  const { access, allowed, limitedBy, error, isForService, onChange } = props;
   const canHave = (scopes: readonly string[]) => scopes.every((scope) => allowed.includes(scope));
   return (
     <FieldGroup
       field="scopes"
       legend="What it may do"
-      description="Never more than you can. Write includes read."
+      description={
+        isForService
+          ? 'By its scopes alone. Write includes read.'
+          : 'Never more than you can. Write includes read.'
+      }
       error={error}
     >
       {limitedBy === undefined && (
@@ -66,7 +73,7 @@ export function ScopeField({ access, allowed, limitedBy, error, onChange }: Scop
           />
         </div>
       ))}
-      <Useless scopes={scopesOf(access)} />
+      {!isForService && <Useless scopes={scopesOf(access)} />}
     </FieldGroup>
   );
 }

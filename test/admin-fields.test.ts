@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest';
+import { defaultKeyPolicy } from '../src/features/keys/key-policy.ts';
+import { defaultSitesConfig } from '../src/features/sites/sites-config.ts';
+import { fieldsOf } from '../ui/src/admin/documents/fields.ts';
+import { differences, rebased, type Tree, withAt } from '../ui/src/admin/documents/values.ts';
+import { policySections } from '../ui/src/admin/policy/policy-fields.ts';
+import { sitesSections } from '../ui/src/admin/sites/sites-fields.ts';
+
+test.each([
+  ['the key policy', policySections, defaultKeyPolicy],
+  ['the Sites configuration', sitesSections, defaultSitesConfig],
+])('the page of %s shows every setting there is, with its true default', (_name, sections, standard) => {
+  let shown: Tree = {};
+  for (const field of fieldsOf(sections)) shown = withAt(shown, field.path, field.standard);
+  expect(shown).toEqual(standard);
+});
+
+test('what two people change at once is kept of both, and the settings both changed are named', () => {
+  const base = { a: 1, b: { c: [1, 2], d: true }, e: 'x' };
+  const mine = { a: 2, b: { c: [1, 2, 3], d: true }, e: 'x' };
+  const theirs = { a: 3, b: { c: [1, 2], d: false }, e: 'x' };
+  expect(rebased(base, mine, theirs)).toEqual({
+    tree: { a: 2, b: { c: [1, 2, 3], d: false }, e: 'x' },
+    contested: ['a'],
+  });
+  expect(differences(base, theirs).map(({ path }) => path)).toEqual(['a', 'b.d']);
+  expect(rebased(base, base, theirs).tree).toEqual(theirs);
+});

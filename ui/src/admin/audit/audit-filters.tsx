@@ -1,0 +1,108 @@
+import { Button, Select, TextInput } from '@mantine/core';
+import { type FormEvent, useState } from 'react';
+import { searchTextFrom } from '../../lists/search-text.ts';
+import styles from './audit.module.css';
+import { type AuditSearch, auditSearch, outcomes, type Span, spans } from './audit-search.ts';
+import { eventWords, outcomeWords } from './event-words.ts';
+
+const spanWords: Readonly<Record<Span, string>> = {
+  '1h': 'Last hour',
+  '24h': 'Last 24 hours',
+  '7d': 'Last 7 days',
+  '30d': 'Last 30 days',
+};
+const events = Object.entries(eventWords).map(([value, words]) => ({ value, label: `${words} (${value})` }));
+
+type FilterProps = { readonly search: AuditSearch; readonly onChange: (next: AuditSearch) => void };
+
+/** Lists take effect at once; what is typed, when it is sent. */
+export function AuditFilters({ search, onChange }: FilterProps) {
+  const [typed, setTyped] = useState(search);
+  const at = (name: 'actor' | 'target' | 'requestId' | 'keyId' | 'from' | 'to') => ({
+    value: typed[name] ?? '',
+    onChange: ({ currentTarget }: { currentTarget: HTMLInputElement }) =>
+      setTyped({ ...typed, [name]: searchTextFrom(currentTarget.value) }),
+  });
+  const send = (event: FormEvent) => {
+    event.preventDefault();
+    onChange(auditSearch(typed));
+  };
+  const isFiltered = Object.keys(search).length > 0;
+  return (
+    <form className={styles['filters']} onSubmit={send}>
+      <Select
+        label="What happened"
+        placeholder="Anything"
+        radius="md"
+        searchable
+        clearable
+        clearButtonProps={{ 'aria-label': 'Anything' }}
+        data={events}
+        value={search.event ?? null}
+        onChange={(event) => onChange(auditSearch({ ...typed, event }))}
+        comboboxProps={{ transitionProps: { duration: 0 } }}
+      />
+      <Select
+        label="How it ended"
+        placeholder="Any way"
+        radius="md"
+        clearable
+        clearButtonProps={{ 'aria-label': 'Any way' }}
+        data={outcomes.map((value) => ({ value, label: outcomeWords[value][0] }))}
+        value={search.outcome ?? null}
+        onChange={(outcome) => onChange(auditSearch({ ...typed, outcome }))}
+        comboboxProps={{ transitionProps: { duration: 0 } }}
+      />
+      <Select
+        label="When"
+        placeholder="Any time"
+        radius="md"
+        clearable
+        clearButtonProps={{ 'aria-label': 'Any time' }}
+        data={spans.map((value) => ({ value, label: spanWords[value] }))}
+        value={search.span ?? null}
+        onChange={(span) => onChange(auditSearch({ ...typed, span, from: undefined, to: undefined }))}
+        comboboxProps={{ transitionProps: { duration: 0 } }}
+      />
+      <TextInput
+        label="Request id"
+        placeholder="From an answer or a log"
+        autoComplete="off"
+        {...at('requestId')}
+      />
+      <details
+        className={styles['more']}
+        open={[search.actor, search.target, search.keyId, search.from, search.to].some(
+          (one) => one !== undefined,
+        )}
+      >
+        <summary>More filters</summary>
+        <div className={styles['moreFields']}>
+          <TextInput
+            label="Who"
+            placeholder="An id, anonymous or system"
+            autoComplete="off"
+            {...at('actor')}
+          />
+          <TextInput
+            label="On what"
+            placeholder="Id of a key, site, account…"
+            autoComplete="off"
+            {...at('target')}
+          />
+          <TextInput label="About key" placeholder="12 characters" autoComplete="off" {...at('keyId')} />
+          <TextInput type="date" label="From day" {...at('from')} />
+          <TextInput type="date" label="To day" {...at('to')} />
+        </div>
+      </details>
+      <div className={styles['send']}>
+        <Button type="submit">Search</Button>
+        {isFiltered && (
+          <Button variant="default" onClick={() => onChange({})}>
+            Clear filters
+          </Button>
+        )}
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,120 @@
+import { Badge, Skeleton } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import type { Schemas } from '../../api/contract.ts';
+import { Problem } from '../../app/problem.tsx';
+import { exactly } from '../../app/time.ts';
+import { PageHead } from '../../lists/page-head.tsx';
+import common from '../admin.module.css';
+import { auditEvent } from '../queries.ts';
+import styles from './audit.module.css';
+import { EventDetails } from './event-details.tsx';
+import { eventInWords, outcomeWords } from './event-words.ts';
+import { TextLink } from '../text-link.tsx';
+
+const route = getRouteApi('/administration/admin/audit/$id');
+
+export function EventPage() {
+  const { id } = route.useParams();
+  const { data, error, refetch } = useQuery(auditEvent(id));
+  return (
+    <>
+      <TextLink to="/admin/audit" size="sm">
+        ← Audit trail
+      </TextLink>
+      <PageHead
+        title={data === undefined ? 'Event' : eventInWords(data.event)}
+        intro={data === undefined ? <code>{id}</code> : `On ${exactly(Date.parse(data.time))}, your time.`}
+      />
+      {error !== null && <Problem error={error} onRetry={() => void refetch()} />}
+      {data === undefined && error === null && (
+        <Skeleton height={320} radius="lg" role="status" aria-label="Loading" />
+      )}
+      {data !== undefined && <Event of={data} />}
+    </>
+  );
+}
+
+function Event({ of: event }: { of: Schemas['AuditEvent'] }) {
+  const { actor, target } = event;
+  const [label, color] = outcomeWords[event.outcome];
+  return (
+    <>
+      <section className={common['card']} aria-label="The event">
+        <dl className={common['facts']}>
+          <Fact name="How it ended">
+            <Badge className={common['badge']} variant="light" color={color} tt="none" fw={600}>
+              {label}
+            </Badge>
+            {event.reason !== null && <code className={styles['reason']}>{event.reason}</code>}
+          </Fact>
+          <Fact name="Who">
+            <bdi>{actor.name ?? actor.kind}</bdi>{' '}
+            {actor.id !== null && (
+              <TextLink to="/admin/audit" search={{ actor: actor.id }} inherit>
+                <code>{actor.id}</code>
+              </TextLink>
+            )}
+          </Fact>
+          {actor.credential !== null && (
+            <Fact name="With credential">
+              <code>{actor.credential}</code>
+            </Fact>
+          )}
+          <Fact name="On what">
+            {target.kind}{' '}
+            <TextLink to="/admin/audit" search={{ target: target.id }} inherit>
+              <code>{target.id}</code>
+            </TextLink>
+          </Fact>
+          {event.requestId !== null && (
+            <Fact name="Request">
+              <TextLink to="/admin/audit" search={{ requestId: event.requestId }} inherit>
+                <code>{event.requestId}</code>
+              </TextLink>
+            </Fact>
+          )}
+          {event.address !== null && (
+            <Fact name="From">
+              <code>{event.address}</code>
+            </Fact>
+          )}
+          {event.agent !== null && (
+            <Fact name="Program">
+              <bdi>{event.agent}</bdi>
+            </Fact>
+          )}
+          {event.keyIds.length > 0 && (
+            <Fact name="About keys">
+              {event.keyIds.map((keyId) => (
+                <TextLink key={keyId} to="/admin/audit" search={{ keyId }} inherit mr="xs">
+                  <code>{keyId}</code>
+                </TextLink>
+              ))}
+            </Fact>
+          )}
+          <Fact name="Kind">
+            <code>{event.event}</code>
+          </Fact>
+          <Fact name="Event">
+            <code>{event.id}</code>
+          </Fact>
+          <Fact name="Link of the chain">
+            {event.hash === null ? 'Not sealed yet; that takes seconds.' : <code>{event.hash}</code>}
+          </Fact>
+        </dl>
+      </section>
+      <EventDetails of={event.details} />
+    </>
+  );
+}
+
+function Fact({ name, children }: { name: string; children: ReactNode }) {
+  return (
+    <>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </>
+  );
+}

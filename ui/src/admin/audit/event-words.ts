@@ -1,0 +1,69 @@
+import type { Operations } from '../../api/contract.ts';
+
+export type EventName = NonNullable<NonNullable<Operations['GET /audit/events']['query']>['event']>;
+
+/** Every kind of event there is, in words; the contract's types see to it that none is missing. */
+export const eventWords: Readonly<Record<EventName, string>> = {
+  'api_key.created': 'Key created',
+  'api_key.narrowed': 'Key narrowed',
+  'api_key.rotated': 'Key replaced',
+  'api_key.revoked': 'Key revoked',
+  'api_key.suspended': 'Key suspended or released',
+  'api_key.expired': 'Key expired',
+  'api_key.exposed': 'Key exposed',
+  'api_key.dead_use': 'Dead key used',
+  'api_key.imported': 'Key imported',
+  'auth.denied': 'Refused',
+  'auth.throttled': 'Address throttled',
+  'session.started': 'Signed in',
+  'session.ended': 'Signed out',
+  'audit.exported': 'Trail exported',
+  'client.connected': 'Client connected',
+  'client.revoked': 'Client disconnected',
+  'policy.changed': 'Key policy changed',
+  'config.sites.changed': 'Sites configuration changed',
+  'config.sites.reverted': 'Sites configuration brought back',
+  'site.created': 'Site created',
+  'site.published': 'Site published',
+  'site.rolled_back': 'Site rolled back',
+  'site.previewed': 'Site previewed',
+  'site.changed': 'Site changed',
+  'site.visibility_changed': 'Site made public or private',
+  'site.extended': 'Site extended',
+  'site.expired': 'Site expired',
+  'site.deleted': 'Site deleted',
+  'site.restored': 'Site restored',
+  'site.purged': 'Site removed for good',
+  'site.taken_down': 'Site taken down',
+  'site.put_back': 'Site put back',
+  'site.grant_issued': 'Browser let in',
+  'site.grant_refused': 'Browser not let in',
+  'site.grants_ended': 'Browser grants ended',
+  'repository.created': 'Repository registered',
+  'repository.changed': 'Repository changed',
+  'repository.deleted': 'Repository removed',
+  'user.created': 'Account created',
+  'user.changed': 'Account changed',
+  'user.deleted': 'Account deleted',
+  'user.signed_out': 'Account signed out everywhere',
+  'user.password_reset': 'Password reset',
+  'group.created': 'Group created',
+  'group.changed': 'Group changed',
+  'group.deleted': 'Group deleted',
+  'sweep.held': 'Owner sweep held',
+};
+
+export function isEventName(name: string): name is EventName {
+  return Object.hasOwn(eventWords, name);
+}
+
+/** A name that an older version wrote is shown as it is. */
+export function eventInWords(name: string): string {
+  return isEventName(name) ? eventWords[name] : name;
+}
+
+export const outcomeWords = {
+  success: ['Done', 'green'],
+  denied: ['Refused', 'red'],
+  failure: ['Failed', 'yellow'],
+} as const;

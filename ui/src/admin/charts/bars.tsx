@@ -1,0 +1,26 @@
+import '@mantine/charts/styles.css';
+import { BarChart } from '@mantine/charts';
+import type { ChartProps } from './chart.tsx';
+
+/** The picture alone, loaded when a page with one is opened. */
+export function Bars({ rows, series }: Pick<ChartProps, 'rows' | 'series'>) {
+  return (
+    <BarChart
+      h={220}
+      data={[...rows]}
+      dataKey="label"
+      type="stacked"
+      series={series.map(({ name, label, color }) => ({ name, label, color }))}
+      gridAxis="y"
+      tickLine="none"
+      withLegend={series.length > 1}
+      legendProps={{ verticalAlign: 'bottom' }}
+      barProps={{ isAnimationActive: false, maxBarSize: 28 }}
+      barChartProps={{ accessibilityLayer: false }}
+      xAxisProps={{ minTickGap: 24, tickMargin: 8 }}
+      yAxisProps={{ allowDecimals: false, width: 48 }}
+      valueFormatter={(value) => value.toLocaleString()}
+      tooltipAnimationDuration={0}
+    />
+  );
+}

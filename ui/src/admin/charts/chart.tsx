@@ -1,0 +1,58 @@
+import { Skeleton } from '@mantine/core';
+import { lazy, Suspense } from 'react';
+import styles from './chart.module.css';
+
+export type ChartProps = {
+  /** What it shows, as a sentence that says it without the picture. */
+  readonly says: string;
+  /** What the first column of the table is. */
+  readonly per: string;
+  readonly rows: readonly ({ readonly label: string } & Readonly<Record<string, string | number>>)[];
+  readonly series: readonly { readonly name: string; readonly label: string; readonly color: string }[];
+};
+
+const Bars = lazy(async () => ({ default: (await import('./bars.tsx')).Bars }));
+
+/** A picture for those who see it, and its numbers for everybody. */
+export function Chart({ says, per, rows, series }: ChartProps) {
+  return (
+    <figure className={styles['figure']}>
+      <div role="img" aria-label={says}>
+        <Suspense fallback={<Skeleton height={220} radius="md" />}>
+          <Bars rows={rows} series={series} />
+        </Suspense>
+      </div>
+      <figcaption>
+        <details className={styles['numbers']}>
+          <summary>As a table</summary>
+          {/* It scrolls, so the keyboard has to reach it. */}
+          {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex */}
+          <div className={styles['scroll']} tabIndex={0} role="region" aria-label={says}>
+            <table>
+              <thead>
+                <tr>
+                  <th scope="col">{per}</th>
+                  {series.map(({ name, label }) => (
+                    <th key={name} scope="col">
+                      {label}
+                    </th>
+                  ))}
+                </tr>
+              </thead>
+              <tbody>
+                {rows.map((row) => (
+                  <tr key={row.label}>
+                    <th scope="row">{row.label}</th>
+                    {series.map(({ name }) => (
+                      <td key={name}>{(row[name] ?? 0).toLocaleString()}</td>
+                    ))}
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
+        </details>
+      </figcaption>
+    </figure>
+  );
+}

@@ -1,0 +1,27 @@
+import type { DocumentProps } from './document-api.ts';
+import { fieldsOf, nameOf, valueInWords } from './fields.ts';
+import styles from './documents.module.css';
+import type { Difference } from './values.ts';
+
+type Props = Pick<DocumentProps, 'sections'> & { readonly of: readonly Difference[] };
+
+/** What is other than before, one line for each setting. */
+export function Differences({ of: found, sections }: Props) {
+  const fields = fieldsOf(sections);
+  return (
+    <ul className={styles['differences']}>
+      {found.map(({ path, before, after }) => {
+        const field = fields.find((one) => one.path === path);
+        return (
+          <li key={path}>
+            <b>{nameOf(sections, path)}</b>
+            <span>
+              <del>{valueInWords(field, before)}</del> <span aria-hidden="true">→</span>{' '}
+              <ins>{valueInWords(field, after)}</ins>
+            </span>
+          </li>
+        );
+      })}
+    </ul>
+  );
+}

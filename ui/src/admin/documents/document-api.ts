@@ -1,0 +1,24 @@
+import type { ReactNode } from 'react';
+import type { Section } from './fields.ts';
+import type { Tree } from './values.ts';
+
+/** A version of a configuration document, and the way to change it. Two pages, one for each document, say how. */
+export type Version = {
+  readonly version: number;
+  readonly changedAt: string | null;
+  readonly changedBy: string | null;
+  readonly value: Tree;
+};
+export type Current = Version & { readonly etag: string };
+
+export type DocumentApi = {
+  readonly name: 'policy' | 'sites';
+  read(signal?: AbortSignal): Promise<Current>;
+  /** Changes nothing and shows what would happen. */
+  tryOut(next: Tree, etag: string): Promise<ReactNode>;
+  write(next: Tree, etag: string): Promise<Current>;
+  history(page: number, signal?: AbortSignal): Promise<{ items: Version[]; pages: number }>;
+  revert(version: number, etag: string): Promise<Current>;
+};
+
+export type DocumentProps = { readonly api: DocumentApi; readonly sections: readonly Section[] };

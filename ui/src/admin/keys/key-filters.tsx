@@ -1,0 +1,69 @@
+import { Chip, SegmentedControl } from '@mantine/core';
+import { Tools } from '../../lists/page-head.tsx';
+import { SearchField } from '../../lists/search-field.tsx';
+import styles from './key-filters.module.css';
+import {
+  concerns,
+  type Concern,
+  keyStates,
+  type KeyState,
+  type ManagedKeySearch,
+  unusedDays,
+} from './managed-key-search.ts';
+
+const stateLabels: Readonly<Record<KeyState, string>> = {
+  active: 'Active',
+  expired: 'Expired',
+  revoked: 'Revoked',
+  all: 'All',
+};
+const concernLabels: Readonly<Record<Concern, string>> = {
+  unused: `Unused for ${unusedDays} days`,
+  endless: 'No expiry',
+  broad: 'All repositories',
+};
+
+type FilterProps = {
+  readonly search: ManagedKeySearch;
+  readonly onChange: (part: ManagedKeySearch) => void;
+  readonly children?: React.ReactNode;
+};
+
+/** Search, state, and what makes a key worth a second look. */
+export function KeyFilters({ search: asked, onChange, children }: FilterProps) {
+  const { state = 'active', search = '', only = [] } = asked;
+  return (
+    <>
+      <Tools>
+        <SearchField
+          label="Search by name or id"
+          placeholder="Start of a name, or an id"
+          value={search}
+          onChange={(text) => onChange({ search: text })}
+        />
+        {children}
+        <SegmentedControl
+          aria-label="State"
+          className={styles['states']}
+          value={state}
+          onChange={(value) => onChange({ state: value })}
+          data={keyStates.map((value) => ({ value, label: stateLabels[value] }))}
+        />
+      </Tools>
+      <div className={styles['concerns']} role="group" aria-label="Only keys that deserve a look">
+        {concerns.map((one) => (
+          <Chip
+            key={one}
+            size="xs"
+            checked={only.includes(one)}
+            onChange={(isOn) =>
+              onChange({ only: isOn ? [...only, one] : only.filter((other) => other !== one) })
+            }
+          >
+            {concernLabels[one]}
+          </Chip>
+        ))}
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,178 @@
+import { Badge, Button, Checkbox } from '@mantine/core';
+import { Moment } from '../../app/moment.tsx';
+import { Table } from '../../lists/table.tsx';
+import { type Key, standingOf, standingWords } from '../../settings/keys/key-words.ts';
+import common from '../admin.module.css';
+import styles from './managed-key-table.module.css';
+import { endOf, isUnused, unusedWords } from './managed-key-words.ts';
+
+type TableProps = {
+  readonly keys: readonly Key[];
+  readonly now: number;
+  readonly isStale: boolean;
+  /** Says whose each key is; service keys have no owner, but a creator. */
+  readonly whose: 'owner' | 'creator';
+  readonly onRevoke: (key: Key) => void;
+  readonly onReplace?: (key: Key) => void;
+  readonly onOwner?: (id: string) => void;
+  /** Ids of those that are chosen; without it nothing can be. */
+  readonly chosen?: ReadonlySet<string>;
+  readonly onChoose?: (ids: readonly string[], isChosen: boolean) => void;
+};
+
+export function ManagedKeyTable(props: TableProps) {
+  const { keys, isStale, whose } = props;
+  return (
+    <Table
+      caption={whose === 'owner' ? 'Keys of users' : 'Service keys'}
+      columns={[
+        'Name',
+        whose === 'owner' ? 'Owner' : 'Created by',
+        'May do',
+        'Repositories',
+        'Last used',
+        'State',
+      ]}
+      hasActions
+      isStale={isStale}
+    >
+      {keys.map((key) => (
+        <Row key={key.id} of={key} {...props} />
+      ))}
+    </Table>
+  );
+}
+
+function Row({
+  of: key,
+  now,
+  whose,
+  chosen,
+  onChoose,
+  onRevoke,
+  onReplace,
+  onOwner,
+}: TableProps & { of: Key }) {
+  const standing = standingOf(key, now);
+  const [label, color] = standingWords[standing];
+  const isOver = standing === 'revoked' || standing === 'expired';
+  const end = endOf(key);
+  const person = whose === 'owner' ? key.owner : key.createdBy;
+  return (
+    <tr data-over={isOver}>
+      <th scope="row" className={styles['name']}>
+        {chosen !== undefined && key.status === 'active' && (
+          <Checkbox
+            size="xs"
+            aria-label={`Choose ${key.name}`}
+            checked={chosen.has(key.id)}
+            onChange={({ currentTarget }) => onChoose?.([key.id], currentTarget.checked)}
+          />
+        )}
+        <span>
+          <bdi>{key.name}</bdi>
+          <code>{key.id}</code>
+        </span>
+      </th>
+      <td data-label={whose === 'owner' ? 'Owner' : 'Created by'} className={common['wrap']}>
+        <Person of={person} {...(onOwner && { onOwner })} />
+      </td>
+      <td data-label="May do">
+        <span className={styles['scopes']}>
+          {key.scopes.map((scope) => (
+            <code key={scope}>{scope}</code>
+          ))}
+        </span>
+      </td>
+      <td data-label="Repositories">
+        <Repositories of={key} />
+      </td>
+      <td data-label="Last used">
+        {key.lastUsedAt === null ? (
+          <span className="quiet">Never</span>
+        ) : (
+          <Moment at={key.lastUsedAt} now={now} />
+        )}
+      </td>
+      <td data-label="State">
+        <span className={common['badges']}>
+          <Badge className={common['badge']} variant="light" color={color} tt="none" fw={600}>
+            {label}
+          </Badge>
+          {isUnused(key, now) && (
+            <Badge className={common['badge']} variant="light" color="yellow" tt="none" fw={600}>
+              {unusedWords}
+            </Badge>
+          )}
+          {key.replacedBy !== null && key.status === 'active' && (
+            <Badge className={common['badge']} variant="light" color="blue" tt="none" fw={600}>
+              Being replaced
+            </Badge>
+          )}
+        </span>
+        {end.at !== null && (
+          <span className={styles['end']}>
+            {end.word} <Moment at={end.at} now={now} />
+          </span>
+        )}
+      </td>
+      <td>
+        {key.status === 'active' && (
+          <span className={styles['actions']}>
+            {onReplace !== undefined && key.replacedBy === null && key.replaces === null && (
+              <Button
+                variant="default"
+                size="xs"
+                aria-label={`Replace ${key.name}`}
+                onClick={() => onReplace(key)}
+              >
+                Replace
+              </Button>
+            )}
+            <Button
+              variant="default"
+              size="xs"
+              aria-label={`Revoke ${key.name}`}
+              onClick={() => onRevoke(key)}
+            >
+              Revoke
+            </Button>
+          </span>
+        )}
+      </td>
+    </tr>
+  );
+}
+
+function Person({ of: person, onOwner }: { of: Key['owner']; onOwner?: (id: string) => void }) {
+  if (person === null) return <span className="quiet">Nobody</span>;
+  const name = person.name ?? person.id;
+  if (onOwner === undefined) return <bdi>{name}</bdi>;
+  return (
+    <button
+      type="button"
+      className={styles['owner']}
+      aria-label={`Show only keys of ${name}`}
+      onClick={() => onOwner(person.id)}
+    >
+      <bdi>{name}</bdi>
+    </button>
+  );
+}
+
+function Repositories({ of: { repositories: reach } }: { of: Key }) {
+  if (reach.mode === 'all') return <span className={styles['broad']}>All repositories</span>;
+  const { repositories: names } = reach;
+  if (names.length === 0) return <span className="quiet">None left</span>;
+  if (names.length === 1) return <span className={common['wrap']}>{names[0]}</span>;
+  return (
+    <details className={styles['more']}>
+      <summary>{names.length} repositories</summary>
+      <ul>
+        {names.map((name) => (
+          <li key={name}>{name}</li>
+        ))}
+      </ul>
+    </details>
+  );
+}

@@ -1,0 +1,128 @@
+import { Alert, Text, TextInput } from '@mantine/core';
+import { useState } from 'react';
+import { call } from '../../api/client.ts';
+import { fromNow } from '../../app/time.ts';
+import type { Key } from '../../settings/keys/key-words.ts';
+import { Confirm } from '../act.tsx';
+import common from '../admin.module.css';
+
+type OneProps = {
+  readonly of: Key;
+  readonly now: number;
+  readonly onClose: () => void;
+  readonly onDone: () => void;
+};
+
+/** Its sites stay and nobody can change them any more, which is easily overlooked: so its name has to be typed. */
+export function RevokeServiceKey({ of: key, now, onClose, onDone }: OneProps) {
+  const [note, setNote] = useState('');
+  return (
+    <Confirm
+      act={() => revoke(key.id, note)}
+      said={`${key.name} is revoked.`}
+      refresh="keys"
+      confirm="Revoke for good"
+      keep="Keep it"
+      typed={key.name}
+      onClose={onClose}
+      onDone={onDone}
+    >
+      <div className={common['stack']}>
+        <Who of={key} now={now} />
+        <Alert color="yellow" title="Its sites become unmanageable">
+          What it published stays served until it expires. No successor can change, extend or delete it; an
+          administrator can only take it down.
+        </Alert>
+        <Note value={note} onChange={setNote} />
+      </div>
+    </Confirm>
+  );
+}
+
+type ManyProps = {
+  readonly of: readonly Key[];
+  readonly now: number;
+  readonly onClose: () => void;
+  readonly onDone: () => void;
+};
+
+/** Keys of people: one, or all that were chosen, with a reason that their owners read in the key's story. */
+export function RevokeUserKeys({ of: keys, now, onClose, onDone }: ManyProps) {
+  const [note, setNote] = useState('');
+  const owners = new Set(keys.map(({ owner }) => owner?.id ?? '')).size;
+  const [first] = keys;
+  return (
+    <Confirm
+      // One after the other: when one fails, those before it are revoked, and asking again is safe.
+      act={async () => {
+        for (const key of keys) await revoke(key.id, note);
+      }}
+      said={keys.length === 1 ? `${first?.name ?? ''} is revoked.` : `${keys.length} keys are revoked.`}
+      refresh="keys"
+      confirm={keys.length === 1 ? 'Revoke for good' : `Revoke ${keys.length} keys for good`}
+      keep={keys.length === 1 ? 'Keep it' : 'Keep them'}
+      isReady={note.trim() !== ''}
+      onClose={onClose}
+      onDone={onDone}
+    >
+      <div className={common['stack']}>
+        {keys.length === 1 && first !== undefined ? (
+          <Who of={first} now={now} />
+        ) : (
+          <Text size="sm">
+            {keys.length} keys of {owners} {owners === 1 ? 'person' : 'people'} are refused from this second
+            on, everywhere. This cannot be undone: their scripts will need new keys.
+          </Text>
+        )}
+        <Note value={note} onChange={setNote} isNeeded />
+      </div>
+    </Confirm>
+  );
+}
+
+async function revoke(id: string, note: string): Promise<void> {
+  const body = note.trim() === '' ? {} : { note: note.trim() };
+  await call('DELETE /tokens/{id}', { params: { id }, body });
+}
+
+function Who({ of: key, now }: { of: Key; now: number }) {
+  return (
+    <Text size="sm">
+      <b className={common['wrap']}>
+        <bdi>{key.name}</bdi>
+      </b>{' '}
+      <code className="quiet">{key.id}</code>
+      {key.owner !== null && (
+        <>
+          {' '}
+          of <bdi>{key.owner.name ?? key.owner.id}</bdi>
+        </>
+      )}{' '}
+      is refused from this second on, everywhere. This cannot be undone.{' '}
+      {key.lastUsedAt === null
+        ? 'It was never used.'
+        : `It was last used ${fromNow(Date.parse(key.lastUsedAt), now)}.`}
+    </Text>
+  );
+}
+
+type NoteProps = {
+  readonly value: string;
+  readonly onChange: (note: string) => void;
+  readonly isNeeded?: boolean;
+};
+
+function Note({ value, onChange, isNeeded = false }: NoteProps) {
+  return (
+    <TextInput
+      label="Reason"
+      description="Goes into the audit trail, and into the key’s story that its owner reads."
+      placeholder="Found in a public log"
+      autoComplete="off"
+      maxLength={500}
+      required={isNeeded}
+      value={value}
+      onChange={({ currentTarget }) => onChange(currentTarget.value)}
+    />
+  );
+}

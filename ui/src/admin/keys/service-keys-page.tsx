@@ -1,0 +1,117 @@
+import { Button } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi, Link } from '@tanstack/react-router';
+import { useRef, useState } from 'react';
+import { PlusIcon, RobotIcon } from '../../app/icons.tsx';
+import { useNow } from '../../app/now.ts';
+import { Problem } from '../../app/problem.tsx';
+import { Empty, NoMatch, NoMatchLine } from '../../lists/empty.tsx';
+import { PageHead } from '../../lists/page-head.tsx';
+import { Pages } from '../../lists/pages.tsx';
+import { TableLoading } from '../../lists/table.tsx';
+import type { Key } from '../../settings/keys/key-words.ts';
+import { Dialog } from '../act.tsx';
+import { managedKeys } from '../queries.ts';
+import { KeyFilters } from './key-filters.tsx';
+import { type ManagedKeySearch, managedKeySearch, queryOf } from './managed-key-search.ts';
+import { ManagedKeyTable } from './managed-key-table.tsx';
+import { ReplaceKey } from './replace-key.tsx';
+import { RevokeServiceKey } from './revoke-keys.tsx';
+
+const route = getRouteApi('/administration/admin/service-keys');
+
+const steps = [
+  { do: 'One key for one machine.', why: 'A pipeline, a bot, a schedule: then it can be replaced alone.' },
+  { do: 'Nobody’s in particular.', why: 'It goes on working when the person who made it leaves.' },
+  {
+    do: 'Public sites only.',
+    why: 'It owns exactly the sites it publishes itself; a successor inherits none.',
+  },
+];
+
+/** Identities of automation: what they may do, when they were used last, and the way to end or replace them. */
+export function ServiceKeysPage() {
+  const navigate = route.useNavigate();
+  const asked = route.useSearch();
+  const keys = useQuery(managedKeys({ kind: 'service', ...queryOf(asked) }));
+  const [revoking, setRevoking] = useState<Key>();
+  const [replacing, setReplacing] = useState<Key>();
+  const heading = useRef<HTMLHeadingElement>(null);
+  const now = useNow();
+  const show = (part: ManagedKeySearch) =>
+    void navigate({ search: managedKeySearch({ ...asked, page: 1, ...part }), replace: true });
+  const toHeading = () => heading.current?.focus();
+
+  return (
+    <>
+      <PageHead
+        title="Service keys"
+        intro="Identities for automation that is nobody’s in particular."
+        heading={heading}
+      >
+        <Button component={Link} to="/admin/service-keys/new" leftSection={<PlusIcon />}>
+          New service key
+        </Button>
+      </PageHead>
+      <KeyFilters search={asked} onChange={show} />
+      {keys.isPending && <TableLoading what="service keys" />}
+      {keys.error !== null && <Problem error={keys.error} onRetry={() => void keys.refetch()} />}
+      {keys.data !== undefined &&
+        (keys.data.data.length > 0 ? (
+          <ManagedKeyTable
+            keys={keys.data.data}
+            now={now}
+            isStale={keys.isPlaceholderData}
+            whose="creator"
+            onRevoke={setRevoking}
+            onReplace={setReplacing}
+          />
+        ) : Object.keys(asked).length === 0 ? (
+          <Empty picture={<RobotIcon size={28} />} title="No active service keys" steps={steps}>
+            <Button component={Link} to="/admin/service-keys/new">
+              Create a service key
+            </Button>
+          </Empty>
+        ) : (
+          <NoMatch>
+            <NoMatchLine>There are no service keys like this.</NoMatchLine>
+            <Button variant="default" size="xs" onClick={() => void navigate({ search: {}, replace: true })}>
+              Show active service keys
+            </Button>
+          </NoMatch>
+        ))}
+      <Pages
+        page={asked.page ?? 1}
+        total={keys.data?.metadata.pagination.total ?? 0}
+        onChange={(page) => show({ page })}
+      />
+      <Dialog
+        isOpen={revoking !== undefined}
+        title="Revoke this service key?"
+        onClose={() => setRevoking(undefined)}
+      >
+        {revoking !== undefined && (
+          <RevokeServiceKey
+            of={revoking}
+            now={now}
+            onClose={() => setRevoking(undefined)}
+            onDone={() => {
+              setRevoking(undefined);
+              toHeading();
+            }}
+          />
+        )}
+      </Dialog>
+      {replacing !== undefined && (
+        <ReplaceKey
+          key={replacing.id}
+          of={replacing}
+          onClose={() => {
+            setReplacing(undefined);
+            toHeading();
+          }}
+        />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,57 @@
+import { Alert, Button } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { call } from '../../api/client.ts';
+import type { Schemas } from '../../api/contract.ts';
+import { Moment } from '../../app/moment.tsx';
+import { useNow } from '../../app/now.ts';
+import { Problem } from '../../app/problem.tsx';
+import { useAct } from '../act.tsx';
+import common from '../admin.module.css';
+import { serviceNotices } from '../queries.ts';
+import styles from './overview.module.css';
+
+/** Unread notices about service keys and their sites: they have no owner who would read them. */
+export function Exposures() {
+  const { data, error, refetch } = useQuery(serviceNotices);
+  const now = useNow();
+  if (error !== null) return <Problem error={error} onRetry={() => void refetch()} />;
+  if (data === undefined || data.data.length === 0) return null;
+  const { items } = data.metadata.pagination;
+  const isUrgent = data.data.some(({ kind }) => kind === 'key_exposed' || kind === 'key_dead_use');
+  return (
+    <Alert
+      color={isUrgent ? 'red' : 'yellow'}
+      mb="lg"
+      title={items === 1 ? 'One notice about a service key' : `${items} notices about service keys`}
+    >
+      <ul className={styles['notices']}>
+        {data.data.map((notice) => (
+          <Notice key={notice.id} of={notice} now={now} />
+        ))}
+      </ul>
+    </Alert>
+  );
+}
+
+function Notice({ of: notice, now }: { of: Schemas['Notice']; now: number }) {
+  const { run, error, isBusy } = useAct({
+    act: () => call('POST /notices/{id}/read', { params: { id: notice.id } }),
+    said: 'Marked as read.',
+    refresh: 'notices',
+    onDone: () => undefined,
+  });
+  return (
+    <li>
+      <span className={common['wrap']}>
+        <bdi>{notice.message}</bdi>{' '}
+        <span className="quiet">
+          <Moment at={notice.createdAt} now={now} />
+        </span>
+      </span>
+      <Button variant="default" size="compact-sm" loading={isBusy} onClick={run}>
+        Mark as read
+      </Button>
+      {error !== undefined && <Problem error={error} />}
+    </li>
+  );
+}

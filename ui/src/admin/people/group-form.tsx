@@ -1,0 +1,76 @@
+import { Button, Group as Row, Select, TextInput } from '@mantine/core';
+import { useState } from 'react';
+import { ApiProblem, call } from '../../api/client.ts';
+import type { Schemas } from '../../api/contract.ts';
+import { Problem } from '../../app/problem.tsx';
+import { useAct } from '../act.tsx';
+import common from '../admin.module.css';
+import { RoleField } from './person-fields.tsx';
+
+type FormProps = {
+  /** Without it, a new one. */
+  readonly of?: Schemas['Group'];
+  readonly all: readonly Schemas['Group'][];
+  readonly onClose: () => void;
+  readonly onDone: () => void;
+};
+
+export function GroupForm({ of: group, all, onClose, onDone }: FormProps) {
+  const [name, setName] = useState(group?.name ?? '');
+  const [parentId, setParent] = useState(group?.parentId ?? null);
+  const [roles, setRoles] = useState<Schemas['Role'][]>(group?.roles ?? []);
+  const body = { name, parentId, roles };
+  const { run, error, isBusy } = useAct({
+    act: () =>
+      group === undefined
+        ? call('POST /groups', { body })
+        : call('PATCH /groups/{id}', { params: { id: group.id }, body }),
+    said: 'Saved.',
+    refresh: 'groups',
+    onDone,
+  });
+  const isName = error instanceof ApiProblem && ['invalid_name', 'name_conflict'].includes(error.code);
+  return (
+    <form
+      noValidate
+      className={common['stack']}
+      onSubmit={(event) => {
+        event.preventDefault();
+        run();
+      }}
+    >
+      <TextInput
+        label="Name"
+        data-autofocus
+        required
+        maxLength={100}
+        autoComplete="off"
+        value={name}
+        error={isName ? error.message : undefined}
+        onChange={({ currentTarget }) => setName(currentTarget.value)}
+      />
+      <Select
+        label="Inside"
+        description="It has the roles of the group it is in, too."
+        placeholder="Nothing"
+        radius="md"
+        clearable
+        clearButtonProps={{ 'aria-label': 'Inside nothing' }}
+        data={all.filter(({ id }) => id !== group?.id).map(({ id, name: label }) => ({ value: id, label }))}
+        value={parentId}
+        onChange={setParent}
+        comboboxProps={{ transitionProps: { duration: 0 } }}
+      />
+      <RoleField roles={roles} onChange={setRoles} />
+      {error !== undefined && !isName && <Problem error={error} />}
+      <Row justify="flex-end" gap="sm">
+        <Button variant="default" onClick={onClose} disabled={isBusy}>
+          Cancel
+        </Button>
+        <Button type="submit" loading={isBusy}>
+          {group === undefined ? 'Create group' : 'Save'}
+        </Button>
+      </Row>
+    </form>
+  );
+}

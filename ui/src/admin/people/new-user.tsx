@@ -1,0 +1,47 @@
+import { Button, Group } from '@mantine/core';
+import { useState } from 'react';
+import { call } from '../../api/client.ts';
+import { Problem } from '../../app/problem.tsx';
+import { useAct } from '../act.tsx';
+import common from '../admin.module.css';
+import { isBesideFields, type PersonDraft, PersonFields } from './person-fields.tsx';
+import type { NewPassword } from './shown-once.tsx';
+
+type NewProps = { readonly onClose: () => void; readonly onCreated: (shown: NewPassword) => void };
+
+/** An account with a password that is made up: nobody types one for somebody else. */
+export function NewUser({ onClose, onCreated }: NewProps) {
+  const [draft, setDraft] = useState<PersonDraft>({ name: '', email: '', roles: ['user'], groups: [] });
+  const { run, error, isBusy } = useAct({
+    async act() {
+      const { roles, groups, ...who } = draft;
+      const body = { ...who, roles: [...roles], groups: [...groups] };
+      const { data } = await call('POST /users', { body });
+      onCreated({ name: data.name, password: data.generatedPassword ?? '' });
+    },
+    said: 'The account is created.',
+    refresh: 'users',
+    onDone: () => undefined,
+  });
+  return (
+    <form
+      noValidate
+      className={common['stack']}
+      onSubmit={(event) => {
+        event.preventDefault();
+        run();
+      }}
+    >
+      <PersonFields draft={draft} problem={error} onChange={(part) => setDraft({ ...draft, ...part })} />
+      {error !== undefined && !isBesideFields(error) && <Problem error={error} />}
+      <Group justify="flex-end" gap="sm">
+        <Button variant="default" onClick={onClose} disabled={isBusy}>
+          Cancel
+        </Button>
+        <Button type="submit" loading={isBusy}>
+          Create account
+        </Button>
+      </Group>
+    </form>
+  );
+}

@@ -1,0 +1,99 @@
+import { Checkbox, MultiSelect, TextInput } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { ApiProblem } from '../../api/client.ts';
+import type { Schemas } from '../../api/contract.ts';
+import { groups } from '../queries.ts';
+
+/** Who somebody is: the same fields for a new account and a known one. */
+export type PersonDraft = {
+  readonly name: string;
+  readonly email: string;
+  readonly roles: readonly Schemas['Role'][];
+  readonly groups: readonly string[];
+};
+
+type FieldProps = {
+  readonly draft: PersonDraft;
+  /** A refusal, to be shown beside the fields it names. */
+  readonly problem: unknown;
+  readonly onChange: (part: Partial<PersonDraft>) => void;
+};
+
+export function PersonFields({ draft, problem, onChange }: FieldProps) {
+  const known = useQuery(groups({ limit: 100 }));
+  const wrong = wrongIn(problem);
+  return (
+    <>
+      <TextInput
+        label="Name"
+        autoComplete="off"
+        data-autofocus
+        required
+        maxLength={100}
+        value={draft.name}
+        error={wrong['name']}
+        onChange={({ currentTarget }) => onChange({ name: currentTarget.value })}
+      />
+      <TextInput
+        label="E-mail address"
+        description="To sign in with."
+        type="email"
+        autoComplete="off"
+        required
+        value={draft.email}
+        error={wrong['email']}
+        onChange={({ currentTarget }) => onChange({ email: currentTarget.value })}
+      />
+      <RoleField roles={draft.roles} onChange={(roles) => onChange({ roles })} />
+      {(known.data?.data.length ?? 0) > 0 && (
+        <MultiSelect
+          label="Groups"
+          description="Roles of a group count for everybody in it."
+          radius="md"
+          searchable
+          clearable
+          clearButtonProps={{ 'aria-label': 'In no group' }}
+          data={(known.data?.data ?? []).map(({ id, name }) => ({ value: id, label: name }))}
+          value={[...draft.groups]}
+          onChange={(next) => onChange({ groups: next })}
+          comboboxProps={{ transitionProps: { duration: 0 } }}
+        />
+      )}
+    </>
+  );
+}
+
+const roleSays = {
+  user: 'Has sites of their own and uses keys with them.',
+  admin: 'Everything on these pages. Opens nobody’s private site.',
+} as const;
+
+type RoleProps = {
+  readonly roles: readonly Schemas['Role'][];
+  readonly onChange: (roles: Schemas['Role'][]) => void;
+};
+
+export function RoleField({ roles, onChange }: RoleProps) {
+  return (
+    <Checkbox.Group
+      label="Roles"
+      value={[...roles]}
+      onChange={(all) => onChange((['user', 'admin'] as const).filter((role) => all.includes(role)))}
+    >
+      {(['user', 'admin'] as const).map((role) => (
+        <Checkbox key={role} mt="xs" value={role} label={role} description={roleSays[role]} />
+      ))}
+    </Checkbox.Group>
+  );
+}
+
+function wrongIn(problem: unknown): Readonly<Record<string, string>> {
+  if (!(problem instanceof ApiProblem)) return {};
+  if (problem.code === 'name_conflict') return { email: problem.message };
+  return Object.fromEntries(problem.fields.map(({ field, problem: words }) => [field, `This ${words}.`]));
+}
+
+/** True: the fields say what is wrong. */
+export function isBesideFields(problem: unknown): boolean {
+  return Object.keys(wrongIn(problem)).length > 0;
+}

@@ -1,0 +1,30 @@
+import { Badge } from '@mantine/core';
+import type { Schemas } from '../../api/contract.ts';
+import common from '../admin.module.css';
+
+type RoleProps = {
+  readonly roles: readonly Schemas['Role'][];
+  /** Of these, those that come through a group say so. */
+  readonly direct?: readonly Schemas['Role'][];
+};
+
+export function RoleBadges({ roles, direct = roles }: RoleProps) {
+  if (roles.length === 0) return <span className="quiet">None</span>;
+  return (
+    <span className={common['badges']}>
+      {roles.map((role) => (
+        <Badge
+          key={role}
+          className={common['badge']}
+          variant="light"
+          color={role === 'admin' ? 'blue' : 'gray'}
+          tt="none"
+          fw={600}
+        >
+          {role}
+          {!direct.includes(role) && ' by group'}
+        </Badge>
+      ))}
+    </span>
+  );
+}

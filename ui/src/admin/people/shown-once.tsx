@@ -1,0 +1,79 @@
+import { Alert, Button, Checkbox, Group, Modal, TextInput } from '@mantine/core';
+import { useRef, useState } from 'react';
+import { CopyIcon } from '../../app/icons.tsx';
+import common from '../admin.module.css';
+
+export type NewPassword = { readonly name: string; readonly password: string };
+
+/** A made-up password, the one time it is shown. It is nowhere but here, and gone when this closes. */
+export function ShownOnce({ of: shown, onStored }: { of: NewPassword | undefined; onStored: () => void }) {
+  return (
+    <Modal
+      opened={shown !== undefined}
+      onClose={onStored}
+      closeOnEscape={false}
+      closeOnClickOutside={false}
+      withCloseButton={false}
+      title="Hand over the password now"
+    >
+      {shown !== undefined && <Password of={shown} onStored={onStored} />}
+    </Modal>
+  );
+}
+
+function Password({ of: { name, password }, onStored }: { of: NewPassword; onStored: () => void }) {
+  const [isStored, setStored] = useState(false);
+  const [copied, setCopied] = useState('');
+  const field = useRef<HTMLInputElement>(null);
+
+  /** The clipboard is missing on plain http; there the old way is tried, with the text selected. */
+  async function copy(): Promise<void> {
+    field.current?.select();
+    try {
+      await navigator.clipboard.writeText(password);
+      setCopied('Copied.');
+    } catch {
+      setCopied(
+        document.execCommand('copy') ? 'Copied.' : 'The text is selected: copy it with the keyboard.',
+      );
+    }
+  }
+
+  return (
+    <div className={common['stack']}>
+      <Alert color="yellow">
+        The password of <bdi className={common['wrap']}>{name}</bdi> is shown this once. Hand it over by a way
+        that nobody else reads, and have it changed.
+      </Alert>
+      <TextInput
+        ref={field}
+        label="Password"
+        readOnly
+        spellCheck={false}
+        autoComplete="off"
+        data-autofocus
+        classNames={{ input: 'mono' }}
+        value={password}
+        onFocus={({ currentTarget }) => currentTarget.select()}
+      />
+      <Group gap="sm">
+        <Button leftSection={<CopyIcon />} onClick={() => void copy()}>
+          Copy
+        </Button>
+        <span role="status" className="quiet">
+          {copied}
+        </span>
+      </Group>
+      <Group justify="space-between">
+        <Checkbox
+          label="It is handed over"
+          checked={isStored}
+          onChange={({ currentTarget }) => setStored(currentTarget.checked)}
+        />
+        <Button disabled={!isStored} onClick={onStored}>
+          Done
+        </Button>
+      </Group>
+    </div>
+  );
+}

@@ -1,0 +1,142 @@
+import { Badge, Button, Skeleton } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi } from '@tanstack/react-router';
+import { useRef, useState } from 'react';
+import type { Schemas } from '../../api/contract.ts';
+import { Moment } from '../../app/moment.tsx';
+import { useNow } from '../../app/now.ts';
+import { Problem } from '../../app/problem.tsx';
+import { PageHead } from '../../lists/page-head.tsx';
+import common from '../admin.module.css';
+import { oneUser } from '../queries.ts';
+import { ClientsOf } from './clients-of.tsx';
+import { EditUser } from './edit-user.tsx';
+import { RoleBadges } from './role-badges.tsx';
+import { type NewPassword, ShownOnce } from './shown-once.tsx';
+import { type Step, UserStep } from './user-steps.tsx';
+import { TextLink } from '../text-link.tsx';
+
+const route = getRouteApi('/administration/admin/users/$id');
+
+/** One account: who it is, what can act for it, and what can be done about it. */
+export function UserPage() {
+  const { id } = route.useParams();
+  const { data: user, error, refetch } = useQuery(oneUser(id));
+  return (
+    <>
+      <TextLink to="/admin/users" size="sm">
+        ← Users
+      </TextLink>
+      {error !== null && <Problem error={error} onRetry={() => void refetch()} />}
+      {user === undefined && error === null && (
+        <Skeleton height={320} radius="lg" role="status" aria-label="Loading" />
+      )}
+      {user !== undefined && <Account of={user} />}
+    </>
+  );
+}
+
+function Account({ of: user }: { of: Schemas['User'] }) {
+  const [step, setStep] = useState<Step>();
+  const [shown, setShown] = useState<NewPassword>();
+  const heading = useRef<HTMLHeadingElement>(null);
+  const navigate = route.useNavigate();
+  const now = useNow();
+  const done = (finished: Step) => {
+    setStep(undefined);
+    if (finished === 'delete') void navigate({ to: '/admin/users' });
+    else heading.current?.focus();
+  };
+  return (
+    <>
+      <PageHead title={user.name} intro={<bdi>{user.email}</bdi>} heading={heading} />
+      <section className={common['card']} aria-label="Account">
+        <dl className={common['facts']}>
+          <dt>State</dt>
+          <dd>
+            <Badge
+              className={common['badge']}
+              variant="light"
+              color={user.enabled ? 'green' : 'red'}
+              tt="none"
+              fw={600}
+            >
+              {user.enabled ? 'Enabled' : 'Disabled'}
+            </Badge>
+          </dd>
+          <dt>Roles</dt>
+          <dd>
+            <RoleBadges roles={user.effectiveRoles} direct={user.roles} />
+          </dd>
+          <dt>Last sign-in</dt>
+          <dd>{user.lastLoginAt === null ? 'Never' : <Moment at={user.lastLoginAt} now={now} />}</dd>
+          <dt>Created</dt>
+          <dd>
+            <Moment at={user.createdAt} now={now} />
+          </dd>
+          <dt>Id</dt>
+          <dd>
+            <code>{user.id}</code>
+          </dd>
+          <dt>Subject</dt>
+          <dd>
+            <code>{user.subject}</code>
+          </dd>
+          <dt>More</dt>
+          <dd>
+            <TextLink to="/admin/user-keys" search={{ owner: user.id }} inherit>
+              Keys
+            </TextLink>
+            {' · '}
+            <TextLink to="/admin/audit" search={{ actor: user.id }} inherit>
+              What they did
+            </TextLink>
+            {' · '}
+            <TextLink to="/admin/audit" search={{ target: user.id }} inherit>
+              What was done to the account
+            </TextLink>
+          </dd>
+        </dl>
+      </section>
+      <EditUser key={user.updatedAt} of={user} />
+      <ClientsOf id={user.id} />
+      <section className={common['card']} aria-labelledby="steps">
+        <div className={common['head']}>
+          <h2 id="steps">What can be done</h2>
+        </div>
+        <div className={common['buttons']}>
+          {user.enabled ? (
+            <Button variant="default" onClick={() => setStep('disable')}>
+              Disable
+            </Button>
+          ) : (
+            <Button onClick={() => setStep('enable')}>Enable</Button>
+          )}
+          <Button variant="default" onClick={() => setStep('sign-out')}>
+            Sign out everywhere
+          </Button>
+          <Button variant="default" onClick={() => setStep('reset')}>
+            Reset password
+          </Button>
+          <Button color="red" variant="outline" onClick={() => setStep('delete')}>
+            Delete account
+          </Button>
+        </div>
+      </section>
+      <UserStep
+        step={step}
+        of={user}
+        onClose={() => setStep(undefined)}
+        onDone={done}
+        onPassword={(password) => setShown({ name: user.name, password })}
+      />
+      <ShownOnce
+        of={shown}
+        onStored={() => {
+          setShown(undefined);
+          heading.current?.focus();
+        }}
+      />
+    </>
+  );
+}

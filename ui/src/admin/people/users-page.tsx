@@ -1,0 +1,140 @@
+import { Badge, Button } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi } from '@tanstack/react-router';
+import { useRef, useState } from 'react';
+import type { Schemas } from '../../api/contract.ts';
+import { PlusIcon } from '../../app/icons.tsx';
+import { Moment } from '../../app/moment.tsx';
+import { useNow } from '../../app/now.ts';
+import { Problem } from '../../app/problem.tsx';
+import { NoMatch, NoMatchLine } from '../../lists/empty.tsx';
+import { PageHead, Tools } from '../../lists/page-head.tsx';
+import { Pages } from '../../lists/pages.tsx';
+import { SearchField } from '../../lists/search-field.tsx';
+import { Table, TableLoading } from '../../lists/table.tsx';
+import { Dialog } from '../act.tsx';
+import common from '../admin.module.css';
+import { users } from '../queries.ts';
+import { given } from '../search.ts';
+import { NewUser } from './new-user.tsx';
+import { RoleBadges } from './role-badges.tsx';
+import { type NewPassword, ShownOnce } from './shown-once.tsx';
+import { TextLink } from '../text-link.tsx';
+
+const route = getRouteApi('/administration/admin/users');
+
+/** Everybody who can sign in. */
+export function UsersPage() {
+  const navigate = route.useNavigate();
+  const { search = '', page = 1 } = route.useSearch();
+  const found = useQuery(users({ page, limit: 20, ...(search === '' ? {} : { search }) }));
+  const [isCreating, setCreating] = useState(false);
+  const [shown, setShown] = useState<NewPassword>();
+  const heading = useRef<HTMLHeadingElement>(null);
+  const now = useNow();
+  const show = (part: { search?: string; page?: number }) => {
+    const next = { search, page: 1, ...part };
+    void navigate({
+      search: given({ search: next.search || undefined, page: next.page > 1 ? next.page : undefined }),
+      replace: true,
+    });
+  };
+  return (
+    <>
+      <PageHead title="Users" intro="Everybody who can sign in, with what they are." heading={heading}>
+        <Button leftSection={<PlusIcon />} onClick={() => setCreating(true)}>
+          New account
+        </Button>
+      </PageHead>
+      <Tools>
+        <SearchField
+          label="Search by name or e-mail address"
+          placeholder="Start of a name or e-mail address"
+          value={search}
+          onChange={(text) => show({ search: text })}
+        />
+      </Tools>
+      {found.isPending && <TableLoading what="accounts" />}
+      {found.error !== null && <Problem error={found.error} onRetry={() => void found.refetch()} />}
+      {found.data?.data.length === 0 && (
+        <NoMatch>
+          <NoMatchLine>
+            Nobody’s name or e-mail address is like “<bdi>{search}</bdi>”.
+          </NoMatchLine>
+          <Button variant="default" size="xs" onClick={() => show({ search: '' })}>
+            Show everybody
+          </Button>
+        </NoMatch>
+      )}
+      {found.data !== undefined && found.data.data.length > 0 && (
+        <Table
+          caption="Accounts"
+          columns={['Name', 'Roles', 'State', 'Created', 'Last sign-in']}
+          isStale={found.isPlaceholderData}
+        >
+          {found.data.data.map((user) => (
+            <Row key={user.id} of={user} now={now} />
+          ))}
+        </Table>
+      )}
+      <Pages
+        page={page}
+        total={found.data?.metadata.pagination.total ?? 0}
+        onChange={(next) => show({ page: next })}
+      />
+      <Dialog isOpen={isCreating} title="New account" onClose={() => setCreating(false)}>
+        <NewUser
+          onClose={() => setCreating(false)}
+          onCreated={(password) => {
+            setCreating(false);
+            setShown(password);
+          }}
+        />
+      </Dialog>
+      <ShownOnce
+        of={shown}
+        onStored={() => {
+          setShown(undefined);
+          heading.current?.focus();
+        }}
+      />
+    </>
+  );
+}
+
+function Row({ of: user, now }: { of: Schemas['User']; now: number }) {
+  return (
+    <tr>
+      <th scope="row" className={common['name']}>
+        <TextLink to="/admin/users/$id" params={{ id: user.id }} inherit>
+          <bdi>{user.name}</bdi>
+        </TextLink>
+        <bdi className={common['more']}>{user.email}</bdi>
+      </th>
+      <td data-label="Roles">
+        <RoleBadges roles={user.effectiveRoles} direct={user.roles} />
+      </td>
+      <td data-label="State">
+        <Badge
+          className={common['badge']}
+          variant="light"
+          color={user.enabled ? 'green' : 'red'}
+          tt="none"
+          fw={600}
+        >
+          {user.enabled ? 'Enabled' : 'Disabled'}
+        </Badge>
+      </td>
+      <td data-label="Created">
+        <Moment at={user.createdAt} now={now} />
+      </td>
+      <td data-label="Last sign-in">
+        {user.lastLoginAt === null ? (
+          <span className="quiet">Never</span>
+        ) : (
+          <Moment at={user.lastLoginAt} now={now} />
+        )}
+      </td>
+    </tr>
+  );
+}

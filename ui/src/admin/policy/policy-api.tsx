@@ -1,0 +1,45 @@
+import { call } from '../../api/client.ts';
+import type { Schemas } from '../../api/contract.ts';
+import type { Current, DocumentApi, Version } from '../documents/document-api.ts';
+import type { Tree } from '../documents/values.ts';
+import { PolicyImpact } from './policy-impact.tsx';
+
+/** The key policy, read and changed as a document. */
+export const policyApi: DocumentApi = {
+  name: 'policy',
+  async read(signal) {
+    return toCurrent(await call('GET /config/api-keys', signal === undefined ? {} : { signal }));
+  },
+  async tryOut(next, etag) {
+    const query = { dryRun: 'true' } as const;
+    const { data } = await call('PUT /config/api-keys', { query, body: toPolicy(next), ifMatch: etag });
+    return data.dryRun === null ? null : <PolicyImpact of={data.dryRun} />;
+  },
+  async write(next, etag) {
+    return toCurrent(await call('PUT /config/api-keys', { body: toPolicy(next), ifMatch: etag }));
+  },
+  async history(page, signal) {
+    const query = { page, limit: 10 };
+    const { data, metadata } = await call('GET /config/api-keys/history', {
+      query,
+      ...(signal === undefined ? {} : { signal }),
+    });
+    return { items: data.map(toVersion), pages: metadata.pagination.total };
+  },
+  async revert(version, etag) {
+    return toCurrent(await call('POST /config/api-keys/revert', { body: { version }, ifMatch: etag }));
+  },
+};
+
+function toPolicy(tree: Tree): Schemas['KeyPolicy'] {
+  // Edited from a policy the server sent; it checks every field again, and what it refuses is shown beside it.
+  return tree as Schemas['KeyPolicy'];
+}
+
+function toVersion({ version, changedAt, changedBy, policy }: Schemas['KeyPolicyVersion']): Version {
+  return { version, changedAt, changedBy, value: policy };
+}
+
+function toCurrent({ data, etag }: { data: Schemas['KeyPolicyVersion']; etag: string | null }): Current {
+  return { ...toVersion(data), etag: etag ?? '' };
+}

@@ -1,0 +1,51 @@
+import { Alert } from '@mantine/core';
+import type { Schemas } from '../../api/contract.ts';
+import common from '../admin.module.css';
+import styles from './policy-impact.module.css';
+
+type Impact = NonNullable<Schemas['KeyPolicyChange']['dryRun']>;
+
+const reasons: Readonly<Record<string, string>> = {
+  api_keys_disabled: 'its type is switched off',
+  issuance_disabled: 'new ones are switched off',
+  scope_not_allowed: 'a scope is not allowed',
+  repository_policy: 'it reaches too many repositories',
+  expiry_required: 'it has no end',
+  lifetime_too_long: 'it lives too long',
+};
+
+/** What the policy would say to the keys there are. None of them changes; only switched off types stop. */
+export function PolicyImpact({ of: { keys, owners, refused } }: { of: Impact }) {
+  if (keys === 0) {
+    return (
+      <Alert color="green" title="No key there is would be refused">
+        Every active key could be created under this policy, too.
+      </Alert>
+    );
+  }
+  return (
+    <Alert color="yellow" title={`This would refuse ${many(keys, 'key')} of ${many(owners, 'owner')}`}>
+      <div className={common['stack']}>
+        <span>
+          They could not be created like this today. Existing keys keep their rights all the same, unless
+          authentication of their type is switched off.
+        </span>
+        <details>
+          <summary className={styles['summary']}>Which keys</summary>
+          <ul className={common['list']}>
+            {refused.map(({ keyId, name, reasons: why }) => (
+              <li key={keyId} className={common['wrap']}>
+                <bdi>{name}</bdi> <code>{keyId}</code>: {why.map((one) => reasons[one] ?? one).join(', ')}
+              </li>
+            ))}
+          </ul>
+          {keys > refused.length && <p>And {many(keys - refused.length, 'more key')}.</p>}
+        </details>
+      </div>
+    </Alert>
+  );
+}
+
+function many(count: number, noun: string): string {
+  return `${count.toLocaleString()} ${noun}${count === 1 ? '' : 's'}`;
+}

@@ -1,0 +1,98 @@
+import { keepPreviousData, queryOptions } from '@tanstack/react-query';
+import { call } from '../api/client.ts';
+import type { Operations } from '../api/contract.ts';
+
+/** What administration pages read. Everything is below `admin`; after a change, its part of it is read anew. */
+type Asked<O extends keyof Operations> = NonNullable<Operations[O]['query']>;
+
+export const managedKeys = (query: Asked<'GET /tokens'>) =>
+  queryOptions({
+    queryKey: ['admin', 'keys', 'list', query],
+    queryFn: ({ signal }) => call('GET /tokens', { query, signal }),
+    placeholderData: keepPreviousData,
+  });
+
+export const keyTotals = (query: Asked<'GET /tokens/totals'>) =>
+  queryOptions({
+    queryKey: ['admin', 'keys', 'totals', query],
+    queryFn: async ({ signal }) => (await call('GET /tokens/totals', { query, signal })).data,
+  });
+
+export const endingKeys = queryOptions({
+  queryKey: ['admin', 'keys', 'ending'],
+  queryFn: async ({ signal }) => (await call('GET /tokens/ending', { signal })).data,
+});
+
+export const surfaces = queryOptions({
+  queryKey: ['admin', 'surfaces'],
+  staleTime: Number.POSITIVE_INFINITY,
+  queryFn: async ({ signal }) => (await call('GET /config/surfaces', { signal })).data,
+});
+
+export const publicSites = (query: Asked<'GET /sites'>) =>
+  queryOptions({
+    queryKey: ['admin', 'sites', 'list', query],
+    queryFn: ({ signal }) => call('GET /sites', { query, signal }),
+    placeholderData: keepPreviousData,
+  });
+
+export const stoppedSites = queryOptions({
+  queryKey: ['admin', 'sites', 'stopped'],
+  queryFn: ({ signal }) => call('GET /sites/taken-down', { query: { limit: 100 }, signal }),
+});
+
+export const siteStorage = queryOptions({
+  queryKey: ['admin', 'sites', 'storage'],
+  queryFn: ({ signal }) => call('GET /sites/storage', { query: { limit: 10 }, signal }),
+});
+
+export const users = (query: Asked<'GET /users'>) =>
+  queryOptions({
+    queryKey: ['admin', 'users', 'list', query],
+    queryFn: ({ signal }) => call('GET /users', { query, signal }),
+    placeholderData: keepPreviousData,
+  });
+
+export const oneUser = (id: string) =>
+  queryOptions({
+    queryKey: ['admin', 'users', 'one', id],
+    queryFn: async ({ signal }) => (await call('GET /users/{id}', { params: { id }, signal })).data,
+  });
+
+export const clientsOf = (id: string) =>
+  queryOptions({
+    queryKey: ['admin', 'users', 'clients', id],
+    queryFn: async ({ signal }) => (await call('GET /users/{id}/clients', { params: { id }, signal })).data,
+  });
+
+export const groups = (query: Asked<'GET /groups'>) =>
+  queryOptions({
+    queryKey: ['admin', 'groups', query],
+    queryFn: ({ signal }) => call('GET /groups', { query, signal }),
+    placeholderData: keepPreviousData,
+  });
+
+export const repositories = (query: Asked<'GET /repositories'>) =>
+  queryOptions({
+    queryKey: ['admin', 'repositories', query],
+    queryFn: ({ signal }) => call('GET /repositories', { query, signal }),
+    placeholderData: keepPreviousData,
+  });
+
+export const auditEvent = (id: string) =>
+  queryOptions({
+    queryKey: ['admin', 'audit', 'one', id],
+    queryFn: async ({ signal }) => (await call('GET /audit/events/{id}', { params: { id }, signal })).data,
+  });
+
+export const auditSummary = (query: Asked<'GET /audit/summary'>) =>
+  queryOptions({
+    queryKey: ['admin', 'audit', 'summary', query],
+    queryFn: async ({ signal }) => (await call('GET /audit/summary', { query, signal })).data,
+    placeholderData: keepPreviousData,
+  });
+
+export const serviceNotices = queryOptions({
+  queryKey: ['admin', 'notices'],
+  queryFn: ({ signal }) => call('GET /notices', { query: { unread: 'true', limit: 10 }, signal }),
+});

@@ -1,0 +1,203 @@
+import { Button, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi } from '@tanstack/react-router';
+import { useRef, useState } from 'react';
+import { call } from '../../api/client.ts';
+import type { Schemas } from '../../api/contract.ts';
+import { BranchIcon, PlusIcon } from '../../app/icons.tsx';
+import { Moment } from '../../app/moment.tsx';
+import { useNow } from '../../app/now.ts';
+import { Problem } from '../../app/problem.tsx';
+import { Empty, NoMatch, NoMatchLine } from '../../lists/empty.tsx';
+import { PageHead, Tools } from '../../lists/page-head.tsx';
+import { Pages } from '../../lists/pages.tsx';
+import { SearchField } from '../../lists/search-field.tsx';
+import { Table, TableLoading } from '../../lists/table.tsx';
+import { Confirm, Dialog } from '../act.tsx';
+import common from '../admin.module.css';
+import { managedKeys, repositories } from '../queries.ts';
+import { given } from '../search.ts';
+import { paramsOf, RepositoryForm } from './repository-form.tsx';
+
+const route = getRouteApi('/administration/admin/repositories');
+
+type Repository = Schemas['Repository'];
+
+const steps = [
+  { do: 'Register a repository.', why: 'Then keys can be bound to it.' },
+  { do: 'Rename it when it is renamed.', why: 'Keys are bound to the repository, not to its name.' },
+];
+
+/** What keys can be bound to. */
+export function RepositoriesPage() {
+  const navigate = route.useNavigate();
+  const { search = '', page = 1 } = route.useSearch();
+  const found = useQuery(repositories({ page, limit: 20, ...(search === '' ? {} : { search }) }));
+  const [editing, setEditing] = useState<Repository | 'new'>();
+  const [leaving, setLeaving] = useState<Repository>();
+  const heading = useRef<HTMLHeadingElement>(null);
+  const now = useNow();
+  const all = found.data?.data ?? [];
+  const show = (part: { search?: string; page?: number }) => {
+    const next = { search, page: 1, ...part };
+    void navigate({
+      search: given({ search: next.search || undefined, page: next.page > 1 ? next.page : undefined }),
+      replace: true,
+    });
+  };
+  const done = () => {
+    setEditing(undefined);
+    setLeaving(undefined);
+    heading.current?.focus();
+  };
+  return (
+    <>
+      <PageHead
+        title="Repositories"
+        intro="The git repositories that keys can be bound to."
+        heading={heading}
+      >
+        <Button leftSection={<PlusIcon />} onClick={() => setEditing('new')}>
+          Register a repository
+        </Button>
+      </PageHead>
+      <Tools>
+        <SearchField
+          label="Search by name"
+          placeholder="Start of owner/name"
+          value={search}
+          onChange={(text) => show({ search: text })}
+        />
+      </Tools>
+      {found.isPending && <TableLoading what="repositories" />}
+      {found.error !== null && <Problem error={found.error} onRetry={() => void found.refetch()} />}
+      {found.data !== undefined &&
+        all.length === 0 &&
+        (search === '' ? (
+          <Empty picture={<BranchIcon size={28} />} title="No repositories yet" steps={steps}>
+            <Button onClick={() => setEditing('new')}>Register a repository</Button>
+          </Empty>
+        ) : (
+          <NoMatch>
+            <NoMatchLine>
+              No repository begins with “<bdi>{search}</bdi>”.
+            </NoMatchLine>
+            <Button variant="default" size="xs" onClick={() => show({ search: '' })}>
+              Show all repositories
+            </Button>
+          </NoMatch>
+        ))}
+      {all.length > 0 && (
+        <Table
+          caption="Repositories"
+          columns={['Name', 'Address', 'Default branch', 'Registered']}
+          hasActions
+          isStale={found.isPlaceholderData}
+        >
+          {all.map((one) => (
+            <tr key={one.id}>
+              <th scope="row" className={common['name']}>
+                {one.fullName}
+              </th>
+              <td data-label="Address" className={common['wrap']}>
+                <code>{one.cloneUrl}</code>
+              </td>
+              <td data-label="Default branch" className={common['wrap']}>
+                {one.defaultBranch}
+              </td>
+              <td data-label="Registered">
+                <Moment at={one.createdAt} now={now} />
+              </td>
+              <td>
+                <span className={common['buttons']}>
+                  <Button
+                    variant="default"
+                    size="xs"
+                    aria-label={`Change ${one.fullName}`}
+                    onClick={() => setEditing(one)}
+                  >
+                    Change
+                  </Button>
+                  <Button
+                    variant="default"
+                    size="xs"
+                    aria-label={`Remove ${one.fullName}`}
+                    onClick={() => setLeaving(one)}
+                  >
+                    Remove
+                  </Button>
+                </span>
+              </td>
+            </tr>
+          ))}
+        </Table>
+      )}
+      <Pages
+        page={page}
+        total={found.data?.metadata.pagination.total ?? 0}
+        onChange={(next) => show({ page: next })}
+      />
+      <Dialog
+        isOpen={editing !== undefined}
+        title={editing === 'new' ? 'Register a repository' : 'Change this repository'}
+        onClose={() => setEditing(undefined)}
+      >
+        {editing !== undefined && (
+          <RepositoryForm
+            {...(editing === 'new' ? {} : { of: editing })}
+            onClose={() => setEditing(undefined)}
+            onDone={done}
+          />
+        )}
+      </Dialog>
+      <Dialog
+        isOpen={leaving !== undefined}
+        title="Remove this repository?"
+        onClose={() => setLeaving(undefined)}
+      >
+        {leaving !== undefined && (
+          <Confirm
+            act={() => call('DELETE /repositories/{owner}/{name}', { params: paramsOf(leaving.fullName) })}
+            said={`${leaving.fullName} is removed.`}
+            refresh="repositories"
+            confirm="Remove from the registry"
+            keep="Keep it"
+            typed={leaving.fullName}
+            onClose={() => setLeaving(undefined)}
+            onDone={done}
+          >
+            <Follows fullName={leaving.fullName} />
+          </Confirm>
+        )}
+      </Dialog>
+    </>
+  );
+}
+
+/** Keys lose it from their selection; a selection of nothing reaches nothing. */
+function Follows({ fullName }: { fullName: string }) {
+  const bound = useQuery(managedKeys({ kind: 'all', status: 'active', repository: fullName, limit: 1 }));
+  const broad = useQuery(
+    managedKeys({ kind: 'all', status: 'active', repository: fullName, reach: 'all', limit: 1 }),
+  );
+  const items = (query: typeof bound) => query.data?.metadata.pagination.items;
+  const [reaching, all] = [items(bound), items(broad)];
+  const selected = reaching === undefined || all === undefined ? undefined : Math.max(0, reaching - all);
+  return (
+    <Text size="sm" component="div">
+      <b className={common['wrap']}>{fullName}</b> is taken out of the registry. The git repository itself is
+      not touched.
+      <ul className={common['list']}>
+        <li>
+          {selected === undefined
+            ? 'Keys that have it in their selection lose it.'
+            : `${selected === 0 ? 'No key has' : selected === 1 ? 'One key has' : `${selected} keys have`} it in the selection${selected === 0 ? '.' : ' and lose it.'}`}
+        </li>
+        <li>
+          A key whose selection becomes empty reaches nothing any more; it does not come to reach everything.
+        </li>
+        <li>Registering it again later does not give it back to them.</li>
+      </ul>
+    </Text>
+  );
+}

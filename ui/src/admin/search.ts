@@ -1,0 +1,28 @@
+import { searchTextFrom } from '../lists/search-text.ts';
+
+/** What addresses of administration pages may say. Anything else in them is left out, as if it were not there. */
+export type Raw = Record<string, unknown>;
+
+/** An address may hold a number where a name is meant. */
+export function textFrom(raw: unknown, max = 100): string | undefined {
+  const text = typeof raw === 'number' ? String(raw) : raw;
+  return typeof text === 'string' && text !== '' ? searchTextFrom(text).slice(0, max) : undefined;
+}
+
+export function oneOf<T extends string>(raw: unknown, allowed: readonly T[]): T | undefined {
+  return allowed.find((one) => one === raw);
+}
+
+export function pageFrom(raw: unknown): number | undefined {
+  const page = Number(raw);
+  return Number.isInteger(page) && page > 1 ? page : undefined;
+}
+
+/** Without the fields that say nothing, so that an address is as short as what it shows is usual. */
+export function given<T extends Record<string, unknown>>(
+  fields: T,
+): { [Name in keyof T]?: Exclude<T[Name], undefined> } {
+  const entries = Object.entries(fields).filter(([, value]) => value !== undefined);
+  // Exactly the entries of `fields` that are not undefined.
+  return Object.fromEntries(entries) as { [Name in keyof T]?: Exclude<T[Name], undefined> };
+}

@@ -1,0 +1,85 @@
+import { Text, TextInput } from '@mantine/core';
+import { useState } from 'react';
+import { call } from '../../api/client.ts';
+import { Confirm } from '../act.tsx';
+import common from '../admin.module.css';
+
+/** Stopping and resuming one site, without a look at what is in it. */
+export type Stopping = { readonly id: string; readonly name: string | null };
+
+type StepProps = { readonly onClose: () => void; readonly onDone: () => void };
+
+export function TakeDown({ of: site, onClose, onDone }: StepProps & { of: Stopping }) {
+  const [reason, setReason] = useState('');
+  const params = { id: site.id };
+  return (
+    <Confirm
+      act={() => call('POST /sites/{id}/take-down', { params, body: { reason: reason.trim() } })}
+      said="The site is taken down."
+      refresh="sites"
+      confirm="Take it down"
+      keep="Leave it"
+      isReady={reason.trim() !== ''}
+      onClose={onClose}
+      onDone={onDone}
+    >
+      <div className={common['stack']}>
+        <Text size="sm">
+          {site.name !== null && (
+            <b className={common['wrap']}>
+              <bdi>{site.name}</bdi>{' '}
+            </b>
+          )}
+          <code>{site.id}</code> is served to nobody from the next second on, its previews neither. Nothing of
+          it is deleted, and its owner can still publish to it.
+        </Text>
+        <TextInput
+          label="Reason"
+          description="Its owner reads it, word for word. It is in the audit trail, too."
+          placeholder="Phishing, reported by the bank on Monday"
+          required
+          data-autofocus
+          maxLength={500}
+          autoComplete="off"
+          value={reason}
+          onChange={({ currentTarget }) => setReason(currentTarget.value)}
+        />
+      </div>
+    </Confirm>
+  );
+}
+
+export function PutBack({ id, onClose, onDone }: StepProps & { id: string }) {
+  const [reason, setReason] = useState('');
+  return (
+    <Confirm
+      act={() => call('POST /sites/{id}/put-back', { params: { id }, body: { reason: reason.trim() } })}
+      said="The site is served again."
+      refresh="sites"
+      confirm="Serve it again"
+      keep="Not yet"
+      isHarmless
+      isReady={reason.trim() !== ''}
+      onClose={onClose}
+      onDone={onDone}
+    >
+      <div className={common['stack']}>
+        <Text size="sm">
+          <code>{id}</code> is served again at the same address. Browsers have to be let into a private one
+          anew.
+        </Text>
+        <TextInput
+          label="Reason"
+          description="Goes into the audit trail."
+          placeholder="The page was removed"
+          required
+          data-autofocus
+          maxLength={500}
+          autoComplete="off"
+          value={reason}
+          onChange={({ currentTarget }) => setReason(currentTarget.value)}
+        />
+      </div>
+    </Confirm>
+  );
+}

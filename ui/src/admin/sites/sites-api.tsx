@@ -1,0 +1,71 @@
+import { Alert } from '@mantine/core';
+import { call } from '../../api/client.ts';
+import type { Schemas } from '../../api/contract.ts';
+import type { Current, DocumentApi, Version } from '../documents/document-api.ts';
+import type { Tree } from '../documents/values.ts';
+
+/** The Sites configuration, read and changed as a document. */
+export const sitesApi: DocumentApi = {
+  name: 'sites',
+  async read(signal) {
+    return toCurrent(await call('GET /config/sites', signal === undefined ? {} : { signal }));
+  },
+  async tryOut(next, etag) {
+    const query = { dryRun: 'true' } as const;
+    const { data } = await call('PUT /config/sites', { query, body: toConfig(next), ifMatch: etag });
+    return data.dryRun === null ? null : <Impact of={data.dryRun} />;
+  },
+  async write(next, etag) {
+    return toCurrent(await call('PUT /config/sites', { body: toConfig(next), ifMatch: etag }));
+  },
+  async history(page, signal) {
+    const query = { page, limit: 10 };
+    const { data, metadata } = await call('GET /config/sites/history', {
+      query,
+      ...(signal === undefined ? {} : { signal }),
+    });
+    return { items: data.map(toVersion), pages: metadata.pagination.total };
+  },
+  async revert(version, etag) {
+    return toCurrent(await call('POST /config/sites/revert', { body: { version }, ifMatch: etag }));
+  },
+};
+
+function Impact({ of: impact }: { of: NonNullable<Schemas['SitesConfigChange']['dryRun']> }) {
+  const { sitesOffline, ownersOverQuota } = impact;
+  if (sitesOffline === 0 && ownersOverQuota === 0) {
+    return (
+      <Alert color="green" title="Nobody’s sites go offline">
+        And nobody keeps more than the quota.
+      </Alert>
+    );
+  }
+  return (
+    <Alert
+      color="yellow"
+      title={sitesOffline > 0 ? `${many(sitesOffline, 'site goes', 'sites go')} offline` : 'Quota'}
+    >
+      {sitesOffline > 0 &&
+        'Every address of content answers 404 within a second, and nothing can be uploaded. Nothing is deleted. '}
+      {ownersOverQuota > 0 &&
+        `${many(ownersOverQuota, 'owner keeps', 'owners keep')} more than the quota: what is there stays, new versions are refused.`}
+    </Alert>
+  );
+}
+
+function many(count: number, one: string, more: string): string {
+  return `${count.toLocaleString()} ${count === 1 ? one : more}`;
+}
+
+function toConfig(tree: Tree): Schemas['SitesConfig'] {
+  // Edited from a configuration the server sent; it checks every field again, and what it refuses is shown beside it.
+  return tree as Schemas['SitesConfig'];
+}
+
+function toVersion({ version, changedAt, changedBy, config }: Schemas['SitesConfigVersion']): Version {
+  return { version, changedAt, changedBy, value: config };
+}
+
+function toCurrent({ data, etag }: { data: Schemas['SitesConfigVersion']; etag: string | null }): Current {
+  return { ...toVersion(data), etag: etag ?? '' };
+}
