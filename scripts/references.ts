@@ -2,6 +2,7 @@ import { allRoutes } from '../src/app.ts';
 import { configReference } from '../src/config.ts';
 import { errorCodes, errorRegistry } from '../src/core/errors.ts';
 import { auditEvents } from '../src/features/audit/events.ts';
+import { surfaces } from '../src/features/settings/surfaces.ts';
 import { isLimitedChange, type Route } from '../src/platform/http.ts';
 import { createMetrics } from '../src/surfaces/web/metrics.ts';
 import { callersInWords } from '../src/surfaces/web/openapi/callers.ts';
@@ -15,7 +16,27 @@ export async function references(): Promise<Map<string, string>> {
     ['events.md', eventsPage()],
     ['config.md', configPage(configReference())],
     ['metrics.md', await metricsPage()],
+    ['surfaces.md', surfacesPage()],
   ]);
+}
+
+function surfacesPage(): string {
+  const rows = surfaces.map(({ change, owner, places }) => [
+    change,
+    owner,
+    places.length === 0
+      ? 'Not part of this installation'
+      : places
+          .map(({ kind, title, address }) =>
+            kind === 'document' ? `[${title}](${address.replace('docs/', '../')})` : `\`${address}\``,
+          )
+          .join(', '),
+  ]);
+  return page(
+    'Where is it configured?',
+    'What can be changed, which surface owns it, and where it is done: `GET /config/surfaces` and the page `/admin/surfaces` of the web app. What is not here is not changed by other means.',
+    table(['Change', 'Owner', 'Where'], rows),
+  );
 }
 
 function routesPage(routes: readonly Route[]): string {

@@ -10,7 +10,8 @@ type Act = {
   readonly said: string;
   /** The part of `admin` that is read anew. */
   readonly refresh: 'keys' | 'sites' | 'users' | 'groups' | 'repositories' | 'notices';
-  readonly onDone: () => void;
+  /** Before anything is read anew: a page that shows what is gone can be left first. */
+  readonly onDone: () => void | Promise<void>;
 };
 
 /** Does one thing, keeps the problem when it fails, and has the lists tell the new state. */
@@ -25,7 +26,7 @@ export function useAct({ act, said, refresh, onDone }: Act) {
     try {
       await act();
       announce(said);
-      onDone();
+      await onDone();
       await queryClient.invalidateQueries({ queryKey: ['admin', refresh] });
     } catch (failure) {
       setError(failure);

@@ -14,6 +14,7 @@ import styles from './audit.module.css';
 import { AuditChart } from './audit-chart.tsx';
 import { AuditFilters } from './audit-filters.tsx';
 import { auditEvents, exportAddress, filtersOf } from './audit-query.ts';
+import type { AuditSearch } from './audit-search.ts';
 import { eventInWords, outcomeWords } from './event-words.ts';
 import { TextLink } from '../text-link.tsx';
 
@@ -56,7 +57,7 @@ export function AuditPage() {
         search={search}
         onChange={(next) => void navigate({ search: next })}
       />
-      {search.requestId === undefined && <AuditChart event={search.event} now={now} />}
+      {isOfAll(search) && <AuditChart event={search.event} now={now} />}
       {trail.isPending && <TableLoading what="events" />}
       {trail.error !== null && <Problem error={trail.error} onRetry={() => void trail.refetch()} />}
       {trail.data !== undefined && events.length === 0 && <Nothing search={search} />}
@@ -85,7 +86,12 @@ export function AuditPage() {
   );
 }
 
-function Nothing({ search }: { search: ReturnType<typeof route.useSearch> }) {
+/** The counts know kinds of events and nothing narrower: a picture beside a narrower list would mislead. */
+function isOfAll({ event: _event, ...narrower }: AuditSearch): boolean {
+  return Object.keys(narrower).length === 0;
+}
+
+function Nothing({ search }: { search: AuditSearch }) {
   if (Object.keys(search).length === 0) {
     return (
       <Empty picture={<ScrollIcon size={28} />} title="Nothing has happened yet">

@@ -11,10 +11,10 @@ export function Bars({ rows, series }: Pick<ChartProps, 'rows' | 'series'>) {
       dataKey="label"
       type="stacked"
       series={series.map(({ name, label, color }) => ({ name, label, color }))}
-      gridAxis="y"
+      gridAxis="x"
       tickLine="none"
       withLegend={series.length > 1}
-      legendProps={{ verticalAlign: 'bottom' }}
+      legendProps={{ verticalAlign: 'bottom', itemSorter: null }}
       barProps={{ isAnimationActive: false, maxBarSize: 28 }}
       barChartProps={{ accessibilityLayer: false }}
       xAxisProps={{ minTickGap: 24, tickMargin: 8 }}

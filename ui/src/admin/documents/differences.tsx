@@ -15,13 +15,39 @@ export function Differences({ of: found, sections }: Props) {
         return (
           <li key={path}>
             <b>{nameOf(sections, path)}</b>
-            <span>
-              <del>{valueInWords(field, before)}</del> <span aria-hidden="true">→</span>{' '}
-              <ins>{valueInWords(field, after)}</ins>
-            </span>
+            {Array.isArray(before) && Array.isArray(after) ? (
+              <ListChange before={before.map(String)} after={after.map(String)} />
+            ) : (
+              <span>
+                <del>{valueInWords(field, before)}</del> <span aria-hidden="true">→</span>{' '}
+                <ins>{valueInWords(field, after)}</ins>
+              </span>
+            )}
           </li>
         );
       })}
     </ul>
+  );
+}
+
+/** Of a list, what came and what went. */
+function ListChange({ before, after }: { before: readonly string[]; after: readonly string[] }) {
+  const gone = before.filter((one) => !after.includes(one));
+  const come = after.filter((one) => !before.includes(one));
+  return (
+    <span>
+      {gone.length > 0 && (
+        <>
+          without <del>{gone.join(', ')}</del>
+        </>
+      )}
+      {gone.length > 0 && come.length > 0 && '; '}
+      {come.length > 0 && (
+        <>
+          with <ins>{come.join(', ')}</ins>
+        </>
+      )}
+      {gone.length + come.length === 0 && 'in another order'}
+    </span>
   );
 }

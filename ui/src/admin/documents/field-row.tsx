@@ -55,6 +55,7 @@ function Control({ field, value, said, hasError, onChange }: ControlProps) {
         <Switch
           {...said}
           size="md"
+          classNames={{ input: styles['switch'] ?? '', track: styles['track'] ?? '' }}
           checked={value === true}
           onChange={({ currentTarget }) => onChange(currentTarget.checked)}
         />

@@ -38,6 +38,8 @@ export function valueInWords(field: Field | undefined, value: unknown): string {
     return `${value.toLocaleString()} ${field.unit}`.trim();
   if (Array.isArray(value)) {
     if (value.length === 0) return 'none';
+    // A longer list is there to be seen beside it.
+    if (value.length > 12) return `${value.length} of them`;
     return `${value.map(String).join(', ')}${field?.kind === 'numbers' ? ` ${field.unit}` : ''}`;
   }
   return value === '' || value === undefined ? 'nothing' : JSON.stringify(value);

@@ -81,7 +81,7 @@ export function History({ api, sections, current, page, onPage }: HistoryProps) 
                   <Button
                     size="xs"
                     variant="default"
-                    aria-label={`Bring version ${one.version} back`}
+                    aria-label={`Bring back version ${one.version}`}
                     onClick={() => setReverting(one)}
                   >
                     Bring back
@@ -100,7 +100,7 @@ export function History({ api, sections, current, page, onPage }: HistoryProps) 
                 <Button
                   size="xs"
                   variant="default"
-                  aria-label="Bring the default back"
+                  aria-label="Bring back the default"
                   onClick={() => setReverting(start)}
                 >
                   Bring back

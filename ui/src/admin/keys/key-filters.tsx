@@ -55,6 +55,7 @@ export function KeyFilters({ search: asked, onChange, children }: FilterProps) {
           <Chip
             key={one}
             size="xs"
+            variant="outline"
             checked={only.includes(one)}
             onChange={(isOn) =>
               onChange({ only: isOn ? [...only, one] : only.filter((other) => other !== one) })

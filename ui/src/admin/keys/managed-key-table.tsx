@@ -60,18 +60,20 @@ function Row({
   const person = whose === 'owner' ? key.owner : key.createdBy;
   return (
     <tr data-over={isOver}>
-      <th scope="row" className={styles['name']}>
-        {chosen !== undefined && key.status === 'active' && (
-          <Checkbox
-            size="xs"
-            aria-label={`Choose ${key.name}`}
-            checked={chosen.has(key.id)}
-            onChange={({ currentTarget }) => onChoose?.([key.id], currentTarget.checked)}
-          />
-        )}
-        <span>
-          <bdi>{key.name}</bdi>
-          <code>{key.id}</code>
+      <th scope="row">
+        <span className={styles['name']}>
+          {chosen !== undefined && key.status === 'active' && (
+            <Checkbox
+              size="xs"
+              aria-label={`Choose ${key.name}`}
+              checked={chosen.has(key.id)}
+              onChange={({ currentTarget }) => onChoose?.([key.id], currentTarget.checked)}
+            />
+          )}
+          <span>
+            <bdi>{key.name}</bdi>
+            <code>{key.id}</code>
+          </span>
         </span>
       </th>
       <td data-label={whose === 'owner' ? 'Owner' : 'Created by'} className={common['wrap']}>

@@ -48,7 +48,13 @@ function Notice({ of: notice, now }: { of: Schemas['Notice']; now: number }) {
           <Moment at={notice.createdAt} now={now} />
         </span>
       </span>
-      <Button variant="default" size="compact-sm" loading={isBusy} onClick={run}>
+      <Button
+        variant="default"
+        size="compact-sm"
+        aria-label={`Mark as read: ${notice.keyName ?? notice.siteName ?? ''}`}
+        loading={isBusy}
+        onClick={run}
+      >
         Mark as read
       </Button>
       {error !== undefined && <Problem error={error} />}

@@ -42,9 +42,9 @@ function Account({ of: user }: { of: Schemas['User'] }) {
   const heading = useRef<HTMLHeadingElement>(null);
   const navigate = route.useNavigate();
   const now = useNow();
-  const done = (finished: Step) => {
+  const done = async (finished: Step) => {
     setStep(undefined);
-    if (finished === 'delete') void navigate({ to: '/admin/users' });
+    if (finished === 'delete') await navigate({ to: '/admin/users' });
     else heading.current?.focus();
   };
   return (
@@ -118,7 +118,7 @@ function Account({ of: user }: { of: Schemas['User'] }) {
           <Button variant="default" onClick={() => setStep('reset')}>
             Reset password
           </Button>
-          <Button color="red" variant="outline" onClick={() => setStep('delete')}>
+          <Button color="red" variant="light" onClick={() => setStep('delete')}>
             Delete account
           </Button>
         </div>

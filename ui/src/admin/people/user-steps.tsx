@@ -74,7 +74,7 @@ type StepProps = {
   readonly step: Step | undefined;
   readonly of: Schemas['User'];
   readonly onClose: () => void;
-  readonly onDone: (step: Step) => void;
+  readonly onDone: (step: Step) => void | Promise<void>;
   readonly onPassword: (password: string) => void;
 };
 

@@ -175,7 +175,7 @@ function Row({ of: site, now, onTakeDown }: RowProps) {
           <Button
             variant="default"
             size="xs"
-            aria-label={`Take ${site.name} down`}
+            aria-label={`Take down ${site.name}`}
             onClick={() => onTakeDown({ id: site.id, name: site.name })}
           >
             Take down

@@ -40,7 +40,7 @@ export function StoppedSites({ now, onPutBack }: { now: number; onPutBack: (id: 
               <Button
                 variant="default"
                 size="xs"
-                aria-label={`Put ${site.id} back`}
+                aria-label={`Put back ${site.id}`}
                 onClick={() => onPutBack(site.id)}
               >
                 Put back

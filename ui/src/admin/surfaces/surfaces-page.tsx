@@ -106,7 +106,8 @@ function Place({ of: { kind, title, address } }: { of: Surface['places'][number]
   }
   return (
     <>
-      {title}: <code>{address}</code>
+      {title}
+      <code>{address}</code>
     </>
   );
 }

@@ -1,0 +1,193 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Person } from '../harness.ts';
+import { barriersOn, overflowOf, visit } from './app-pages.ts';
+import { openWorld, signIn, type World } from './real-ports.ts';
+
+// How the administration looks to everybody: in both colour schemes, on small screens, with names that mean it ill.
+let world: World;
+let root: Person;
+let pages: readonly string[];
+
+const hostile = [
+  '<img src=x onerror=alert(1)>',
+  '"><script>alert(1)</script>',
+  'مفتاح نشر الموقع',
+  '👩‍👩‍👧‍👦 family 🔑',
+  'w'.repeat(100),
+];
+
+beforeAll(async () => {
+  world = await openWorld();
+  root = await world.h.person('Root', { admin: true });
+  const { call } = world;
+  for (const name of ['acme/website', `acme/${'long-'.repeat(18)}name`]) await world.h.repository(name);
+  for (const [at, name] of hostile.entries()) {
+    const { data } = await call('POST', '/users', {
+      as: root,
+      body: { email: `person-${at}@example.com`, name, roles: at === 0 ? ['user', 'admin'] : ['user'] },
+    });
+    const owner = { type: 'personal', userId: data.id } as const;
+    const request = { name, scopes: ['repos:read'], repositoryAccess: { mode: 'all' } } as const;
+    await world.h.app.doors.keys.create(system, owner, { ...request, ttlHours: 24 * (at + 1) });
+    await world.h.serviceKey({ name, ...(at % 2 === 0 ? { ttlHours: 100 } : {}) });
+    await call('POST', '/groups', { as: root, body: { name, roles: ['user'] } });
+  }
+  const key = await world.h.serviceKey({ name: 'reader' });
+  for (const path of ['/repositories', '/users']) await call('GET', path, { as: key });
+  await call('GET', `/repositories?search=${key.value}`);
+  const shown = await world.publish(root, 'public', { 'index.html': 'hello' });
+  const stopped = await world.publish(root, 'public', { 'index.html': 'goodbye' });
+  await call('PATCH', `/sites/${shown.id}`, { as: root, body: { name: hostile[4] } });
+  await call('POST', `/sites/${stopped.id}/take-down`, { as: root, body: { reason: hostile[1] } });
+  for (const config of ['api-keys', 'sites']) {
+    const { data, headers } = await call('GET', `/config/${config}`, { as: root });
+    const next =
+      config === 'sites'
+        ? { ...data.config, versions: { ...data.config.versions, retain: 5 } }
+        : { ...data.policy, rateLimitPerMinute: 700 };
+    const headersOf = { 'if-match': headers['etag'] ?? '' };
+    await call('PUT', `/config/${config}`, { as: root, headers: headersOf, body: next });
+  }
+  const { doors } = world.h.app;
+  await doors.alarms.flush();
+  await doors.usage.flush();
+  await doors.denials.flush({ all: true });
+  await doors.sealer.run();
+  const { data: changes } = await call('GET', '/audit/events', {
+    as: root,
+    query: { event: 'policy.changed' },
+  });
+  const { data: people } = await call('GET', '/users', { as: root, query: { search: 'person-4' } });
+  pages = [
+    '/admin',
+    '/admin/service-keys',
+    '/admin/service-keys/new',
+    '/admin/user-keys?state=all',
+    '/admin/access-controls',
+    '/admin/access-controls?view=history',
+    '/admin/sites',
+    '/admin/sites?view=history',
+    '/admin/sites/all',
+    '/admin/users',
+    `/admin/users/${people[0].id}`,
+    '/admin/groups',
+    '/admin/repositories',
+    '/admin/audit',
+    `/admin/audit/${changes[0].id}`,
+    '/admin/surfaces',
+  ];
+});
+afterAll(() => world.close());
+
+const system = {
+  actor: { kind: 'system', id: null, name: 'test', credential: null },
+  origin: { requestId: null, address: null, agent: null },
+} as const;
+
+async function open({
+  colorScheme = 'light',
+  width = 1280,
+}: {
+  colorScheme?: 'light' | 'dark';
+  width?: number;
+}) {
+  const viewport = { width, height: 800 };
+  const context = await world.browser.newContext({ colorScheme, viewport, reducedMotion: 'reduce' });
+  const entrance = await context.newPage();
+  await signIn(entrance, root, world.uiUrl);
+  await entrance.close();
+  const { page, complaints } = await visit(context);
+  return {
+    context,
+    page,
+    complaints,
+    /** A page with everything it loads. */
+    async at(path: string) {
+      await page.goto(`${world.uiUrl}${path}`);
+      await page.getByRole('heading', { level: 1 }).waitFor();
+      const loading = page.locator('[aria-label^="Loading"], .mantine-Skeleton-root');
+      await loading.first().waitFor({ state: 'detached' });
+    },
+  };
+}
+
+test.each(['light', 'dark'] as const)('in %s, nothing stands in anybody’s way', async (colorScheme) => {
+  const { page, context, complaints, at } = await open({ colorScheme });
+  for (const path of pages) {
+    await at(path);
+    expect([path, await barriersOn(page)]).toEqual([path, []]);
+  }
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
+/** The dialogs, each by the page and the button that opens it. */
+const dialogs = [
+  ['/admin/service-keys', 'Revoke reader'],
+  ['/admin/service-keys', 'Replace reader'],
+  ['/admin/user-keys', `Revoke ${hostile[4]}`],
+  ['/admin/users', 'New account'],
+  ['/admin/groups', 'New group'],
+  ['/admin/groups', `Delete ${hostile[4]}`],
+  ['/admin/repositories', 'Register a repository'],
+  ['/admin/repositories', 'Remove acme/website'],
+  ['/admin/sites/all', `Take down ${hostile[4]}`],
+  ['/admin/access-controls?view=history', 'Bring back the default'],
+] as const;
+
+test.each(['light', 'dark'] as const)(
+  'in %s, dialogs do neither, and they fit a phone',
+  async (colorScheme) => {
+    const { page, context, complaints, at } = await open({ colorScheme, width: 360 });
+    for (const [path, button] of dialogs) {
+      await at(path);
+      await page.getByRole('button', { name: button, exact: true }).click();
+      await page.getByRole('dialog').waitFor();
+      expect([button, await barriersOn(page), await overflowOf(page)]).toEqual([button, [], 0]);
+    }
+    expect(complaints).toEqual([]);
+    await context.close();
+  },
+);
+
+test('every page fits 320, 360 and 768 pixels', async () => {
+  const { page, context, complaints, at } = await open({});
+  for (const path of pages) {
+    await at(path);
+    for (const width of [768, 360, 320]) {
+      await page.setViewportSize({ width, height: 800 });
+      expect([path, width, await overflowOf(page)]).toEqual([path, width, 0]);
+    }
+  }
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test('names are text, whatever they hold', async () => {
+  const { page, context, complaints, at } = await open({});
+  for (const path of ['/admin/service-keys', '/admin/user-keys', '/admin/users', '/admin/groups']) {
+    await at(path);
+    for (const name of hostile)
+      expect(await page.getByRole('table').getByText(name, { exact: true }).count()).toBeGreaterThan(0);
+  }
+  await at('/admin/sites/all');
+  await page.getByText(hostile[1] ?? '', { exact: true }).waitFor();
+  expect(await page.locator('main img, main script').count()).toBe(0);
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test('numbers of a picture are there for who does not see it', async () => {
+  const { page, context, complaints, at } = await open({});
+  await at('/admin');
+  await page.getByText('As a table').first().click();
+  const table = page.getByRole('table').first();
+  expect(await table.getByRole('row').count()).toBe(31);
+  await table.getByRole('columnheader', { name: 'Refused' }).waitFor();
+  await at('/admin/audit');
+  await page.getByText('2 days', { exact: true }).click();
+  await page.getByText('As a table').click();
+  await page.getByRole('columnheader', { name: 'Hour (UTC)' }).waitFor();
+  expect(complaints).toEqual([]);
+  await context.close();
+});

@@ -1,0 +1,401 @@
+import { readFile } from 'node:fs/promises';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Person } from '../harness.ts';
+import { create, fillIn, store, valueShown, visit } from './app-pages.ts';
+import { openWorld, signIn, type World } from './real-ports.ts';
+
+// What administrators do with the web app, against the real server.
+let world: World;
+let root: Person;
+let rita: Person;
+beforeAll(async () => {
+  world = await openWorld();
+  root = await world.h.person('Root', { admin: true });
+  rita = await world.h.person('Rita', { admin: true });
+  await world.h.repository('acme/website');
+});
+afterAll(() => world.close());
+
+async function open(path: string, person = root) {
+  const context = await world.browser.newContext({ reducedMotion: 'reduce', acceptDownloads: true });
+  const entrance = await context.newPage();
+  await signIn(entrance, person, world.uiUrl);
+  await entrance.close();
+  const { page, complaints } = await visit(context);
+  await page.goto(`${world.uiUrl}${path}`);
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  return { context, page, complaints };
+}
+
+const dialog = (page: Page) => page.getByRole('dialog');
+const closed = (page: Page) => dialog(page).waitFor({ state: 'detached' });
+const flip = (page: Page, name: string) => page.getByRole('switch', { name, exact: true }).press('Space');
+const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click();
+
+/** Everything a page could have left behind. */
+const traces = async (page: Page) =>
+  JSON.stringify([
+    await page.content(),
+    page.url(),
+    await page.context().storageState({ indexedDB: true }),
+    await page.evaluate(
+      'JSON.stringify([{ ...sessionStorage }, history.state, [...document.querySelectorAll("input,textarea")].map(({ value }) => value)])',
+    ),
+  ]);
+
+test('an administrator creates a service key, replaces it and revokes it; no value stays behind', async () => {
+  const { page, context, complaints } = await open('/admin/service-keys');
+  await page.getByText('No active service keys').waitFor();
+  await page.getByRole('link', { name: 'Create a service key' }).click();
+  await fillIn(page, { name: 'nightly builds' });
+  await create(page);
+  const value = await valueShown(page);
+  expect(value).toMatch(/^app_svc_[0-9A-Za-z]{50}$/);
+  await store(page);
+  await page.getByRole('row', { name: 'nightly builds' }).getByText('Root').waitFor();
+  expect((await world.call('GET', '/auth/context', { as: `Bearer ${value}` })).status).toBe(200);
+
+  await press(page, 'Replace nightly builds');
+  await dialog(page).getByText('gets a successor').waitFor();
+  await press(page, 'Create the successor');
+  const successor = await valueShown(page);
+  expect(successor).not.toBe(value);
+  await page.getByLabel('I have stored it').check();
+  await press(page, 'Done');
+  await page.getByText('Now bring it to work').waitFor();
+  await press(page, 'Done');
+  await closed(page);
+  await page.getByText('Being replaced').waitFor();
+  const left = await traces(page);
+  for (const one of [value, successor]) expect(left).not.toContain(one.slice(20));
+
+  // Of the pair, the old one goes now: its name has to be typed, because its sites become nobody’s.
+  await page
+    .getByRole('row', { name: value.slice(8, 20) })
+    .getByRole('button', { name: /^Revoke/ })
+    .click();
+  await dialog(page).getByText('Its sites become unmanageable').waitFor();
+  expect(await page.getByRole('button', { name: 'Revoke for good' }).isDisabled()).toBe(true);
+  await page.getByLabel('Type its name to go on').fill('nightly builds');
+  await press(page, 'Revoke for good');
+  await closed(page);
+  await page.getByRole('row', { name: value.slice(8, 20) }).waitFor({ state: 'detached' });
+  expect((await world.call('GET', '/auth/context', { as: `Bearer ${value}` })).status).toBe(401);
+  expect((await world.call('GET', '/auth/context', { as: `Bearer ${successor}` })).status).toBe(200);
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test('an administrator finds keys worth a look and revokes them together, with a reason their owner reads', async () => {
+  const kim = await world.h.person('Kim');
+  const endless = [await world.h.key(kim, { name: 'one' }), await world.h.key(kim, { name: 'two' })];
+  const kept = await world.h.key(kim, { name: 'ends', ttlHours: 24 });
+  const { page, context, complaints } = await open('/admin/user-keys');
+  await page.getByText('No expiry', { exact: true }).first().click();
+  await page.waitForURL(/only=/);
+  await page.getByRole('row', { name: 'ends' }).waitFor({ state: 'detached' });
+  await page.getByRole('button', { name: 'Show only keys of Kim' }).first().click();
+  await page.waitForURL(new RegExp(kim.user.id));
+  await page.getByRole('row', { name: 'two' }).waitFor();
+  await press(page, 'Choose all on this page');
+  await page.getByText('2 chosen').waitFor();
+  await press(page, 'Revoke chosen…');
+  await dialog(page).getByText('2 keys of 1 person').waitFor();
+  await page.getByLabel('Reason').fill('Found in a public log');
+  await press(page, 'Revoke 2 keys for good');
+  await closed(page);
+  await page.getByText('There are no keys like this.').waitFor();
+  for (const key of endless) {
+    expect((await world.call('GET', '/auth/context', { as: key })).status).toBe(401);
+    const { data } = await world.call('GET', `/me/tokens/${key.id}/timeline`, { as: kim });
+    expect(data[0].details.note).toBe('Found in a public log');
+  }
+  expect((await world.call('GET', '/auth/context', { as: kept })).status).toBe(200);
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test('a policy is tried out, met with somebody else’s change without losing a word, saved, and brought back', async () => {
+  const zoe = await world.h.person('Zoe');
+  await world.h.key(zoe, { name: 'for ever' });
+  const { page, context, complaints } = await open('/admin/access-controls');
+  const field = (name: string) => page.getByRole('textbox', { name, exact: true });
+  await page.getByText('Limits', { exact: true }).waitFor();
+  await flip(page, 'Lifetime of personal keys Keys without an end');
+  await field('Limits Requests of one owner').fill('450');
+  await page.getByText('2 settings changed, not saved').waitFor();
+  await press(page, 'Review changes');
+  await dialog(page)
+    .getByText(/^This would refuse \d+ keys? of \d+ owners?$/)
+    .waitFor();
+  await dialog(page).getByText('Which keys').click();
+  await dialog(page).getByText('for ever', { exact: true }).waitFor();
+
+  // Meanwhile somebody else is faster, with one setting of mine and one of their own.
+  const { data, headers } = await world.call('GET', '/config/api-keys', { as: rita });
+  const theirs = { ...data.policy, rateLimitPerMinute: 700, maxActivePersonalKeysPerUser: 20 };
+  const etag = headers['etag'] ?? '';
+  await world.call('PUT', '/config/api-keys', { as: rita, headers: { 'if-match': etag }, body: theirs });
+  await press(page, 'Save for everybody');
+  const alert = page.getByRole('alert').filter({ hasText: 'Somebody else changed this meanwhile' });
+  await alert.getByText('Rita').waitFor();
+  await alert.getByText('700 a minute').waitFor();
+  await alert.getByText(/You both changed Limits: requests of one owner/).waitFor();
+  expect(await field('Limits Requests of one owner').inputValue()).toBe('450 a minute');
+  expect(await field('Limits Active personal keys of one person').inputValue()).toBe('20 keys');
+  await press(page, 'Review changes');
+  await press(page, 'Save for everybody');
+  await closed(page);
+  await page.getByText('not saved').waitFor({ state: 'detached' });
+  const inForce = async () => (await world.call('GET', '/config/api-keys', { as: root })).data.policy;
+  expect(await inForce()).toMatchObject({
+    rateLimitPerMinute: 450,
+    maxActivePersonalKeysPerUser: 20,
+    lifetime: { personal: { allowNoExpiry: false }, service: { allowNoExpiry: true } },
+  });
+
+  await page.getByText('History', { exact: true }).click();
+  await page.getByText('Version 2').waitFor();
+  await press(page, 'Bring back version 1');
+  await dialog(page).getByText('450 a minute').waitFor();
+  await press(page, 'Bring it back for everybody');
+  await closed(page);
+  await page.getByText('Version 3').waitFor();
+  expect(await inForce()).toMatchObject({ rateLimitPerMinute: 700 });
+  expect(complaints.filter((one) => !one.includes('412'))).toEqual([]);
+  await context.close();
+});
+
+test('what the server does not take is shown beside its setting', async () => {
+  const { page, context, complaints } = await open('/admin/access-controls');
+  const field = page.getByRole('textbox', { name: 'Limits Requests of one owner', exact: true });
+  await field.fill('0');
+  await press(page, 'Review changes');
+  await page.getByText('Enter a number from 1 to 1,000,000.').waitFor();
+  await press(page, 'Discard');
+  await page.getByRole('textbox', { name: 'Lifetime of personal keys Longest lifetime' }).fill('100');
+  await press(page, 'Review changes');
+  await press(page, 'Show what is wrong');
+  await page.getByText('This must not be longer than maxTtlHours.').first().waitFor();
+  await press(page, 'Discard');
+  expect(complaints.filter((one) => !one.includes('422'))).toEqual([]);
+  await context.close();
+});
+
+test('a disabled person’s keys stop, and work again when the account is enabled', async () => {
+  const eve = await world.h.person('Eve');
+  const key = await world.h.key(eve);
+  const state = async () => {
+    await world.h.settle();
+    return (await world.call('GET', '/repositories', { as: key })).error?.code ?? 'fine';
+  };
+  expect(await state()).toBe('fine');
+  const { page, context, complaints } = await open('/admin/users');
+  await page.getByRole('searchbox').fill('Eve');
+  await page.waitForURL(/search=Eve/);
+  await page.getByRole('link', { name: 'Eve' }).click();
+  await press(page, 'Disable');
+  await dialog(page).getByText('All its keys are suspended').waitFor();
+  await press(page, 'Disable now');
+  await closed(page);
+  await page.getByText('Disabled', { exact: true }).waitFor();
+  expect(await state()).toBe('user_disabled');
+  await press(page, 'Enable');
+  await press(page, 'Enable now');
+  await closed(page);
+  await page.getByText('Enabled', { exact: true }).waitFor();
+  expect(await state()).toBe('fine');
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test('a new account’s password is shown once and leaves nothing behind; the account is changed and deleted', async () => {
+  const { page, context, complaints } = await open('/admin/users');
+  await press(page, 'New account');
+  await dialog(page).getByLabel('Name').fill('Nora');
+  await dialog(page).getByLabel('E-mail address').fill('nora@example.com');
+  await press(page, 'Create account');
+  const password = await dialog(page).getByLabel('Password').inputValue();
+  expect(password.length).toBeGreaterThanOrEqual(12);
+  await page.keyboard.press('Escape');
+  expect(await page.getByRole('button', { name: 'Done' }).isDisabled()).toBe(true);
+  await page.getByLabel('It is handed over').check();
+  await press(page, 'Done');
+  await closed(page);
+  expect(await traces(page)).not.toContain(password);
+  await page.getByRole('link', { name: 'Nora' }).click();
+  await page.getByLabel('admin').check();
+  await press(page, 'Save');
+  await page.getByRole('definition').getByText('admin', { exact: true }).waitFor();
+  await press(page, 'Delete account');
+  await page.getByLabel('Type its name to go on').fill('Nora');
+  await press(page, 'Delete for good');
+  await page.waitForURL(/\/admin\/users$/);
+  await page.getByRole('heading', { name: 'Users' }).waitFor();
+  expect((await world.call('GET', '/users', { as: root, query: { search: 'nora' } })).data).toEqual([]);
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test('an auditor finds out why a request was refused by its id, and takes the trail along', async () => {
+  const key = await world.h.serviceKey({ name: 'reader', scopes: ['repos:read'] });
+  const refused = await world.call('POST', '/repositories', { as: key, body: {} });
+  const requestId = refused.headers['x-request-id'] ?? '';
+  await world.h.app.doors.denials.flush({ all: true });
+  const { page, context, complaints } = await open('/admin/audit');
+  await page.getByLabel('Request id').fill(requestId);
+  await press(page, 'Search');
+  await page.waitForURL(`**/admin/audit?requestId=${requestId}`);
+  const row = page.getByRole('table').locator('tbody tr');
+  await row.getByText('forbidden_scope').waitFor();
+  expect(await row.count()).toBe(1);
+  await row.getByRole('link').click();
+  await page.getByRole('heading', { name: 'Refused' }).waitFor();
+  await page.getByText('POST /api/v2/repositories').waitFor();
+  await page.goBack();
+  await row.waitFor();
+  const saved = page.waitForEvent('download');
+  await press(page, 'Export');
+  await page.getByRole('menuitem', { name: /CSV/ }).click();
+  const file = await readFile(await (await saved).path(), 'utf8');
+  expect(file.trim().split('\n')).toHaveLength(2);
+  expect(file).toContain(requestId);
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test('Sites is switched off after a look at what goes, and on again', async () => {
+  const author = await world.h.person('Author');
+  const site = await world.publish(author, 'public', { 'index.html': 'hello' });
+  const served = async () => (await world.h.open(site.url)).statusCode;
+  expect(await served()).toBe(200);
+  const { page, context, complaints } = await open('/admin/sites');
+  await flip(page, 'Availability Sites is on');
+  await press(page, 'Review changes');
+  await dialog(page).getByText('1 site goes offline').waitFor();
+  await press(page, 'Save for everybody');
+  await closed(page);
+  expect(await served()).toBe(404);
+  await flip(page, 'Availability Sites is on');
+  await press(page, 'Review changes');
+  await press(page, 'Save for everybody');
+  await closed(page);
+  expect(await served()).toBe(200);
+
+  // One site, by its link and without being listed, and back.
+  await page.getByRole('link', { name: 'All sites and storage' }).click();
+  await page.getByLabel('Take a site down by its link').fill(site.link);
+  await press(page, 'Take down…');
+  await page.getByLabel('Reason').fill('Phishing');
+  await press(page, 'Take it down');
+  await closed(page);
+  expect(await served()).toBe(404);
+  await press(page, `Put back ${site.id}`);
+  await page.getByLabel('Reason').fill('Mended');
+  await press(page, 'Serve it again');
+  await closed(page);
+  await page.getByText('Taken down', { exact: true }).waitFor({ state: 'detached' });
+  expect(await served()).toBe(200);
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test('groups and repositories are made, changed and removed', async () => {
+  const { page, context, complaints } = await open('/admin/groups');
+  await press(page, 'Create a group');
+  await page.getByLabel('Name').fill('Platform');
+  await dialog(page).getByLabel('admin').check();
+  await press(page, 'Create group');
+  await closed(page);
+  await page.getByRole('row', { name: 'Platform' }).getByText('admin').waitFor();
+  await press(page, 'Delete Platform');
+  await press(page, 'Delete group');
+  await closed(page);
+  await page.getByText('No groups yet').waitFor();
+
+  await page.goto(`${world.uiUrl}/admin/repositories`);
+  await press(page, 'Register a repository');
+  await page.getByLabel('Full name').fill('not a name');
+  await page.getByLabel('Address to clone from').fill('https://git.example.com/acme/tool.git');
+  await press(page, 'Register');
+  await page.getByText('This must look like owner/name.').waitFor();
+  await page.getByLabel('Full name').fill('acme/tool');
+  await press(page, 'Register');
+  await closed(page);
+  await press(page, 'Change acme/tool');
+  await page.getByLabel('Full name').fill('acme/tools');
+  await press(page, 'Save');
+  await closed(page);
+  await press(page, 'Remove acme/tools');
+  await dialog(page).getByText('No key has it in the selection.').waitFor();
+  await page.getByLabel('Type its name to go on').fill('acme/tools');
+  await press(page, 'Remove from the registry');
+  await closed(page);
+  await page.getByRole('row', { name: 'acme/tools' }).waitFor({ state: 'detached' });
+  expect(complaints.filter((one) => !one.includes('400'))).toEqual([]);
+  await context.close();
+});
+
+test('who looks for where something is changed finds its owner, and what is missing says so', async () => {
+  const { page, context, complaints } = await open('/admin/surfaces');
+  const rows = page.getByRole('table').locator('tbody tr');
+  await rows.first().waitFor();
+  await page.getByRole('searchbox').fill('rate limits');
+  await page.waitForURL(/search=rate/);
+  await rows.nth(1).waitFor({ state: 'detached' });
+  await rows.getByText('PUT /config/api-keys').waitFor();
+  await page.getByRole('searchbox').fill('chart values');
+  await rows.getByText('Not part of this installation').waitFor();
+  await page.getByRole('searchbox').fill('access controls');
+  await rows.getByRole('link', { name: 'Access controls' }).click();
+  await page.getByRole('heading', { name: 'Access controls' }).waitFor();
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test('a notice about a service key waits for an administrator until it is read', async () => {
+  const key = await world.h.serviceKey({ name: 'leaky' });
+  await world.call('GET', `/repositories?search=${key.value}`);
+  await world.h.app.doors.alarms.flush();
+  const { page, context, complaints } = await open('/admin');
+  const alert = page.getByRole('alert').filter({ hasText: 'leaky' });
+  await alert.waitFor();
+  await press(page, 'Mark as read: leaky');
+  await alert.waitFor({ state: 'detached' });
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test('who is no administrator is told so on every page, and asks the server for nothing', async () => {
+  const nell = await world.h.person('Nell');
+  const { page, context, complaints } = await open('/admin', nell);
+  const asked: string[] = [];
+  page.on('request', (request) => asked.push(new URL(request.url()).pathname));
+  for (const path of [
+    '/admin',
+    '/admin/service-keys',
+    '/admin/service-keys/new',
+    '/admin/user-keys',
+    '/admin/access-controls',
+    '/admin/sites',
+    '/admin/sites/all',
+    '/admin/users',
+    `/admin/users/${nell.user.id}`,
+    '/admin/groups',
+    '/admin/repositories',
+    '/admin/audit',
+    '/admin/audit/evt_3kTq9ZpW1xYb7LcD5mNa',
+    '/admin/surfaces',
+  ]) {
+    await page.goto(`${world.uiUrl}${path}`);
+    await page.getByRole('heading', { name: 'This is for administrators' }).waitFor();
+    expect(await page.getByRole('link', { name: 'Access controls' }).count()).toBe(0);
+  }
+  const api = new Set(asked.filter((path) => path.startsWith('/api/')));
+  expect([...api].filter((path) => !['/api/v2/auth/context', '/api/v2/me/notices'].includes(path))).toEqual(
+    [],
+  );
+  expect(complaints).toEqual([]);
+  await context.close();
+});
