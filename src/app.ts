@@ -49,6 +49,7 @@ import { createOwnerSweep } from './features/keys/owner-sweep.ts';
 import { createKeyPolicies } from './features/keys/policy.ts';
 import { keyPolicySchema } from './features/keys/policy-schema.ts';
 import { keyPolicyRoutes } from './features/keys/policy-routes.ts';
+import { revokeKeysRoute } from './features/keys/revoke-route.ts';
 import { keyRoutes } from './features/keys/routes.ts';
 import { createUsageMeter, keptMs, usagePeriods, usageStore } from './features/keys/usage.ts';
 import { createVerifier } from './features/keys/verifier.ts';
@@ -410,6 +411,7 @@ function createRoutes(doors: Doors): Route[] {
       auditEventSchema: auditEventResponse,
       sitesOwnedBy: (keyId) => sitesOfKey(read, keyId, clock.now()),
     }),
+    revokeKeysRoute({ keys }),
     ...keyOverviewRoutes({ read, clock }),
     ...createSitesRoutes(doors.sitesDoors, { names: ownerNames(doors), clock, read }),
     ...createGrantRoutes(doors.grantDoors, doors.sitesDoors),

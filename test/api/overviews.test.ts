@@ -109,7 +109,14 @@ test('why an administrator revoked a key is in the key’s story', async () => {
   const rita = await h.person('Rosa', { admin: true });
   const zoe = await h.person('Zoe');
   const key = await h.key(zoe);
-  await h.call('DELETE', `/tokens/${key.id}`, { as: rita, body: { note: 'Found in a public log' } });
+  const revoke = (ids: string[]) =>
+    h.call('POST', '/tokens/revoke', { as: rita, body: { ids, note: 'Found in a public log' } });
+  expect((await revoke([key.id, '000000000000'])).error.code).toBe('token_not_found');
+  expect((await h.call('GET', '/auth/context', { as: key })).status).toBe(200);
+  const answer = await revoke([key.id, key.id]);
+  expect(answer.data).toHaveLength(1);
+  expect((await h.call('GET', '/auth/context', { as: key })).status).toBe(401);
+  expect((await revoke([key.id])).data).toEqual(answer.data);
   const { data } = await h.call('GET', `/me/tokens/${key.id}/timeline`, { as: zoe });
   expect(data[0]).toMatchObject({
     event: 'api_key.revoked',

@@ -25,7 +25,6 @@ import {
   listQuery,
   narrowKeySchema,
   revokedKeySchema,
-  revokeKeySchema,
   rotatedKeySchema,
   rotateKeySchema,
   usageQuery,
@@ -303,17 +302,15 @@ function sharedRoutes(block: Block, deps: KeyRouteDeps): Route[] {
       operationId: `revoke${suffix}`,
       tag,
       summary: `Revoke ${noun}`,
-      description: `Final before the answer is sent. Repeating it answers the same moment.${base === '/tokens' ? ' A `note` that says why goes into the audit trail.' : ''}`,
+      description: 'Final before the answer is sent. Repeating it answers the same moment.',
       policy: block.revoke,
       params: keyId,
-      ...(base === '/tokens' ? { body: revokeKeySchema } : {}),
       errors: ['token_not_found'],
       success: { status: 200, data: revokedKeySchema },
       example: { data: { id: examples.key.id, revokedAt: '2026-01-02T09:00:00.000Z' } },
-      async handle({ caller, act, params, body }) {
+      async handle({ caller, act, params }) {
         const reason = base === '/tokens' ? 'administrator' : 'owner_request';
-        const reach = block.reach(caller);
-        const { id, revokedAt } = await keys.revoke(act, reach, params.id, reason, body?.note);
+        const { id, revokedAt } = await keys.revoke(act, block.reach(caller), params.id, reason);
         return { data: { id, revokedAt: timestamp(revokedAt) } };
       },
     }),

@@ -179,7 +179,16 @@ export const rotatedKeySchema = issuedKeySchema
   })
   .meta({ id: 'RotatedKey' });
 
-export const revokeKeySchema = z.strictObject({ note: plainText(500).optional() }).optional();
+export const revokeKeysSchema = z
+  .strictObject({
+    ids: z
+      .array(z.string().regex(/^[0-9A-Za-z]{12}$/, 'must be a key id'))
+      .min(1)
+      .max(100)
+      .transform((ids) => [...new Set(ids)]),
+    note: plainText(500).optional().describe('Why; in the audit trail and in the story of each key'),
+  })
+  .meta({ id: 'KeysToRevoke' });
 
 export const revokedKeySchema = z
   .strictObject({ id: z.string(), revokedAt: timestampSchema })

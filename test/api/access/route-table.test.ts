@@ -65,6 +65,7 @@ const table: Record<string, Line> = {
   'GET /tokens': ['an administrator’s session', '200'],
   'GET /tokens/usage': ['an administrator’s session', '400 invalid_query'],
   'POST /tokens': ['an administrator’s session', '400 invalid_name', {}],
+  'POST /tokens/revoke': ['an administrator’s session', '404 token_not_found', { ids: ['000000000000'] }],
   'GET /tokens/totals': ['an administrator’s session', '200'],
   'GET /tokens/ending': ['an administrator’s session', '200'],
   'GET /tokens/{id}': ['an administrator’s session', '404 token_not_found'],

@@ -27,6 +27,7 @@ export type Schemas = {
   KeyUsage: { per: "minute" | "hour" | "day"; from: string; to: string; total: Schemas['UsageCounts']; points: ({ from: string; counts: Schemas['UsageCounts'] })[] };
   AuditEvent: { id: string; time: string; event: string; actor: { kind: "user" | "service_key" | "system" | "anonymous"; id: string | null; name: string | null; credential: string | null }; target: { kind: string; id: string }; outcome: "success" | "denied" | "failure"; reason: string | null; requestId: string | null; address: string | null; agent: string | null; details: Record<string, unknown>; keyIds: (string)[]; previousHash: string | null; hash: string | null };
   KeyRefusal: { requestId: string; keyId: string; route: string | null; code: string; status: number; message: string; hint: string; requiredScope: "env:read" | "env:write" | "sites:read" | "sites:write" | "repos:read" | "repos:write" | "env:admin" | null; keyStatus: string | null; address: string | null; agent: string | null; count: number; firstAt: string; lastAt: string };
+  KeysToRevoke: { ids: (string)[]; note?: string };
   EndingKeys: { day: string; personal: number; service: number };
   Site: { id: string; name: string; url: string; link: string; visibility: "public" | "private"; status: "empty" | "active" | "expired" | "taken_down" | "deleted"; spa: boolean; restorableUntil: string | null; takeDownReason: string | null; owner: { kind: "user" | "service_key"; id: string; name: string | null }; createdAt: string; updatedAt: string; expiresAt: string | null; fileCount: number; sizeBytes: number; version: { number: number; digest: string; publishedAt: string } | null };
   SiteCreate: { name?: string; visibility?: "public" | "private"; ttlHours?: number; spa?: boolean };
@@ -92,12 +93,13 @@ export type Operations = {
   'GET /me/tokens/{id}/timeline': { params: { id: string }; query: { cursor?: string | undefined; limit?: number | undefined }; body: undefined; data: (Schemas['AuditEvent'])[]; metadata: { pagination: Schemas['CursorPagination'] } };
   'GET /tokens/{id}': { params: { id: string }; query: undefined; body: undefined; data: Schemas['Key']; metadata: undefined };
   'PATCH /tokens/{id}': { params: { id: string }; query: undefined; body: Schemas['KeyNarrowing']; data: Schemas['Key']; metadata: undefined };
-  'DELETE /tokens/{id}': { params: { id: string }; query: undefined; body: { note?: string }; data: Schemas['RevokedKey']; metadata: undefined };
+  'DELETE /tokens/{id}': { params: { id: string }; query: undefined; body: undefined; data: Schemas['RevokedKey']; metadata: undefined };
   'POST /tokens/{id}/rotate': { params: { id: string }; query: undefined; body: Schemas['KeyRotation']; data: Schemas['RotatedKey']; metadata: undefined };
   'GET /tokens/{id}/usage': { params: { id: string }; query: { per?: "minute" | "hour" | "day" | undefined; from?: string | undefined; to?: string | undefined }; body: undefined; data: Schemas['KeyUsage']; metadata: undefined };
   'GET /tokens/{id}/timeline': { params: { id: string }; query: { cursor?: string | undefined; limit?: number | undefined }; body: undefined; data: (Schemas['AuditEvent'])[]; metadata: { pagination: Schemas['CursorPagination'] } };
   'GET /me/refusals/{requestId}': { params: { requestId: string }; query: undefined; body: undefined; data: Schemas['KeyRefusal']; metadata: undefined };
   'POST /auth/revoke-self': { params: undefined; query: undefined; body: undefined; data: { revokedAt: string }; metadata: undefined };
+  'POST /tokens/revoke': { params: undefined; query: undefined; body: Schemas['KeysToRevoke']; data: (Schemas['RevokedKey'])[]; metadata: undefined };
   'GET /tokens/totals': { params: undefined; query: { per?: "minute" | "hour" | "day" | undefined; from?: string | undefined; to?: string | undefined }; body: undefined; data: Schemas['KeyUsage']; metadata: undefined };
   'GET /tokens/ending': { params: undefined; query: undefined; body: undefined; data: (Schemas['EndingKeys'])[]; metadata: undefined };
   'GET /sites': { params: undefined; query: { page?: number | undefined; limit?: number | undefined; mine?: "true" | "false" | undefined; search?: string | undefined; visibility?: "public" | "private" | undefined; status?: "empty" | "active" | "expired" | "taken_down" | "deleted" | undefined }; body: undefined; data: (Schemas['Site'])[]; metadata: { pagination: Schemas['PagePagination'] } };

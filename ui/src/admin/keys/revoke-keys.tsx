@@ -18,7 +18,7 @@ export function RevokeServiceKey({ of: key, now, onClose, onDone }: OneProps) {
   const [note, setNote] = useState('');
   return (
     <Confirm
-      act={() => revoke(key.id, note)}
+      act={() => revoke([key], note)}
       said={`${key.name} is revoked.`}
       refresh="keys"
       confirm="Revoke for good"
@@ -53,10 +53,7 @@ export function RevokeUserKeys({ of: keys, now, onClose, onDone }: ManyProps) {
   const [first] = keys;
   return (
     <Confirm
-      // One after the other: when one fails, those before it are revoked, and asking again is safe.
-      act={async () => {
-        for (const key of keys) await revoke(key.id, note);
-      }}
+      act={() => revoke(keys, note)}
       said={keys.length === 1 ? `${first?.name ?? ''} is revoked.` : `${keys.length} keys are revoked.`}
       refresh="keys"
       confirm={keys.length === 1 ? 'Revoke for good' : `Revoke ${keys.length} keys for good`}
@@ -80,9 +77,10 @@ export function RevokeUserKeys({ of: keys, now, onClose, onDone }: ManyProps) {
   );
 }
 
-async function revoke(id: string, note: string): Promise<void> {
-  const body = note.trim() === '' ? {} : { note: note.trim() };
-  await call('DELETE /tokens/{id}', { params: { id }, body });
+async function revoke(keys: readonly Key[], note: string): Promise<void> {
+  const ids = keys.map(({ id }) => id);
+  const body = note.trim() === '' ? { ids } : { ids, note: note.trim() };
+  await call('POST /tokens/revoke', { body });
 }
 
 function Who({ of: key, now }: { of: Key; now: number }) {
