@@ -17,7 +17,7 @@ const Bars = lazy(async () => ({ default: (await import('./bars.tsx')).Bars }));
 export function Chart({ says, per, rows, series }: ChartProps) {
   return (
     <figure className={styles['figure']}>
-      <div role="img" aria-label={says}>
+      <div role="img" aria-label={says} className={styles['picture']}>
         <Suspense fallback={<Skeleton height={220} radius="md" />}>
           <Bars rows={rows} series={series} />
         </Suspense>
