@@ -19,7 +19,7 @@ export function RightsFields({ of: key, rights, errors, onChange }: RightsProps)
   return (
     <>
       <ScopeField
-        isForService={false}
+        isForService={key.type === 'service'}
         access={rights.access}
         allowed={withReads(key.scopes)}
         limitedBy="This key does not have"
