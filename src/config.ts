@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { linkSync, lstatSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { join, resolve } from 'node:path';
+import type { ObjectStore } from './platform/blobs/s3-blobs.ts';
 import { fileTrouble } from './start-errors.ts';
 
 /**
@@ -18,6 +19,10 @@ export type Config = {
   readonly dataDir: string;
   readonly databaseUrl: string | null;
   readonly kvUrl: string | null;
+  /** Null: files in DATA_DIR. */
+  readonly objectStore: ObjectStore | null;
+  /** Room for what was fetched from the object store, in bytes. */
+  readonly objectCacheBytes: number;
   readonly trustedProxies: readonly string[];
   readonly keyPrefix: string;
   readonly logLevel: string;
@@ -96,6 +101,31 @@ const settings: readonly Setting[] = [
     default: '–',
     secret: true,
   },
+  {
+    name: 'OBJECT_STORE_URL',
+    meaning:
+      'S3-compatible store of the files of sites: https://host/bucket, or http on loopback; with ?region=…, and &pathStyle=false where the bucket is in front of the host; absent = files in DATA_DIR',
+    default: '–',
+    secret: false,
+  },
+  {
+    name: 'OBJECT_STORE_ACCESS_KEY',
+    meaning: 'Name of the key to the object store',
+    default: 'required with OBJECT_STORE_URL',
+    secret: true,
+  },
+  {
+    name: 'OBJECT_STORE_SECRET_KEY',
+    meaning: 'The key to the object store; it reads, writes, removes and lists in the bucket and no more',
+    default: 'required with OBJECT_STORE_URL',
+    secret: true,
+  },
+  {
+    name: 'OBJECT_CACHE_BYTES',
+    meaning: 'Room in DATA_DIR for what was fetched from the object store, in bytes; at least 67108864',
+    default: '1073741824',
+    secret: false,
+  },
   { name: 'IDENTITY_PROVIDER', meaning: 'The identity provider: builtin', default: 'builtin', secret: false },
   { name: 'KEY_PREFIX', meaning: 'Product word in key prefixes', default: 'app', secret: false },
   {
@@ -146,7 +176,6 @@ const notYet = [
   'OIDC_CLIENT_SECRET',
   'PRINCIPAL_SYNC_CLIENT_ID',
   'PRINCIPAL_SYNC_CLIENT_SECRET',
-  'OBJECT_STORE_URL',
 ];
 
 /** For docs/reference/config.md. */
@@ -200,6 +229,8 @@ export function readConfig(env: Environment = process.env, workload: Workload = 
     if (databaseUrl === null) wrong('DATABASE_URL', `is required by ${workload} on its own`, sharedFix);
     if (kvUrl === null) wrong('KV_URL', `is required by ${workload} on its own`, sharedFix);
   }
+  const objectStore = readObjectStore(raw, wrong);
+  const objectCacheBytes = readBytes('OBJECT_CACHE_BYTES', raw('OBJECT_CACHE_BYTES'), wrong);
   const provider = raw('IDENTITY_PROVIDER') ?? 'builtin';
   if (provider !== 'builtin') {
     wrong(
@@ -297,6 +328,8 @@ export function readConfig(env: Environment = process.env, workload: Workload = 
     dataDir,
     databaseUrl,
     kvUrl,
+    objectStore,
+    objectCacheBytes,
     trustedProxies,
     keyPrefix,
     logLevel,
@@ -395,6 +428,86 @@ function checkPorts(ports: Readonly<Record<string, number>>, wrong: Wrong): void
     if (same !== undefined)
       wrong(name, `is ${port}, and so is ${same[0]}`, 'Give each listener its own port.');
   }
+}
+
+/** All of it or nothing: with a part missing, files would land where nobody looks for them. */
+function readObjectStore(raw: (name: string) => string | undefined, wrong: Wrong): ObjectStore | null {
+  const given = raw('OBJECT_STORE_URL');
+  const [accessKey, secretKey] = [raw('OBJECT_STORE_ACCESS_KEY'), raw('OBJECT_STORE_SECRET_KEY')];
+  const parts = Object.entries({
+    OBJECT_STORE_URL: given,
+    OBJECT_STORE_ACCESS_KEY: accessKey,
+    OBJECT_STORE_SECRET_KEY: secretKey,
+  });
+  if (parts.every(([, value]) => value === undefined)) return null;
+  for (const [name, value] of parts) {
+    if (value !== undefined) continue;
+    const others = parts.filter(([, other]) => other !== undefined).map(([other]) => other);
+    wrong(
+      name,
+      `is missing, and ${others.join(' and ')} is set`,
+      'Set all three, or none: then files are in DATA_DIR.',
+    );
+  }
+  if (given === undefined) return null;
+  const url = URL.canParse(given) ? new URL(given) : undefined;
+  const [, bucket = '', ...folders] = url?.pathname.split('/') ?? [];
+  const isWeb = url?.protocol === 'https:' || url?.protocol === 'http:';
+  // https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
+  if (url === undefined || !isWeb || !/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(bucket)) {
+    wrong(
+      'OBJECT_STORE_URL',
+      'is not the address of a bucket',
+      'Write https://host/bucket, such as https://s3.eu-central-1.amazonaws.com/our-sites?region=eu-central-1.',
+    );
+    return null;
+  }
+  if (url.username !== '' || url.password !== '' || url.hash !== '')
+    wrong(
+      'OBJECT_STORE_URL',
+      'has more than host, bucket and options',
+      'Give the key as OBJECT_STORE_ACCESS_KEY and OBJECT_STORE_SECRET_KEY.',
+    );
+  if (url.protocol === 'http:' && !isLoopback(url.hostname))
+    wrong(
+      'OBJECT_STORE_URL',
+      'is neither https nor a loopback address: private content would cross the network in clear',
+      'Use https.',
+    );
+  const unknown = [...url.searchParams.keys()].filter((name) => name !== 'region' && name !== 'pathStyle');
+  const pathStyle = url.searchParams.get('pathStyle') ?? 'true';
+  if (unknown.length > 0 || !/^(?:true|false)$/.test(pathStyle))
+    wrong(
+      'OBJECT_STORE_URL',
+      unknown.length > 0
+        ? `has an option that is not known: ${unknown[0]}`
+        : 'has a pathStyle that is neither true nor false',
+      'The options are ?region=… and pathStyle=false.',
+    );
+  const prefix = folders.filter((folder) => folder !== '').join('/');
+  return {
+    endpoint: url.origin,
+    region: url.searchParams.get('region') ?? 'us-east-1',
+    bucket,
+    prefix: prefix === '' ? '' : `${prefix}/`,
+    isPathStyle: pathStyle === 'true',
+    accessKey: accessKey ?? '',
+    secretKey: secretKey ?? '',
+  };
+}
+
+const leastCacheBytes = 64 * 1024 * 1024;
+
+function readBytes(name: string, text: string | undefined, wrong: Wrong): number {
+  if (text === undefined) return 1024 ** 3;
+  const bytes = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+  if (!(bytes >= leastCacheBytes))
+    wrong(
+      name,
+      'is not a number of bytes that is enough',
+      `Use a whole number of at least ${leastCacheBytes}.`,
+    );
+  return bytes;
 }
 
 /** What the clients of PostgreSQL and Redis can take apart. They name the whole address, password included, otherwise. */

@@ -1,6 +1,7 @@
 import type { AppParts } from './app.ts';
 import type { GatewayAloneParts } from './app-gateway-alone.ts';
 import { type Config, ConfigError } from './config.ts';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { systemClock } from './core/clock.ts';
 import { systemRandom } from './core/ids.ts';
@@ -21,10 +22,12 @@ export type OpenParts = AppParts & {
   /** Where the data lives, for people. Never an address with a password. */
   readonly description: string;
   pingKv(): Promise<void>;
+  /** Rejects when the object store cannot be used; the files in DATA_DIR always can. */
+  pingBlobs(): Promise<void>;
   close(): Promise<void>;
 };
 
-export type OpenGatewayParts = GatewayAloneParts & Pick<OpenParts, 'description' | 'pingKv' | 'close'>;
+export type OpenGatewayParts = GatewayAloneParts & Pick<OpenParts, 'description' | 'pingKv' | 'pingBlobs' | 'close'>;
 
 /** Rows here are replaced all day. */
 const busyTables = [
@@ -57,14 +60,25 @@ export async function openParts(config: Config, options: OpenOptions): Promise<O
   const log = options.isServer
     ? createLog({ level: config.logLevel })
     : createLog({ level: 'warn', sink: process.stderr });
-  const shared = { clock: systemClock, random: systemRandom, log };
   const kv = config.kvUrl === null ? null : await openKv(config.kvUrl, log);
   const local = memorySource({ clock: systemClock });
-  const blobs = fileBlobs(join(config.dataDir, 'blobs'));
+  const content = await openBlobs(config, log);
   const spool = fileSpool(join(config.dataDir, 'uploads'));
-  const content = { kv: kv ?? memoryKv({ clock: systemClock }), blobs, spool };
-  const pingKv = async () => {
-    await kv?.ping();
+  const shared = {
+    clock: systemClock,
+    random: systemRandom,
+    log,
+    kv: kv ?? memoryKv({ clock: systemClock }),
+    blobs: content.blobs,
+    spool,
+    pingBlobs: content.ping,
+    async pingKv() {
+      await kv?.ping();
+    },
+  };
+  const prepare = async () => {
+    await content.prepare();
+    await blaming('DATA_DIR', spool.prepare);
   };
 
   const url = config.databaseUrl;
@@ -75,18 +89,17 @@ export async function openParts(config: Config, options: OpenOptions): Promise<O
       await database.ping();
       return kv === null && options.isServer ? await lockAlone(url, log) : null;
     });
-    if (options.isServer) await blaming('DATA_DIR', () => prepareContent(content));
+    if (options.isServer) await prepare();
     return {
       ...shared,
-      ...content,
       database,
       limitSource: kv === null ? withUnknownMarks(local) : redisSource({ kv }),
       isOnlyProcess: false,
       description: 'PostgreSQL',
-      pingKv,
       async close() {
         await lock?.release();
         await kv?.close();
+        content.close();
         await database.close();
       },
     };
@@ -95,18 +108,17 @@ export async function openParts(config: Config, options: OpenOptions): Promise<O
   const lock = await blaming('DATA_DIR', () => lockDataDir(config.dataDir));
   try {
     const database = await blaming('DATA_DIR', () => openEmbedded(config.dataDir, options.onFirstStart));
-    if (options.isServer) await blaming('DATA_DIR', () => prepareContent(content));
+    if (options.isServer) await prepare();
     return {
       ...shared,
-      ...content,
       database,
       limitSource: kv === null ? local : redisSource({ kv }),
       isOnlyProcess: true,
       tidy: () => vacuumEmbedded(database, busyTables),
       description: config.dataDir,
-      pingKv,
       async close() {
         await kv?.close();
+        content.close();
         await database.close();
         lock.release();
       },
@@ -134,28 +146,52 @@ export async function openGatewayParts(config: Config): Promise<OpenGatewayParts
   const excess = await excessOf(database);
   if (excess !== null)
     log.warn({ tables: excess }, 'the role in DATABASE_URL reaches tables that a gateway does not need');
+  const content = await openBlobs(config, log);
+  await content.prepareToRead();
   return {
     clock: systemClock,
     random: systemRandom,
     log,
     database,
     kv,
-    blobs: fileBlobs(join(config.dataDir, 'blobs')),
+    blobs: content.blobs,
     description: 'PostgreSQL, read only',
     pingKv: () => kv.ping(),
+    pingBlobs: content.ping,
     async close() {
       await kv.close();
+      content.close();
       await database.close();
     },
   };
 }
 
-/** What an earlier process was still receiving is of no use to anybody. */
-async function prepareContent(
-  content: Record<'blobs' | 'spool', { prepare(): Promise<void> }>,
-): Promise<void> {
-  await content.blobs.prepare();
-  await content.spool.prepare();
+/** `prepare` is for who writes, and removes what an earlier process was still receiving. */
+async function openBlobs({ objectStore, objectCacheBytes, dataDir }: Config, log: Log) {
+  const nothing = async () => undefined;
+  if (objectStore === null) {
+    const files = fileBlobs(join(dataDir, 'blobs'));
+    const prepare = () => blaming('DATA_DIR', files.prepare);
+    return { blobs: files, prepare, prepareToRead: nothing, ping: nothing, close: () => undefined };
+  }
+  const { s3Blobs } = await import('./platform/blobs/s3-blobs.ts');
+  const { cachedBlobs } = await import('./platform/blobs/cached-blobs.ts');
+  const home = join(dataDir, 'object-store');
+  const store = s3Blobs(objectStore, { folder: join(home, 'outgoing'), clock: systemClock });
+  const folder = join(home, 'fetched');
+  const blobs = cachedBlobs(store, { folder, mostBytes: objectCacheBytes, log });
+  const prepareWith = (first: () => Promise<void>) => async () => {
+    await blaming('DATA_DIR', async () => void (await mkdir(home, { recursive: true, mode: 0o700 })));
+    await blaming('OBJECT_STORE_URL', first);
+    await blaming('DATA_DIR', blobs.prepare);
+  };
+  return {
+    blobs,
+    prepare: prepareWith(store.prepare),
+    prepareToRead: prepareWith(store.ping),
+    ping: store.ping,
+    close: store.close,
+  };
 }
 
 async function openEmbedded(dataDir: string, onFirstStart?: () => void) {

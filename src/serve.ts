@@ -37,7 +37,7 @@ export async function serve(
   let isStopping = false;
   const operations = createOperationsServer({
     metrics: app.doors.metrics,
-    checks: { database: () => parts.database.ping(), kv: parts.pingKv },
+    checks: { database: () => parts.database.ping(), kv: parts.pingKv, blobs: parts.pingBlobs },
     isStopping: () => isStopping,
   });
   if (workload !== 'worker') await app.web.listen({ host: config.host, port: config.port });

@@ -45,7 +45,7 @@ function explainBlamed({ setting, cause }: Blamed): ConfigMistake {
     const trouble = fileTrouble(setting, cause);
     if (trouble !== undefined) return trouble;
   }
-  const words: Readonly<Record<string, Words>> = setting === 'DATABASE_URL' ? databaseWords : {};
+  const words = ownWords[setting] ?? {};
   const known = causesOf(cause).flatMap((one) => {
     const found = words[codeOf(one)] ?? networkWords[codeOf(one)] ?? spoken(setting, one.message);
     return found === undefined ? [] : [{ one, found }];
@@ -68,6 +68,7 @@ const unknownFix: Readonly<Record<string, string>> = {
   DATABASE_URL:
     'Check that the server is PostgreSQL 15 or newer and that psql connects with the same address.',
   KV_URL: 'Check that the server is Redis 7 or Valkey and that redis-cli connects with the same address.',
+  OBJECT_STORE_URL: 'Check that it is the address of a bucket of an S3-compatible store, and the key for it.',
 };
 
 const networkWords: Readonly<Record<string, Words>> = {
@@ -103,6 +104,30 @@ const databaseWords: Readonly<Record<string, Words>> = {
   ],
   '53300': ['the server has no connection left', 'Raise its max_connections, or end other clients.'],
   '57P03': ['the server is not ready yet', 'Wait until it accepts connections, and start again.'],
+};
+
+/** S3's own codes: https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html */
+const objectStoreWords: Readonly<Record<string, Words>> = {
+  NoSuchBucket: ['the store has no such bucket', 'Create it, or mend the name in the address.'],
+  InvalidAccessKeyId: ['the store does not know this access key', 'Mend OBJECT_STORE_ACCESS_KEY.'],
+  SignatureDoesNotMatch: ['the secret key is not that of the access key', 'Mend OBJECT_STORE_SECRET_KEY.'],
+  AccessDenied: [
+    'this key may not do there what is needed',
+    'Let it read, write, remove and list objects, and list and abort multipart uploads, in this bucket.',
+  ],
+  PermanentRedirect: ['the bucket is at another address', 'Mend the host, or add ?region=… to the address.'],
+  AuthorizationHeaderMalformed: ['the bucket is in another region', 'Add ?region=… to the address.'],
+  RequestTimeTooSkewed: [
+    'the clocks of this machine and the store differ',
+    'Set this machine’s clock (NTP).',
+  ],
+  AbortError: ['its server does not answer', 'Check host and port, and the firewalls between.'],
+  TimeoutError: ['its server does not answer', 'Check host and port, and the firewalls between.'],
+};
+
+const ownWords: Readonly<Record<string, Readonly<Record<string, Words>>>> = {
+  DATABASE_URL: databaseWords,
+  OBJECT_STORE_URL: objectStoreWords,
 };
 
 /** Refusals that have no code. */

@@ -19,6 +19,19 @@ export type Blobs = {
   list(): AsyncIterable<{ readonly digest: string; readonly writtenAt: number }>;
 };
 
+/** Blobs that another machine keeps. */
+export type RemoteBlobs = Blobs & {
+  /** Like read(), and how large the whole blob is, in bytes. */
+  open(digest: string, range?: { readonly start: number; readonly end: number }): Promise<OpenBlob>;
+  /** Makes the folder that content waits in, and looks at the store. */
+  prepare(): Promise<void>;
+  /** Rejects with `store_unavailable`. */
+  ping(): Promise<void>;
+  close(): void;
+};
+
+export type OpenBlob = { readonly size: number; readonly stream: Readable };
+
 export type BlobBatch = {
   /** One at a time. A property, so that an implementation that takes less does not type-check. */
   readonly write: (source: Readable | Buffer) => Promise<Blob>;
@@ -30,3 +43,10 @@ export type BlobBatch = {
 
 /** `digest`: 64 lower-case hexadecimal digits. `size` in bytes. */
 export type Blob = { readonly digest: string; readonly size: number };
+
+const digestShape = /^[0-9a-f]{64}$/;
+
+/** A digest from outside that is none must never become a path or an address. @throws Error */
+export function checkDigest(digest: string): void {
+  if (!digestShape.test(digest)) throw new Error('A blob is asked for by 64 hexadecimal digits.');
+}

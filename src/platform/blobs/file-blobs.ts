@@ -1,14 +1,11 @@
-import { createHash, hash, randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { access, type FileHandle, mkdir, open, opendir, rename, rm, stat } from 'node:fs/promises';
+import { access, mkdir, open, opendir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Readable } from 'node:stream';
 import { AppError } from '../../core/errors.ts';
 import { unlessFull } from '../disk-full.ts';
 import { flushFileSystem, flushNames } from '../flush-names.ts';
-import type { Blob, BlobBatch, Blobs } from './blobs.ts';
-
-const digestShape = /^[0-9a-f]{64}$/;
+import { inGroups, takeAside, type Written } from './aside.ts';
+import { type Blobs, type BlobBatch, checkDigest } from './blobs.ts';
 
 /**
  * Blobs as files: `folder/ab/cdef…`, written aside in `folder/incoming` and renamed. Call prepare() first; what an
@@ -19,8 +16,7 @@ export function fileBlobs(folder: string): Blobs & { prepare(): Promise<void> } 
   const shelves = new Set<string>();
 
   function placeOf(digest: string): { shelf: string; path: string } {
-    // A digest from outside that is none must never become a path.
-    if (!digestShape.test(digest)) throw new Error('A blob is asked for by 64 hexadecimal digits.');
+    checkDigest(digest);
     const shelf = join(folder, digest.slice(0, 2));
     return { shelf, path: join(shelf, digest.slice(2)) };
   }
@@ -56,17 +52,9 @@ export function fileBlobs(folder: string): Blobs & { prepare(): Promise<void> } 
 
     return {
       async write(source) {
-        const path = join(incoming, randomUUID());
-        // It may fail while the file is being opened; reading it tells then.
-        if (source instanceof Readable) source.on('error', () => undefined);
-        try {
-          const blob = await writeAside(source, path);
-          waiting.push({ path, digest: blob.digest });
-          return blob;
-        } catch (error) {
-          await rm(path, { force: true });
-          return unlessFull(error);
-        }
+        const written = await takeAside(source, incoming);
+        waiting.push(written);
+        return { digest: written.digest, size: written.size };
       },
       async flush() {
         await keep(waiting).catch(unlessFull);
@@ -119,30 +107,8 @@ export function fileBlobs(folder: string): Blobs & { prepare(): Promise<void> } 
   };
 }
 
-type Written = { readonly path: string; readonly digest: string };
-
 /** From so many on, flushing all at once is cheaper than one by one. */
 const manyFiles = 16;
-/** Files worked on at the same time. */
-const groupSize = 16;
-/** What is gathered before it is written: most files of a site take one write. */
-const pieceBytes = 256 * 1024;
-
-async function inGroups<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
-  for (let at = 0; at < items.length; at += groupSize)
-    await Promise.all(items.slice(at, at + groupSize).map(work));
-}
-
-async function writeAside(source: Readable | Buffer, path: string): Promise<Blob> {
-  const file = await open(path, 'wx', 0o600);
-  try {
-    if (source instanceof Readable) return await writeTo(file, source);
-    if (source.length > 0) await writeAll(file, [source], source.length);
-    return { digest: hash('sha256', source, 'hex'), size: source.length };
-  } finally {
-    await file.close();
-  }
-}
 
 async function flushFile(path: string): Promise<void> {
   const file = await open(path, 'r+');
@@ -151,31 +117,6 @@ async function flushFile(path: string): Promise<void> {
   } finally {
     await file.close();
   }
-}
-
-async function writeTo(file: FileHandle, source: Readable): Promise<Blob> {
-  const sum = createHash('sha256');
-  let size = 0;
-  let pieces: Buffer[] = [];
-  let gathered = 0;
-  for await (const chunk of source as AsyncIterable<Buffer>) {
-    sum.update(chunk);
-    size += chunk.length;
-    pieces.push(chunk);
-    gathered += chunk.length;
-    if (gathered < pieceBytes) continue;
-    await writeAll(file, pieces, gathered);
-    pieces = [];
-    gathered = 0;
-  }
-  if (gathered > 0) await writeAll(file, pieces, gathered);
-  return { digest: sum.digest('hex'), size };
-}
-
-async function writeAll(file: FileHandle, pieces: readonly Buffer[], bytes: number): Promise<void> {
-  const { bytesWritten } = await file.writev(pieces);
-  // A disk that is nearly full, or a signal, may leave some of it to be written.
-  if (bytesWritten < bytes) await file.appendFile(Buffer.concat(pieces).subarray(bytesWritten));
 }
 
 /** Undefined when it was removed since its name was read. */

@@ -1,0 +1,185 @@
+import type { Stats } from 'node:fs';
+import { createReadStream } from 'node:fs';
+import { type FileHandle, mkdir, open, opendir, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import type { Readable } from 'node:stream';
+import { createHash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import { AppError } from '../../core/errors.ts';
+import type { Log } from '../log.ts';
+import { takeAside } from './aside.ts';
+import type { OpenBlob, RemoteBlobs } from './blobs.ts';
+
+/**
+ * Blobs of another machine, with those read last kept in `folder`. A digest's bytes never change, so nothing has to be
+ * invalidated; the least used go first when there is no room. What is in the folder is believed only after its bytes
+ * were hashed, once in the life of a process, and while nobody touches the file: it may be changed or removed at any
+ * time, also by another process with the same folder, and is fetched again. Call prepare() first; it is of the folder alone.
+ */
+export type CacheOptions = {
+  readonly folder: string;
+  /** Room, in bytes. */
+  readonly mostBytes: number;
+  readonly log: Log;
+};
+
+/** A blob up to this size is fetched whole before its first byte is sent, so wrong or missing bytes are an answer. */
+const largestBytes = 64 * 1024 * 1024;
+/** Of a body that breaks off. */
+const attempts = 2;
+/** Digests that are remembered as too large, so that a range of one asks once. */
+const mostKnown = 10_000;
+
+type Kept = {
+  readonly size: number;
+  /** As it was when its bytes were hashed; null: not by this process. */
+  readonly seen: Pick<Stats, 'mtimeMs' | 'ino' | 'size'> | null;
+};
+
+export function cachedBlobs(origin: RemoteBlobs, { folder, mostBytes, log }: CacheOptions): RemoteBlobs {
+  const incoming = join(folder, 'incoming');
+  const largest = Math.min(largestBytes, Math.floor(mostBytes / 4));
+  const kept = new LRUCache<string, Kept>({
+    maxSize: mostBytes,
+    sizeCalculation: ({ size }) => Math.max(1, size),
+    dispose(_, digest, reason) {
+      // A reader that has it open reads on.
+      if (reason === 'evict' || reason === 'delete')
+        void rm(placeOf(digest), { force: true }).catch(noteTrouble);
+    },
+  });
+  const tooLarge = new LRUCache<string, number>({ max: mostKnown });
+  const fetching = new Map<string, Promise<boolean>>();
+
+  const placeOf = (digest: string) => join(folder, digest.slice(0, 2), digest.slice(2));
+  let isTroubled = false;
+  /** The folder is a saving and no more: without it everything comes from the store. Said once an outage. */
+  function noteTrouble(error: unknown): void {
+    if (!isTroubled) log.warn({ err: error }, 'the folder of fetched content cannot be used');
+    isTroubled = true;
+  }
+
+  /** The file with its digest's bytes, open; undefined when it is not there or is something else. */
+  async function openKept(digest: string): Promise<{ file: FileHandle; size: number } | undefined> {
+    const entry = kept.get(digest);
+    if (entry === undefined) return undefined;
+    let file: FileHandle | undefined;
+    try {
+      file = await open(placeOf(digest), 'r');
+      const now = await file.stat();
+      const isSame =
+        entry.seen === null
+          ? (await digestOf(file)) === digest
+          : entry.seen.mtimeMs === now.mtimeMs && entry.seen.ino === now.ino && entry.seen.size === now.size;
+      if (isSame) {
+        if (entry.seen === null) kept.set(digest, { size: now.size, seen: now });
+        return { file, size: now.size };
+      }
+    } catch (error) {
+      if (!isMissing(error)) noteTrouble(error);
+    }
+    await file?.close();
+    kept.delete(digest);
+    return undefined;
+  }
+
+  /** True when it is kept now. */
+  function fetched(digest: string): Promise<boolean> {
+    let already = fetching.get(digest);
+    if (already === undefined) {
+      already = fetchWhole(digest).finally(() => fetching.delete(digest));
+      fetching.set(digest, already);
+    }
+    return already;
+  }
+
+  async function fetchWhole(digest: string, attempt = 1): Promise<boolean> {
+    const { size, stream } = await origin.open(digest);
+    if (size > largest) {
+      stream.destroy();
+      tooLarge.set(digest, size);
+      return false;
+    }
+    try {
+      // Also when somebody emptied the folder meanwhile.
+      await mkdir(incoming, { recursive: true, mode: 0o700 });
+      const written = await takeAside(stream, incoming);
+      const place = placeOf(digest);
+      await mkdir(join(place, '..'), { recursive: true, mode: 0o700 });
+      await rename(written.path, place);
+      const file = await open(place, 'r');
+      try {
+        kept.set(digest, { size, seen: await file.stat() });
+      } finally {
+        await file.close();
+      }
+      isTroubled = false;
+      return true;
+    } catch (error) {
+      if (!(error instanceof AppError && error.code === 'store_unavailable')) {
+        noteTrouble(error);
+        return false;
+      }
+      if (attempt < attempts) return await fetchWhole(digest, attempt + 1);
+      throw error;
+    }
+  }
+
+  async function openBlob(
+    digest: string,
+    range?: { readonly start: number; readonly end: number },
+  ): Promise<OpenBlob> {
+    if (!tooLarge.has(digest)) {
+      const there =
+        (await openKept(digest)) ?? ((await fetched(digest)) ? await openKept(digest) : undefined);
+      if (there !== undefined)
+        return {
+          size: there.size,
+          stream: createReadStream('', { fd: there.file, ...(range ?? { start: 0 }) }),
+        };
+    }
+    return await origin.open(digest, range);
+  }
+
+  /** What earlier processes fetched, the one used longest ago first. */
+  async function readFolder(): Promise<void> {
+    const found: { digest: string; size: number; usedAt: number }[] = [];
+    for await (const shelf of await opendir(folder)) {
+      if (!shelf.isDirectory() || !/^[0-9a-f]{2}$/.test(shelf.name)) continue;
+      for await (const { name } of await opendir(join(folder, shelf.name))) {
+        const file = await open(join(folder, shelf.name, name), 'r');
+        const { size, atimeMs } = await file.stat();
+        await file.close();
+        if (/^[0-9a-f]{62}$/.test(name)) found.push({ digest: shelf.name + name, size, usedAt: atimeMs });
+      }
+    }
+    for (const { digest, size } of found.toSorted((a, b) => a.usedAt - b.usedAt))
+      kept.set(digest, { size, seen: null });
+  }
+
+  return {
+    ...origin,
+    async prepare() {
+      await rm(incoming, { recursive: true, force: true });
+      await mkdir(incoming, { recursive: true, mode: 0o700 });
+      await readFolder();
+    },
+    open: openBlob,
+    read: async (digest, range): Promise<Readable> => (await openBlob(digest, range)).stream,
+    async remove(digest) {
+      await origin.remove(digest);
+      kept.delete(digest);
+    },
+  };
+}
+
+async function digestOf(file: FileHandle): Promise<string> {
+  const sum = createHash('sha256');
+  await pipeline(createReadStream('', { fd: file, start: 0, autoClose: false }), sum);
+  return sum.digest('hex');
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
+}
