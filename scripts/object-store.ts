@@ -101,4 +101,12 @@ async function end(child: ChildProcess): Promise<void> {
   await once(child, 'exit');
 }
 
-if (import.meta.main) installObjectStore();
+if (import.meta.main) {
+  try {
+    installObjectStore();
+  } catch (error) {
+    // In CI it is a failure; elsewhere the suites that need it are left out.
+    if (process.env['CI'] === 'true') throw error;
+    console.error(String(error));
+  }
+}

@@ -260,7 +260,6 @@ describe('reading the configuration', () => {
     'OIDC_CLIENT_SECRET',
     'PRINCIPAL_SYNC_CLIENT_ID',
     'PRINCIPAL_SYNC_CLIENT_SECRET',
-    'OBJECT_STORE_URL',
   ])('SE-02 %s is told to be of a later version, never ignored', (name) => {
     expect(mistakesOf({ [name]: 'x' })).toEqual([name]);
     expect(mistakesOf({ [`${name}_FILE`]: '/run/secrets/x' })).toEqual([name]);
@@ -392,7 +391,72 @@ describe('reading the configuration', () => {
       'ENCRYPTION_KEY',
       'GRANT_SECRET',
       'KV_URL',
+      'OBJECT_STORE_ACCESS_KEY',
+      'OBJECT_STORE_SECRET_KEY',
       'SESSION_SECRET',
     ]);
   });
+});
+
+describe('the object store', () => {
+  const store = {
+    OBJECT_STORE_URL: 'https://s3.example.com/our-sites?region=eu-central-1',
+    OBJECT_STORE_ACCESS_KEY: 'ours',
+    OBJECT_STORE_SECRET_KEY: 'geheim',
+  };
+
+  test('is a bucket at an address, with a key', () => {
+    expect(read().objectStore).toBeNull();
+    expect(read(store).objectStore).toEqual({
+      endpoint: 'https://s3.example.com',
+      bucket: 'our-sites',
+      prefix: '',
+      region: 'eu-central-1',
+      isPathStyle: true,
+      accessKey: 'ours',
+      secretKey: 'geheim',
+    });
+    const inFolder = { ...store, OBJECT_STORE_URL: 'http://127.0.0.1:9000/bucket/a/folder/?pathStyle=false' };
+    expect(read(inFolder).objectStore).toMatchObject({ prefix: 'a/folder/', isPathStyle: false });
+  });
+
+  test('its key may be in files', () => {
+    const { OBJECT_STORE_SECRET_KEY, ...rest } = store;
+    const path = file('object-store-key', `${OBJECT_STORE_SECRET_KEY}\n`);
+    expect(read({ ...rest, OBJECT_STORE_SECRET_KEY_FILE: path }).objectStore?.secretKey).toBe('geheim');
+  });
+
+  test.each(Object.keys(store))(
+    'without %s it is half configured: refused, and told what is missing',
+    (missing) => {
+      const half = Object.entries(store).filter(([name]) => name !== missing);
+      expect(refusalOf(Object.fromEntries(half))).toMatchObject([
+        {
+          setting: missing,
+          problem: expect.stringMatching(/^is missing, and OBJECT_STORE_\w+ and OBJECT_STORE_\w+ are set/),
+        },
+      ]);
+    },
+  );
+
+  test.each([
+    ['s3://our-sites', 'is not the address of a bucket'],
+    ['https://s3.example.com', 'is not the address of a bucket'],
+    ['https://s3.example.com/Our_Sites', 'is not the address of a bucket'],
+    ['http://s3.example.com/our-sites', 'in clear'],
+    ['https://ours:geheim@s3.example.com/our-sites', 'has more than host'],
+    ['https://s3.example.com/our-sites?regoin=x', 'not known: regoin'],
+    ['https://s3.example.com/our-sites?pathStyle=maybe', 'neither true nor false'],
+  ])('%s is refused', (OBJECT_STORE_URL, problem) => {
+    const told = refusalOf({ ...store, OBJECT_STORE_URL });
+    expect(told).toMatchObject([{ setting: 'OBJECT_STORE_URL', problem: expect.stringContaining(problem) }]);
+    expect(JSON.stringify(told)).not.toContain('geheim');
+  });
+
+  test.each(['0', '-1', '1GB', '67108863'])(
+    'room of %s bytes for what was fetched is refused',
+    (OBJECT_CACHE_BYTES) => {
+      expect(mistakesOf({ OBJECT_CACHE_BYTES })).toEqual(['OBJECT_CACHE_BYTES']);
+    },
+  );
 });

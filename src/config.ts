@@ -445,7 +445,7 @@ function readObjectStore(raw: (name: string) => string | undefined, wrong: Wrong
     const others = parts.filter(([, other]) => other !== undefined).map(([other]) => other);
     wrong(
       name,
-      `is missing, and ${others.join(' and ')} is set`,
+      `is missing, and ${others.join(' and ')} ${others.length === 1 ? 'is' : 'are'} set`,
       'Set all three, or none: then files are in DATA_DIR.',
     );
   }

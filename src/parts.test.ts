@@ -17,7 +17,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const secret = 'a secret of more than thirty-two characters';
 
 /** What an operator is told when the parts do not open. */
-async function toldOf(env: Record<string, string>) {
+async function toldOf(env: Record<string, string>, { isServer = false } = {}) {
   const config = readConfig({
     DATA_DIR: join(folder, 'data'),
     SESSION_SECRET: secret,
@@ -25,7 +25,7 @@ async function toldOf(env: Record<string, string>) {
     GRANT_SECRET: secret,
     ...env,
   });
-  const error: unknown = await openParts(config, { isServer: false }).then(
+  const error: unknown = await openParts(config, { isServer }).then(
     () => 'it opened',
     (refusal: unknown) => refusal,
   );
@@ -50,6 +50,20 @@ test('a key-value store that does not run is told with its reason, not as silenc
     problem: `nobody listens at its address (connect ECONNREFUSED ${address})`,
     fix: 'Start the server, or mend host and port.',
   });
+});
+
+test('an object store that does not run is told with its reason, and the data folder is free again', async () => {
+  const address = await deadAddress();
+  const env = {
+    OBJECT_STORE_URL: `http://${address}/bucket`,
+    OBJECT_STORE_ACCESS_KEY: 'ours',
+    OBJECT_STORE_SECRET_KEY: 'geheim',
+  };
+  for (const _ of ['first', 'second'])
+    expect(await toldOf(env, { isServer: true })).toMatchObject({
+      setting: 'OBJECT_STORE_URL',
+      problem: expect.stringContaining('nobody listens at its address'),
+    });
 });
 
 test('a PostgreSQL that does not run is told with its reason', async () => {

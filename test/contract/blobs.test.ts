@@ -2,19 +2,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Readable } from 'node:stream';
-import { buffer } from 'node:stream/consumers';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { startObjectStore, type TestObjectStore } from '../../scripts/object-store.ts';
-import type { RemoteBlobs } from '../../src/platform/blobs/blobs.ts';
-import { cachedBlobs } from '../../src/platform/blobs/cached-blobs.ts';
+import { afterAll, beforeAll, describe } from 'vitest';
 import { fileBlobs } from '../../src/platform/blobs/file-blobs.ts';
-import { s3Blobs } from '../../src/platform/blobs/s3-blobs.ts';
-import { systemClock } from '../../src/core/clock.ts';
-import { createLog } from '../../src/platform/log.ts';
 import { blobsContract } from './blobs.ts';
-import { type BadWay, isObjectStoreMissing, startBadWay, storeAt } from './object-store.ts';
 
+// The same suite runs on an S3 server: test/objects.
 const folder = mkdtempSync(join(tmpdir(), 'postern-blobs-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -22,145 +14,4 @@ describe('files', () => {
   const blobs = fileBlobs(join(folder, 'files'));
   beforeAll(() => blobs.prepare());
   blobsContract({ blobs: () => blobs, waiting: () => readdir(join(folder, 'files', 'incoming')) });
-});
-
-describe.skipIf(isObjectStoreMissing)('S3', () => {
-  let server: TestObjectStore;
-  let way: BadWay;
-  let blobs: RemoteBlobs;
-  const waiting = join(folder, 's3');
-  const open = (url: string, secretKey = server.secretKey) =>
-    s3Blobs(storeAt({ ...server, url, secretKey }), { folder: waiting, clock: systemClock });
-  beforeAll(async () => {
-    server = await startObjectStore();
-    way = await startBadWay(server);
-    blobs = open(way.url);
-    await blobs.prepare();
-  });
-  afterEach(() => way.set('none'));
-  afterAll(async () => {
-    blobs.close();
-    await way.close();
-    await server.close();
-  });
-
-  blobsContract({ blobs: () => blobs, waiting: () => readdir(waiting) });
-
-  describe('behind a folder of what was fetched', () => {
-    let cached: RemoteBlobs;
-    beforeAll(async () => {
-      const log = createLog({ level: 'silent' });
-      cached = cachedBlobs(blobs, { folder: join(folder, 'cache'), mostBytes: 200_000_000, log });
-      await cached.prepare();
-    });
-    blobsContract({ blobs: () => cached, waiting: () => readdir(waiting) });
-  });
-
-  const unavailable = { code: 'store_unavailable' };
-  const write = (text: string) => blobs.write(Readable.from([Buffer.from(text)]));
-  const digests = async () => {
-    const found: string[] = [];
-    for await (const { digest } of blobs.list()) found.push(digest);
-    return found.toSorted();
-  };
-  const took = async (work: Promise<unknown>) => {
-    const since = performance.now();
-    await work;
-    return performance.now() - since;
-  };
-
-  test.each(['away', 'error', 'hangs'] as const)(
-    'FT-06: a store that is %s is unavailable for every verb in bounded time, and is used again at once',
-    async (trouble) => {
-      const { digest } = await write(`before ${trouble}`);
-      way.set(trouble);
-      const refused = [
-        () => blobs.read(digest),
-        () => blobs.has(digest),
-        () => blobs.remove(digest),
-        () => write('meanwhile'),
-        () => blobs.ping(),
-        () => blobs.list()[Symbol.asyncIterator]().next(),
-      ].map(async (verb) => await expect(verb()).rejects.toMatchObject(unavailable));
-      expect(await took(Promise.all(refused))).toBeLessThan(6_000);
-      way.set('none');
-      expect(await took(blobs.ping())).toBeLessThan(5_000);
-      expect(String(await buffer(await blobs.read(digest)))).toBe(`before ${trouble}`);
-      expect(await readdir(waiting)).toEqual([]);
-    },
-  );
-
-  test('FT-06: a store that comes back after a restart is used within five seconds', async () => {
-    const { digest } = await write('outlives a restart');
-    await server.stop();
-    await expect(blobs.read(digest)).rejects.toMatchObject(unavailable);
-    await server.start();
-    expect(await took(expect.poll(() => blobs.has(digest).catch(() => false)).toBe(true))).toBeLessThan(
-      5_000,
-    );
-  });
-
-  test.each(['cut', 'wrong', 'slow'] as const)(
-    'FT-06: a body that is %s never reaches its end: less than the blob, and an error',
-    async (trouble) => {
-      const bytes = Buffer.alloc(400_000, trouble);
-      const { digest } = await blobs.write(Readable.from([bytes]));
-      way.set(trouble);
-      let got = 0;
-      const reading = (async () => {
-        for await (const chunk of (await blobs.read(digest)) as AsyncIterable<Buffer>) got += chunk.length;
-      })();
-      await expect(reading).rejects.toMatchObject(unavailable);
-      expect(got).toBeLessThan(bytes.length);
-    },
-  );
-
-  test.each([1_000, 9 * 1024 * 1024])(
-    'FT-06: %i bytes that are changed on their way to the store are refused, and nothing is there',
-    async (size) => {
-      const before = await digests();
-      way.set('upload-wrong');
-      const source = Readable.from([Buffer.alloc(size, 'u')]);
-      await expect(blobs.write(source)).rejects.toMatchObject(unavailable);
-      way.set('none');
-      expect(await digests()).toEqual(before);
-      expect(await readdir(waiting)).toEqual([]);
-    },
-  );
-
-  test('an upload in parts that fails leaves no parts behind', async () => {
-    way.set('upload-wrong');
-    await expect(blobs.write(Readable.from([Buffer.alloc(17 * 1024 * 1024)]))).rejects.toMatchObject(
-      unavailable,
-    );
-    expect(
-      way.seen().filter((line) => line.startsWith('DELETE ') && line.includes('uploadId=')),
-    ).toHaveLength(1);
-  });
-
-  test('the list goes on where a page ends, and tells nothing of what others put beside', async () => {
-    const batch = blobs.batch();
-    const written = new Set<string>();
-    for (let at = 0; at < 1_050; at += 1)
-      written.add((await batch.write(Buffer.from(`page of a list ${at}`))).digest);
-    await batch.flush();
-    await batch.close();
-    for await (const { digest } of blobs.list()) written.delete(digest);
-    expect(written.size).toBe(0);
-    expect(way.seen().filter((line) => line.includes('continuation-token='))).not.toHaveLength(0);
-  });
-
-  test.each([
-    ['a bucket that is not there', (): RemoteBlobs => open(`${new URL(way.url).origin}/nobody-made-it`)],
-    ['a wrong secret key', (): RemoteBlobs => open(way.url, 'wrong-secret-key-that-nobody-has')],
-  ])('%s is told when it is opened, without the secret', async (_, make) => {
-    const other = make();
-    const error: unknown = await other.ping().catch((refusal: unknown) => refusal);
-    expect(error).toMatchObject(unavailable);
-    const told = JSON.stringify([error, (error as Error).cause, String((error as Error).cause)]);
-    expect(told).toMatch(/NoSuchBucket|SignatureDoesNotMatch/);
-    expect(told).not.toContain('wrong-secret-key');
-    expect(told).not.toContain(server.secretKey);
-    other.close();
-  });
 });

@@ -11,6 +11,8 @@ export type Installation = {
   /** True: nobody is made administrator; the one-time link is printed instead. */
   readonly isUnattended?: boolean;
   readonly ports: Ports;
+  /** What else is set. */
+  readonly settings?: Readonly<Record<string, string>>;
 };
 
 export type Ports = { readonly web: number; readonly gateway: number; readonly operations: number };
@@ -79,7 +81,10 @@ export async function runCommand(
   return { code: child.exitCode, signal: child.signalCode, output: output(), stdout: stdout() };
 }
 
-function launch({ dataDir, databaseUrl, isUnattended, ports }: Installation, args: readonly string[]) {
+function launch(
+  { dataDir, databaseUrl, isUnattended, ports, settings }: Installation,
+  args: readonly string[],
+) {
   const child = spawn(process.execPath, [main, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
@@ -94,6 +99,7 @@ function launch({ dataDir, databaseUrl, isUnattended, ports }: Installation, arg
         ? {}
         : { BOOTSTRAP_ADMIN_EMAIL: administrator.email, BOOTSTRAP_ADMIN_PASSWORD: administrator.password }),
       ...(databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl, ...sharedSecrets }),
+      ...settings,
     },
   });
   let printed = '';
