@@ -12,7 +12,7 @@ export async function serveGateway(config: Config): Promise<number> {
   let isStopping = false;
   const operations = createOperationsServer({
     metrics: app.metrics,
-    checks: { database: () => parts.database.ping(), kv: parts.pingKv },
+    checks: { database: () => parts.database.ping(), kv: parts.pingKv, blobs: parts.pingBlobs },
     isStopping: () => isStopping,
   });
   await listen(app.gateway, config.host, config.gatewayPort);

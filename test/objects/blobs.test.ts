@@ -1,12 +1,13 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
+import { CreateMultipartUploadCommand, ListMultipartUploadsCommand, S3Client } from '@aws-sdk/client-s3';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { startObjectStore, type TestObjectStore } from '../../scripts/object-store.ts';
-import { systemClock } from '../../src/core/clock.ts';
+import { hour, systemClock } from '../../src/core/clock.ts';
 import type { RemoteBlobs } from '../../src/platform/blobs/blobs.ts';
 import { cachedBlobs } from '../../src/platform/blobs/cached-blobs.ts';
 import { s3Blobs } from '../../src/platform/blobs/s3-blobs.ts';
@@ -129,6 +130,22 @@ describe.skipIf(isObjectStoreMissing)('S3', () => {
     expect(
       way.seen().filter((line) => line.startsWith('DELETE ') && line.includes('uploadId=')),
     ).toHaveLength(1);
+  });
+
+  test('what a killed process left is removed by a later start, and what another is sending is not', async () => {
+    const { Bucket, Key } = { Bucket: 'postern', Key: `blobs/${'ab'.repeat(32)}` };
+    const { endpoint, region, accessKey, secretKey } = storeAt(server);
+    const credentials = { accessKeyId: accessKey, secretAccessKey: secretKey };
+    const client = new S3Client({ endpoint, region, credentials, forcePathStyle: true });
+    await client.send(new CreateMultipartUploadCommand({ Bucket, Key }));
+    const begun = async () => (await client.send(new ListMultipartUploadsCommand({ Bucket }))).Uploads ?? [];
+    writeFileSync(join(waiting, 'left'), 'half of an upload');
+    await blobs.prepare();
+    expect([await readdir(waiting), await begun()]).toEqual([['left'], [expect.objectContaining({ Key })]]);
+    const later = { now: () => systemClock.now() + 25 * hour };
+    await s3Blobs(storeAt(server), { folder: waiting, clock: later }).prepare();
+    expect([await readdir(waiting), await begun()]).toEqual([[], []]);
+    client.destroy();
   });
 
   test('the list goes on where a page ends, and tells nothing of what others put beside', async () => {

@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { mkdir, open, readFile, rm } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import {
   AbortMultipartUploadCommand,
@@ -14,7 +15,7 @@ import {
   S3Client,
   UploadPartCommand,
 } from '@aws-sdk/client-s3';
-import type { Clock } from '../../core/clock.ts';
+import { type Clock, day, hour } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import { createLane } from '../lane.ts';
 import { inGroups, takeAside, type Written } from './aside.ts';
@@ -50,7 +51,7 @@ const partsAtOnce = 4;
 /** Uploads at once of this process, and of one batch: with `partBytes` this bounds the memory. */
 const uploads = { width: 16, perSender: 8, queue: Number.POSITIVE_INFINITY };
 /** An upload in parts that began so long ago has lost its process. */
-const abandonedMs = 24 * 60 * 60 * 1000;
+const abandonedMs = day;
 
 export function s3Blobs(
   store: ObjectStore,
@@ -225,8 +226,13 @@ export function s3Blobs(
 
   return {
     async prepare() {
-      await rm(folder, { recursive: true, force: true });
       await mkdir(folder, { recursive: true, mode: 0o700 });
+      // Not everything: another process with the same folder may be sending what it put there.
+      for (const name of await readdir(folder)) {
+        const path = join(folder, name);
+        const { mtimeMs } = await stat(path);
+        if (clock.now() - mtimeMs > hour) await rm(path, { force: true });
+      }
       await ping();
       const { Uploads = [] } = await ask((how) =>
         client.send(new ListMultipartUploadsCommand({ Bucket, Prefix: root }), how),
