@@ -1,5 +1,14 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { linkSync, lstatSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { isIP } from 'node:net';
 import { join, resolve } from 'node:path';
 import type { ObjectStore } from './platform/blobs/s3-blobs.ts';
@@ -186,13 +195,20 @@ export function configReference(): readonly Setting[] {
 /** Why there is no falling back: what each process kept for itself, the others would not know. */
 const sharedFix = 'Set it to the same on every process, or run all workloads as one with: npm start';
 
-type Environment = Readonly<Record<string, string | undefined>>;
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Where a secret that is not set comes from. */
+export type SecretSource = (name: string, dataDir: string) => readonly string[];
 
 /**
  * A configuration with mistakes leaves nothing behind: DATA_DIR and its secrets are made when there are none.
  * @throws ConfigError naming every mistake at once
  */
-export function readConfig(env: Environment = process.env, workload: Workload = 'all'): Config {
+export function readConfig(
+  env: Environment = process.env,
+  workload: Workload = 'all',
+  secretOf: SecretSource = (name, dataDir) => [generatedSecret(name, dataDir)],
+): Config {
   const mistakes: ConfigMistake[] = [];
   const wrong = (setting: string, problem: string, fix: string) =>
     void mistakes.push({ setting, problem, fix });
@@ -317,7 +333,7 @@ export function readConfig(env: Environment = process.env, workload: Workload = 
   }
   if (mistakes.length > 0) throw new ConfigError(mistakes);
 
-  const secret = (name: keyof typeof given) => given[name] ?? [generatedSecret(name, dataDir)];
+  const secret = (name: keyof typeof given) => given[name] ?? secretOf(name, dataDir);
   return {
     uiUrl,
     contentUrl,
@@ -553,13 +569,27 @@ function readSecret(name: string, given: string | undefined, wrong: Wrong): stri
  * can have put it there or read it: whoever knows these secrets signs in as anybody. @throws ConfigError
  */
 function generatedSecret(name: string, dataDir: string): string {
+  return secretIn(dataDir, name, makeSecret);
+}
+
+/** The same without making any: undefined when there is none yet. @throws ConfigError */
+export function existingSecret(name: string, dataDir: string): string | undefined {
+  return existsSync(join(dataDir, secretsFolder)) ? secretIn(dataDir, name, () => undefined) : undefined;
+}
+
+function secretIn<Made extends string | undefined>(
+  dataDir: string,
+  name: string,
+  make: (path: string) => Made,
+): string | Made {
   const folder = join(dataDir, secretsFolder);
   const path = join(folder, name.toLowerCase());
-  let secret: string;
+  let secret: string | Made;
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     checkIsPrivate(folder, folder);
-    secret = readIfThere(path) ?? makeSecret(path);
+    secret = readIfThere(path) ?? make(path);
+    if (secret === undefined) return secret;
     checkIsPrivate(path, folder);
   } catch (error) {
     if (error instanceof ConfigError) throw error;

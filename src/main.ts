@@ -14,8 +14,9 @@ const usage = `usage: npm start                                        the serve
        npm start -- sites check FILE                    judge a .zip, .tar.gz or .html as an upload would be
        npm start -- audit verify [SEQ:HASH]             walk the audit chain; with a head that an earlier run printed,
                                                         prove that nothing was cut off since
+       npm start -- doctor [web|gateway|worker] [--json] look at everything a server stands on, and say what to mend
        npm start -- --version                           print the version
-On the embedded database, all but login-link need the server stopped. Settings: docs/reference/config.md`;
+On the embedded database, all but login-link and doctor need the server stopped. Settings: docs/reference/config.md`;
 
 // Compiled code is kept beside the packages, a folder that is trusted like the code itself. It must be on before
 // most of the program is loaded, so everything below is imported where it is needed. Without a place to write, Node
@@ -65,6 +66,17 @@ function workOf(args: readonly string[]): Work | string {
   }
 }
 
+/** Before the settings are read: it tells of all that is wrong with them. */
+async function examine(options: readonly string[]): Promise<number> {
+  const [word = 'all', ...more] = options.filter((option) => option !== '--json');
+  if (!isWorkload(word) || more.length > 0) {
+    console.error(`postern: doctor takes a workload and --json\n\n${usage}`);
+    return 2;
+  }
+  const { runDoctor } = await import('./doctor.ts');
+  return await runDoctor({ workload: word, isJson: options.includes('--json') });
+}
+
 const isWorkload = (word: string): word is Workload => workloads.some((one) => one === word);
 
 let config: Config | undefined;
@@ -78,6 +90,7 @@ async function main(args: readonly string[]): Promise<number> {
     console.log((await import('./app.ts')).version);
     return 0;
   }
+  if (args[0] === 'doctor') return await examine(args.slice(1));
   const work = workOf(args);
   if (typeof work === 'string') {
     console.error(`postern: ${work}\n\n${usage}`);

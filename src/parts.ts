@@ -7,11 +7,13 @@ import { systemClock } from './core/clock.ts';
 import { systemRandom } from './core/ids.ts';
 import { memorySource, redisSource, withUnknownMarks } from './features/ratelimit/ratelimit.ts';
 import { fileBlobs } from './platform/blobs/file-blobs.ts';
+import { databaseFacts, type Obstacle, obstacleToVersion } from './platform/database/facts.ts';
 import { excessOf, obstacleToViews } from './platform/database/gateway-role.ts';
 import { ensureDatabaseFolder, lockDataDir } from './platform/data-dir.ts';
 import { openDatabase } from './platform/database/database.ts';
 import { embeddedDatabase, vacuumEmbedded } from './platform/database/embedded.ts';
 import { memoryKv } from './platform/kv/memory-kv.ts';
+import type { ObjectStore } from './platform/blobs/s3-blobs.ts';
 import type { RedisKv } from './platform/kv/redis-kv.ts';
 import { createLog, type Log } from './platform/log.ts';
 import { fileSpool } from './platform/spool.ts';
@@ -27,7 +29,8 @@ export type OpenParts = AppParts & {
   close(): Promise<void>;
 };
 
-export type OpenGatewayParts = GatewayAloneParts & Pick<OpenParts, 'description' | 'pingKv' | 'pingBlobs' | 'close'>;
+export type OpenGatewayParts = GatewayAloneParts &
+  Pick<OpenParts, 'description' | 'pingKv' | 'pingBlobs' | 'close'>;
 
 /** Rows here are replaced all day. */
 const busyTables = [
@@ -86,7 +89,7 @@ export async function openParts(config: Config, options: OpenOptions): Promise<O
     const { postgresDialect } = await import('./platform/database/postgres.ts');
     const database = openDatabase(postgresDialect(url, { max: 20 }));
     const lock = await blaming('DATABASE_URL', async () => {
-      await database.ping();
+      refuse('DATABASE_URL', obstacleToVersion(await databaseFacts(database)));
       return kv === null && options.isServer ? await lockAlone(url, log) : null;
     });
     if (options.isServer) await prepare();
@@ -141,8 +144,7 @@ export async function openGatewayParts(config: Config): Promise<OpenGatewayParts
   const kv = await openKv(kvUrl, log);
   const { postgresDialect } = await import('./platform/database/postgres.ts');
   const database = openDatabase(postgresDialect(databaseUrl, { max: 10, readsOnly: 'gateway' }));
-  const obstacle = await blaming('DATABASE_URL', () => obstacleToViews(database));
-  if (obstacle !== null) throw new ConfigError([{ setting: 'DATABASE_URL', ...obstacle }]);
+  refuse('DATABASE_URL', await blaming('DATABASE_URL', () => obstacleToViews(database)));
   const excess = await excessOf(database);
   if (excess !== null)
     log.warn({ tables: excess }, 'the role in DATABASE_URL reaches tables that a gateway does not need');
@@ -174,10 +176,9 @@ async function openBlobs({ objectStore, objectCacheBytes, dataDir }: Config, log
     const prepare = () => blaming('DATA_DIR', files.prepare);
     return { blobs: files, prepare, prepareToRead: nothing, ping: nothing, close: () => undefined };
   }
-  const { s3Blobs } = await import('./platform/blobs/s3-blobs.ts');
   const { cachedBlobs } = await import('./platform/blobs/cached-blobs.ts');
   const home = join(dataDir, 'object-store');
-  const store = s3Blobs(objectStore, { folder: join(home, 'outgoing'), clock: systemClock });
+  const store = await openStoreAlone(objectStore, dataDir);
   const folder = join(home, 'fetched');
   const blobs = cachedBlobs(store, { folder, mostBytes: objectCacheBytes, log });
   const prepareWith = (first: () => Promise<void>) => async () => {
@@ -192,6 +193,38 @@ async function openBlobs({ objectStore, objectCacheBytes, dataDir }: Config, log
     ping: store.ping,
     close: store.close,
   };
+}
+
+/** The database alone, as it is: no steps, no lock against other processes of a PostgreSQL. @throws as openParts() */
+export async function openDatabaseAlone({ databaseUrl, dataDir }: Config) {
+  if (databaseUrl !== null) {
+    const { postgresDialect } = await import('./platform/database/postgres.ts');
+    const database = openDatabase(postgresDialect(databaseUrl, { max: 1 }));
+    return { database, close: () => database.close() };
+  }
+  const lock = await blaming('DATA_DIR', () => lockDataDir(dataDir));
+  try {
+    const database = await blaming('DATA_DIR', () => openEmbedded(dataDir));
+    async function close(): Promise<void> {
+      await database.close();
+      lock.release();
+    }
+    return { database, close };
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+}
+
+/** The object store alone, without the folder of what was fetched. */
+export async function openStoreAlone(objectStore: ObjectStore, dataDir: string) {
+  const { s3Blobs } = await import('./platform/blobs/s3-blobs.ts');
+  return s3Blobs(objectStore, { folder: join(dataDir, 'object-store', 'outgoing'), clock: systemClock });
+}
+
+/** @throws ConfigError when there is an obstacle */
+function refuse(setting: string, obstacle: Obstacle | null): void {
+  if (obstacle !== null) throw new ConfigError([{ setting, ...obstacle }]);
 }
 
 async function openEmbedded(dataDir: string, onFirstStart?: () => void) {
@@ -213,7 +246,7 @@ async function lockAlone(url: string, log: Log) {
 }
 
 /** The clients of PostgreSQL and Redis are loaded by those who use them: a start on the embedded parts does not wait. */
-async function openKv(url: string, log: Log) {
+export async function openKv(url: string, log: Log) {
   const { redisKv } = await import('./platform/kv/redis-kv.ts');
   // While it connects, the client tells the log why it cannot; start() only says that there was no answer in time.
   let reason: unknown;

@@ -37,7 +37,7 @@ export class DataDirInUse extends Error {
   }
 }
 
-type Holder = {
+export type Holder = {
   readonly pid: number;
   readonly started: string;
   readonly host: string;
@@ -89,6 +89,12 @@ export async function lockDataDir(folder: string): Promise<DataDirLock> {
       leave();
     },
   };
+}
+
+/** Who has the folder now; undefined when nobody has. Asks, and claims nothing. */
+export async function holderOf(folder: string): Promise<Holder | undefined> {
+  const holder = readHolder(join(folder, 'lock'));
+  return holder !== undefined && (await isAlive(folder, holder)) ? holder : undefined;
 }
 
 /**

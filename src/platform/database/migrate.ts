@@ -33,6 +33,31 @@ export async function migrate(database: Database, folder: string): Promise<{ app
   return { applied };
 }
 
+/** How the steps of this program and those of a database differ; empty lists when they do not. Changes nothing. */
+export async function compareMigrations(
+  database: Database,
+  folder: string,
+): Promise<{ waiting: string[]; unknown: string[]; edited: string[] }> {
+  const ours = await readMigrations(folder);
+  const { rows } = await sql<{ there: boolean }>`
+    select to_regclass('schema_migrations') is not null as there`.execute(database.sql);
+  const applied = rows[0]?.there
+    ? (
+        await sql<{ name: string; checksum: string }>`
+          select name, checksum from schema_migrations order by name`.execute(database.sql)
+      ).rows
+    : [];
+  const theirs = new Map(applied.map(({ name, checksum }) => [name, checksum]));
+  const names = new Set(ours.map(({ name }) => name));
+  return {
+    waiting: ours.filter(({ name }) => !theirs.has(name)).map(({ name }) => name),
+    unknown: applied.filter(({ name }) => !names.has(name)).map(({ name }) => name),
+    edited: ours
+      .filter(({ name, checksum }) => theirs.has(name) && theirs.get(name) !== checksum)
+      .map(({ name }) => name),
+  };
+}
+
 async function apply(tx: Sql, migration: Migration): Promise<boolean> {
   const { rows } = await sql<{ checksum: string }>`
     select checksum from schema_migrations where name = ${migration.name}`.execute(tx);

@@ -14,7 +14,30 @@ export type RedisKv = Kv & {
   start(): Promise<void>;
   /** Integers come back as numbers, text as strings, Lua's false as null. */
   run(script: KvScript, keys: string[], args: string[]): Promise<unknown>;
+  /** Of every server of a cluster. */
+  facts(): Promise<readonly ServerFacts[]>;
 };
+
+/** What a server tells of itself. By INFO, because CONFIG is often forbidden. */
+export type ServerFacts = { readonly version: string; readonly policy: string };
+
+/** Of the text that INFO answers. A Valkey gives the version of Redis that it stands for. */
+export function serverFacts(info: string): ServerFacts {
+  const find = (name: string) => new RegExp(`^${name}:(\\S+)`, 'm').exec(info)?.[1] ?? 'unknown';
+  return { version: find('redis_version'), policy: find('maxmemory_policy') };
+}
+
+/** Null when the store can be used. A store that evicts would forget limits and revocation marks silently. */
+export function obstacleTo({ version, policy }: ServerFacts): { problem: string; fix: string } | null {
+  if (policy !== 'noeviction')
+    return {
+      problem: `the server's maxmemory-policy is ${policy}`,
+      fix: 'set it to noeviction (a store that evicts would forget limits and revocations).',
+    };
+  if (!(Number(version.split('.')[0]) >= 7))
+    return { problem: `the server is of version ${version}`, fix: 'use Redis 7 or newer, or Valkey.' };
+  return null;
+}
 
 const answerMs = 250;
 /** Asking a node who the others are, then connecting to each. */
@@ -139,15 +162,12 @@ export function redisKv({
     await ask(() => connected, ms);
   }
 
-  /** A store that evicts would forget limits and revocation marks silently. INFO, because CONFIG is often forbidden. */
+  const facts = async () => (await ask(() => link.info('default'))).map(serverFacts);
+
   async function ping(): Promise<void> {
-    const servers = await ask(() => link.info('memory'));
-    for (const info of servers) {
-      const policy = /^maxmemory_policy:(\S+)/m.exec(info)?.[1];
-      if (policy === 'noeviction') continue;
-      throw new Error(
-        `KV_URL: the server's maxmemory-policy is ${policy ?? 'unknown'}; set it to noeviction (a store that evicts would forget limits and revocations).`,
-      );
+    for (const server of await facts()) {
+      const obstacle = obstacleTo(server);
+      if (obstacle !== null) throw new Error(`KV_URL: ${obstacle.problem}; ${obstacle.fix}`);
     }
   }
 
@@ -173,6 +193,7 @@ export function redisKv({
       (await ask(() => evaluate(newerScript, [own(key)], [String(revision), text, String(ttlMs)]))) === 1,
     time: async () => toMs(await ask(() => link.time())),
     ping,
+    facts,
     async close() {
       // destroy() also ends the attempts to reconnect; close() would wait for a server that is gone.
       await within(answerMs, link.close(), late).catch(() => link.destroy());

@@ -17,7 +17,7 @@ export type RedisLink = {
   runKnown(sha1: string, keys: string[], args: string[]): Promise<unknown>;
   run(source: string, keys: string[], args: string[]): Promise<unknown>;
   /** A section of INFO, of each server there is. */
-  info(section: 'memory' | 'cluster'): Promise<readonly string[]>;
+  info(section: 'default' | 'cluster'): Promise<readonly string[]>;
   /** Leaves a connection that is dead though nobody closed it. */
   reconnect(): void;
   close(): Promise<void>;

@@ -1,0 +1,237 @@
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import type { Workload } from './config.ts';
+import { second, systemClock } from './core/clock.ts';
+import { systemRandom } from './core/ids.ts';
+import { advice, failed, type Finding, findingOf, ok, type Patient, unknown } from './doctor-finding.ts';
+import { createSealer } from './features/identity/sealing.ts';
+import { loadSigningKeys } from './features/identity/provider/signing-keys.ts';
+import { identityStores } from './features/identity/stores.ts';
+import { openDatabaseAlone, openKv, openStoreAlone } from './parts.ts';
+import { hasDatabase } from './platform/data-dir.ts';
+import type { Database } from './platform/database/database.ts';
+import { databaseFacts, obstacleToVersion } from './platform/database/facts.ts';
+import { excessOf, obstacleToViews } from './platform/database/gateway-role.ts';
+import { compareMigrations } from './platform/database/migrate.ts';
+import { createServerClock } from './platform/database/server-clock.ts';
+import { createLog } from './platform/log.ts';
+import { blaming } from './start-errors.ts';
+
+/** What needs the engines: database, key-value store, object store, and the identity provider's keys in the database. */
+type Asked = Patient & { readonly workload: Workload };
+
+const migrations = join(import.meta.dirname, '../migrations');
+const log = createLog({ level: 'silent' });
+/** A difference that nobody notices; certificates and sign-ins bear more. */
+const mostOffMs = 2 * second;
+
+export async function checkDatabase(asked: Asked): Promise<Finding[]> {
+  const { config, holder } = asked;
+  if (config.databaseUrl === null && holder !== undefined) return [await askServer(asked, holder.pid)];
+  if (config.databaseUrl === null && !hasDatabase(config.dataDir))
+    return [ok('database', `there is none in ${config.dataDir} yet; the first start makes it`)];
+  try {
+    const { database, close } = await openDatabaseAlone(config);
+    try {
+      return await blaming(config.databaseUrl === null ? 'DATA_DIR' : 'DATABASE_URL', () =>
+        examineDatabase(database, asked),
+      );
+    } finally {
+      await close();
+    }
+  } catch (error) {
+    return [findingOf('database', error)];
+  }
+}
+
+/** The server has the embedded database for itself, and says at /readyz what it thinks of it. */
+async function askServer({ config, world }: Asked, pid: number): Promise<Finding> {
+  const host = ['0.0.0.0', '::'].includes(config.host) ? '127.0.0.1' : config.host;
+  const rest = 'what is in it can be looked at when the server is stopped';
+  try {
+    const { status } = await world.get(`http://${host}:${config.metricsPort}/readyz`);
+    if (status === 200) return unknown('database', `process ${pid} has it and is ready; ${rest}`);
+    return failed(
+      'database',
+      `process ${pid} has it and is not ready (${status})`,
+      'Look at its log and its /readyz.',
+    );
+  } catch {
+    // Also a server that is just starting.
+    return unknown('database', `process ${pid} has it and does not answer at METRICS_PORT; ${rest}`);
+  }
+}
+
+async function examineDatabase(database: Database, { config, world, workload }: Asked): Promise<Finding[]> {
+  const facts = await databaseFacts(database);
+  const obstacle = obstacleToVersion(facts);
+  if (obstacle !== null) return [failed('database.version', obstacle.problem, obstacle.fix)];
+  const findings = [
+    ok('database.version', `PostgreSQL ${facts.version}${config.databaseUrl === null ? ', embedded' : ''}`),
+  ];
+  if (config.databaseUrl !== null)
+    findings.push(await checkClock('time.database', world.now, database.serverTime));
+  if (workload === 'gateway') return [...findings, await checkGatewayRole(database)];
+  findings.push(await checkMigrations(database));
+  if (config.databaseUrl !== null) findings.push(checkRole(facts));
+  findings.push(await checkSigningKeys(database, config.encryptionKeys));
+  return findings;
+}
+
+async function checkMigrations(database: Database): Promise<Finding> {
+  const { waiting, unknown: newer, edited } = await compareMigrations(database, migrations);
+  const check = 'database.migrations';
+  if (newer.length > 0)
+    return failed(
+      check,
+      `the database has steps of a newer version: ${newer.join(', ')}`,
+      'Run that version, or a newer one.',
+    );
+  if (edited.length > 0)
+    return failed(
+      check,
+      `these steps are not the ones that were applied: ${edited.join(', ')}`,
+      'Restore the files of this version.',
+    );
+  if (waiting.length > 0)
+    return advice(
+      check,
+      `${waiting.length} are waiting`,
+      'The next start applies them, or now: npm start -- migrate',
+    );
+  return ok(check, 'the database is up to date');
+}
+
+function checkRole({
+  role,
+  isSuperuser,
+  canCreate,
+  closedTables,
+}: Awaited<ReturnType<typeof databaseFacts>>): Finding {
+  const check = 'database.role';
+  if (closedTables.length > 0)
+    return failed(
+      check,
+      `the role ${role} may not read and change ${closedTables.join(', ')}`,
+      'Give it the tables: REASSIGN OWNED BY the_other TO this_role.',
+    );
+  if (!canCreate)
+    return failed(
+      check,
+      `the role ${role} may not make tables`,
+      `GRANT CREATE, USAGE ON SCHEMA public TO ${role};`,
+    );
+  if (isSuperuser)
+    return advice(
+      check,
+      `the role ${role} is a superuser`,
+      'One that owns this database and no more is enough.',
+    );
+  return ok(check, `the role ${role} may do what is needed`);
+}
+
+async function checkGatewayRole(database: Database): Promise<Finding> {
+  const obstacle = await obstacleToViews(database);
+  if (obstacle !== null) return failed('database.role', obstacle.problem, obstacle.fix);
+  const excess = await excessOf(database);
+  if (excess !== null)
+    return advice(
+      'database.role',
+      `it reaches tables that a gateway does not need: ${excess}`,
+      'Give it a role of its own.',
+    );
+  return ok('database.role', 'it reads the views of a gateway and nothing else');
+}
+
+async function checkSigningKeys(database: Database, keys: readonly string[]): Promise<Finding> {
+  const check = 'identity.signing_keys';
+  const { waiting } = await compareMigrations(database, migrations);
+  const { signingKeys } = identityStores(database.sql, systemClock);
+  if (waiting.some((name) => name.includes('identity.')) || (await signingKeys.find()) === undefined)
+    return ok(check, 'not there yet; the first start makes them');
+  if (keys.length === 0)
+    return failed(
+      check,
+      'there are some, and no ENCRYPTION_KEY that could open them',
+      'Put back DATA_DIR/secrets from a copy.',
+    );
+  try {
+    const { keys: found } = await loadSigningKeys(signingKeys, createSealer(keys, systemRandom));
+    return ok(check, `${found.length === 1 ? 'one key' : `${found.length} keys`} of the built-in provider`);
+  } catch {
+    // The only thing that fails here: none of the keys opens it. The words of the error add nothing.
+    return failed(
+      check,
+      'ENCRYPTION_KEY opens none of them: nobody can sign in',
+      'Put the value they were made with at the end of ENCRYPTION_KEY.',
+    );
+  }
+}
+
+async function checkClock(
+  check: string,
+  now: () => number,
+  serverTime: () => Promise<number>,
+): Promise<Finding> {
+  const clock = createServerClock({ local: { now }, serverTime });
+  await clock.sync();
+  const off = Math.round(clock.offset());
+  if (Math.abs(off) <= mostOffMs) return ok(check, `${Math.abs(off)} ms from the clock of this machine`);
+  return failed(
+    check,
+    `${(Math.abs(off) / 1000).toFixed(1)} s ${off > 0 ? 'ahead of' : 'behind'} the clock of this machine`,
+    'Let both follow a time server (NTP): sessions, grants and keys end by these clocks.',
+  );
+}
+
+export async function checkKv({ config, world }: Asked): Promise<Finding[]> {
+  if (config.kvUrl === null) return [ok('kv', 'in memory, for one process')];
+  try {
+    const kv = await openKv(config.kvUrl, log);
+    try {
+      const servers = await kv.facts();
+      const versions = [...new Set(servers.map(({ version }) => version))].join(', ');
+      const count = servers.length === 1 ? '' : `${servers.length} servers, `;
+      return [
+        ok('kv', `${count}Redis ${versions} or what stands for it, noeviction`),
+        await checkClock('time.kv', world.now, kv.time),
+      ];
+    } finally {
+      await kv.close();
+    }
+  } catch (error) {
+    return [findingOf('kv', error)];
+  }
+}
+
+export async function checkObjectStore({ config, workload }: Asked): Promise<Finding> {
+  const check = 'object_store';
+  const { objectStore, dataDir } = config;
+  if (objectStore === null) return ok(check, 'files in DATA_DIR');
+  const blobs = await openStoreAlone(objectStore, dataDir);
+  try {
+    if (workload === 'gateway') {
+      await blaming('OBJECT_STORE_URL', blobs.ping);
+      return ok(check, `the bucket ${objectStore.bucket} can be listed`);
+    }
+    await blaming('OBJECT_STORE_URL', async () => {
+      await blobs.prepare();
+      // Random, so it is nobody's content that is removed.
+      const bytes = randomBytes(1024);
+      const { digest } = await blobs.write(Readable.from([bytes]));
+      try {
+        const read = await buffer(await blobs.read(digest));
+        if (!read.equals(bytes)) throw new Error('it gave back other bytes than it was given');
+      } finally {
+        await blobs.remove(digest);
+      }
+    });
+    return ok(check, `wrote, read and removed a blob in the bucket ${objectStore.bucket}`);
+  } catch (error) {
+    return findingOf(check, error);
+  } finally {
+    blobs.close();
+  }
+}

@@ -1,0 +1,64 @@
+import { sql } from 'kysely';
+import type { Database } from './database.ts';
+
+/** What a server says about itself and about the role that asks. Questions only. */
+export type DatabaseFacts = {
+  /** Such as `15.8`. */
+  readonly version: string;
+  /** server_version_num, such as 150008. */
+  readonly versionNumber: number;
+  readonly role: string;
+  readonly isSuperuser: boolean;
+  /** May make tables in the schema that it uses. */
+  readonly canCreate: boolean;
+  /** Tables there that the role may not read and change. */
+  readonly closedTables: readonly string[];
+};
+
+export async function databaseFacts(database: Database): Promise<DatabaseFacts> {
+  const { rows } = await sql<{
+    version: string;
+    number: number;
+    role: string;
+    is_superuser: boolean;
+    can_create: boolean;
+    closed: string[] | null;
+  }>`
+    select split_part(current_setting('server_version'), ' ', 1) as version,
+           current_setting('server_version_num')::int as number,
+           current_user::text as role,
+           (select rolsuper from pg_roles where rolname = current_user) as is_superuser,
+           coalesce(has_schema_privilege(current_schema(), 'create'), false) as can_create,
+           (select array_agg(c.relname::text order by c.relname) from pg_class c
+             where c.relnamespace = to_regnamespace(current_schema()) and c.relkind = 'r'
+               and not (has_table_privilege(c.oid, 'select') and has_table_privilege(c.oid, 'insert')
+                        and has_table_privilege(c.oid, 'update') and has_table_privilege(c.oid, 'delete'))) as closed`.execute(
+    database.sql,
+  );
+  const [row] = rows;
+  if (row === undefined) throw new Error('The database did not answer about itself.');
+  return {
+    version: row.version,
+    versionNumber: row.number,
+    role: row.role,
+    isSuperuser: row.is_superuser,
+    canCreate: row.can_create,
+    closedTables: row.closed ?? [],
+  };
+}
+
+export type Obstacle = { readonly problem: string; readonly fix: string };
+
+const oldest = 15;
+
+/** Null when the server is new enough. Pure. */
+export function obstacleToVersion({
+  version,
+  versionNumber,
+}: Pick<DatabaseFacts, 'version' | 'versionNumber'>): Obstacle | null {
+  if (versionNumber >= oldest * 10_000) return null;
+  return {
+    problem: `its server is PostgreSQL ${version}, and ${oldest} is the oldest that works`,
+    fix: 'Upgrade the server (pg_upgrade), or choose another one.',
+  };
+}
