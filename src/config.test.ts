@@ -386,6 +386,7 @@ describe('reading the configuration', () => {
   test('every setting is in the reference, and its secrets are marked', () => {
     const secret = configReference().filter(({ secret: isSecret }) => isSecret);
     expect(secret.map(({ name }) => name).sort()).toEqual([
+      'BACKUP_PASSPHRASE',
       'BOOTSTRAP_ADMIN_PASSWORD',
       'DATABASE_URL',
       'ENCRYPTION_KEY',

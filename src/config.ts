@@ -35,6 +35,7 @@ export type Config = {
   readonly trustedProxies: readonly string[];
   readonly keyPrefix: string;
   readonly logLevel: string;
+  readonly backupPassphrase: string | null;
   /** The first signs, all verify. */
   readonly sessionSecrets: readonly string[];
   readonly encryptionKeys: readonly string[];
@@ -175,6 +176,13 @@ const settings: readonly Setting[] = [
     default: '–',
     secret: true,
   },
+  {
+    name: 'BACKUP_PASSPHRASE',
+    meaning:
+      'Seals the generated secrets in a backup with --with-secrets, and opens them; 16 characters or more',
+    default: '–',
+    secret: true,
+  },
   { name: 'LOG_LEVEL', meaning: 'debug, info, warn, error or silent', default: 'info', secret: false },
 ];
 
@@ -286,6 +294,13 @@ export function readConfig(
   if (password !== undefined && password.length < 12) {
     wrong('BOOTSTRAP_ADMIN_PASSWORD', 'is too short', 'Use at least 12 characters.');
   }
+  const backupPassphrase = raw('BACKUP_PASSPHRASE') ?? null;
+  if (backupPassphrase !== null && backupPassphrase.length < 16)
+    wrong(
+      'BACKUP_PASSPHRASE',
+      'is too short',
+      'Use at least 16 characters: whoever has a backup can try for ever.',
+    );
   const host = raw('HOST') ?? '127.0.0.1';
   if (!isLoopback(isIP(host) === 6 ? `[${host}]` : host) && uiUrl.startsWith('http:')) {
     wrong(
@@ -349,6 +364,7 @@ export function readConfig(
     trustedProxies,
     keyPrefix,
     logLevel,
+    backupPassphrase,
     sessionSecrets: secret('SESSION_SECRET'),
     encryptionKeys: secret('ENCRYPTION_KEY'),
     grantSecrets: secret('GRANT_SECRET'),
@@ -576,6 +592,12 @@ function generatedSecret(name: string, dataDir: string): string {
 export function existingSecret(name: string, dataDir: string): string | undefined {
   return existsSync(join(dataDir, secretsFolder)) ? secretIn(dataDir, name, () => undefined) : undefined;
 }
+
+/** For commands that must not make any. */
+export const lookForSecret: SecretSource = (name, dataDir) => {
+  const secret = existingSecret(name, dataDir);
+  return secret === undefined ? [] : [secret];
+};
 
 function secretIn<Made extends string | undefined>(
   dataDir: string,

@@ -7,7 +7,7 @@ import { second, systemClock } from './core/clock.ts';
 import { systemRandom } from './core/ids.ts';
 import { advice, failed, type Finding, findingOf, ok, type Patient, unknown } from './doctor-finding.ts';
 import { createSealer } from './features/identity/sealing.ts';
-import { loadSigningKeys } from './features/identity/provider/signing-keys.ts';
+import { signingKeysOpen } from './features/identity/provider/signing-keys.ts';
 import { identityStores } from './features/identity/stores.ts';
 import { openDatabaseAlone, openKv, openStoreAlone } from './parts.ts';
 import { hasDatabase } from './platform/data-dir.ts';
@@ -157,17 +157,13 @@ async function checkSigningKeys(database: Database, keys: readonly string[]): Pr
       'there are some, and no ENCRYPTION_KEY that could open them',
       'Put back DATA_DIR/secrets from a copy.',
     );
-  try {
-    const { keys: found } = await loadSigningKeys(signingKeys, createSealer(keys, systemRandom));
-    return ok(check, `${found.length === 1 ? 'one key' : `${found.length} keys`} of the built-in provider`);
-  } catch {
-    // The only thing that fails here: none of the keys opens it. The words of the error add nothing.
-    return failed(
-      check,
-      'ENCRYPTION_KEY opens none of them: nobody can sign in',
-      'Put the value they were made with at the end of ENCRYPTION_KEY.',
-    );
-  }
+  if (await signingKeysOpen(signingKeys, createSealer(keys, systemRandom)))
+    return ok(check, 'those of the built-in provider open');
+  return failed(
+    check,
+    'ENCRYPTION_KEY opens none of them: nobody can sign in',
+    'Put the value they were made with at the end of ENCRYPTION_KEY.',
+  );
 }
 
 async function checkClock(

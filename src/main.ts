@@ -1,6 +1,6 @@
 import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
-import { type Config, ConfigError, readConfig, type Workload, workloads } from './config.ts';
+import { type Config, ConfigError, lookForSecret, readConfig, type Workload, workloads } from './config.ts';
 import { keepTickShapes } from './platform/tick-shapes.ts';
 import { explainStart, isInUse } from './start-errors.ts';
 
@@ -15,6 +15,8 @@ const usage = `usage: npm start                                        the serve
        npm start -- audit verify [SEQ:HASH]             walk the audit chain; with a head that an earlier run printed,
                                                         prove that nothing was cut off since
        npm start -- doctor [web|gateway|worker] [--json] look at everything a server stands on, and say what to mend
+       npm start -- backup FILE [--with-secrets]        write the embedded database and the files of sites into one file
+       npm start -- restore FILE                        put them back into an empty DATA_DIR, checked first
        npm start -- --version                           print the version
 On the embedded database, all but login-link and doctor need the server stopped. Settings: docs/reference/config.md`;
 
@@ -66,6 +68,21 @@ function workOf(args: readonly string[]): Work | string {
   }
 }
 
+async function copy(command: 'backup' | 'restore', options: readonly string[]): Promise<number> {
+  const withSecrets = command === 'backup' && options.includes('--with-secrets');
+  const [file, ...more] = options.filter((option) => !(withSecrets && option === '--with-secrets'));
+  if (file === undefined || more.length > 0 || file.startsWith('--')) {
+    console.error(`postern: ${command} takes a FILE\n\n${usage}`);
+    return 2;
+  }
+  const { runBackup, runRestore } = await import('./backup.ts');
+  // Neither makes secrets: new ones would open nothing of what is there, or of what comes.
+  config = readConfig(undefined, 'all', lookForSecret);
+  return command === 'backup'
+    ? await runBackup(config, file, { withSecrets })
+    : await runRestore(config, file);
+}
+
 /** Before the settings are read: it tells of all that is wrong with them. */
 async function examine(options: readonly string[]): Promise<number> {
   const [word = 'all', ...more] = options.filter((option) => option !== '--json');
@@ -91,6 +108,7 @@ async function main(args: readonly string[]): Promise<number> {
     return 0;
   }
   if (args[0] === 'doctor') return await examine(args.slice(1));
+  if (args[0] === 'backup' || args[0] === 'restore') return await copy(args[0], args.slice(1));
   const work = workOf(args);
   if (typeof work === 'string') {
     console.error(`postern: ${work}\n\n${usage}`);

@@ -4,6 +4,19 @@ import type { SigningKeyStore } from './signing-key-store.ts';
 
 const context = 'provider-signing-keys';
 
+/** False when there are some that `sealer` cannot open: with such a database nobody can sign in. Makes none. */
+export async function signingKeysOpen(keys: SigningKeyStore, sealer: Sealer): Promise<boolean> {
+  const sealed = await keys.find();
+  if (sealed === undefined) return true;
+  try {
+    sealer.open(sealed, context);
+    return true;
+  } catch {
+    // The only thing that can fail here, and the question.
+    return false;
+  }
+}
+
 /** The provider's private signing keys, made at the first start. ID tokens are RS256, as OIDC Core demands. */
 export async function loadSigningKeys(keys: SigningKeyStore, sealer: Sealer): Promise<{ keys: JWK[] }> {
   if ((await keys.find()) === undefined) {

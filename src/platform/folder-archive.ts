@@ -1,0 +1,149 @@
+import { createHash } from 'node:crypto';
+import { createReadStream, createWriteStream } from 'node:fs';
+import { mkdir, opendir, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { PassThrough, Transform, type Writable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { pipeline } from 'node:stream/promises';
+import { createGunzip, createGzip } from 'node:zlib';
+import { extract, pack } from 'tar-stream';
+
+/**
+ * Folders and texts in one .tar.gz, whose last entry is a manifest with the size and SHA-256 of every other. Read back
+ * it is what was written or it is refused: gzip's sum covers what no digest does, and without its end there is no
+ * manifest. Nobody's name, owner or mode from inside an archive is believed.
+ */
+export type Part = { readonly path: string; readonly size: number; readonly sha256: string | null };
+
+export class ArchiveSpoiled extends Error {}
+
+const manifestName = 'manifest.json';
+/** What we write ourselves: no `..`, nothing absolute, nothing with a drive or a backslash. */
+const pathShape = /^(?:[A-Za-z0-9_-][A-Za-z0-9_.-]*)(?:\/[A-Za-z0-9_-][A-Za-z0-9_.-]*)*$/;
+
+export function writeArchive(to: Writable) {
+  const tar = pack();
+  const parts: Part[] = [];
+  const done = pipeline(tar, createGzip({ level: 1 }), to);
+  // Whoever awaits finish() or add…() hears of it; until then it must not end the process.
+  done.catch((error: Error) => tar.destroy(error));
+
+  function entry(path: string, content: string): Promise<void> {
+    return new Promise((resolve, reject) => {
+      tar.entry({ name: path }, content, (error) => (error ? reject(error) : resolve()));
+    });
+  }
+
+  async function addFile(path: string, from: string): Promise<Part> {
+    const { size } = await stat(from);
+    const sum = createHash('sha256');
+    const hashing = new Transform({
+      transform(chunk: Buffer, _, next) {
+        sum.update(chunk);
+        next(null, chunk);
+      },
+    });
+    // Fails when the file is longer or shorter than it was a moment ago.
+    await pipeline(createReadStream(from), hashing, tar.entry({ name: path, size }));
+    const part = { path, size, sha256: sum.digest('hex') };
+    parts.push(part);
+    return part;
+  }
+
+  return {
+    async addText(path: string, content: string): Promise<void> {
+      await entry(path, content);
+      const bytes = Buffer.from(content);
+      parts.push({ path, size: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') });
+    },
+    /** Everything in a folder that `takes` says yes to; empty folders too. */
+    async addFolder(
+      path: string,
+      from: string,
+      takes: (name: string) => boolean = () => true,
+    ): Promise<void> {
+      await new Promise<void>((resolve, reject) => {
+        tar.entry({ name: `${path}/`, type: 'directory' }, (error) => (error ? reject(error) : resolve()));
+      });
+      parts.push({ path, size: 0, sha256: null });
+      for await (const found of await opendir(from)) {
+        if (!takes(found.name)) continue;
+        if (found.isDirectory()) await this.addFolder(`${path}/${found.name}`, join(from, found.name));
+        else if (found.isFile()) await addFile(`${path}/${found.name}`, join(from, found.name));
+      }
+    },
+    /** The manifest, and the end. */
+    async finish(): Promise<void> {
+      await entry(manifestName, JSON.stringify(parts));
+      tar.finalize();
+      await done;
+    },
+  };
+}
+
+/**
+ * Unpacks into a folder that is empty. @throws ArchiveSpoiled, and then what is in the folder must not be used
+ */
+export async function readArchive(file: string, into: string): Promise<readonly Part[]> {
+  const source = createReadStream(file);
+  const reader = extract();
+  const found = new Map<string, Part>();
+  let manifest: string | undefined;
+  const feeding = pipeline(source, createGunzip(), reader);
+  feeding.catch(() => undefined);
+  try {
+    for await (const entry of reader) {
+      const { name, type, size = 0 } = entry.header;
+      const path = name.replace(/\/$/, '');
+      if (manifest !== undefined || !pathShape.test(path) || found.has(path))
+        throw new ArchiveSpoiled(`it holds ${name}`);
+      if (type === 'directory') {
+        await mkdir(join(into, path), { recursive: true, mode: 0o700 });
+        entry.resume();
+        found.set(path, { path, size: 0, sha256: null });
+      } else if (type !== 'file') {
+        throw new ArchiveSpoiled(`it holds ${name}, which is no file`);
+      } else if (path === manifestName) {
+        manifest = await text(entry);
+      } else {
+        found.set(path, { path, size, sha256: await keep(entry, join(into, path)) });
+      }
+    }
+    await feeding;
+  } catch (error) {
+    source.destroy();
+    // A disk that is full is not the archive's fault.
+    if (error instanceof Error && 'syscall' in error) throw error;
+    throw error instanceof ArchiveSpoiled
+      ? error
+      : new ArchiveSpoiled('it is cut off or changed', { cause: error });
+  }
+  if (manifest === undefined) throw new ArchiveSpoiled('it is cut off: its manifest is missing');
+  checkParts(manifest, found);
+  return [...found.values()];
+}
+
+function checkParts(manifest: string, found: ReadonlyMap<string, Part>): void {
+  let wanted: Part[];
+  try {
+    // Compared with what is there, field by field.
+    wanted = JSON.parse(manifest) as Part[];
+  } catch (error) {
+    throw new ArchiveSpoiled('its manifest is changed', { cause: error });
+  }
+  if (!Array.isArray(wanted) || wanted.length !== found.size)
+    throw new ArchiveSpoiled('parts are missing or added');
+  for (const { path, size, sha256 } of wanted) {
+    const part = found.get(path);
+    if (part?.size !== size || part.sha256 !== sha256)
+      throw new ArchiveSpoiled(`${path} is not what was written`);
+  }
+}
+
+async function keep(entry: AsyncIterable<unknown>, path: string): Promise<string> {
+  const sum = createHash('sha256');
+  const hashing = new PassThrough().on('data', (chunk: Buffer) => sum.update(chunk));
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await pipeline(entry, hashing, createWriteStream(path, { flags: 'wx', mode: 0o600, flush: true }));
+  return sum.digest('hex');
+}
