@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
 import { mkdir, opendir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { PassThrough, Transform, type Writable } from 'node:stream';
+import { PassThrough, Transform, Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip, createGzip } from 'node:zlib';
@@ -85,6 +85,7 @@ export function writeArchive(to: Writable) {
  * Unpacks into a folder that is empty. @throws ArchiveSpoiled, and then what is in the folder must not be used
  */
 export async function readArchive(file: string, into: string): Promise<readonly Part[]> {
+  await checkSum(file);
   const source = createReadStream(file);
   const reader = extract();
   const found = new Map<string, Part>();
@@ -121,6 +122,17 @@ export async function readArchive(file: string, into: string): Promise<readonly 
   if (manifest === undefined) throw new ArchiveSpoiled('it is cut off: its manifest is missing');
   checkParts(manifest, found);
   return [...found.values()];
+}
+
+/** Read to its end once, before anything is written: a reader of tar is content before gzip's sum has come. */
+async function checkSum(file: string): Promise<void> {
+  const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
+  try {
+    await pipeline(createReadStream(file), createGunzip(), nowhere);
+  } catch (error) {
+    if (error instanceof Error && 'syscall' in error) throw error;
+    throw new ArchiveSpoiled('it is cut off or changed', { cause: error });
+  }
 }
 
 function checkParts(manifest: string, found: ReadonlyMap<string, Part>): void {
