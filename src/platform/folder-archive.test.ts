@@ -61,14 +61,25 @@ test('an archive that is cut off at any byte is refused', async () => {
   await expect(unpacked(bytes.subarray(0, -1))).rejects.toBeInstanceOf(ArchiveSpoiled);
 });
 
-test('an archive in which any byte of the content was changed is refused', async () => {
+const contentOf = (into: string) =>
+  readdirSync(into, { recursive: true, withFileTypes: true })
+    .map((one) => [one.name, one.isFile() ? readFileSync(join(one.parentPath, one.name), 'utf8') : null])
+    .toSorted();
+
+test('an archive in which any byte was changed is refused, or says the same in another way', async () => {
   const bytes = await written();
+  const right = contentOf(await unpacked(bytes));
+  let refused = 0;
   // The first ten are gzip's own head: a time and a system, which nobody reads.
   for (let at = 10; at < bytes.length; at += 3) {
     const changed = Buffer.from(bytes);
     changed[at] = (changed[at] ?? 0) ^ 0x04;
-    await expect(unpacked(changed)).rejects.toBeInstanceOf(ArchiveSpoiled);
+    const got: unknown = await unpacked(changed).then(contentOf, (error: unknown) => error);
+    if (got instanceof ArchiveSpoiled) refused += 1;
+    // Compression has more than one way of writing the zeros between two entries.
+    else expect(got).toEqual(right);
   }
+  expect(refused).toBeGreaterThan(100);
 });
 
 test.each(['../outside', '/etc/passwd', 'a/../../b', 'a//b', 'a\\b', '.ssh/key', 'twice'])(
