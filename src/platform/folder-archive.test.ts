@@ -64,11 +64,12 @@ test('an archive that is cut off at any byte is refused', async () => {
 const contentOf = (into: string) =>
   readdirSync(into, { recursive: true, withFileTypes: true })
     .map((one) => [one.name, one.isFile() ? readFileSync(join(one.parentPath, one.name), 'utf8') : null])
-    .toSorted();
+    .toSorted(([a], [b]) => String(a).localeCompare(String(b)));
 
 test('an archive in which any byte was changed is refused, or says the same in another way', async () => {
   const bytes = await written();
   const right = contentOf(await unpacked(bytes));
+  const others: unknown[] = [];
   let refused = 0;
   // The first ten are gzip's own head: a time and a system, which nobody reads.
   for (let at = 10; at < bytes.length; at += 3) {
@@ -76,9 +77,10 @@ test('an archive in which any byte was changed is refused, or says the same in a
     changed[at] = (changed[at] ?? 0) ^ 0x04;
     const got: unknown = await unpacked(changed).then(contentOf, (error: unknown) => error);
     if (got instanceof ArchiveSpoiled) refused += 1;
-    // Compression has more than one way of writing the zeros between two entries.
-    else expect(got).toEqual(right);
+    else others.push(got);
   }
+  // Compression has more than one way of writing the zeros between two entries.
+  for (const other of others) expect(other).toEqual(right);
   expect(refused).toBeGreaterThan(100);
 });
 

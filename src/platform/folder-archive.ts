@@ -94,7 +94,7 @@ export async function readArchive(file: string, into: string): Promise<readonly 
   feeding.catch(() => undefined);
   try {
     for await (const entry of reader) {
-      const { name, type, size = 0 } = entry.header;
+      const { name, type, size } = entry.header;
       const path = name.replace(/\/$/, '');
       if (manifest !== undefined || !pathShape.test(path) || found.has(path))
         throw new ArchiveSpoiled(`it holds ${name}`);

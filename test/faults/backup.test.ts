@@ -14,7 +14,7 @@ import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, expect, test, vi } from 'vitest';
 import { zipOf } from '../archives/zip.ts';
 import { Browser } from './browser.ts';
 import { administrator, freePorts, type Installation, runCommand, startProgram } from './program.ts';
@@ -49,7 +49,8 @@ function open(url: string): Promise<string> {
   });
 }
 
-beforeAll(async () => {
+// Made once; the tests behind it put it back.
+test('a backup is refused while the server runs, and made when it is stopped', async () => {
   first = { dataDir: join(folder, 'first'), ports: await freePorts() };
   const program = await startProgram(first);
   const browser = new Browser(program.origin);
