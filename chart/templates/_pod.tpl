@@ -1,0 +1,69 @@
+{{/* What every pod has: the restricted profile of the pod security standards, and a root nobody writes to. */}}
+
+{{- define "postern.podSecurity" -}}
+automountServiceAccountToken: false
+enableServiceLinks: false
+{{- with .Values.global.imagePullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+securityContext:
+  runAsNonRoot: true
+  runAsUser: {{ .Values.podSecurity.runAsUser }}
+  runAsGroup: {{ .Values.podSecurity.runAsGroup }}
+  fsGroup: {{ .Values.podSecurity.fsGroup }}
+  fsGroupChangePolicy: OnRootMismatch
+  seccompProfile:
+    type: RuntimeDefault
+{{- end }}
+
+{{- define "postern.containerSecurity" -}}
+securityContext:
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  runAsNonRoot: true
+  capabilities:
+    drop: [ALL]
+  seccompProfile:
+    type: RuntimeDefault
+{{- end }}
+
+{{- define "postern.containerImage" -}}
+image: {{ include "postern.image" . | quote }}
+imagePullPolicy: {{ .Values.image.pullPolicy }}
+{{- end }}
+
+{{/* Everything that is written to: (list SIZE-OF-DATA EXTRA-VOLUMES) */}}
+{{- define "postern.volumes" -}}
+volumes:
+  - name: data
+    emptyDir:
+      sizeLimit: {{ index . 0 }}
+  - name: tmp
+    emptyDir:
+      sizeLimit: 64Mi
+  {{- with index . 1 }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- end }}
+
+{{- define "postern.volumeMounts" -}}
+volumeMounts:
+  - name: data
+    mountPath: /data
+  - name: tmp
+    mountPath: /tmp
+  {{- with . }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- end }}
+
+{{/* A process that lives is left alone; one whose parts are away gets no requests: (list PATH PROBE) */}}
+{{- define "postern.probe" -}}
+httpGet:
+  path: {{ index . 0 }}
+  port: metrics
+periodSeconds: {{ (index . 1).periodSeconds }}
+failureThreshold: {{ (index . 1).failureThreshold }}
+timeoutSeconds: 5
+{{- end }}
