@@ -1,0 +1,154 @@
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+
+/**
+ * What the chart is tested with, built once into node_modules/.cache: Helm 3 and 4 and kubeconform (test/chart/tools/go.mod
+ * pins them and everything below), the schemas of the oldest and the newest Kubernetes, and those of the custom resources
+ * the chart can make. Every version is exact and every download is held to its sum. Needs Go 1.26 and python3 with venv;
+ * about four minutes on two cores, then nothing until a version changes.
+ */
+const root = join(import.meta.dirname, '..');
+const folder = join(root, 'node_modules/.cache/chart-tools');
+const sources = join(root, 'test/chart/tools');
+
+/** The oldest that Chart.yaml allows, and the newest there are schemas of. */
+export const kubernetesVersions = ['1.30.0', '1.37.0'] as const;
+
+export const chartTools = {
+  helm3: join(folder, 'helm3'),
+  helm4: join(folder, 'helm4'),
+  kubeconform: join(folder, 'kubeconform'),
+  /** `v1.37.0-local-strict/deployment-apps-v1.json` below it. */
+  schemas: join(folder, 'kubernetes_validate/kubernetes-json-schema'),
+  /** `httproute-v1.json` below it. */
+  customSchemas: join(folder, 'custom'),
+};
+
+const programs = [
+  ['kubeconform', 'github.com/yannh/kubeconform/cmd/kubeconform'],
+  ['helm4', 'helm.sh/helm/v4/cmd/helm'],
+  ['helm3', 'helm.sh/helm/v3/cmd/helm'],
+] as const;
+
+/** The schemas that validators of Kubernetes share, as a package. */
+const schemasPackage =
+  'kubernetes-validate==1.37.0 --hash=sha256:85136d018a27b50ec7fc049d902bfa5193f5976807e6c0f408e3ab6fe078cad9';
+
+const customResources = [
+  {
+    module: 'sigs.k8s.io/gateway-api@v1.6.3',
+    sum: 'h1:lKpJa5bGlraC/QeACvCpsHLdmO6y0iKfzVl6gzaFEYc=',
+    files: ['config/crd/standard/gateway.networking.k8s.io_httproutes.yaml'],
+  },
+  {
+    module: 'github.com/prometheus-operator/prometheus-operator@v0.85.0',
+    sum: 'h1:M5xLCLEoaW2IJfnuCwFzzpL+jSVQu3KGT84Pye+fW8s=',
+    files: ['servicemonitors', 'prometheusrules'].map(
+      (name) => `example/prometheus-operator-crd/monitoring.coreos.com_${name}.yaml`,
+    ),
+  },
+];
+
+/** Vitest calls it before the suite; `node scripts/chart-tools.ts` does the same alone. */
+export default function installChartTools(): void {
+  const stamp = join(folder, 'stamp');
+  const wanted = [join(sources, 'go.mod'), join(sources, 'go.sum'), import.meta.filename]
+    .map((path) => createHash('sha256').update(readFileSync(path)).digest('hex'))
+    .join('\n');
+  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return;
+  console.log('chart tools: building Helm 3, Helm 4 and kubeconform, once; this takes some minutes …');
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(chartTools.customSchemas, { recursive: true });
+  for (const [name, source] of programs) buildProgram(name, source);
+  unpackSchemas();
+  for (const one of customResources) writeCustomSchemas(one);
+  writeFileSync(stamp, wanted);
+}
+
+function buildProgram(name: string, source: string): void {
+  const startedAt = performance.now();
+  const options = ['-trimpath', '-buildvcs=false', '-mod=readonly', '-ldflags=-s -w'];
+  run('go', ['build', ...options, '-o', join(folder, name), source], {
+    CGO_ENABLED: '0',
+    GOTOOLCHAIN: 'local',
+    GOFLAGS: '',
+  });
+  console.log(`chart tools: ${name} (${Math.round((performance.now() - startedAt) / 1000)} s)`);
+}
+
+function unpackSchemas(): void {
+  const requirements = join(folder, 'requirements.txt');
+  const environment = join(folder, 'venv');
+  writeFileSync(requirements, `${schemasPackage}\n`);
+  run('python3', ['-m', 'venv', environment]);
+  const download = ['download', '--quiet', '--no-deps', '--require-hashes', '--dest', folder];
+  run(join(environment, 'bin/pip'), [...download, '--requirement', requirements]);
+  const unpack = `
+import sys, zipfile
+archive = zipfile.ZipFile(sys.argv[1])
+wanted = tuple('kubernetes_validate/kubernetes-json-schema/v%s-local-strict/' % one for one in sys.argv[3:])
+archive.extractall(sys.argv[2], [name for name in archive.namelist() if name.startswith(wanted)])
+`;
+  const wheel = join(folder, 'kubernetes_validate-1.37.0-py3-none-any.whl');
+  run('python3', ['-c', unpack, wheel, folder, ...kubernetesVersions]);
+  rmSync(environment, { recursive: true });
+  rmSync(wheel);
+}
+
+type CustomResource = (typeof customResources)[number];
+
+type Definition = {
+  readonly spec: {
+    readonly names: { readonly kind: string };
+    readonly versions: readonly { readonly name: string; readonly schema: { openAPIV3Schema: unknown } }[];
+  };
+};
+
+function writeCustomSchemas({ module, sum, files }: CustomResource): void {
+  const answer = run('go', ['mod', 'download', '-json', module], { GOTOOLCHAIN: 'local', GOFLAGS: '' });
+  // What `go mod download -json` prints.
+  const { Dir, Sum } = JSON.parse(answer) as { Dir: string; Sum: string };
+  if (Sum !== sum) throw new Error(`${module} has the sum ${Sum}, and not ${sum}.`);
+  for (const file of files) {
+    // A CustomResourceDefinition, from an archive whose sum was right.
+    const { spec } = parse(readFileSync(join(Dir, file), 'utf8')) as Definition;
+    for (const { name, schema } of spec.versions) {
+      const path = join(chartTools.customSchemas, `${spec.names.kind.toLowerCase()}-${name}.json`);
+      writeFileSync(path, JSON.stringify(strict(schema.openAPIV3Schema)));
+    }
+  }
+}
+
+/** An object with named properties has no others, as the API server sees it; a number may be text where it says so. */
+function strict(node: unknown): unknown {
+  if (Array.isArray(node)) return node.map(strict);
+  if (typeof node !== 'object' || node === null) return node;
+  const copy: Record<string, unknown> = Object.fromEntries(
+    Object.entries(node).map(([name, value]) => [name, strict(value)]),
+  );
+  if (copy['x-kubernetes-int-or-string'] === true) delete copy['type'];
+  const isOpen = copy['x-kubernetes-preserve-unknown-fields'] === true || 'additionalProperties' in copy;
+  if (copy['type'] === 'object' && 'properties' in copy && !isOpen) copy['additionalProperties'] = false;
+  return copy;
+}
+
+/** @throws with everything the program said */
+function run(program: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): string {
+  const done = spawnSync(program, args, {
+    cwd: sources,
+    env: { ...process.env, ...env },
+    encoding: 'utf8',
+    maxBuffer: 1 << 26,
+  });
+  if (done.error !== undefined) {
+    throw new Error(`The chart is tested with ${program}, which is not installed: see README.md.`);
+  }
+  if (done.status !== 0)
+    throw new Error(`${program} ${args.join(' ')} failed:\n${done.stdout}\n${done.stderr}`);
+  return done.stdout;
+}
+
+if (import.meta.main) installChartTools();

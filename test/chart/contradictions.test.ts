@@ -1,0 +1,241 @@
+import { expect, test } from 'vitest';
+import {
+  fewest,
+  keycloak,
+  over,
+  refusal,
+  render,
+  template,
+  type Values,
+  withEachHelm,
+  workloads,
+} from './helm.ts';
+
+const shared = (value = 'true') => ({ extraEnv: [{ name: 'SITES_ALLOW_SHARED_APEX', value }] });
+const sync = (client: Values) => over(fewest, keycloak, { identity: { clients: { principalSync: client } } });
+const oneDomain = over(fewest, { sites: { contentUrl: 'https://sites.example.com' } });
+
+withEachHelm((helm) => {
+  /** Told once, and nothing else is wrong with the values. */
+  function refusesOnly(values: Values, problem: string): void {
+    const trouble = refusal(helm, values);
+    expect(trouble).toContain(problem);
+    expect(trouble).toContain('1 value(s) need mending');
+  }
+
+  test('the gateway cannot be switched off, nor be left without pods', () => {
+    refusesOnly(over(fewest, { gateway: { enabled: false } }), 'gateway.enabled: is false');
+    expect(refusal(helm, over(fewest, { gateway: { replicas: 0 } }))).toContain('replicas');
+    const none = { enabled: true, minReplicas: 0 };
+    expect(refusal(helm, over(fewest, { gateway: { autoscaling: none } }))).toContain('minReplicas');
+  });
+
+  test('5.6: Keycloak without a principal-sync client is refused', () => {
+    refusesOnly(sync({ clientId: '' }), 'identity.clients.principalSync.clientId: is missing');
+    refusesOnly(sync({ existingSecret: '' }), 'identity.clients.principalSync.existingSecret: is missing');
+  });
+
+  test('5.6: the management credential in place of the principal-sync client is refused', () => {
+    const inPlace = 'identity.clients.principalSync: is the management client';
+    refusesOnly(sync({ clientId: 'provisioning' }), inPlace);
+    refusesOnly(sync({ existingSecret: 'management', key: 'management-client-secret' }), inPlace);
+    for (const clientId of ['admin-cli', 'realm-management'])
+      refusesOnly(sync({ clientId }), `${clientId} is a client that manages the realm`);
+  });
+
+  test('5.6: two clients may share a Secret, and not a key in it', () => {
+    const one = { existingSecret: 'clients' };
+    const apart = { identity: { clients: { principalSync: one, management: one, login: one } } };
+    expect(
+      render(helm, over(fewest, keycloak, apart))
+        .env('worker')
+        .has('PRINCIPAL_SYNC_CLIENT_SECRET'),
+    ).toBe(true);
+    const same = { existingSecret: 'clients', key: 'same' };
+    refusesOnly(
+      over(fewest, keycloak, { identity: { clients: { principalSync: same, login: same } } }),
+      'identity.clients.principalSync: is the login client',
+    );
+    refusesOnly(
+      over(fewest, keycloak, { identity: { clients: { management: same, login: same } } }),
+      'identity.clients.login: is the management client',
+    );
+  });
+
+  test('5.6: the management credential cannot be brought in by another way', () => {
+    const named = { secretKeyRef: { name: 'management', key: 'management-client-secret' } };
+    const ways = [
+      { extraEnv: [{ name: 'MINE', valueFrom: named }] },
+      { extraEnvFrom: [{ secretRef: { name: 'management' } }] },
+      { extraVolumes: [{ name: 'v', secret: { secretName: 'management' } }] },
+      { extraVolumes: [{ name: 'v', projected: { sources: [{ secret: { name: 'management' } }] } }] },
+    ];
+    for (const component of workloads) {
+      for (const way of ways) {
+        refusesOnly(
+          over(fewest, keycloak, { [component]: way }),
+          `hands out identity.clients.management, which is not for ${component}`,
+        );
+      }
+    }
+  });
+
+  test('GW-10: what the gateway must not have cannot be brought in by another way', () => {
+    const names: Record<string, string> = {
+      login: 'identity.clients.login',
+      'principal-sync': 'identity.clients.principalSync',
+      session: 'secrets.session',
+      encryption: 'secrets.encryption',
+      db: 'database',
+    };
+    for (const [name, credential] of Object.entries(names)) {
+      const values = over(fewest, keycloak, { gateway: { extraEnvFrom: [{ secretRef: { name } }] } });
+      refusesOnly(values, `hands out ${credential}, which is not for gateway`);
+    }
+    const item = (key: string) => ({
+      gateway: { extraVolumes: [{ name: 'v', secret: { secretName: 'db', items: [{ key, path: 'x' }] } }] },
+    });
+    expect(template(helm, over(fewest, item('ca.pem'))).status).toBe(0);
+    refusesOnly(over(fewest, item('database-url')), 'hands out database, which is not for gateway');
+  });
+
+  test('GW-10: a gateway on the database address of web is refused', () => {
+    const gateway = { existingSecret: 'db', key: 'database-url' };
+    refusesOnly(over(fewest, { database: { gateway } }), 'database.gateway: is an address that may write');
+  });
+
+  test('identity that is half set is refused, whichever half', () => {
+    refusesOnly(
+      over(fewest, { identity: { issuer: 'https://id.example.com' } }),
+      'while the provider is builtin',
+    );
+    refusesOnly(
+      over(fewest, keycloak, { identity: { issuer: '' } }),
+      'identity.issuer: is missing or not https',
+    );
+    const http = { identity: { issuer: 'http://id.example.com/realms/postern' } };
+    refusesOnly(over(fewest, keycloak, http), 'identity.issuer: is missing or not https');
+    const admin = { bootstrapAdmin: { email: 'ada@example.com', existingSecret: 'b' } };
+    refusesOnly(over(fewest, keycloak, admin), 'bootstrapAdmin: is for the built-in provider');
+    refusesOnly(
+      over(fewest, { bootstrapAdmin: { email: 'ada@example.com' } }),
+      'bootstrapAdmin: is half set',
+    );
+    const half = { objectStore: { gateway: { accessKey: { existingSecret: 'x' } } } };
+    refusesOnly(over(fewest, half), 'objectStore.gateway: has one key of a pair');
+  });
+
+  test('GW-05: SITES_ALLOW_SHARED_APEX on web or gateway alone is refused', () => {
+    for (const values of [fewest, oneDomain]) {
+      refusesOnly(over(values, { web: shared() }), 'SITES_ALLOW_SHARED_APEX: is set on web alone');
+      refusesOnly(over(values, { gateway: shared() }), 'SITES_ALLOW_SHARED_APEX: is set on gateway alone');
+    }
+    const other = refusal(helm, over(fewest, { web: shared('yes'), gateway: shared('yes') }));
+    expect(other).toContain('SITES_ALLOW_SHARED_APEX: is neither true nor unset');
+  });
+
+  test('GW-05: web app and content hosts on one registrable domain need SITES_ALLOW_SHARED_APEX on both', () => {
+    refusesOnly(oneDomain, 'shares the registrable domain example.com with the web app');
+    const both = render(helm, over(oneDomain, { web: shared(), gateway: shared() }));
+    for (const component of ['web', 'gateway'] as const)
+      expect(both.env(component).get('SITES_ALLOW_SHARED_APEX')?.value).toBe('true');
+    refusesOnly(
+      over(fewest, { sites: { contentUrl: 'https://POSTERN.example.com:8443' } }),
+      'sites.contentUrl: has the host of the web app',
+    );
+  });
+
+  test('GW-05: two names below a suffix such as co.uk are two domains', () => {
+    const urls = (ui: string, content: string) => ({ ui: { appUrl: ui }, sites: { contentUrl: content } });
+    expect(template(helm, over(fewest, urls('https://one.co.uk', 'https://two.co.uk'))).status).toBe(0);
+    refusesOnly(over(fewest, urls('https://a.one.co.uk', 'https://b.one.co.uk')), 'domain one.co.uk');
+  });
+
+  test('SE-02: an address that is not https, or more than an origin, is refused', () => {
+    refusesOnly(over(fewest, { ui: { appUrl: 'http://postern.example.com' } }), 'ui.appUrl: is not https');
+    refusesOnly(
+      over(fewest, { sites: { contentUrl: 'http://sites.example.net' } }),
+      'sites.contentUrl: is not https',
+    );
+    refusesOnly(
+      over(fewest, { ui: { appUrl: 'https://postern.example.com/app' } }),
+      'ui.appUrl: has more than an origin',
+    );
+  });
+
+  test('a missing secret is refused, each by its name', () => {
+    const without = { existingSecret: '' };
+    const cases: [Values, string][] = [
+      [{ database: without }, 'database.existingSecret'],
+      [{ database: { gateway: without } }, 'database.gateway.existingSecret'],
+      [{ kv: without }, 'kv.existingSecret'],
+      [{ objectStore: { secretKey: without } }, 'objectStore.secretKey.existingSecret'],
+      [{ secrets: { session: without } }, 'secrets.session.existingSecret'],
+      [{ secrets: { encryption: without } }, 'secrets.encryption.existingSecret'],
+      [{ secrets: { grant: without } }, 'secrets.grant.existingSecret'],
+    ];
+    for (const [values, name] of cases) refusesOnly(over(fewest, values), `${name}: is missing`);
+  });
+
+  test('5.8: a secret in clear is refused: it would stay in the history of releases', () => {
+    const clear = [
+      { name: 'SMTP_PASSWORD', value: 'x' },
+      { name: 'GITHUB_TOKEN', value: 'x' },
+      { name: 'PROXY', value: 'https://me:word@proxy.example.com' },
+    ];
+    for (const one of clear)
+      refusesOnly(
+        over(fewest, { worker: { extraEnv: [one] } }),
+        `worker.extraEnv: holds ${one.name} in clear`,
+      );
+    const file = { name: 'SMTP_PASSWORD_FILE', value: '/run/smtp' };
+    expect(template(helm, over(fewest, { worker: { extraEnv: [file] } })).status).toBe(0);
+    const url = refusal(helm, over(fewest, { objectStore: { url: 's3://key:word@bucket' } }));
+    expect(url).toContain('objectStore');
+    expect(url).not.toContain('1 value(s)');
+  });
+
+  test('a variable that the chart sets, or leaves out on purpose, cannot be set beside it', () => {
+    for (const name of [
+      'DATABASE_URL',
+      'SERVICE_UI_URL',
+      'OIDC_CLIENT_SECRET_FILE',
+      'PRINCIPAL_SYNC_CLIENT_ID',
+    ]) {
+      const values = over(fewest, { gateway: { extraEnv: [{ name, valueFrom: {} }] } });
+      refusesOnly(values, `gateway.extraEnv: sets ${name}`);
+    }
+  });
+
+  test('a pod that would be ended before it has answered is refused', () => {
+    const hasty = { preStopSeconds: 25, terminationGracePeriodSeconds: 30 };
+    refusesOnly(over(fewest, { web: hasty }), 'web.terminationGracePeriodSeconds: ends a pod before');
+  });
+
+  test('an autoscaler with more fewest than most pods, a route without a Gateway, a volume twice: refused', () => {
+    const upside = { enabled: true, minReplicas: 5, maxReplicas: 4 };
+    refusesOnly(
+      over(fewest, { web: { autoscaling: upside } }),
+      'web.autoscaling: has more fewest than most pods',
+    );
+    refusesOnly(over(fewest, { httpRoute: { enabled: true } }), 'httpRoute: has no parentRefs');
+    refusesOnly(over(fewest, { web: { extraVolumes: [{ name: 'tmp', emptyDir: {} }] } }), 'has a volume tmp');
+  });
+
+  test('a value that does not exist is refused, at every depth', () => {
+    for (const unknown of [
+      { replicas: 3 },
+      { web: { replica: 3 } },
+      { gateway: { service: { port: 80 } } },
+      { identity: { clients: { principalSync: { secret: 'x' } } } },
+      { networkPolicy: { egress: { redis: {} } } },
+      { web: { resources: { request: {} } } },
+    ] satisfies Values[])
+      expect(refusal(helm, over(fewest, unknown))).toMatch(/additional ?propert/i);
+  });
+
+  test('root is refused, as user, as group and in word', () => {
+    for (const podSecurity of [{ runAsUser: 0 }, { runAsGroup: 0 }, { fsGroup: 0 }, { runAsUser: 'node' }])
+      expect(refusal(helm, over(fewest, { podSecurity }))).toContain('podSecurity');
+  });
+});

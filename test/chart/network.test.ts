@@ -1,0 +1,159 @@
+import { expect, test } from 'vitest';
+import {
+  fewest,
+  keycloak,
+  over,
+  render,
+  type Rendered,
+  type Values,
+  withEachHelm,
+  workloads,
+} from './helm.ts';
+
+type Rule = {
+  readonly ports: readonly { readonly port: number }[];
+  readonly to?: unknown;
+  readonly from?: unknown;
+};
+
+function rules(rendered: Rendered, name: string, direction: 'ingress' | 'egress'): readonly Rule[] {
+  // The shape of a NetworkPolicy; kubeconform judges it.
+  return (rendered.get('NetworkPolicy', `acme-postern-${name}`).spec[direction] ?? []) as readonly Rule[];
+}
+
+const ports = (list: readonly Rule[]) =>
+  list.flatMap((rule) => [...new Set(rule.ports.map(({ port }) => port))]);
+
+withEachHelm((helm) => {
+  const builtin = render(helm, fewest);
+  const withKeycloak = render(
+    helm,
+    over(fewest, keycloak, { networkPolicy: { egress: { identity: { ports: [8443] } } } }),
+  );
+
+  test('nothing comes in or goes out that is not named', () => {
+    expect(builtin.get('NetworkPolicy', 'acme-postern-default-deny').spec).toEqual({
+      podSelector: {
+        matchLabels: { 'app.kubernetes.io/name': 'postern', 'app.kubernetes.io/instance': 'acme' },
+      },
+      policyTypes: ['Ingress', 'Egress'],
+    });
+    expect(render(helm, over(fewest, { networkPolicy: { enabled: false } })).has('NetworkPolicy')).toBe(
+      false,
+    );
+  });
+
+  test('a workload reaches names, database, key-value store and object store', () => {
+    for (const component of workloads)
+      expect(ports(rules(builtin, component, 'egress'))).toEqual([53, 5432, 6379, 443]);
+    expect(ports(rules(builtin, 'migrate', 'egress'))).toEqual([53, 5432]);
+    expect(rules(builtin, 'migrate', 'ingress')).toEqual([]);
+  });
+
+  test('5.6: web and worker reach Keycloak, the gateway does not', () => {
+    for (const component of workloads)
+      expect(ports(rules(withKeycloak, component, 'egress')).includes(8443)).toBe(component !== 'gateway');
+  });
+
+  test('each part is reached where its value says, and nowhere else', () => {
+    const to = (cidr: string) => ({ to: [{ ipBlock: { cidr } }], ports: [7777] });
+    const parts = ['dns', 'database', 'kv', 'objectStore', 'identity'] as const;
+    const egress = Object.fromEntries(parts.map((part, index) => [part, to(`10.0.${index}.0/24`)]));
+    const narrow = render(helm, over(fewest, keycloak, { networkPolicy: { egress } }));
+    const found = rules(narrow, 'web', 'egress');
+    expect(found.map(({ to: where }) => where)).toEqual(parts.map((part) => egress[part]?.to));
+    expect(new Set(ports(found))).toEqual(new Set([7777]));
+  });
+
+  test('web and gateway are asked at one port each, the worker at none, and metrics where you say', () => {
+    expect(ports(rules(builtin, 'web', 'ingress'))).toEqual([3000, 9464, 9464]);
+    expect(ports(rules(builtin, 'gateway', 'ingress'))).toEqual([3001, 9464, 9464]);
+    expect(ports(rules(builtin, 'worker', 'ingress'))).toEqual([9464, 9464]);
+    const peers = (name: string) => [{ namespaceSelector: { matchLabels: { name } } }];
+    const ingress = { web: peers('a'), gateway: peers('b'), metrics: peers('c') };
+    const narrow = render(helm, over(fewest, { networkPolicy: { ingress } }));
+    expect(
+      rules(narrow, 'web', 'ingress')
+        .slice(0, 2)
+        .map(({ from }) => from),
+    ).toEqual([ingress.web, ingress.metrics]);
+    expect(rules(narrow, 'gateway', 'ingress')[0]?.from).toEqual(ingress.gateway);
+  });
+
+  test('the wildcard of the content hosts leads to the gateway, the web app’s host to web', () => {
+    const values = over(fewest, {
+      ui: { appUrl: 'https://Postern.example.com:8443' },
+      ingress: {
+        enabled: true,
+        className: 'nginx',
+        web: { tlsSecret: 'web-tls', annotations: { size: '100m' } },
+        content: { tlsSecret: 'wildcard-tls' },
+      },
+    });
+    const all = render(helm, values);
+    const expected: [string, string, Values][] = [
+      ['web', 'postern.example.com', { secretName: 'web-tls' }],
+      ['gateway', '*.sites.example.net', { secretName: 'wildcard-tls' }],
+    ];
+    for (const [component, host, tls] of expected) {
+      const name = `acme-postern-${component}`;
+      expect(all.get('Ingress', name).spec).toEqual({
+        ingressClassName: 'nginx',
+        tls: [{ hosts: [host], ...tls }],
+        rules: [
+          {
+            host,
+            http: {
+              paths: [
+                { path: '/', pathType: 'Prefix', backend: { service: { name, port: { name: 'http' } } } },
+              ],
+            },
+          },
+        ],
+      });
+    }
+    expect(all.get('Ingress', 'acme-postern-web').metadata.annotations).toEqual({ size: '100m' });
+    expect(builtin.has('Ingress')).toBe(false);
+  });
+
+  test('routes of the Gateway API say the same', () => {
+    const parentRefs = (sectionName: string) => [{ name: 'public', namespace: 'gateways', sectionName }];
+    const httpRoute = {
+      enabled: true,
+      web: { parentRefs: parentRefs('ui') },
+      content: { parentRefs: parentRefs('sites') },
+    };
+    const all = render(helm, over(fewest, { httpRoute }));
+    const expected = [
+      ['web', 'postern.example.com', 'ui'],
+      ['gateway', '*.sites.example.net', 'sites'],
+    ] as const;
+    for (const [component, host, section] of expected) {
+      const name = `acme-postern-${component}`;
+      expect(all.get('HTTPRoute', name).spec).toMatchObject({
+        hostnames: [host],
+        parentRefs: parentRefs(section),
+        rules: [{ backendRefs: [{ name, port: 80 }] }],
+      });
+    }
+    expect(builtin.has('HTTPRoute')).toBe(false);
+  });
+
+  test('the metrics of every workload are scraped, by the Services that have nothing else', () => {
+    const all = render(
+      helm,
+      over(fewest, { serviceMonitor: { enabled: true, labels: { release: 'p' }, interval: '10s' } }),
+    );
+    const monitor = all.get('ServiceMonitor', 'acme-postern');
+    expect(monitor.metadata.labels).toMatchObject({ release: 'p' });
+    expect(monitor.spec).toMatchObject({ endpoints: [{ port: 'metrics', interval: '10s' }] });
+    const scraped = all.all.filter(
+      ({ kind, spec }) => kind === 'Service' && JSON.stringify(spec['ports']).includes('"name":"metrics"'),
+    );
+    expect(scraped.map(({ metadata }) => metadata.name)).toEqual(
+      expect.arrayContaining(workloads.map((one) => `acme-postern-${one}-metrics`)),
+    );
+    expect(scraped).toHaveLength(3);
+    expect(builtin.has('ServiceMonitor')).toBe(false);
+  });
+});

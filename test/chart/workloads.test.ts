@@ -1,0 +1,238 @@
+import { expect, test } from 'vitest';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fewest, keycloak, over, render, template, withEachHelm, workloads } from './helm.ts';
+
+withEachHelm((helm) => {
+  const rendered = render(helm, fewest);
+
+  test('web, gateway and worker each run on their own', () => {
+    for (const component of workloads) {
+      expect(rendered.container(component).command).toEqual(['node', 'src/main.ts', component]);
+      expect(rendered.container(component).args).toBeUndefined();
+      expect(rendered.container(component).image).toBe('registry.example.com/postern:0.1.0');
+    }
+    expect(rendered.all.filter(({ kind }) => kind === 'Deployment')).toHaveLength(3);
+  });
+
+  test('the database is brought up to date before anything of a release is installed or upgraded', () => {
+    const { metadata } = rendered.get('Job', 'acme-postern-migrate');
+    expect(metadata.annotations).toMatchObject({
+      'helm.sh/hook': 'pre-install,pre-upgrade',
+      'helm.sh/hook-delete-policy': 'before-hook-creation,hook-succeeded',
+    });
+    expect(rendered.container('migrate').command).toEqual(['node', 'src/main.ts', 'migrate']);
+    // At a first install nothing of the release is there yet.
+    expect(rendered.pod('migrate')['serviceAccountName']).toBeUndefined();
+    expect(render(helm, over(fewest, { migrations: { enabled: false } })).has('Job')).toBe(false);
+  });
+
+  test('a migration may have a role of its own, and has nothing but the database', () => {
+    const own = over(fewest, keycloak, {
+      database: { migrations: { existingSecret: 'owner', key: 'address' } },
+    });
+    const env = render(helm, own).env('migrate');
+    expect(env.get('DATABASE_URL')?.valueFrom?.secretKeyRef).toEqual({ name: 'owner', key: 'address' });
+    const secrets = [...env.values()].filter(({ valueFrom }) => valueFrom !== undefined);
+    expect(secrets.map(({ name }) => name)).toEqual(['DATABASE_URL']);
+    expect(rendered.env('migrate').get('DATABASE_URL')?.valueFrom?.secretKeyRef?.name).toBe('db');
+  });
+
+  test('SERVICE_UI_URL is the UI application URL, otherwise the global UI domain', () => {
+    const both = { global: { uiDomain: 'domain.example.org' } };
+    const domain = render(helm, over(fewest, both, { ui: { appUrl: '' } }));
+    const url = render(helm, over(fewest, both));
+    for (const component of workloads) {
+      expect(domain.env(component).get('SERVICE_UI_URL')?.value).toBe('https://domain.example.org');
+      expect(url.env(component).get('SERVICE_UI_URL')?.value).toBe('https://postern.example.com');
+    }
+  });
+
+  test('every variable that a process is given is a setting of the program', () => {
+    const config = readFileSync(join(import.meta.dirname, '../../src/config.ts'), 'utf8');
+    const all = render(helm, over(fewest, keycloak, { trustedProxies: ['10.0.0.0/8'], bootstrapAdmin: {} }));
+    const names = workloads.flatMap((component) => [...all.env(component).keys()]);
+    const unknown = [...new Set(names)].filter(
+      (name) => name !== 'NODE_ENV' && !config.includes(`'${name}'`),
+    );
+    expect(unknown).toEqual([]);
+  });
+
+  test('listeners are open to the pod’s network, at the ports that are probed and served', () => {
+    for (const component of workloads) {
+      const env = rendered.env(component);
+      expect(env.get('HOST')?.value).toBe('0.0.0.0');
+      const ports = rendered
+        .container(component)
+        .ports?.map(({ name, containerPort }) => [name, `${containerPort}`]);
+      const http = { web: 'PORT', gateway: 'GATEWAY_PORT', worker: undefined }[component];
+      expect(ports).toEqual([
+        ...(http === undefined ? [] : [['http', env.get(http)?.value]]),
+        ['metrics', env.get('METRICS_PORT')?.value],
+      ]);
+    }
+  });
+
+  test.each(workloads)(
+    '%s takes variables, volumes, resources, replicas and places of its own',
+    (component) => {
+      const own = {
+        replicas: 7,
+        resources: { requests: { cpu: '3', memory: '5Gi' }, limits: { memory: '5Gi' } },
+        extraEnv: [{ name: 'NODE_EXTRA_CA_CERTS', value: '/ca/ca.pem' }],
+        extraEnvFrom: [{ configMapRef: { name: 'more' } }],
+        extraVolumes: [{ name: 'ca', configMap: { name: 'ca' } }],
+        extraVolumeMounts: [{ name: 'ca', mountPath: '/ca', readOnly: true }],
+        podAnnotations: { note: 'yes' },
+        podLabels: { team: 'web' },
+        nodeSelector: { disk: 'fast' },
+        tolerations: [{ key: 'dedicated', operator: 'Exists' }],
+        affinity: { nodeAffinity: {} },
+        topologySpreadConstraints: [
+          { maxSkew: 2, topologyKey: 'zone', whenUnsatisfiable: 'DoNotSchedule', labelSelector: {} },
+        ],
+        priorityClassName: 'high',
+      };
+      const changed = render(helm, over(fewest, { [component]: own }));
+      const { replicas, template: podTemplate } = changed.get('Deployment', `acme-postern-${component}`).spec;
+      expect(replicas).toBe(7);
+      expect(podTemplate).toMatchObject({
+        metadata: { annotations: own.podAnnotations, labels: own.podLabels },
+      });
+      const pod = changed.pod(component);
+      const container = changed.container(component);
+      expect(container.resources).toEqual(own.resources);
+      expect(container.env).toContainEqual(own.extraEnv[0]);
+      expect(container.envFrom).toEqual(own.extraEnvFrom);
+      expect(container.volumeMounts).toContainEqual(own.extraVolumeMounts[0]);
+      expect(pod.volumes).toContainEqual(own.extraVolumes[0]);
+      for (const name of [
+        'nodeSelector',
+        'tolerations',
+        'affinity',
+        'topologySpreadConstraints',
+        'priorityClassName',
+      ] as const)
+        expect(pod[name]).toEqual(own[name]);
+      for (const other of workloads.filter((one) => one !== component)) {
+        expect(changed.get('Deployment', `acme-postern-${other}`)).toEqual(
+          rendered.get('Deployment', `acme-postern-${other}`),
+        );
+      }
+    },
+  );
+
+  test('labels of one’s own cannot take a pod from its Service', () => {
+    const podLabels = { 'app.kubernetes.io/component': 'gateway', 'app.kubernetes.io/instance': 'other' };
+    const own = render(helm, over(fewest, { web: { podLabels } }));
+    const spec = own.get('Deployment', 'acme-postern-web').spec;
+    // The shape of a Deployment.
+    const { selector, template: pod } = spec as {
+      selector: { matchLabels: Record<string, string> };
+      template: { metadata: { labels: Record<string, string> } };
+    };
+    expect(pod.metadata.labels).toMatchObject(selector.matchLabels);
+  });
+
+  test('a Service leads to the pods of its workload alone', () => {
+    for (const { kind, metadata, spec } of rendered.all) {
+      if (kind !== 'Service') continue;
+      const component = metadata.name.replace('acme-postern-', '').replace('-metrics', '');
+      expect(spec['selector']).toEqual({
+        'app.kubernetes.io/name': 'postern',
+        'app.kubernetes.io/instance': 'acme',
+        'app.kubernetes.io/component': component,
+      });
+    }
+    expect(rendered.has('Service', 'acme-postern-worker')).toBe(false);
+  });
+
+  test('a rolling update begins with a new pod, and a leaving one serves until it is known to leave', () => {
+    for (const component of workloads) {
+      expect(rendered.get('Deployment', `acme-postern-${component}`).spec['strategy']).toEqual({
+        type: 'RollingUpdate',
+        rollingUpdate: { maxUnavailable: 0, maxSurge: 1 },
+      });
+    }
+    for (const component of ['web', 'gateway'] as const) {
+      expect(rendered.container(component).lifecycle).toEqual({ preStop: { sleep: { seconds: 10 } } });
+      expect(rendered.pod(component).terminationGracePeriodSeconds).toBeGreaterThanOrEqual(20);
+    }
+  });
+
+  test('a pod is started anew when the process hangs, and gets no requests while its parts are away', () => {
+    for (const component of workloads) {
+      const { startupProbe, livenessProbe, readinessProbe } = rendered.container(component);
+      expect(startupProbe).toMatchObject({ httpGet: { path: '/livez', port: 'metrics' } });
+      expect(livenessProbe).toMatchObject({ httpGet: { path: '/livez', port: 'metrics' } });
+      expect(readinessProbe).toMatchObject({ httpGet: { path: '/readyz', port: 'metrics' } });
+    }
+  });
+
+  test('an autoscaler takes the place of the replicas', () => {
+    for (const component of workloads) {
+      const autoscaling = { enabled: true, minReplicas: 3, maxReplicas: 9, targetCPU: 55 };
+      const scaled = render(helm, over(fewest, { [component]: { autoscaling } }));
+      const name = `acme-postern-${component}`;
+      expect(scaled.get('Deployment', name).spec['replicas']).toBeUndefined();
+      expect(scaled.get('HorizontalPodAutoscaler', name).spec).toMatchObject({
+        scaleTargetRef: { kind: 'Deployment', name },
+        minReplicas: 3,
+        maxReplicas: 9,
+        metrics: [{ resource: { name: 'cpu', target: { averageUtilization: 55 } } }],
+      });
+    }
+    expect(rendered.has('HorizontalPodAutoscaler')).toBe(false);
+  });
+
+  test('a drained node takes one pod of a workload at a time', () => {
+    for (const component of workloads) {
+      const { spec } = rendered.get('PodDisruptionBudget', `acme-postern-${component}`);
+      expect(spec).toMatchObject({
+        maxUnavailable: 1,
+        selector: { matchLabels: { 'app.kubernetes.io/component': component } },
+      });
+      const without = over(fewest, { [component]: { podDisruptionBudget: { enabled: false } } });
+      expect(render(helm, without).has('PodDisruptionBudget', `acme-postern-${component}`)).toBe(false);
+    }
+  });
+
+  test('names stay within 63 characters, whatever the release is called', () => {
+    const long = render(helm, over(fewest, { fullnameOverride: `a${'b'.repeat(80)}` }));
+    expect(long.all.filter(({ metadata }) => metadata.name.length > 63)).toEqual([]);
+  });
+
+  test('a digest is what runs, and a registry goes in front', () => {
+    const digest = `sha256:${'a'.repeat(64)}`;
+    const pinned = over(fewest, {
+      image: { repository: 'team/postern', digest, tag: 'x' },
+      global: { imageRegistry: 'registry.example.com:5000' },
+    });
+    expect(render(helm, pinned).container('web').image).toBe(
+      `registry.example.com:5000/team/postern@${digest}`,
+    );
+  });
+
+  test('objects of one’s own are rendered, also as templates', () => {
+    const own = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: '{{ .Release.Name }}-own' } };
+    const text = 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: "{{ .Release.Name }}-text"\n';
+    const extra = render(helm, over(fewest, { extraObjects: [own, text] }));
+    expect(extra.has('ConfigMap', 'acme-own')).toBe(true);
+    expect(extra.has('ConfigMap', 'acme-text')).toBe(true);
+  });
+
+  test('helm test asks every workload whether it is ready', () => {
+    expect(rendered.get('Pod', 'acme-postern-test').metadata.annotations).toMatchObject({
+      'helm.sh/hook': 'test',
+    });
+    const asked = rendered.container('test').command.filter((one) => one.startsWith('http'));
+    expect(asked).toEqual(workloads.map((one) => `http://acme-postern-${one}-metrics:9464/readyz`));
+    for (const component of workloads)
+      expect(rendered.has('Service', `acme-postern-${component}-metrics`)).toBe(true);
+  });
+
+  test('a cluster that is too old is refused', () => {
+    const { status, trouble } = template(helm, fewest, ['--kube-version', '1.29.9']);
+    expect({ status, trouble }).toEqual({ status: 1, trouble: expect.stringContaining('1.30') });
+  });
+});
