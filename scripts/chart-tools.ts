@@ -87,10 +87,17 @@ function unpackSchemas(): void {
   const download = ['download', '--quiet', '--no-deps', '--require-hashes', '--dest', folder];
   run(join(environment, 'bin/pip'), [...download, '--requirement', requirements]);
   const unpack = `
-import sys, zipfile
+import json, os, sys, zipfile
 archive = zipfile.ZipFile(sys.argv[1])
 wanted = tuple('kubernetes_validate/kubernetes-json-schema/v%s-local-strict/' % one for one in sys.argv[3:])
-archive.extractall(sys.argv[2], [name for name in archive.namelist() if name.startswith(wanted)])
+for name in archive.namelist():
+    if not name.startswith(wanted): continue
+    path = os.path.join(sys.argv[2], name)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    # What they share lies beside them: without their ids, which are addresses, nobody asks a server for it.
+    schema = json.loads(archive.read(name).replace(b'"/api/_definitions.json', b'"_definitions.json'))
+    schema.pop('$id', None)
+    with open(path, 'w') as file: json.dump(schema, file)
 `;
   const wheel = join(folder, 'kubernetes_validate-1.37.0-py3-none-any.whl');
   run('python3', ['-c', unpack, wheel, folder, ...kubernetesVersions]);

@@ -1,0 +1,147 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { chartTools, kubernetesVersions } from '../../scripts/chart-tools.ts';
+import { version } from '../../src/app.ts';
+import {
+  chartFolder,
+  fewest,
+  keycloak,
+  over,
+  productionExample,
+  readManifests,
+  render,
+  runHelm,
+  template,
+  type Values,
+  withEachHelm,
+  workloads,
+} from './helm.ts';
+
+const parents = { parentRefs: [{ name: 'public', sectionName: 'https' }] };
+/** Every object and every field that the chart can make. */
+const everything: Values = over(
+  fewest,
+  keycloak,
+  {
+    global: { imagePullSecrets: [{ name: 'pull' }] },
+    trustedProxies: ['10.0.0.0/8'],
+    serviceAccount: { annotations: { note: 'yes' } },
+    ingress: { enabled: true, className: 'nginx', web: { tlsSecret: 'a' }, content: { tlsSecret: 'b' } },
+    httpRoute: { enabled: true, web: parents, content: parents },
+    serviceMonitor: { enabled: true },
+    prometheusRule: { enabled: true, additionalRules: [{ alert: 'Mine', expr: 'vector(1)' }] },
+    migrations: {
+      tolerations: [{ operator: 'Exists' }],
+      podAnnotations: { note: 'yes' },
+      nodeSelector: { a: 'b' },
+    },
+  },
+  ...workloads.map((component) => ({
+    [component]: {
+      autoscaling: { enabled: true, behavior: { scaleDown: { stabilizationWindowSeconds: 600 } } },
+      extraEnv: [
+        { name: 'SITES_ALLOW_SHARED_APEX', value: 'true' },
+        { name: 'NODE_NAME', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } },
+      ],
+      extraEnvFrom: [{ configMapRef: { name: 'more' } }],
+      extraVolumes: [{ name: 'ca', configMap: { name: 'ca' } }],
+      extraVolumeMounts: [{ name: 'ca', mountPath: '/ca' }],
+      podAnnotations: { note: 'yes' },
+      tolerations: [{ operator: 'Exists' }],
+      priorityClassName: 'high',
+      affinity: { nodeAffinity: {} },
+    },
+  })),
+);
+
+function kubeconform(manifests: string, kubernetes: string): { status: number | null; output: string } {
+  const schemas = join(chartTools.schemas, '{{.NormalizedKubernetesVersion}}-local-strict');
+  const { status, stdout, stderr } = spawnSync(
+    chartTools.kubeconform,
+    [
+      ...['-strict', '-summary', '-output', 'text', '-kubernetes-version', kubernetes],
+      ...['-schema-location', join(schemas, '{{.ResourceKind}}{{.KindSuffix}}.json')],
+      ...[
+        '-schema-location',
+        join(chartTools.customSchemas, '{{.ResourceKind}}-{{.ResourceAPIVersion}}.json'),
+      ],
+    ],
+    { input: manifests, encoding: 'utf8' },
+  );
+  return { status, output: stdout + stderr };
+}
+
+withEachHelm((helm) => {
+  test.each(kubernetesVersions)('Kubernetes %s takes every object, whatever the values', (kubernetes) => {
+    const production = runHelm(helm, [
+      ...['template', 'acme', chartFolder, '--namespace', 'prod'],
+      ...['--kube-version', kubernetes, '--values', productionExample],
+    ]);
+    expect(production.trouble).toBe('');
+    const texts = [fewest, everything].map((values) => render(helm, values).text);
+    for (const text of [...texts, production.output]) {
+      const { status, output } = kubeconform(text, kubernetes);
+      expect({ status, output }).toEqual({
+        status: 0,
+        output: expect.stringMatching(/Invalid: 0, Errors: 0, Skipped: 0/),
+      });
+    }
+  });
+
+  test('helm lint has nothing to say against it', () => {
+    const { status, output, trouble } = runHelm(helm, [
+      ...['lint', '--strict', chartFolder, '--values', productionExample],
+      ...['--kube-version', kubernetesVersions[1]],
+    ]);
+    expect({ status, trouble, text: output.match(/\[(?:WARNING|ERROR)\].*/g) }).toEqual({
+      status: 0,
+      trouble: '',
+      text: null,
+    });
+  });
+
+  test('the production example renders as it is, and what it promises is there', () => {
+    const { status, output, trouble } = template(helm, {}, ['--values', productionExample]);
+    expect({ status, trouble }).toEqual({ status: 0, trouble: '' });
+    const rendered = readManifests(output);
+    for (const kind of ['HTTPRoute', 'HorizontalPodAutoscaler', 'PodDisruptionBudget', 'NetworkPolicy'])
+      expect(rendered.has(kind)).toBe(true);
+    for (const kind of ['ServiceMonitor', 'PrometheusRule']) expect(rendered.has(kind)).toBe(true);
+    expect(rendered.has('Secret')).toBe(false);
+    expect(rendered.env('gateway').get('DATABASE_URL')?.valueFrom?.secretKeyRef?.name).toBe(
+      'postern-database-gateway',
+    );
+    expect(rendered.env('gateway').get('OBJECT_STORE_SECRET_KEY')?.valueFrom?.secretKeyRef?.name).toBe(
+      'postern-object-store-gateway',
+    );
+  });
+
+  test('an alert asks only for metrics that there are', () => {
+    const rules = JSON.stringify(render(helm, everything).get('PrometheusRule', 'acme-postern').spec);
+    const asked = new Set(rules.match(/postern_[a-z_]+/g));
+    expect(asked.size).toBeGreaterThan(3);
+    const known = readFileSync(join(chartFolder, '../docs/reference/metrics.md'), 'utf8');
+    for (const name of asked) expect(known).toContain(`\`${name}\``);
+    expect(rules).toContain('"alert":"Mine"');
+  });
+});
+
+test('kubeconform finds what is wrong: a field that does not exist, and a kind without a schema', () => {
+  const { text } = render('helm4', everything);
+  for (const [from, to] of [
+    ['automountServiceAccountToken', 'automountToken'],
+    ['hostnames:', 'hostNames:'],
+    ['kind: ServiceMonitor', 'kind: ServiceWatcher'],
+  ] as const) {
+    expect(text).toContain(from);
+    expect(kubeconform(text.replaceAll(from, to), kubernetesVersions[1]).status).toBe(1);
+  }
+});
+
+test('chart and program have one version', () => {
+  const chart = parse(readFileSync(join(chartFolder, 'Chart.yaml'), 'utf8')) as { appVersion: string };
+  expect(chart.appVersion).toBe(version);
+});
