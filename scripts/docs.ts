@@ -1,9 +1,10 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { chartReadme, renderChartReadme } from './chart-values.ts';
 import { references } from './references.ts';
 import { contract, contractFile } from './ui-contract.ts';
 
-// Writes the generated pages of docs/reference and the web app's types of the API. test/docs.test.ts fails while one
+// Writes the generated pages of docs/reference and the web app's types of the API, and the chart's table of values. test/docs.test.ts fails while one
 // of them is out of date.
 const root = join(import.meta.dirname, '..');
 const folder = join(root, 'docs/reference');
@@ -14,3 +15,5 @@ for (const [name, text] of await references()) {
 }
 await writeFile(join(root, contractFile), await contract());
 console.log(contractFile);
+await writeFile(join(root, chartReadme), renderChartReadme());
+console.log(chartReadme);

@@ -51,6 +51,14 @@ function file(name: string, text: string): string {
   return path;
 }
 
+test('a migration needs the database and no secret, and makes none', () => {
+  const dataDir = join(folder, 'migration');
+  const config = readConfig({ DATA_DIR: dataDir, DATABASE_URL: 'postgresql://owner@db/postern' }, 'migrate');
+  expect(config).toMatchObject({ sessionSecrets: [], encryptionKeys: [], grantSecrets: [] });
+  expect(readConfig({ DATA_DIR: dataDir }, 'migrate').databaseUrl).toBeNull();
+  expect(existsSync(dataDir)).toBe(false);
+});
+
 describe('a workload on its own', () => {
   const shared = { DATABASE_URL: 'postgres://postern@db/postern', KV_URL: 'redis://kv:6379' };
   const secrets = { SESSION_SECRET: strong, ENCRYPTION_KEY: strong, GRANT_SECRET: strong };

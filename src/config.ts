@@ -214,7 +214,7 @@ export type SecretSource = (name: string, dataDir: string) => readonly string[];
  */
 export function readConfig(
   env: Environment = process.env,
-  workload: Workload = 'all',
+  workload: Workload | 'migrate' = 'all',
   secretOf: SecretSource = (name, dataDir) => [generatedSecret(name, dataDir)],
 ): Config {
   const mistakes: ConfigMistake[] = [];
@@ -249,7 +249,7 @@ export function readConfig(
       'Write redis://host:6379 or redis://:password@host:6379; signs such as / ? # % @ in the password as %2F %3F %23 %25 %40.',
     );
   }
-  if (workload !== 'all') {
+  if (workload !== 'all' && workload !== 'migrate') {
     if (databaseUrl === null) wrong('DATABASE_URL', `is required by ${workload} on its own`, sharedFix);
     if (kvUrl === null) wrong('KV_URL', `is required by ${workload} on its own`, sharedFix);
   }
@@ -329,12 +329,13 @@ export function readConfig(
     const isSet = [name, `${name}_FILE`].some((one) => env[one] !== undefined && env[one] !== '');
     if (isSet) wrong(name, 'is not available in this version', 'Unset it.');
   }
-  // A gateway has neither (contract 1), also where its environment does.
-  const ofWeb = (name: string) => (workload === 'gateway' ? [] : readSecret(name, raw(name), wrong));
+  // A migration looks at tables alone. A gateway has neither secret of web (contract 1), also where its environment does.
+  const ofAll = (name: string) => (workload === 'migrate' ? [] : readSecret(name, raw(name), wrong));
+  const ofWeb = (name: string) => (workload === 'gateway' ? [] : ofAll(name));
   const given = {
     SESSION_SECRET: ofWeb('SESSION_SECRET'),
     ENCRYPTION_KEY: ofWeb('ENCRYPTION_KEY'),
-    GRANT_SECRET: readSecret('GRANT_SECRET', raw('GRANT_SECRET'), wrong),
+    GRANT_SECRET: ofAll('GRANT_SECRET'),
   };
   for (const [name, values] of Object.entries(given)) {
     const file = env[`${name}_FILE`];

@@ -115,7 +115,7 @@ async function main(args: readonly string[]): Promise<number> {
     return 2;
   }
   const [word = ''] = args;
-  config = readConfig(undefined, isWorkload(word) ? word : 'all');
+  config = readConfig(undefined, isWorkload(word) || word === 'migrate' ? word : 'all');
   return await work(config);
 }
 

@@ -2,6 +2,7 @@ import { readFile, readdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { existsSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { chartReadme, renderChartReadme } from '../scripts/chart-values.ts';
 import { references } from '../scripts/references.ts';
 import { contract, contractFile } from '../scripts/ui-contract.ts';
 import { allRoutes, version } from '../src/app.ts';
@@ -22,6 +23,10 @@ test('the generated references say what the program does (otherwise: npm run doc
 
 test('the web app’s types are those of the API (otherwise: npm run docs)', async () => {
   expect(await readFile(join(root, contractFile), 'utf8')).toBe(await contract());
+});
+
+test('the chart’s page has every value, with what it means (otherwise: npm run docs)', async () => {
+  expect(await readFile(join(root, chartReadme), 'utf8')).toBe(renderChartReadme());
 });
 
 test('the OpenAPI document of the whole program is whole, and the reference page can show it', async () => {
@@ -66,7 +71,7 @@ test('no document shows a value that could be a live key', async () => {
 async function documents(): Promise<string[]> {
   const inside = await readdir(join(root, 'docs'), { recursive: true });
   const top = await readdir(root);
-  return [...top, ...inside.map((name) => join('docs', name))]
+  return [...top, chartReadme, ...inside.map((name) => join('docs', name))]
     .filter((name) => name.endsWith('.md'))
     .map((name) => join(root, name));
 }

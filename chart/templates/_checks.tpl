@@ -66,7 +66,7 @@ values.schema.json. checks.yaml asks these one after the other: (list $ WRONG) e
 {{- end -}}
 {{- include "postern.checkRef" (list $wrong "kv" .kv) -}}
 {{- if not .objectStore.url -}}
-{{- include "postern.wrong" (list $wrong "objectStore.url" "is missing: pods share no folder for the files of sites" "Set the bucket, such as s3://postern-sites/prod?region=eu-central-1.") -}}
+{{- include "postern.wrong" (list $wrong "objectStore.url" "is missing: pods share no folder for the files of sites" "Set the bucket, such as https://s3.example.com/postern-sites?region=eu-central-1.") -}}
 {{- end -}}
 {{- include "postern.checkRef" (list $wrong "objectStore.accessKey" .objectStore.accessKey) -}}
 {{- include "postern.checkRef" (list $wrong "objectStore.secretKey" .objectStore.secretKey) -}}
@@ -144,8 +144,8 @@ is built on it) each rendering would make new ones: everybody signed out, and st
 {{- if or (and $clients.management.clientId (eq $clients.management.clientId $clients.login.clientId)) (and $clients.management.existingSecret (eq (include "postern.refId" $clients.management) (include "postern.refId" $clients.login))) -}}
 {{- include "postern.wrong" (list $wrong "identity.clients.login" "is the management client" "Make a client of its own to sign in with.") -}}
 {{- end -}}
-{{- else if or $identity.issuer $clients.login.clientId $clients.login.existingSecret $clients.principalSync.clientId $clients.principalSync.existingSecret -}}
-{{- include "postern.wrong" (list $wrong "identity" "names an issuer or clients while the provider is builtin" "Set identity.provider to keycloak, or leave them empty.") -}}
+{{- else if or $identity.issuer $identity.roles.user $identity.roles.admin $clients.login.clientId $clients.login.existingSecret $clients.principalSync.clientId $clients.principalSync.existingSecret -}}
+{{- include "postern.wrong" (list $wrong "identity" "names an issuer, roles or clients while the provider is builtin" "Set identity.provider to keycloak, or leave them empty.") -}}
 {{- end -}}
 {{- end }}
 
@@ -184,7 +184,7 @@ is built on it) each rendering would make new ones: everybody signed out, and st
 
 {{/* What the chart sets; a second value beside it would win or lose by chance. */}}
 {{- define "postern.ownVariables" -}}
-^(NODE_ENV|SERVICE_UI_URL|SITES_CONTENT_URL|HOST|PORT|GATEWAY_PORT|METRICS_PORT|DATA_DIR|KEY_PREFIX|LOG_LEVEL|TRUSTED_PROXIES|(DATABASE_URL|KV_URL|OBJECT_STORE_[A-Z_]+|SESSION_SECRET|ENCRYPTION_KEY|GRANT_SECRET|IDENTITY_[A-Z_]+|OIDC_[A-Z_]+|PRINCIPAL_SYNC_[A-Z_]+|BOOTSTRAP_[A-Z_]+?)(_FILE)?)$
+^(NODE_ENV|SERVICE_UI_URL|SITES_CONTENT_URL|HOST|PORT|GATEWAY_PORT|METRICS_PORT|DATA_DIR|KEY_PREFIX|LOG_LEVEL|TRUSTED_PROXIES|(DATABASE_URL|KV_URL|OBJECT_[A-Z_]+|SESSION_SECRET|ENCRYPTION_KEY|GRANT_SECRET|IDENTITY_[A-Z_]+|OIDC_[A-Z_]+|PRINCIPAL_SYNC_[A-Z_]+|BOOTSTRAP_[A-Z_]+?)(_FILE)?)$
 {{- end }}
 
 {{/* Secret references of extraEnv, extraEnvFrom and extraVolumes as lines NAME/KEY, or NAME/* for all of it. */}}

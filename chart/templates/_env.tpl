@@ -51,6 +51,7 @@ the gateway has no identity client, no session secret and no encryption key; a m
 {{ include "postern.fromSecret" (list "DATABASE_URL" $database.existingSecret $database.key) }}
 {{ include "postern.fromSecret" (list "KV_URL" .kv.existingSecret .kv.key) }}
 {{ include "postern.fromValue" (list "OBJECT_STORE_URL" .objectStore.url) }}
+{{ include "postern.fromValue" (list "OBJECT_CACHE_BYTES" (int64 .objectStore.cacheBytes)) }}
 {{- $store := ternary .objectStore.gateway .objectStore (and $isGateway (ne .objectStore.gateway.accessKey.existingSecret "")) }}
 {{ include "postern.fromSecret" (list "OBJECT_STORE_ACCESS_KEY" $store.accessKey.existingSecret $store.accessKey.key) }}
 {{ include "postern.fromSecret" (list "OBJECT_STORE_SECRET_KEY" $store.secretKey.existingSecret $store.secretKey.key) }}
@@ -61,6 +62,16 @@ the gateway has no identity client, no session secret and no encryption key; a m
 {{ include "postern.fromValue" (list "IDENTITY_PROVIDER" .identity.provider) }}
 {{- if eq .identity.provider "keycloak" }}
 {{ include "postern.fromValue" (list "OIDC_ISSUER" .identity.issuer) }}
+{{- with .identity.roles.user }}
+{{ include "postern.fromValue" (list "OIDC_USER_ROLE" .) }}
+{{- end }}
+{{- with .identity.roles.admin }}
+{{ include "postern.fromValue" (list "OIDC_ADMIN_ROLE" .) }}
+{{- end }}
+{{- with .identity.clients.login }}
+{{ include "postern.fromValue" (list "OIDC_CLIENT_ID" .clientId) }}
+{{ include "postern.fromSecret" (list "OIDC_CLIENT_SECRET" .existingSecret .key) }}
+{{- end }}
 {{- with .identity.clients.principalSync }}
 {{ include "postern.fromValue" (list "PRINCIPAL_SYNC_CLIENT_ID" .clientId) }}
 {{ include "postern.fromSecret" (list "PRINCIPAL_SYNC_CLIENT_SECRET" .existingSecret .key) }}
@@ -68,12 +79,6 @@ the gateway has no identity client, no session secret and no encryption key; a m
 {{- end }}
 {{- end }}
 {{- if eq $component "web" }}
-{{- if eq .identity.provider "keycloak" }}
-{{- with .identity.clients.login }}
-{{ include "postern.fromValue" (list "OIDC_CLIENT_ID" .clientId) }}
-{{ include "postern.fromSecret" (list "OIDC_CLIENT_SECRET" .existingSecret .key) }}
-{{- end }}
-{{- end }}
 {{- with .bootstrapAdmin }}
 {{- if .email }}
 {{ include "postern.fromValue" (list "BOOTSTRAP_ADMIN_EMAIL" .email) }}

@@ -190,7 +190,10 @@ withEachHelm((helm) => {
       );
     const file = { name: 'SMTP_PASSWORD_FILE', value: '/run/smtp' };
     expect(template(helm, over(fewest, { worker: { extraEnv: [file] } })).status).toBe(0);
-    const url = refusal(helm, over(fewest, { objectStore: { url: 's3://key:word@bucket' } }));
+    const url = refusal(
+      helm,
+      over(fewest, { objectStore: { url: 'https://key:word@s3.example.com/bucket' } }),
+    );
     expect(url).toContain('objectStore');
     expect(url).not.toContain('1 value(s)');
   });

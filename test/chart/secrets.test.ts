@@ -52,11 +52,11 @@ withEachHelm((helm) => {
     expect(rendered.text).not.toContain('provisioning');
   });
 
-  test('the client people sign in with, and the first administrator, are for web alone', () => {
+  test('the client people sign in with is not for the gateway, and the first administrator for web alone', () => {
     const all = render(helm, over(fewest, bootstrap));
     for (const component of workloads) {
       const isWeb = component === 'web';
-      expect(rendered.env(component).has('OIDC_CLIENT_SECRET')).toBe(isWeb);
+      expect(rendered.env(component).has('OIDC_CLIENT_SECRET')).toBe(component !== 'gateway');
       expect(all.env(component).has('BOOTSTRAP_ADMIN_PASSWORD')).toBe(isWeb);
     }
   });
@@ -83,9 +83,10 @@ withEachHelm((helm) => {
       ENCRYPTION_KEY: 'encryption',
       GRANT_SECRET: 'grant',
       PRINCIPAL_SYNC_CLIENT_SECRET: 'sync',
+      OIDC_CLIENT_SECRET: 'login',
     };
     const expected = {
-      web: { ...shared, OIDC_CLIENT_SECRET: 'login' },
+      web: shared,
       worker: shared,
       gateway: {
         DATABASE_URL: 'gateway-database',
