@@ -101,7 +101,9 @@ function isObject(value: unknown): value is Values {
 
 /** Both Helms make the same promise. */
 export function withEachHelm(body: (helm: Helm) => void): void {
-  describe.each(['helm3', 'helm4'] as const)('%s', body);
+  describe.each(['helm3', 'helm4'] as const)('%s', (helm) => {
+    body(helm);
+  });
 }
 
 export type Answer = { readonly status: number | null; readonly output: string; readonly trouble: string };

@@ -158,7 +158,7 @@ function linkPackages(source: string, place: string): void {
   for (const [path, { dev, devOptional, link }] of Object.entries(packages)) {
     const name = /^node_modules\/((?:@[^/]+\/)?[^/]+)$/.exec(path)?.[1];
     if (name === undefined || dev === true || devOptional === true || link === true) continue;
-    if (/^node-linux-/.test(name) || !existsSync(join(source, name))) continue;
+    if (name.startsWith('node-linux-') || !existsSync(join(source, name))) continue;
     mkdirSync(dirname(join(place, name)), { recursive: true });
     symlinkSync(join(source, name), join(place, name));
   }

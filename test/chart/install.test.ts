@@ -46,8 +46,19 @@ async function install(
   writeFileSync(file, JSON.stringify(values));
   // It must not run inside this process’s own turn: the cluster answers from here.
   const child = spawn(chartTools[helm], [
-    ...['install', 'acme', chartFolder, '--namespace', 'prod', '--values', file, '--output', 'json'],
-    ...['--dry-run=server', '--disable-openapi-validation', '--kube-apiserver', cluster.url],
+    'install',
+    'acme',
+    chartFolder,
+    '--namespace',
+    'prod',
+    '--values',
+    file,
+    '--output',
+    'json',
+    '--dry-run=server',
+    '--disable-openapi-validation',
+    '--kube-apiserver',
+    cluster.url,
   ]);
   let output = '';
   let trouble = '';

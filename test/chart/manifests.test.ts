@@ -62,12 +62,17 @@ function kubeconform(manifests: string, kubernetes: string): { status: number | 
   const { status, stdout, stderr } = spawnSync(
     chartTools.kubeconform,
     [
-      ...['-strict', '-summary', '-output', 'text', '-kubernetes-version', kubernetes],
-      ...['-schema-location', join(schemas, '{{.ResourceKind}}{{.KindSuffix}}.json')],
-      ...[
-        '-schema-location',
-        join(chartTools.customSchemas, '{{.ResourceKind}}-{{.ResourceAPIVersion}}.json'),
-      ],
+      '-strict',
+      '-summary',
+      '-output',
+      'text',
+      '-kubernetes-version',
+      kubernetes,
+      '-schema-location',
+      join(schemas, '{{.ResourceKind}}{{.KindSuffix}}.json'),
+
+      '-schema-location',
+      join(chartTools.customSchemas, '{{.ResourceKind}}-{{.ResourceAPIVersion}}.json'),
     ],
     { input: manifests, encoding: 'utf8' },
   );
@@ -77,8 +82,15 @@ function kubeconform(manifests: string, kubernetes: string): { status: number | 
 withEachHelm((helm) => {
   test.each(kubernetesVersions)('Kubernetes %s takes every object, whatever the values', (kubernetes) => {
     const production = runHelm(helm, [
-      ...['template', 'acme', chartFolder, '--namespace', 'prod'],
-      ...['--kube-version', kubernetes, '--values', productionExample],
+      'template',
+      'acme',
+      chartFolder,
+      '--namespace',
+      'prod',
+      '--kube-version',
+      kubernetes,
+      '--values',
+      productionExample,
     ]);
     expect(production.trouble).toBe('');
     const texts = [fewest, everything].map((values) => render(helm, values).text);
@@ -91,8 +103,13 @@ withEachHelm((helm) => {
 
   test('helm lint has nothing to say against it', () => {
     const { status, output, trouble } = runHelm(helm, [
-      ...['lint', '--strict', chartFolder, '--values', productionExample],
-      ...['--kube-version', kubernetesVersions[1]],
+      'lint',
+      '--strict',
+      chartFolder,
+      '--values',
+      productionExample,
+      '--kube-version',
+      kubernetesVersions[1],
     ]);
     expect({ status, trouble, text: output.match(/\[(?:WARNING|ERROR)\].*/g) }).toEqual({
       status: 0,

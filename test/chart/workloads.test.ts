@@ -11,8 +11,12 @@ const known = new Set(configReference().map(({ name }) => name));
 const toCome = [
   ['OBJECT_STORE_URL', 'OBJECT_STORE_ACCESS_KEY', 'OBJECT_STORE_SECRET_KEY', 'OBJECT_CACHE_BYTES'],
   [
-    ...['OIDC_ISSUER', 'OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET', 'IDENTITY_PROVIDER'],
-    ...['PRINCIPAL_SYNC_CLIENT_ID', 'PRINCIPAL_SYNC_CLIENT_SECRET'],
+    'OIDC_ISSUER',
+    'OIDC_CLIENT_ID',
+    'OIDC_CLIENT_SECRET',
+    'IDENTITY_PROVIDER',
+    'PRINCIPAL_SYNC_CLIENT_ID',
+    'PRINCIPAL_SYNC_CLIENT_SECRET',
   ],
 ]
   .filter(([first = '']) => !known.has(first))
