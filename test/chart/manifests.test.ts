@@ -130,8 +130,21 @@ withEachHelm((helm) => {
       'postern-database-gateway',
     );
     expect(rendered.env('gateway').get('OBJECT_STORE_SECRET_KEY')?.valueFrom?.secretKeyRef?.name).toBe(
-      'postern-object-store-gateway',
+      'postern-gateway-object-store',
     );
+  });
+
+  test('the page of the installation makes every Secret of the production example, and no other', () => {
+    const page = readFileSync(join(chartFolder, '../docs/how-to/install-on-kubernetes.md'), 'utf8');
+    const made = [...page.matchAll(/\bsecret (postern-[a-z-]+) ([a-z-]+)/g)].map(
+      ([, name, key]) => `${name} ${key}`,
+    );
+    const rendered = readManifests(template(helm, {}, ['--values', productionExample]).output);
+    const used = [...workloads, 'migrate' as const]
+      .flatMap((component) => [...rendered.env(component).values()])
+      .flatMap(({ valueFrom }) => valueFrom?.secretKeyRef ?? [])
+      .map(({ name, key }) => `${name} ${key}`);
+    expect(made.toSorted()).toEqual([...new Set(used)].toSorted());
   });
 
   test('an alert asks only for metrics that there are', () => {
