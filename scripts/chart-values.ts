@@ -7,6 +7,12 @@ const folder = join(import.meta.dirname, '../chart');
 export const chartReadme = 'chart/README.md';
 const [begin, end] = ['<!-- values: npm run docs -->', '<!-- end of values -->'];
 
+/** Helm reads only what is in the chart, so it has copies: from there, to here. */
+export const chartCopies = [
+  ['deploy/prometheus/alerts.yaml', 'chart/files/alerts.yaml'],
+  ['deploy/grafana/postern.json', 'chart/files/dashboard.json'],
+] as const;
+
 /** chart/README.md as it should be. @throws naming values that say nothing about themselves */
 export function renderChartReadme(): string {
   const text = readFileSync(join(folder, 'README.md'), 'utf8');

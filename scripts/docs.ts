@@ -1,6 +1,6 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { chartReadme, renderChartReadme } from './chart-values.ts';
+import { chartCopies, chartReadme, renderChartReadme } from './chart-values.ts';
 import { references } from './references.ts';
 import { contract, contractFile } from './ui-contract.ts';
 
@@ -17,3 +17,4 @@ await writeFile(join(root, contractFile), await contract());
 console.log(contractFile);
 await writeFile(join(root, chartReadme), renderChartReadme());
 console.log(chartReadme);
+for (const [from, to] of chartCopies) await copyFile(join(root, from), join(root, to));

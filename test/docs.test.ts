@@ -2,7 +2,7 @@ import { readFile, readdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { existsSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { chartReadme, renderChartReadme } from '../scripts/chart-values.ts';
+import { chartCopies, chartReadme, renderChartReadme } from '../scripts/chart-values.ts';
 import { references } from '../scripts/references.ts';
 import { contract, contractFile } from '../scripts/ui-contract.ts';
 import { allRoutes, version } from '../src/app.ts';
@@ -27,6 +27,11 @@ test('the web app’s types are those of the API (otherwise: npm run docs)', asy
 
 test('the chart’s page has every value, with what it means (otherwise: npm run docs)', async () => {
   expect(await readFile(join(root, chartReadme), 'utf8')).toBe(renderChartReadme());
+});
+
+test('alerts and dashboard of the chart are those of deploy/ (otherwise: npm run docs)', async () => {
+  for (const [from, to] of chartCopies)
+    expect(await readFile(join(root, to), 'utf8')).toBe(await readFile(join(root, from), 'utf8'));
 });
 
 test('the OpenAPI document of the whole program is whole, and the reference page can show it', async () => {

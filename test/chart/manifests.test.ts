@@ -20,6 +20,8 @@ import {
   workloads,
 } from './helm.ts';
 
+type Groups = { readonly groups: readonly { rules: readonly { alert: string; expr: string }[] }[] };
+
 const parents = { parentRefs: [{ name: 'public', sectionName: 'https' }] };
 /** Every object and every field that the chart can make. */
 const everything: Values = over(
@@ -32,6 +34,7 @@ const everything: Values = over(
     ingress: { enabled: true, className: 'nginx', web: { tlsSecret: 'a' }, content: { tlsSecret: 'b' } },
     httpRoute: { enabled: true, web: parents, content: parents },
     serviceMonitor: { enabled: true },
+    grafanaDashboard: { enabled: true },
     prometheusRule: { enabled: true, additionalRules: [{ alert: 'Mine', expr: 'vector(1)' }] },
     migrations: {
       tolerations: [{ operator: 'Exists' }],
@@ -147,13 +150,24 @@ withEachHelm((helm) => {
     expect(made.toSorted()).toEqual([...new Set(used)].toSorted());
   });
 
-  test('an alert asks only for metrics that there are', () => {
-    const rules = JSON.stringify(render(helm, everything).get('PrometheusRule', 'acme-postern').spec);
-    const asked = new Set(rules.match(/postern_[a-z_]+/g));
-    expect(asked.size).toBeGreaterThan(3);
-    const known = readFileSync(join(chartFolder, '../docs/reference/metrics.md'), 'utf8');
-    for (const name of asked) expect(known).toContain(`\`${name}\``);
-    expect(rules).toContain('"alert":"Mine"');
+  test('alerts and dashboard are the ones of the program, with one’s own rules beside them', () => {
+    const all = render(helm, everything);
+    // The shape of a PrometheusRule, and of a file of rules.
+    const { groups } = all.get('PrometheusRule', 'acme-postern').spec as unknown as Groups;
+    const ours = parse(readFileSync(join(chartFolder, '../deploy/prometheus/alerts.yaml'), 'utf8')) as Groups;
+    expect(groups.slice(0, -1)).toEqual(ours.groups);
+    const others = groups.at(-1)?.rules.map(({ alert, expr }) => [alert, expr]) ?? [];
+    expect(others).toEqual([
+      ...workloads.map((one) => [
+        'PosternGone',
+        `absent(up{namespace="prod",job="acme-postern-${one}-metrics"} == 1)`,
+      ]),
+      ['Mine', 'vector(1)'],
+    ]);
+    const dashboard = all.get('ConfigMap', 'acme-postern-dashboard');
+    expect(dashboard.metadata.labels).toMatchObject({ grafana_dashboard: '1' });
+    const text = readFileSync(join(chartFolder, '../deploy/grafana/postern.json'), 'utf8');
+    expect(dashboard.data).toEqual({ 'acme-postern.json': text });
   });
 });
 
