@@ -72,10 +72,16 @@ export class Browser {
     return await this.#request(method, `/api/v2${path}`, headers, sent?.body);
   }
 
+  /** Bytes in the person's session. @throws NoAnswer */
+  async upload(path: string, type: string, body: Buffer): Promise<Reply & Envelope> {
+    const reply = await this.send('POST', `/api/v2${path}`, { type, body });
+    return { ...reply, ...(JSON.parse(reply.text) as Envelope) };
+  }
+
   async send(
     method: string,
     path: string,
-    { type, body, headers }: { type?: string; body?: string; headers?: Record<string, string> } = {},
+    { type, body, headers }: { type?: string; body?: string | Buffer; headers?: Record<string, string> } = {},
   ): Promise<Reply> {
     const cookie = [...this.#cookies].map(([name, value]) => `${name}=${value}`).join('; ');
     const reply = await this.#request(

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { freePort } from '../../scripts/local-servers.ts';
+import type { Workload } from '../../src/config.ts';
 
 /** The real program as an operator runs it: a process of its own that can be ended at any moment. */
 export type Installation = {
@@ -44,9 +45,9 @@ export async function freePorts(): Promise<Ports> {
   return { web, gateway, operations };
 }
 
-/** Starts the server; resolves when it answers. @throws Error with what it printed, when it ends first */
-export async function startProgram(installation: Installation): Promise<Program> {
-  const { child, output } = launch(installation, []);
+/** Starts the server, or one workload of it; resolves when it answers. @throws Error with what it printed, when it ends first */
+export async function startProgram(installation: Installation, workload?: Workload): Promise<Program> {
+  const { child, output } = launch(installation, workload === undefined ? [] : [workload]);
   const origin = originOf(installation);
   for (;;) {
     if (child.exitCode !== null || child.signalCode !== null)

@@ -19,6 +19,23 @@ export type Browser = {
   set(url: string, name: string, value: string): void;
 };
 
+/** What a browser needs of the world: pages of the UI as somebody, and content. The harness is one. */
+export type BrowserWorld<As> = {
+  call(
+    method: string,
+    path: string,
+    options: { as: As; headers: Record<string, string> },
+  ): Promise<{ readonly status: number; readonly text: string }>;
+  open(
+    url: string,
+    options: { method: 'GET' | 'POST'; headers: Record<string, string>; body?: string },
+  ): Promise<{
+    readonly statusCode: number;
+    readonly payload: string;
+    readonly headers: Readonly<Record<string, string | string[] | number | undefined>>;
+  }>;
+};
+
 export type Shown = {
   readonly status: number;
   readonly text: string;
@@ -49,7 +66,8 @@ export async function privateSite(
   return { id, url, link, label: new URL(url).host.split('.', 1)[0] ?? '' };
 }
 
-export function browserOf(h: Harness, person: Person): Browser {
+/** `ui`: the origin that hands over. */
+export function browserOf<As>(h: BrowserWorld<As>, person: As, ui = uiOrigin): Browser {
   const jar = new Map<string, Map<string, string>>();
   const at = (url: string) => {
     const { host } = new URL(url);
@@ -60,18 +78,18 @@ export function browserOf(h: Harness, person: Person): Browser {
   const cookies = (url: string) => [...at(url)].map(([name, value]) => `${name}=${value}`).join('; ');
 
   async function send(
-    method: string,
+    method: 'GET' | 'POST',
     url: string,
     headers: Record<string, string>,
     body?: string,
   ): Promise<Shown> {
     const cookie = cookies(url);
     const response = await h.open(url, {
-      method: method as 'GET',
+      method,
       headers: { ...(cookie === '' ? {} : { cookie }), ...headers },
       ...(body === undefined ? {} : { body }),
     });
-    const setCookies = [response.headers['set-cookie'] ?? []].flat();
+    const setCookies = [response.headers['set-cookie'] ?? []].flat().map(String);
     for (const line of setCookies) {
       const [pair = '', ...attributes] = line.split(';').map((part) => part.trim());
       const split = pair.indexOf('=');
@@ -105,7 +123,7 @@ export function browserOf(h: Harness, person: Person): Browser {
         'POST',
         target,
         {
-          origin: uiOrigin,
+          origin: ui,
           'sec-fetch-site': 'cross-site',
           'sec-fetch-mode': 'navigate',
           'sec-fetch-dest': 'document',

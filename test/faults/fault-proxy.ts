@@ -1,0 +1,83 @@
+import { once } from 'node:events';
+import { connect, createServer, type Socket } from 'node:net';
+
+/**
+ * A network between a program and a server that can be bad: late, reset, half-open (connections stay and nothing comes
+ * through), or cut after some bytes of an answer. What it is told holds for connections that are there and for new ones.
+ */
+export type Weather =
+  | { readonly kind: 'clear' }
+  /** Each piece of data is this many milliseconds late, in both directions. */
+  | { readonly kind: 'late'; readonly ms: number }
+  | { readonly kind: 'reset' }
+  | { readonly kind: 'half-open' }
+  /** Connections are reset when the server has sent this much on them. */
+  | { readonly kind: 'cut'; readonly afterBytes: number };
+
+export type FaultProxy = {
+  readonly port: number;
+  set(weather: Weather): void;
+  /** Connections that were ever made. */
+  accepted(): number;
+  stop(): Promise<void>;
+};
+
+export async function startFaultProxy(targetPort: number): Promise<FaultProxy> {
+  let weather: Weather = { kind: 'clear' };
+  let accepted = 0;
+  const open = new Set<Socket>();
+
+  function keep(socket: Socket): Socket {
+    open.add(socket);
+    socket.on('error', () => undefined);
+    socket.once('close', () => open.delete(socket));
+    return socket;
+  }
+
+  function pass(from: Socket, to: Socket, isAnswer: boolean): void {
+    let bytes = 0;
+    from.on('data', (piece: Buffer) => {
+      bytes += piece.length;
+      const now = weather;
+      if (now.kind === 'half-open') return;
+      if (now.kind === 'cut' && isAnswer && bytes > now.afterBytes) {
+        from.resetAndDestroy();
+        to.resetAndDestroy();
+        return;
+      }
+      if (now.kind === 'late') setTimeout(() => to.write(piece), now.ms);
+      else to.write(piece);
+    });
+    from.once('end', () => to.end());
+    from.once('close', () => to.destroy());
+  }
+
+  const server = createServer((near) => {
+    accepted += 1;
+    keep(near);
+    if (weather.kind === 'reset') return void near.resetAndDestroy();
+    const far = keep(connect(targetPort, '127.0.0.1'));
+    pass(near, far, false);
+    pass(far, near, true);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('The proxy listens on no port.');
+
+  return {
+    port: address.port,
+    accepted: () => accepted,
+    set(next) {
+      // What was swallowed is missing in the stream for ever, so those connections have no future in clear weather.
+      const isOver = next.kind === 'reset' || weather.kind === 'half-open';
+      weather = next;
+      if (isOver) for (const socket of open) socket.resetAndDestroy();
+    },
+    async stop() {
+      for (const socket of open) socket.destroy();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}

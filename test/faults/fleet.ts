@@ -1,0 +1,142 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import pg from 'pg';
+import type { Workload } from '../../src/config.ts';
+import { type RedisServer, startRedis } from '../contract/kv-redis-server.ts';
+import { type FaultProxy, startFaultProxy } from './fault-proxy.ts';
+import { type PostgresServer, startPostgres } from './postgres-server.ts';
+import { freePorts, type Ports, type Program, startProgram } from './program.ts';
+
+/** Two of web and of gateway and a worker, on one PostgreSQL and one Redis, each behind a network that can be bad. */
+export type Fleet = {
+  readonly webs: readonly [Member, Member];
+  readonly gateways: readonly [Member, Member];
+  readonly worker: Member;
+  readonly database: FaultProxy;
+  readonly kv: FaultProxy;
+  readonly postgres: PostgresServer;
+  readonly redis: RedisServer;
+  /** What all of them see as the UI: the address of the first web. */
+  readonly uiUrl: string;
+  readonly contentUrl: string;
+  readonly dataDir: string;
+  /** Where commands reach the database without the bad network. */
+  readonly databaseUrl: string;
+  start(workload: Exclude<Workload, 'all'>, ports?: Ports): Promise<Member>;
+  stop(): Promise<void>;
+};
+
+export type Member = Program & { readonly ports: Ports };
+
+export async function startFleet(postgresBin: string): Promise<Fleet> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'postern-fleet-'));
+  const postgres = await startPostgres(postgresBin);
+  const redis = await startRedis();
+  const database = await startFaultProxy(Number(new URL(postgres.url).port));
+  const kv = await startFaultProxy(Number(new URL(redis.url).port));
+  const through = (url: string, port: number, user?: string) => {
+    const to = new URL(url);
+    to.port = String(port);
+    if (user !== undefined) to.username = user;
+    return to.href;
+  };
+  const first = await freePorts();
+  const uiUrl = `http://localhost:${first.web}`;
+  const contentUrl = `http://sites.localhost:${first.gateway}`;
+  const running: Member[] = [];
+
+  async function start(workload: Exclude<Workload, 'all'>, ports?: Ports): Promise<Member> {
+    const own = ports ?? (await freePorts());
+    const role = workload === 'gateway' ? 'postern_gateway' : undefined;
+    const program = await startProgram(
+      {
+        dataDir,
+        databaseUrl: through(postgres.url, database.port, role),
+        ports: own,
+        settings: {
+          KV_URL: through(redis.url, kv.port),
+          SERVICE_UI_URL: uiUrl,
+          SITES_CONTENT_URL: contentUrl,
+        },
+      },
+      workload,
+    );
+    const member = { ...program, ports: own };
+    running.push(member);
+    return member;
+  }
+
+  const webs = [await start('web', first), await start('web')] as const;
+  await giveGatewayItsRole(postgres.url);
+  const gateways = [await start('gateway', first), await start('gateway')] as const;
+  const worker = await start('worker');
+  return {
+    webs,
+    gateways,
+    worker,
+    database,
+    kv,
+    postgres,
+    redis,
+    uiUrl,
+    contentUrl,
+    dataDir,
+    databaseUrl: postgres.url,
+    start,
+    async stop() {
+      for (const member of running) await member.end('SIGKILL');
+      await Promise.all([database.stop(), kv.stop()]);
+      await redis.stop();
+      await postgres.stop();
+      rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** As docs/how-to/run-the-workloads-apart.md says. */
+async function giveGatewayItsRole(url: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  await client.query('create role postern_gateway login');
+  await client.query('grant usage on schema gateway to postern_gateway');
+  await client.query('grant select on all tables in schema gateway to postern_gateway');
+  await client.end();
+}
+
+/** What was answered while `during` went on, by who was asked: each every 25 ms, one at a time. */
+export async function watch(
+  questions: Readonly<Record<string, () => Promise<number>>>,
+  during: () => Promise<void>,
+): Promise<Record<string, number[]>> {
+  const answers: Record<string, number[]> = {};
+  let isOver = false;
+  const asking = Object.entries(questions).map(async ([name, ask]) => {
+    const heard: number[] = [];
+    answers[name] = heard;
+    while (!isOver) {
+      heard.push(await ask().catch(() => 0));
+      await wait(25);
+    }
+  });
+  try {
+    await during();
+  } finally {
+    isOver = true;
+    await Promise.all(asking);
+  }
+  return answers;
+}
+
+/** Milliseconds until the question is answered with `status`. @throws when it takes longer than `mostMs` */
+export async function timeUntil(ask: () => Promise<number>, status: number, mostMs: number): Promise<number> {
+  const startedAt = performance.now();
+  for (;;) {
+    const heard = await ask().catch(() => 0);
+    const ms = performance.now() - startedAt;
+    if (heard === status) return ms;
+    if (ms > mostMs) throw new Error(`Still ${heard} after ${ms.toFixed(0)} ms.`);
+    await wait(20);
+  }
+}
