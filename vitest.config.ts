@@ -3,7 +3,14 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
-    exclude: ['test/faults/**', 'test/browser/**', 'test/chart/**', 'test/fuzz/**', 'test/objects/**', 'node_modules/**'],
+    exclude: [
+      'test/faults/**',
+      'test/browser/**',
+      'test/chart/**',
+      'test/fuzz/**',
+      'test/objects/**',
+      'node_modules/**',
+    ],
     globalSetup: ['test/global-setup.ts'],
     pool: 'forks',
     maxWorkers: 2,

@@ -48,7 +48,8 @@ export type NewKey = { name: string; preset?: string; where?: 'all' | readonly s
 
 /** Fills in the form for a new key and sends it. */
 export async function fillIn(page: Page, { name, preset = 'Read everything', where = 'all' }: NewKey) {
-  await page.getByLabel('Name').fill(name);
+  // The search of the page before is no field of a form.
+  await page.locator('form').getByLabel('Name').fill(name);
   await page.getByRole('button', { name: preset }).click();
   if (where === 'all') return await page.getByLabel('All repositories').check();
   for (const one of where) {

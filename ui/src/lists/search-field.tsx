@@ -1,5 +1,6 @@
 import { TextInput } from '@mantine/core';
 import { useDebouncedCallback } from '@mantine/hooks';
+import { useRouter } from '@tanstack/react-router';
 import { useEffect, useRef, useState } from 'react';
 import { SearchIcon } from '../app/icons.tsx';
 import { useShortcut } from '../app/shortcuts.ts';
@@ -17,7 +18,12 @@ type SearchFieldProps = {
 export function SearchField({ label, placeholder, value, onChange }: SearchFieldProps) {
   const [text, setText] = useState(value);
   const field = useRef<HTMLInputElement>(null);
-  const send = useDebouncedCallback(onChange, 250);
+  const router = useRouter();
+  const send = useDebouncedCallback((next: string) => {
+    const { location, resolvedLocation } = router.state;
+    // Somebody has followed a link, and its page is being loaded: they are not to be called back.
+    if (location.pathname === resolvedLocation?.pathname) onChange(next);
+  }, 250);
   // The address may change by itself (back, a cleared filter); what is being typed is newer than it.
   useEffect(() => {
     if (document.activeElement !== field.current) setText(value);
