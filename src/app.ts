@@ -11,7 +11,8 @@ import {
   sitesStores,
 } from './app-sites.ts';
 import { createGrantDoors, createGrantRoutes } from './app-grants.ts';
-import type { Workload } from './config.ts';
+import { createIdentityDoors, providerPages } from './app-identity.ts';
+import type { KeycloakSettings, Workload } from './config.ts';
 import type { RoutePolicy } from './core/authorize.ts';
 import { callerKinds } from './core/caller.ts';
 import { type Clock, day, minute, second, systemClock } from './core/clock.ts';
@@ -33,7 +34,6 @@ import { createSealer } from './features/audit/sealer.ts';
 import { summaryRoute } from './features/audit/summary-route.ts';
 import { type PasswordCost, productionCost } from './features/identity/accounts/passwords.ts';
 import type { Directory } from './features/identity/directory.ts';
-import { createIdentity } from './features/identity/identity.ts';
 import { identityRoutes } from './features/identity/routes.ts';
 import { identityStores } from './features/identity/stores.ts';
 import { createKeyAlarms } from './features/keys/alarms.ts';
@@ -86,9 +86,7 @@ import { createMetrics } from './surfaces/web/metrics.ts';
 import { buildOpenApi } from './surfaces/web/openapi/openapi.ts';
 import { openApiPage } from './surfaces/web/openapi/page.ts';
 import { authPages } from './surfaces/web/pages/auth-pages.ts';
-import { interactionPages, providerEndpoints } from './surfaces/web/pages/identity-pages.ts';
 import { homePages } from './surfaces/web/pages/home.ts';
-import { providerViews } from './surfaces/web/pages/provider-views.ts';
 import { sitePages } from './surfaces/web/pages/sites.ts';
 import { readWebApp } from './surfaces/web/pages/web-app.ts';
 import { referencePage } from './surfaces/web/reference/reference.ts';
@@ -130,6 +128,8 @@ export type AppSettings = {
   readonly sessionSecrets: readonly string[];
   readonly encryptionKeys: readonly string[];
   readonly passwordCost: PasswordCost;
+  /** Who says who people are, in place of the built-in provider. */
+  readonly keycloak?: KeycloakSettings | null;
   /** Changes by a person in any 60 seconds; `changesPerMinute` of features/ratelimit unless a test needs more. */
   readonly changesPerMinute?: number;
   /** Requests a minute that the gateway takes; its own figures unless a bench needs more. */
@@ -193,8 +193,10 @@ function createDoors(settings: AppSettings, parts: AppParts) {
   const sealer = createSealer({ read: read.chain, tx, clock, log });
   const notices = createNotices({ read: read.notices, tx });
 
-  const identity = createIdentity({
+  const { identity, provider } = createIdentityDoors({
+    ...settings,
     uiOrigin: settings.uiUrl,
+    ...(parts.directory === undefined ? {} : { directory: parts.directory }),
     read,
     tx,
     feed,
@@ -202,19 +204,8 @@ function createDoors(settings: AppSettings, parts: AppParts) {
     clock,
     random,
     log,
-    sessionSecrets: settings.sessionSecrets,
-    encryptionKeys: settings.encryptionKeys,
-    passwordCost: settings.passwordCost,
-    ...(parts.directory === undefined ? {} : { directory: parts.directory }),
-    views: providerViews,
     holder,
-    signInRefused: (reason, origin, userId) =>
-      denials.record({
-        event: 'auth.denied',
-        reason,
-        act: { actor: { kind: 'anonymous', id: null, name: null, credential: null }, origin },
-        target: userId === null ? { kind: 'route', id: 'sign-in' } : { kind: 'user', id: userId },
-      }),
+    denials,
   });
 
   const limiter = createRateLimiter({
@@ -359,6 +350,7 @@ function createDoors(settings: AppSettings, parts: AppParts) {
     sealer,
     notices,
     identity,
+    provider,
     limiter,
     policies,
     failedAuth,
@@ -563,8 +555,7 @@ export async function createApp(settings: AppSettings, parts: AppParts, moreRout
       openApiPage(document),
       referencePage(document),
       authPages(pageDeps),
-      interactionPages(pageDeps),
-      providerEndpoints(pageDeps),
+      ...providerPages(doors, pageDeps),
       homePages({ ...pageDeps, webApp: await readWebApp(webAppFolder) }),
       sitePages({
         sites: doors.sitesDoors.sites,

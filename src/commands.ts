@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { createApp, productionCost } from './app.ts';
-import type { Config } from './config.ts';
+import type { Config, KeycloakSettings } from './config.ts';
 import { systemAct } from './core/caller.ts';
 import { systemClock } from './core/clock.ts';
 import { formatTrailReport, verifyTrail } from './features/audit/verify.ts';
@@ -25,9 +25,16 @@ export function setupLink(config: Config): string {
 
 /** Works beside a running server: the link is signed, not stored, and shut once an administrator exists. */
 export async function printLoginLink(config: Config): Promise<number> {
+  if (config.keycloak !== null) return refuseAccounts(config.keycloak);
   console.log(setupLink(config));
   console.error('It works once, for 15 minutes, and only while there is no administrator.');
   return 0;
+}
+
+function refuseAccounts({ issuer, roleNames }: KeycloakSettings): number {
+  console.error(`postern: accounts are kept by Keycloak (${issuer}): passwords are set there, and`);
+  console.error(`whoever has its realm role ${roleNames.admin} is an administrator here.`);
+  return 1;
 }
 
 export async function runMigrations(config: Config): Promise<number> {
@@ -92,6 +99,7 @@ export async function runImport(config: Config, file: string): Promise<number> {
  * account changes, so a disabled one stays disabled.
  */
 export async function runResetPassword(config: Config, email: string): Promise<number> {
+  if (config.keycloak !== null) return refuseAccounts(config.keycloak);
   return await withParts(config, async (parts) => {
     await applyMigrations(config, parts);
     const app = await createApp({ ...config, passwordCost: productionCost }, parts);

@@ -43,7 +43,22 @@ export type Config = {
   /** Private sites although UI and content hosts share a registrable domain. */
   readonly allowSharedApex: boolean;
   readonly bootstrapAdmin: { readonly email: string; readonly password: string } | null;
+  /** Null: the built-in provider. Always null for a gateway, which asks nobody who people are. */
+  readonly keycloak: KeycloakSettings | null;
 };
+
+export type KeycloakSettings = {
+  /** Address of the realm, as its tokens name it: without a slash at the end. */
+  readonly issuer: string;
+  /** Signs people in. */
+  readonly login: ClientCredentials;
+  /** Reads status and roles, introspects tokens, and may change nothing. */
+  readonly principalSync: ClientCredentials;
+  /** What the realm calls the two roles of the product. */
+  readonly roleNames: { readonly user: string; readonly admin: string };
+};
+
+export type ClientCredentials = { readonly id: string; readonly secret: string };
 
 export const workloads = ['all', 'web', 'gateway', 'worker'] as const;
 /** `all`: the three in one process, which is what `npm start` is; commands of an operator too. */
@@ -136,7 +151,46 @@ const settings: readonly Setting[] = [
     default: '1073741824',
     secret: false,
   },
-  { name: 'IDENTITY_PROVIDER', meaning: 'The identity provider: builtin', default: 'builtin', secret: false },
+  {
+    name: 'IDENTITY_PROVIDER',
+    meaning: 'Who says who people are: builtin or keycloak',
+    default: 'builtin',
+    secret: false,
+  },
+  {
+    name: 'OIDC_ISSUER',
+    meaning:
+      'Address of the Keycloak realm, such as https://id.example.com/realms/postern; https, or http on loopback',
+    default: '–; required with IDENTITY_PROVIDER=keycloak, like the four below',
+    secret: false,
+  },
+  {
+    name: 'OIDC_CLIENT_ID',
+    meaning: 'Client of the realm that signs people in to the web app',
+    default: '–',
+    secret: false,
+  },
+  { name: 'OIDC_CLIENT_SECRET', meaning: 'Its secret', default: '–', secret: true },
+  {
+    name: 'PRINCIPAL_SYNC_CLIENT_ID',
+    meaning:
+      'Client of the realm that reads the status and roles of people and introspects tokens; one that can manage anything is refused',
+    default: '–',
+    secret: false,
+  },
+  { name: 'PRINCIPAL_SYNC_CLIENT_SECRET', meaning: 'Its secret', default: '–', secret: true },
+  {
+    name: 'OIDC_USER_ROLE',
+    meaning: 'Realm role that lets a person use Postern',
+    default: 'user',
+    secret: false,
+  },
+  {
+    name: 'OIDC_ADMIN_ROLE',
+    meaning: 'Realm role of administrators of Postern',
+    default: 'admin',
+    secret: false,
+  },
   { name: 'KEY_PREFIX', meaning: 'Product word in key prefixes', default: 'app', secret: false },
   {
     name: 'TRUSTED_PROXIES',
@@ -186,14 +240,14 @@ const settings: readonly Setting[] = [
   { name: 'LOG_LEVEL', meaning: 'debug, info, warn, error or silent', default: 'info', secret: false },
 ];
 
-/** Settings of versions to come. Who sets one expects what it does, and would not get it. */
-const notYet = [
+const keycloakSettings = [
   'OIDC_ISSUER',
   'OIDC_CLIENT_ID',
   'OIDC_CLIENT_SECRET',
   'PRINCIPAL_SYNC_CLIENT_ID',
   'PRINCIPAL_SYNC_CLIENT_SECRET',
-];
+] as const;
+const roleSettings = ['OIDC_USER_ROLE', 'OIDC_ADMIN_ROLE'] as const;
 
 /** For docs/reference/config.md. */
 export function configReference(): readonly Setting[] {
@@ -255,14 +309,7 @@ export function readConfig(
   }
   const objectStore = readObjectStore(raw, wrong);
   const objectCacheBytes = readBytes('OBJECT_CACHE_BYTES', raw('OBJECT_CACHE_BYTES'), wrong);
-  const provider = raw('IDENTITY_PROVIDER') ?? 'builtin';
-  if (provider !== 'builtin') {
-    wrong(
-      'IDENTITY_PROVIDER',
-      `"${provider}" is not available`,
-      'Leave it unset to use the built-in provider.',
-    );
-  }
+  const keycloak = workload === 'gateway' ? null : readIdentity(env, raw, wrong);
   const keyPrefix = raw('KEY_PREFIX') ?? 'app';
   if (!/^[a-z][a-z0-9]{0,15}$/.test(keyPrefix)) {
     wrong(
@@ -325,10 +372,6 @@ export function readConfig(
       'Set it to true on every process, or unset it everywhere.',
     );
   }
-  for (const name of notYet) {
-    const isSet = [name, `${name}_FILE`].some((one) => env[one] !== undefined && env[one] !== '');
-    if (isSet) wrong(name, 'is not available in this version', 'Unset it.');
-  }
   // A migration looks at tables alone. A gateway has neither secret of web (contract 1), also where its environment does.
   const ofAll = (name: string) => (workload === 'migrate' ? [] : readSecret(name, raw(name), wrong));
   const ofWeb = (name: string) => (workload === 'gateway' ? [] : ofAll(name));
@@ -371,7 +414,92 @@ export function readConfig(
     grantSecrets: secret('GRANT_SECRET'),
     allowSharedApex: sharedApex === 'true',
     bootstrapAdmin: email === undefined || password === undefined ? null : { email, password },
+    keycloak,
   };
+}
+
+type Raw = (name: string) => string | undefined;
+
+/** Null: the built-in provider. Half of Keycloak is a mistake, never a falling back. */
+function readIdentity(env: Environment, raw: Raw, wrong: Wrong): KeycloakSettings | null {
+  const provider = raw('IDENTITY_PROVIDER') ?? 'builtin';
+  const isSet = (name: string) =>
+    [name, `${name}_FILE`].some((one) => env[one] !== undefined && env[one] !== '');
+  if (provider !== 'keycloak') {
+    if (provider !== 'builtin') {
+      wrong('IDENTITY_PROVIDER', `"${provider}" is not available`, 'Write builtin or keycloak.');
+      return null;
+    }
+    for (const name of [...keycloakSettings, ...roleSettings].filter(isSet)) {
+      wrong(
+        name,
+        'is set, and the built-in provider does not use it',
+        'Set IDENTITY_PROVIDER=keycloak, or unset this.',
+      );
+    }
+    return null;
+  }
+  for (const name of ['BOOTSTRAP_ADMIN_EMAIL', 'BOOTSTRAP_ADMIN_PASSWORD'].filter(isSet)) {
+    wrong(
+      name,
+      'is for the built-in provider alone',
+      'Unset it, and give a person the administrators’ role (OIDC_ADMIN_ROLE) in Keycloak.',
+    );
+  }
+  const required = (name: (typeof keycloakSettings)[number]): string => {
+    const value = raw(name);
+    if (value === undefined && !isSet(`${name}_FILE`)) {
+      wrong(
+        name,
+        'is required with IDENTITY_PROVIDER=keycloak',
+        'See docs/how-to/sign-in-with-keycloak.md for where its value is found.',
+      );
+    }
+    return value ?? '';
+  };
+  const issuer = required('OIDC_ISSUER');
+  const keycloak = {
+    issuer: issuer === '' ? '' : readIssuer(issuer, wrong),
+    login: { id: required('OIDC_CLIENT_ID'), secret: required('OIDC_CLIENT_SECRET') },
+    principalSync: {
+      id: required('PRINCIPAL_SYNC_CLIENT_ID'),
+      secret: required('PRINCIPAL_SYNC_CLIENT_SECRET'),
+    },
+    roleNames: { user: raw('OIDC_USER_ROLE') ?? 'user', admin: raw('OIDC_ADMIN_ROLE') ?? 'admin' },
+  };
+  if (keycloak.roleNames.user === keycloak.roleNames.admin) {
+    wrong('OIDC_ADMIN_ROLE', 'is the role of every user', 'Name two realm roles.');
+  }
+  return keycloak;
+}
+
+function readIssuer(text: string, wrong: Wrong): string {
+  const fix = 'Write the address of the realm, such as https://id.example.com/realms/postern.';
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    wrong('OIDC_ISSUER', 'is not an address', fix);
+    return text;
+  }
+  const realm = /^(?:\/[^/]+)*\/realms\/([^/]+)$/.exec(url.pathname)?.[1];
+  if (realm === undefined || url.search !== '' || url.hash !== '' || url.username !== '') {
+    wrong('OIDC_ISSUER', 'is not the address of a realm', fix);
+  }
+  if (realm === 'master') {
+    wrong(
+      'OIDC_ISSUER',
+      'names the realm in which Keycloak itself is administered',
+      'Make a realm for the people of Postern: deploy/keycloak/postern-realm.json is one.',
+    );
+  }
+  if (url.protocol !== 'https:' && !isLoopback(url.hostname)) {
+    wrong(
+      'OIDC_ISSUER',
+      'is neither https nor a loopback address',
+      'Use https, or http on localhost for trying it out.',
+    );
+  }
+  // As it is written: the provider's own spelling is compared with it, letter by letter (OpenID Connect Discovery 4.3).
+  return text;
 }
 
 type Wrong = (setting: string, problem: string, fix: string) => void;

@@ -1,4 +1,5 @@
 import type { ConfigMistake } from './config.ts';
+import { KeycloakRefused } from './features/identity/keycloak/refused.ts';
 import { maskKeys } from './core/key-shape.ts';
 
 /**
@@ -37,6 +38,8 @@ type Listeners = Readonly<Record<'PORT' | 'GATEWAY_PORT' | 'METRICS_PORT', numbe
 /** Undefined: not an operator's mistake, as far as we know. `listeners` are the ports of the configuration. */
 export function explainStart(error: unknown, listeners: Listeners | null): ConfigMistake | undefined {
   if (error instanceof Blamed) return explainBlamed(error);
+  if (error instanceof KeycloakRefused)
+    return { setting: error.setting, problem: error.problem, fix: error.fix };
   return listeners === null ? undefined : explainListen(error, listeners);
 }
 

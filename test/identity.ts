@@ -5,7 +5,7 @@ import type { Caller } from '../src/core/caller.ts';
 import { type Clock, second } from '../src/core/clock.ts';
 import { systemRandom } from '../src/core/ids.ts';
 import type { AuditEntry } from '../src/features/audit/audit.ts';
-import { createIdentity, type Identity, mintSetupToken } from '../src/features/identity/identity.ts';
+import { type BuiltinIdentity, createIdentity, mintSetupToken } from '../src/features/identity/identity.ts';
 import { identityRoutes } from '../src/features/identity/routes.ts';
 import { identityStores } from '../src/features/identity/stores.ts';
 import { type ChangeFeed, changeStore, createChangeFeed } from '../src/platform/database/changes.ts';
@@ -31,7 +31,7 @@ export function frozenTime(start = Date.UTC(2026, 0, 1)): Clock & { advance(ms: 
 }
 
 export type IdentityApp = {
-  identity: Identity;
+  identity: BuiltinIdentity;
   app: FastifyInstance;
   database: Database;
   feed: ChangeFeed;

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type Provider from 'oidc-provider';
-import type { RequestOrigin, UserRef } from '../../core/caller.ts';
-import { type Clock, minute, second } from '../../core/clock.ts';
-import { newId, type Random } from '../../core/ids.ts';
+import type { Act, RequestOrigin, UserRef } from '../../core/caller.ts';
+import type { Clock } from '../../core/clock.ts';
+import type { Random } from '../../core/ids.ts';
 import type { ChangeFeed } from '../../platform/database/changes.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { Job } from '../../platform/jobs.ts';
@@ -13,9 +13,9 @@ import { createGroups, type Groups } from './accounts/groups.ts';
 import { createPasswords, type PasswordCost } from './accounts/passwords.ts';
 import { builtinDirectory } from './directory/builtin-directory.ts';
 import type { Directory } from './directory.ts';
-import { type Admitted, type AnonymousStep, createAdmission } from './login/admission.ts';
+import type { Admitted, AnonymousStep } from './login/admission.ts';
 import { createKnownDevices, type KnownDevices } from './login/known-devices.ts';
-import { createLoginFlow, type LoginFlow } from './login/login.ts';
+import type { LoginFlow } from './login/login.ts';
 import { createPasswordCheck, type SignInRefusal } from './login/password-check.ts';
 import { mintSetupToken } from './login/setup-token.ts';
 import { createSignInThrottle } from './login/throttle.ts';
@@ -30,10 +30,10 @@ import { createProvider } from './provider/provider.ts';
 import { loadSigningKeys } from './provider/signing-keys.ts';
 import type { ProviderViews } from './provider/views.ts';
 import { createSealer } from './sealing.ts';
-import { createAccessTokens, type SessionToken } from './sessions/access-token.ts';
-import { createSessions, type Sessions } from './sessions/sessions.ts';
+import type { SessionToken } from './sessions/access-token.ts';
+import type { Sessions } from './sessions/sessions.ts';
+import { createSignedIn } from './signed-in.ts';
 import type { IdentityStores, IdentityTx } from './stores.ts';
-import { sweepIdentity } from './sweep.ts';
 
 /**
  * Who people are: the built-in provider, sign-in, browser sessions, the directory, users, groups and connected
@@ -45,7 +45,7 @@ export type Identity = {
   readonly directory: Directory;
   readonly sessions: Sessions;
   readonly login: LoginFlow;
-  readonly interactions: Interactions;
+  /** Accounts, groups and the first administrator: refused where another provider keeps them. */
   readonly accounts: Accounts;
   readonly groups: Groups;
   readonly connectedClients: ConnectedClients;
@@ -56,33 +56,44 @@ export type Identity = {
   findUserBySubject(issuer: string, subject: string): Promise<UserRef | undefined>;
   /** The same, made known first when this is the first one hears of the subject (an imported key, a token). */
   learnUser(person: { readonly issuer: string; readonly subject: string }): Promise<UserRef>;
+  /**
+   * Ends a browser's session and its hold on the provider: its cookie there signs nobody in again. Without a session only
+   * the second.
+   */
+  signOut(
+    act: Act,
+    sessionId: string | undefined,
+    at: { request: IncomingMessage; response: ServerResponse },
+  ): Promise<void>;
+  /** Counts what an address does without a credential; throws `rate_limited` when it does too much. */
+  admit(step: AnonymousStep, address: string | null): Admitted;
+  readonly jobs: readonly Job[];
+  /** Makes the provider ready: the built-in one answers only after it. @throws KeycloakRefused */
+  start(): Promise<void>;
+  /** Writes what is remembered about sessions. */
+  stop(): Promise<void>;
+};
+
+/** What only the built-in provider has: pages and protocol endpoints below /identity. */
+export type BuiltinIdentity = Identity & {
+  readonly interactions: Interactions;
   /** Answers one request of the provider. `path` is below /identity and starts with a slash. */
   serveProvider(
     request: IncomingMessage,
     response: ServerResponse,
     at: { path: string; address: string },
   ): void;
-  /** Forgets this browser at the provider: its cookie signs nobody in again, and no token ends (contract 3). */
-  leaveProvider(request: IncomingMessage, response: ServerResponse): Promise<void>;
   /** Marks a browser after a right password. */
   readonly knownDevices: Pick<KnownDevices, 'issue'>;
-  /** Counts what an address does without a credential; throws `rate_limited` when it does too much. */
-  admit(step: AnonymousStep, address: string | null): Admitted;
-  readonly jobs: readonly Job[];
-  /** Loads the signing keys and starts the provider. Everything else rejects before it. */
-  start(): Promise<void>;
-  /** Writes what is remembered about sessions. */
-  stop(): Promise<void>;
 };
 
-export type IdentityDeps = {
+/** Of whichever provider. */
+export type CommonDeps = {
   /** Public origin of UI and API. */
   uiOrigin: string;
   read: IdentityStores;
   tx: Tx<IdentityTx>;
   feed: ChangeFeed;
-  /** False = this process may have missed a change, so the directory asks again. */
-  isFresh: () => boolean;
   clock: Clock;
   random: Random;
   log: Log;
@@ -90,20 +101,25 @@ export type IdentityDeps = {
   sessionSecrets: readonly string[];
   /** ENCRYPTION_KEY: first encrypts, all decrypt. */
   encryptionKeys: readonly string[];
-  passwordCost: PasswordCost;
-  views: ProviderViews;
   /** Names this process in leases. */
   holder: string;
+  /** Milliseconds the directory may take; 2 s unless a test says otherwise. */
+  identityTimeoutMs?: number;
+};
+
+export type IdentityDeps = CommonDeps & {
+  /** False = this process may have missed a change, so the directory asks again. */
+  isFresh: () => boolean;
+  passwordCost: PasswordCost;
+  views: ProviderViews;
   /** Counts refused sign-ins for the audit trail; must not wait. */
   signInRefused: (reason: SignInRefusal, origin: RequestOrigin, userId: string | null) => void;
   allowDynamicRegistration?: boolean;
   /** Instead of the built-in provider's. */
   directory?: (builtin: Directory) => Directory;
-  /** Milliseconds the directory may take; 2 s unless a test says otherwise. */
-  identityTimeoutMs?: number;
 };
 
-export function createIdentity(deps: IdentityDeps): Identity {
+export function createIdentity(deps: IdentityDeps): BuiltinIdentity {
   const { uiOrigin, read, tx, feed, clock, random, log, sessionSecrets } = deps;
   const issuer = `${uiOrigin}/identity`;
   const [secret] = sessionSecrets;
@@ -116,7 +132,7 @@ export function createIdentity(deps: IdentityDeps): Identity {
     if (running === undefined) throw new Error('The identity provider is not started.');
     return running;
   };
-  const serveProvider: Identity['serveProvider'] = (request, response, { path, address }) =>
+  const serveProvider: BuiltinIdentity['serveProvider'] = (request, response, { path, address }) =>
     mountAt(provider().callback(), { mountPath: '/identity', uiOrigin, path, address }, request, response);
   const fetch = inProcessFetch(() => (request, response) => {
     const path = (request.url ?? '/').replace(/^\/identity(?=\/)/, '');
@@ -144,7 +160,8 @@ export function createIdentity(deps: IdentityDeps): Identity {
     ...(deps.identityTimeoutMs === undefined ? {} : { timeoutMs: deps.identityTimeoutMs }),
   });
   const directory = deps.directory?.(builtin) ?? builtin;
-  const sessions = createSessions({ read: read.sessions, tx, feed, clock, random, secrets: sessionSecrets });
+  const signedIn = createSignedIn({ ...deps, client: webClient, directory, sealer });
+  const { sessions } = signedIn;
   const knownDevices = createKnownDevices({ clock, random, secrets: sessionSecrets });
   const checkPassword = createPasswordCheck({
     devices: knownDevices,
@@ -153,32 +170,10 @@ export function createIdentity(deps: IdentityDeps): Identity {
     throttle: createSignInThrottle({ clock }),
     refused: deps.signInRefused,
   });
-  const accessTokens = createAccessTokens({
-    read: read.sessions,
-    client: webClient,
-    directory,
-    sealer,
-    clock,
-    holder: deps.holder,
-    sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
-    endSession: sessions.end,
-  });
-
   return {
     issuer,
     directory,
-    sessions,
-    login: createLoginFlow({
-      uiOrigin,
-      client: webClient,
-      attempts: read.attempts,
-      users: read.users,
-      sessions,
-      sealer,
-      clock,
-      random,
-      log,
-    }),
+    ...signedIn,
     interactions: createInteractions({
       provider,
       checkPassword,
@@ -207,29 +202,13 @@ export function createIdentity(deps: IdentityDeps): Identity {
       clock,
       secrets: sessionSecrets,
     }),
-    accessTokenFor: accessTokens.accessTokenFor,
-    findUser: (id) => read.users.find(id),
-    findUserBySubject: (ofIssuer, subject) => read.users.findBySubject(ofIssuer, subject),
-    async learnUser({ issuer: ofIssuer, subject }) {
-      const known = await read.users.findBySubject(ofIssuer, subject);
-      if (known !== undefined) return known;
-      const principal = await directory.principal(subject);
-      const name = principal.kind === 'active' ? principal.name : subject;
-      return await read.users.learn({ newId: newId(random, 'usr'), issuer: ofIssuer, subject, name });
-    },
     serveProvider,
-    leaveProvider: (request, response) => leaveProvider(provider(), request, response),
+    async signOut(act, sessionId, { request, response }) {
+      if (sessionId !== undefined) await sessions.end(act, sessionId, 'signed_out');
+      // The tokens issued before stay as they are (contract 3).
+      await leaveProvider(provider(), request, response);
+    },
     knownDevices,
-    admit: createAdmission({ clock }),
-    jobs: [
-      { name: 'sessions-seen', everyMs: 30 * second, leased: false, run: sessions.flushLastSeen },
-      {
-        name: 'identity-sweep',
-        everyMs: 10 * minute,
-        leased: true,
-        run: () => sweepIdentity(read, clock),
-      },
-    ],
     async start() {
       await read.accounts.adoptIssuer(issuer);
       running = createProvider({

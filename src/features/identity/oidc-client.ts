@@ -16,6 +16,10 @@ export type OidcClient = {
     attempt: { state: string; nonce: string; pkceVerifier: string },
   ): Promise<LoginResult>;
   refresh(refreshToken: string): Promise<RefreshResult>;
+  /** Ends the provider's session that this refresh token belongs to; `refused` when it is over already. */
+  endSession(
+    refreshToken: string,
+  ): Promise<{ kind: 'ended' | 'refused' } | { kind: 'unavailable'; reason: string }>;
   /** The raw RFC 7662 answer. Rejects when there is none. */
   introspect(token: string, hint: 'access_token' | 'refresh_token'): Promise<Record<string, unknown>>;
 };
@@ -140,6 +144,26 @@ export function createOidcClient(deps: OidcClientDeps): OidcClient {
         if (error instanceof client.ResponseBodyError && error.error === 'invalid_grant') {
           return { kind: 'refused' };
         }
+        return { kind: 'unavailable', reason: reasonOf(error) };
+      }
+    },
+    async endSession(refreshToken) {
+      try {
+        const endpoint = (await configuration()).serverMetadata().end_session_endpoint;
+        if (endpoint === undefined) return { kind: 'unavailable', reason: 'no_end_session_endpoint' };
+        const { status } = await deps.fetch(endpoint, {
+          method: 'POST',
+          headers: { 'content-type': 'application/x-www-form-urlencoded' },
+          body: new URLSearchParams({
+            client_id: clientId,
+            client_secret: clientSecret,
+            refresh_token: refreshToken,
+          }).toString(),
+          signal: AbortSignal.timeout((deps.timeoutSeconds ?? 2) * 1_000),
+        });
+        if (status === 204 || status === 200) return { kind: 'ended' };
+        return status === 400 ? { kind: 'refused' } : { kind: 'unavailable', reason: `status_${status}` };
+      } catch (error) {
         return { kind: 'unavailable', reason: reasonOf(error) };
       }
     },

@@ -11,6 +11,9 @@ export type UserStore = {
   names(ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /** The user of this subject, made known when it is new; an existing one is left as it is. */
   learn(user: { newId: string; issuer: string; subject: string; name: string }): Promise<UserRef>;
+  /** The provider has said that there is this person: by a sign-in, or when it was asked. */
+  wasFound(issuer: string, subject: string): Promise<boolean>;
+  noteFound(issuer: string, subject: string): Promise<void>;
   /** Inserts, or refreshes the name and e-mail last seen. The id of an existing user never changes. */
   upsert(user: {
     newId: string;
@@ -54,6 +57,17 @@ export function userStore(db: Sql, clock: Clock): UserStore {
       const [user] = rows;
       if (user === undefined) throw new Error('An upsert returned no user.');
       return user;
+    },
+    async wasFound(issuer, subject) {
+      const { rows } = await sql<{ was: boolean }>`
+        select coalesce(found_at, last_login_at) is not null as was from users
+         where issuer = ${issuer} and subject = ${subject}`.execute(db);
+      return rows[0]?.was ?? false;
+    },
+    async noteFound(issuer, subject) {
+      await sql`
+        update users set found_at = ${new Date(clock.now())}
+         where issuer = ${issuer} and subject = ${subject} and found_at is null`.execute(db);
     },
     async upsert({ newId, issuer, subject, name, email, isLogin }) {
       const now = new Date(clock.now());

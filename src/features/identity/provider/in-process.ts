@@ -35,7 +35,7 @@ export function inProcessFetch(listener: () => RequestListener): Fetch {
   };
 }
 
-function bodyText(body: unknown): string {
+export function bodyText(body: unknown): string {
   if (typeof body === 'string') return body;
   if (body instanceof URLSearchParams) return body.toString();
   throw new TypeError('Only text and form bodies reach the built-in provider.');

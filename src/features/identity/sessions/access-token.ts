@@ -141,7 +141,7 @@ export function sealTokens(sealer: Sealer, sessionId: string, tokens: ProviderTo
   return sealer.seal(JSON.stringify(tokens), `session:${sessionId}`);
 }
 
-function openTokens(sealer: Sealer, sessionId: string, sealed: string): ProviderTokens {
+export function openTokens(sealer: Sealer, sessionId: string, sealed: string): ProviderTokens {
   // Written by sealTokens and authenticated by the seal.
   return JSON.parse(sealer.open(sealed, `session:${sessionId}`)) as ProviderTokens;
 }

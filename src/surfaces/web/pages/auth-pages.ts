@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Act } from '../../../core/caller.ts';
+import type { Act, Actor, UserRef } from '../../../core/caller.ts';
 import type { Clock } from '../../../core/clock.ts';
 import { maxPasswordLength, minPasswordLength } from '../../../features/identity/accounts/passwords.ts';
 import type { Identity } from '../../../features/identity/identity.ts';
@@ -20,7 +20,7 @@ const access = { access: { callers: 'anyone', identity: 'none' } } as const;
 const loginCookieSeconds = 15 * 60;
 
 export function authPages(deps: {
-  identity: Pick<Identity, 'login' | 'sessions' | 'firstAdministrator' | 'admit' | 'leaveProvider'>;
+  identity: Pick<Identity, 'login' | 'sessions' | 'firstAdministrator' | 'admit' | 'signOut'>;
   uiOrigin: string;
   clock: Clock;
   gate: Pick<Gate, 'denied'>;
@@ -64,14 +64,12 @@ export function authPages(deps: {
       const value = sessionOf(request);
       const found =
         value === undefined ? { kind: 'none' as const } : await identity.sessions.authenticate(value);
-      if (found.kind === 'active') {
-        const { id, name } = found.session.user;
-        const actor = { kind: 'user', id, name, credential: found.session.id } as const;
-        await identity.sessions.end({ actor, origin: request.origin }, found.session.id, 'signed_out');
-      }
       // The provider forgets this browser too, so that the next person at it, or with a copy of its cookies, has to
-      // sign in. The tokens issued before stay as they are (contract 3).
-      await identity.leaveProvider(request.raw, reply.raw);
+      // sign in.
+      const session = found.kind === 'active' ? found.session : undefined;
+      const act =
+        session === undefined ? actOf(request) : { actor: actorOfSession(session), origin: request.origin };
+      await identity.signOut(act, session?.id, { request: request.raw, response: reply.raw });
       const gone = [sessionCookie, loginCookie, cookieNames.session, `${cookieNames.session}.sig`] as const;
       reply.header(
         'set-cookie',
@@ -184,6 +182,10 @@ function sessionOf(request: FastifyRequest): string | undefined {
 function queryValue(request: FastifyRequest, name: string): string | undefined {
   const values = new URL(request.url, 'http://localhost').searchParams.getAll(name);
   return values.length === 1 ? values[0] : undefined;
+}
+
+function actorOfSession({ id, user }: { id: string; user: UserRef }): Actor {
+  return { kind: 'user', id: user.id, name: user.name, credential: id };
 }
 
 function actOf(request: FastifyRequest): Act {

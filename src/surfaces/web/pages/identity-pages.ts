@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../../../core/errors.ts';
-import type { Identity } from '../../../features/identity/identity.ts';
+import type { BuiltinIdentity } from '../../../features/identity/identity.ts';
 import type { AnonymousStep } from '../../../features/identity/login/admission.ts';
 import { deviceSeconds } from '../../../features/identity/login/known-devices.ts';
 import type { SignInOrigin } from '../../../features/identity/login/password-check.ts';
@@ -18,7 +18,7 @@ import { signInPage } from './sign-in.ts';
 const access = { access: { callers: 'anyone', identity: 'none' } } as const;
 
 type Deps = {
-  identity: Pick<Identity, 'interactions' | 'serveProvider' | 'admit' | 'knownDevices'>;
+  identity: Pick<BuiltinIdentity, 'interactions' | 'serveProvider' | 'admit' | 'knownDevices'>;
   uiOrigin: string;
   gate: Pick<Gate, 'denied'>;
 };
@@ -217,5 +217,26 @@ export function providerEndpoints({ identity, uiOrigin, gate }: Deps): (scope: F
         serve(request, reply, `/.well-known/${document}`),
       );
     }
+  };
+}
+
+/** Instead of all that, where another provider keeps the accounts. */
+export function providerElsewhere({
+  issuer,
+  gate,
+}: {
+  issuer: string;
+  gate: Pick<Gate, 'denied'>;
+}): (scope: FastifyInstance) => void {
+  return (scope) => {
+    preparePages(scope, gate);
+    const refuse = () => {
+      throw new AppError('not_found', {
+        message: 'This installation has no identity provider of its own.',
+        hint: `People and programs sign in at ${issuer}`,
+      });
+    };
+    for (const url of ['/identity/*', '/.well-known/oauth-authorization-server/identity'])
+      scope.route({ method: ['GET', 'POST'], url, config: access, handler: refuse });
   };
 }

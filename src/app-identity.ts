@@ -1,0 +1,59 @@
+import type { AppParts, AppSettings } from './app.ts';
+import type { Denials } from './features/audit/denials.ts';
+import {
+  type BuiltinIdentity,
+  type CommonDeps,
+  createIdentity,
+  type Identity,
+} from './features/identity/identity.ts';
+import { createKeycloakIdentity } from './features/identity/keycloak/keycloak.ts';
+import { overNetwork } from './features/identity/keycloak/over-network.ts';
+import {
+  interactionPages,
+  providerElsewhere,
+  providerEndpoints,
+} from './surfaces/web/pages/identity-pages.ts';
+import { providerViews } from './surfaces/web/pages/provider-views.ts';
+
+/** Who says who people are: the built-in provider, or Keycloak. Part of the composition root. */
+export function createIdentityDoors(
+  deps: Pick<AppSettings, 'sessionSecrets' | 'encryptionKeys' | 'passwordCost' | 'keycloak'> &
+    Pick<AppParts, 'directory'> &
+    Omit<CommonDeps, 'identityTimeoutMs'> & { isFresh: () => boolean; denials: Denials },
+): { identity: Identity; provider: BuiltinIdentity | null } {
+  const { keycloak, denials, directory } = deps;
+  if (keycloak) {
+    return {
+      identity: createKeycloakIdentity({ ...deps, keycloak, fetch: overNetwork }),
+      provider: null,
+    };
+  }
+  const { directory: _, ...others } = deps;
+  const provider = createIdentity({
+    ...others,
+    ...(directory === undefined ? {} : { directory }),
+    views: providerViews,
+    signInRefused: (reason, origin, userId) =>
+      denials.record({
+        event: 'auth.denied',
+        reason,
+        act: { actor: { kind: 'anonymous', id: null, name: null, credential: null }, origin },
+        target: userId === null ? { kind: 'route', id: 'sign-in' } : { kind: 'user', id: userId },
+      }),
+  });
+  return { identity: provider, provider };
+}
+
+type PageDeps = Omit<Parameters<typeof providerEndpoints>[0], 'identity'>;
+
+/** What answers below /identity. */
+export function providerPages(
+  { identity, provider }: { identity: Identity; provider: BuiltinIdentity | null },
+  deps: PageDeps,
+) {
+  if (provider === null) return [providerElsewhere({ ...deps, issuer: identity.issuer })];
+  return [
+    interactionPages({ ...deps, identity: provider }),
+    providerEndpoints({ ...deps, identity: provider }),
+  ];
+}

@@ -1,0 +1,41 @@
+import { AppError } from '../../../core/errors.ts';
+import type { Accounts } from '../accounts/accounts.ts';
+import type { FirstAdministrator } from '../accounts/first-administrator.ts';
+import type { Groups } from '../accounts/groups.ts';
+
+/**
+ * Accounts, groups and the first administrator where another provider keeps them: every question and every change is
+ * refused with the address at which it can be asked.
+ */
+export function keptElsewhere(issuer: string): {
+  accounts: Accounts;
+  groups: Groups;
+  firstAdministrator: FirstAdministrator;
+} {
+  const refuse = (): Promise<never> =>
+    Promise.reject(
+      new AppError('state_conflict', {
+        message: 'Accounts and groups of this installation are kept by its identity provider.',
+        hint: `Manage them there: ${issuer}`,
+      }),
+    );
+  return {
+    accounts: {
+      list: refuse,
+      get: refuse,
+      findByEmail: refuse,
+      create: refuse,
+      change: refuse,
+      remove: refuse,
+      signOut: refuse,
+      resetPassword: refuse,
+    },
+    groups: { list: refuse, get: refuse, create: refuse, change: refuse, remove: refuse },
+    firstAdministrator: {
+      // Whoever has the administrators' role there is one here, so nobody is made by a link.
+      hasAdministrator: () => Promise.resolve(true),
+      setUp: () => Promise.resolve({ kind: 'refused' }),
+      ensure: () => Promise.resolve({ created: false }),
+    },
+  };
+}

@@ -1,0 +1,29 @@
+import type { Log } from '../../../platform/log.ts';
+import type { UserStore } from '../accounts/user-store.ts';
+import type { KnownSubjects } from '../directory/keycloak-directory.ts';
+import { reasonOf } from '../oidc-client.ts';
+
+const maxRemembered = 50_000;
+
+/** People the realm has told of, remembered in the table `users`; each is written once a process at most. */
+export function knownSubjects(deps: {
+  issuer: string;
+  users: Pick<UserStore, 'wasFound' | 'noteFound'>;
+  log: Log;
+}): KnownSubjects {
+  const { issuer, users, log } = deps;
+  const noted = new Set<string>();
+  return {
+    has: (subject) => users.wasFound(issuer, subject),
+    note(subject) {
+      if (noted.has(subject)) return;
+      if (noted.size >= maxRemembered) noted.clear();
+      noted.add(subject);
+      // Nobody waits for it: were it lost, keys of a person who is deleted later would be refused and not revoked.
+      users.noteFound(issuer, subject).catch((error: unknown) => {
+        noted.delete(subject);
+        log.warn({ reason: reasonOf(error) }, 'a person found at the identity provider was not noted');
+      });
+    },
+  };
+}

@@ -1,0 +1,198 @@
+import {
+  type ClientCredentials,
+  claimsOf,
+  isRecord,
+  type KeycloakAnswer,
+  type KeycloakServer,
+  KeycloakTrouble,
+} from './keycloak-server.ts';
+
+/**
+ * Whether the realm is set up as Postern needs it, found out by asking: four checks, the first that fails is named,
+ * with the setting it is about and what to do. `away` is no verdict: the realm could not be asked.
+ */
+export type SelfTest = () => Promise<SelfTestResult>;
+
+export type SelfTestResult =
+  | { readonly kind: 'passed' }
+  | { readonly kind: 'away'; readonly check: Check; readonly reason: string }
+  | ({ readonly kind: 'refused'; readonly check: Check } & Mistake);
+
+export type Check = 'discovery' | 'client credentials' | 'reading people and roles' | 'introspection';
+
+type Mistake = { readonly setting: string; readonly problem: string; readonly fix: string };
+
+/** A check found a mistake of the configuration or of the realm. */
+class Mistaken extends Error {
+  readonly mistake: Mistake;
+  constructor(mistake: Mistake) {
+    super(mistake.problem);
+    this.name = 'Mistaken';
+    this.mistake = mistake;
+  }
+}
+
+const guide = 'docs/how-to/sign-in-with-keycloak.md';
+
+export function createSelfTest(deps: {
+  issuer: string;
+  login: ClientCredentials;
+  principalSync: ClientCredentials;
+  roleNames: { readonly user: string; readonly admin: string };
+  server: KeycloakServer;
+}): SelfTest {
+  const { issuer, login, principalSync, roleNames, server } = deps;
+  let ownToken = '';
+
+  async function discovery(): Promise<void> {
+    const { status, body } = answered(await server.publicDocument('/.well-known/openid-configuration'));
+    if (status !== 200) {
+      throw new Mistaken({
+        setting: 'OIDC_ISSUER',
+        problem: `has no realm behind it: discovery answers ${status}`,
+        fix: 'Write the address of the realm as its page "Realm settings" links it, such as https://id.example.com/realms/postern.',
+      });
+    }
+    const said = isRecord(body) ? body['issuer'] : undefined;
+    if (typeof said !== 'string') {
+      throw new Mistaken({
+        setting: 'OIDC_ISSUER',
+        problem: 'answers, but not as a Keycloak realm does',
+        fix: 'Write the address of the realm, such as https://id.example.com/realms/postern.',
+      });
+    }
+    if (said !== issuer) {
+      throw new Mistaken({
+        setting: 'OIDC_ISSUER',
+        problem: `is not what the realm calls itself: ${said.slice(0, 200)}`,
+        fix: 'Write it exactly so, or give Keycloak its public address (hostname).',
+      });
+    }
+  }
+
+  async function credentials(): Promise<void> {
+    ownToken = await server.ownToken().catch((error: unknown) => {
+      if (error instanceof KeycloakTrouble && error.reason === 'client_refused') {
+        throw new Mistaken({
+          setting: 'PRINCIPAL_SYNC_CLIENT_SECRET',
+          problem: 'gets no token at the realm with PRINCIPAL_SYNC_CLIENT_ID',
+          fix: 'Check both, and that the client has "Client authentication" and "Service account roles" on.',
+        });
+      }
+      throw error;
+    });
+    // Whatever is asked about, a client whose secret is wrong is refused, and a public one may not ask.
+    const { status } = answered(await server.introspectAs(login, 'not-a-token'));
+    if (status !== 200) {
+      throw new Mistaken({
+        setting: 'OIDC_CLIENT_SECRET',
+        problem: 'is not accepted by the realm with OIDC_CLIENT_ID',
+        fix: 'Check both, and that the client has "Client authentication" on.',
+      });
+    }
+    mustOnlyRead(claimsOf(ownToken));
+  }
+
+  async function reading(): Promise<void> {
+    const subject = claimsOf(ownToken)?.['sub'];
+    if (typeof subject !== 'string') throw new Mistaken(tokenWithoutRoles);
+    const self = `/users/${encodeURIComponent(subject)}`;
+    const { body } = mayRead(await server.read(self), 'people', 'view-users');
+    // What Keycloak itself says this client may do to a person, however it came by that.
+    const access = isRecord(body) ? body['access'] : undefined;
+    const powers = isRecord(access)
+      ? Object.keys(access).filter((one) => one !== 'view' && access[one] !== false)
+      : [];
+    if (powers.length > 0) throw new Mistaken(tooPowerful(powers));
+    mayRead(await server.read(`${self}/role-mappings/realm/composite`), 'roles of people', 'view-users');
+    mayRead(await server.read(`${self}/groups?max=1`), 'groups of people', 'view-users');
+    for (const [setting, name] of [
+      ['OIDC_USER_ROLE', roleNames.user],
+      ['OIDC_ADMIN_ROLE', roleNames.admin],
+    ] as const) {
+      const answer = await server.read(`/roles/${encodeURIComponent(name)}`);
+      if (answer.status === 404) {
+        throw new Mistaken({
+          setting,
+          problem: `names a realm role that is not there: ${name}`,
+          fix: 'Create it under "Realm roles" (client roles do not count), or name the one there is.',
+        });
+      }
+      mayRead(answer, 'roles', 'view-realm');
+    }
+  }
+
+  async function introspection(): Promise<void> {
+    const { active } = await server.introspect(ownToken, 'access_token');
+    if (active === true) return;
+    throw new Mistaken({
+      setting: 'PRINCIPAL_SYNC_CLIENT_ID',
+      problem: `is not in the audience of tokens, so Keycloak answers that every token is inactive`,
+      fix: `Add an audience mapper with client ${principalSync.id} to a client scope that is a default of every client (${guide}).`,
+    });
+  }
+
+  const checks: readonly (readonly [Check, () => Promise<void>])[] = [
+    ['discovery', discovery],
+    ['client credentials', credentials],
+    ['reading people and roles', reading],
+    ['introspection', introspection],
+  ];
+
+  return async () => {
+    for (const [check, run] of checks) {
+      try {
+        await run();
+      } catch (error) {
+        if (error instanceof Mistaken) return { kind: 'refused', check, ...error.mistake };
+        if (error instanceof KeycloakTrouble) return { kind: 'away', check, reason: error.reason };
+        throw error;
+      }
+    }
+    return { kind: 'passed' };
+  };
+}
+
+/** @throws KeycloakTrouble where the server has trouble of its own, which says nothing of the configuration. */
+function answered(answer: KeycloakAnswer): KeycloakAnswer {
+  if (answer.status >= 500 || answer.status === 429) throw new KeycloakTrouble(`status_${answer.status}`);
+  return answer;
+}
+
+function mayRead(answer: KeycloakAnswer, what: string, role: string): KeycloakAnswer {
+  const { status } = answered(answer);
+  if (status === 200) return answer;
+  throw new Mistaken({
+    setting: 'PRINCIPAL_SYNC_CLIENT_ID',
+    problem: `may not read ${what}: Keycloak answers ${status}`,
+    fix: `Give its service account the role ${role} of realm-management.`,
+  });
+}
+
+/** Its client's own roles in realm-management may be these. view-clients could read the secrets of clients before 26.8. */
+const readingRole = /^(?:view|query)-/;
+
+function mustOnlyRead(claims: Record<string, unknown> | undefined): void {
+  const access = claims?.['resource_access'];
+  const management = isRecord(access) ? access['realm-management'] : undefined;
+  const roles: unknown = isRecord(management) ? management['roles'] : undefined;
+  // Where they are not told, nobody can say that it may not manage.
+  if (!Array.isArray(roles) || !roles.every((role) => typeof role === 'string'))
+    throw new Mistaken(tokenWithoutRoles);
+  const excess = roles.filter((role) => !readingRole.test(role) || role === 'view-clients');
+  if (excess.length > 0) throw new Mistaken(tooPowerful(excess));
+}
+
+function tooPowerful(powers: readonly string[]): Mistake {
+  return {
+    setting: 'PRINCIPAL_SYNC_CLIENT_ID',
+    problem: `can do more than read (${powers.join(', ')}): whoever got hold of Postern could change who people are`,
+    fix: 'Leave its service account the roles view-users and view-realm of realm-management, and no others. Never use a management client here.',
+  };
+}
+
+const tokenWithoutRoles: Mistake = {
+  setting: 'PRINCIPAL_SYNC_CLIENT_ID',
+  problem: 'gets tokens that do not list its roles, so it cannot be told whether it can manage',
+  fix: 'Give its service account view-users and view-realm of realm-management, and the client the default client scopes "basic" and "roles".',
+};
