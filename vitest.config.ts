@@ -8,6 +8,7 @@ export default defineConfig({
       'test/browser/**',
       'test/chart/**',
       'test/fuzz/**',
+      'test/keycloak/**',
       'test/objects/**',
       'node_modules/**',
     ],

@@ -18,13 +18,13 @@ import { providerViews } from './surfaces/web/pages/provider-views.ts';
 /** Who says who people are: the built-in provider, or Keycloak. Part of the composition root. */
 export function createIdentityDoors(
   deps: Pick<AppSettings, 'sessionSecrets' | 'encryptionKeys' | 'passwordCost' | 'keycloak'> &
-    Pick<AppParts, 'directory'> &
-    Omit<CommonDeps, 'identityTimeoutMs'> & { isFresh: () => boolean; denials: Denials },
+    Pick<AppParts, 'directory' | 'identityFetch'> &
+    CommonDeps & { isFresh: () => boolean; denials: Denials },
 ): { identity: Identity; provider: BuiltinIdentity | null } {
   const { keycloak, denials, directory } = deps;
   if (keycloak) {
     return {
-      identity: createKeycloakIdentity({ ...deps, keycloak, fetch: overNetwork }),
+      identity: createKeycloakIdentity({ ...deps, keycloak, fetch: deps.identityFetch ?? overNetwork }),
       provider: null,
     };
   }

@@ -72,6 +72,8 @@ export type SitesPartsDeps = {
   readonly uiUrl: string;
   readonly contentUrl: string;
   readonly allowSharedApex: boolean;
+  /** Another identity provider than the built-in one. */
+  readonly hasOtherProvider: boolean;
   readonly grantSecrets: readonly string[];
   /** Names this process. */
   readonly holder: string;
@@ -83,7 +85,7 @@ export type SitesPartsDeps = {
 export function createSitesDoors(deps: SitesPartsDeps) {
   const { read, tx, feed, isFresh, kv, clock, log } = deps;
   const { uiUrl, contentUrl, allowSharedApex } = deps;
-  const addresses = { uiUrl, contentUrl, allowSharedApex };
+  const addresses = { uiUrl, contentUrl, allowSharedApex, hasOtherProvider: deps.hasOtherProvider };
   const seal = createGrantSeal(deps.grantSecrets, deps.random);
   const states = createSiteStates({ kv, seal, log });
   const switchRecords = createSwitchRecords({

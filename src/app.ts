@@ -34,6 +34,7 @@ import { createSealer } from './features/audit/sealer.ts';
 import { summaryRoute } from './features/audit/summary-route.ts';
 import { type PasswordCost, productionCost } from './features/identity/accounts/passwords.ts';
 import type { Directory } from './features/identity/directory.ts';
+import type { Fetch } from './features/identity/provider/in-process.ts';
 import { identityRoutes } from './features/identity/routes.ts';
 import { identityStores } from './features/identity/stores.ts';
 import { createKeyAlarms } from './features/keys/alarms.ts';
@@ -107,6 +108,8 @@ export type AppParts = {
   readonly spool: Spool;
   /** Who says who people are, in place of the built-in provider's directory. */
   readonly directory?: (builtin: Directory) => Directory;
+  /** How Keycloak is reached; over the network unless a test puts something in between. */
+  readonly identityFetch?: Fetch;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -130,6 +133,8 @@ export type AppSettings = {
   readonly passwordCost: PasswordCost;
   /** Who says who people are, in place of the built-in provider. */
   readonly keycloak?: KeycloakSettings | null;
+  /** Milliseconds that an answer about a person may take; 2 s unless a test says otherwise. */
+  readonly identityTimeoutMs?: number;
   /** Changes by a person in any 60 seconds; `changesPerMinute` of features/ratelimit unless a test needs more. */
   readonly changesPerMinute?: number;
   /** Requests a minute that the gateway takes; its own figures unless a bench needs more. */
@@ -196,7 +201,7 @@ function createDoors(settings: AppSettings, parts: AppParts) {
   const { identity, provider } = createIdentityDoors({
     ...settings,
     uiOrigin: settings.uiUrl,
-    ...(parts.directory === undefined ? {} : { directory: parts.directory }),
+    ...parts,
     read,
     tx,
     feed,
@@ -301,6 +306,7 @@ function createDoors(settings: AppSettings, parts: AppParts) {
     clock,
     holder,
     workloads: rolesOf(settings.workload ?? 'all'),
+    hasOtherProvider: provider === null,
     exposed: (value, act) => alarms.report(value, act.origin, 'credential_in_content'),
   });
   const grantDoors = createGrantDoors({

@@ -99,3 +99,9 @@ test('more processes than there are places is an error that says so', async () =
   for (let nth = 0; nth < 64; nth += 1) await join(`web-${nth}`, ['web']).beat();
   await expect(join('one too many', ['gateway']).beat()).rejects.toThrow('More than 64 processes');
 });
+
+test('plain http on loopback is for trying out: with Keycloak private sites need HTTPS there too', () => {
+  const local = { uiUrl: 'http://localhost:3000', contentUrl: 'http://sites.localhost:3001' };
+  expect(obstacleOf({ ...local, allowSharedApex: false })).toBeNull();
+  expect(obstacleOf({ ...local, allowSharedApex: false, hasOtherProvider: true })).toContain('HTTPS');
+});

@@ -3,20 +3,26 @@ import { getDomain } from 'tldts';
 /**
  * Whether this installation's addresses can keep a private site apart from the rest (private-access.md 2.1): https on
  * both, and a content domain of its own. Exempt, for trying it out: both on loopback, where config.ts keeps the
- * listeners too. No I/O.
+ * listeners too, with the built-in provider. No I/O.
  */
 export type Addresses = {
   readonly uiUrl: string;
   readonly contentUrl: string;
   /** SITES_ALLOW_SHARED_APEX */
   readonly allowSharedApex: boolean;
+  /** Another provider keeps the accounts: this is no trying out. A gateway does not know, and is not asked. */
+  readonly hasOtherProvider?: boolean;
 };
 
 /** A sentence for people; null when private sites can be had. */
-export function obstacleOf({ uiUrl, contentUrl, allowSharedApex }: Addresses): string | null {
+export function obstacleOf({ uiUrl, contentUrl, allowSharedApex, hasOtherProvider }: Addresses): string | null {
   const [ui, content] = [new URL(uiUrl), new URL(contentUrl)];
   const plain = [ui, content].filter(({ protocol }) => protocol === 'http:');
-  if (plain.length === 2) return null;
+  if (plain.length === 2) {
+    return hasOtherProvider === true
+      ? 'Private sites need HTTPS on both addresses; without it they are for trying out, with the built-in identity provider.'
+      : null;
+  }
   if (plain.length === 1) {
     const name = ui.protocol === 'http:' ? 'SERVICE_UI_URL' : 'SITES_CONTENT_URL';
     return `Private sites need HTTPS on both addresses, and ${name} is http.`;

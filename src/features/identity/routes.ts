@@ -9,7 +9,10 @@ import type { Identity } from './identity.ts';
 import type { ConnectedClient } from './provider/connected-clients.ts';
 import * as shapes from './schemas.ts';
 
-/** Users and groups of the built-in provider, and connected clients (contract 3 and 5). */
+/**
+ * Users and groups of the built-in provider, and connected clients (contract 3 and 5). With another provider all that it
+ * keeps itself is answered 409 `state_conflict` with where to go.
+ */
 const administrator: RoutePolicy = { callers: ['session'], role: 'admin', identity: 'live' };
 const anybody: RoutePolicy = { callers: ['session'], identity: 'live' };
 
@@ -43,6 +46,7 @@ function userRoutes({ accounts }: Pick<Identity, 'accounts'>): Route[] {
       policy: administrator,
       query: shapes.userQuery,
       success: { status: 200, data: shapes.userResponse.array(), pagination: 'page' },
+      errors: ['state_conflict'],
       example: { data: [userExample] },
       async handle({ query }) {
         const { page, limit, search } = query;
@@ -61,7 +65,7 @@ function userRoutes({ accounts }: Pick<Identity, 'accounts'>): Route[] {
       body: shapes.createUserBody,
       fieldCodes: { name: 'invalid_name' },
       success: { status: 201, data: shapes.createdUserResponse },
-      errors: ['name_conflict'],
+      errors: ['name_conflict', 'state_conflict'],
       example: {
         body: { email: 'ada@example.com', name: 'Ada', roles: ['user'], groups: [], enabled: true },
         data: {
@@ -85,7 +89,7 @@ function userRoutes({ accounts }: Pick<Identity, 'accounts'>): Route[] {
       policy: administrator,
       params: shapes.userIdParams,
       success: { status: 200, data: shapes.userResponse },
-      errors: ['not_found'],
+      errors: ['not_found', 'state_conflict'],
       example: { data: userExample },
       handle: async ({ params }) => ({ data: toUser(await accounts.get(params.id)) }),
     }),
@@ -135,7 +139,7 @@ function userRoutes({ accounts }: Pick<Identity, 'accounts'>): Route[] {
       policy: administrator,
       params: shapes.userIdParams,
       success: { status: 200, data: shapes.userIdResponse },
-      errors: ['not_found'],
+      errors: ['not_found', 'state_conflict'],
       example: { data: { id: userExample.id } },
       async handle({ act, params }) {
         await accounts.signOut(act, params.id);
@@ -154,7 +158,7 @@ function userRoutes({ accounts }: Pick<Identity, 'accounts'>): Route[] {
       params: shapes.userIdParams,
       body: shapes.resetPasswordBody,
       success: { status: 200, data: shapes.resetPasswordResponse },
-      errors: ['not_found'],
+      errors: ['not_found', 'state_conflict'],
       example: { body: {}, data: { id: userExample.id, generatedPassword: '••••••••••••••••••••' } },
       async handle({ act, params, body }) {
         const { generatedPassword } = await accounts.resetPassword(act, params.id, body?.password);
@@ -186,6 +190,7 @@ function groupRoutes({ groups }: Pick<Identity, 'groups'>): Route[] {
       policy: administrator,
       query: shapes.groupQuery,
       success: { status: 200, data: shapes.groupResponse.array(), pagination: 'page' },
+      errors: ['state_conflict'],
       example: { data: [groupExample] },
       async handle({ query }) {
         const { page, limit } = query;
@@ -204,7 +209,7 @@ function groupRoutes({ groups }: Pick<Identity, 'groups'>): Route[] {
       body: shapes.createGroupBody,
       fieldCodes: { name: 'invalid_name' },
       success: { status: 201, data: shapes.groupResponse },
-      errors: ['name_conflict'],
+      errors: ['name_conflict', 'state_conflict'],
       example: {
         body: { name: 'Platform', parentId: null, roles: ['admin'] },
         data: { ...groupExample, memberCount: 0 },
@@ -220,7 +225,7 @@ function groupRoutes({ groups }: Pick<Identity, 'groups'>): Route[] {
       policy: administrator,
       params: shapes.groupIdParams,
       success: { status: 200, data: shapes.groupResponse },
-      errors: ['not_found'],
+      errors: ['not_found', 'state_conflict'],
       example: { data: groupExample },
       handle: async ({ params }) => ({ data: toGroup(await groups.get(params.id)) }),
     }),
@@ -296,7 +301,7 @@ function clientRoutes({ connectedClients }: Pick<Identity, 'connectedClients'>):
       policy: anybody,
       params: shapes.ownClientIdParams,
       success: revoked,
-      errors: ['not_found'],
+      errors: ['not_found', 'state_conflict'],
       example: { data: { clientId: clientExample.clientId } },
       async handle({ act, caller, params }) {
         await connectedClients.revoke(act, ownId(caller), params.id);
@@ -325,7 +330,7 @@ function clientRoutes({ connectedClients }: Pick<Identity, 'connectedClients'>):
       policy: administrator,
       params: shapes.clientParams,
       success: revoked,
-      errors: ['not_found'],
+      errors: ['not_found', 'state_conflict'],
       example: { data: { clientId: clientExample.clientId } },
       async handle({ act, params }) {
         await connectedClients.revoke(act, params.id, params.clientId);

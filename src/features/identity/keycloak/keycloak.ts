@@ -58,6 +58,7 @@ export function createKeycloakIdentity(deps: KeycloakDeps): Identity {
     redirectUri: `${uiOrigin}/auth/callback`,
     fetch,
     clock,
+    timeoutSeconds: timeoutMs / 1_000,
   });
   const signedIn = createSignedIn({ ...deps, client: withoutOwnSignOuts(client), directory, sealer });
 
