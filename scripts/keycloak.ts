@@ -88,7 +88,15 @@ async function install(): Promise<void> {
   try {
     // A project of its own in an empty folder: what lies above it is none of Maven's business.
     writeFileSync(join(aside, 'pom.xml'), project);
-    run('mvn', aside, '-B', '-q', 'dependency:copy', `-Dartifact=${artifact}:${version}:zip`, '-DoutputDirectory=.');
+    run(
+      'mvn',
+      aside,
+      '-B',
+      '-q',
+      'dependency:copy',
+      `-Dartifact=${artifact}:${version}:zip`,
+      '-DoutputDirectory=.',
+    );
     run('unzip', aside, '-q', `keycloak-quarkus-dist-${version}.zip`);
     renameSync(join(aside, `keycloak-${version}`), home);
   } finally {

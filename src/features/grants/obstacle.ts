@@ -15,7 +15,12 @@ export type Addresses = {
 };
 
 /** A sentence for people; null when private sites can be had. */
-export function obstacleOf({ uiUrl, contentUrl, allowSharedApex, hasOtherProvider }: Addresses): string | null {
+export function obstacleOf({
+  uiUrl,
+  contentUrl,
+  allowSharedApex,
+  hasOtherProvider,
+}: Addresses): string | null {
   const [ui, content] = [new URL(uiUrl), new URL(contentUrl)];
   const plain = [ui, content].filter(({ protocol }) => protocol === 'http:');
   if (plain.length === 2) {

@@ -1,0 +1,289 @@
+import { generateKeyPair, exportJWK, SignJWT } from 'jose';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { createKeycloakServer } from '../keycloak/keycloak-server.ts';
+import type { Fetch } from '../provider/in-process.ts';
+import { keycloakDirectory } from './keycloak-directory.ts';
+
+// What Keycloak answers in form is tested against a real one (test/keycloak); here is what it never should answer.
+const issuer = 'https://id.example/realms/people';
+const subject = '0b5c7a9e-0000-4000-8000-000000000001';
+const jsonType = { 'content-type': 'application/json' };
+const json = (body: unknown, status = 200) =>
+  new Response(JSON.stringify(body), { status, headers: jsonType });
+
+type Answers = {
+  user?: () => Response | Promise<Response>;
+  roles?: () => Response | Promise<Response>;
+  introspection?: () => Response | Promise<Response>;
+  token?: () => Response;
+  role?: () => Response;
+};
+
+let privateKey: Awaited<ReturnType<typeof generateKeyPair>>['privateKey'];
+let keys: { keys: unknown[] };
+let good: string;
+beforeAll(async () => {
+  const pair = await generateKeyPair('RS256', { extractable: true });
+  privateKey = pair.privateKey;
+  keys = { keys: [{ ...(await exportJWK(pair.publicKey)), kid: 'one', alg: 'RS256', use: 'sig' }] };
+  good = await signed({ aud: 'postern-principal-sync' });
+});
+
+const signed = async (claims: Record<string, unknown>, ends = '5m', key = privateKey) =>
+  await new SignJWT({ iss: issuer, sub: subject, ...claims })
+    .setProtectedHeader({ alg: 'RS256', kid: 'one' })
+    .setExpirationTime(ends)
+    .sign(key);
+
+const active = (change: Record<string, unknown> = {}) =>
+  json({
+    active: true,
+    iss: issuer,
+    sub: subject,
+    client_id: 'postern-cli',
+    token_type: 'Bearer',
+    scope: 'openid',
+    exp: Math.floor(Date.now() / 1_000) + 300,
+    ...change,
+  });
+
+function open(answers: Answers = {}, { timeoutMs = 200, isProven = true } = {}) {
+  let now = Date.now();
+  const asked: string[] = [];
+  const clock = { now: () => now };
+  const fetch: Fetch = async (url, { signal }) => {
+    const path = url.replace('https://id.example', '');
+    asked.push(path);
+    const late = new Promise<never>((_, reject) => {
+      signal?.addEventListener('abort', () => reject(new DOMException('late', 'TimeoutError')));
+    });
+    return await Promise.race([late, Promise.resolve(answer(path))]);
+  };
+  function answer(path: string): Response | Promise<Response> {
+    if (path.endsWith('/token')) return answers.token?.() ?? json({ access_token: 'own', expires_in: 300 });
+    if (path.endsWith('/introspect')) return answers.introspection?.() ?? active();
+    if (path.endsWith('/certs')) return json(keys);
+    if (path.endsWith('/composite')) return answers.roles?.() ?? json([{ name: 'user' }, { name: 'other' }]);
+    if (path.includes('/roles/')) return answers.role?.() ?? json({ name: 'user' });
+    return answers.user?.() ?? json({ id: subject, username: 'ada', enabled: true });
+  }
+  const known = new Set<string>();
+  const directory = keycloakDirectory({
+    issuer,
+    clientId: 'postern-principal-sync',
+    roleNames: { user: 'user', admin: 'admin' },
+    server: createKeycloakServer({
+      issuer,
+      principalSync: { id: 'postern-principal-sync', secret: 'a secret' },
+      fetch,
+      clock,
+      timeoutMs,
+    }),
+    known: { has: async (one) => known.has(one), note: (one) => void known.add(one) },
+    isProven: async () => isProven,
+    clock,
+    timeoutMs,
+  });
+  return { directory, asked, known, advance: (ms: number) => void (now += ms) };
+}
+
+const broken = Object.assign(new TypeError('fetch failed'), {
+  cause: Object.assign(new Error('reset'), { code: 'ECONNRESET' }),
+});
+
+/** Bodies and states that say neither yes nor no, whoever is asked. */
+const nonsense: [string, () => Response | Promise<Response>][] = [
+  ['a refused connection', () => Promise.reject(new TypeError('fetch failed'))],
+  ['no answer', () => new Promise(() => undefined)],
+  ['500', () => json({ error: 'unknown_error' }, 500)],
+  ['429', () => json({}, 429)],
+  [
+    'a redirect',
+    () => new Response(null, { status: 302, headers: { location: 'https://elsewhere.example' } }),
+  ],
+  ['a page of HTML', () => new Response('<html>maintenance</html>', { status: 200 })],
+  ['an empty object', () => json({})],
+  ['truncated JSON', () => new Response('{"active":tr', { status: 200, headers: jsonType })],
+  ['null', () => json(null)],
+];
+
+describe('ID-10 what cannot be told is unavailable, never a yes and never a no', () => {
+  test.each(nonsense)('%s about a token', async (_, introspection) => {
+    expect(await open({ introspection }).directory.introspect(good)).toMatchObject({ kind: 'unavailable' });
+  });
+
+  test.each([...nonsense, ['401', () => json({}, 401)], ['403', () => json({}, 403)]] as const)(
+    '%s about a person',
+    async (_, user) => {
+      expect(await open({ user }).directory.principal(subject)).toMatchObject({ kind: 'unavailable' });
+    },
+  );
+
+  test.each([
+    ...nonsense,
+    ['403', () => json({}, 403)],
+    ['404', () => json({ error: 'User not found' }, 404)],
+    ['roles without names', () => json([{ id: 'x' }])],
+  ] as const)('%s about their roles', async (_, roles) => {
+    expect(await open({ roles }).directory.principal(subject)).toMatchObject({ kind: 'unavailable' });
+  });
+
+  test.each([
+    ['a page that is not there', new Response('<html>404</html>', { status: 404 })],
+    ['a realm that is not there', json({ error: 'Realm not found.' }, 404)],
+    ['somebody else', json({ id: 'somebody-else', enabled: true })],
+    ['a person of whom it is not said whether they are enabled', json({ id: subject })],
+    ['"enabled" in words', json({ id: subject, enabled: 'true' })],
+  ])('%s in place of a person', async (_, answer) => {
+    const found = await open({ user: () => answer }).directory.principal(subject);
+    expect(found).toMatchObject({ kind: 'unavailable' });
+  });
+
+  test.each([
+    ['refused', () => json({ error: 'unauthorized_client' }, 401)],
+    ['garbled', () => json({ access_token: 7 })],
+  ])('its own token %s', async (_, token) => {
+    expect(await open({ token }).directory.principal(subject)).toMatchObject({ kind: 'unavailable' });
+  });
+
+  test('a realm that has not passed the self-test is not asked', async () => {
+    const { directory, asked } = open({}, { isProven: false });
+    expect(await directory.principal(subject)).toEqual({
+      kind: 'unavailable',
+      reason: 'self_test_not_passed',
+    });
+    expect(await directory.introspect(good)).toMatchObject({ kind: 'unavailable' });
+    expect(asked).toEqual([]);
+  });
+});
+
+describe('ID-11 an answer about a token counts only in form and for this realm', () => {
+  test.each([
+    ['active in words', { active: 'true' }, 'unavailable'],
+    ['without a subject', { sub: undefined }, 'unavailable'],
+    ['another issuer', { iss: 'https://id.example/realms/others' }, 'inactive'],
+    ['over already', { exp: 1_000_000 }, 'inactive'],
+    ['not a bearer', { token_type: 'Refresh' }, 'inactive'],
+  ])('%s', async (_, change, kind) => {
+    const { directory } = open({ introspection: () => active(change) });
+    expect(await directory.introspect(good)).toMatchObject({ kind });
+  });
+
+  test.each(['', 'garbage', 'a.b.c', `app_pat_${'x'.repeat(50)}`])(
+    'what is no token of the realm (%s) is refused without a question',
+    async (value) => {
+      const { directory, asked } = open();
+      expect(await directory.introspect(value)).toEqual({ kind: 'inactive' });
+      expect(asked).toEqual([]);
+    },
+  );
+});
+
+describe('ID-17 inactive because it was made for others (contract 10.1)', () => {
+  const inactive = { introspection: () => json({ active: false }) };
+
+  test('a good token without our client in its audience is a mistake of the realm', async () => {
+    const token = await signed({ aud: ['account', 'somebody'] });
+    expect(await open(inactive).directory.introspect(token)).toEqual({
+      kind: 'unavailable',
+      reason: 'token_audience',
+    });
+  });
+
+  test('a token made for us that is inactive was revoked', async () => {
+    expect(await open(inactive).directory.introspect(good)).toEqual({ kind: 'inactive' });
+  });
+
+  test('one that is over, or that somebody else signed, is no mistake of the realm', async () => {
+    const { directory } = open(inactive);
+    expect(await directory.introspect(await signed({ aud: 'x' }, '-1m'))).toEqual({ kind: 'inactive' });
+    const other = await generateKeyPair('RS256');
+    const forged = await signed({ aud: 'x' }, '5m', other.privateKey);
+    expect(await directory.introspect(forged)).toEqual({ kind: 'inactive' });
+  });
+});
+
+describe('people', () => {
+  test('who is disabled is, whatever becomes of their roles', async () => {
+    const { directory } = open({
+      user: () => json({ id: subject, enabled: false }),
+      roles: () => json({}, 500),
+    });
+    expect(await directory.principal(subject)).toEqual({ kind: 'disabled' });
+  });
+
+  test('who has no role has none only where the role itself can be seen', async () => {
+    const roles = () => json([]);
+    expect(await open({ roles }).directory.principal(subject)).toMatchObject({ kind: 'active', roles: [] });
+    const hidden = open({ roles, role: () => json({}, 403) });
+    expect(await hidden.directory.principal(subject)).toMatchObject({ kind: 'unavailable' });
+  });
+
+  test('a subject cannot lead anywhere else', async () => {
+    const { directory, asked } = open({ user: () => json({ error: 'User not found' }, 404) });
+    for (const one of ['', '.', '..'])
+      expect(await directory.principal(one)).toEqual({ kind: 'missing', wasKnown: false });
+    expect(asked).toEqual([]);
+    await directory.principal('../clients?x=1#y');
+    expect(
+      asked.every((path) => !path.includes('/admin') || path.includes('/users/..%2Fclients%3Fx%3D1%23y')),
+    ).toBe(true);
+  });
+
+  test('only those it has met can have been deleted', async () => {
+    let isThere = true;
+    const { directory, advance } = open({
+      user: () => (isThere ? json({ id: subject, enabled: true }) : json({ error: 'User not found' }, 404)),
+    });
+    expect(await directory.principal('never-was')).toMatchObject({ kind: 'unavailable' });
+    expect(await directory.principal(subject)).toMatchObject({ kind: 'active' });
+    isThere = false;
+    advance(1_000);
+    expect(await directory.principal(subject)).toEqual({ kind: 'missing', wasKnown: true });
+    expect(await directory.principal('never-was')).toEqual({ kind: 'missing', wasKnown: false });
+  });
+
+  test('a connection that broke is tried once more, and nothing else is', async () => {
+    let times = 0;
+    const { directory } = open({
+      user: () => ((times += 1) === 1 ? Promise.reject(broken) : json({ id: subject, enabled: true })),
+    });
+    expect(await directory.principal(subject)).toMatchObject({ kind: 'active' });
+    const failing = open({ user: () => json({}, 500) });
+    await failing.directory.principal(subject);
+    expect(failing.asked.filter((path) => path.endsWith(subject))).toHaveLength(1);
+  });
+});
+
+describe('ID-13 a provider in trouble', () => {
+  test('a hundred questions to a silent one are over in the time of one', async () => {
+    const { directory } = open({ user: () => new Promise(() => undefined) }, { timeoutMs: 150 });
+    const began = performance.now();
+    const answers = await Promise.all(
+      Array.from({ length: 100 }, (_, index) => directory.principal(`person-${index}`)),
+    );
+    expect(new Set(answers.map(({ kind }) => kind))).toEqual(new Set(['unavailable']));
+    expect(performance.now() - began).toBeLessThan(2_000);
+  });
+
+  test('after five failures it is left alone for a second, and asked again after it', async () => {
+    let isUp = false;
+    const { directory, asked, advance } = open({
+      introspection: () => (isUp ? active() : json({}, 503)),
+    });
+    for (let time = 0; time < 5; time += 1) await directory.introspect(good);
+    const before = asked.length;
+    expect(await directory.introspect(good)).toEqual({ kind: 'unavailable', reason: 'circuit_open' });
+    expect(asked).toHaveLength(before);
+    isUp = true;
+    advance(1_000);
+    expect(await directory.introspect(good)).toMatchObject({ kind: 'active' });
+    expect(await directory.introspect(good)).toMatchObject({ kind: 'active' });
+  });
+
+  test('questions at the same moment about one person are one question', async () => {
+    const { directory, asked } = open();
+    await Promise.all(Array.from({ length: 20 }, () => directory.principal(subject)));
+    expect(asked.filter((path) => path.endsWith(subject))).toHaveLength(1);
+  });
+});

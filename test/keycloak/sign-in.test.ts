@@ -1,0 +1,352 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { archiveOf } from '../api/sites/uploads.ts';
+import { type Installation, openInstallation, type Page, WebBrowser } from './installation.ts';
+import { keycloakUrl, openRealm, password, type Realm, uiUrl } from './realm.ts';
+import { openNetwork } from './trouble.ts';
+
+describe.skipIf(keycloakUrl === null)('Postern with Keycloak', () => {
+  let realm: Realm;
+  let network: Awaited<ReturnType<typeof openNetwork>>;
+  let postern: Installation;
+  beforeAll(async () => {
+    realm = await openRealm();
+    network = await openNetwork();
+    postern = await (await openInstallation(realm, { fetch: network.fetch })).start();
+  });
+  afterAll(async () => {
+    await postern.close();
+    await network.close();
+    await realm.close();
+  });
+
+  /** Signed in through Keycloak's own pages. */
+  async function signedIn(roles: readonly string[] = ['user']) {
+    const person = await realm.person(roles);
+    const browser = new WebBrowser(postern);
+    await browser.signIn(person, password, '/auth/signed-out');
+    return { person, browser };
+  }
+
+  const newSite = async (browser: WebBrowser, headers: Record<string, string> = {}) => {
+    const { type, bytes } = archiveOf({ 'index.html': '<!doctype html><title>t</title>the private page' });
+    const answer = await browser.send(
+      'POST',
+      `${uiUrl}/api/v2/sites?visibility=private`,
+      { 'content-type': type, origin: uiUrl, accept: 'application/json', ...headers },
+      bytes,
+    );
+    return { status: answer.status, ...JSON.parse(answer.text) };
+  };
+
+  const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
+  const statusFor = async (token: string, path = '/sites') => {
+    const answer = await new WebBrowser(postern).send('GET', `${uiUrl}/api/v2${path}`, {
+      accept: 'application/json',
+      ...bearer(token),
+    });
+    return answer.status;
+  };
+
+  test('a person signs in on Keycloak’s page and comes back where they wanted to go, with their roles', async () => {
+    const person = await realm.person(['user', 'admin']);
+    const browser = new WebBrowser(postern);
+    const end = await browser.signIn(person, password, '/auth/signed-out');
+    expect(end).toMatchObject({ status: 200, url: { pathname: '/auth/signed-out' } });
+    const { data } = await browser.api('GET', '/auth/context');
+    expect(data).toMatchObject({
+      principal: { kind: 'user', name: expect.stringContaining('Ada Number') },
+      authMethod: 'session',
+      roles: ['user', 'admin'],
+    });
+  });
+
+  test('a wrong password stays on Keycloak’s page, and a code of another browser signs nobody in', async () => {
+    const person = await realm.person();
+    const browser = new WebBrowser(postern);
+    const page = await browser.signIn(person, 'not the password');
+    expect(page.url.href).toContain(realm.issuer);
+    const stranger = new WebBrowser(postern);
+    stranger.cookies.set(
+      new URL(realm.issuer).host,
+      browser.cookies.get(new URL(realm.issuer).host) ?? new Map(),
+    );
+    const back = await stranger.submit(page, { username: person.username, password });
+    expect(back).toMatchObject({ status: 400, url: { pathname: '/auth/callback' } });
+    expect((await stranger.api('GET', '/auth/context')).status).toBe(401);
+  });
+
+  test('signing out ends the session at Keycloak too: the next sign-in asks for the password', async () => {
+    const { browser } = await signedIn();
+    const out = await browser.send('POST', `${uiUrl}/auth/logout`, { origin: uiUrl });
+    expect(out.headers['location']).toBe('/auth/signed-out');
+    expect((await browser.api('GET', '/auth/context')).status).toBe(401);
+    expect((await browser.open(`${uiUrl}/auth/login`)).text).toContain('name="password"');
+  });
+
+  test('ID-01 disabling a person shows at the next request, with session, key and token', async () => {
+    const { browser, person } = await signedIn();
+    const key = await browser.api('POST', '/me/tokens', {
+      name: 'k',
+      scopes: ['sites:read'],
+      repositoryAccess: { mode: 'all' },
+    });
+    const { access } = await realm.tokens(person.username, ['openid', 'sites:read']);
+    expect((await browser.api('GET', '/sites')).status).toBe(200);
+    expect(await statusFor(key.data.token)).toBe(200);
+    expect(await statusFor(access)).toBe(200);
+    await realm.setEnabled(person.subject, false);
+    expect((await browser.api('GET', '/sites')).status).toBeOneOf([401, 403]);
+    expect(await statusFor(key.data.token)).toBe(403);
+    expect(await statusFor(access)).toBe(401);
+    await realm.setEnabled(person.subject, true);
+    expect(await statusFor(key.data.token)).toBe(200);
+  });
+
+  test('ID-02 a role that is taken away shows at the next request, with session and key', async () => {
+    const { browser, person } = await signedIn();
+    const key = await browser.api('POST', '/me/tokens', {
+      name: 'k',
+      scopes: ['sites:read'],
+      repositoryAccess: { mode: 'all' },
+    });
+    await realm.setRoles(person.subject, []);
+    expect(await browser.api('GET', '/sites')).toMatchObject({
+      status: 403,
+      error: { code: 'role_required' },
+    });
+    expect(await statusFor(key.data.token)).toBe(403);
+  });
+
+  test('a private site opens for its owner, and no more once Keycloak has ended the session', async () => {
+    const { browser, person } = await signedIn();
+    const site = await newSite(browser);
+    expect(site).toMatchObject({ status: 201, data: { visibility: 'private' } });
+    const shown = await throughHandOver(browser, site.data.url);
+    expect(shown).toMatchObject({ status: 200, text: expect.stringContaining('the private page') });
+    await realm.admin('POST', `/users/${person.subject}/logout`);
+    // ID-06: the grant there is lives on; a new one is not given, and the session here is over.
+    expect(await browser.open(site.data.url)).toMatchObject({ status: 200 });
+    const again = new WebBrowser(postern);
+    again.cookies.set(new URL(uiUrl).host, browser.cookies.get(new URL(uiUrl).host) ?? new Map());
+    expect((await again.open(site.data.url)).text).not.toContain('the private page');
+    expect((await browser.api('GET', '/auth/context')).status).toBe(401);
+  });
+
+  test('ID-05 a token that was revoked is refused', async () => {
+    const person = await realm.person();
+    const { access } = await realm.tokens(person.username, ['openid', 'sites:read']);
+    expect(await statusFor(access)).toBe(200);
+    await realm.revoke(access);
+    expect(await statusFor(access)).toBe(401);
+  });
+
+  test('ID-07 an offline grant outlives the sign-out of the browser, and is listed as a connection', async () => {
+    const { browser, person } = await signedIn();
+    const { access, refresh } = await realm.tokens(person.username, [
+      'openid',
+      'offline_access',
+      'sites:read',
+    ]);
+    const connections = await browser.api('GET', '/me/clients');
+    expect(connections.data).toMatchObject([{ clientId: 'test-grants', since: expect.any(String) }]);
+    expect(await browser.api('DELETE', '/me/clients/test-grants')).toMatchObject({
+      status: 409,
+      error: {
+        code: 'state_conflict',
+        hint: expect.stringContaining(`${realm.issuer}/account/applications`),
+      },
+    });
+    await browser.send('POST', `${uiUrl}/auth/logout`, { origin: uiUrl });
+    expect(await statusFor(access)).toBe(200);
+    const next = await realm.refresh(refresh);
+    expect(await statusFor(String(next['access_token']))).toBe(200);
+  });
+
+  test('ID-08 an offline grant that is revoked, by its program or by an administrator, ends its tokens', async () => {
+    const person = await realm.person();
+    const scopes = ['openid', 'offline_access', 'sites:read'];
+    const revoked = await realm.tokens(person.username, scopes);
+    await realm.revoke(revoked.refresh);
+    expect(await statusFor(revoked.access)).toBe(401);
+    const removed = await realm.tokens(person.username, scopes);
+    const sessions = await realm.find(
+      `/users/${person.subject}/offline-sessions/${await realm.clientId('test-grants')}`,
+    );
+    for (const { id } of sessions) await realm.admin('DELETE', `/sessions/${id}?isOffline=true`);
+    expect(await statusFor(removed.access)).toBe(401);
+  });
+
+  test('ID-09 an offline grant is refused while its person is disabled, and good again after', async () => {
+    const person = await realm.person();
+    const { refresh } = await realm.tokens(person.username, ['openid', 'offline_access', 'sites:read']);
+    await realm.setEnabled(person.subject, false);
+    expect(await realm.refresh(refresh)).toMatchObject({ error: 'invalid_grant' });
+    await realm.setEnabled(person.subject, true);
+    const next = await realm.refresh(refresh);
+    expect(await statusFor(String(next['access_token']))).toBe(200);
+  });
+
+  test('ID-15 a person is (issuer, subject): a new e-mail address changes nothing', async () => {
+    const { browser, person } = await signedIn();
+    const before = (await browser.api('GET', '/auth/context')).data.principal.id;
+    await realm.admin('PUT', `/users/${person.subject}`, {
+      email: 'another@example.com',
+      emailVerified: true,
+    });
+    const second = new WebBrowser(postern);
+    await second.signIn(person, password, '/auth/signed-out');
+    expect((await second.api('GET', '/auth/context')).data.principal.id).toBe(before);
+  });
+
+  test('accounts and groups are kept over there: asking for them here says where', async () => {
+    const { browser } = await signedIn(['user', 'admin']);
+    for (const path of ['/users', '/groups']) {
+      expect(await browser.api('GET', path)).toMatchObject({
+        status: 409,
+        error: { code: 'state_conflict', hint: expect.stringContaining(realm.issuer) },
+      });
+    }
+    const page = await browser.send('GET', `${uiUrl}/identity/auth`, { accept: 'application/json' });
+    expect(page.status).toBe(404);
+    expect(page.text).toContain(realm.issuer);
+  });
+
+  test('a person deleted over there is refused at the next request, and known to have been deleted', async () => {
+    const { browser, person } = await signedIn();
+    const key = await browser.api('POST', '/me/tokens', {
+      name: 'k',
+      scopes: ['sites:read'],
+      repositoryAccess: { mode: 'all' },
+    });
+    await realm.remove(person.subject);
+    expect(await statusFor(key.data.token)).toBe(403);
+    expect(await postern.app.doors.identity.directory.principal(person.subject)).toEqual({
+      kind: 'missing',
+      wasKnown: true,
+    });
+    await postern.app.doors.sweep.run();
+    expect(await statusFor(key.data.token)).toBe(401);
+  });
+
+  test.each([
+    ['down', 'down' as const],
+    [
+      'answering 500',
+      (_: unknown, response: { writeHead(code: number): { end(): void } }) =>
+        void response.writeHead(500).end(),
+    ],
+    [
+      'in front of a page of its own',
+      (_: unknown, response: { end(text: string): void }) => void response.end('<html>'),
+    ],
+  ])(
+    'ID-10 with Keycloak %s nothing is done and nobody is signed out; it heals by itself',
+    async (_, how) => {
+      const { browser, person } = await signedIn();
+      const { access } = await realm.tokens(person.username, ['openid', 'sites:read']);
+      const site = await newSite(browser);
+      expect(await throughHandOver(browser, site.data.url)).toMatchObject({ status: 200 });
+      network.set(how);
+      try {
+        const refused = await browser.api('GET', '/sites');
+        expect(refused).toMatchObject({ status: 503, error: { code: 'identity_unavailable' } });
+        expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
+        expect(await statusFor(access)).toBe(503);
+        expect((await newSite(browser)).status).toBe(503);
+        // What was granted is served on.
+        expect(await browser.open(site.data.url)).toMatchObject({ status: 200 });
+      } finally {
+        network.set('none');
+      }
+      await expect
+        .poll(async () => (await browser.api('GET', '/sites')).status, { timeout: 15_000 })
+        .toBe(200);
+      const { data } = await browser.api('GET', '/sites');
+      expect(data).toHaveLength(1);
+    },
+  );
+
+  test('an expired access token of a session is refreshed once, however many ask', async () => {
+    const own = await openRealm((file) => {
+      // Less than the minute under which a token is not used any more.
+      file.accessTokenLifespan = 45;
+    });
+    const other = await (await openInstallation(own)).start();
+    const person = await own.person();
+    const browser = new WebBrowser(other);
+    await browser.signIn(person, password, '/auth/signed-out');
+    const answers = await Promise.all(Array.from({ length: 6 }, () => browser.api('GET', '/sites')));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 200]);
+    expect((await browser.api('GET', '/sites')).status).toBe(200);
+    await other.close();
+    await own.close();
+  });
+});
+
+describe.skipIf(keycloakUrl === null)('starting with Keycloak', () => {
+  test('a wrong configuration refuses to start, and says which check failed and what to do', async () => {
+    const realm = await openRealm();
+    await realm.give('manage-users');
+    const postern = await openInstallation(realm);
+    await expect(postern.start()).rejects.toMatchObject({
+      name: 'KeycloakRefused',
+      setting: 'PRINCIPAL_SYNC_CLIENT_ID',
+      problem: expect.stringContaining('can do more than read (manage-users)'),
+    });
+    await postern.close();
+    await realm.close();
+  });
+
+  test('a Keycloak that is away does not keep Postern from starting; nothing is believed until it has passed', async () => {
+    const realm = await openRealm();
+    const network = await openNetwork();
+    network.set('down');
+    const postern = await (await openInstallation(realm, { fetch: network.fetch })).start();
+    const person = await realm.person();
+    const { directory } = postern.app.doors.identity;
+    expect(await directory.principal(person.subject)).toMatchObject({ kind: 'unavailable' });
+    expect((await new WebBrowser(postern).open(`${uiUrl}/auth/login`)).status).toBe(503);
+    await realm.give('manage-users');
+    network.set('none');
+    // It is back, and must not be used.
+    await expect
+      .poll(async () => await directory.principal(person.subject), { timeout: 15_000 })
+      .toEqual({ kind: 'unavailable', reason: 'self_test_not_passed' });
+    await realm.take('manage-users');
+    await expect
+      .poll(async () => await directory.principal(person.subject), { timeout: 90_000, interval: 500 })
+      .toMatchObject({ kind: 'active', roles: ['user'] });
+    await postern.close();
+    await network.close();
+    await realm.close();
+  });
+
+  test('ID-10 a Keycloak that is silent costs two seconds, not a request that hangs', async () => {
+    const realm = await openRealm();
+    const network = await openNetwork();
+    const postern = await (await openInstallation(realm, { fetch: network.fetch })).start();
+    const person = await realm.person();
+    const { access } = await realm.tokens(person.username, ['openid', 'sites:read']);
+    const quick = await openInstallation(realm, { fetch: network.fetch, identityTimeoutMs: 2_000 });
+    await quick.start();
+    network.set('slow');
+    const began = performance.now();
+    const answer = await new WebBrowser(quick).send('GET', `${uiUrl}/api/v2/sites`, {
+      accept: 'application/json',
+      authorization: `Bearer ${access}`,
+    });
+    expect(answer.status).toBe(503);
+    expect(performance.now() - began).toBeLessThan(6_000);
+    network.set('none');
+    await quick.close();
+    await postern.close();
+    await network.close();
+    await realm.close();
+  });
+});
+
+/** The whole way to a private site: each form on it is sent by a script in a real browser. */
+async function throughHandOver(browser: WebBrowser, url: string): Promise<Page> {
+  const page = await browser.open(url);
+  return page.text.includes('name="code"') ? await browser.submit(page, {}) : page;
+}
