@@ -125,6 +125,12 @@ export class WebBrowser {
     return await this.submit(page, { username: person.username, password });
   }
 
+  /** By the button of the web app. */
+  async signOut(): Promise<Page> {
+    const { uiUrl: origin } = this.#at;
+    return await this.send('POST', `${origin}/auth/logout`, { origin, 'sec-fetch-site': 'same-origin' });
+  }
+
   /** Asks the API with this browser's session. */
   async api(method: string, path: string, body?: unknown) {
     const answer = await this.send(
@@ -133,6 +139,7 @@ export class WebBrowser {
       {
         accept: 'application/json',
         origin: this.#at.uiUrl,
+        'sec-fetch-site': 'same-origin',
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       },
       body === undefined ? undefined : JSON.stringify(body),
