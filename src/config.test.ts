@@ -159,7 +159,9 @@ describe('Keycloak as identity provider', () => {
 
   test('GW-10 a gateway reads none of it, not even a file of a secret', () => {
     const env = {
-      ...{ DATABASE_URL: 'postgres://postern@db/postern', KV_URL: 'redis://kv:6379', GRANT_SECRET: strong },
+      DATABASE_URL: 'postgres://postern@db/postern',
+      KV_URL: 'redis://kv:6379',
+      GRANT_SECRET: strong,
       ...keycloak,
       OIDC_CLIENT_SECRET: '',
       OIDC_CLIENT_SECRET_FILE: join(folder, 'not-there'),

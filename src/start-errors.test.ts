@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { AppError } from './core/errors.ts';
+import { KeycloakRefused } from './features/identity/keycloak/refused.ts';
 import { Blamed, blaming, explainStart, fileTrouble } from './start-errors.ts';
 
 const listeners = { PORT: 3000, GATEWAY_PORT: 3001, METRICS_PORT: 9464 };
@@ -115,6 +116,23 @@ describe('a listener that does not open names its setting', () => {
     expect(explainStart(listen('EADDRNOTAVAIL', 3000), listeners)).toMatchObject({ setting: 'HOST' });
     const unknown = failure('ENOTFOUND', 'getaddrinfo ENOTFOUND here', { syscall: 'getaddrinfo' });
     expect(explainStart(unknown, listeners)).toMatchObject({ setting: 'HOST' });
+  });
+});
+
+test('a realm that failed the self-test is told with the check that failed', () => {
+  const found = explainStart(
+    new KeycloakRefused({
+      check: 'introspection',
+      setting: 'PRINCIPAL_SYNC_CLIENT_ID',
+      problem: 'is not in the audience of tokens',
+      fix: 'Add an audience mapper.',
+    }),
+    listeners,
+  );
+  expect(found).toEqual({
+    setting: 'PRINCIPAL_SYNC_CLIENT_ID',
+    problem: 'is not in the audience of tokens (self-test, check "introspection")',
+    fix: 'Add an audience mapper.',
   });
 });
 

@@ -17,6 +17,8 @@ import { type Realm, uiUrl } from './realm.ts';
 
 const contentUrl = 'https://sites.postern-content.test';
 
+export const programRedirect = new URL('http://127.0.0.1:45123/callback');
+
 /** Postern as a whole, with a realm as its identity provider and the real time. */
 export type Installation = Awaited<ReturnType<typeof openInstallation>>;
 
@@ -216,7 +218,10 @@ export class WebBrowser {
     for (let hop = 0; hop < 15; hop += 1) {
       const to = current.headers['location'];
       if (to === undefined || current.status < 300 || current.status > 399) return current;
-      current = await this.send('GET', new URL(to, current.url).href);
+      const next = new URL(to, current.url);
+      // A program of the person listens there.
+      if (next.pathname === programRedirect.pathname) return { ...current, url: next };
+      current = await this.send('GET', next.href);
     }
     throw new Error('Led in a circle.');
   }

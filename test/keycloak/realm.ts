@@ -20,7 +20,7 @@ type Answered = any;
 export type Realm = Awaited<ReturnType<typeof openRealm>>;
 
 /** A client for tests alone: tokens for a password, without pages. Postern's own clients cannot do that. */
-export const grantsClient = 'test-grants';
+const grantsClient = 'test-grants';
 
 export async function openRealm(change: (realm: Answered) => void = () => undefined) {
   if (keycloakUrl === null) throw new Error('There is no Keycloak.');

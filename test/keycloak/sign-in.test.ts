@@ -1,8 +1,15 @@
+import { createHash, randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { archiveOf } from '../api/sites/uploads.ts';
-import { type Installation, openInstallation, type Page, WebBrowser } from './installation.ts';
+import {
+  type Installation,
+  openInstallation,
+  type Page,
+  programRedirect,
+  WebBrowser,
+} from './installation.ts';
 import { keycloakUrl, openRealm, password, type Realm, uiUrl } from './realm.ts';
-import { openNetwork } from './trouble.ts';
+import { openNetwork, type Trouble } from './trouble.ts';
 
 describe.skipIf(keycloakUrl === null)('Postern with Keycloak', () => {
   let realm: Realm;
@@ -82,6 +89,18 @@ describe.skipIf(keycloakUrl === null)('Postern with Keycloak', () => {
     expect(out.headers['location']).toBe('/auth/signed-out');
     expect((await browser.api('GET', '/auth/context')).status).toBe(401);
     expect((await browser.open(`${uiUrl}/auth/login`)).text).toContain('name="password"');
+  });
+
+  test('signing out while Keycloak is away ends the session here, and says in the log what could not be done', async () => {
+    const { browser } = await signedIn();
+    network.set('down');
+    try {
+      expect((await browser.signOut()).headers['location']).toBe('/auth/signed-out');
+    } finally {
+      network.set('none');
+    }
+    expect((await browser.api('GET', '/auth/context')).status).toBe(401);
+    expect(postern.logged.some((line) => line.includes('not told of a sign-out'))).toBe(true);
   });
 
   test('ID-01 disabling a person shows at the next request, with session, key and token', async () => {
@@ -177,6 +196,41 @@ describe.skipIf(keycloakUrl === null)('Postern with Keycloak', () => {
     expect(await statusFor(removed.access)).toBe(401);
   });
 
+  test('ID-08 a program signs its person in by the client in the realm file, and withdrawing the consent ends it', async () => {
+    const person = await realm.person();
+    const verifier = randomBytes(32).toString('base64url');
+    const query = new URLSearchParams({
+      client_id: 'postern-cli',
+      redirect_uri: programRedirect.href,
+      response_type: 'code',
+      scope: 'openid offline_access sites:read',
+      state: 'of-the-program',
+      code_challenge: createHash('sha256').update(verifier).digest('base64url'),
+      code_challenge_method: 'S256',
+    });
+    const browser = new WebBrowser(postern);
+    const login = await browser.open(`${realm.issuer}/protocol/openid-connect/auth?${query.toString()}`);
+    const consent = await browser.submit(login, { username: person.username, password });
+    expect(consent.text).toContain('Read your sites');
+    const { url } = await browser.submit(consent, { accept: 'Yes' });
+    expect(url.searchParams.get('state')).toBe('of-the-program');
+    const answer = await fetch(`${realm.issuer}/protocol/openid-connect/token`, {
+      method: 'POST',
+      body: new URLSearchParams({
+        grant_type: 'authorization_code',
+        client_id: 'postern-cli',
+        code: url.searchParams.get('code') ?? '',
+        redirect_uri: programRedirect.href,
+        code_verifier: verifier,
+      }),
+    });
+    const { access_token: access } = (await answer.json()) as { access_token: string };
+    expect(await statusFor(access)).toBe(200);
+    expect(await statusFor(access, '/repositories')).toBe(403);
+    await realm.admin('DELETE', `/users/${person.subject}/consents/postern-cli`);
+    expect(await statusFor(access)).toBe(401);
+  });
+
   test('ID-09 an offline grant is refused while its person is disabled, and good again after', async () => {
     const person = await realm.person();
     const { refresh } = await realm.tokens(person.username, ['openid', 'offline_access', 'sites:read']);
@@ -229,17 +283,10 @@ describe.skipIf(keycloakUrl === null)('Postern with Keycloak', () => {
     expect(await statusFor(key.data.token)).toBe(401);
   });
 
-  test.each([
-    ['down', 'down' as const],
-    [
-      'answering 500',
-      (_: unknown, response: { writeHead(code: number): { end(): void } }) =>
-        void response.writeHead(500).end(),
-    ],
-    [
-      'in front of a page of its own',
-      (_: unknown, response: { end(text: string): void }) => void response.end('<html>'),
-    ],
+  test.each<[string, Trouble]>([
+    ['down', 'down'],
+    ['answering 500', (_, response) => response.writeHead(500).end()],
+    ['in front of a page of its own', (_, response) => response.end('<html>maintenance</html>')],
   ])(
     'ID-10 with Keycloak %s nothing is done and nobody is signed out; it heals by itself',
     async (_, how) => {

@@ -166,7 +166,7 @@ function readUser({ status, body }: KeycloakAnswer, subject: string) {
 }
 
 /** @throws KeycloakTrouble */
-export function readRoleNames({ status, body }: KeycloakAnswer): ReadonlySet<string> {
+function readRoleNames({ status, body }: KeycloakAnswer): ReadonlySet<string> {
   if (status !== 200) throw new KeycloakTrouble(`roles_status_${status}`);
   if (!Array.isArray(body)) throw new KeycloakTrouble('garbled_roles');
   return new Set(
