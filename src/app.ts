@@ -280,6 +280,8 @@ function createDoors(settings: AppSettings, parts: AppParts) {
     feed,
     findUser: identity.findUser,
     async stateOf(user) {
+      // Of another provider's people, from before a change of provider, this one knows nothing (ID-15).
+      if (user.issuer !== identity.issuer) return 'unknown';
       const principal = await identity.directory.principal(user.subject);
       // A subject that never had an account, such as an imported key's, was not deleted: nothing is known of it.
       if (principal.kind === 'missing' && !principal.wasKnown) return 'unknown';
