@@ -73,7 +73,7 @@ export function createGrantDoors(deps: GrantPartsDeps) {
 
   const jobs: Job[] = [
     { name: 'fleet', everyMs: beatMs, leased: false, run: fleet.beat },
-    { name: 'sites-switch', everyMs: 10 * second, leased: false, run: switchRecords.refresh },
+    { name: 'sites-switch', everyMs: beatMs, leased: false, run: switchRecords.refresh },
     { name: 'gateway-news-desk', everyMs: second, leased: true, run: desk.run },
     {
       name: 'grant-ledger',

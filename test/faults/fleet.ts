@@ -68,14 +68,31 @@ export async function startFleet(postgresBin: string): Promise<Fleet> {
     return member;
   }
 
-  const webs = [await start('web', first), await start('web')] as const;
-  await giveGatewayItsRole(postgres.url);
-  const gateways = [await start('gateway', first), await start('gateway')] as const;
-  const worker = await start('worker');
+  async function stop(): Promise<void> {
+    for (const member of running) await member.end('SIGKILL');
+    await Promise.all([database.stop(), kv.stop()]);
+    await redis.stop();
+    await postgres.stop();
+    rmSync(dataDir, { recursive: true, force: true });
+  }
+
+  async function startAll() {
+    const webs = [await start('web', first), await start('web')] as const;
+    await giveGatewayItsRole(postgres.url);
+    const gateways = [
+      await start('gateway', { ...(await freePorts()), gateway: first.gateway }),
+      await start('gateway'),
+    ] as const;
+    return { webs, gateways, worker: await start('worker') };
+  }
+
+  // What was started before the one that failed must not outlive the suite.
+  const members = await startAll().catch(async (error: unknown) => {
+    await stop();
+    throw error;
+  });
   return {
-    webs,
-    gateways,
-    worker,
+    ...members,
     database,
     kv,
     postgres,
@@ -85,13 +102,7 @@ export async function startFleet(postgresBin: string): Promise<Fleet> {
     dataDir,
     databaseUrl: postgres.url,
     start,
-    async stop() {
-      for (const member of running) await member.end('SIGKILL');
-      await Promise.all([database.stop(), kv.stop()]);
-      await redis.stop();
-      await postgres.stop();
-      rmSync(dataDir, { recursive: true, force: true });
-    },
+    stop,
   };
 }
 

@@ -82,6 +82,15 @@ describe.skipIf(isMissing)('two web, two gateways and a worker', () => {
     fleet = await startFleet(bin);
     ada = new Browser(fleet.uiUrl);
     await ada.signIn(administrator.email, administrator.password);
+    // What is asked here in a minute is more than one owner may by default.
+    const policy = await ada.api('GET', '/config/api-keys');
+    const etag = String(policy.headers['etag']);
+    await ada.api(
+      'PUT',
+      '/config/api-keys',
+      { ...policy.data.policy, rateLimitPerMinute: 100_000 },
+      { 'if-match': etag },
+    );
     const made = await ada.api('POST', '/me/tokens', {
       name: 'robot',
       scopes: ['repos:read'],
@@ -178,15 +187,17 @@ describe.skipIf(isMissing)('two web, two gateways and a worker', () => {
       expect(
         [...heard('key'), ...heard('otherKey')].filter((status) => ![200, 503].includes(status)),
       ).toEqual([]);
-      expect([...heard('wrongKey')].filter((status) => status !== 401)).toEqual([]);
+      // Whoever tries wrong keys so often is told to wait.
+      expect([...heard('wrongKey')].filter((status) => ![401, 429].includes(status))).toEqual([]);
       expect([...heard('public')].filter((status) => ![200, 503].includes(status))).toEqual([]);
       expect([...heard('private')].filter((status) => ![200, 503].includes(status))).toEqual([]);
       expect([...heard('stranger')].filter((status) => ![401, 503].includes(status))).toEqual([]);
-      // The gateway asks the store alone for a private page, and the database feed may be silent for half a minute.
+      // A gateway asks the store alone for a private page, and goes on for half a minute without news of the database. Where
+      // some answers get through, it may hear that a site changed and not be able to read it: then it says so.
       const withoutBreak =
         part === 'database' ? [...heard('private'), ...heard('public')] : [...heard('public')];
-      expect(new Set(withoutBreak)).toEqual(new Set([200]));
-      expect(heard('public')).toEqual(new Set([200]));
+      const may = weather.kind === 'cut' ? [200, 503] : [200];
+      expect(withoutBreak.filter((status) => !may.includes(status))).toEqual([]);
       for (const question of [
         withKey(web),
         withKey(otherWeb),
@@ -228,7 +239,7 @@ describe.skipIf(isMissing)('two web, two gateways and a worker', () => {
     await fleet.redis.start();
     const [gateway] = fleet.gateways;
     await timeUntil(privatePage(gateway, grant), 401, 5_000);
-    expect((await visitor.open(closed.url)).text).toBe('for Ada only');
+    await freshGrant();
     expect(await timeUntil(withKey(fleet.webs[0]), 200, 5_000)).toBeLessThan(5_000);
   });
 
@@ -255,7 +266,7 @@ describe.skipIf(isMissing)('two web, two gateways and a worker', () => {
     await Promise.all(load);
     expect(exit.code).toBe(0);
     expect([...statuses]).toEqual([200]);
-    expect(cutOff.filter((code) => code !== 'ECONNRESET')).toEqual([]);
+    expect(cutOff).toEqual([]);
   });
 
   test('a web and a worker that are killed are not missed, and the trail is whole in the end', async () => {

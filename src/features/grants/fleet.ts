@@ -5,7 +5,7 @@ import type { GrantSeal } from './seal.ts';
 import type { Addresses } from './obstacle.ts';
 
 /**
- * Every process that opens or serves private sites says each half minute what it believes: the two addresses and
+ * Every process that opens or serves private sites says every few seconds what it believes: the two addresses and
  * whether they may share a registrable domain. Browsers are let in only while a gateway is there and all agree
  * (contract 10.7). The store lists nothing, so each process takes one of a fixed number of places.
  */
@@ -22,8 +22,9 @@ export type Fleet = {
 
 export type Workload = 'web' | 'gateway';
 
-export const beatMs = 30 * second;
-/** Two beats may be lost. */
+/** A store that comes back empty knows of nobody: nobody is let in before it is told again, within 5 seconds (bars, R4). */
+export const beatMs = 3 * second;
+/** Many beats may be lost: a store that is away for a minute is no process that is gone. */
 const keptMs = 1.5 * minute;
 /** Processes of one installation. */
 const places = 64;

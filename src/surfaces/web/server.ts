@@ -70,6 +70,8 @@ export async function createWebServer(deps: WebServerDeps): Promise<FastifyInsta
     clientErrorHandler: answerBrokenRequest,
     frameworkErrors: (error, request, reply) => sendError(deps, error, request, reply),
     forceCloseConnections: 'idle',
+    // A request that comes on a kept connection while the process stops is answered, and the connection ends with it (FT-09).
+    return503OnClosing: false,
   });
 
   // Null, because Fastify would share a decorated object between requests; sendError() copes until they are set.
