@@ -79,7 +79,7 @@ const areas: readonly Area[] = [
       },
       {
         to: '/admin/sites',
-        label: 'Sites administration',
+        label: 'Sites limits',
         icon: WindowIcon,
         words: 'quotas switch take down',
       },
@@ -89,7 +89,7 @@ const areas: readonly Area[] = [
       { to: '/admin/audit', label: 'Audit trail', icon: ScrollIcon, words: 'events log export' },
       {
         to: '/admin/surfaces',
-        label: 'Where is it configured?',
+        label: 'Where to configure',
         icon: MapIcon,
         words: 'settings configuration map',
       },

@@ -51,7 +51,7 @@ export function AllSitesPage() {
   return (
     <>
       <Anchor component={Link} to="/admin/sites" size="sm">
-        ← Sites administration
+        ← Sites limits
       </Anchor>
       <PageHead
         title="All sites"

@@ -14,7 +14,7 @@ export function SitesConfigPage() {
   return (
     <>
       <PageHead
-        title="Sites administration"
+        title="Sites limits"
         intro="What people may publish, how long it stays, and whether Sites is on at all."
       >
         <Button component={Link} to="/admin/sites/all" variant="default">
