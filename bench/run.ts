@@ -9,6 +9,7 @@ import { privateAsset } from './p5-private-asset.ts';
 import { growth } from './p9-growth.ts';
 import { start } from './p10-start.ts';
 import { apart } from './p11-apart.ts';
+import { uiBudget } from './ui-budget.ts';
 
 // npm run bench [-- p1 p3 …] [--quick]: runs the benches named, or all of them, and prints one table.
 const benches: Record<string, Bench> = {
@@ -22,6 +23,7 @@ const benches: Record<string, Bench> = {
   p9: growth,
   p10: start,
   p11: apart,
+  ui: uiBudget,
 };
 
 const words = process.argv.slice(2);

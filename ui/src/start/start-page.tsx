@@ -1,4 +1,4 @@
-import { Button } from '@mantine/core';
+import { Button, Skeleton } from '@mantine/core';
 import { useLocalStorage } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { whoAmI } from '../api/queries.ts';
@@ -10,7 +10,7 @@ import { useSteps } from './steps.tsx';
 /** Where one begins: what to do first, each step ticked by what the server says is so; later, what needs one’s eye. */
 export function StartPage() {
   const { data: me } = useQuery(whoAmI);
-  const { steps, isKnown } = useSteps();
+  const { steps, isKnown, isAnswered } = useSteps();
   const [isPutAway, putAway] = useLocalStorage({
     key: 'postern-first-steps-done',
     defaultValue: false,
@@ -40,7 +40,9 @@ export function StartPage() {
           </Button>
         )}
       </PageHead>
-      {isShown && (
+      {/* All at once, so that nothing is pushed away from under a pointer. */}
+      {!isAnswered && <Skeleton height={420} radius="lg" role="status" aria-label="Loading" />}
+      {isAnswered && isShown && (
         <Checklist
           steps={steps}
           isKnown={isKnown}
@@ -48,7 +50,7 @@ export function StartPage() {
           {...(left === 0 && isKnown ? { onPutAway: () => putAway(true) } : {})}
         />
       )}
-      <Overview />
+      {isAnswered && <Overview />}
     </>
   );
 }

@@ -15,8 +15,8 @@ export type Step = {
   readonly command?: string;
 };
 
-/** The first steps, and whether each was made. Nobody ticks them: the server knows. */
-export function useSteps(): { steps: readonly Step[]; isKnown: boolean } {
+/** The first steps, and whether each was made. Nobody ticks them: the server knows, once everything is answered. */
+export function useSteps(): { steps: readonly Step[]; isKnown: boolean; isAnswered: boolean } {
   const me = useQuery(whoAmI);
   const isAdministrator = me.data?.roles?.includes('admin') === true;
   const keys = useQuery(firstKeys);
@@ -72,5 +72,6 @@ export function useSteps(): { steps: readonly Step[]; isKnown: boolean } {
   return {
     steps: isAdministrator ? [...forAll, ...forAdministrators] : forAll,
     isKnown: asked.every(({ isSuccess }) => isSuccess),
+    isAnswered: asked.every(({ isPending }) => !isPending),
   };
 }
