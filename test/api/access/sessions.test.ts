@@ -178,6 +178,7 @@ describe('requests of other pages', () => {
       'POST /me/tokens': minimal,
       'POST /tokens': minimal,
       'POST /me/tokens/revoke-all': { confirm: 'revoke all' },
+      'POST /tokens/revoke': { ids: [service.id] },
       'PUT /config/api-keys': { ...defaultKeyPolicy, ...noLimits, rateLimitPerMinute: 1 },
       'POST /config/api-keys/revert': { version: 1 },
       'POST /repositories': { fullName: 'evil/repo', cloneUrl: 'https://git.example.com/evil/repo.git' },

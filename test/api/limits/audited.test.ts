@@ -56,6 +56,8 @@ const connect = async () => void (await commandLine(h, 'Ada').token(['repos:read
 
 const ready = (drill: () => Promise<Done>) => async () => drill;
 
+let alone = 0;
+
 /** How each route that changes something is used, and the event it leaves. A new route without a line here fails. */
 const drills: Record<string, Drill> = {
   createMyKey: {
@@ -81,6 +83,24 @@ const drills: Record<string, Drill> = {
     async prepare() {
       const { id } = await h.key(ada);
       return () => send('DELETE', `/me/tokens/${id}`, ada);
+    },
+  },
+  revokeAllMyKeys: {
+    event: 'api_key.revoked',
+    async prepare() {
+      // Of somebody with a single key: each key leaves an event of its own.
+      const solo = await h.person(`Solo${(alone += 1)}`);
+      const { id } = await h.key(solo);
+      const body = { confirm: 'revoke all' };
+      return () => send('POST', '/me/tokens/revoke-all', solo, { body, target: () => id });
+    },
+  },
+  revokeManagedKeys: {
+    event: 'api_key.revoked',
+    async prepare() {
+      const { id } = await h.key(ada);
+      const body = { ids: [id], note: 'seen in a log' };
+      return () => send('POST', '/tokens/revoke', root, { body, target: () => id });
     },
   },
   createServiceKey: {

@@ -160,7 +160,12 @@ describe('changes by people', () => {
       .filter((route) => route.method !== 'GET' && route.policy.callers !== 'anyone')
       .filter((route) => !isLimitedChange(route))
       .map(({ method, path }) => `${method} ${path}`);
-    expect(leftOut).toEqual(['DELETE /me/tokens/{id}', 'DELETE /tokens/{id}']);
+    expect(leftOut).toEqual([
+      'POST /me/tokens/revoke-all',
+      'DELETE /me/tokens/{id}',
+      'DELETE /tokens/{id}',
+      'POST /tokens/revoke',
+    ]);
   });
 });
 
