@@ -36,7 +36,7 @@ function installObjectStore(): void {
 }
 
 export type TestObjectStore = {
-  /** Where the program finds it: OBJECT_STORE_URL, with a bucket that is there. */
+  /** `http://host:port/bucket`, with a bucket that is there. */
   readonly url: string;
   readonly accessKey: string;
   readonly secretKey: string;

@@ -482,7 +482,7 @@ describe('reading the configuration', () => {
 
 describe('the object store', () => {
   const store = {
-    OBJECT_STORE_URL: 'https://s3.example.com/our-sites?region=eu-central-1',
+    OBJECT_STORE_URL: 's3://our-sites?endpoint=https://s3.example.com&region=eu-central-1',
     OBJECT_STORE_ACCESS_KEY: 'ours',
     OBJECT_STORE_SECRET_KEY: 'geheim',
   };
@@ -498,8 +498,12 @@ describe('the object store', () => {
       accessKey: 'ours',
       secretKey: 'geheim',
     });
-    const inFolder = { ...store, OBJECT_STORE_URL: 'http://127.0.0.1:9000/bucket/a/folder/?pathStyle=false' };
-    expect(read(inFolder).objectStore).toMatchObject({ prefix: 'a/folder/', isPathStyle: false });
+    const inFolder = 's3://bucket/a/folder/?endpoint=http://127.0.0.1:9000&pathStyle=false';
+    expect(read({ ...store, OBJECT_STORE_URL: inFolder }).objectStore).toMatchObject({
+      endpoint: 'http://127.0.0.1:9000',
+      prefix: 'a/folder/',
+      isPathStyle: false,
+    });
   });
 
   test('its key may be in files', () => {
@@ -522,13 +526,16 @@ describe('the object store', () => {
   );
 
   test.each([
-    ['s3://our-sites', 'is not the address of a bucket'],
-    ['https://s3.example.com', 'is not the address of a bucket'],
-    ['https://s3.example.com/Our_Sites', 'is not the address of a bucket'],
-    ['http://s3.example.com/our-sites', 'in clear'],
-    ['https://ours:geheim@s3.example.com/our-sites', 'has more than host'],
-    ['https://s3.example.com/our-sites?regoin=x', 'not known: regoin'],
-    ['https://s3.example.com/our-sites?pathStyle=maybe', 'neither true nor false'],
+    ['https://s3.example.com/our-sites', 'is not the address of a bucket'],
+    ['s3://Our_Sites?endpoint=https://s3.example.com', 'is not the address of a bucket'],
+    ['s3://our-sites', 'does not say where the store is'],
+    ['s3://our-sites?endpoint=s3.example.com', 'not an origin'],
+    ['s3://our-sites?endpoint=https://s3.example.com/our-sites', 'not an origin'],
+    ['s3://our-sites?endpoint=http://s3.example.com', 'in clear'],
+    ['s3://ours:geheim@our-sites?endpoint=https://s3.example.com', 'has more than bucket'],
+    ['s3://our-sites?endpoint=https://ours:geheim@s3.example.com', 'not an origin'],
+    ['s3://our-sites?endpoint=https://s3.example.com&regoin=x', 'not known: regoin'],
+    ['s3://our-sites?endpoint=https://s3.example.com&pathStyle=maybe', 'neither true nor false'],
   ])('%s is refused', (OBJECT_STORE_URL, problem) => {
     const told = refusalOf({ ...store, OBJECT_STORE_URL });
     expect(told).toMatchObject([{ setting: 'OBJECT_STORE_URL', problem: expect.stringContaining(problem) }]);

@@ -129,7 +129,7 @@ const settings: readonly Setting[] = [
   {
     name: 'OBJECT_STORE_URL',
     meaning:
-      'S3-compatible store of the files of sites: https://host/bucket, or http on loopback; with ?region=…, and &pathStyle=false where the bucket is in front of the host; absent = files in DATA_DIR',
+      'S3-compatible store of the files of sites: s3://bucket/prefix?endpoint=https://host&region=…, and &pathStyle=false where the bucket is in front of the host; absent = files in DATA_DIR',
     default: '–',
     secret: false,
   },
@@ -611,50 +611,69 @@ function readObjectStore(raw: (name: string) => string | undefined, wrong: Wrong
     );
   }
   if (given === undefined) return null;
-  const url = URL.canParse(given) ? new URL(given) : undefined;
-  const [, bucket = '', ...folders] = url?.pathname.split('/') ?? [];
-  const isWeb = url?.protocol === 'https:' || url?.protocol === 'http:';
-  // https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
-  if (url === undefined || !isWeb || !/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(bucket)) {
-    wrong(
-      'OBJECT_STORE_URL',
-      'is not the address of a bucket',
-      'Write https://host/bucket, such as https://s3.eu-central-1.amazonaws.com/our-sites?region=eu-central-1.',
-    );
-    return null;
-  }
-  if (url.username !== '' || url.password !== '' || url.hash !== '')
-    wrong(
-      'OBJECT_STORE_URL',
-      'has more than host, bucket and options',
-      'Give the key as OBJECT_STORE_ACCESS_KEY and OBJECT_STORE_SECRET_KEY.',
-    );
-  if (url.protocol === 'http:' && !isLoopback(url.hostname))
-    wrong(
-      'OBJECT_STORE_URL',
-      'is neither https nor a loopback address: private content would cross the network in clear',
-      'Use https.',
-    );
-  const unknown = [...url.searchParams.keys()].filter((name) => name !== 'region' && name !== 'pathStyle');
-  const pathStyle = url.searchParams.get('pathStyle') ?? 'true';
-  if (unknown.length > 0 || !/^(?:true|false)$/.test(pathStyle))
-    wrong(
-      'OBJECT_STORE_URL',
-      unknown.length > 0
-        ? `has an option that is not known: ${unknown[0]}`
-        : 'has a pathStyle that is neither true nor false',
-      'The options are ?region=… and pathStyle=false.',
-    );
-  const prefix = folders.filter((folder) => folder !== '').join('/');
   return {
-    endpoint: url.origin,
-    region: url.searchParams.get('region') ?? 'us-east-1',
-    bucket,
-    prefix: prefix === '' ? '' : `${prefix}/`,
-    isPathStyle: pathStyle === 'true',
+    ...readBucket(given, (problem, fix) => wrong('OBJECT_STORE_URL', problem, fix)),
     accessKey: accessKey ?? '',
     secretKey: secretKey ?? '',
   };
+}
+
+const bucketOptions = ['endpoint', 'region', 'pathStyle'];
+
+/** `s3://bucket/prefix?endpoint=…&region=…` (contract 1). */
+function readBucket(
+  text: string,
+  wrong: (problem: string, fix: string) => void,
+): Omit<ObjectStore, 'accessKey' | 'secretKey'> {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const bucket = url?.host ?? '';
+  // https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
+  if (url?.protocol !== 's3:' || !/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(bucket))
+    wrong(
+      'is not the address of a bucket',
+      'Write s3://bucket?endpoint=https://host, such as s3://our-sites?endpoint=https://s3.eu-central-1.amazonaws.com&region=eu-central-1.',
+    );
+  else if (url.username !== '' || url.password !== '' || url.hash !== '')
+    wrong(
+      'has more than bucket, folder and options',
+      'Give the key as OBJECT_STORE_ACCESS_KEY and OBJECT_STORE_SECRET_KEY.',
+    );
+  const option = (name: string) => url?.searchParams.get(name) ?? undefined;
+  const unknown = [...(url?.searchParams.keys() ?? [])].find((name) => !bucketOptions.includes(name));
+  if (unknown !== undefined)
+    wrong(`has an option that is not known: ${unknown}`, `The options are ${bucketOptions.join(', ')}.`);
+  const pathStyle = option('pathStyle') ?? 'true';
+  if (!/^(?:true|false)$/.test(pathStyle))
+    wrong(
+      'has a pathStyle that is neither true nor false',
+      'Say pathStyle=false where the bucket is in front of the host.',
+    );
+  const prefix = (url?.pathname ?? '').split('/').filter((folder) => folder !== '');
+  return {
+    endpoint: url?.protocol === 's3:' ? readEndpoint(option('endpoint'), wrong) : '',
+    region: option('region') ?? 'us-east-1',
+    bucket,
+    prefix: prefix.map((folder) => `${folder}/`).join(''),
+    isPathStyle: pathStyle === 'true',
+  };
+}
+
+function readEndpoint(text: string | undefined, wrong: (problem: string, fix: string) => void): string {
+  const url = text !== undefined && URL.canParse(text) ? new URL(text) : undefined;
+  const isOrigin = url !== undefined && url.href === `${url.origin}/`;
+  if (!isOrigin || !/^https?:$/.test(url.protocol)) {
+    wrong(
+      text === undefined ? 'does not say where the store is' : 'has an endpoint that is not an origin',
+      'Add endpoint=https://host, with scheme, host and port only.',
+    );
+    return '';
+  }
+  if (url.protocol === 'http:' && !isLoopback(url.hostname))
+    wrong(
+      'has an endpoint that is neither https nor a loopback address: private content would cross the network in clear',
+      'Use https.',
+    );
+  return url.origin;
 }
 
 const leastCacheBytes = 64 * 1024 * 1024;

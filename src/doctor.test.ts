@@ -260,7 +260,7 @@ describe.skipIf(isRedisMissing)('the key-value store', () => {
 test('an object store that is not there is told, without its key', async () => {
   const env = {
     ...secrets,
-    OBJECT_STORE_URL: 'http://127.0.0.1:1/bucket',
+    OBJECT_STORE_URL: 's3://bucket?endpoint=http://127.0.0.1:1',
     OBJECT_STORE_ACCESS_KEY: 'ours',
     OBJECT_STORE_SECRET_KEY: 'geheim-geheim',
   };

@@ -55,7 +55,7 @@ test('a key-value store that does not run is told with its reason, not as silenc
 test('an object store that does not run is told with its reason, and the data folder is free again', async () => {
   const address = await deadAddress();
   const env = {
-    OBJECT_STORE_URL: `http://${address}/bucket`,
+    OBJECT_STORE_URL: `s3://bucket?endpoint=http://${address}`,
     OBJECT_STORE_ACCESS_KEY: 'ours',
     OBJECT_STORE_SECRET_KEY: 'geheim',
   };

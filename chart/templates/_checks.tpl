@@ -66,7 +66,7 @@ values.schema.json. checks.yaml asks these one after the other: (list $ WRONG) e
 {{- end -}}
 {{- include "postern.checkRef" (list $wrong "kv" .kv) -}}
 {{- if not .objectStore.url -}}
-{{- include "postern.wrong" (list $wrong "objectStore.url" "is missing: pods share no folder for the files of sites" "Set the bucket, such as https://s3.example.com/postern-sites?region=eu-central-1.") -}}
+{{- include "postern.wrong" (list $wrong "objectStore.url" "is missing: pods share no folder for the files of sites" "Set the bucket, such as s3://postern-sites?endpoint=https://s3.example.com&region=eu-central-1.") -}}
 {{- end -}}
 {{- include "postern.checkRef" (list $wrong "objectStore.accessKey" .objectStore.accessKey) -}}
 {{- include "postern.checkRef" (list $wrong "objectStore.secretKey" .objectStore.secretKey) -}}

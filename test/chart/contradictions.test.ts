@@ -203,7 +203,7 @@ withEachHelm((helm) => {
     expect(template(helm, over(fewest, { worker: { extraEnv: [file] } })).status).toBe(0);
     const url = refusal(
       helm,
-      over(fewest, { objectStore: { url: 'https://key:word@s3.example.com/bucket' } }),
+      over(fewest, { objectStore: { url: 's3://key:word@bucket?endpoint=https://s3.example.com' } }),
     );
     expect(url).toContain('objectStore');
     expect(url).not.toContain('1 value(s)');

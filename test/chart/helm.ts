@@ -60,7 +60,7 @@ export const fewest: Values = {
   database: { existingSecret: 'db', gateway: { existingSecret: 'db-gateway' } },
   kv: { existingSecret: 'kv' },
   objectStore: {
-    url: 'https://s3.example.com/bucket?region=eu-central-1',
+    url: 's3://bucket?endpoint=https://s3.example.com&region=eu-central-1',
     accessKey: { existingSecret: 'store' },
     secretKey: { existingSecret: 'store' },
   },

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startObjectStore, type TestObjectStore } from '../../scripts/object-store.ts';
 import { freePorts, runCommand } from '../faults/program.ts';
-import { type BadWay, isObjectStoreMissing, startBadWay } from './object-store.ts';
+import { type BadWay, isObjectStoreMissing, settingOf, startBadWay } from './object-store.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'postern-doctor-'));
 let server: TestObjectStore;
@@ -24,7 +24,7 @@ test.skipIf(isObjectStoreMissing)(
   'doctor writes, reads and removes a blob, and fails when the store gives back other bytes',
   async () => {
     const settings = {
-      OBJECT_STORE_URL: way.url,
+      OBJECT_STORE_URL: settingOf(way.url),
       OBJECT_STORE_ACCESS_KEY: server.accessKey,
       OBJECT_STORE_SECRET_KEY: server.secretKey,
     };

@@ -6,6 +6,12 @@ import type { ObjectStore } from '../../src/platform/blobs/s3-blobs.ts';
 /** In CI a missing server is a failure; elsewhere these tests are left out. To install it: node scripts/object-store.ts */
 export const isObjectStoreMissing = process.env['CI'] !== 'true' && !isObjectStoreInstalled();
 
+/** OBJECT_STORE_URL of a bucket at an address. */
+export function settingOf(url: string): string {
+  const { origin, pathname } = new URL(url);
+  return `s3:/${pathname}?endpoint=${origin}`;
+}
+
 export function storeAt({
   url,
   accessKey,

@@ -14,7 +14,7 @@ import {
   runCommand,
   startProgram,
 } from '../faults/program.ts';
-import { type BadWay, isObjectStoreMissing, startBadWay } from './object-store.ts';
+import { type BadWay, isObjectStoreMissing, settingOf, startBadWay } from './object-store.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'postern-objects-'));
 let server: TestObjectStore;
@@ -33,7 +33,7 @@ beforeAll(async () => {
     dataDir: join(folder, 'data'),
     ports: await freePorts(),
     settings: {
-      OBJECT_STORE_URL: way.url,
+      OBJECT_STORE_URL: settingOf(way.url),
       OBJECT_STORE_ACCESS_KEY: accessKey,
       OBJECT_STORE_SECRET_KEY: secretKey,
     },
