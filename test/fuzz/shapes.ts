@@ -64,6 +64,9 @@ function objects(document: OpenApi, schema: JsonSchema, depth: number): fc.Arbit
 /** Words that mean something here; the sender replaces «kind» by something that exists (world.ts). */
 const words = ['«any»', 'acme/website', 'acme/none', 'repos:read', 'sites:write', 'env:admin', 'Zoë ✓ 名前'];
 
+/** Forms of ids, and what exists with such an id. */
+const idPatterns = new Map([['^[0-9A-Za-z]{12}$', '«tokens»']]);
+
 function strings(schema: JsonSchema): fc.Arbitrary<string> {
   if (schema.format === 'date-time') return dates;
   if (schema.format === 'email')
@@ -76,6 +79,10 @@ function strings(schema: JsonSchema): fc.Arbitrary<string> {
     unit: 'binary',
   });
   const edges = fc.constantFrom('a'.repeat(least), 'a'.repeat(most), ...words);
+  // Any text of the form would be the id of nothing.
+  const known = schema.pattern === undefined ? undefined : idPatterns.get(schema.pattern);
+  if (known !== undefined)
+    return fc.oneof({ weight: 6, arbitrary: fc.constant(known) }, { weight: 1, arbitrary: free });
   const matching = schema.pattern === undefined ? undefined : matches(schema.pattern);
   if (matching === undefined)
     return fc.oneof({ weight: 3, arbitrary: edges }, { weight: 1, arbitrary: free });
