@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Person } from '../harness.ts';
-import { create, fillIn, store, valueShown, visit } from './app-pages.ts';
+import { barriersOn, create, fillIn, store, valueShown, visit } from './app-pages.ts';
 import { openWorld, signIn, type World } from './real-ports.ts';
 
 // What administrators do with the web app, against the real server.
@@ -397,5 +397,28 @@ test('who is no administrator is told so on every page, and asks the server for 
     [],
   );
   expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test('where another provider keeps the people, the pages of people say so and where to go', async () => {
+  const { page, context } = await open('/admin');
+  const error = {
+    code: 'state_conflict',
+    message: 'Accounts are kept in Keycloak.',
+    hint: 'Change them there.',
+  };
+  await context.route(/\/api\/v2\/(?:users|groups)\b/, (route) =>
+    route.fulfill({ status: 409, json: { request_id: 'req_1', data: null, error } }),
+  );
+  for (const [link, title] of [
+    ['Users', 'Users'],
+    ['Groups', 'Groups'],
+  ] as const) {
+    await page.getByRole('link', { name: link, exact: true }).click();
+    await page.getByRole('heading', { level: 1, name: title }).waitFor();
+    await page.getByText('Accounts are kept in Keycloak. Change them there.').waitFor();
+    expect(await page.getByRole('button', { name: /^New/ }).count()).toBe(0);
+    expect(await barriersOn(page)).toEqual([]);
+  }
   await context.close();
 });

@@ -15,6 +15,7 @@ import common from '../admin.module.css';
 import { groups } from '../queries.ts';
 import { GroupForm } from './group-form.tsx';
 import { RoleBadges } from './role-badges.tsx';
+import { isKeptElsewhere, KeptElsewhere } from './kept-elsewhere.tsx';
 
 const route = getRouteApi('/administration/admin/groups');
 
@@ -39,6 +40,13 @@ export function GroupsPage() {
     setLeaving(undefined);
     heading.current?.focus();
   };
+  if (isKeptElsewhere(found.error))
+    return (
+      <>
+        <PageHead title="Groups" intro="Roles for many people at once." />
+        <KeptElsewhere error={found.error} />
+      </>
+    );
   return (
     <>
       <PageHead

@@ -16,6 +16,7 @@ import { Dialog } from '../act.tsx';
 import common from '../admin.module.css';
 import { users } from '../queries.ts';
 import { given } from '../search.ts';
+import { isKeptElsewhere, KeptElsewhere } from './kept-elsewhere.tsx';
 import { NewUser } from './new-user.tsx';
 import { RoleBadges } from './role-badges.tsx';
 import { type NewPassword, ShownOnce } from './shown-once.tsx';
@@ -39,6 +40,13 @@ export function UsersPage() {
       replace: true,
     });
   };
+  if (isKeptElsewhere(found.error))
+    return (
+      <>
+        <PageHead title="Users" intro="Everybody who can sign in." />
+        <KeptElsewhere error={found.error} />
+      </>
+    );
   return (
     <>
       <PageHead title="Users" intro="Everybody who can sign in, with what they are." heading={heading}>

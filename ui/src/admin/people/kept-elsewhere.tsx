@@ -1,0 +1,25 @@
+import { Group, Text } from '@mantine/core';
+import { ApiProblem } from '../../api/client.ts';
+import { PeopleIcon } from '../../app/icons.tsx';
+import { Empty } from '../../lists/empty.tsx';
+import { TextLink } from '../text-link.tsx';
+
+/** Whether another provider keeps the people of this installation, as the list of them answers. */
+export function isKeptElsewhere(error: unknown): error is ApiProblem {
+  return error instanceof ApiProblem && error.code === 'state_conflict';
+}
+
+/** In place of a list that this installation does not keep: who does, and what can be seen of people here. */
+export function KeptElsewhere({ error }: { error: ApiProblem }) {
+  return (
+    <Empty picture={<PeopleIcon size={28} />} title="People are kept elsewhere">
+      <Text size="sm" className="quiet" ta="center" maw={520}>
+        {error.message} {error.hint}
+      </Text>
+      <Group gap="lg">
+        <TextLink to="/admin/user-keys">Keys of people</TextLink>
+        <TextLink to="/admin/audit">What they did</TextLink>
+      </Group>
+    </Empty>
+  );
+}
