@@ -1,8 +1,9 @@
 -- All that a gateway on its own may see (contract 10.13). The names are those of the tables, so that it asks in the same words
--- with this schema as its search path. Its role gets the schema and nothing else: no sessions, no key digests, no audit.
+-- with this schema as its search path. Its role gets the schema and nothing else: no sessions, no key digests, no audit. Where rows are
+-- left out, security_barrier keeps functions of the reader from seeing them first.
 create schema gateway;
-create view gateway.changes as select seq, tx, topic, subject from changes where topic in ('site', 'config');
-create view gateway.config_documents as
+create view gateway.changes with (security_barrier) as select seq, tx, topic, subject from changes where topic in ('site', 'config');
+create view gateway.config_documents with (security_barrier) as
   select name, version, value, changed_at, null::text as changed_by from config_documents where name = 'sites';
 create view gateway.sites as
   select id, name, owner_kind, owner_id, visibility, label, spa, live_version, epoch, revision, created_at, updated_at,

@@ -124,7 +124,7 @@ export async function runRestore(config: Config, file: string): Promise<number> 
       await mkdir(aside, { mode: 0o700 });
       const parts = await readArchive(path, aside);
       const header = await readHeader(aside);
-      checkBlobNames(parts);
+      checkNames(parts);
       const isSecretThere = existsSync(join(dataDir, 'secrets'));
       if (header.hasSecrets) await openSecrets(aside, config, isSecretThere);
       const report = await checkDatabase(aside, config, header);
@@ -215,8 +215,11 @@ async function readHeader(aside: string): Promise<Header> {
 }
 
 /** A file of a site is called by its digest: one that was rotten when it was taken is found here. */
-function checkBlobNames(parts: readonly Part[]): void {
+function checkNames(parts: readonly Part[]): void {
   for (const { path, sha256 } of parts) {
+    // Secrets above all come sealed, or not at all.
+    if (path !== headerName && path !== secretsName && !/^(?:database|blobs)\//.test(path))
+      throw new ArchiveSpoiled(`${path} is no part of a backup`);
     const [, shelf, rest] = /^blobs\/([^/]+)\/(.+)$/.exec(path) ?? [];
     if (shelf !== undefined && sha256 !== `${shelf}${rest}`)
       throw new ArchiveSpoiled(`${path} holds other bytes than its name says`);

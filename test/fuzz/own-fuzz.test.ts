@@ -33,8 +33,9 @@ test(`R2 ${rounds * perRound} generated requests never meet a 500 or an answer t
   expect([...found].map(([problem, example]) => `${problem}\n    ${example}`)).toEqual([]);
   // A fuzzer whose requests are all refused at the door proves nothing.
   const missed = known.filter((operation) => !reached.has(operation));
-  // One or two need a lucky pair of ids.
-  expect(missed.length > (rounds < 8 ? 8 : 2) ? missed : []).toEqual([]);
+  // A few need a lucky pair of ids.
+  const few = Math.ceil(known.length * (rounds < 8 ? 0.1 : 0.05));
+  expect(missed.length > few ? missed : []).toEqual([]);
 });
 
 /** One round. Notes every kind of problem with the first request that met it; answers the operations that succeeded. */

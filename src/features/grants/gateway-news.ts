@@ -1,4 +1,4 @@
-import { type Clock, minute } from '../../core/clock.ts';
+import { type Clock, day, minute } from '../../core/clock.ts';
 import type { RequestOrigin } from '../../core/caller.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { Kv } from '../../platform/kv/kv.ts';
@@ -26,9 +26,13 @@ type Entry = {
 
 /** The store lists nothing, so there is a fixed number of places for what waits. */
 const keys = Array.from({ length: 16 }, (_, place) => `gateway-news:${place}`);
-const keptMs = 10 * minute;
+const keptMs = day;
 const mostHeld = 1_000;
 const mostPerBatch = 200;
+/** Values in one request that are passed on: who shows more of them makes them up. */
+const mostKeysOfRequest = 5;
+/** Waiting keys that came from one address, so that a flood of made-up ones leaves room for everybody else's. */
+const mostKeysOfAddress = 50;
 
 /** As they stand in a row of the store. */
 const rowFields = ['reason', 'siteId', 'address', 'agent', 'count', 'digest'] as const;
@@ -49,6 +53,9 @@ export function createGatewayNews(deps: {
 }): GatewayNews {
   const { kv, seal, clock } = deps;
   const held = new Map<string, { entry: Entry; nextAt: number }>();
+  /** By digest; each is told once, and forgotten. */
+  const seenKeys = new Map<string, Entry>();
+  const keysOfAddress = new Map<string, number>();
 
   /** What is to be told now: the first of its kind at once, its repetitions a minute later. */
   function due(now: number, all: boolean): string[] {
@@ -77,35 +84,59 @@ export function createGatewayNews(deps: {
       else count(exact, { reason, siteId, digest: null, address, agent: agentOf(agent) });
     },
     noteKeys(digests, { address, agent }) {
-      for (const digest of digests) {
-        // A flood of made-up values; the worker would find no key behind them.
-        if (held.size >= mostHeld && !held.has(digest)) return;
-        count(digest, { reason: 'credential_in_url', siteId: null, digest, address, agent: agentOf(agent) });
+      const bucket = addressBucket(address);
+      for (const digest of digests.slice(0, mostKeysOfRequest)) {
+        const ofAddress = keysOfAddress.get(bucket) ?? 0;
+        if (seenKeys.has(digest) || seenKeys.size >= mostHeld || ofAddress >= mostKeysOfAddress) continue;
+        keysOfAddress.set(bucket, ofAddress + 1);
+        const seen = {
+          reason: 'credential_in_url',
+          siteId: null,
+          digest,
+          address,
+          agent: agentOf(agent),
+          count: 1,
+        };
+        seenKeys.set(digest, seen);
       }
     },
     async flush({ all } = { all: false }) {
+      if (!(await leaveKeys())) return;
       for (let ids = due(clock.now(), all); ids.length > 0; ids = all ? due(clock.now(), all) : []) {
         if (!(await leave(ids))) return;
       }
     },
   };
 
+  /** The keys first: somebody is to revoke them. False when there is no place for them. */
+  async function leaveKeys(): Promise<boolean> {
+    while (seenKeys.size > 0) {
+      const batch = [...seenKeys.values()].slice(0, mostPerBatch);
+      if (!(await put(batch))) return false;
+      for (const { digest } of batch) if (digest !== null) seenKeys.delete(digest);
+    }
+    keysOfAddress.clear();
+    return true;
+  }
+
   /** False when there is no place for it. */
   async function leave(ids: readonly string[]): Promise<boolean> {
     const entries = ids.flatMap((id) => held.get(id)?.entry ?? []);
-    const rows = entries.map((entry) => rowFields.map((field) => entry[field]));
-    const text = JSON.stringify([1, rows]);
-    for (const key of keys) {
-      if (!(await kv.setIfAbsent(key, seal.sign(key, text), { ttlMs: keptMs }))) continue;
-      const nextAt = clock.now() + minute;
-      for (const [index, id] of ids.entries()) {
-        const left = entries[index];
-        // What came meanwhile is told next time.
-        const count = (held.get(id)?.entry.count ?? 0) - (left?.count ?? 0);
-        if (left !== undefined) held.set(id, { entry: { ...left, count }, nextAt });
-      }
-      return true;
+    if (!(await put(entries))) return false;
+    const nextAt = clock.now() + minute;
+    for (const [index, id] of ids.entries()) {
+      const left = entries[index];
+      // What came meanwhile is told next time.
+      const count = (held.get(id)?.entry.count ?? 0) - (left?.count ?? 0);
+      if (left !== undefined) held.set(id, { entry: { ...left, count }, nextAt });
     }
+    return true;
+  }
+
+  async function put(entries: readonly Entry[]): Promise<boolean> {
+    const text = JSON.stringify([1, entries.map((entry) => rowFields.map((field) => entry[field]))]);
+    for (const key of keys)
+      if (await kv.setIfAbsent(key, seal.sign(key, text), { ttlMs: keptMs })) return true;
     return false;
   }
 }

@@ -98,3 +98,20 @@ test('texts that never come again do not pile up', async () => {
   const { rows } = await statements.run('select count(*)::int as count from pg_prepared_statements', []);
   expect((rows[0] as { count: number }).count).toBeLessThanOrEqual(500);
 });
+
+test('a transaction that fails when as many texts are kept as may be is rolled back, and the next one begins', async () => {
+  const fresh = await PGlite.create();
+  const full = prepareStatements(fresh, () => now);
+  await full.runScript('create table once (id int primary key)');
+  // Nobody has rolled back so far, and there is no room for one more text.
+  for (const text of ['begin', 'commit', 'insert into once values ($1)'])
+    await full.run(text, text.startsWith('insert') ? [1] : []);
+  for (let times = 0; times < 497; times++) await full.run(`select ${times} as number`, []);
+  await full.run('begin', []);
+  await expect(full.run('insert into once values ($1)', [1])).rejects.toMatchObject({ code: '23505' });
+  await full.run('rollback', []);
+  await full.run('begin', []);
+  expect((await full.run('select count(*)::int as count from once', [])).rows).toEqual([{ count: 1 }]);
+  await full.run('commit', []);
+  await fresh.close();
+});

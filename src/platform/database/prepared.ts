@@ -38,6 +38,8 @@ const keepable = /^\s*(?:select|insert|update|delete|with|begin|commit|rollback|
 export function prepareStatements(database: PGlite, now: () => number): PreparedStatements {
   const kept = new Map<string, Prepared>();
   let named = 0;
+  // Of a transaction that failed nothing is taken but its end, so kept statements are not thrown away inside of one.
+  let inTransaction = false;
 
   async function ask(...parts: Uint8Array[]): Promise<Answer> {
     const answer = await database.execProtocol(Buffer.concat(parts), {
@@ -107,7 +109,8 @@ export function prepareStatements(database: PGlite, now: () => number): Prepared
         await forgetAll();
         return { rows, affected: affectedRows };
       }
-      if (kept.size >= most && !kept.has(text)) await forgetAll();
+      const word = wordOf(text);
+      if (kept.size >= most && !kept.has(text) && !inTransaction && word !== 'rollback') await forgetAll();
       const prepared = await prepare(text);
       const answer = await ask(
         serialize.bind({
@@ -117,6 +120,8 @@ export function prepareStatements(database: PGlite, now: () => number): Prepared
         serialize.execute({}),
         serialize.sync(),
       );
+      if (word === 'begin') inTransaction = true;
+      if (word === 'commit' || word === 'rollback') inTransaction = false;
       return { rows: rowsOf(prepared, answer), affected: affectedBy(answer) };
     },
     async runScript(text) {
@@ -124,6 +129,10 @@ export function prepareStatements(database: PGlite, now: () => number): Prepared
       await forgetAll();
     },
   };
+}
+
+function wordOf(text: string): string | undefined {
+  return /^\s*(\w+)/.exec(text)?.[1]?.toLowerCase();
 }
 
 /** Rows that a command changed, from what it says of itself: `INSERT 0 2`, `UPDATE 1`. */
