@@ -218,7 +218,7 @@ async function readHeader(aside: string): Promise<Header> {
 function checkNames(parts: readonly Part[]): void {
   for (const { path, sha256 } of parts) {
     // Secrets above all come sealed, or not at all.
-    if (path !== headerName && path !== secretsName && !/^(?:database|blobs)\//.test(path))
+    if (path !== headerName && path !== secretsName && !/^(?:database|blobs)(?:\/|$)/.test(path))
       throw new ArchiveSpoiled(`${path} is no part of a backup`);
     const [, shelf, rest] = /^blobs\/([^/]+)\/(.+)$/.exec(path) ?? [];
     if (shelf !== undefined && sha256 !== `${shelf}${rest}`)
