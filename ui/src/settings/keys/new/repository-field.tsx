@@ -62,8 +62,8 @@ export function Picker({ chosen, max, onChange }: PickerProps) {
   if (isEmpty && chosen.length === 0) {
     return (
       <p className={styles['note']}>
-        No repository is registered yet. An administrator can register one with the API; a key for all
-        repositories works without.
+        No repository is registered yet, so choose <b>All repositories</b>, or ask an administrator to
+        register one.
       </p>
     );
   }
