@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Browser } from './browser.ts';
 import { compare, createDice, type Dice, type Ledger, work } from './ledger.ts';
 import { compareSites, type SiteHand, type SiteLedger, workOnSites } from './site-ledger.ts';
-import { contentsOf, leftoverProblems, letTimePass } from './site-leftovers.ts';
+import { contentsOf, leftoverProblems, letTimePass, hasCleanedUp } from './site-leftovers.ts';
 import { findPostgres } from '../../scripts/local-servers.ts';
 import { type PostgresServer, startPostgres } from './postgres-server.ts';
 import {
@@ -155,7 +155,7 @@ async function cleanUpThroughKills(installation: Installation, count: number) {
   // A compressed form of what was removed while it was made is for the clean-up after that.
   await letTimePass(dataDir);
   const last = await startProgram(installation);
-  await wait(1_000);
+  if (!(await hasCleanedUp(installation.ports.operations))) problems.push('the clean-up had no turn');
   await last.end('SIGTERM');
   problems.push(...(await leftoverProblems(dataDir)));
   const trail = await runCommand(installation, ['audit', 'verify']);
