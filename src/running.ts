@@ -1,6 +1,8 @@
 import type { Server } from 'node:http';
 import type { Config, Workload } from './config.ts';
+import type { OpenParts } from './parts.ts';
 import type { Log } from './platform/log.ts';
+import type { OperationsDeps } from './surfaces/web/operations.ts';
 
 /** What every workload does between its start and its end. */
 export function listen(server: Server, host: string, port: number): Promise<void> {
@@ -22,23 +24,47 @@ export function greetBriefly(
   );
 }
 
+/** What tells operators how this process is. From stopping() on it says that it is not ready. */
+export type Operations = { stopping(): void; close(): Promise<void> };
+
+/** Opens `/livez`, `/readyz` and `/metrics` at METRICS_PORT: the last of the listeners. */
+export async function openOperations(
+  { host, metricsPort }: Config,
+  metrics: OperationsDeps['metrics'],
+  parts: Pick<OpenParts, 'database' | 'pingKv' | 'pingBlobs'>,
+): Promise<Operations> {
+  // Loaded here, so that a database which opens in its thread need not wait for it.
+  const { createOperationsServer } = await import('./surfaces/web/operations.ts');
+  let isStopping = false;
+  const server = createOperationsServer({
+    metrics,
+    checks: { database: () => parts.database.ping(), kv: parts.pingKv, blobs: parts.pingBlobs },
+    isStopping: () => isStopping,
+  });
+  await listen(server, host, metricsPort);
+  return {
+    stopping() {
+      isStopping = true;
+    },
+    close: () => close(server),
+  };
+}
+
 /** Resolves after SIGTERM or SIGINT, when everything has been answered, written and closed. */
 export async function runUntilStopped(running: {
   readonly log: Log;
-  readonly operations: Server;
-  /** From now on, /readyz says no. */
-  readonly onStopping: () => void;
+  readonly operations: Operations;
   readonly stop: () => Promise<void>;
 }): Promise<void> {
   const signal = await new Promise<string>((resolve) => {
     process.once('SIGTERM', () => resolve('SIGTERM'));
     process.once('SIGINT', () => resolve('SIGINT'));
   });
-  running.onStopping();
+  running.operations.stopping();
   running.log.info({ signal }, 'stopping');
   // Whatever hangs must not keep the process past its grace (contract 1: within 10 s).
   setTimeout(() => process.exit(1), 9_500).unref();
-  await close(running.operations);
+  await running.operations.close();
   await running.stop();
 }
 

@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import type { AppSettings } from './app.ts';
 import type { Config, Workload } from './config.ts';
-import { greetBriefly, listen, runUntilStopped } from './running.ts';
+import { greetBriefly, listen, openOperations, runUntilStopped } from './running.ts';
 import { type OpenParts, openParts } from './parts.ts';
 
 /**
@@ -25,7 +25,6 @@ export async function serve(
   // The embedded database opens in its thread meanwhile.
   const { createApp, productionCost } = await import('./app.ts');
   const { applyMigrations } = await import('./commands.ts');
-  const { createOperationsServer } = await import('./surfaces/web/operations.ts');
   const parts = await opening;
   await applyMigrations(config, parts);
   const settings = { ...config, ...limits, workload, passwordCost: productionCost, overloadDelayMs: 1_000 };
@@ -37,15 +36,9 @@ export async function serve(
       ? null
       : config.bootstrapAdmin && (await firstAdministrator.ensure(config.bootstrapAdmin));
 
-  let isStopping = false;
-  const operations = createOperationsServer({
-    metrics: app.doors.metrics,
-    checks: { database: () => parts.database.ping(), kv: parts.pingKv, blobs: parts.pingBlobs },
-    isStopping: () => isStopping,
-  });
   if (workload !== 'worker') await app.web.listen({ host: config.host, port: config.port });
   if (workload === 'all') await listen(app.gateway, config.host, config.gatewayPort);
-  await listen(operations, config.host, config.metricsPort);
+  const operations = await openOperations(config, app.doors.metrics, parts);
   app.jobs.start();
   if (workload === 'worker') greetBriefly(workload, config, parts);
   else await greet(config, parts, { bound: app.web.server.address(), administrator: firstAdministrator });
@@ -56,9 +49,6 @@ export async function serve(
   await runUntilStopped({
     log: parts.log,
     operations,
-    onStopping: () => {
-      isStopping = true;
-    },
     async stop() {
       await app.stop();
       await parts.close();

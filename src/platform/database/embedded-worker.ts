@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { parentPort, workerData } from 'node:worker_threads';
 import { PGlite } from '@electric-sql/pglite';
 import { flushNames } from '../flush-names.ts';
-import { type PreparedStatements, prepareStatements } from './prepared.ts';
+import { firstWordOf, type PreparedStatements, prepareStatements } from './prepared.ts';
 
 /** The worker thread behind embedded.ts: owns the PGlite instance and the flushing of its write-ahead log. */
 /** A text that begins so holds several statements and answers no rows: a migration. */
@@ -21,7 +21,6 @@ if (!port) throw new Error('embedded-worker.ts runs in a worker thread only.');
 
 let database: PGlite | undefined;
 let statements: PreparedStatements | undefined;
-let inTransaction = false;
 
 port.on('message', (message: Message) => {
   handle(message).catch((error: unknown) => {
@@ -74,10 +73,9 @@ function reply(id: number, rows: unknown[], affected: number): void {
 
 /** Flushes after whatever may have committed. The connection is held meanwhile, so an answer means "on disk". */
 async function flushAfter(text: string): Promise<void> {
-  const word = /^\s*(\w+)/.exec(text)?.[1]?.toLowerCase();
-  if (word === 'begin') inTransaction = true;
-  else if (word === 'commit' || word === 'rollback') inTransaction = false;
-  if (inTransaction || word === 'rollback' || word === 'select' || start.dataDir === undefined) return;
+  const word = firstWordOf(text);
+  const isOpen = statements?.isInTransaction() ?? false;
+  if (isOpen || word === 'rollback' || word === 'select' || start.dataDir === undefined) return;
   await flush(join(start.dataDir, 'pg_wal'));
 }
 

@@ -9,6 +9,7 @@ export type PreparedStatements = {
   run(text: string, values: readonly unknown[]): Promise<{ rows: unknown[]; affected: number }>;
   /** Several statements that answer no rows: a migration. */
   runScript(text: string): Promise<void>;
+  isInTransaction(): boolean;
 };
 
 type Prepared = {
@@ -109,8 +110,7 @@ export function prepareStatements(database: PGlite, now: () => number): Prepared
         await forgetAll();
         return { rows, affected: affectedRows };
       }
-      const word = wordOf(text);
-      if (kept.size >= most && !kept.has(text) && !inTransaction && word !== 'rollback') await forgetAll();
+      if (kept.size >= most && !kept.has(text) && !inTransaction) await forgetAll();
       const prepared = await prepare(text);
       const answer = await ask(
         serialize.bind({
@@ -120,6 +120,7 @@ export function prepareStatements(database: PGlite, now: () => number): Prepared
         serialize.execute({}),
         serialize.sync(),
       );
+      const word = firstWordOf(text);
       if (word === 'begin') inTransaction = true;
       if (word === 'commit' || word === 'rollback') inTransaction = false;
       return { rows: rowsOf(prepared, answer), affected: affectedBy(answer) };
@@ -128,10 +129,12 @@ export function prepareStatements(database: PGlite, now: () => number): Prepared
       await database.exec(text);
       await forgetAll();
     },
+    isInTransaction: () => inTransaction,
   };
 }
 
-function wordOf(text: string): string | undefined {
+/** In lower case. */
+export function firstWordOf(text: string): string | undefined {
   return /^\s*(\w+)/.exec(text)?.[1]?.toLowerCase();
 }
 
