@@ -1,4 +1,4 @@
-import { open, readdir, stat } from 'node:fs/promises';
+import { closeSync, fdatasyncSync, openSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { parentPort, workerData } from 'node:worker_threads';
 import { PGlite } from '@electric-sql/pglite';
@@ -86,17 +86,19 @@ let segmentsKept = '';
  * the folder when a segment got its name, because a file whose name is lost is lost.
  */
 async function flush(folder: string): Promise<void> {
-  const segments = (await readdir(folder)).filter((name) => /^[0-9A-F]{24}$/.test(name)).toSorted();
+  // One after the other, in this thread: nobody else waits for it, and each way through the pool of threads costs more.
+  const segments = readdirSync(folder)
+    .filter((name) => /^[0-9A-F]{24}$/.test(name))
+    .toSorted();
   for (const name of segments) {
     const path = join(folder, name);
-    const { mtimeMs } = await stat(path);
     // File times are coarse; ten seconds of slack costs an idle fdatasync and loses nothing.
-    if (Date.now() - mtimeMs > 10_000) continue;
-    const file = await open(path, 'r+');
+    if (Date.now() - statSync(path).mtimeMs > 10_000) continue;
+    const file = openSync(path, 'r+');
     try {
-      await file.datasync();
+      fdatasyncSync(file);
     } finally {
-      await file.close();
+      closeSync(file);
     }
   }
   if (segments.join() !== segmentsKept) await flushNames(folder);

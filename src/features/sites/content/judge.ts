@@ -133,8 +133,10 @@ export async function judged(
   /** What can only be said when everything is there. */
   function finish(): void {
     if (files.size === 0 && problems.length === 0) stop('empty', 'holds no files');
-    files = new Map([...unpacked(files)].sort(([one], [other]) => (one < other ? -1 : 1)));
+    const before = files;
+    files = new Map([...unpacked(before)].sort(([one], [other]) => (one < other ? -1 : 1)));
     for (const path of files.keys()) {
+      if (before.has(path)) continue;
       const named = nameEntry(path);
       if (named.kind === 'refused') refuse(path, named.code, named.problem);
     }

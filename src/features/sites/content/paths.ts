@@ -138,23 +138,32 @@ export function createNameRegister(): NameRegister {
     return kind === 'file' ? 'is there twice' : undefined;
   }
 
+  /** Folders that are there, with a slash, and their folded names. Most files lie in the folder of the one before. */
+  const foldedFolders = new Map<string, string>();
+
   return {
     add(kind, path) {
       // Each segment is folded once: no letter meets another across a slash.
       const folders: { readonly folder: string; readonly key: string }[] = [];
-      const [first = '', ...rest] = path.split('/').map(folded);
-      let key = first;
-      for (let slash = path.indexOf('/'); slash >= 0; slash = path.indexOf('/', slash + 1)) {
-        const folder = path.slice(0, slash);
-        const problem = clash('directory', folder, key);
-        if (problem !== undefined) return `its folder ${folder} ${problem}`;
-        if (!taken.has(key)) folders.push({ folder, key });
-        key += `/${rest.shift() ?? ''}`;
+      const lastSlash = path.lastIndexOf('/');
+      let key = foldedFolders.get(path.slice(0, lastSlash + 1)) ?? '';
+      if (key === '') {
+        for (let slash = path.indexOf('/'); slash >= 0; slash = path.indexOf('/', slash + 1)) {
+          const folder = path.slice(0, slash);
+          key += folded(folder.slice(folder.lastIndexOf('/') + 1));
+          const problem = clash('directory', folder, key);
+          if (problem !== undefined) return `its folder ${folder} ${problem}`;
+          folders.push({ folder, key });
+          key += '/';
+        }
       }
+      const folderKey = key;
+      key += folded(path.slice(lastSlash + 1));
       const problem = clash(kind, path, key);
       if (problem !== undefined) return problem;
       for (const one of folders) taken.set(one.key, { kind: 'directory', path: one.folder });
       taken.set(key, { kind, path });
+      if (folders.length > 0) foldedFolders.set(path.slice(0, lastSlash + 1), folderKey);
       return undefined;
     },
   };
