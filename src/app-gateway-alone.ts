@@ -17,6 +17,7 @@ import { createServerClock } from './platform/database/server-clock.ts';
 import { createJobs, type Job } from './platform/jobs.ts';
 import type { Kv } from './platform/kv/kv.ts';
 import type { Log } from './platform/log.ts';
+import type { Tracing } from './platform/tracing.ts';
 import { createMetrics } from './surfaces/web/metrics.ts';
 
 /**
@@ -35,6 +36,8 @@ export type GatewayAloneParts = {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  /** Null or absent: nothing is traced. */
+  readonly tracing?: Tracing | null;
   /** The database's clock; asked of the database itself unless a test owns the time. */
   readonly serverTime?: () => Promise<number>;
 };
@@ -81,6 +84,7 @@ export function createGatewayAlone(settings: GatewayAloneSettings, parts: Gatewa
     clock,
     log,
     count: metrics.countContent,
+    tracing: parts.tracing ?? null,
   });
   // None is leased: a lease is a row, and this workload writes none.
   const list: Job[] = [

@@ -18,6 +18,7 @@ import type { ChangeFeed } from './platform/database/changes.ts';
 import type { Job } from './platform/jobs.ts';
 import type { Kv } from './platform/kv/kv.ts';
 import type { Log } from './platform/log.ts';
+import type { Tracing } from './platform/tracing.ts';
 import { createBlobCache } from './surfaces/gateway/blob-cache.ts';
 import { createOpenStreams } from './surfaces/gateway/open-streams.ts';
 import { createPrivateSteps } from './surfaces/gateway/private.ts';
@@ -76,6 +77,7 @@ type GatewayServerDeps = GatewaySettings & {
   readonly clock: Clock;
   readonly log: Log;
   readonly count: (visibility: 'public' | 'private' | 'none', status: number) => void;
+  readonly tracing: Tracing | null;
 };
 
 /** Without news from the database for so long, what is remembered of sites is not served any more (contract 10.3). */
@@ -125,6 +127,7 @@ export function createGatewayServer(deps: GatewayServerDeps): Server {
     },
     clock,
     count: deps.count,
+    tracing: deps.tracing,
     log: deps.log,
   });
 }

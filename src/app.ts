@@ -82,6 +82,7 @@ import { memoryKv } from './platform/kv/memory-kv.ts';
 import { createJobs, type Job } from './platform/jobs.ts';
 import type { Log } from './platform/log.ts';
 import { fileSpool, type Spool } from './platform/spool.ts';
+import type { Tracing } from './platform/tracing.ts';
 import { createGate, principalOf } from './surfaces/web/gate.ts';
 import { createMetrics } from './surfaces/web/metrics.ts';
 import { buildOpenApi } from './surfaces/web/openapi/openapi.ts';
@@ -113,6 +114,8 @@ export type AppParts = {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  /** Null or absent: nothing is traced. */
+  readonly tracing?: Tracing | null;
   /** True: no other process changes this database, so what this one announces is all there is to hear. */
   readonly isOnlyProcess: boolean;
   /** Housekeeping that the engine does not do by itself. */
@@ -556,6 +559,7 @@ export async function createApp(settings: AppSettings, parts: AppParts, moreRout
     trustedProxies: settings.trustedProxies,
     overloadDelayMs: settings.overloadDelayMs,
     log,
+    tracing: parts.tracing ?? null,
     metrics,
     routes,
     gate,
@@ -588,6 +592,7 @@ export async function createApp(settings: AppSettings, parts: AppParts, moreRout
     clock,
     log,
     count: metrics.countContent,
+    tracing: parts.tracing ?? null,
   });
 
   /** What the gateway of this process refused is fetched here too: a store in its memory ends with it. */

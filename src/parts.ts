@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { systemClock } from './core/clock.ts';
 import { systemRandom } from './core/ids.ts';
 import { memorySource, redisSource, withUnknownMarks } from './features/ratelimit/ratelimit.ts';
+import { overNetwork } from './features/identity/keycloak/over-network.ts';
 import { fileBlobs } from './platform/blobs/file-blobs.ts';
 import { databaseFacts, type Obstacle, obstacleToVersion } from './platform/database/facts.ts';
 import { excessOf, obstacleToViews } from './platform/database/gateway-role.ts';
@@ -17,6 +18,7 @@ import type { ObjectStore } from './platform/blobs/s3-blobs.ts';
 import type { RedisKv } from './platform/kv/redis-kv.ts';
 import { createLog, type Log } from './platform/log.ts';
 import { fileSpool } from './platform/spool.ts';
+import { openTracing, type Tracing } from './platform/tracing.ts';
 import { Blamed, blaming } from './start-errors.ts';
 
 /** Opens the engines the configuration names: the embedded ones, or PostgreSQL and Redis. Part of the composition root. */
@@ -60,10 +62,11 @@ export type OpenOptions = {
 /** @throws Blamed naming the setting whose engine does not open, DataDirInUse, DatabaseInUse */
 export async function openParts(config: Config, options: OpenOptions): Promise<OpenParts> {
   // What a command answers goes to the standard output; its log must not come between.
+  const tracing = options.isServer ? openTracing() : null;
   const log = options.isServer
-    ? createLog({ level: config.logLevel })
+    ? createLog({ level: config.logLevel, more: tracing?.ids })
     : createLog({ level: 'warn', sink: process.stderr });
-  const kv = config.kvUrl === null ? null : await openKv(config.kvUrl, log);
+  const kv = config.kvUrl === null ? null : around(tracing, 'kv', await openKv(config.kvUrl, log));
   const local = memorySource({ clock: systemClock });
   const content = await openBlobs(config, log);
   const spool = fileSpool(join(config.dataDir, 'uploads'));
@@ -71,9 +74,13 @@ export async function openParts(config: Config, options: OpenOptions): Promise<O
     clock: systemClock,
     random: systemRandom,
     log,
+    tracing,
     kv: kv ?? memoryKv({ clock: systemClock }),
-    blobs: content.blobs,
+    blobs: around(tracing, 'blobs', content.blobs),
     spool,
+    ...(tracing === null || config.keycloak === null
+      ? {}
+      : { identityFetch: tracing.aroundCall('identity fetch', overNetwork) }),
     pingBlobs: content.ping,
     async pingKv() {
       await kv?.ping();
@@ -87,7 +94,7 @@ export async function openParts(config: Config, options: OpenOptions): Promise<O
   const url = config.databaseUrl;
   if (url !== null) {
     const { postgresDialect } = await import('./platform/database/postgres.ts');
-    const database = openDatabase(postgresDialect(url, { max: 20 }));
+    const database = openDatabase(postgresDialect(url, { max: 20 }), tracing?.statement);
     const lock = await blaming('DATABASE_URL', async () => {
       refuse('DATABASE_URL', obstacleToVersion(await databaseFacts(database)));
       return kv === null && options.isServer ? await lockAlone(url, log) : null;
@@ -110,7 +117,9 @@ export async function openParts(config: Config, options: OpenOptions): Promise<O
 
   const lock = await blaming('DATA_DIR', () => lockDataDir(config.dataDir));
   try {
-    const database = await blaming('DATA_DIR', () => openEmbedded(config.dataDir, options.onFirstStart));
+    const database = await blaming('DATA_DIR', () =>
+      openEmbedded(config.dataDir, options.onFirstStart, tracing),
+    );
     if (options.isServer) await prepare();
     return {
       ...shared,
@@ -137,13 +146,17 @@ export async function openParts(config: Config, options: OpenOptions): Promise<O
  * the bytes of sites. @throws Blamed naming the setting whose engine does not open
  */
 export async function openGatewayParts(config: Config): Promise<OpenGatewayParts> {
-  const log = createLog({ level: config.logLevel });
+  const tracing = openTracing();
+  const log = createLog({ level: config.logLevel, more: tracing?.ids });
   const { databaseUrl, kvUrl } = config;
   // readConfig() refuses a single workload without them.
   if (databaseUrl === null || kvUrl === null) throw new Error('A gateway needs DATABASE_URL and KV_URL.');
-  const kv = await openKv(kvUrl, log);
+  const kv = around(tracing, 'kv', await openKv(kvUrl, log));
   const { postgresDialect } = await import('./platform/database/postgres.ts');
-  const database = openDatabase(postgresDialect(databaseUrl, { max: 10, readsOnly: 'gateway' }));
+  const database = openDatabase(
+    postgresDialect(databaseUrl, { max: 10, readsOnly: 'gateway' }),
+    tracing?.statement,
+  );
   refuse('DATABASE_URL', await blaming('DATABASE_URL', () => obstacleToViews(database)));
   const excess = await excessOf(database);
   if (excess !== null)
@@ -154,9 +167,10 @@ export async function openGatewayParts(config: Config): Promise<OpenGatewayParts
     clock: systemClock,
     random: systemRandom,
     log,
+    tracing,
     database,
     kv,
-    blobs: content.blobs,
+    blobs: around(tracing, 'blobs', content.blobs),
     description: 'PostgreSQL, read only',
     pingKv: () => kv.ping(),
     pingBlobs: content.ping,
@@ -166,6 +180,10 @@ export async function openGatewayParts(config: Config): Promise<OpenGatewayParts
       await database.close();
     },
   };
+}
+
+function around<Part extends object>(tracing: Tracing | null, name: string, part: Part): Part {
+  return tracing === null ? part : tracing.around(name, part);
 }
 
 /** `prepare` is for who writes, and removes what an earlier process was still receiving. */
@@ -227,7 +245,7 @@ function refuse(setting: string, obstacle: Obstacle | null): void {
   if (obstacle !== null) throw new ConfigError([{ setting, ...obstacle }]);
 }
 
-async function openEmbedded(dataDir: string, onFirstStart?: () => void) {
+async function openEmbedded(dataDir: string, onFirstStart?: () => void, tracing: Tracing | null = null) {
   const folder = await ensureDatabaseFolder(dataDir, async (aside) => {
     onFirstStart?.();
     const first = embeddedDatabase({ dataDir: aside });
@@ -237,7 +255,7 @@ async function openEmbedded(dataDir: string, onFirstStart?: () => void) {
   });
   const embedded = embeddedDatabase({ dataDir: folder });
   await embedded.start();
-  return openDatabase(embedded.dialect);
+  return openDatabase(embedded.dialect, tracing?.statement);
 }
 
 async function lockAlone(url: string, log: Log) {

@@ -22,6 +22,7 @@ import type { Route } from '../src/platform/http.ts';
 import type { Kv } from '../src/platform/kv/kv.ts';
 import { memoryKv } from '../src/platform/kv/memory-kv.ts';
 import { createLog } from '../src/platform/log.ts';
+import type { Tracing } from '../src/platform/tracing.ts';
 import { fileSpool } from '../src/platform/spool.ts';
 import { FakeClock } from './clock.ts';
 import { openTestDatabase } from './database.ts';
@@ -124,6 +125,7 @@ type Shared = {
   limitSource: LimitSource;
   clock: FakeClock;
   settings: AppSettings;
+  tracing: Tracing | null;
   others: number;
 };
 
@@ -136,6 +138,7 @@ export async function openHarness(
     uiUrl?: string;
     contentUrl?: string;
     kv?: Kv;
+    tracing?: Tracing | null;
     /** Everything in one process unless a test needs its parts apart. */
     workload?: 'web' | 'worker';
     /** Decides about people; without it the built-in provider's tables do. */
@@ -151,6 +154,7 @@ export async function openHarness(
       folder: await mkdtemp(join(tmpdir(), 'postern-content-')),
       tokens: new Map(),
       directory: options.directory,
+      tracing: options.tracing ?? null,
       limitSource: options.limitSource ?? memorySource({ clock }),
       clock,
       settings: {
@@ -188,7 +192,12 @@ async function build(
     limitSource: shared.limitSource,
     clock: { now: () => clock.now() + clockOffBy },
     random: systemRandom,
-    log: createLog({ level: 'debug', sink: { write: (line) => void logged.push(line) } }),
+    log: createLog({
+      level: 'debug',
+      sink: { write: (line) => void logged.push(line) },
+      more: shared.tracing?.ids,
+    }),
+    tracing: shared.tracing,
     // A pair of processes must hear of each other; alone, nobody else changes the database.
     isOnlyProcess: false,
     serverTime: async () => clock.now(),

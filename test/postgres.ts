@@ -21,10 +21,13 @@ export async function makeTemplate(server: string): Promise<void> {
   await database.close();
 }
 
-export async function openOnPostgres(server: string): Promise<Database> {
+export async function openOnPostgres(
+  server: string,
+  onStatement?: Parameters<typeof openDatabase>[1],
+): Promise<Database> {
   const name = `postern_${randomBytes(6).toString('hex')}`;
   await run(server, `create database ${name} template ${template}`);
-  const database = openDatabase(postgresDialect(named(server, name), { max: 10 }));
+  const database = openDatabase(postgresDialect(named(server, name), { max: 10 }), onStatement);
   return {
     ...database,
     async close() {

@@ -22,12 +22,18 @@ const tokenFields = [
 ];
 
 /** One JSON line an event, secrets removed by field name and by shape. */
-export function createLog(options: { level: string; sink?: LogSink }): Log {
+export function createLog(options: {
+  level: string;
+  sink?: LogSink;
+  /** More fields of every line, such as the trace it belongs to. */
+  more?: (() => object) | undefined;
+}): Log {
   const sink = options.sink ?? process.stdout;
   return pino(
     {
       level: options.level,
       base: null,
+      ...(options.more === undefined ? {} : { mixin: options.more }),
       timestamp: stdTimeFunctions.isoTime,
       redact: {
         paths: tokenFields.flatMap((field) => [`["${field}"]`, `*["${field}"]`, `*.*["${field}"]`]),

@@ -28,8 +28,20 @@ export type Database = {
  */
 export type Tx<Stores> = <T>(work: (stores: Stores) => Promise<T>) => Promise<T>;
 
-export function openDatabase(dialect: Dialect): Database {
-  const kysely = new Kysely<unknown>({ dialect });
+/** @param onStatement hears of each statement that was answered, with the milliseconds it took */
+export function openDatabase(
+  dialect: Dialect,
+  onStatement?: (text: string, tookMs: number, isFailed: boolean) => void,
+): Database {
+  const kysely = new Kysely<unknown>({
+    dialect,
+    ...(onStatement === undefined
+      ? {}
+      : {
+          log: ({ query, queryDurationMillis, level }) =>
+            onStatement(query.sql, queryDurationMillis, level === 'error'),
+        }),
+  });
   const insideTransaction = new AsyncLocalStorage<true>();
   const executor = kysely.getExecutor();
 

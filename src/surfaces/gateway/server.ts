@@ -1,11 +1,18 @@
-import { createServer, type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+  STATUS_CODES,
+} from 'node:http';
 import type { Socket } from 'node:net';
-import proxyAddr from '@fastify/proxy-addr';
 import { LRUCache } from 'lru-cache';
 import { addressBucket, type LocalSource } from '../../features/ratelimit/ratelimit.ts';
 import { badRequest, type GatewayAnswer, tooLongTarget, tooMany } from './answer.ts';
 import { sendLastWords } from '../../platform/last-words.ts';
 import { hasTooManyCookies } from '../../platform/oversized-head.ts';
+import { trustedPeers } from '../../platform/peers.ts';
+import type { Tracing } from '../../platform/tracing.ts';
 import { createPipeline, type GatewayDeps } from './pipeline.ts';
 import { oversizedAnswer } from './private.ts';
 
@@ -19,6 +26,7 @@ export type GatewayServerDeps = Omit<GatewayDeps, 'limited'> & {
   /** Requests in any 60 seconds. */
   readonly perAddress: number;
   readonly perHost: number;
+  readonly tracing: Tracing | null;
 };
 
 /** Enough for a page of a thousand parts opened again and again; a flood is more. */
@@ -37,12 +45,29 @@ export function createGateway(deps: GatewayServerDeps): Server {
       // Most requests have no body, and a stream for it is a part of what a small answer costs.
       optimizeEmptyRequests: true,
     },
-    pipeline,
+    traced(pipeline, deps),
   );
   // Whoever takes nothing of an answer for so long holds a file and a connection for nobody.
   server.setTimeout(idleMs);
   server.on('clientError', answerBroken);
   return server;
+}
+
+type Listener = (request: IncomingMessage, response: ServerResponse) => void;
+
+/** With a span for each request. What it asks for is in none: hosts and paths are between a site and its visitors. */
+function traced(
+  listener: Listener,
+  { tracing, trustedProxies }: Pick<GatewayServerDeps, 'tracing' | 'trustedProxies'>,
+): Listener {
+  if (tracing === null) return listener;
+  const isOurs = trustedPeers(trustedProxies);
+  return (request, response) => {
+    const parentHeaders = isOurs(request.socket.remoteAddress) ? request.headers : null;
+    const span = tracing.request({ method: request.method ?? 'GET', parentHeaders });
+    response.once('close', () => span.end(response.statusCode));
+    span.run(() => listener(request, response));
+  };
 }
 
 /** Addresses whose bucket is remembered. */
@@ -74,7 +99,7 @@ export function addressReader(
   trustedProxies: readonly string[],
 ): (request: IncomingMessage) => string | null {
   if (trustedProxies.length === 0) return ({ socket }) => socket.remoteAddress ?? null;
-  const isTrusted = proxyAddr.compile([...trustedProxies]);
+  const isTrusted = trustedPeers(trustedProxies);
   return ({ socket, headers }) => {
     const { remoteAddress } = socket;
     if (remoteAddress === undefined) return null;
@@ -82,7 +107,7 @@ export function addressReader(
     const hops = (Array.isArray(sent) ? sent.join(',') : (sent ?? '')).split(',').map((hop) => hop.trim());
     let address = remoteAddress;
     for (const hop of hops.reverse()) {
-      if (hop === '' || !isTrusted(address, 0)) break;
+      if (hop === '' || !isTrusted(address)) break;
       address = hop;
     }
     return address;

@@ -5,12 +5,14 @@ import type { RoutePolicy } from '../../core/authorize.ts';
 import { AppError } from '../../core/errors.ts';
 import type { Route } from '../../platform/http.ts';
 import type { Log } from '../../platform/log.ts';
+import type { Tracing } from '../../platform/tracing.ts';
 import { admitTo } from './admitting.ts';
 import type { Gate } from './gate.ts';
 import type { RequestMetrics } from './metrics.ts';
 import { anonymous, answerBrokenRequest, notFound, patternOf, sendError } from './refusals.ts';
 import { serve } from './serving.ts';
 import { cutUnread } from './stream-reply.ts';
+import { traceRequests } from './tracing.ts';
 import { acceptUploads, isUpload } from './uploads.ts';
 
 /**
@@ -24,6 +26,8 @@ export type WebServerDeps = {
   readonly isHttps: boolean;
   readonly trustedProxies: readonly string[];
   readonly log: Log;
+  /** Null or absent: nothing is traced. */
+  readonly tracing?: Tracing | null;
   readonly metrics: RequestMetrics;
   readonly routes: readonly Route[];
   /** Pages beside the API: sign-in, the identity provider, health, the reference. Each declares its access. */
@@ -86,6 +90,8 @@ export async function createWebServer(deps: WebServerDeps): Promise<FastifyInsta
     }
     if (route.method !== 'GET') route.preParsing = limitTime;
   });
+  const { tracing, trustedProxies } = deps;
+  if (tracing) traceRequests(app, { tracing, trustedProxies });
   app.addHook('onRequest', startRequest(deps));
   if (deps.overloadDelayMs !== undefined) await refuseWhenOverloaded(app, deps.overloadDelayMs);
   app.addHook('onResponse', finishRequest(deps));
