@@ -192,6 +192,8 @@ function questionsTo({ database, rows }: Sized): Question[] {
   const sites = siteStore(database.sql);
   const now = begin + rows * 1_000;
   const newest = { sort: 'createdAt', order: 'desc' } as const;
+  const byName = { sort: 'name', direction: 'asc' } as const;
+  const byEnd = { sort: 'expiresAt', direction: 'asc' } as const;
   const pick = (at: number, among: number) => (at * 7_919) % among;
   const person = (at: number) => `usr_${pick(at, Math.max(1, Math.floor(rows / 20)))}`;
   const search = (filter: Parameters<typeof audit.search>[0]) => audit.search(filter, undefined, 20);
@@ -213,6 +215,8 @@ function questionsTo({ database, rows }: Sized): Question[] {
     ['key list: search', () => keys.list({ search: 'nightly' }, newest, 1, 20, now)],
     ['site list: mine and public', (at) => sites.list(seenBy(person(at)), now, 1, 20)],
     ['site list: mine', (at) => sites.list({ ...seenBy(person(at)), mine: true }, now, 1, 20)],
+    ['site list: by name', (at) => sites.list({ ...seenBy(person(at)), order: byName }, now, 1, 20)],
+    ['site list: by end', (at) => sites.list({ ...seenBy(person(at)), order: byEnd }, now, 1, 20)],
     ['site list: search', (at) => sites.list({ ...seenBy(person(at)), search: 'nightly' }, now, 1, 20)],
     ['site at an address', (at) => siteAt(sites, `label${pick(at, rows)}`)],
     ['audit page', () => search({})],

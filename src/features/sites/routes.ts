@@ -43,6 +43,7 @@ import {
   versionReportSchema,
 } from './schemas.ts';
 import type { Site } from './site.ts';
+import { usualDirection } from './site-list.ts';
 import type { Sites } from './sites.ts';
 import { contentTypes, readUpload } from './upload-input.ts';
 
@@ -107,14 +108,16 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
       operationId: 'listSites',
       tag: 'Sites',
       summary: 'List sites',
-      description: 'Public sites that are served, and the caller’s own. What is hidden is not counted.',
+      description:
+        'Public sites that are served, and the caller’s own, newest first unless sorted otherwise. What is hidden is not counted.',
       policy: readers,
       query: siteListQuery,
       errors: ['sites_disabled'],
       success: { status: 200, data: z.array(siteSchema), pagination: 'page' },
       example: { data: [exampleSite] },
-      async handle({ caller, query: { page, limit, mine, ...filter } }) {
-        const { items, total } = await sites.list(caller, { ...filter, mine: mine ?? false }, page, limit);
+      async handle({ caller, query: { page, limit, mine = false, sort, order, ...asked } }) {
+        const filter = { ...asked, mine, order: { sort, direction: order ?? usualDirection[sort] } };
+        const { items, total } = await sites.list(caller, filter, page, limit);
         return { data: await many(items, caller), pagination: pagePagination(page, limit, total) };
       },
     }),

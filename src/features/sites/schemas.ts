@@ -3,6 +3,7 @@ import { pageQuery, plainText, timestampSchema } from '../../platform/schemas.ts
 import type { SiteAction } from './actions.ts';
 import { fileChangeKinds } from './content/changes.ts';
 import { siteStatuses } from './site.ts';
+import { siteSorts } from './site-list.ts';
 import { sitesConfigSchema } from './sites-config.ts';
 
 /** Wire shapes of Sites. An unknown field is refused: a typo must not make a site public. */
@@ -65,6 +66,14 @@ export const siteListQuery = z.strictObject({
     .describe('Start of the name, or a whole id, or the first part of its address'),
   visibility: visibility.optional(),
   status: z.enum(siteStatuses).optional(),
+  sort: z
+    .enum(siteSorts)
+    .default('createdAt')
+    .describe('By the live version’s publish and size; never published is longest ago, no expiry is latest'),
+  order: z
+    .enum(['asc', 'desc'])
+    .optional()
+    .describe('Unless sent: names from A, what is newest or largest first, what ends first first'),
 });
 
 const versionSchema = z.strictObject({

@@ -1,25 +1,15 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Sql } from '../../platform/database/database.ts';
-import { startsWith, toDate, toMs } from '../../platform/database/values.ts';
+import { toDate, toMs } from '../../platform/database/values.ts';
 import type { Manifest } from './content/manifest.ts';
 import { createManifests } from './content/manifests.ts';
-import type { Site, SiteOwner, SiteStatus, SiteVersion, Visibility } from './site.ts';
-
-/** SQL of sites, their labels and versions. */
-export type SiteFilter = {
-  /** Sees what is its own, and public sites that are served. */
-  readonly viewer: SiteOwner;
-  /** Only the viewer's own. */
-  readonly mine: boolean;
-  /** Start of the name in any case, or a whole id or label. */
-  readonly search?: string | undefined;
-  readonly visibility?: Visibility | undefined;
-  readonly status?: SiteStatus | undefined;
-};
+import type { Site, SiteOwner, SiteVersion, Visibility } from './site.ts';
+import { mineOf, ordered, othersOf, placeOf, type SiteFilter, statusIs, usualOrder } from './site-list.ts';
 
 /** Path, digest and bytes of every file, in code point order of the paths. */
 type StoredManifest = readonly (readonly [path: string, digest: string, size: number])[];
 
+/** SQL of sites, their labels and versions. */
 export type SiteStore = {
   insert(site: Site): Promise<void>;
   find(id: string): Promise<Site | undefined>;
@@ -210,17 +200,19 @@ export function siteStore(db: Sql): SiteStore {
     },
     async list(filter, now, page, limit) {
       const reach = page * limit;
+      const order = filter.order ?? usualOrder;
       // Two ordered walks, each over its own index, merged: one condition with "or" would walk every site there is.
-      const mine = sql`select s.id, s.created_at from sites s where ${mineOf(filter, now)} order by s.created_at desc, s.id`;
-      const others = sql`select s.id, s.created_at from sites s where ${othersOf(filter, now)} order by s.created_at desc, s.id`;
+      const walk = (where: RawBuilder<unknown>) => sql`
+        select s.id, ${placeOf(order)} as place from sites s where ${where} order by ${ordered(order, placeOf(order))}`;
+      const [mine, others] = [walk(mineOf(filter, now)), walk(othersOf(filter, now))];
       const both = filter.mine
         ? sql`(${mine} limit ${reach})`
         : sql`(${mine} limit ${reach}) union all (${others} limit ${reach})`;
       const items = await many(sql<SiteRow>`
-        with chosen as (select id, created_at from (${both}) found order by created_at desc, id
+        with chosen as (select s.id, s.place from (${both}) s order by ${ordered(order, sql`s.place`)}
                          limit ${limit} offset ${reach - limit})
         select ${columns} from chosen join sites s on s.id = chosen.id ${withLive}
-         order by s.created_at desc, s.id`);
+         order by ${ordered(order, sql`chosen.place`)}`);
       const counted = filter.mine
         ? sql`(${mine} limit ${mostCounted})`
         : sql`(${mine} limit ${mostCounted}) union all (${others} limit ${mostCounted})`;
@@ -407,61 +399,6 @@ export function siteStore(db: Sql): SiteStore {
             or (s.deleted_at is null and s.expires_at <= ${new Date(expiredBefore)})
          order by s.id limit ${limit}`),
   };
-}
-
-function mineOf(filter: SiteFilter, now: number): RawBuilder<unknown> {
-  const { viewer } = filter;
-  return and([
-    sql`s.owner_kind = ${viewer.kind} and s.owner_id = ${viewer.id}`,
-    // A deleted site is shown to who asks for deleted ones.
-    filter.status === undefined ? sql`s.deleted_at is null` : statusIs(filter.status, now),
-    ...narrowing(filter),
-  ]);
-}
-
-/** Of others only what is served to everybody, so that nothing else is even counted (contract 6). */
-function othersOf(filter: SiteFilter, now: number): RawBuilder<unknown> {
-  const { viewer } = filter;
-  return and([
-    sql`s.visibility = 'public' and s.deleted_at is null`,
-    sql`not (s.owner_kind = ${viewer.kind} and s.owner_id = ${viewer.id})`,
-    statusIs('active', now),
-    filter.status === undefined || filter.status === 'active' ? sql`true` : sql`false`,
-    ...narrowing(filter),
-  ]);
-}
-
-function narrowing({ visibility, search }: SiteFilter): RawBuilder<unknown>[] {
-  const parts: RawBuilder<unknown>[] = [];
-  if (visibility !== undefined) parts.push(sql`s.visibility = ${visibility}`);
-  if (search !== undefined) {
-    const start = startsWith(search.toLowerCase());
-    parts.push(sql`(lower(s.name) like ${start} or s.id = ${search} or s.label = ${search})`);
-  }
-  return parts;
-}
-
-/** Says in SQL what siteStatusOf() says of one site. */
-function statusIs(status: SiteStatus, now: number): RawBuilder<unknown> {
-  const at = new Date(now);
-  const isThere = sql`s.deleted_at is null and s.taken_down_at is null`;
-  const isInTime = sql`(s.expires_at is null or s.expires_at > ${at})`;
-  switch (status) {
-    case 'deleted':
-      return sql`s.deleted_at is not null`;
-    case 'taken_down':
-      return sql`s.deleted_at is null and s.taken_down_at is not null`;
-    case 'expired':
-      return sql`${isThere} and s.expires_at <= ${at}`;
-    case 'empty':
-      return sql`${isThere} and ${isInTime} and s.live_version is null`;
-    case 'active':
-      return sql`${isThere} and ${isInTime} and s.live_version is not null`;
-  }
-}
-
-function and(parts: readonly RawBuilder<unknown>[]): RawBuilder<unknown> {
-  return sql.join(parts, sql` and `);
 }
 
 function toSite(row: SiteRow): Site {
