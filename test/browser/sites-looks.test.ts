@@ -218,6 +218,43 @@ test('the list is turned, searched and filtered by the server, and the address s
   await context.close();
 });
 
+test('the list is put in order by the heads of its columns, or by a choice where there are none', async () => {
+  const cleo = await world.h.person('Cleo');
+  for (const [name, length, ttlHours] of [
+    ['menu', 20, '48'],
+    ['Atlas', 3, '24'],
+    ['notes', 900, '72'],
+  ] as const)
+    await upload(world.h, cleo, { 'index.html': html('x'.repeat(length)) }, { name, ttlHours });
+  const { page, context, complaints } = await at('/sites', {}, cleo);
+  const first = (name: string) => rows(page).first().getByRole('link', { name }).waitFor();
+  const size = page.getByRole('columnheader', { name: 'Size' });
+  await page.getByRole('button', { name: 'Size' }).focus();
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/\?sort=size$/);
+  await first('notes');
+  expect(await size.getAttribute('aria-sort')).toBe('descending');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/\?sort=size&order=asc$/);
+  await first('Atlas');
+  expect(await size.getAttribute('aria-sort')).toBe('ascending');
+  await page.getByRole('button', { name: 'State and expiry' }).click();
+  await page.waitForURL(/\?sort=expires$/);
+  await page.getByRole('button', { name: 'State and expiry' }).click();
+  await first('notes');
+  expect(await page.locator('[aria-sort]').count()).toBe(1);
+  await page.reload();
+  await first('notes');
+  await page.setViewportSize({ width: 360, height: 800 });
+  const order = page.getByRole('combobox', { name: 'Order' });
+  expect(await order.locator('option:checked').textContent()).toBe('Lasting longest first');
+  await order.selectOption('Name, from A');
+  await page.waitForURL(/\?sort=name$/);
+  await first('Atlas');
+  expect(complaints()).toEqual([]);
+  await context.close();
+});
+
 test('a new site is one letter away, and a site’s parts are reached by the keyboard', async () => {
   const { page, context, complaints } = await at('/sites');
   await rows(page).first().waitFor();

@@ -157,3 +157,4 @@ export const ScrollIcon = icon(
   <path d="M7 3.5h10A1.5 1.5 0 0 1 18.5 5v14a1.5 1.5 0 0 1-1.5 1.5H7A1.5 1.5 0 0 1 5.5 19V5A1.5 1.5 0 0 1 7 3.5zM9 8h6M9 12h6M9 16h3" />,
 );
 export const MapIcon = icon(<path d="m3.5 6 5.5-2 6 2 5.5-2v14L15 20l-6-2-5.5 2zM9 4v14M15 6v14" />);
+export const UpIcon = icon(<path d="M12 19V5M6 11l6-6 6 6" strokeWidth={2.4} />);

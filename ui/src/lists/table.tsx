@@ -1,12 +1,13 @@
 import { Skeleton } from '@mantine/core';
 import type { ReactNode } from 'react';
+import { SortedHead, type SortedColumn } from './sorted-head.tsx';
 import styles from './table.module.css';
 
 type TableProps = {
   /** What it lists, said to who hears it. */
   readonly caption: string;
   /** Each cell repeats its column's name in `data-label`; the first of a row is its `<th scope="row">`. */
-  readonly columns: readonly string[];
+  readonly columns: readonly (string | SortedColumn)[];
   /** A last cell without a name, for what can be done. */
   readonly hasActions?: boolean;
   /** An answer to an earlier question, shown until the new one comes. */
@@ -22,11 +23,15 @@ export function Table({ caption, columns, hasActions = false, isStale, children 
         <caption className="unseen">{caption}</caption>
         <thead>
           <tr>
-            {columns.map((name) => (
-              <th key={name} scope="col">
-                {name}
-              </th>
-            ))}
+            {columns.map((column) =>
+              typeof column === 'string' ? (
+                <th key={column} scope="col">
+                  {column}
+                </th>
+              ) : (
+                <SortedHead key={column.name} {...column} />
+              ),
+            )}
             {hasActions && (
               <th scope="col">
                 <span className="unseen">Actions</span>

@@ -1,7 +1,8 @@
 import { searchTextFrom } from '../../lists/search-text.ts';
+import { type SiteOrder, siteOrder } from './site-order.ts';
 
 /** What of the list is shown, kept in the address. One's own sites that are there, unless it says otherwise. */
-export type SiteSearch = {
+export type SiteSearch = SiteOrder & {
   readonly whose?: 'all';
   readonly state?: SiteState;
   readonly visibility?: 'public' | 'private';
@@ -24,6 +25,7 @@ export function siteSearch(raw: Record<string, unknown>): SiteSearch {
     ...(state === undefined ? {} : { state }),
     ...(visibility === undefined ? {} : { visibility }),
     ...(typeof search !== 'string' || search === '' ? {} : { search: searchTextFrom(search) }),
+    ...siteOrder(raw),
     ...(Number.isInteger(page) && page > 1 ? { page } : {}),
   };
 }

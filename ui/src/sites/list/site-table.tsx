@@ -5,23 +5,37 @@ import { bytesInWords, countOf } from '../bytes.ts';
 import { StandingBadge } from '../standing-badge.tsx';
 import { ownerWords, type Site, withoutScheme } from '../site-words.ts';
 import { VisibilityWord } from '../visibility-word.tsx';
+import { directionOf, type SiteOrder, type SiteSort } from './site-order.ts';
 import styles from './sites-page.module.css';
 
 type TableProps = {
   readonly sites: readonly Site[];
+  /** Not only the reader's own: then it says whose each is. */
+  readonly isOfAll: boolean;
+  readonly order: SiteOrder;
+  readonly onSort: (sort: SiteSort) => void;
   /** The reader's own id. */
   readonly me: string | undefined;
   readonly now: number;
   readonly isStale: boolean;
 };
 
-export function SiteTable({ sites, me, now, isStale }: TableProps) {
+export function SiteTable({ sites, isOfAll, order, onSort, me, now, isStale }: TableProps) {
+  const sorted = (name: string, sort: SiteSort) => ({
+    name,
+    order: order.sort === sort ? directionOf(order) : undefined,
+    onSort: () => onSort(sort),
+  });
+  const columns = [
+    sorted('Name', 'name'),
+    'Visibility',
+    ...(isOfAll ? ['Owner'] : []),
+    sorted('Size', 'size'),
+    sorted('Published', 'published'),
+    sorted('State and expiry', 'expires'),
+  ];
   return (
-    <Table
-      caption="Sites"
-      columns={['Name', 'Visibility', 'Owner', 'Size', 'Published', 'State']}
-      isStale={isStale}
-    >
+    <Table caption="Sites" columns={columns} isStale={isStale}>
       {sites.map((site) => (
         <tr key={site.id}>
           <th scope="row" className={styles['name']}>
@@ -33,9 +47,11 @@ export function SiteTable({ sites, me, now, isStale }: TableProps) {
           <td data-label="Visibility">
             <VisibilityWord of={site.visibility} />
           </td>
-          <td data-label="Owner" className={styles['who']}>
-            <bdi>{ownerWords(site, me)}</bdi>
-          </td>
+          {isOfAll && (
+            <td data-label="Owner" className={styles['who']}>
+              <bdi>{ownerWords(site, me)}</bdi>
+            </td>
+          )}
           <td data-label="Size" className={styles['nowrap']}>
             {site.version === null ? (
               <span className="quiet">–</span>

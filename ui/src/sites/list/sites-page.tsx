@@ -1,4 +1,4 @@
-import { Button, SegmentedControl, Select } from '@mantine/core';
+import { Button, NativeSelect, SegmentedControl, Select } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { whoAmI } from '../../api/queries.ts';
@@ -13,6 +13,7 @@ import { closedBy, SitesClosed } from '../sites-off.tsx';
 import { DropToNew } from '../upload/drop-to-new.tsx';
 import { FirstSite, NoSiteMatches } from './empty.tsx';
 import { Quota } from './quota.tsx';
+import { askedOrder, nextOrder, orderInWords, siteSorts } from './site-order.ts';
 import { type SiteSearch, siteSearch, siteStates } from './site-search.ts';
 import { SiteTable } from './site-table.tsx';
 import styles from './sites-page.module.css';
@@ -43,12 +44,15 @@ export function SitesPage() {
       visibility,
       status: state,
       mine: whose === 'all' ? undefined : 'true',
+      ...askedOrder(shown),
     }),
   );
   const now = useSitesNow();
   const total = sites.data?.metadata.pagination.total ?? 0;
   const show = (next: Partial<Record<keyof SiteSearch, unknown>>) =>
     void navigate({ search: siteSearch({ ...shown, page: undefined, ...next }), replace: true });
+  const sortBy = (sort: (typeof siteSorts)[number]) =>
+    show({ sort: undefined, order: undefined, ...nextOrder(shown, sort) });
   const isNarrowed = whose === 'all' || state !== undefined || visibility !== undefined || search !== '';
   const closed = closedBy(sites.error);
   if (closed !== null) return <SitesClosed title="Sites" why={closed} />;
@@ -107,6 +111,13 @@ export function SitesPage() {
           ]}
           comboboxProps={{ transitionProps: { duration: 0 } }}
         />
+        <NativeSelect
+          className={`${styles['filter']} ${styles['order']}`}
+          aria-label="Order"
+          value={shown.sort ?? 'created'}
+          data={siteSorts.map((value) => ({ value, label: orderInWords(shown, value) }))}
+          onChange={({ currentTarget: { value } }) => show({ sort: value, order: undefined })}
+        />
       </Tools>
       {sites.isPending && <TableLoading what="sites" />}
       {sites.error !== null && <Problem error={sites.error} onRetry={() => void sites.refetch()} />}
@@ -114,6 +125,9 @@ export function SitesPage() {
         (sites.data.data.length > 0 ? (
           <SiteTable
             sites={sites.data.data}
+            isOfAll={whose === 'all'}
+            order={shown}
+            onSort={sortBy}
             me={me.data?.principal.id ?? undefined}
             now={now}
             isStale={sites.isPlaceholderData}
