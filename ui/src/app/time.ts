@@ -1,22 +1,26 @@
-/** Moments in the reader's own language and time zone. */
+/** Moments in the reader's own time zone and habits of writing; what stands in a sentence is in the sentence's language. */
+const minute = 60_000;
+const hour = 60 * minute;
+const day = 24 * hour;
+
+/** What a distance is said in, and from where on: “in 36 hours” is more than “in 2 days”, “in 30 days” than “in a month”. */
 const units = [
-  ['year', 31_536_000_000],
-  ['month', 2_592_000_000],
-  ['day', 86_400_000],
-  ['hour', 3_600_000],
-  ['minute', 60_000],
+  ['year', 365 * day, 2 * 365 * day],
+  ['month', 30 * day, 61 * day],
+  ['day', day, 2 * day],
+  ['hour', hour, hour],
+  ['minute', minute, minute],
 ] as const;
 
-const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' });
+const relative = new Intl.RelativeTimeFormat('en');
 const absolute = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
 
-/** “in 7 days”, “3 hours ago”; what is less than a minute away is “now”. */
+/** “in 7 days”, “3 hours ago”. The same distance is worded the same wherever it stands; days go on to sixty. */
 export function fromNow(at: number, now: number): string {
   const away = at - now;
-  const unit = units.find(([, ms]) => Math.abs(away) >= ms);
-  return unit === undefined
-    ? relative.format(0, 'second')
-    : relative.format(Math.round(away / unit[1]), unit[0]);
+  const unit = units.find(([, , from]) => Math.abs(away) >= from);
+  if (unit !== undefined) return relative.format(Math.round(away / unit[1]), unit[0]);
+  return away > 0 ? 'in less than a minute' : 'just now';
 }
 
 export function exactly(at: number): string {
