@@ -83,6 +83,22 @@ test('who is not signed in is sent to sign in and back', async () => {
   ]);
 });
 
+test('a slash at the end leads to the page itself, with all that was asked', async () => {
+  for (const [asked, page] of [
+    ['/admin/', '/admin'],
+    ['/settings/keys/?state=all&search=a/?b', '/settings/keys?state=all&search=a/?b'],
+    ['/sites/k3v9x0q2m7/?tab=versions', '/sites/k3v9x0q2m7?tab=versions'],
+    ['/admin/audit/evt_3kTq9ZpW1xYb7LcD5mNa/', '/admin/audit/evt_3kTq9ZpW1xYb7LcD5mNa'],
+  ] as const) {
+    const { statusCode, headers } = await get(asked, signedIn());
+    expect([statusCode, headers.location]).toEqual([308, page]);
+  }
+  for (const absent of ['/nothing/', '//evil.example/', '/sites//evil.example/']) {
+    const { statusCode, headers } = await get(absent, signedIn());
+    expect([absent, statusCode, headers.location]).toEqual([absent, 404, undefined]);
+  }
+});
+
 test('files are kept for ever and sent as small as the browser takes them', async () => {
   const [script = ''] = await named('.js');
   for (const [accepted, encoding] of [

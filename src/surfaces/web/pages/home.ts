@@ -39,6 +39,10 @@ export function homePages(deps: {
         if (await isSignedIn(request)) return sendPage(reply, app);
         return reply.redirect(`/auth/login?returnTo=${encodeURIComponent(request.url)}`, 303);
       });
+      // Typed or linked with a slash at the end: the same page, at its one address.
+      scope.get(`${path}/`, { config }, (request, reply) =>
+        reply.redirect(request.url.replace(/\/(?=\?|$)/, ''), 308),
+      );
     }
   };
 }
