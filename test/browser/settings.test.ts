@@ -337,7 +337,7 @@ test('Ctrl-K goes to any page one may see, and finds my keys and sites by name',
   await page.getByRole('heading', { level: 1, name: 'palette-key' }).waitFor();
   await page.keyboard.press('Control+k');
   await field.fill('nothing has this name');
-  await page.getByText('Nothing has this name.').waitFor();
+  await page.getByText('Nothing found for “nothing has this name”').waitFor();
   await page.keyboard.press('Escape');
   await field.waitFor({ state: 'detached' });
   await page.keyboard.press('Shift+?');

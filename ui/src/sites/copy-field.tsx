@@ -1,5 +1,6 @@
 import { Button } from '@mantine/core';
 import { useId, useRef, useState } from 'react';
+import { copyFrom } from '../app/copy.ts';
 import { CopyIcon } from '../app/icons.tsx';
 import styles from './copy-field.module.css';
 
@@ -10,13 +11,8 @@ export function CopyField({ label, value }: { label: string; value: string }) {
   const [said, setSaid] = useState('');
 
   async function copy(): Promise<void> {
-    field.current?.select();
-    // The clipboard is missing on plain http.
-    const isCopied = await navigator.clipboard.writeText(value).then(
-      () => true,
-      () => document.execCommand('copy'),
-    );
-    setSaid(isCopied ? 'Copied' : 'Selected; copy it with the keyboard');
+    if (field.current === null) return;
+    setSaid((await copyFrom(field.current)) ? 'Copied' : 'Selected; copy it with the keyboard');
   }
 
   return (
@@ -35,7 +31,7 @@ export function CopyField({ label, value }: { label: string; value: string }) {
           variant="default"
           leftSection={<CopyIcon size={16} />}
           aria-label={`Copy ${label.toLowerCase()}`}
-          onClick={() => void copy().catch(() => setSaid('Selected; copy it with the keyboard'))}
+          onClick={() => void copy()}
         >
           Copy
         </Button>

@@ -1,7 +1,7 @@
 import { Button } from '@mantine/core';
 import { useRef, useState } from 'react';
+import { copyFrom } from '../app/copy.ts';
 import { CopyIcon } from '../app/icons.tsx';
-import { copyText } from './copy-text.ts';
 import styles from './start.module.css';
 
 /** Lines for a shell, to be taken along with one press. */
@@ -11,7 +11,7 @@ export function Command({ text, of }: { text: string; of: string }) {
 
   async function copy(): Promise<void> {
     if (lines.current === null) return;
-    const isCopied = await copyText(lines.current);
+    const isCopied = await copyFrom(lines.current);
     setCopied(
       isCopied ? 'Copied.' : 'The browser refused. The lines are selected: copy them with the keyboard.',
     );

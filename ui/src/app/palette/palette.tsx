@@ -76,10 +76,23 @@ export function Palette({ isOpen, onClose }: { isOpen: boolean; onClose: () => v
           </Spotlight.ActionsGroup>
         ))}
         {entries.length === 0 && (
-          <Spotlight.Empty>{isLooking ? 'Looking…' : 'Nothing has this name.'}</Spotlight.Empty>
+          <Spotlight.Empty>{isLooking ? 'Looking…' : <NothingFound text={text.trim()} />}</Spotlight.Empty>
         )}
       </Spotlight.ActionsList>
     </Spotlight.Root>
+  );
+}
+
+function NothingFound({ text }: { text: string }) {
+  return (
+    <div role="status">
+      <p className={styles['nothing']}>
+        Nothing found for “<bdi>{text}</bdi>”
+      </p>
+      <p className={styles['hint']}>
+        Pages are found by any word of theirs, your keys and sites by how their names begin. Try fewer letters.
+      </p>
+    </div>
   );
 }
 
