@@ -66,6 +66,7 @@ export function interactionPages({ identity, uiOrigin, gate }: Deps): (scope: Fa
         return showInteraction(request, reply, interaction, {
           email,
           problem: `Too many attempts. Please wait ${wait} and try again.`,
+          needsHelp: true,
         });
       }
       const problem =
@@ -75,6 +76,7 @@ export function interactionPages({ identity, uiOrigin, gate }: Deps): (scope: Fa
       return showInteraction(request, reply.code(outcome.kind === 'disabled' ? 403 : 401), interaction, {
         email,
         problem,
+        needsHelp: outcome.kind !== 'disabled',
       });
     });
   };
@@ -84,7 +86,7 @@ function showInteraction(
   request: FastifyRequest,
   reply: FastifyReply,
   interaction: Interaction,
-  retry: { email: string; problem: string } | null = null,
+  retry: { email: string; problem: string; needsHelp: boolean } | null = null,
 ): FastifyReply {
   if (interaction.kind === 'gone') return showGone(request, reply);
   const action = `/identity/interaction/${interaction.uid}`;
@@ -96,6 +98,7 @@ function showInteraction(
       clientName: interaction.clientName,
       email: retry?.email ?? interaction.emailHint,
       problem: retry?.problem,
+      needsHelp: retry?.needsHelp ?? false,
       formTarget: interaction.formTarget,
     }),
   );

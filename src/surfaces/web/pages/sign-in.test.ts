@@ -86,6 +86,17 @@ describe('signing in', () => {
     expect(browser.cookies.has(session)).toBe(false);
   });
 
+  test('after a wrong password the page says who can set another one, the same whether there is an account or not', async () => {
+    expect((await browser.follow(await browser.get('/auth/login'))).text).not.toContain('reset-password');
+    const help = /<h2>.*<\/ul>/s;
+    const wrong = await browser.signIn(admin.email, 'not the password');
+    expect(help.exec(wrong.text)?.[0]).toContain('npm start --silent -- admin reset-password');
+    const unknown = await new Browser(open.app).signIn('nobody@example.com', 'not the password');
+    expect(help.exec(unknown.text)?.[0]).toBe(help.exec(wrong.text)?.[0]);
+    const disabled = await makePerson({ enabled: false });
+    expect((await browser.signIn(disabled.email, disabled.password)).text).not.toContain('reset-password');
+  });
+
   test('what a person typed is shown again as text, never as markup, and never the password', async () => {
     const action = await browser.openSignIn();
     const answer = await browser.post(action, {

@@ -14,6 +14,8 @@ export function signInPage(view: {
   clientName: string | null;
   email: string;
   problem?: string | undefined;
+  /** Whether another password would help. Says nothing of whether there is such an account. */
+  needsHelp?: boolean;
   formTarget: string | null;
 }): Page {
   const lead =
@@ -33,7 +35,8 @@ ${problemBox(view.problem)}
 </label>
 <button name="decision" value="sign-in">Sign in</button>
 ${view.clientName === null ? null : html`<button class="quiet" name="decision" value="deny" formnovalidate>Cancel</button>`}
-</form>`;
+</form>
+${view.needsHelp === true ? help : null}`;
   return page({
     title: view.problem === undefined ? 'Sign in' : 'Sign in: please try again',
     body,
@@ -43,3 +46,11 @@ ${view.clientName === null ? null : html`<button class="quiet" name="decision" v
 }
 
 const autofocus = html` autofocus`;
+
+const help = html`<h2>It still does not work?</h2>
+<ul class="help">
+<li>Check the e-mail for a slip, and the password for capital letters and the keyboard’s language.</li>
+<li>An administrator can give you a new password: Administration, Users, your name.</li>
+<li>If nobody can sign in, whoever runs the server sets one in the project’s folder:
+<pre>npm start --silent -- admin reset-password E-MAIL</pre></li>
+</ul>`;

@@ -41,6 +41,7 @@ h2{margin:2rem 0 .75rem;font-size:1.1rem;letter-spacing:-.01em}
 .problem .button{margin-top:.75rem}h2 .hint{display:inline;margin-left:.35rem}
 .checks li{display:flex;gap:.6rem}.mark{flex:none;width:1rem;font-weight:700;color:var(--good)}
 .failed{color:var(--bad);background:var(--bad-soft)}.failed .mark{color:inherit}.live{color:var(--good)}
+.help{margin:0;padding-left:1.1rem;color:var(--soft);font-size:.9375rem}.help li+li{margin-top:.5rem}.help pre{color:var(--ink)}
 form+p{margin-top:1.25rem}main>:last-child{margin-bottom:0}
 [hidden]{display:none!important}
 `;
