@@ -135,7 +135,7 @@ test('GW-01 T35 a host that is no site’s gets 404 or 421, never another site',
   }
 });
 
-test('T31 unknown, expired, deleted and taken down addresses answer the same bytes', async () => {
+test('T31 unknown, expired, deleted, taken down and now private addresses answer the same bytes, which help', async () => {
   const boss = await h.person('Boss', { admin: true });
   const make = async () => (await upload(h, key, { 'index.html': page('x') }, { ttlHours: '1' })).data;
   const [expired, deleted, down] = [await make(), await make(), await make()];
@@ -144,9 +144,14 @@ test('T31 unknown, expired, deleted and taken down addresses answer the same byt
   h.clock.advance(3_600 * second - 1);
   expect((await h.open(expired.url)).statusCode).toBe(200);
   h.clock.advance(1);
+  const visibility = { visibility: 'public' };
+  const hidden = (await upload(h, ada, { 'index.html': page('x') }, visibility)).data;
+  await h.call('PATCH', `/sites/${hidden.id}`, { as: ada, body: { visibility: 'private' } });
   const unknown = await h.open(`http://${'q'.repeat(17)}.sites.localhost:3001/`);
+  expect(unknown.body).toContain('ask them for the link of the site');
   const shape = (answer: typeof unknown) => [answer.statusCode, answer.body, { ...answer.headers, date: '' }];
-  for (const { url } of [expired, deleted, down]) expect(shape(await h.open(url))).toEqual(shape(unknown));
+  for (const { url } of [expired, deleted, down, hidden])
+    expect(shape(await h.open(url))).toEqual(shape(unknown));
   await h.call('POST', `/sites/${down.id}/put-back`, { as: boss, body: { reason: 'cleaned' } });
 });
 

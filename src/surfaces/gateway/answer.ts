@@ -20,7 +20,15 @@ function plainAnswer(status: number, text: string, headers: Record<string, strin
 }
 
 /** One answer for what is not there, has ended, was taken down or is switched off: nothing to tell apart (T31). */
-export const nothingHere = plainAnswer(404, 'Not found');
+export const nothingHere = plainAnswer(
+  404,
+  [
+    'Not found',
+    '',
+    'Nothing is published at this address. It may be mistyped, or what was here has moved or ended.',
+    'If somebody gave it to you, ask them for the link of the site: it stays the same when the address changes.',
+  ].join('\n'),
+);
 export const wrongHost = plainAnswer(421, 'This host is not served here.');
 export const wrongMethod = plainAnswer(405, 'Only GET and HEAD are answered here.', { allow: 'GET, HEAD' });
 export const badTarget = plainAnswer(400, 'The address is not valid.');

@@ -90,7 +90,8 @@ function NothingFound({ text }: { text: string }) {
         Nothing found for “<bdi>{text}</bdi>”
       </p>
       <p className={styles['hint']}>
-        Pages are found by any word of theirs, your keys and sites by how their names begin. Try fewer letters.
+        Pages are found by any word of theirs, your keys and sites by how their names begin. Try fewer
+        letters.
       </p>
     </div>
   );

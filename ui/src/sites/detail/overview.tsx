@@ -61,10 +61,9 @@ export function Overview(facts: Facts) {
             <Qr text={address} label={`QR code of ${address}`} />
           </div>
           <dl className={styles['table']}>
-            <dt>Link that stays</dt>
-            <dd>{site.link}</dd>
-            <dt>Address now</dt>
-            <dd>{site.url}</dd>
+            {/* The other one stands above, to be copied. */}
+            <dt>{isPrivate ? 'Address now' : 'Link that stays'}</dt>
+            <dd>{isPrivate ? site.url : site.link}</dd>
             <dt>Site id</dt>
             <dd>
               <code>{site.id}</code>
