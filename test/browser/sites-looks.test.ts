@@ -255,6 +255,24 @@ test('the list is put in order by the heads of its columns, or by a choice where
   await context.close();
 });
 
+test('on a phone all parts of a site are in view', async () => {
+  const { page, context, complaints } = await at(`/sites/${handbook}`, { width: 360 });
+  for (const width of [320, 360, 479]) {
+    await page.setViewportSize({ width, height: 800 });
+    const tabs = await page.getByRole('tab').all();
+    expect(tabs).toHaveLength(6);
+    for (const tab of tabs) {
+      const { x, width: wide } = (await tab.boundingBox()) ?? { x: -1, width: 0 };
+      expect(x).toBeGreaterThanOrEqual(0);
+      expect(x + wide).toBeLessThanOrEqual(width);
+    }
+  }
+  await page.getByRole('tab', { name: 'Settings' }).click();
+  await page.getByRole('button', { name: 'Delete this site' }).waitFor();
+  expect(complaints()).toEqual([]);
+  await context.close();
+});
+
 test('a new site is one letter away, and a site’s parts are reached by the keyboard', async () => {
   const { page, context, complaints } = await at('/sites');
   await rows(page).first().waitFor();

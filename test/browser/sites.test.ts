@@ -130,6 +130,9 @@ test('an author publishes a private site, opens it by its link, sees who was let
   await page.getByRole('tab', { name: 'Access' }).click();
   await page.getByRole('heading', { name: 'It opens' }).waitFor();
   await page.getByText('Your sign-in is still good').waitFor();
+  await page.getByRole('link', { name: 'Change who sees it' }).click();
+  await page.getByRole('button', { name: 'Make it public' }).waitFor();
+  await page.goBack();
   const grant = page.getByRole('row', { name: 'Chrome on Linux' });
   await grant.getByText('Live').waitFor();
   await page.getByRole('button', { name: 'End all grants' }).click();
@@ -263,13 +266,15 @@ test('a session that ends meanwhile costs nothing: signed in again, the upload g
   expect(complaints()).toEqual([]);
 });
 
-test('one page that is dropped is a site', async () => {
+test('one page that is dropped is a site, and its new name is said before and after', async () => {
   const page = await at(dev, '/sites/new');
   await drop(page, `${await folders.make('single', { 'hello.html': html('hello') })}/hello.html`);
   await page.getByLabel('Everybody').check();
   expect(await page.getByLabel('Name').inputValue()).toBe('hello');
+  await page.getByText('It is published as index.html').waitFor();
   await publish(page);
   const address = await addressShown(page);
+  await page.getByText('hello.html became index.html').waitFor();
   await world.advance(0);
   expect((await world.h.open(address)).body).toBe(html('hello'));
   expect(complaints()).toEqual([]);
@@ -295,13 +300,19 @@ test('an archive is checked without being kept, then published', async () => {
   const page = await at(dev, '/sites/new');
   const zip = { name: 'handbook.zip', mimeType: 'application/zip', buffer: archiveOf(files).bytes };
   await chooseFile(page, zip);
-  await page.getByText('The size is fine').waitFor();
+  await page.getByText('The size is fine. When it is sent, the names and files inside are checked').waitFor();
   await page.getByRole('button', { name: 'Check only' }).click();
   await page.getByText('Nothing is wrong with it').waitFor();
   expect(await mine(dev)).toEqual(before);
   await publish(page);
   await addressShown(page);
-  await page.getByRole('heading', { name: 'handbook is live' }).waitFor();
+  // What the page is about has changed, and who hears it is there.
+  const focused = () =>
+    page.evaluate<string>('document.activeElement.tagName + document.activeElement.textContent');
+  expect([await focused(), await page.title()]).toEqual(['H1handbook is live', 'handbook is live · Postern']);
+  await page.getByRole('button', { name: 'Publish something else' }).click();
+  await page.getByText('Drop a folder anywhere').waitFor();
+  expect(await focused()).toBe('H1New site');
   expect(complaints()).toEqual([]);
 });
 

@@ -13,7 +13,18 @@ import type { Outcome } from './upload/job.ts';
 import { useSitesNow } from './sites-now.ts';
 
 /** What came of an upload: where it is, how to give it on, what to do next, and what the server noticed. */
-export function Result({ outcome: { site, contents }, onAgain }: { outcome: Outcome; onAgain: () => void }) {
+type ResultProps = {
+  readonly outcome: Outcome;
+  /** The page's own heading says what is live. */
+  readonly isWholePage?: boolean;
+  readonly onAgain: () => void;
+};
+
+export function Result({
+  outcome: { site, contents, startPage },
+  isWholePage = false,
+  onAgain,
+}: ResultProps) {
   const address = addressOf(site);
   const isPrivate = site.visibility === 'private';
   return (
@@ -24,14 +35,23 @@ export function Result({ outcome: { site, contents }, onAgain }: { outcome: Outc
             <CheckIcon size={20} />
           </span>
           <div>
-            <h2 id="result" tabIndex={-1} ref={(title) => title?.focus({ preventScroll: true })}>
-              <bdi>{site.name}</bdi> is live
-            </h2>
+            {isWholePage ? (
+              <h2 id="result">Published</h2>
+            ) : (
+              <h2 id="result" tabIndex={-1} ref={beginHere}>
+                <bdi>{site.name}</bdi> is live
+              </h2>
+            )}
             <p className="quiet">
               Version {site.version?.number} · {countOf(site.fileCount, 'file')},{' '}
               {bytesInWords(site.sizeBytes)}
               {contents !== null && ` · ${sentWords(contents)}`}
             </p>
+            {startPage !== null && (
+              <p className="quiet">
+                <bdi>{startPage}</bdi> became <code>index.html</code>, the page that the address shows.
+              </p>
+            )}
           </div>
         </div>
         <div className={styles['where']}>
@@ -81,6 +101,11 @@ export function Result({ outcome: { site, contents }, onAgain }: { outcome: Outc
       </section>
     </div>
   );
+}
+
+/** Always the same function, so that it is called when the heading comes and not whenever it is drawn. */
+function beginHere(heading: HTMLHeadingElement | null): void {
+  heading?.focus({ preventScroll: true });
 }
 
 /** How a script publishes the next version. */

@@ -1,5 +1,6 @@
-import { Alert, Badge, Skeleton } from '@mantine/core';
+import { Alert, Badge, Button, Skeleton } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { Schemas } from '../../api/contract.ts';
 import { CheckIcon, CrossIcon } from '../../app/icons.tsx';
@@ -36,11 +37,25 @@ export function Access({ site, actions, now, page, show }: Facts & { page: numbe
   return (
     <div className={shared['stack']}>
       <section className={shared['card']}>
-        <h2>{titleOf(opens, checks)}</h2>
-        <p className={shared['hint']}>
-          {isPrivate ? 'It opens for you, its owner, and for nobody else.' : 'It opens for everybody.'} Each
-          of these is checked whenever somebody comes.
-        </p>
+        <div className={styles['row']}>
+          <div>
+            <h2>{titleOf(opens, checks)}</h2>
+            <p>
+              {isPrivate
+                ? 'It is private: for you, its owner, and for nobody else.'
+                : 'It is public: for everybody who has the address.'}{' '}
+              Each of these is checked whenever somebody comes.
+            </p>
+          </div>
+          <Button
+            variant="default"
+            renderRoot={(props) => (
+              <Link to="/sites/$id" params={{ id: site.id }} search={{ tab: 'settings' }} {...props} />
+            )}
+          >
+            Change who sees it
+          </Button>
+        </div>
         <ul className={styles['checks']}>
           {checks.map(({ check, passed, detail }) => (
             <li key={check} data-passed={passed}>

@@ -13,6 +13,7 @@ import { UnfinishedNote } from '../upload/unfinished-note.tsx';
 import { useUpload } from '../upload/use-upload.ts';
 import { type Draft, errorsFrom, firstDraft, mistakesIn, requestOf } from './draft.ts';
 import { NewSiteForm } from './new-site-form.tsx';
+import { NewSiteHead } from './new-site-head.tsx';
 import { useSitesNow } from '../sites-now.ts';
 
 type Capabilities = Schemas['SiteCapabilities'];
@@ -26,6 +27,7 @@ export function NewSite({ capabilities }: { capabilities: Capabilities }) {
   }));
   const [mistakes, setMistakes] = useState({});
   const { state, start, stop, reset } = useUpload();
+  const [hasPublished, setPublished] = useState(false);
   const now = useSitesNow();
   const checked = useMemo(
     () => (picked === null ? null : check(picked, capabilities, true)),
@@ -54,15 +56,38 @@ export function NewSite({ capabilities }: { capabilities: Capabilities }) {
   }
 
   function again(): void {
+    setPublished(true);
     pick(null);
     setDraft(firstDraft(capabilities));
   }
 
-  if (state.kind === 'done') return <Result outcome={state.outcome} onAgain={again} />;
-  if (state.kind === 'running') return <UploadProgress stage={state.stage} job={state.job} onStop={stop} />;
+  if (state.kind === 'done') {
+    const { name } = state.outcome.site;
+    return (
+      <>
+        <NewSiteHead key="done" title={`${name} is live`} takesFocus>
+          <bdi>{name}</bdi> is live
+        </NewSiteHead>
+        <Result outcome={state.outcome} isWholePage onAgain={again} />
+      </>
+    );
+  }
+  const head = (
+    <NewSiteHead key="new" title="New site" takesFocus={hasPublished}>
+      New site
+    </NewSiteHead>
+  );
+  if (state.kind === 'running')
+    return (
+      <>
+        {head}
+        <UploadProgress stage={state.stage} job={state.job} onStop={stop} />
+      </>
+    );
   const fromServer = state.kind === 'failed' ? errorsFrom(state.error) : {};
   return (
     <>
+      {head}
       <DropArea says="Drop it to publish it" onPicked={pick} />
       {checked === null ? (
         <>

@@ -26,7 +26,7 @@ export async function publishByDigest(job: Job, files: Announced, control: Contr
   control.tell({ kind: 'processing' });
   const site = await publish(job, siteId, upload.id, control);
   forget();
-  return { site, contents: { sent: asked, had: contents.files.size - asked } };
+  return { site, contents: { sent: asked, had: contents.files.size - asked }, startPage: null };
 }
 
 /** Every file by its path, with the SHA-256 of its bytes. */

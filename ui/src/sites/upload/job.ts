@@ -27,6 +27,8 @@ export type Outcome = {
   readonly site: Schemas['Site'];
   /** Contents that were sent and that the server had already; null when all went as one. */
   readonly contents: { readonly sent: number; readonly had: number } | null;
+  /** The name of the one page that was chosen, where it is not the name that it got. */
+  readonly startPage: string | null;
 };
 
 export type Control = { readonly signal: AbortSignal; readonly tell: (stage: Stage) => void };

@@ -4,8 +4,17 @@ import { bytesInWords, countOf } from '../bytes.ts';
 import styles from '../sites.module.css';
 import { Findings } from './findings.tsx';
 import { type Checked, onlyFolder } from './precheck.ts';
-import type { Picked } from './picked.ts';
+import { type Picked, renamedPage } from './picked.ts';
 import cards from './upload.module.css';
+
+/** What was looked at here, and what is looked at later. */
+const goodWords: Readonly<Record<Picked['kind'], string>> = {
+  folder:
+    'Names, sizes and limits are fine. When it is sent, what is in the files is checked, too; nothing goes live before that.',
+  archive:
+    'The size is fine. When it is sent, the names and files inside are checked, too; nothing goes live before that.',
+  page: 'The size is fine. When it is sent, what is in the page is checked, too; it does not go live before that.',
+};
 
 type CardProps = {
   readonly checked: Checked;
@@ -77,9 +86,12 @@ export function PickedCard({ checked, onPicked }: CardProps) {
       {problems.length === 0 && leftOut.length === 0 && warnings.length === 0 && (
         <p className={cards['good']}>
           <CheckIcon size={16} />
-          {isFolder
-            ? 'Names, sizes and limits are fine. The server looks into the files.'
-            : 'The size is fine. The server looks into it.'}
+          {goodWords[picked.kind]}
+        </p>
+      )}
+      {renamedPage(picked) !== null && (
+        <p className={styles['reason']}>
+          It is published as <code>index.html</code>, so that the address of the site shows it.
         </p>
       )}
     </section>

@@ -16,6 +16,11 @@ export function typeOf(fileName: string): string | undefined {
   return singles.find(([ending]) => ending.test(fileName))?.[2];
 }
 
+/** A page alone is the start page of its site; null where it is called so already, and where there is more than one. */
+export function renamedPage(picked: Picked): string | null {
+  return picked.kind === 'page' && picked.file.name !== 'index.html' ? picked.file.name : null;
+}
+
 /** One file alone: an archive, a page, or a folder with one file in it. */
 function pickedFile(file: File): Picked {
   const known = singles.find(([ending]) => ending.test(file.name));

@@ -22,7 +22,7 @@ export function UploadProgress({ stage, job, onStop }: ProgressProps) {
     <section className={styles['card']} aria-label="Upload">
       <h2>{titleOf(stage, job)}</h2>
       <p className={styles['hint']} role="status">
-        {wordsOf(stage)}
+        {wordsOf(stage, job)}
       </p>
       <Progress.Root size="lg" mb="md">
         <Progress.Section
@@ -57,7 +57,7 @@ function titleOf(stage: Stage, { isCheckOnly }: Job): string {
   return isCheckOnly ? 'Checking' : 'Processing';
 }
 
-function wordsOf(stage: Stage): string {
+function wordsOf(stage: Stage, { isCheckOnly }: Job): string {
   switch (stage.kind) {
     case 'reading':
       return 'To find out what the server has already.';
@@ -66,7 +66,9 @@ function wordsOf(stage: Stage): string {
     case 'waiting':
       return `${stage.because} It goes on by itself in ${Math.ceil(stage.seconds)} s.`;
     case 'processing':
-      return 'Everything is sent. The server looks into every file.';
+      return isCheckOnly
+        ? 'Everything is sent. Now each file is checked; nothing of it is kept.'
+        : 'Everything is sent. Now each file is checked; then all of it goes live at once.';
   }
 }
 

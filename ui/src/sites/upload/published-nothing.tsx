@@ -6,7 +6,7 @@ export function PublishedNothing({ said }: { said: 'checked' | 'stopped' | null 
   if (said === null) return null;
   return said === 'checked' ? (
     <Alert className={sizes['whole']} color="green" title="Nothing is wrong with it">
-      The server looked into every file and kept nothing. It can be published as it is.
+      The server checked every file and kept nothing. It can be published as it is.
     </Alert>
   ) : (
     <Alert className={sizes['whole']} color="yellow" title="The upload was stopped">

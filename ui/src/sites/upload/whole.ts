@@ -1,6 +1,6 @@
 import type { Schemas } from '../../api/contract.ts';
 import { type Control, ifMatchOf, type Job, type Outcome } from './job.ts';
-import { typeOf } from './picked.ts';
+import { renamedPage, typeOf } from './picked.ts';
 import { sendSite } from './send.ts';
 import { tarGzOf } from './tar.ts';
 
@@ -30,7 +30,7 @@ export async function publishWhole(job: Job, { signal, tell }: Control): Promise
     onBytes: (sent) =>
       tell(sent < body.size ? { kind: 'sending', sent, total: body.size } : { kind: 'processing' }),
   });
-  return { site, contents: null };
+  return { site, contents: null, startPage: renamedPage(picked) };
 }
 
 function queryOf(request: Schemas['SiteCreate'], isCheckOnly: boolean): string {

@@ -1,0 +1,40 @@
+import { Anchor, Title } from '@mantine/core';
+import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import styles from './form.module.css';
+
+type HeadProps = {
+  /** In the browser's tab. */
+  readonly title: string;
+  readonly children: ReactNode;
+  /** What the focus was on is gone with what was here before. */
+  readonly takesFocus?: boolean;
+};
+
+export function NewSiteHead({ title, children, takesFocus = false }: HeadProps) {
+  return (
+    <div>
+      <title>{`${title} · Postern`}</title>
+      <Anchor component={Link} to="/sites" size="sm">
+        ← Sites
+      </Anchor>
+      <Title
+        order={1}
+        size="h2"
+        mt={4}
+        tabIndex={-1}
+        {...(takesFocus && { ref: beginHere })}
+        className={styles['heading']}
+      >
+        {children}
+      </Title>
+    </div>
+  );
+}
+
+/** Always the same function, so that it is called when the heading comes and not whenever it is drawn. */
+function beginHere(heading: HTMLHeadingElement | null): void {
+  if (heading === null) return;
+  scrollTo(0, 0);
+  heading.focus({ preventScroll: true });
+}
