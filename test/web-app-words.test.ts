@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { fromNow } from '../ui/src/app/time.ts';
+import { aheadFromNow, fromNow } from '../ui/src/app/time.ts';
 
 // The small words of the web app that stand on many pages.
 const now = Date.parse('2026-11-22T12:00:00Z');
@@ -25,7 +25,7 @@ describe('a moment is said as people say it', () => {
     [365 * day, 'in 12 months'],
     [3 * 365 * day, 'in 3 years'],
   ])('when it is %i ms ahead: %s', (away, words) => {
-    expect(fromNow(now + away, now)).toBe(words);
+    expect(aheadFromNow(now + away, now)).toBe(words);
   });
 
   test.each([
@@ -37,5 +37,10 @@ describe('a moment is said as people say it', () => {
     [800 * day, '2 years ago'],
   ])('when it is %i ms past: %s', (away, words) => {
     expect(fromNow(now - away, now)).toBe(words);
+    expect(aheadFromNow(now - away, now)).toBe(words);
+  });
+
+  test('when it has just been done, also by a clock that lags behind', () => {
+    expect(fromNow(now + 20 * second, now)).toBe('just now');
   });
 });

@@ -1,12 +1,19 @@
 import { Tooltip } from '@mantine/core';
-import { exactly, fromNow } from './time.ts';
+import { aheadFromNow, exactly, fromNow } from './time.ts';
+
+type MomentProps = {
+  readonly at: string;
+  readonly now: number;
+  /** Something that is to come, such as an end. */
+  readonly isAhead?: boolean;
+};
 
 /** A moment as people say it; the exact one is a pointer or a touch away. */
-export function Moment({ at, now }: { at: string; now: number }) {
+export function Moment({ at, now, isAhead = false }: MomentProps) {
   const ms = Date.parse(at);
   return (
     <Tooltip label={exactly(ms)}>
-      <time dateTime={at}>{fromNow(ms, now)}</time>
+      <time dateTime={at}>{isAhead ? aheadFromNow(ms, now) : fromNow(ms, now)}</time>
     </Tooltip>
   );
 }

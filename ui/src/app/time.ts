@@ -20,7 +20,12 @@ export function fromNow(at: number, now: number): string {
   const away = at - now;
   const unit = units.find(([, , from]) => Math.abs(away) >= from);
   if (unit !== undefined) return relative.format(Math.round(away / unit[1]), unit[0]);
-  return away > 0 ? 'in less than a minute' : 'just now';
+  return 'just now';
+}
+
+/** The same for what is still to come, such as an end; what has just been done can only seem so, by a clock that lags. */
+export function aheadFromNow(at: number, now: number): string {
+  return at > now && at - now < minute ? 'in less than a minute' : fromNow(at, now);
 }
 
 export function exactly(at: number): string {

@@ -1,7 +1,7 @@
 import { Button } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import { CheckIcon, OpenIcon } from '../app/icons.tsx';
-import { exactly, fromNow } from '../app/time.ts';
+import { aheadFromNow, exactly } from '../app/time.ts';
 import { bytesInWords, countOf } from './bytes.ts';
 import { CopyField } from './copy-field.tsx';
 import { Qr } from './qr.tsx';
@@ -128,5 +128,5 @@ function Ends({ of: { expiresAt } }: { of: Site }) {
   const now = useSitesNow();
   if (expiresAt === null) return 'It does not expire.';
   const at = Date.parse(expiresAt);
-  return `It expires ${fromNow(at, now)}, on ${exactly(at)}.`;
+  return `It expires ${aheadFromNow(at, now)}, on ${exactly(at)}.`;
 }

@@ -72,7 +72,7 @@ function EndingNext({ offsetMs }: { offsetMs: number }) {
                 <bdi>{key.name}</bdi>
               </Anchor>
               <span className="quiet">
-                ends {key.expiresAt !== null && <Moment at={key.expiresAt} now={now} />}
+                ends {key.expiresAt !== null && <Moment at={key.expiresAt} now={now} isAhead />}
               </span>
             </li>
           ))}

@@ -69,13 +69,14 @@ export function closedPage(
     expired: ['This site has expired', 'It is yours and is kept for some days. Extend it to open it again.'],
     taken_down: [
       'This site was stopped',
-      'An administrator has stopped serving your site; its record says why.',
+      'An administrator has stopped serving your site; its page says why.',
     ],
     deleted: ['This site was deleted', 'It is yours and can be restored for some days.'],
   } as const;
   const [title, message] = words[status];
   const hint = html`<a href="/s/${id}/access">Checks, and who was let in</a>`;
-  return errorPage({ title, message, hint, requestId, retry: home });
+  const retry = { href: `/sites/${id}`, label: 'Go to its page' };
+  return errorPage({ title, message, hint, requestId, retry });
 }
 
 export function signedOutPage(href: string, requestId: string): Page {

@@ -128,7 +128,7 @@ function Grant({ of: grant, now }: { of: Schemas['SiteAccess']['grants'][number]
         <Moment at={grant.issuedAt} now={now} />
       </td>
       <td data-label="Ends">
-        <Moment at={grant.endsAt} now={now} />
+        <Moment at={grant.endsAt} now={now} isAhead />
       </td>
       <td data-label="State">
         <Badge variant="light" color={isLive ? 'green' : 'gray'} tt="none" fw={600}>

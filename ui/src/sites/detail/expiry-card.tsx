@@ -33,7 +33,7 @@ export function ExpiryCard({ site, actions, now }: Facts) {
     <section className={shared['card']}>
       <h2>Expiry</h2>
       <p className={shared['hint']}>
-        {Date.parse(expiresAt) <= now ? 'Expired' : 'Expires'} <Moment at={expiresAt} now={now} />, on{' '}
+        {Date.parse(expiresAt) <= now ? 'Expired' : 'Expires'} <Moment at={expiresAt} now={now} isAhead />, on{' '}
         {exactly(Date.parse(expiresAt))}. Its owner is told a week and a day before.
       </p>
       {error !== undefined && <Problem error={error} />}
@@ -50,7 +50,7 @@ export function ExpiryCard({ site, actions, now }: Facts) {
       />
       <ul className={styles['legend']}>
         <li data-kind="end">Expires {day.format(Date.parse(expiresAt))}</li>
-        {extendsTo !== null && <li data-kind="extended">Extended {day.format(Date.parse(extendsTo))}</li>}
+        {extendsTo !== null && <li data-kind="extended">If extended: {day.format(Date.parse(extendsTo))}</li>}
       </ul>
       {latestExpiry !== null && (
         <p className={shared['reason']}>

@@ -58,7 +58,7 @@ export function Overview(facts: Facts) {
                 </p>
               )}
             </div>
-            <Qr text={address} label={`QR code of ${address}`} />
+            {site.status === 'active' && <Qr text={address} label={`QR code of ${address}`} />}
           </div>
           <dl className={styles['table']}>
             {/* The other one stands above, to be copied. */}

@@ -1,7 +1,7 @@
 import { Alert, Text } from '@mantine/core';
 import { call } from '../../api/client.ts';
 import { Problem } from '../../app/problem.tsx';
-import { exactly, fromNow } from '../../app/time.ts';
+import { aheadFromNow, exactly } from '../../app/time.ts';
 import { useChange } from '../use-change.ts';
 import type { Facts } from './facts.ts';
 import { ReasonedButton } from './reasoned-button.tsx';
@@ -17,7 +17,7 @@ export function Restore({ site, actions, now }: Facts) {
       <Text size="sm" mb="sm">
         It is not served.{' '}
         {until !== null &&
-          `It can be restored until ${exactly(until)} (${fromNow(until, now)}); then it is gone for good.`}
+          `It can be restored until ${exactly(until)} (${aheadFromNow(until, now)}); then it is gone for good.`}
       </Text>
       {error !== undefined && <Problem error={error} />}
       <ReasonedButton

@@ -42,7 +42,7 @@ export function SiteTable({ sites, isOfAll, order, onSort, me, now, isStale }: T
             <Link to="/sites/$id" params={{ id: site.id }}>
               <bdi>{site.name}</bdi>
             </Link>
-            <span className={styles['address']}>{withoutScheme(site.url)}</span>
+            <Address of={site} />
           </th>
           <td data-label="Visibility">
             <VisibilityWord of={site.visibility} />
@@ -85,13 +85,28 @@ function End({ of: { status, restorableUntil, expiresAt }, now }: { of: Site; no
   if (status === 'deleted')
     return restorableUntil === null ? null : (
       <>
-        Gone for good <Moment at={restorableUntil} now={now} />
+        Gone for good <Moment at={restorableUntil} now={now} isAhead />
       </>
     );
   if (expiresAt === null) return 'Does not expire';
   return (
     <>
-      {Date.parse(expiresAt) <= now ? 'Expired' : 'Expires'} <Moment at={expiresAt} now={now} />
+      {Date.parse(expiresAt) <= now ? 'Expired' : 'Expires'} <Moment at={expiresAt} now={now} isAhead />
     </>
+  );
+}
+
+/** Broken, where it has to be, behind its first part. */
+function Address({ of: { url } }: { of: Site }) {
+  const [first = '', ...rest] = withoutScheme(url).split('.');
+  return (
+    <span className={styles['address']}>
+      <span className={styles['nowrap']}>{first}</span>
+      {rest.length > 0 && (
+        <>
+          <wbr />.{rest.join('.')}
+        </>
+      )}
+    </span>
   );
 }
