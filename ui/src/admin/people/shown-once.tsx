@@ -1,5 +1,6 @@
 import { Alert, Button, Checkbox, Group, Modal, TextInput } from '@mantine/core';
 import { useRef, useState } from 'react';
+import { copyFrom } from '../../app/copy.ts';
 import { CopyIcon } from '../../app/icons.tsx';
 import common from '../admin.module.css';
 
@@ -26,17 +27,10 @@ function Password({ of: { name, password }, onStored }: { of: NewPassword; onSto
   const [copied, setCopied] = useState('');
   const field = useRef<HTMLInputElement>(null);
 
-  /** The clipboard is missing on plain http; there the old way is tried, with the text selected. */
   async function copy(): Promise<void> {
-    field.current?.select();
-    try {
-      await navigator.clipboard.writeText(password);
-      setCopied('Copied.');
-    } catch {
-      setCopied(
-        document.execCommand('copy') ? 'Copied.' : 'The text is selected: copy it with the keyboard.',
-      );
-    }
+    if (field.current === null) return;
+    const isCopied = await copyFrom(field.current);
+    setCopied(isCopied ? 'Copied.' : 'The text is selected: copy it with the keyboard.');
   }
 
   return (

@@ -1,8 +1,8 @@
 import { Alert, Button, Checkbox, Modal, Text } from '@mantine/core';
 import { useId, useRef, useState } from 'react';
 import type { Schemas } from '../../../api/contract.ts';
+import { copyFrom } from '../../../app/copy.ts';
 import { CopyIcon, DownloadIcon } from '../../../app/icons.tsx';
-import { copyFrom } from './copy.ts';
 import styles from './issued-dialog.module.css';
 import { VerifyKey } from './verify-key.tsx';
 
