@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Person, TestKey } from '../harness.ts';
-import { store, valueShown, visit } from './app-pages.ts';
+import { create, store, valueShown, visit } from './app-pages.ts';
 import { openWorld, signIn, type World } from './real-ports.ts';
 
 // Settings and the first page as their users meet them, with time that moves only when a story says so.
@@ -363,5 +363,47 @@ test('a session that ends in the middle of work loses nothing typed, and signing
   await page.getByRole('button', { name: 'Narrow the key' }).click();
   await page.getByRole('heading', { level: 1, name: 'renamed' }).waitFor();
   expect(await page.getByText('You are signed out').count()).toBe(0);
+  await context.close();
+});
+
+test('while no repository is registered, a first key asks for none and warns of nothing', async () => {
+  const { page, context, complaints } = await open('/settings/keys/new');
+  const empty = { data: [], metadata: { pagination: { page: 1, limit: 100, total: 0, items: 0 } } };
+  await context.route('**/api/v2/repositories?**', (route) =>
+    route.fulfill({ json: { request_id: 'req_1', error: null, ...empty } }),
+  );
+  await page.reload();
+  const form = page.locator('form');
+  await form.getByText('None is registered yet.').waitFor();
+  expect(await page.getByLabel('All repositories').isChecked()).toBe(true);
+  await form.getByLabel('Name').fill('first');
+  await page.getByRole('button', { name: 'Publish sites from CI' }).click();
+  await page.getByText('first may publish, change and delete your sites, for 7 days.').waitFor();
+  expect(await page.getByText('A broad grant').count()).toBe(0);
+  await page.getByRole('button', { name: 'Read everything' }).click();
+  await page.getByText('and read the repository registry, on no repository yet, for 7 days.').waitFor();
+  expect(await page.getByText('A broad grant').count()).toBe(0);
+  await create(page);
+  await store(page);
+  await page.getByRole('row', { name: 'first' }).waitFor();
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test('who may have no more keys is shown, where a new one is made, which to give up, and loses nothing typed', async () => {
+  for (let at = 0; at < 10; at++) await world.h.key(ada, { name: `script ${at}`, ttlHours: 48 });
+  const { page, context, complaints } = await open('/settings/keys/new');
+  await page.locator('form').getByLabel('Name').fill('one more');
+  expect(await page.getByRole('button', { name: 'Create key' }).isDisabled()).toBe(true);
+  const room = page.getByRole('alert').filter({ hasText: 'There is no room for another key' });
+  await room
+    .getByRole('button', { name: /^Make room: revoke script/ })
+    .first()
+    .click();
+  await page.getByRole('button', { name: 'Revoke for good' }).click();
+  await room.waitFor({ state: 'detached' });
+  expect(await page.locator('form').getByLabel('Name').inputValue()).toBe('one more');
+  expect(await page.getByRole('button', { name: 'Create key' }).isEnabled()).toBe(true);
+  expect(complaints).toEqual([]);
   await context.close();
 });

@@ -43,6 +43,11 @@ export function scopesOf(access: Access): Scope[] {
   });
 }
 
+/** Sites belong to no repository: for a key that may do nothing else, it makes no difference which it reaches. */
+export function touchesOnlySites({ env, sites, repos }: Access): boolean {
+  return sites !== 'none' && env === 'none' && repos === 'none';
+}
+
 /** Of scopes in a link; what is unknown or not allowed is left out. */
 export function accessFrom(scopes: readonly string[], allowed: readonly string[]): Access {
   const levelOf = (id: Resource): Level => {

@@ -39,6 +39,14 @@ export function firstDraft(policy: Policy, { name = '', scopes = '', ttlHours }:
   };
 }
 
+/**
+ * A key names where it may go, and a list of nothing is refused. While there is nothing to choose from, the only answer
+ * that the policy allows is filled in; what was chosen before stays for when there is.
+ */
+export function inEmptyRegistry(draft: Draft, policy: Policy): Draft {
+  return policy.repositories.allowAll && draft.repositories.length === 0 ? { ...draft, reach: 'all' } : draft;
+}
+
 export function mistakesIn(draft: Draft, policy: Policy, now: number): FieldErrors {
   const { name, access, reach, repositories, expiry } = draft;
   return {

@@ -1,8 +1,10 @@
 import { Button, TextInput } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
 import { useBlocker } from '@tanstack/react-router';
 import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { flushSync } from 'react-dom';
 import type { Schemas } from '../../../api/contract.ts';
+import { repositoriesNamed } from '../../../api/queries.ts';
 import { announce } from '../../../app/announce.tsx';
 import { useNow } from '../../../app/now.ts';
 import { Problem } from '../../../app/problem.tsx';
@@ -13,6 +15,7 @@ import {
   type Field,
   type FieldErrors,
   firstDraft,
+  inEmptyRegistry,
   mistakesIn,
   type Policy,
 } from './draft.ts';
@@ -37,7 +40,10 @@ type FormProps = {
 
 /** Filled in, checked, sent. What is typed outlives every refusal; the key's value lives in one place until it is stored. */
 export function NewKeyForm({ policy, prefill, onCreate, onStored, isForService = false }: FormProps) {
-  const [draft, setDraft] = useState<Draft>(() => firstDraft(policy, prefill));
+  const [typed, setTyped] = useState<Draft>(() => firstDraft(policy, prefill));
+  const registry = useQuery(repositoriesNamed(''));
+  const isRegistryEmpty = registry.data?.data.length === 0;
+  const draft = isRegistryEmpty ? inEmptyRegistry(typed, policy) : typed;
   const [errors, setErrors] = useState<FieldErrors>({});
   const [refusal, setRefusal] = useState<unknown>();
   const [isBusy, setBusy] = useState(false);
@@ -50,7 +56,7 @@ export function NewKeyForm({ policy, prefill, onCreate, onStored, isForService =
   const now = useNow() + policy.clockOffsetMs;
 
   function change(field: Field, part: Partial<Draft>): void {
-    setDraft((before) => ({ ...before, ...part }));
+    setTyped((before) => ({ ...before, ...part }));
     setErrors(({ [field]: _mended, ...others }) => others);
   }
 
@@ -112,6 +118,7 @@ export function NewKeyForm({ policy, prefill, onCreate, onStored, isForService =
       <RepositoryField
         draft={draft}
         policy={policy}
+        isRegistryEmpty={isRegistryEmpty}
         error={errors.repositories}
         onChange={(part) => change('repositories', part)}
       />
@@ -123,7 +130,7 @@ export function NewKeyForm({ policy, prefill, onCreate, onStored, isForService =
         onChange={(expiry) => change('expiry', { expiry })}
       />
       <div className={styles['end']}>
-        <Summary draft={draft} now={now} />
+        <Summary draft={draft} now={now} isRegistryEmpty={isRegistryEmpty} />
         {refusal !== undefined && <Problem error={refusal} />}
         <Button type="submit" loading={isBusy} disabled={!policy.canCreate}>
           Create key

@@ -1,9 +1,14 @@
 import { Alert, Anchor, Skeleton, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
+import { useRef, useState } from 'react';
 import { call } from '../../../api/client.ts';
 import { myPolicy, queryClient } from '../../../api/queries.ts';
+import { useNow } from '../../../app/now.ts';
 import { Problem } from '../../../app/problem.tsx';
+import type { Key } from '../key-words.ts';
+import { LimitReached } from '../limit-reached.tsx';
+import { RevokeDialog } from '../revoke-dialog.tsx';
 import { NewKeyForm } from './new-key-form.tsx';
 import styles from './new-key.module.css';
 
@@ -13,6 +18,11 @@ export function NewKeyPage() {
   const prefill = route.useSearch();
   const navigate = useNavigate();
   const { data: policy, error, refetch } = useQuery(myPolicy);
+  const [revoking, setRevoking] = useState<Key>();
+  const heading = useRef<HTMLHeadingElement>(null);
+  const now = useNow() + (policy?.clockOffsetMs ?? 0);
+  // Room can be made here only where nothing else is in the way.
+  const isFull = policy?.reasons.every(({ code }) => code === 'personal_token_limit') === true;
 
   async function finish(): Promise<void> {
     await queryClient.invalidateQueries({ queryKey: ['keys'] });
@@ -25,14 +35,15 @@ export function NewKeyPage() {
       <Anchor component={Link} to="/settings/keys" size="sm">
         ← API keys
       </Anchor>
-      <Title order={1} size="h2" mt={4} mb="md">
+      <Title order={1} size="h2" mt={4} mb="md" tabIndex={-1} ref={heading}>
         New key
       </Title>
       {policy === undefined && error !== null && <Problem error={error} onRetry={() => void refetch()} />}
       {policy === undefined && error === null && (
         <Skeleton height={420} radius="lg" aria-label="Loading" role="status" />
       )}
-      {policy?.canCreate === false && (
+      {policy?.canCreate === false && isFull && <LimitReached now={now} onRevoke={setRevoking} />}
+      {policy?.canCreate === false && !isFull && (
         <Alert color="yellow" title="You cannot create a key now" mb="md">
           {policy.reasons.map(({ message }) => message).join(' ')}{' '}
           <Anchor component={Link} to="/settings/keys" inherit underline="always">
@@ -48,6 +59,12 @@ export function NewKeyPage() {
           onStored={finish}
         />
       )}
+      <RevokeDialog
+        revoking={revoking}
+        now={now}
+        onClose={() => setRevoking(undefined)}
+        onRevoked={() => heading.current?.focus()}
+      />
     </div>
   );
 }

@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { repositoriesNamed } from '../../../api/queries.ts';
 import { Problem } from '../../../app/problem.tsx';
+import { touchesOnlySites } from './access.ts';
 import type { Draft, Policy } from './draft.ts';
 import { FieldGroup } from './field-group.tsx';
 import styles from './new-key.module.css';
@@ -11,11 +12,12 @@ import styles from './new-key.module.css';
 type RepositoryProps = {
   draft: Draft;
   policy: Policy;
+  isRegistryEmpty: boolean;
   error: string | undefined;
   onChange: (part: Partial<Pick<Draft, 'reach' | 'repositories'>>) => void;
 };
 
-export function RepositoryField({ draft, policy, error, onChange }: RepositoryProps) {
+export function RepositoryField({ draft, policy, isRegistryEmpty, error, onChange }: RepositoryProps) {
   const { allowAll, maxSelected } = policy.repositories;
   return (
     <FieldGroup field="repositories" legend="Repositories" description="Where it may do it." error={error}>
@@ -23,6 +25,8 @@ export function RepositoryField({ draft, policy, error, onChange }: RepositoryPr
         <Radio
           name="reach"
           label="Only those I choose"
+          description={isRegistryEmpty && allowAll ? 'None is registered yet.' : undefined}
+          disabled={isRegistryEmpty && allowAll}
           checked={draft.reach === 'selected'}
           onChange={() => onChange({ reach: 'selected' })}
         />
@@ -36,9 +40,7 @@ export function RepositoryField({ draft, policy, error, onChange }: RepositoryPr
         />
       </div>
       {draft.reach === 'all' ? (
-        <Alert color="yellow" mt="sm" title="A broad grant">
-          The key reaches every repository, also those registered later. Whoever gets hold of it does, too.
-        </Alert>
+        <Broad of={draft} isRegistryEmpty={isRegistryEmpty} />
       ) : (
         <Picker
           chosen={draft.repositories}
@@ -47,6 +49,29 @@ export function RepositoryField({ draft, policy, error, onChange }: RepositoryPr
         />
       )}
     </FieldGroup>
+  );
+}
+
+/** Warns where a narrower answer could be given; where none could, it says what comes of it. */
+function Broad({ of: { access }, isRegistryEmpty }: { of: Draft; isRegistryEmpty: boolean }) {
+  if (touchesOnlySites(access)) {
+    return (
+      <p className={styles['note']}>
+        Sites belong to no repository, so this makes no difference to what the key may do.
+      </p>
+    );
+  }
+  if (isRegistryEmpty) {
+    return (
+      <p className={styles['note']}>
+        There are none today. It will reach those that are registered later; you can narrow it then.
+      </p>
+    );
+  }
+  return (
+    <Alert color="yellow" mt="sm" title="A broad grant">
+      The key reaches every repository, also those registered later. Whoever gets hold of it does, too.
+    </Alert>
   );
 }
 
@@ -61,10 +86,7 @@ export function Picker({ chosen, max, onChange }: PickerProps) {
   const isEmpty = data !== undefined && search === '' && found.length === 0;
   if (isEmpty && chosen.length === 0) {
     return (
-      <p className={styles['note']}>
-        No repository is registered yet, so choose <b>All repositories</b>, or ask an administrator to
-        register one.
-      </p>
+      <p className={styles['note']}>No repository is registered yet. An administrator registers them.</p>
     );
   }
   return (

@@ -1,17 +1,22 @@
 import { exactly, hoursInWords } from '../../../app/time.ts';
-import { resources } from './access.ts';
+import { resources, touchesOnlySites } from './access.ts';
 import type { Draft } from './draft.ts';
 import styles from './new-key.module.css';
 
+type SummaryProps = { draft: Draft; now: number; isRegistryEmpty: boolean };
+
 /** What will be created, as one reads it to somebody. Changes as one fills in. */
-export function Summary({ draft, now }: { draft: Draft; now: number }) {
+export function Summary({ draft, now, isRegistryEmpty }: SummaryProps) {
+  const reach = touchesOnlySites(draft.access) ? '' : ` on ${isRegistryEmpty ? none : where(draft)},`;
   return (
     <p className={styles['summary']} role="status">
-      {draft.name.trim() === '' ? 'This key' : <bdi>{draft.name.trim()}</bdi>} may {what(draft)}, on{' '}
-      {where(draft)}, {until(draft, now)}.
+      {draft.name.trim() === '' ? 'This key' : <bdi>{draft.name.trim()}</bdi>} may {what(draft)},{reach}{' '}
+      {until(draft, now)}.
     </p>
   );
 }
+
+const none = 'no repository yet';
 
 function what({ access }: Draft): string {
   const parts = resources.flatMap(({ id, says }) => {
@@ -23,7 +28,7 @@ function what({ access }: Draft): string {
 
 function where({ reach, repositories }: Draft): string {
   if (reach === 'all') return 'all repositories';
-  if (repositories.length === 0) return 'no repository yet';
+  if (repositories.length === 0) return none;
   return repositories.length <= 3 ? inOneBreath(repositories) : `${repositories.length} repositories`;
 }
 
