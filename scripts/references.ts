@@ -25,7 +25,7 @@ function surfacesPage(): string {
     change,
     owner,
     places.length === 0
-      ? 'Not part of this installation'
+      ? 'Not installed'
       : places
           .map(({ kind, title, address }) =>
             kind === 'document' ? `[${title}](${address.replace('docs/', '../')})` : `\`${address}\``,
@@ -33,8 +33,8 @@ function surfacesPage(): string {
           .join(', '),
   ]);
   return page(
-    'Where is it configured?',
-    'What can be changed, which surface owns it, and where it is done: `GET /config/surfaces` and the page `/admin/surfaces` of the web app. What is not here is not changed by other means.',
+    'Where to configure',
+    'What can be changed, which surface owns it, and where it is done: `GET /config/surfaces` and the page *Where to configure* of the web app. What is not here is not changed by other means.',
     table(['Change', 'Owner', 'Where'], rows),
   );
 }

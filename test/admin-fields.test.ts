@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { defaultKeyPolicy } from '../src/features/keys/key-policy.ts';
 import { defaultSitesConfig } from '../src/features/sites/sites-config.ts';
+import { actorInWords, eventInWords, reasonInWords } from '../ui/src/admin/audit/event-words.ts';
 import { fieldsOf } from '../ui/src/admin/documents/fields.ts';
 import { differences, rebased, type Tree, withAt } from '../ui/src/admin/documents/values.ts';
 import { policySections } from '../ui/src/admin/policy/policy-fields.ts';
@@ -25,4 +26,14 @@ test('what two people change at once is kept of both, and the settings both chan
   });
   expect(differences(base, theirs).map(({ path }) => path)).toEqual(['a', 'b.d']);
   expect(rebased(base, base, theirs).tree).toEqual(theirs);
+});
+
+test('the trail begins with the first administrator, told in plain words', () => {
+  const setUp = { event: 'user.created', reason: 'first_administrator' };
+  expect(eventInWords(setUp)).toBe('First administrator created');
+  expect(actorInWords(setUp, 'anonymous')).toBe('Whoever opened the one-time link');
+  expect(reasonInWords(setUp.reason)).toBe('At the installation');
+  expect(eventInWords({ ...setUp, reason: null })).toBe('Account created');
+  // An error's code is what one searches for.
+  expect(reasonInWords('forbidden_scope')).toBeUndefined();
 });

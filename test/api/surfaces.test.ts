@@ -8,7 +8,7 @@ let h: Harness;
 type Surface = {
   owner: string;
   isHere: boolean;
-  places: { kind: string; title: string; address: string }[];
+  places: { kind: string; title: string; address: string; href: string | null }[];
 };
 let found: Surface[];
 beforeAll(async () => {
@@ -38,7 +38,26 @@ test('every configuration document that can be changed is on the map', () => {
 
 test('what this installation does not have is named with its owner and says so', () => {
   const missing = found.filter(({ isHere }) => !isHere);
-  expect(missing.map(({ owner }) => owner)).toContain('Versioned chart values');
+  expect(missing.map(({ owner }) => owner)).toContain('Repository configuration file');
   expect(missing.every(({ places }) => places.length === 0)).toBe(true);
   expect(found.filter(({ isHere }) => isHere).every(({ places }) => places.length > 0)).toBe(true);
+});
+
+test('what is here comes first', () => {
+  const isHere = found.map((one) => one.isHere);
+  expect(isHere).toEqual(isHere.toSorted((a, b) => Number(b) - Number(a)));
+});
+
+test('pages and routes open where their link leads, and a document, which is not served, has none', async () => {
+  const { body: reference } = await h.app.web.inject('/api/v2/docs');
+  const places = found.flatMap((one) => one.places);
+  for (const { kind, title, address, href } of places) {
+    if (kind === 'page') expect(href).toBe(address);
+    if (kind === 'document') expect([title, href]).toEqual([title, null]);
+    if (kind !== 'route') continue;
+    const [path, id = ''] = href?.split('#') ?? [];
+    const route = h.app.routes.find((one) => `${one.method} ${one.path}` === address);
+    expect([path, id]).toEqual(['/api/v2/docs', route?.operationId]);
+    expect(reference).toContain(`id="${id}"`);
+  }
 });

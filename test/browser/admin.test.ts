@@ -345,11 +345,29 @@ test('who looks for where something is changed finds its owner, and what is miss
   await page.waitForURL(/search=rate/);
   await rows.nth(1).waitFor({ state: 'detached' });
   await rows.getByText('PUT /config/api-keys').waitFor();
-  await page.getByRole('searchbox').fill('chart values');
-  await rows.getByText('Not part of this installation').waitFor();
+  await rows.getByRole('link', { name: 'Change the key policy' }).waitFor();
+  await page.getByRole('searchbox').fill('agent models');
+  await rows.getByText('Not installed').waitFor();
   await page.getByRole('searchbox').fill('access controls');
   await rows.getByRole('link', { name: 'Access controls' }).click();
   await page.getByRole('heading', { name: 'Access controls' }).waitFor();
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test('every page on the map opens under the name that the map and the menu give it', async () => {
+  const { page, context, complaints } = await open('/admin/surfaces');
+  await page.getByRole('heading', { level: 1, name: 'Where to configure' }).waitFor();
+  const links = page.getByRole('table').locator('a[href^="/settings"], a[href^="/admin"]');
+  await links.first().waitFor();
+  const shown = await Promise.all(
+    (await links.all()).map(async (link) => [await link.textContent(), await link.getAttribute('href')]),
+  );
+  expect(shown.length).toBeGreaterThan(5);
+  for (const [name, path] of shown) {
+    await page.goto(`${world.uiUrl}${path}`);
+    await page.getByRole('heading', { level: 1, name: name ?? '', exact: true }).waitFor();
+  }
   expect(complaints).toEqual([]);
   await context.close();
 });

@@ -10,8 +10,13 @@ import { defineRoute, type Route } from '../../platform/http.ts';
 type Place =
   /** Of the web app. */
   | { readonly kind: 'page'; readonly title: string; readonly address: `/${string}` }
-  /** Of the API, as `METHOD /path` below /api/v2. */
-  | { readonly kind: 'route'; readonly title: string; readonly address: string }
+  /** Of the API, as `METHOD /path` below /api/v2; the API reference has it under the name of its operation. */
+  | {
+      readonly kind: 'route';
+      readonly title: string;
+      readonly address: string;
+      readonly operationId: string;
+    }
   /** Below the root of the repository. */
   | { readonly kind: 'document'; readonly title: string; readonly address: `docs/${string}` };
 
@@ -25,34 +30,127 @@ type Surface = {
 };
 
 const page = (title: string, address: `/${string}`): Place => ({ kind: 'page', title, address });
-const route = (title: string, address: string): Place => ({ kind: 'route', title, address });
+const route = (title: string, address: string, operationId: string): Place => ({
+  kind: 'route',
+  title,
+  address,
+  operationId,
+});
 const guide = (title: string, address: `docs/${string}`): Place => ({ kind: 'document', title, address });
 
 export const surfaces: readonly Surface[] = [
-  {
-    id: 'repository-file',
-    change: 'Application services, builds, deployments, Environment defaults',
-    owner: 'Repository configuration file',
-    note: 'Kept in each repository, as postern.yaml.',
-    places: [],
-  },
+  // What is here, in the order of the menu.
   {
     id: 'personal-keys',
     change: 'Personal API keys',
-    owner: 'API keys in Settings',
+    owner: 'Settings → API keys',
     note: 'Everybody’s own, in a signed-in browser session only.',
     places: [
       page('API keys', '/settings/keys'),
-      route('Create a personal key', 'POST /me/tokens'),
+      route('Create a personal key', 'POST /me/tokens', 'createMyKey'),
       guide('Replace a key', 'docs/how-to/rotate-a-key.md'),
     ],
   },
   {
     id: 'connected-clients',
     change: 'Programs that may act for a person, such as the command line',
-    owner: 'Connected clients in Settings',
+    owner: 'Settings → Connected clients',
     note: 'Everybody’s own; an administrator disconnects them on the page of an account.',
-    places: [page('Connected clients', '/settings/clients'), route('List mine', 'GET /me/clients')],
+    places: [page('Connected clients', '/settings/clients'), route('List mine', 'GET /me/clients', 'listMyClients')],
+  },
+  {
+    id: 'key-policy',
+    change: 'API key policy: authentication, issuance, scopes, repositories, lifetimes, rate limits',
+    owner: 'Administration → Access controls',
+    note: 'One document with history; in force everywhere within a second.',
+    places: [
+      page('Access controls', '/admin/access-controls'),
+      route('Change the key policy', 'PUT /config/api-keys', 'changeKeyPolicy'),
+      guide('Turn a type of key off', 'docs/how-to/respond-to-a-leak.md'),
+    ],
+  },
+  {
+    id: 'service-keys',
+    change: 'Service keys, and the keys of users',
+    owner: 'Administration → Service keys and User keys',
+    note: 'An administrator creates and revokes service keys, and reads and revokes those of users.',
+    places: [
+      page('Service keys', '/admin/service-keys'),
+      page('User keys', '/admin/user-keys'),
+      route('Create a service key', 'POST /tokens', 'createServiceKey'),
+    ],
+  },
+  {
+    id: 'sites',
+    change: 'Sites limits and availability',
+    owner: 'Administration → Sites limits',
+    note: 'One document with history; a switch for all of Sites is part of it.',
+    places: [
+      page('Sites limits', '/admin/sites'),
+      route('Change the Sites configuration', 'PUT /config/sites', 'changeSitesConfig'),
+      guide('Set limits for Sites', 'docs/how-to/set-limits-for-sites.md'),
+    ],
+  },
+  {
+    id: 'one-site',
+    change: 'Whether one site is served',
+    owner: 'Administration → Sites limits, All sites',
+    note: 'With a reason that its owner reads; never a look into it.',
+    places: [
+      page('All sites', '/admin/sites/all'),
+      route('Stop serving a site', 'POST /sites/{id}/take-down', 'takeSiteDown'),
+      guide('Take a site down', 'docs/how-to/take-a-site-down.md'),
+    ],
+  },
+  {
+    id: 'accounts',
+    change: 'Accounts, groups and roles',
+    owner: 'Administration → Users and Groups',
+    note: 'Of the built-in identity provider.',
+    places: [
+      page('Users', '/admin/users'),
+      page('Groups', '/admin/groups'),
+      route('Change an account', 'PATCH /users/{id}', 'changeUser'),
+      guide('Reset a password without signing in', 'docs/how-to/reset-a-password.md'),
+    ],
+  },
+  {
+    id: 'repositories',
+    change: 'The repositories that keys can be bound to',
+    owner: 'Administration → Repositories',
+    note: 'Keys are bound to a repository, not to its name.',
+    places: [
+      page('Repositories', '/admin/repositories'),
+      route('Register a repository', 'POST /repositories', 'createRepository'),
+    ],
+  },
+  {
+    id: 'process',
+    change: 'Addresses, ports, database, key-value store, secrets of the process',
+    owner: 'Environment of the process',
+    note: 'Read once, when it starts.',
+    places: [
+      guide('Configuration', 'docs/reference/config.md'),
+      guide('Run on one machine', 'docs/how-to/run-on-one-machine.md'),
+    ],
+  },
+  {
+    id: 'chart',
+    change: 'Component replicas, resources, ingress, dependencies, pod settings',
+    owner: 'Versioned chart values',
+    note: 'Of an installation on Kubernetes.',
+    places: [
+      guide('Install on Kubernetes', 'docs/how-to/install-on-kubernetes.md'),
+      guide('Upgrade on Kubernetes', 'docs/how-to/upgrade-on-kubernetes.md'),
+    ],
+  },
+  // What is not.
+  {
+    id: 'repository-file',
+    change: 'Application services, builds, deployments, Environment defaults',
+    owner: 'Repository configuration file',
+    note: 'Kept in each repository, as postern.yaml.',
+    places: [],
   },
   {
     id: 'mcp-connections',
@@ -69,77 +167,11 @@ export const surfaces: readonly Surface[] = [
     places: [],
   },
   {
-    id: 'key-policy',
-    change: 'API key policy: authentication, issuance, scopes, repositories, lifetimes, rate limits',
-    owner: 'Settings, API key management, or its typed v2 API',
-    note: 'One document with history; in force everywhere within a second.',
-    places: [
-      page('Access controls', '/admin/access-controls'),
-      route('Change the key policy', 'PUT /config/api-keys'),
-      guide('Turn a type of key off', 'docs/how-to/respond-to-a-leak.md'),
-    ],
-  },
-  {
-    id: 'service-keys',
-    change: 'Service keys, and the keys of users',
-    owner: 'Settings, API key management, or its typed v2 API',
-    note: 'An administrator creates and revokes service keys, and reads and revokes those of users.',
-    places: [
-      page('Service keys', '/admin/service-keys'),
-      page('User keys', '/admin/user-keys'),
-      route('Create a service key', 'POST /tokens'),
-    ],
-  },
-  {
     id: 'environment-policy',
     change: 'PR-less Environment policy',
     owner: 'Settings or the typed Environment policy endpoint',
     note: 'Environments of a branch without a pull request.',
     places: [],
-  },
-  {
-    id: 'sites',
-    change: 'Sites limits and availability',
-    owner: 'Settings, Sites, or the v2 config endpoint',
-    note: 'One document with history; a switch for all of Sites is part of it.',
-    places: [
-      page('Sites configuration', '/admin/sites'),
-      route('Change the Sites configuration', 'PUT /config/sites'),
-      guide('Set limits for Sites', 'docs/how-to/set-limits-for-sites.md'),
-    ],
-  },
-  {
-    id: 'one-site',
-    change: 'Whether one site is served',
-    owner: 'Settings, Sites, or the v2 API',
-    note: 'With a reason that its owner reads; never a look into it.',
-    places: [
-      page('All sites', '/admin/sites/all'),
-      route('Stop serving a site', 'POST /sites/{id}/take-down'),
-      guide('Take a site down', 'docs/how-to/take-a-site-down.md'),
-    ],
-  },
-  {
-    id: 'accounts',
-    change: 'Accounts, groups and roles',
-    owner: 'Platform administration, Users and Groups',
-    note: 'Of the built-in identity provider.',
-    places: [
-      page('Users', '/admin/users'),
-      page('Groups', '/admin/groups'),
-      route('Change an account', 'PATCH /users/{id}'),
-      guide('Reset a password without signing in', 'docs/how-to/reset-a-password.md'),
-    ],
-  },
-  {
-    id: 'repositories',
-    change: 'The repositories that keys can be bound to',
-    owner: 'Platform administration, Repositories, or the v2 API',
-    note: 'Keys are bound to a repository, not to its name.',
-    places: [
-      page('Repositories', '/admin/repositories'),
-      route('Register a repository', 'POST /repositories'),
-    ],
   },
   {
     id: 'agents',
@@ -153,23 +185,6 @@ export const surfaces: readonly Surface[] = [
     change: 'Environment metadata links',
     owner: 'Authenticated v2 metadata configuration API',
     note: 'Links shown on every Environment and Build.',
-    places: [],
-  },
-  {
-    id: 'process',
-    change: 'Addresses, ports, database, key-value store, secrets of the process',
-    owner: 'Environment of the process',
-    note: 'Read once, when it starts.',
-    places: [
-      guide('Configuration', 'docs/reference/config.md'),
-      guide('Run on one machine', 'docs/how-to/run-on-one-machine.md'),
-    ],
-  },
-  {
-    id: 'chart',
-    change: 'Component replicas, resources, ingress, dependencies, pod settings',
-    owner: 'Versioned chart values',
-    note: 'Of the installation on a cluster.',
     places: [],
   },
   {
@@ -195,6 +210,10 @@ const surfaceSchema = z
         address: z
           .string()
           .describe('A path of the web app, `METHOD /path` below /api/v2, or a document of the repository'),
+        href: z
+          .string()
+          .nullable()
+          .describe('What a browser opens: the page, or the section of the API reference. A document is not served'),
       }),
     ),
   })
@@ -203,8 +222,18 @@ const surfaceSchema = z
 const answer = surfaces.map((surface) => ({
   ...surface,
   isHere: surface.places.length > 0,
-  places: surface.places.map((place) => ({ ...place })),
+  places: surface.places.map((place) => ({
+    kind: place.kind,
+    title: place.title,
+    address: place.address,
+    href: hrefOf(place),
+  })),
 }));
+
+function hrefOf(place: Place): string | null {
+  if (place.kind === 'document') return null;
+  return place.kind === 'page' ? place.address : `/api/v2/docs#${place.operationId}`;
+}
 
 export function surfaceRoutes(): Route[] {
   return [
@@ -219,7 +248,7 @@ export function surfaceRoutes(): Route[] {
       // It tells nobody what is set, only where.
       policy: { callers: callerKinds, identity: 'none' },
       success: { status: 200, data: z.array(surfaceSchema) },
-      example: { data: answer.slice(0, 2) },
+      example: { data: answer.slice(0, 1) },
       handle: () => ({ data: answer }),
     }),
   ];

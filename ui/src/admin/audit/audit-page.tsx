@@ -15,7 +15,8 @@ import { AuditChart } from './audit-chart.tsx';
 import { AuditFilters } from './audit-filters.tsx';
 import { auditEvents, exportAddress, filtersOf } from './audit-query.ts';
 import type { AuditSearch } from './audit-search.ts';
-import { eventInWords, outcomeWords } from './event-words.ts';
+import { actorInWords, eventInWords, outcomeWords } from './event-words.ts';
+import { Reason } from './reason.tsx';
 import { TextLink } from '../text-link.tsx';
 
 const route = getRouteApi('/administration/admin/audit');
@@ -120,12 +121,12 @@ function Row({ of: event, now }: { of: Schemas['AuditEvent']; now: number }) {
     <tr>
       <th scope="row" className={styles['what']}>
         <TextLink to="/admin/audit/$id" params={{ id: event.id }} inherit>
-          {eventInWords(event.event)}
+          {eventInWords(event)}
         </TextLink>
         <code>{event.event}</code>
       </th>
       <td data-label="Who" className={common['wrap']}>
-        <bdi>{actor.name ?? actor.id ?? (actor.kind === 'anonymous' ? 'Somebody unknown' : 'Postern')}</bdi>
+        <bdi>{actor.name ?? actor.id ?? actorInWords(event, actor.kind)}</bdi>
       </td>
       <td data-label="On what" className={common['wrap']}>
         <code>{target.id}</code>
@@ -134,7 +135,7 @@ function Row({ of: event, now }: { of: Schemas['AuditEvent']; now: number }) {
         <Badge className={common['badge']} variant="light" color={color} tt="none" fw={600}>
           {label}
         </Badge>
-        {event.reason !== null && <code className={styles['reason']}>{event.reason}</code>}
+        <Reason of={event.reason} />
       </td>
       <td data-label="When">
         <Moment at={event.time} now={now} />

@@ -8,9 +8,9 @@ import { exactly } from '../../app/time.ts';
 import { PageHead } from '../../lists/page-head.tsx';
 import common from '../admin.module.css';
 import { auditEvent } from '../queries.ts';
-import styles from './audit.module.css';
 import { EventDetails } from './event-details.tsx';
-import { eventInWords, outcomeWords } from './event-words.ts';
+import { actorInWords, eventInWords, outcomeWords } from './event-words.ts';
+import { Reason } from './reason.tsx';
 import { TextLink } from '../text-link.tsx';
 
 const route = getRouteApi('/administration/admin/audit/$id');
@@ -24,7 +24,7 @@ export function EventPage() {
         ← Audit trail
       </TextLink>
       <PageHead
-        title={data === undefined ? 'Event' : eventInWords(data.event)}
+        title={data === undefined ? 'Event' : eventInWords(data)}
         intro={data === undefined ? <code>{id}</code> : `On ${exactly(Date.parse(data.time))}, your time.`}
       />
       {error !== null && <Problem error={error} onRetry={() => void refetch()} />}
@@ -47,10 +47,10 @@ function Event({ of: event }: { of: Schemas['AuditEvent'] }) {
             <Badge className={common['badge']} variant="light" color={color} tt="none" fw={600}>
               {label}
             </Badge>
-            {event.reason !== null && <code className={styles['reason']}>{event.reason}</code>}
+            <Reason of={event.reason} />
           </Fact>
           <Fact name="Who">
-            <bdi>{actor.name ?? actor.kind}</bdi>{' '}
+            <bdi>{actor.name ?? (actor.id === null ? actorInWords(event, actor.kind) : actor.kind)}</bdi>{' '}
             {actor.id !== null && (
               <TextLink to="/admin/audit" search={{ actor: actor.id }} inherit>
                 <code>{actor.id}</code>

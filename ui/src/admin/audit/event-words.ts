@@ -57,9 +57,40 @@ export function isEventName(name: string): name is EventName {
   return Object.hasOwn(eventWords, name);
 }
 
+type Told = { readonly event: string; readonly reason: string | null };
+
 /** A name that an older version wrote is shown as it is. */
-export function eventInWords(name: string): string {
-  return isEventName(name) ? eventWords[name] : name;
+export function eventInWords({ event, reason }: Told): string {
+  if (event === 'user.created' && reason === 'first_administrator') return 'First administrator created';
+  return isEventName(event) ? eventWords[event] : event;
+}
+
+/** Why something was done, in words. A refusal has the code of its error instead, which is told as it is. */
+const reasonWords: Readonly<Record<string, string>> = {
+  owner_request: 'By its owner',
+  administrator: 'By an administrator',
+  self: 'By the key itself',
+  owner_deleted: 'With its owner’s account',
+  owner_disabled: 'Its owner’s account was disabled',
+  owner_enabled: 'Its owner’s account was enabled',
+  successor_used: 'Its successor was first used',
+  superseded: 'Its successor took over',
+  lifetime: 'Its lifetime was over',
+  signed_in_again: 'Signed in again',
+  first_administrator: 'At the installation',
+  too_many: 'Too many owners at once',
+};
+
+export function reasonInWords(reason: string): string | undefined {
+  return reasonWords[reason];
+}
+
+/** Who did it, where no name is known. */
+export function actorInWords({ event, reason }: Told, kind: string): string {
+  if (kind !== 'anonymous') return 'Postern';
+  return reason === 'first_administrator' && event === 'user.created'
+    ? 'Whoever opened the one-time link'
+    : 'Somebody unknown';
 }
 
 export const outcomeWords = {

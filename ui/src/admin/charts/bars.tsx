@@ -16,7 +16,8 @@ export function Bars({ rows, series }: Pick<ChartProps, 'rows' | 'series'>) {
       withLegend={series.length > 1}
       legendProps={{ verticalAlign: 'bottom', itemSorter: null }}
       barProps={{ isAnimationActive: false, maxBarSize: 28 }}
-      barChartProps={{ accessibilityLayer: false }}
+      // The highest number stands on the edge, half above it.
+      barChartProps={{ accessibilityLayer: false, margin: { top: 12 } }}
       xAxisProps={{ minTickGap: 24, tickMargin: 8 }}
       yAxisProps={{ allowDecimals: false, width: 48 }}
       valueFormatter={(value) => value.toLocaleString()}

@@ -26,7 +26,7 @@ export function SurfacesPage() {
   return (
     <>
       <PageHead
-        title="Where is it configured?"
+        title="Where to configure"
         intro="Everything that can be changed has one owner. Look here first; there is no second way round."
       />
       <Tools>
@@ -88,7 +88,7 @@ function Row({ of: { change, owner, note, isHere, places } }: { of: Surface }) {
           </ul>
         ) : (
           <Badge className={common['badge']} variant="light" color="gray" tt="none" fw={600}>
-            Not part of this installation
+            Not installed
           </Badge>
         )}
       </td>
@@ -96,18 +96,18 @@ function Row({ of: { change, owner, note, isHere, places } }: { of: Surface }) {
   );
 }
 
-function Place({ of: { kind, title, address } }: { of: Surface['places'][number] }) {
-  if (kind === 'page') {
-    return (
-      <Anchor href={address} size="sm">
-        {title}
-      </Anchor>
-    );
-  }
+/** A document of the repository is named; there is nothing here that could show it. */
+function Place({ of: { kind, title, address, href } }: { of: Surface['places'][number] }) {
   return (
     <>
-      {title}
-      <code>{address}</code>
+      {href === null ? (
+        title
+      ) : (
+        <Anchor href={href} size="sm">
+          {title}
+        </Anchor>
+      )}
+      {kind !== 'page' && <code>{address}</code>}
     </>
   );
 }

@@ -17,7 +17,8 @@ export function UsageChart({ bars }: { bars: readonly Bar[] }) {
         yAxisProps={{ width: 36, allowDecimals: false }}
         xAxisProps={{ minTickGap: 24 }}
         barProps={{ isAnimationActive: false, maxBarSize: 28 }}
-        barChartProps={{ accessibilityLayer: false }}
+        // The highest number stands on the edge, half above it.
+        barChartProps={{ accessibilityLayer: false, margin: { top: 12 } }}
         series={shown.map(({ name, label, color }) => ({ name, label, color }))}
       />
     </div>
