@@ -3,7 +3,7 @@ import { root } from '../app/root.ts';
 import { auditSearch } from './audit/audit-search.ts';
 import { managedKeySearch } from './keys/managed-key-search.ts';
 import { prefillFrom } from '../settings/keys/new/prefill.ts';
-import { given, oneOf, pageFrom, type Raw, textFrom } from './search.ts';
+import { given, listSearch, oneOf, pageFrom, type Raw, textFrom } from './search.ts';
 
 // The pages of administrators. What surrounds them says who may not be here.
 const area = createRoute({
@@ -59,14 +59,14 @@ const sitesConfig = createRoute({
 const allSites = createRoute({
   getParentRoute: () => area,
   path: '/admin/sites/all',
-  validateSearch: (raw: Raw) => given({ search: textFrom(raw['search']), page: pageFrom(raw['page']) }),
+  validateSearch: listSearch,
   component: lazyRouteComponent(() => import('./sites/all-sites-page.tsx'), 'AllSitesPage'),
 });
 
 const users = createRoute({
   getParentRoute: () => area,
   path: '/admin/users',
-  validateSearch: (raw: Raw) => given({ search: textFrom(raw['search']), page: pageFrom(raw['page']) }),
+  validateSearch: listSearch,
   component: lazyRouteComponent(() => import('./people/users-page.tsx'), 'UsersPage'),
 });
 
@@ -86,7 +86,7 @@ const groups = createRoute({
 const repositories = createRoute({
   getParentRoute: () => area,
   path: '/admin/repositories',
-  validateSearch: (raw: Raw) => given({ search: textFrom(raw['search']), page: pageFrom(raw['page']) }),
+  validateSearch: listSearch,
   component: lazyRouteComponent(() => import('./repositories/repositories-page.tsx'), 'RepositoriesPage'),
 });
 

@@ -18,6 +18,19 @@ export function pageFrom(raw: unknown): number | undefined {
   return Number.isInteger(page) && page > 1 ? page : undefined;
 }
 
+/** Which part of a list is shown, as an address says it. */
+export type ListSearch = { readonly search?: string; readonly page?: number };
+
+export function listSearch(raw: Raw): ListSearch {
+  return given({ search: textFrom(raw['search']), page: pageFrom(raw['page']) });
+}
+
+/** The address for another page of the same list, or for the first page of another search. */
+export function turnedTo(shown: ListSearch, part: ListSearch): ListSearch {
+  const { search, page } = { ...shown, page: 1, ...part };
+  return given({ search: search || undefined, page: page > 1 ? page : undefined });
+}
+
 /** Without the fields that say nothing, so that an address is as short as what it shows is usual. */
 export function given<T extends Record<string, unknown>>(
   fields: T,

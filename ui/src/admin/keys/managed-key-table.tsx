@@ -1,10 +1,11 @@
 import { Badge, Button, Checkbox } from '@mantine/core';
-import { Moment } from '../../app/moment.tsx';
 import { Table } from '../../lists/table.tsx';
-import { type Key, standingOf, standingWords } from '../../settings/keys/key-words.ts';
+import { End, LastUsed, Repositories } from '../../settings/keys/key-cells.tsx';
+import { isOver, type Key, standingOf } from '../../settings/keys/key-words.ts';
+import { Scopes, Standing } from '../../settings/keys/standing.tsx';
 import common from '../admin.module.css';
 import styles from './managed-key-table.module.css';
-import { endOf, isUnused, unusedWords } from './managed-key-words.ts';
+import { isUnused, unusedWords } from './managed-key-words.ts';
 
 type TableProps = {
   readonly keys: readonly Key[];
@@ -54,12 +55,9 @@ function Row({
   onOwner,
 }: TableProps & { of: Key }) {
   const standing = standingOf(key, now);
-  const [label, color] = standingWords[standing];
-  const isOver = standing === 'revoked' || standing === 'expired';
-  const end = endOf(key);
   const person = whose === 'owner' ? key.owner : key.createdBy;
   return (
-    <tr data-over={isOver}>
+    <tr data-over={isOver(standing)}>
       <th scope="row">
         <span className={styles['name']}>
           {chosen !== undefined && key.status === 'active' && (
@@ -76,31 +74,21 @@ function Row({
           </span>
         </span>
       </th>
-      <td data-label={whose === 'owner' ? 'Owner' : 'Created by'} className={common['wrap']}>
+      <td data-label={whose === 'owner' ? 'Owner' : 'Created by'} className={common['person']}>
         <Person of={person} {...(onOwner && { onOwner })} />
       </td>
       <td data-label="May do">
-        <span className={styles['scopes']}>
-          {key.scopes.map((scope) => (
-            <code key={scope}>{scope}</code>
-          ))}
-        </span>
+        <Scopes of={key.scopes} />
       </td>
       <td data-label="Repositories">
         <Repositories of={key} />
       </td>
       <td data-label="Last used">
-        {key.lastUsedAt === null ? (
-          <span className="quiet">Never</span>
-        ) : (
-          <Moment at={key.lastUsedAt} now={now} />
-        )}
+        <LastUsed of={key} now={now} />
       </td>
       <td data-label="State">
         <span className={common['badges']}>
-          <Badge className={common['badge']} variant="light" color={color} tt="none" fw={600}>
-            {label}
-          </Badge>
+          <Standing of={standing} />
           {isUnused(key, now) && (
             <Badge className={common['badge']} variant="light" color="yellow" tt="none" fw={600}>
               {unusedWords}
@@ -112,15 +100,11 @@ function Row({
             </Badge>
           )}
         </span>
-        {end.at !== null && (
-          <span className={styles['end']}>
-            {end.word} <Moment at={end.at} now={now} />
-          </span>
-        )}
+        <End of={key} now={now} reader="administrator" />
       </td>
       <td>
         {key.status === 'active' && (
-          <span className={styles['actions']}>
+          <span className={`${common['rowButtons']} ${styles['actions']}`}>
             {onReplace !== undefined && key.replacedBy === null && key.replaces === null && (
               <Button
                 variant="default"
@@ -159,22 +143,5 @@ function Person({ of: person, onOwner }: { of: Key['owner']; onOwner?: (id: stri
     >
       <bdi>{name}</bdi>
     </button>
-  );
-}
-
-function Repositories({ of: { repositories: reach } }: { of: Key }) {
-  if (reach.mode === 'all') return <span className={styles['broad']}>All repositories</span>;
-  const { repositories: names } = reach;
-  if (names.length === 0) return <span className="quiet">None left</span>;
-  if (names.length === 1) return <span className={common['wrap']}>{names[0]}</span>;
-  return (
-    <details className={styles['more']}>
-      <summary>{names.length} repositories</summary>
-      <ul>
-        {names.map((name) => (
-          <li key={name}>{name}</li>
-        ))}
-      </ul>
-    </details>
   );
 }

@@ -11,20 +11,3 @@ export function isUnused(key: Key, now: number): boolean {
   if (key.status !== 'active') return false;
   return now - Date.parse(key.lastUsedAt ?? key.createdAt) > unusedDays * dayMs;
 }
-
-const revokers: Readonly<Record<NonNullable<Key['revokeReason']>, string>> = {
-  owner_request: 'by its owner',
-  administrator: 'by an administrator',
-  self: 'by the key itself',
-  owner_deleted: 'with its owner’s account',
-};
-
-export function endOf(key: Key): { word: string; at: string | null } {
-  if (key.status === 'revoked') {
-    return {
-      word: `Revoked ${key.revokeReason === null ? '' : revokers[key.revokeReason]}`,
-      at: key.revokedAt,
-    };
-  }
-  return { word: key.status === 'expired' ? 'Expired' : 'Expires', at: key.expiresAt };
-}

@@ -1,10 +1,11 @@
-import { Button, Group as Row, Select, TextInput } from '@mantine/core';
+import { Select, TextInput } from '@mantine/core';
 import { useState } from 'react';
-import { ApiProblem, call } from '../../api/client.ts';
+import { call } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
 import { Problem } from '../../app/problem.tsx';
 import { useAct } from '../act.tsx';
-import common from '../admin.module.css';
+import { DialogForm } from '../dialog-form.tsx';
+import { wrongIn } from '../wrong-in.ts';
 import { RoleField } from './person-fields.tsx';
 
 type FormProps = {
@@ -29,15 +30,13 @@ export function GroupForm({ of: group, all, onClose, onDone }: FormProps) {
     refresh: 'groups',
     onDone,
   });
-  const isName = error instanceof ApiProblem && ['invalid_name', 'name_conflict'].includes(error.code);
+  const wrong = wrongIn(error, 'name');
   return (
-    <form
-      noValidate
-      className={common['stack']}
-      onSubmit={(event) => {
-        event.preventDefault();
-        run();
-      }}
+    <DialogForm
+      send={group === undefined ? 'Create group' : 'Save'}
+      isBusy={isBusy}
+      onSend={run}
+      onClose={onClose}
     >
       <TextInput
         label="Name"
@@ -46,7 +45,7 @@ export function GroupForm({ of: group, all, onClose, onDone }: FormProps) {
         maxLength={100}
         autoComplete="off"
         value={name}
-        error={isName ? error.message : undefined}
+        error={wrong['name']}
         onChange={({ currentTarget }) => setName(currentTarget.value)}
       />
       <Select
@@ -62,15 +61,7 @@ export function GroupForm({ of: group, all, onClose, onDone }: FormProps) {
         comboboxProps={{ transitionProps: { duration: 0 } }}
       />
       <RoleField roles={roles} onChange={setRoles} />
-      {error !== undefined && !isName && <Problem error={error} />}
-      <Row justify="flex-end" gap="sm">
-        <Button variant="default" onClick={onClose} disabled={isBusy}>
-          Cancel
-        </Button>
-        <Button type="submit" loading={isBusy}>
-          {group === undefined ? 'Create group' : 'Save'}
-        </Button>
-      </Row>
-    </form>
+      {error !== undefined && wrong['name'] === undefined && <Problem error={error} />}
+    </DialogForm>
   );
 }

@@ -1,7 +1,6 @@
 import { Button, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
-import { useRef, useState } from 'react';
 import { call } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
 import { PlusIcon, TreeIcon } from '../../app/icons.tsx';
@@ -12,6 +11,7 @@ import { Pages } from '../../lists/pages.tsx';
 import { Table, TableLoading } from '../../lists/table.tsx';
 import { Confirm, Dialog } from '../act.tsx';
 import common from '../admin.module.css';
+import { RowButtons, useEditing } from '../editing.tsx';
 import { groups } from '../queries.ts';
 import { GroupForm } from './group-form.tsx';
 import { RoleBadges } from './role-badges.tsx';
@@ -31,15 +31,8 @@ export function GroupsPage() {
   const navigate = route.useNavigate();
   const { page = 1 } = route.useSearch();
   const found = useQuery(groups({ page, limit: 50 }));
-  const [editing, setEditing] = useState<Group | 'new'>();
-  const [leaving, setLeaving] = useState<Group>();
-  const heading = useRef<HTMLHeadingElement>(null);
+  const { heading, editing, leaving, edit, leave, close, done } = useEditing<Group>();
   const all = found.data?.data ?? [];
-  const done = () => {
-    setEditing(undefined);
-    setLeaving(undefined);
-    heading.current?.focus();
-  };
   if (isKeptElsewhere(found.error))
     return (
       <>
@@ -54,7 +47,7 @@ export function GroupsPage() {
         intro="Roles for many people at once. Groups can be inside groups."
         heading={heading}
       >
-        <Button leftSection={<PlusIcon />} onClick={() => setEditing('new')}>
+        <Button leftSection={<PlusIcon />} onClick={() => edit('new')}>
           New group
         </Button>
       </PageHead>
@@ -62,7 +55,7 @@ export function GroupsPage() {
       {found.error !== null && <Problem error={found.error} onRetry={() => void found.refetch()} />}
       {found.data !== undefined && all.length === 0 && (
         <Empty picture={<TreeIcon size={28} />} title="No groups yet" steps={steps}>
-          <Button onClick={() => setEditing('new')}>Create a group</Button>
+          <Button onClick={() => edit('new')}>Create a group</Button>
         </Empty>
       )}
       {all.length > 0 && (
@@ -89,24 +82,12 @@ export function GroupsPage() {
               </td>
               <td data-label="People">{group.memberCount.toLocaleString()}</td>
               <td>
-                <span className={common['buttons']}>
-                  <Button
-                    variant="default"
-                    size="xs"
-                    aria-label={`Change ${group.name}`}
-                    onClick={() => setEditing(group)}
-                  >
-                    Change
-                  </Button>
-                  <Button
-                    variant="default"
-                    size="xs"
-                    aria-label={`Delete ${group.name}`}
-                    onClick={() => setLeaving(group)}
-                  >
-                    Delete
-                  </Button>
-                </span>
+                <RowButtons
+                  name={group.name}
+                  end="Delete"
+                  onChange={() => edit(group)}
+                  onEnd={() => leave(group)}
+                />
               </td>
             </tr>
           ))}
@@ -120,18 +101,18 @@ export function GroupsPage() {
       <Dialog
         isOpen={editing !== undefined}
         title={editing === 'new' ? 'New group' : 'Change this group'}
-        onClose={() => setEditing(undefined)}
+        onClose={close}
       >
         {editing !== undefined && (
           <GroupForm
             {...(editing === 'new' ? {} : { of: editing })}
             all={all}
-            onClose={() => setEditing(undefined)}
+            onClose={close}
             onDone={done}
           />
         )}
       </Dialog>
-      <Dialog isOpen={leaving !== undefined} title="Delete this group?" onClose={() => setLeaving(undefined)}>
+      <Dialog isOpen={leaving !== undefined} title="Delete this group?" onClose={close}>
         {leaving !== undefined && (
           <Confirm
             act={() => call('DELETE /groups/{id}', { params: { id: leaving.id } })}
@@ -139,7 +120,7 @@ export function GroupsPage() {
             refresh="groups"
             confirm="Delete group"
             keep="Keep it"
-            onClose={() => setLeaving(undefined)}
+            onClose={close}
             onDone={done}
           >
             <Text size="sm">

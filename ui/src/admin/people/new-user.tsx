@@ -1,9 +1,8 @@
-import { Button, Group } from '@mantine/core';
 import { useState } from 'react';
 import { call } from '../../api/client.ts';
 import { Problem } from '../../app/problem.tsx';
 import { useAct } from '../act.tsx';
-import common from '../admin.module.css';
+import { DialogForm } from '../dialog-form.tsx';
 import { isBesideFields, type PersonDraft, PersonFields } from './person-fields.tsx';
 import type { NewPassword } from './shown-once.tsx';
 
@@ -24,24 +23,9 @@ export function NewUser({ onClose, onCreated }: NewProps) {
     onDone: () => undefined,
   });
   return (
-    <form
-      noValidate
-      className={common['stack']}
-      onSubmit={(event) => {
-        event.preventDefault();
-        run();
-      }}
-    >
+    <DialogForm send="Create account" isBusy={isBusy} onSend={run} onClose={onClose}>
       <PersonFields draft={draft} problem={error} onChange={(part) => setDraft({ ...draft, ...part })} />
       {error !== undefined && !isBesideFields(error) && <Problem error={error} />}
-      <Group justify="flex-end" gap="sm">
-        <Button variant="default" onClick={onClose} disabled={isBusy}>
-          Cancel
-        </Button>
-        <Button type="submit" loading={isBusy}>
-          Create account
-        </Button>
-      </Group>
-    </form>
+    </DialogForm>
   );
 }

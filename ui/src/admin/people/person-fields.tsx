@@ -1,8 +1,8 @@
 import { Checkbox, MultiSelect, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { ApiProblem } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
 import { groups } from '../queries.ts';
+import { wrongIn } from '../wrong-in.ts';
 
 /** Who somebody is: the same fields for a new account and a known one. */
 export type PersonDraft = {
@@ -21,7 +21,7 @@ type FieldProps = {
 
 export function PersonFields({ draft, problem, onChange }: FieldProps) {
   const known = useQuery(groups({ limit: 100 }));
-  const wrong = wrongIn(problem);
+  const wrong = wrongIn(problem, 'email');
   return (
     <>
       <TextInput
@@ -87,13 +87,7 @@ export function RoleField({ roles, onChange }: RoleProps) {
   );
 }
 
-function wrongIn(problem: unknown): Readonly<Record<string, string>> {
-  if (!(problem instanceof ApiProblem)) return {};
-  if (problem.code === 'name_conflict') return { email: problem.message };
-  return Object.fromEntries(problem.fields.map(({ field, problem: words }) => [field, `This ${words}.`]));
-}
-
 /** True: the fields say what is wrong. */
 export function isBesideFields(problem: unknown): boolean {
-  return Object.keys(wrongIn(problem)).length > 0;
+  return Object.keys(wrongIn(problem, 'email')).length > 0;
 }

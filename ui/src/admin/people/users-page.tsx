@@ -15,7 +15,7 @@ import { Table, TableLoading } from '../../lists/table.tsx';
 import { Dialog } from '../act.tsx';
 import common from '../admin.module.css';
 import { users } from '../queries.ts';
-import { given } from '../search.ts';
+import { type ListSearch, turnedTo } from '../search.ts';
 import { isKeptElsewhere, KeptElsewhere } from './kept-elsewhere.tsx';
 import { NewUser } from './new-user.tsx';
 import { RoleBadges } from './role-badges.tsx';
@@ -27,19 +27,14 @@ const route = getRouteApi('/administration/admin/users');
 /** Everybody who can sign in. */
 export function UsersPage() {
   const navigate = route.useNavigate();
-  const { search = '', page = 1 } = route.useSearch();
+  const asked = route.useSearch();
+  const { search = '', page = 1 } = asked;
   const found = useQuery(users({ page, limit: 20, ...(search === '' ? {} : { search }) }));
   const [isCreating, setCreating] = useState(false);
   const [shown, setShown] = useState<NewPassword>();
   const heading = useRef<HTMLHeadingElement>(null);
   const now = useNow();
-  const show = (part: { search?: string; page?: number }) => {
-    const next = { search, page: 1, ...part };
-    void navigate({
-      search: given({ search: next.search || undefined, page: next.page > 1 ? next.page : undefined }),
-      replace: true,
-    });
-  };
+  const show = (part: ListSearch) => void navigate({ search: turnedTo(asked, part), replace: true });
   if (isKeptElsewhere(found.error))
     return (
       <>

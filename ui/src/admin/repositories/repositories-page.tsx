@@ -1,7 +1,6 @@
 import { Button, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
-import { useRef, useState } from 'react';
 import { call } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
 import { BranchIcon, PlusIcon } from '../../app/icons.tsx';
@@ -15,8 +14,9 @@ import { SearchField } from '../../lists/search-field.tsx';
 import { Table, TableLoading } from '../../lists/table.tsx';
 import { Confirm, Dialog } from '../act.tsx';
 import common from '../admin.module.css';
+import { RowButtons, useEditing } from '../editing.tsx';
 import { managedKeys, repositories } from '../queries.ts';
-import { given } from '../search.ts';
+import { type ListSearch, turnedTo } from '../search.ts';
 import { paramsOf, RepositoryForm } from './repository-form.tsx';
 
 const route = getRouteApi('/administration/admin/repositories');
@@ -31,25 +31,13 @@ const steps = [
 /** What keys can be bound to. */
 export function RepositoriesPage() {
   const navigate = route.useNavigate();
-  const { search = '', page = 1 } = route.useSearch();
+  const shown = route.useSearch();
+  const { search = '', page = 1 } = shown;
   const found = useQuery(repositories({ page, limit: 20, ...(search === '' ? {} : { search }) }));
-  const [editing, setEditing] = useState<Repository | 'new'>();
-  const [leaving, setLeaving] = useState<Repository>();
-  const heading = useRef<HTMLHeadingElement>(null);
+  const { heading, editing, leaving, edit, leave, close, done } = useEditing<Repository>();
   const now = useNow();
   const all = found.data?.data ?? [];
-  const show = (part: { search?: string; page?: number }) => {
-    const next = { search, page: 1, ...part };
-    void navigate({
-      search: given({ search: next.search || undefined, page: next.page > 1 ? next.page : undefined }),
-      replace: true,
-    });
-  };
-  const done = () => {
-    setEditing(undefined);
-    setLeaving(undefined);
-    heading.current?.focus();
-  };
+  const show = (part: ListSearch) => void navigate({ search: turnedTo(shown, part), replace: true });
   return (
     <>
       <PageHead
@@ -57,7 +45,7 @@ export function RepositoriesPage() {
         intro="The git repositories that keys can be bound to."
         heading={heading}
       >
-        <Button leftSection={<PlusIcon />} onClick={() => setEditing('new')}>
+        <Button leftSection={<PlusIcon />} onClick={() => edit('new')}>
           Register a repository
         </Button>
       </PageHead>
@@ -75,7 +63,7 @@ export function RepositoriesPage() {
         all.length === 0 &&
         (search === '' ? (
           <Empty picture={<BranchIcon size={28} />} title="No repositories yet" steps={steps}>
-            <Button onClick={() => setEditing('new')}>Register a repository</Button>
+            <Button onClick={() => edit('new')}>Register a repository</Button>
           </Empty>
         ) : (
           <NoMatch>
@@ -99,7 +87,7 @@ export function RepositoriesPage() {
               <th scope="row" className={common['name']}>
                 {one.fullName}
               </th>
-              <td data-label="Address" className={common['wrap']}>
+              <td data-label="Address" className={common['address']}>
                 <code>{one.cloneUrl}</code>
               </td>
               <td data-label="Default branch" className={common['wrap']}>
@@ -109,24 +97,12 @@ export function RepositoriesPage() {
                 <Moment at={one.createdAt} now={now} />
               </td>
               <td>
-                <span className={common['buttons']}>
-                  <Button
-                    variant="default"
-                    size="xs"
-                    aria-label={`Change ${one.fullName}`}
-                    onClick={() => setEditing(one)}
-                  >
-                    Change
-                  </Button>
-                  <Button
-                    variant="default"
-                    size="xs"
-                    aria-label={`Remove ${one.fullName}`}
-                    onClick={() => setLeaving(one)}
-                  >
-                    Remove
-                  </Button>
-                </span>
+                <RowButtons
+                  name={one.fullName}
+                  end="Remove"
+                  onChange={() => edit(one)}
+                  onEnd={() => leave(one)}
+                />
               </td>
             </tr>
           ))}
@@ -140,21 +116,13 @@ export function RepositoriesPage() {
       <Dialog
         isOpen={editing !== undefined}
         title={editing === 'new' ? 'Register a repository' : 'Change this repository'}
-        onClose={() => setEditing(undefined)}
+        onClose={close}
       >
         {editing !== undefined && (
-          <RepositoryForm
-            {...(editing === 'new' ? {} : { of: editing })}
-            onClose={() => setEditing(undefined)}
-            onDone={done}
-          />
+          <RepositoryForm {...(editing === 'new' ? {} : { of: editing })} onClose={close} onDone={done} />
         )}
       </Dialog>
-      <Dialog
-        isOpen={leaving !== undefined}
-        title="Remove this repository?"
-        onClose={() => setLeaving(undefined)}
-      >
+      <Dialog isOpen={leaving !== undefined} title="Remove this repository?" onClose={close}>
         {leaving !== undefined && (
           <Confirm
             act={() => call('DELETE /repositories/{owner}/{name}', { params: paramsOf(leaving.fullName) })}
@@ -163,7 +131,7 @@ export function RepositoriesPage() {
             confirm="Remove from the registry"
             keep="Keep it"
             typed={leaving.fullName}
-            onClose={() => setLeaving(undefined)}
+            onClose={close}
             onDone={done}
           >
             <Follows fullName={leaving.fullName} />

@@ -1,10 +1,11 @@
-import { Button, Group, TextInput } from '@mantine/core';
+import { TextInput } from '@mantine/core';
 import { useState } from 'react';
-import { ApiProblem, call } from '../../api/client.ts';
+import { call } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
 import { Problem } from '../../app/problem.tsx';
 import { useAct } from '../act.tsx';
-import common from '../admin.module.css';
+import { DialogForm } from '../dialog-form.tsx';
+import { wrongIn } from '../wrong-in.ts';
 
 type FormProps = {
   /** Without it, a new one. */
@@ -33,15 +34,13 @@ export function RepositoryForm({ of: known, onClose, onDone }: FormProps) {
     refresh: 'repositories',
     onDone,
   });
-  const wrong = wrongIn(error);
+  const wrong = wrongIn(error, 'fullName');
   return (
-    <form
-      noValidate
-      className={common['stack']}
-      onSubmit={(event) => {
-        event.preventDefault();
-        run();
-      }}
+    <DialogForm
+      send={known === undefined ? 'Register' : 'Save'}
+      isBusy={isBusy}
+      onSend={run}
+      onClose={onClose}
     >
       <TextInput
         label="Full name"
@@ -75,20 +74,6 @@ export function RepositoryForm({ of: known, onClose, onDone }: FormProps) {
         onChange={({ currentTarget }) => setBranch(currentTarget.value)}
       />
       {error !== undefined && Object.keys(wrong).length === 0 && <Problem error={error} />}
-      <Group justify="flex-end" gap="sm">
-        <Button variant="default" onClick={onClose} disabled={isBusy}>
-          Cancel
-        </Button>
-        <Button type="submit" loading={isBusy}>
-          {known === undefined ? 'Register' : 'Save'}
-        </Button>
-      </Group>
-    </form>
+    </DialogForm>
   );
-}
-
-function wrongIn(error: unknown): Readonly<Record<string, string>> {
-  if (!(error instanceof ApiProblem)) return {};
-  if (error.code === 'name_conflict') return { fullName: error.message };
-  return Object.fromEntries(error.fields.map(({ field, problem }) => [field, `This ${problem}.`]));
 }

@@ -16,7 +16,7 @@ import { Dialog } from '../act.tsx';
 import common from '../admin.module.css';
 import { inBytes } from '../bytes.ts';
 import { publicSites } from '../queries.ts';
-import { given } from '../search.ts';
+import { type ListSearch, turnedTo } from '../search.ts';
 import { PutBack, type Stopping, TakeDown } from './site-steps.tsx';
 import { Storage } from './storage.tsx';
 import { StoppedSites } from './stopped-sites.tsx';
@@ -27,7 +27,8 @@ const route = getRouteApi('/administration/admin/sites/all');
 /** What is served to everybody, what was stopped, and who keeps how much. Nobody’s private site is listed. */
 export function AllSitesPage() {
   const navigate = route.useNavigate();
-  const { search = '', page = 1 } = route.useSearch();
+  const shown = route.useSearch();
+  const { search = '', page = 1 } = shown;
   const found = useQuery(
     publicSites({ visibility: 'public', page, limit: 20, ...(search === '' ? {} : { search }) }),
   );
@@ -36,13 +37,7 @@ export function AllSitesPage() {
   const heading = useRef<HTMLHeadingElement>(null);
   const now = useNow();
   const all = found.data?.data ?? [];
-  const show = (part: { search?: string; page?: number }) => {
-    const next = { search, page: 1, ...part };
-    void navigate({
-      search: given({ search: next.search || undefined, page: next.page > 1 ? next.page : undefined }),
-      replace: true,
-    });
-  };
+  const show = (part: ListSearch) => void navigate({ search: turnedTo(shown, part), replace: true });
   const done = () => {
     setStopping(undefined);
     setResuming(undefined);
@@ -64,7 +59,7 @@ export function AllSitesPage() {
       <Tools>
         <SearchField
           label="Search public sites"
-          placeholder="Start of a name, an id, or the first part of an address"
+          placeholder="Start of a name, id or address"
           value={search}
           onChange={(text) => show({ search: text })}
         />

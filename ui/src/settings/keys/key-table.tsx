@@ -3,7 +3,8 @@ import { Link } from '@tanstack/react-router';
 import type { Schemas } from '../../api/contract.ts';
 import { Moment } from '../../app/moment.tsx';
 import { Table } from '../../lists/table.tsx';
-import { endOf, type Key, standingOf } from './key-words.ts';
+import { End, LastUsed, Repositories } from './key-cells.tsx';
+import { isOver, type Key, standingOf } from './key-words.ts';
 import styles from './key-table.module.css';
 import { Sparkline } from './sparkline.tsx';
 import { Scopes, Standing } from './standing.tsx';
@@ -37,10 +38,8 @@ type RowProps = Pick<TableProps, 'usages' | 'now' | 'onRevoke'> & { of: Key };
 
 function Row({ of: key, usages, now, onRevoke }: RowProps) {
   const standing = standingOf(key, now);
-  const isOver = standing === 'revoked' || standing === 'expired';
-  const end = endOf(key);
   return (
-    <tr data-over={isOver}>
+    <tr data-over={isOver(standing)}>
       <th scope="row" className={styles['name']}>
         <Anchor
           inherit
@@ -61,20 +60,12 @@ function Row({ of: key, usages, now, onRevoke }: RowProps) {
         <Moment at={key.createdAt} now={now} />
       </td>
       <td data-label="Last used" className={styles['used']}>
-        {key.lastUsedAt === null ? (
-          <span className="quiet">Never</span>
-        ) : (
-          <Moment at={key.lastUsedAt} now={now} />
-        )}
+        <LastUsed of={key} now={now} />
         {usages !== undefined && <Sparkline usages={usages} id={key.id} />}
       </td>
       <td data-label="State">
         <Standing of={standing} />
-        {end.at !== null && (
-          <span className={styles['end']}>
-            {end.word} <Moment at={end.at} now={now} />
-          </span>
-        )}
+        <End of={key} now={now} reader="owner" />
       </td>
       <td>
         {key.status === 'active' && (
@@ -84,22 +75,5 @@ function Row({ of: key, usages, now, onRevoke }: RowProps) {
         )}
       </td>
     </tr>
-  );
-}
-
-function Repositories({ of: { repositories: reach } }: { of: Key }) {
-  if (reach.mode === 'all') return <span className={styles['broad']}>All repositories</span>;
-  const { repositories: names } = reach;
-  if (names.length === 0) return <span className="quiet">None left</span>;
-  if (names.length === 1) return <span className={styles['repository']}>{names[0]}</span>;
-  return (
-    <details className={styles['more']}>
-      <summary>{names.length} repositories</summary>
-      <ul>
-        {names.map((name) => (
-          <li key={name}>{name}</li>
-        ))}
-      </ul>
-    </details>
   );
 }

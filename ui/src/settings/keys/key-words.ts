@@ -26,20 +26,29 @@ export const standingWords: Readonly<Record<KeyStanding, readonly [label: string
   revoked: ['Revoked', 'gray'],
 };
 
-const revokers: Readonly<Record<NonNullable<Key['revokeReason']>, string>> = {
-  owner_request: 'by you',
+/** Nothing brings it back. */
+export function isOver(standing: KeyStanding): boolean {
+  return standing === 'revoked' || standing === 'expired';
+}
+
+const revokers: Readonly<Record<Exclude<NonNullable<Key['revokeReason']>, 'owner_request'>, string>> = {
   administrator: 'by an administrator',
   self: 'by the key itself',
   owner_deleted: 'with its owner’s account',
 };
 
-export function endOf(key: Key): { word: string; at: string | null } {
-  if (key.status === 'revoked') {
-    const who = key.revokeReason === null ? '' : ` ${revokers[key.revokeReason]}`;
-    return { word: `Revoked${who}`, at: key.revokedAt };
-  }
+/** How and when it ends or ended, told to its owner or to somebody else. */
+export function endOf(key: Key, reader: 'owner' | 'administrator'): { word: string; at: string | null } {
+  if (key.status === 'revoked')
+    return { word: ['Revoked', ...whoRevoked(key, reader)].join(' '), at: key.revokedAt };
   if (key.status === 'expired') return { word: 'Expired', at: key.expiresAt };
   return key.expiresAt === null
     ? { word: 'Never expires', at: null }
     : { word: 'Expires', at: key.expiresAt };
+}
+
+function whoRevoked({ revokeReason }: Key, reader: 'owner' | 'administrator'): string[] {
+  if (revokeReason === null) return [];
+  if (revokeReason === 'owner_request') return [reader === 'owner' ? 'by you' : 'by its owner'];
+  return [revokers[revokeReason]];
 }

@@ -7,7 +7,7 @@ import { Scopes } from '../standing.tsx';
 import styles from './key-page.module.css';
 
 export function Facts({ of: key, now }: { of: Key; now: number }) {
-  const end = endOf(key);
+  const end = endOf(key, 'owner');
   return (
     <section className={styles['card']} aria-labelledby="facts">
       <div className={styles['bar']}>

@@ -6,7 +6,7 @@ import { myPolicy } from '../../../api/queries.ts';
 import { useNow } from '../../../app/now.ts';
 import { Problem } from '../../../app/problem.tsx';
 import { myKey } from '../../queries.ts';
-import { type Key, standingOf } from '../key-words.ts';
+import { isOver, type Key, standingOf } from '../key-words.ts';
 import { RevokeDialog } from '../revoke-dialog.tsx';
 import { Standing } from '../standing.tsx';
 import { Facts } from './facts.tsx';
@@ -42,7 +42,7 @@ function Whole({ of: key, now }: { of: Key; now: number }) {
   const [isRevoking, setRevoking] = useState(false);
   const heading = useRef<HTMLHeadingElement>(null);
   const standing = standingOf(key, now);
-  const isOver = standing === 'revoked' || standing === 'expired';
+  const hasEnded = isOver(standing);
   return (
     <>
       <div className={styles['head']}>
@@ -54,7 +54,7 @@ function Whole({ of: key, now }: { of: Key; now: number }) {
             <code className="quiet">{key.id}</code> <Standing of={standing} />
           </p>
         </div>
-        {!isOver && (
+        {!hasEnded && (
           <div className={styles['actions']}>
             <Button
               variant="default"

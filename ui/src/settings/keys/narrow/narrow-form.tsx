@@ -1,7 +1,6 @@
 import { Alert, Button, Radio, TextInput } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
-import { type FormEvent, useRef, useState } from 'react';
-import { flushSync } from 'react-dom';
+import { useState } from 'react';
 import { call } from '../../../api/client.ts';
 import type { Schemas } from '../../../api/contract.ts';
 import { queryClient } from '../../../api/queries.ts';
@@ -9,14 +8,13 @@ import { announce } from '../../../app/announce.tsx';
 import { useNow } from '../../../app/now.ts';
 import { Problem } from '../../../app/problem.tsx';
 import { exactly } from '../../../app/time.ts';
-import { focusFirst } from '../focus-first.ts';
 import type { Key } from '../key-words.ts';
-import { errorsFrom, type Field, type FieldErrors } from '../new/draft.ts';
 import { inUtc, localText } from '../new/expiry-field.tsx';
 import { FieldGroup } from '../new/field-group.tsx';
 import styles from '../new/new-key.module.css';
 import { narrowingOf, type Rights, rightsOf } from '../rights.ts';
 import { RightsFields } from '../rights-fields.tsx';
+import { useKeyForm } from '../use-key-form.ts';
 import { mistakesIn } from './mistakes.ts';
 
 /** Begins as the key is; only what was changed is sent, and a refusal stands beside what it is about. */
@@ -27,50 +25,25 @@ export function NarrowForm({ of: key }: { of: Key }) {
   const [rights, setRights] = useState<Rights>(() => rightsOf(before));
   /** As a datetime-local field holds it; empty = the end stays. */
   const [end, setEnd] = useState('');
-  const [errors, setErrors] = useState<FieldErrors>({});
-  const [refusal, setRefusal] = useState<unknown>();
-  const [isBusy, setBusy] = useState(false);
-  const form = useRef<HTMLFormElement>(null);
   const navigate = useNavigate();
   const toKey = { to: '/settings/keys/$id', params: { id: before.id } } as const;
 
-  function mend(field: Field): void {
-    setErrors(({ [field]: _mended, ...others }) => others);
-  }
-
-  function complain(found: FieldErrors, problem?: unknown): void {
-    flushSync(() => {
-      setErrors(found);
-      setRefusal(problem);
-    });
-    focusFirst(form.current, found);
-  }
-
-  async function submit(event: FormEvent): Promise<void> {
-    event.preventDefault();
-    if (isBusy) return;
-    const mistakes = mistakesIn({ name, rights, end }, before);
-    if (Object.keys(mistakes).length > 0) return complain(mistakes);
-    const body: Schemas['KeyNarrowing'] = {
-      ...(name.trim() === before.name ? {} : { name: name.trim() }),
-      ...narrowingOf(before, rights),
-      ...(end === '' ? {} : { expiresAt: new Date(end).toISOString() }),
-    };
-    if (Object.keys(body).length === 0) return await navigate(toKey);
-    setBusy(true);
-    complain({});
-    try {
-      await call('PATCH /me/tokens/{id}', { params: { id: before.id }, body });
-      announce('The key is narrowed.');
-      await queryClient.invalidateQueries({ queryKey: ['keys'] });
+  const { form, errors, refusal, isBusy, mend, onSubmit } = useKeyForm({
+    mistakes: () => mistakesIn({ name, rights, end }, before),
+    async send() {
+      const body: Schemas['KeyNarrowing'] = {
+        ...(name.trim() === before.name ? {} : { name: name.trim() }),
+        ...narrowingOf(before, rights),
+        ...(end === '' ? {} : { expiresAt: new Date(end).toISOString() }),
+      };
+      if (Object.keys(body).length > 0) {
+        await call('PATCH /me/tokens/{id}', { params: { id: before.id }, body });
+        announce('The key is narrowed.');
+        await queryClient.invalidateQueries({ queryKey: ['keys'] });
+      }
       await navigate(toKey);
-    } catch (failure) {
-      const beside = errorsFrom(failure);
-      complain(beside, Object.keys(beside).length > 0 ? undefined : failure);
-    } finally {
-      setBusy(false);
-    }
-  }
+    },
+  });
 
   if (before.status !== 'active') {
     return (
@@ -78,7 +51,7 @@ export function NarrowForm({ of: key }: { of: Key }) {
     );
   }
   return (
-    <form ref={form} className={styles['card']} noValidate onSubmit={(event) => void submit(event)}>
+    <form ref={form} className={styles['card']} noValidate onSubmit={onSubmit}>
       <div data-field="name" className={styles['part']}>
         <TextInput
           label="Name"
@@ -138,7 +111,7 @@ function EndField({ of: { expiresAt }, end, error, onChange }: EndProps) {
           name="end"
           label="Earlier"
           checked={end !== ''}
-          onChange={() => onChange(localText(moment + 24 * 3_600_000))}
+          onChange={() => onChange(localText(earlierThan(expiresAt, moment)))}
         />
       </div>
       {end !== '' && (
@@ -154,4 +127,10 @@ function EndField({ of: { expiresAt }, end, error, onChange }: EndProps) {
       )}
     </FieldGroup>
   );
+}
+
+/** A first proposal: tomorrow, or half of what is left where that is less. */
+function earlierThan(expiresAt: string | null, now: number): number {
+  const tomorrow = now + 24 * 3_600_000;
+  return expiresAt === null ? tomorrow : Math.min(tomorrow, (now + Date.parse(expiresAt)) / 2);
 }

@@ -1,7 +1,7 @@
 import { Button, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useBlocker } from '@tanstack/react-router';
-import { type FormEvent, useEffect, useRef, useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { flushSync } from 'react-dom';
 import type { Schemas } from '../../../api/contract.ts';
 import { repositoriesNamed } from '../../../api/queries.ts';
@@ -11,15 +11,13 @@ import { Problem } from '../../../app/problem.tsx';
 import {
   bodyOf,
   type Draft,
-  errorsFrom,
   type Field,
-  type FieldErrors,
   firstDraft,
   inEmptyRegistry,
   mistakesIn,
   type Policy,
 } from './draft.ts';
-import { focusFirst } from '../focus-first.ts';
+import { useKeyForm } from '../use-key-form.ts';
 import { ExpiryField } from './expiry-field.tsx';
 import { IssuedDialog } from './issued-dialog.tsx';
 import styles from './new-key.module.css';
@@ -44,47 +42,23 @@ export function NewKeyForm({ policy, prefill, onCreate, onStored, isForService =
   const registry = useQuery(repositoriesNamed(''));
   const isRegistryEmpty = registry.data?.data.length === 0;
   const draft = isRegistryEmpty ? inEmptyRegistry(typed, policy) : typed;
-  const [errors, setErrors] = useState<FieldErrors>({});
-  const [refusal, setRefusal] = useState<unknown>();
-  const [isBusy, setBusy] = useState(false);
   const [issued, setIssued] = useState<Schemas['IssuedKey']>();
-  const form = useRef<HTMLFormElement>(null);
   const name = useRef<HTMLInputElement>(null);
   useEffect(() => name.current?.focus({ preventScroll: true }), []);
   // Going back, closing the tab: with a value on show that nobody may have stored, the browser asks first.
   useBlocker({ shouldBlockFn: () => issued !== undefined, enableBeforeUnload: issued !== undefined });
   const now = useNow() + policy.clockOffsetMs;
+  const { form, errors, refusal, isBusy, mend, onSubmit } = useKeyForm({
+    mistakes: () => mistakesIn(draft, policy, now),
+    async send() {
+      setIssued(await onCreate(bodyOf(draft)));
+      announce('The key is created. Store its value now.');
+    },
+  });
 
   function change(field: Field, part: Partial<Draft>): void {
     setTyped((before) => ({ ...before, ...part }));
-    setErrors(({ [field]: _mended, ...others }) => others);
-  }
-
-  function complain(found: FieldErrors, problem?: unknown): void {
-    // The messages have to be there before a screen reader is sent to the first of them.
-    flushSync(() => {
-      setErrors(found);
-      setRefusal(problem);
-    });
-    focusFirst(form.current, found);
-  }
-
-  async function submit(event: FormEvent): Promise<void> {
-    event.preventDefault();
-    if (isBusy) return;
-    const mistakes = mistakesIn(draft, policy, now);
-    if (Object.keys(mistakes).length > 0) return complain(mistakes);
-    setBusy(true);
-    complain({});
-    try {
-      setIssued(await onCreate(bodyOf(draft)));
-      announce('The key is created. Store its value now.');
-    } catch (failure) {
-      const beside = errorsFrom(failure);
-      complain(beside, Object.keys(beside).length > 0 ? undefined : failure);
-    } finally {
-      setBusy(false);
-    }
+    mend(field);
   }
 
   async function finish(): Promise<void> {
@@ -94,7 +68,7 @@ export function NewKeyForm({ policy, prefill, onCreate, onStored, isForService =
   }
 
   return (
-    <form ref={form} className={styles['card']} noValidate onSubmit={(event) => void submit(event)}>
+    <form ref={form} className={styles['card']} noValidate onSubmit={onSubmit}>
       <div data-field="name" className={styles['part']}>
         <TextInput
           label="Name"

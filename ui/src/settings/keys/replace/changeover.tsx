@@ -8,7 +8,7 @@ import { useNow } from '../../../app/now.ts';
 import { Problem } from '../../../app/problem.tsx';
 import { exactly } from '../../../app/time.ts';
 import { myKey } from '../../queries.ts';
-import { type Key, standingOf } from '../key-words.ts';
+import { isOver, type Key, standingOf } from '../key-words.ts';
 import styles from '../new/new-key.module.css';
 import { RevokeDialog } from '../revoke-dialog.tsx';
 import own from './replace.module.css';
@@ -33,14 +33,14 @@ export function Changeover({ old, newId }: { old: Key; newId: string }) {
   }
   const current = before.data ?? old;
   const standing = standingOf(current, now);
-  const isOver = standing === 'revoked' || standing === 'expired';
+  const hasEnded = isOver(standing);
   const atWork = fresh.data.lastUsedAt !== null;
   return (
     <>
-      <Steps at={isOver ? 5 : atWork ? 4 : 3} />
+      <Steps at={hasEnded ? 5 : atWork ? 4 : 3} />
       <div className={styles['card']}>
         <div className={own['facts']}>
-          {isOver ? (
+          {hasEnded ? (
             <Over old={current} fresh={fresh.data} atWork={atWork} />
           ) : (
             <>

@@ -1,6 +1,6 @@
 import { Button, Radio, TextInput } from '@mantine/core';
 import { useBlocker } from '@tanstack/react-router';
-import { type FormEvent, useRef, useState } from 'react';
+import { useState } from 'react';
 import { flushSync } from 'react-dom';
 import { call } from '../../../api/client.ts';
 import type { Schemas } from '../../../api/contract.ts';
@@ -8,22 +8,15 @@ import { queryClient } from '../../../api/queries.ts';
 import { announce } from '../../../app/announce.tsx';
 import { useNow } from '../../../app/now.ts';
 import { Problem } from '../../../app/problem.tsx';
-import { focusFirst } from '../focus-first.ts';
 import type { Key } from '../key-words.ts';
 import { mistakesInRights } from '../narrow/mistakes.ts';
-import {
-  errorsFrom,
-  type Expiry,
-  type FieldErrors,
-  lifetimeOf,
-  mistakeInExpiry,
-  type Policy,
-} from '../new/draft.ts';
+import { type Expiry, lifetimeOf, mistakeInExpiry, type Policy } from '../new/draft.ts';
 import { ExpiryField } from '../new/expiry-field.tsx';
 import { IssuedDialog } from '../new/issued-dialog.tsx';
 import styles from '../new/new-key.module.css';
 import { narrowingOf, type Rights, rightsOf } from '../rights.ts';
 import { RightsFields } from '../rights-fields.tsx';
+import { useKeyForm } from '../use-key-form.ts';
 import { graceInWords, type Overlap, OverlapField, usualOverlap } from './overlap-field.tsx';
 
 type FormProps = { of: Key; policy: Policy & { clockOffsetMs: number } };
@@ -36,35 +29,18 @@ export function ReplaceForm({ of: key, policy }: FormProps) {
   /** Undefined = as long as the old one was given. */
   const [expiry, setExpiry] = useState<Expiry>();
   const [overlap, setOverlap] = useState<Overlap>(usualOverlap);
-  const [errors, setErrors] = useState<FieldErrors>({});
-  const [refusal, setRefusal] = useState<unknown>();
-  const [isBusy, setBusy] = useState(false);
   const [issued, setIssued] = useState<Schemas['RotatedKey']>();
-  const form = useRef<HTMLFormElement>(null);
   const now = useNow() + policy.clockOffsetMs;
   // With a value on show that nobody may have stored, the browser asks before it leaves.
   useBlocker({ shouldBlockFn: () => issued !== undefined, enableBeforeUnload: issued !== undefined });
 
-  function complain(found: FieldErrors, problem?: unknown): void {
-    flushSync(() => {
-      setErrors(found);
-      setRefusal(problem);
-    });
-    focusFirst(form.current, found);
-  }
-
-  async function submit(event: FormEvent): Promise<void> {
-    event.preventDefault();
-    if (isBusy) return;
-    const mistakes: FieldErrors = {
+  const { form, errors, refusal, isBusy, mend, onSubmit } = useKeyForm({
+    mistakes: () => ({
       ...(name.trim() === '' ? { name: 'Give it a name.' } : {}),
       ...mistakesInRights(rights, before),
       ...(expiry === undefined ? {} : mistakeInExpiry(expiry, policy, now)),
-    };
-    if (Object.keys(mistakes).length > 0) return complain(mistakes);
-    setBusy(true);
-    complain({});
-    try {
+    }),
+    async send() {
       const { data } = await call('POST /me/tokens/{id}/rotate', {
         params: { id: before.id },
         body: {
@@ -76,12 +52,11 @@ export function ReplaceForm({ of: key, policy }: FormProps) {
       });
       setIssued(data);
       announce('The new key is created. Store its value now.');
-    } catch (failure) {
-      const beside = errorsFrom(failure);
-      complain(beside, Object.keys(beside).length > 0 ? undefined : failure);
-    } finally {
-      setBusy(false);
-    }
+    },
+  });
+  function changeExpiry(next: Expiry | undefined): void {
+    setExpiry(next);
+    mend('expiry');
   }
 
   async function finish(): Promise<void> {
@@ -91,7 +66,7 @@ export function ReplaceForm({ of: key, policy }: FormProps) {
   }
 
   return (
-    <form ref={form} className={styles['card']} noValidate onSubmit={(event) => void submit(event)}>
+    <form ref={form} className={styles['card']} noValidate onSubmit={onSubmit}>
       <div data-field="name" className={styles['part']}>
         <TextInput
           label="Name of the new key"
@@ -99,23 +74,29 @@ export function ReplaceForm({ of: key, policy }: FormProps) {
           maxLength={200}
           value={name}
           error={errors.name}
-          onChange={({ currentTarget }) => setName(currentTarget.value)}
+          onChange={({ currentTarget }) => {
+            setName(currentTarget.value);
+            mend('name');
+          }}
         />
       </div>
       <RightsFields
         of={before}
         rights={rights}
         errors={errors}
-        onChange={(_, part) => setRights((current) => ({ ...current, ...part }))}
+        onChange={(field, part) => {
+          setRights((current) => ({ ...current, ...part }));
+          mend(field);
+        }}
       />
-      <LifetimeChoice isSame={expiry === undefined} of={before} onChange={setExpiry} policy={policy} />
+      <LifetimeChoice isSame={expiry === undefined} of={before} onChange={changeExpiry} policy={policy} />
       {expiry !== undefined && (
         <ExpiryField
           expiry={expiry}
           lifetime={policy.lifetime}
           now={now}
           error={errors.expiry}
-          onChange={setExpiry}
+          onChange={changeExpiry}
         />
       )}
       <OverlapField overlap={overlap} onChange={setOverlap} />

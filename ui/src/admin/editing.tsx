@@ -1,0 +1,40 @@
+import { Button } from '@mantine/core';
+import { useRef, useState } from 'react';
+import common from './admin.module.css';
+
+/** What of a list is being changed or taken away, and where the focus goes when that is done. */
+export function useEditing<T extends object>() {
+  const [editing, edit] = useState<T | 'new'>();
+  const [leaving, leave] = useState<T>();
+  const heading = useRef<HTMLHeadingElement>(null);
+  const close = () => {
+    edit(undefined);
+    leave(undefined);
+  };
+  const done = () => {
+    close();
+    heading.current?.focus();
+  };
+  return { heading, editing, leaving, edit, leave, close, done };
+}
+
+type RowProps = {
+  readonly name: string;
+  /** How this kind of thing ends, in one word. */
+  readonly end: string;
+  readonly onChange: () => void;
+  readonly onEnd: () => void;
+};
+
+export function RowButtons({ name, end, onChange, onEnd }: RowProps) {
+  return (
+    <span className={common['rowButtons']}>
+      <Button variant="default" size="xs" aria-label={`Change ${name}`} onClick={onChange}>
+        Change
+      </Button>
+      <Button variant="default" size="xs" aria-label={`${end} ${name}`} onClick={onEnd}>
+        {end}
+      </Button>
+    </span>
+  );
+}

@@ -1,0 +1,58 @@
+import { type FormEvent, useRef, useState } from 'react';
+import { flushSync } from 'react-dom';
+import { focusFirst } from './focus-first.ts';
+import { errorsFrom, type Field, type FieldErrors } from './new/draft.ts';
+
+type KeyForm = {
+  /** What is wrong before the server is asked. */
+  readonly mistakes: () => FieldErrors;
+  readonly send: () => Promise<void>;
+};
+
+/**
+ * Sends what is filled in about a key. A mistake, ours or the server's, stands beside the field it is about, and the
+ * focus goes to the first; what is typed outlives every refusal.
+ */
+export function useKeyForm({ mistakes, send }: KeyForm) {
+  const [errors, setErrors] = useState<FieldErrors>({});
+  const [refusal, setRefusal] = useState<unknown>();
+  const [isBusy, setBusy] = useState(false);
+  const form = useRef<HTMLFormElement>(null);
+
+  /** This field was changed: what was wrong with it is not known any more. */
+  function mend(field: Field): void {
+    setErrors(({ [field]: _mended, ...others }) => others);
+  }
+
+  function complain(found: FieldErrors, problem?: unknown): void {
+    // The messages have to be there before a screen reader is sent to the first of them.
+    flushSync(() => {
+      setErrors(found);
+      setRefusal(problem);
+    });
+    focusFirst(form.current, found);
+  }
+
+  async function submit(): Promise<void> {
+    if (isBusy) return;
+    const found = mistakes();
+    if (Object.keys(found).length > 0) return complain(found);
+    setBusy(true);
+    complain({});
+    try {
+      await send();
+    } catch (failure) {
+      const beside = errorsFrom(failure);
+      complain(beside, Object.keys(beside).length > 0 ? undefined : failure);
+    } finally {
+      setBusy(false);
+    }
+  }
+
+  function onSubmit(event: FormEvent): void {
+    event.preventDefault();
+    void submit();
+  }
+
+  return { form, errors, refusal, isBusy, mend, onSubmit };
+}
