@@ -262,6 +262,11 @@ test('the list is narrowed and sorted by the server, and the address says how', 
   await rows(page).first().waitFor();
   await page.getByLabel('Order').selectOption('By name');
   await expect.poll(() => names(page)).toEqual(['a-repos', 'b-sites', 'c-all']);
+  await page.getByRole('link', { name: 'a-repos' }).focus();
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('ArrowUp');
+  await page.locator('a:focus', { hasText: 'b-sites' }).waitFor();
   await page.getByLabel('May do').selectOption('May do sites:read');
   await expect.poll(() => names(page)).toEqual(['b-sites', 'c-all']);
   await page.getByRole('combobox', { name: 'Reaches the repository' }).fill('acme/hand');
@@ -404,6 +409,29 @@ test('who may have no more keys is shown, where a new one is made, which to give
   await room.waitFor({ state: 'detached' });
   expect(await page.locator('form').getByLabel('Name').inputValue()).toBe('one more');
   expect(await page.getByRole('button', { name: 'Create key' }).isEnabled()).toBe(true);
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test('a pasted list chooses its repositories, and verifying a new key says all that it is', async () => {
+  const { page, context, complaints } = await open('/settings/keys/new');
+  await page.locator('form').getByLabel('Name').fill('pasted');
+  await page.getByRole('button', { name: 'Publish sites from CI' }).click();
+  await page.getByRole('combobox', { name: 'Choose repositories' }).focus();
+  await page.evaluate(`{
+    const clipboardData = new DataTransfer();
+    clipboardData.setData('text', 'acme/website\\nacme/handbook, acme/website');
+    document.activeElement.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true }));
+  }`);
+  await page.getByText('2 of 50 chosen').waitFor();
+  await create(page);
+  await page.getByRole('button', { name: 'Verify now' }).click();
+  await page
+    .getByText('It works: sites:read, sites:write; on acme/handbook, acme/website; a personal key until')
+    .waitFor();
+  await store(page);
+  // The read that comes with a write is told apart from what was given.
+  await page.getByRole('row', { name: 'pasted' }).getByText('sites:read (included)').waitFor();
   expect(complaints).toEqual([]);
   await context.close();
 });

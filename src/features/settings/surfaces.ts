@@ -56,7 +56,10 @@ export const surfaces: readonly Surface[] = [
     change: 'Programs that may act for a person, such as the command line',
     owner: 'Settings → Connected clients',
     note: 'Everybody’s own; an administrator disconnects them on the page of an account.',
-    places: [page('Connected clients', '/settings/clients'), route('List mine', 'GET /me/clients', 'listMyClients')],
+    places: [
+      page('Connected clients', '/settings/clients'),
+      route('List mine', 'GET /me/clients', 'listMyClients'),
+    ],
   },
   {
     id: 'key-policy',
@@ -213,7 +216,9 @@ const surfaceSchema = z
         href: z
           .string()
           .nullable()
-          .describe('What a browser opens: the page, or the section of the API reference. A document is not served'),
+          .describe(
+            'What a browser opens: the page, or the section of the API reference. A document is not served',
+          ),
       }),
     ),
   })

@@ -1,6 +1,7 @@
 import { Skeleton } from '@mantine/core';
-import type { ReactNode } from 'react';
+import { type ReactNode, useRef } from 'react';
 import { SortedHead, type SortedColumn } from './sorted-head.tsx';
+import { useArrows } from './use-arrows.ts';
 import styles from './table.module.css';
 
 type TableProps = {
@@ -17,6 +18,8 @@ type TableProps = {
 
 /** A table where there is room, a list of cards where there is not. */
 export function Table({ caption, columns, hasActions = false, isStale, children }: TableProps) {
+  const body = useRef<HTMLTableSectionElement>(null);
+  useArrows(body);
   return (
     <div className={styles['card']} aria-busy={isStale}>
       <table className={styles['table']}>
@@ -39,7 +42,7 @@ export function Table({ caption, columns, hasActions = false, isStale, children 
             )}
           </tr>
         </thead>
-        <tbody>{children}</tbody>
+        <tbody ref={body}>{children}</tbody>
       </table>
     </div>
   );

@@ -79,6 +79,9 @@ const reasonWords: Readonly<Record<string, string>> = {
   signed_in_again: 'Signed in again',
   first_administrator: 'At the installation',
   too_many: 'Too many owners at once',
+  // The event says so already.
+  changed: '',
+  reverted: '',
 };
 
 export function reasonInWords(reason: string): string | undefined {

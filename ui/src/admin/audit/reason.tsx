@@ -5,6 +5,7 @@ import { reasonInWords } from './event-words.ts';
 export function Reason({ of: reason }: { of: string | null }) {
   if (reason === null) return null;
   const words = reasonInWords(reason);
+  if (words === '') return null;
   return words === undefined ? (
     <code className={styles['reason']}>{reason}</code>
   ) : (

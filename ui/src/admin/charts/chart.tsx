@@ -15,12 +15,17 @@ const Bars = lazy(async () => ({ default: (await import('./bars.tsx')).Bars }));
 
 /** A picture for those who see it, and its numbers for everybody. */
 export function Chart({ says, per, rows, series }: ChartProps) {
+  const isEmpty = rows.every((row) => series.every(({ name }) => row[name] === 0));
   return (
     <figure className={styles['figure']}>
       <div role="img" aria-label={says} className={styles['picture']}>
-        <Suspense fallback={<Skeleton height={220} radius="md" />}>
-          <Bars rows={rows} series={series} />
-        </Suspense>
+        {isEmpty ? (
+          <p className={styles['nothing']}>Nothing in this time.</p>
+        ) : (
+          <Suspense fallback={<Skeleton height={220} radius="md" />}>
+            <Bars rows={rows} series={series} />
+          </Suspense>
+        )}
       </div>
       <figcaption>
         <details className={styles['numbers']}>

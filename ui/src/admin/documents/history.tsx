@@ -10,6 +10,7 @@ import { NoMatch, NoMatchLine } from '../../lists/empty.tsx';
 import { Pages } from '../../lists/pages.tsx';
 import { TableLoading } from '../../lists/table.tsx';
 import { Dialog } from '../act.tsx';
+import common from '../admin.module.css';
 import { PersonName } from '../person-name.tsx';
 import { Differences } from './differences.tsx';
 import { keepCurrent } from './current.ts';
@@ -141,7 +142,8 @@ type ChangeProps = Pick<DocumentProps, 'sections'> & { before: Tree | undefined;
 function Change({ before, after, sections }: ChangeProps) {
   if (before === undefined) return null;
   const found = differences(before, after);
-  if (found.length === 0) return <span className="quiet">Nothing was other than before.</span>;
+  if (found.length === 0)
+    return <span className={`quiet ${common['small']}`}>Nothing was other than before.</span>;
   return <Differences of={found} sections={sections} />;
 }
 

@@ -60,7 +60,8 @@ function Question({ of: key, now, onClose, onRevoked }: Omit<RevokeProps, 'revok
       </Text>
       <Text size="sm" mb="sm">
         Scripts that use it are refused from this second on, everywhere. This cannot be undone: they will need
-        a new key. {usedAt === null ? 'It was never used.' : `It was last used ${fromNow(usedAt, now)}.`}
+        a new key. {key.scopes.includes('sites:write') && 'Sites it published stay yours. '}
+        {usedAt === null ? 'It was never used.' : `It was last used ${fromNow(usedAt, now)}.`}
       </Text>
       {isInUse && (
         <TextInput

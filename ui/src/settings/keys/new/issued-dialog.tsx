@@ -90,6 +90,15 @@ function Value({ issued, verifyNote, onStored }: ValueProps) {
         </pre>
       </div>
       <div>
+        <Text size="sm" fw={500} mb={4}>
+          Keep it as a secret of GitHub Actions; it asks for the value
+        </Text>
+        {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex */}
+        <pre className={styles['code']} tabIndex={0} aria-label="Command for GitHub Actions">
+          gh secret set POSTERN_KEY
+        </pre>
+      </div>
+      <div>
         <VerifyKey token={issued.token} />
         {verifyNote !== undefined && (
           <Text size="xs" c="dimmed" mt={6}>

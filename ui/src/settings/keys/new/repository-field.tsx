@@ -1,7 +1,7 @@
 import { Alert, MultiSelect, Radio } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
+import { type ClipboardEvent, useState } from 'react';
 import { repositoriesNamed } from '../../../api/queries.ts';
 import { Problem } from '../../../app/problem.tsx';
 import { touchesOnlySites } from './access.ts';
@@ -83,6 +83,16 @@ export function Picker({ chosen, max, onChange }: PickerProps) {
   const [search] = useDebouncedValue(text.trim(), 200);
   const { data, error, refetch } = useQuery(repositoriesNamed(search));
   const found = data?.data.map(({ fullName }) => fullName) ?? [];
+
+  /** A list from elsewhere, in lines or with commas. Whether there are such repositories is the server's to say. */
+  function paste(event: ClipboardEvent): void {
+    const names = namesIn(event.clipboardData.getData('text'));
+    if (names.length < 2) return;
+    event.preventDefault();
+    setText('');
+    onChange([...new Set([...chosen, ...names])].slice(0, max));
+  }
+
   const isEmpty = data !== undefined && search === '' && found.length === 0;
   if (isEmpty && chosen.length === 0) {
     return (
@@ -94,7 +104,7 @@ export function Picker({ chosen, max, onChange }: PickerProps) {
       <MultiSelect
         mt="sm"
         aria-label="Choose repositories"
-        placeholder={chosen.length === 0 ? 'Search by the start of the name' : ''}
+        placeholder={chosen.length === 0 ? 'Search by the start of the name, or paste a list' : ''}
         searchable
         hidePickedOptions
         clearable
@@ -106,6 +116,7 @@ export function Picker({ chosen, max, onChange }: PickerProps) {
         data={[...new Set([...chosen, ...found])]}
         value={[...chosen]}
         onChange={onChange}
+        onPaste={paste}
         nothingFoundMessage="No repository begins like this"
         comboboxProps={{ transitionProps: { duration: 0 } }}
       />
@@ -115,4 +126,8 @@ export function Picker({ chosen, max, onChange }: PickerProps) {
       {error !== null && <Problem error={error} onRetry={() => void refetch()} />}
     </>
   );
+}
+
+function namesIn(text: string): string[] {
+  return text.split(/[\s,;]+/).filter((name) => /^[\w.-]+\/[\w.-]+$/.test(name));
 }

@@ -35,7 +35,8 @@ export function VerifyKey({ token }: { token: string }) {
   );
 }
 
-function wordsOf({ effectiveScopes, expiresAt }: Schemas['Context']): string {
+function wordsOf({ keyType, effectiveScopes, repositories: reach, expiresAt }: Schemas['Context']): string {
+  const where = reach.mode === 'all' ? 'all repositories' : reach.repositories.join(', ');
   const end = expiresAt === null ? 'without expiry' : `until ${exactly(Date.parse(expiresAt))}`;
-  return `It works: ${effectiveScopes?.join(', ') ?? ''}, ${end}.`;
+  return `It works: ${effectiveScopes?.join(', ') ?? ''}; on ${where}; a ${keyType} key ${end}.`;
 }
