@@ -229,7 +229,7 @@ function checkNames(parts: readonly Part[]): void {
 /** Of the newest steps, with its trail whole and signing keys that open. What it says goes to the operator. */
 async function checkDatabase(aside: string, { encryptionKeys }: Config, header: Header): Promise<string> {
   const restored = await readFile(join(aside, 'secrets', 'encryption_key'), 'utf8').catch(() => undefined);
-  const keys = [...(restored === undefined ? [] : [restored.trim()]), ...encryptionKeys];
+  const keys = [...(restored === undefined ? [] : restored.trim().split(',')), ...encryptionKeys];
   return await inDatabase(join(aside, 'database'), async (database) => {
     const { unknown } = await compareMigrations(database, migrations);
     if (unknown.length > 0)

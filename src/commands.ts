@@ -4,9 +4,13 @@ import { createApp, productionCost } from './app.ts';
 import type { Config, KeycloakSettings } from './config.ts';
 import { systemAct } from './core/caller.ts';
 import { systemClock } from './core/clock.ts';
+import { systemRandom } from './core/ids.ts';
 import { formatTrailReport, verifyTrail } from './features/audit/verify.ts';
 import { keyFormat } from './features/keys/key-value.ts';
 import { mintSetupToken } from './features/identity/identity.ts';
+import { rotateSigningKeys } from './features/identity/provider/signing-keys.ts';
+import { createSealer } from './features/identity/sealing.ts';
+import { identityStores } from './features/identity/stores.ts';
 import { checkUpload, defaultSitesConfig, uploadKindOf } from './features/sites/sites.ts';
 import { type OpenParts, openParts } from './parts.ts';
 import { hasDatabase } from './platform/data-dir.ts';
@@ -120,6 +124,23 @@ export async function runResetPassword(config: Config, email: string): Promise<n
     );
     if (!account.isEnabled)
       console.error('The account is disabled: it cannot sign in before an administrator enables it.');
+    return 0;
+  });
+}
+
+/** A leak of ENCRYPTION_KEY and the database shows the older keys, so whoever leaves them runs this twice. */
+export async function runRotateSigningKeys(config: Config): Promise<number> {
+  if (config.keycloak !== null) {
+    console.error(`postern: Keycloak (${config.keycloak.issuer}) signs; rotate the keys of its realm there.`);
+    return 1;
+  }
+  return await withParts(config, async (parts) => {
+    await applyMigrations(config, parts);
+    const { signingKeys } = identityStores(parts.database.sql, systemClock);
+    const count = await rotateSigningKeys(signingKeys, createSealer(config.encryptionKeys, systemRandom));
+    console.log(
+      `There are ${count} signing keys now: from the next start on a new one signs, all of them verify.`,
+    );
     return 0;
   });
 }

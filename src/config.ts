@@ -5,6 +5,7 @@ import {
   lstatSync,
   mkdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   writeFileSync,
@@ -269,7 +270,7 @@ export type SecretSource = (name: string, dataDir: string) => readonly string[];
 export function readConfig(
   env: Environment = process.env,
   workload: Workload | 'migrate' = 'all',
-  secretOf: SecretSource = (name, dataDir) => [generatedSecret(name, dataDir)],
+  secretOf: SecretSource = generatedSecrets,
 ): Config {
   const mistakes: ConfigMistake[] = [];
   const wrong = (setting: string, problem: string, fix: string) =>
@@ -732,20 +733,47 @@ function readSecret(name: string, given: string | undefined, wrong: Wrong): stri
  * Made once and kept beside the data, readable by this user only. What is there already is used only when nobody else
  * can have put it there or read it: whoever knows these secrets signs in as anybody. @throws ConfigError
  */
-function generatedSecret(name: string, dataDir: string): string {
-  return secretIn(dataDir, name, makeSecret);
+function generatedSecrets(name: string, dataDir: string): string[] {
+  return list(secretIn(dataDir, name, makeSecret));
 }
 
-/** The same without making any: undefined when there is none yet. @throws ConfigError */
-export function existingSecret(name: string, dataDir: string): string | undefined {
-  return existsSync(join(dataDir, secretsFolder)) ? secretIn(dataDir, name, () => undefined) : undefined;
+/** The same without making any, for commands that must not: empty when there is none yet. @throws ConfigError */
+export function existingSecrets(name: string, dataDir: string): string[] {
+  if (!existsSync(join(dataDir, secretsFolder))) return [];
+  return list(secretIn(dataDir, name, () => undefined) ?? '');
 }
 
-/** For commands that must not make any. */
-export const lookForSecret: SecretSource = (name, dataDir) => {
-  const secret = existingSecret(name, dataDir);
-  return secret === undefined ? [] : [secret];
-};
+/** Of those that are made when they are not set. */
+export const generatedNames = ['SESSION_SECRET', 'ENCRYPTION_KEY', 'GRANT_SECRET'] as const;
+
+/** Whether somebody set it, so that what is in DATA_DIR is not the one in use. */
+export function isSecretSet(name: string, env: Environment = process.env): boolean {
+  return [name, `${name}_FILE`].some((one) => (env[one] ?? '') !== '');
+}
+
+/**
+ * Puts other values in place of generated ones, whole or not at all; in use from the next start on. @throws ConfigError
+ * when what is there cannot be trusted
+ */
+export function replaceGenerated(
+  name: string,
+  dataDir: string,
+  change: (values: readonly string[]) => readonly string[],
+): void {
+  const path = join(dataDir, secretsFolder, name.toLowerCase());
+  const aside = `${path}.${randomUUID()}`;
+  try {
+    const values = change(existingSecrets(name, dataDir));
+    writeFileSync(aside, values.join(','), { mode: 0o600, flag: 'wx', flush: true });
+    renameSync(aside, path);
+  } finally {
+    rmSync(aside, { force: true });
+  }
+}
+
+export function newSecret(): string {
+  return randomBytes(32).toString('base64url');
+}
 
 function secretIn<Made extends string | undefined>(
   dataDir: string,
@@ -767,7 +795,7 @@ function secretIn<Made extends string | undefined>(
     if (trouble === undefined) throw error;
     throw new ConfigError([trouble]);
   }
-  if (secret.length >= shortestSecret) return secret;
+  if (list(secret).every(({ length }) => length >= shortestSecret) && list(secret).length > 0) return secret;
   throw new ConfigError([
     {
       setting: name,
@@ -801,7 +829,7 @@ function checkIsPrivate(path: string, folder: string): void {
 /** Gets its name when it is whole: a start that was cut short leaves no half secret to go on with. */
 function makeSecret(path: string): string {
   const aside = `${path}.${randomUUID()}`;
-  const secret = randomBytes(32).toString('base64url');
+  const secret = newSecret();
   try {
     writeFileSync(aside, secret, { mode: 0o600, flag: 'wx', flush: true });
     linkSync(aside, path);

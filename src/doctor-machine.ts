@@ -6,7 +6,7 @@ import {
   ConfigError,
   type ConfigMistake,
   type Environment,
-  existingSecret,
+  existingSecrets,
   readConfig,
   type Workload,
 } from './config.ts';
@@ -41,10 +41,7 @@ export function checkConfig(
     }
   };
   const config = noting(() =>
-    readConfig(env, workload, (name, dataDir) => {
-      const secret = noting(() => existingSecret(name, dataDir));
-      return secret === undefined ? [] : [secret];
-    }),
+    readConfig(env, workload, (name, dataDir) => noting(() => existingSecrets(name, dataDir)) ?? []),
   );
   const distinct = new Map(mistakes.map((mistake) => [JSON.stringify(mistake), mistake]));
   const findings = [...distinct.values()].map(({ setting, problem, fix }) =>
@@ -150,8 +147,8 @@ export function checkSecrets({ config, workload }: { config: Config; workload: W
         `${name} holds a value that can be guessed: few different characters`,
         'Put the output of openssl rand -base64 32 in front of it.',
       );
-    const kept = existingSecret(name, config.dataDir);
-    if (kept !== undefined && !values.includes(kept))
+    const kept = existingSecrets(name, config.dataDir);
+    if (kept.length > 0 && !kept.some((value) => values.includes(value)))
       return advice(
         check,
         `${name} is set, and is not the one in DATA_DIR/secrets; what that one protected cannot be read`,

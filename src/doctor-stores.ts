@@ -6,6 +6,7 @@ import type { Workload } from './config.ts';
 import { second, systemClock } from './core/clock.ts';
 import { systemRandom } from './core/ids.ts';
 import { advice, failed, type Finding, findingOf, ok, type Patient, unknown } from './doctor-finding.ts';
+import { createResealing } from './features/identity/resealing.ts';
 import { createSealer } from './features/identity/sealing.ts';
 import { signingKeysOpen } from './features/identity/provider/signing-keys.ts';
 import { identityStores } from './features/identity/stores.ts';
@@ -77,6 +78,8 @@ async function examineDatabase(database: Database, { config, world, workload }: 
   findings.push(await checkMigrations(database));
   if (config.databaseUrl !== null) findings.push(checkRole(facts));
   findings.push(await checkSigningKeys(database, config.encryptionKeys));
+  const sealed = await checkSealed(database, config.encryptionKeys);
+  if (sealed !== null) findings.push(sealed);
   return findings;
 }
 
@@ -163,6 +166,24 @@ async function checkSigningKeys(database: Database, keys: readonly string[]): Pr
     check,
     'ENCRYPTION_KEY opens none of them: nobody can sign in',
     'Put the value they were made with at the end of ENCRYPTION_KEY.',
+  );
+}
+
+/** Whether older values of ENCRYPTION_KEY may be taken out. Null where there is one, or no table yet. */
+async function checkSealed(database: Database, keys: readonly string[]): Promise<Finding | null> {
+  const { waiting } = await compareMigrations(database, migrations);
+  if (keys.length < 2 || waiting.some((name) => name.includes('identity.'))) return null;
+  const sealer = createSealer(keys, systemRandom);
+  const read = identityStores(database.sql, systemClock);
+  const count = await createResealing({ read, sealer }).waiting();
+  const areKeysOld = (await read.signingKeys.find())?.startsWith(sealer.mark) === false;
+  const check = 'secrets.sealed';
+  if (count === 0 && !areKeysOld)
+    return ok(check, 'all is sealed under the first value of ENCRYPTION_KEY; the others can go');
+  return advice(
+    check,
+    `${count + (areKeysOld ? 1 : 0)} sessions, grants or keys are sealed under an older value of ENCRYPTION_KEY`,
+    'Leave it in the list for now: a running server seals them anew within minutes.',
   );
 }
 

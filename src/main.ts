@@ -1,6 +1,6 @@
 import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
-import { type Config, ConfigError, lookForSecret, readConfig, type Workload, workloads } from './config.ts';
+import { type Config, ConfigError, existingSecrets, readConfig, type Workload, workloads } from './config.ts';
 import { keepTickShapes } from './platform/tick-shapes.ts';
 import { explainStart, isInUse } from './start-errors.ts';
 
@@ -10,15 +10,18 @@ const usage = `usage: npm start                                        the serve
        npm start -- migrate                             bring the database to the newest step
        npm start -- admin login-link                    print a one-time link that creates the first administrator
        npm start -- admin reset-password EMAIL          print a new password for an account, and sign it out everywhere
+       npm start -- admin rotate-signing-keys           a new key for the built-in provider; the one before still verifies
+       npm start -- secrets rotate | retire NAME        put a new value in front of a generated secret; take the older out
        npm start -- keys import FILE                    take key records of an older deployment
        npm start -- sites check FILE                    judge a .zip, .tar.gz or .html as an upload would be
        npm start -- audit verify [SEQ:HASH]             walk the audit chain; with a head that an earlier run printed,
                                                         prove that nothing was cut off since
        npm start -- doctor [web|gateway|worker] [--json] look at everything a server stands on, and say what to mend
+       npm start -- drill [--json]                      break an instance of its own, part by part, and hold every rule
        npm start -- backup FILE [--with-secrets]        write the embedded database and the files of sites into one file
        npm start -- restore FILE                        put them back into an empty DATA_DIR, checked first
        npm start -- --version                           print the version
-On the embedded database, all but login-link and doctor need the server stopped. Settings: docs/reference/config.md`;
+On the embedded database, all but login-link, secrets rotate, doctor and drill need the server stopped. Settings: docs/reference/config.md`;
 
 // Compiled code is kept beside the packages, a folder that is trusted like the code itself. It must be on before
 // most of the program is loaded, so everything below is imported where it is needed. Without a place to write, Node
@@ -54,6 +57,10 @@ function workOf(args: readonly string[]): Work | string {
       return value === ''
         ? 'EMAIL is missing'
         : async (config) => (await commands()).runResetPassword(config, value.trim());
+    case 'admin rotate-signing-keys':
+      return value === ''
+        ? async (config) => (await commands()).runRotateSigningKeys(config)
+        : `${command} was given too much`;
     case 'keys import':
       return value === '' ? 'FILE is missing' : async (config) => (await commands()).runImport(config, value);
     case 'sites check':
@@ -68,6 +75,18 @@ function workOf(args: readonly string[]): Work | string {
   }
 }
 
+async function changeSecret(options: readonly string[]): Promise<number> {
+  const [verb = '', name = '', ...more] = options;
+  const { isGeneratedName, runRetire, runRotate } = await import('./secrets.ts');
+  if (!/^(?:rotate|retire)$/.test(verb) || !isGeneratedName(name) || more.length > 0) {
+    console.error(`postern: secrets takes rotate or retire, and the name of a generated secret\n\n${usage}`);
+    return 2;
+  }
+  // Makes none: in a folder that was mistyped there is nothing to rotate.
+  config = readConfig(undefined, 'all', existingSecrets);
+  return verb === 'rotate' ? runRotate(config, name) : await runRetire(config, name);
+}
+
 async function copy(command: 'backup' | 'restore', options: readonly string[]): Promise<number> {
   const withSecrets = command === 'backup' && options.includes('--with-secrets');
   const [file, ...more] = options.filter((option) => !(withSecrets && option === '--with-secrets'));
@@ -77,7 +96,7 @@ async function copy(command: 'backup' | 'restore', options: readonly string[]): 
   }
   const { runBackup, runRestore } = await import('./backup.ts');
   // Neither makes secrets: new ones would open nothing of what is there, or of what comes.
-  config = readConfig(undefined, 'all', lookForSecret);
+  config = readConfig(undefined, 'all', existingSecrets);
   return command === 'backup'
     ? await runBackup(config, file, { withSecrets })
     : await runRestore(config, file);
@@ -94,6 +113,16 @@ async function examine(options: readonly string[]): Promise<number> {
   return await runDoctor({ workload: word, isJson: options.includes('--json') });
 }
 
+/** Reads no settings: it has nothing to do with an installation. */
+async function rehearse(options: readonly string[]): Promise<number> {
+  if (options.some((option) => option !== '--json')) {
+    console.error(`postern: drill takes --json and nothing else\n\n${usage}`);
+    return 2;
+  }
+  const { runDrill } = await import('./drill.ts');
+  return await runDrill({ isJson: options.includes('--json') });
+}
+
 const isWorkload = (word: string): word is Workload => workloads.some((one) => one === word);
 
 let config: Config | undefined;
@@ -108,6 +137,8 @@ async function main(args: readonly string[]): Promise<number> {
     return 0;
   }
   if (args[0] === 'doctor') return await examine(args.slice(1));
+  if (args[0] === 'drill') return await rehearse(args.slice(1));
+  if (args[0] === 'secrets') return await changeSecret(args.slice(1));
   if (args[0] === 'backup' || args[0] === 'restore') return await copy(args[0], args.slice(1));
   const work = workOf(args);
   if (typeof work === 'string') {

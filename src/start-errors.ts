@@ -1,4 +1,5 @@
 import type { ConfigMistake } from './config.ts';
+import { SigningKeysSealed } from './features/identity/provider/signing-keys.ts';
 import { KeycloakRefused } from './features/identity/keycloak/refused.ts';
 import { maskKeys } from './core/key-shape.ts';
 
@@ -40,6 +41,12 @@ export function explainStart(error: unknown, listeners: Listeners | null): Confi
   if (error instanceof Blamed) return explainBlamed(error);
   if (error instanceof KeycloakRefused)
     return { setting: error.setting, problem: error.problem, fix: error.fix };
+  if (error instanceof SigningKeysSealed)
+    return {
+      setting: 'ENCRYPTION_KEY',
+      problem: 'opens none of the keys that the built-in provider signs with, so nobody could sign in',
+      fix: 'Put the value they were made with at the end of the list. It can go when doctor says that nothing is sealed under it.',
+    };
   return listeners === null ? undefined : explainListen(error, listeners);
 }
 

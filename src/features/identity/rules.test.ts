@@ -7,7 +7,7 @@ import { createPasswords } from './accounts/passwords.ts';
 import { readIntrospection } from './directory/introspection.ts';
 import { isSetupTokenValid, mintSetupToken } from './login/setup-token.ts';
 import { createSignInThrottle } from './login/throttle.ts';
-import { createSealer } from './sealing.ts';
+import { createSealer, sealAnew } from './sealing.ts';
 import { digestOfSessionValue, mintSessionValue } from './sessions/session-value.ts';
 
 describe('sealed secrets', () => {
@@ -27,13 +27,25 @@ describe('sealed secrets', () => {
     expect(createSealer(['new'], systemRandom).open(fresh, 'x')).toBe('a secret');
   });
 
+  test('SE-03 what earlier versions sealed, without a mark, opens and is sealed anew', () => {
+    const sealer = createSealer(['key'], systemRandom);
+    const earlier = `v1.${sealer.seal('a secret', 'x').slice(sealer.mark.length)}`;
+    expect(sealer.open(earlier, 'x')).toBe('a secret');
+    expect(sealAnew(sealer, earlier, 'x')?.startsWith(sealer.mark)).toBe(true);
+    expect(sealAnew(createSealer(['other'], systemRandom), earlier, 'x')).toBeUndefined();
+  });
+
   test('changed by one bit, do not open', () => {
     const sealer = createSealer(['key'], systemRandom);
-    const bytes = Buffer.from(sealer.seal('a secret', 'x').slice(3), 'base64url');
+    const sealed = sealer.seal('a secret', 'x');
+    expect(sealed.startsWith(sealer.mark)).toBe(true);
+    const bytes = Buffer.from(sealed.slice(sealer.mark.length), 'base64url');
     for (let at = 0; at < bytes.length; at += 1) {
       const changed = Buffer.from(bytes);
       changed[at] = (changed[at] ?? 0) ^ 1;
-      expect(() => sealer.open(`v1.${changed.toString('base64url')}`, 'x')).toThrow('none of the keys');
+      expect(() => sealer.open(`${sealer.mark}${changed.toString('base64url')}`, 'x')).toThrow(
+        'none of the keys',
+      );
     }
   });
 });

@@ -5,6 +5,7 @@ import type { CommonDeps, Identity } from './identity.ts';
 import { createAdmission } from './login/admission.ts';
 import { createLoginFlow } from './login/login.ts';
 import type { OidcClient } from './oidc-client.ts';
+import { createResealing } from './resealing.ts';
 import type { Sealer } from './sealing.ts';
 import { createAccessTokens } from './sessions/access-token.ts';
 import { createSessions } from './sessions/sessions.ts';
@@ -44,6 +45,7 @@ export function createSignedIn(
     sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
     endSession: sessions.end,
   });
+  const resealing = createResealing({ read, sealer });
   return {
     sessions,
     login: createLoginFlow({
@@ -70,6 +72,8 @@ export function createSignedIn(
     admit: createAdmission({ clock }),
     jobs: [
       { name: 'sessions-seen', everyMs: 30 * second, leased: false, run: sessions.flushLastSeen },
+      // Often enough that whoever rotates ENCRYPTION_KEY can wait for it.
+      { name: 'reseal', everyMs: minute, leased: true, run: async () => void (await resealing.run()) },
       { name: 'identity-sweep', everyMs: 10 * minute, leased: true, run: () => sweepIdentity(read, clock) },
     ],
     stop: () => sessions.flushLastSeen(),

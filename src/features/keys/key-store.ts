@@ -290,7 +290,8 @@ function toKey(row: KeyRow): Key {
     id: row.id,
     type: row.type,
     name: row.name,
-    scopes: row.scopes,
+    // A text would hold the names of scopes too: what is no list gives no right.
+    scopes: Array.isArray(row.scopes) ? row.scopes : [],
     repositories:
       row.repository_mode === 'all'
         ? { mode: 'all' }

@@ -5,7 +5,7 @@ import { newId, type Random } from '../../../core/ids.ts';
 import type { Log } from '../../../platform/log.ts';
 import type { UserStore } from '../accounts/user-store.ts';
 import { type LoginResult, type OidcClient, reasonOf } from '../oidc-client.ts';
-import type { Sealer } from '../sealing.ts';
+import { SealedOtherwise, type Sealer } from '../sealing.ts';
 import { secretDigest } from '../../../platform/sealed-text.ts';
 import { sealTokens } from '../sessions/access-token.ts';
 import type { Sessions } from '../sessions/sessions.ts';
@@ -74,6 +74,21 @@ export function createLoginFlow(deps: {
     return { user, session };
   }
 
+  /** Undefined: it was sealed under a key that is gone. Whoever was signing in begins anew. */
+  function attemptIn(sealed: string, stateHash: string) {
+    try {
+      // Written by start() and authenticated by the seal.
+      return JSON.parse(sealer.open(sealed, `login:${stateHash}`)) as {
+        state: string;
+        nonce: string;
+        pkceVerifier: string;
+      };
+    } catch (error) {
+      if (error instanceof SealedOtherwise) return undefined;
+      throw error;
+    }
+  }
+
   return {
     async start({ returnTo, browserSecret }) {
       const browser =
@@ -101,12 +116,8 @@ export function createLoginFlow(deps: {
       if (found === undefined) return { kind: 'refused', reason: 'no_attempt' };
       if (callback.searchParams.get('error') === 'access_denied')
         return { kind: 'refused', reason: 'denied' };
-      // Written by start() and authenticated by the seal.
-      const attempt = JSON.parse(sealer.open(found.sealed, `login:${stateHash}`)) as {
-        state: string;
-        nonce: string;
-        pkceVerifier: string;
-      };
+      const attempt = attemptIn(found.sealed, stateHash);
+      if (attempt === undefined) return { kind: 'refused', reason: 'no_attempt' };
       let result: LoginResult;
       try {
         result = await client.exchange(callback, attempt);

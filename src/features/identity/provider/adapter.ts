@@ -3,7 +3,7 @@ import type { Clock } from '../../../core/clock.ts';
 import type { Tx } from '../../../platform/database/database.ts';
 import type { AuditEntry } from '../../audit/audit.ts';
 import { isProofGood } from '../accounts/proof.ts';
-import type { Sealer } from '../sealing.ts';
+import { SealedOtherwise, type Sealer } from '../sealing.ts';
 import { secretDigest } from '../../../platform/sealed-text.ts';
 import type { IdentityTx } from '../stores.ts';
 import { webClientId } from './clients.ts';
@@ -102,10 +102,16 @@ function adapterFor(model: string, deps: AdapterDeps): Adapter {
 
   const open = (record: ProviderRecord | undefined): AdapterPayload | undefined => {
     if (record === undefined) return undefined;
+    let text: string;
+    try {
+      text = sealer.open(record.payload, contextOf(model, record.idHash));
+    } catch (error) {
+      // Who was signing in begins anew. Of a token nobody can tell what it is good for, so that fails.
+      if (error instanceof SealedOtherwise && beginsAnew.has(model)) return undefined;
+      throw error;
+    }
     // Written by upsert() below from an AdapterPayload and authenticated by the seal.
-    const payload = JSON.parse(
-      sealer.open(record.payload, contextOf(model, record.idHash)),
-    ) as AdapterPayload;
+    const payload = JSON.parse(text) as AdapterPayload;
     if (record.consumedAt !== null) payload.consumed = Math.floor(record.consumedAt / 1000);
     return payload;
   };
@@ -152,6 +158,9 @@ function adapterFor(model: string, deps: AdapterDeps): Adapter {
 
 /** What holds a sign-in between its proof and what is made of it. Tokens end with their grant. */
 const holdsProof = new Set(['Session', 'Interaction', 'AuthorizationCode', 'DeviceCode']);
+
+/** What a browser holds on its way in, and gets again. */
+const beginsAnew = new Set(['Session', 'Interaction']);
 
 export function contextOf(model: string, idHash: string): string {
   return `oidc:${model}:${idHash}`;

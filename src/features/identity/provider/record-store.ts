@@ -56,6 +56,14 @@ export type RecordStore = {
   removeAllOf(accountId: string): Promise<void>;
   /** Resolves with how many were removed. */
   removeExpired(limit: number): Promise<number>;
+  /** Live records whose payload does not begin with `mark`, in the order of their hashes, after `after`. */
+  sealedOtherwise(
+    mark: string,
+    after: string,
+    limit: number,
+  ): Promise<{ model: string; idHash: string; payload: string }[]>;
+  /** Changes nothing when another payload is there by now. */
+  sealAnew(record: { model: string; idHash: string; payload: string }, payload: string): Promise<void>;
 };
 
 type RecordRow = {
@@ -163,6 +171,18 @@ export function recordStore(db: Sql, clock: Clock): RecordStore {
           select model, id_hash from oidc_records where expires_at <= ${new Date(clock.now())}
            order by expires_at limit ${limit})`.execute(db);
       return Number(numAffectedRows ?? 0);
+    },
+    async sealedOtherwise(mark, after, limit) {
+      const { rows } = await sql<{ model: string; id_hash: string; payload: string }>`
+        select model, id_hash, payload from oidc_records
+         where id_hash > ${after} and ${live()} and not starts_with(payload, ${mark})
+         order by id_hash limit ${limit}`.execute(db);
+      return rows.map(({ model, id_hash: idHash, payload }) => ({ model, idHash, payload }));
+    },
+    async sealAnew({ model, idHash, payload: was }, payload) {
+      await sql`
+        update oidc_records set payload = ${payload}
+         where model = ${model} and id_hash = ${idHash} and payload = ${was}`.execute(db);
     },
   };
 }

@@ -7,6 +7,8 @@ export type SigningKeyStore = {
   find(): Promise<string | undefined>;
   /** Keeps what is there already. */
   insertIfAbsent(sealed: string): Promise<void>;
+  /** False when something else than `was` is there now. */
+  replace(was: string, sealed: string): Promise<boolean>;
 };
 
 export function signingKeyStore(db: Sql, clock: Clock): SigningKeyStore {
@@ -20,6 +22,13 @@ export function signingKeyStore(db: Sql, clock: Clock): SigningKeyStore {
       await sql`
         insert into provider_signing_keys (id, sealed, created_at) values (1, ${sealed}, ${new Date(clock.now())})
         on conflict (id) do nothing`.execute(db);
+    },
+    async replace(was, sealed) {
+      const { rows } = await sql`
+        update provider_signing_keys set sealed = ${sealed} where id = 1 and sealed = ${was} returning id`.execute(
+        db,
+      );
+      return rows.length === 1;
     },
   };
 }

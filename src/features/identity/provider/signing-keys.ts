@@ -1,5 +1,5 @@
-import { exportJWK, generateKeyPair, type JWK } from 'jose';
-import type { Sealer } from '../sealing.ts';
+import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK } from 'jose';
+import { SealedOtherwise, type Sealer } from '../sealing.ts';
 import type { SigningKeyStore } from './signing-key-store.ts';
 
 const context = 'provider-signing-keys';
@@ -20,13 +20,52 @@ export async function signingKeysOpen(keys: SigningKeyStore, sealer: Sealer): Pr
 /** The provider's private signing keys, made at the first start. ID tokens are RS256, as OIDC Core demands. */
 export async function loadSigningKeys(keys: SigningKeyStore, sealer: Sealer): Promise<{ keys: JWK[] }> {
   if ((await keys.find()) === undefined) {
-    const { privateKey } = await generateKeyPair('RS256', { extractable: true });
-    const jwk = { ...(await exportJWK(privateKey)), use: 'sig', alg: 'RS256' };
-    await keys.insertIfAbsent(sealer.seal(JSON.stringify({ keys: [jwk] }), context));
+    await keys.insertIfAbsent(sealer.seal(JSON.stringify({ keys: [await makeKey()] }), context));
   }
   // Read back: another process may have been first.
   const sealed = await keys.find();
   if (sealed === undefined) throw new Error('The signing keys were removed while starting.');
-  // Written above and authenticated by the seal.
-  return JSON.parse(sealer.open(sealed, context)) as { keys: JWK[] };
+  const opened = openKeys(sealer, sealed);
+  // Under an older key: sealed anew, so that the older one can go. Whoever was faster did the same.
+  if (!sealed.startsWith(sealer.mark))
+    await keys.replace(sealed, sealer.seal(JSON.stringify(opened), context));
+  return opened;
+}
+
+/**
+ * Puts a new key in front, which signs from each process's next start on. The one before it stays and verifies, so that
+ * no sign-in under way fails; the one before that is gone. @throws SigningKeysSealed
+ */
+export async function rotateSigningKeys(keys: SigningKeyStore, sealer: Sealer): Promise<number> {
+  await loadSigningKeys(keys, sealer);
+  const sealed = await keys.find();
+  if (sealed === undefined) throw new Error('The signing keys were removed meanwhile.');
+  const [before] = openKeys(sealer, sealed).keys;
+  const next = { keys: [await makeKey(), ...(before === undefined ? [] : [before])] };
+  if (!(await keys.replace(sealed, sealer.seal(JSON.stringify(next), context))))
+    throw new Error('The signing keys were changed meanwhile. Nothing was changed here; try again.');
+  return next.keys.length;
+}
+
+/** With these nobody can sign in, so the program does not start. */
+export class SigningKeysSealed extends Error {
+  constructor() {
+    super('ENCRYPTION_KEY opens none of the signing keys.');
+    this.name = 'SigningKeysSealed';
+  }
+}
+
+function openKeys(sealer: Sealer, sealed: string): { keys: JWK[] } {
+  try {
+    // Written here and authenticated by the seal.
+    return JSON.parse(sealer.open(sealed, context)) as { keys: JWK[] };
+  } catch (error) {
+    throw error instanceof SealedOtherwise ? new SigningKeysSealed() : error;
+  }
+}
+
+async function makeKey(): Promise<JWK> {
+  const { privateKey } = await generateKeyPair('RS256', { extractable: true });
+  const jwk = await exportJWK(privateKey);
+  return { ...jwk, kid: await calculateJwkThumbprint(jwk), use: 'sig', alg: 'RS256' };
 }

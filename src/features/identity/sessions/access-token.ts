@@ -2,7 +2,7 @@ import { type Act, systemAct } from '../../../core/caller.ts';
 import { type Clock, minute, second } from '../../../core/clock.ts';
 import type { Directory, Introspection } from '../directory.ts';
 import type { OidcClient, ProviderTokens } from '../oidc-client.ts';
-import type { Sealer } from '../sealing.ts';
+import { SealedOtherwise, type Sealer } from '../sealing.ts';
 import type { SessionStore } from './session-store.ts';
 
 /**
@@ -115,11 +115,19 @@ export function createAccessTokens(deps: AccessTokensDeps): {
     accessTokenFor(sessionId) {
       const already = running.get(sessionId);
       if (already !== undefined) return already;
-      const question = check(sessionId, 2).finally(() => running.delete(sessionId));
+      const question = check(sessionId, 2)
+        .catch(cannotTell)
+        .finally(() => running.delete(sessionId));
       running.set(sessionId, question);
       return question;
     },
   };
+}
+
+/** Sealed under a key that this process does not have, yet or any more: that says nothing about the session. */
+function cannotTell(error: unknown): SessionToken {
+  if (error instanceof SealedOtherwise) return { kind: 'unavailable', reason: 'sealed_otherwise' };
+  throw error;
 }
 
 const busy: SessionToken = { kind: 'unavailable', reason: 'refresh_in_progress' };
@@ -138,10 +146,15 @@ function active(
 }
 
 export function sealTokens(sealer: Sealer, sessionId: string, tokens: ProviderTokens): string {
-  return sealer.seal(JSON.stringify(tokens), `session:${sessionId}`);
+  return sealer.seal(JSON.stringify(tokens), sessionContext(sessionId));
 }
 
 export function openTokens(sealer: Sealer, sessionId: string, sealed: string): ProviderTokens {
   // Written by sealTokens and authenticated by the seal.
-  return JSON.parse(sealer.open(sealed, `session:${sessionId}`)) as ProviderTokens;
+  return JSON.parse(sealer.open(sealed, sessionContext(sessionId))) as ProviderTokens;
+}
+
+/** What the tokens of a session are sealed for. */
+export function sessionContext(sessionId: string): string {
+  return `session:${sessionId}`;
 }

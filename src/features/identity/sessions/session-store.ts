@@ -46,6 +46,10 @@ export type SessionStore = {
   ): Promise<boolean>;
   release(id: string, holder: string): Promise<void>;
   removeEnded(before: number, limit: number): Promise<number>;
+  /** Tokens of live sessions that do not begin with `mark`, in the order of the sessions' ids, after `after`. */
+  sealedOtherwise(mark: string, after: string, limit: number): Promise<{ id: string; sealed: string }[]>;
+  /** Changes nothing when other tokens are there by now. */
+  sealAnew(id: string, was: string, sealed: string): Promise<void>;
 };
 
 type SessionRow = {
@@ -143,6 +147,18 @@ export function sessionStore(db: Sql, clock: Clock): SessionStore {
         db,
       );
       return Number(numAffectedRows ?? 0);
+    },
+    async sealedOtherwise(mark, after, limit) {
+      const { rows } = await sql<{ id: string; sealed: string }>`
+        select id, tokens_sealed as sealed from browser_sessions
+         where id > ${after} and ended_at is null and expires_at > ${now()} and not starts_with(tokens_sealed, ${mark})
+         order by id limit ${limit}`.execute(db);
+      return rows;
+    },
+    async sealAnew(id, was, sealed) {
+      await sql`update browser_sessions set tokens_sealed = ${sealed} where id = ${id} and tokens_sealed = ${was}`.execute(
+        db,
+      );
     },
   };
 }
