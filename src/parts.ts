@@ -157,10 +157,11 @@ export async function openGatewayParts(config: Config): Promise<OpenGatewayParts
     postgresDialect(databaseUrl, { max: 10, readsOnly: 'gateway' }),
     tracing?.statement,
   );
-  refuse('DATABASE_URL', await blaming('DATABASE_URL', () => obstacleToViews(database)));
+  const ask = async () =>
+    obstacleToVersion(await databaseFacts(database)) ?? (await obstacleToViews(database));
+  refuse('DATABASE_URL', await blaming('DATABASE_URL', ask));
   const excess = await excessOf(database);
-  if (excess !== null)
-    log.warn({ tables: excess }, 'the role in DATABASE_URL reaches tables that a gateway does not need');
+  if (excess !== null) log.warn({ excess }, 'the role in DATABASE_URL reaches what a gateway does not need');
   const content = await openBlobs(config, log);
   await content.prepareToRead();
   return {

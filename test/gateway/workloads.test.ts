@@ -153,6 +153,82 @@ test.skipIf(testServer === undefined)(
   },
 );
 
+test('what a gateway reads of a site says neither whose it is, nor how it is called, nor why it was taken down', async () => {
+  const site = await publicSite({ 'index.html': 'mine' });
+  await web.call('POST', `/sites/${site.id}/take-down`, { as: admin, body: { reason: 'a reason for Ada' } });
+  const { rows } = await sql`select * from gateway.sites where id = ${site.id}`.execute(web.database.sql);
+  expect(rows).toMatchObject([{ name: '', owner_kind: '', owner_id: '', take_down_reason: null }]);
+  for (const word of ['a reason for Ada', ada.user.id]) expect(JSON.stringify(rows)).not.toContain(word);
+});
+
+test.skipIf(testServer === undefined)(
+  'whatever else the role reaches is named: views, sequences, columns, functions of others, other schemas, other roles',
+  async () => {
+    const role = ownDatabase;
+    if (role === undefined) throw new Error('There is no role without a server.');
+    const { rows } = await sql<{ name: string }>`select current_user as name`.execute(role.sql);
+    const name = sql.ref(rows[0]?.name ?? '');
+    const run = (statement: ReturnType<typeof sql>) => statement.execute(web.database.sql);
+    const cases = [
+      [
+        'open_view',
+        sql`create view open_view as select 1 as one`,
+        sql`grant select on open_view to ${name}`,
+        sql`drop view open_view`,
+      ],
+      [
+        'a_sequence',
+        sql`create sequence a_sequence`,
+        sql`grant usage on sequence a_sequence to ${name}`,
+        sql`drop sequence a_sequence`,
+      ],
+      [
+        'api_keys',
+        sql`select 1`,
+        sql`grant select (id) on api_keys to ${name}`,
+        sql`revoke select (id) on api_keys from ${name}`,
+      ],
+      [
+        'gateway.sites',
+        sql`select 1`,
+        sql`grant update on gateway.sites to ${name}`,
+        sql`revoke update on gateway.sites from ${name}`,
+      ],
+      [
+        'as_owner()',
+        sql`select 1`,
+        sql`create function as_owner() returns int language sql security definer as 'select 1'`,
+        sql`drop function as_owner()`,
+      ],
+      [
+        'elsewhere.things',
+        sql`create schema elsewhere create table things (id int)`,
+        sql`do $$ begin grant usage on schema elsewhere to ${name}; grant select on elsewhere.things to ${name}; end $$`,
+        sql`drop schema elsewhere cascade`,
+      ],
+      [
+        'making things in public',
+        sql`select 1`,
+        sql`grant create on schema public to ${name}`,
+        sql`revoke create on schema public from ${name}`,
+      ],
+      [
+        'the role pg_monitor',
+        sql`select 1`,
+        sql`grant pg_monitor to ${name}`,
+        sql`revoke pg_monitor from ${name}`,
+      ],
+    ] as const;
+    for (const [named, make, give, undo] of cases) {
+      await run(make);
+      await run(give);
+      expect(await excessOf(role)).toContain(named);
+      await run(undo);
+      expect(await excessOf(role)).toBeNull();
+    }
+  },
+);
+
 test.skipIf(testServer === undefined)(
   'a role without the views is told which statements give them',
   async () => {

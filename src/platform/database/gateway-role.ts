@@ -30,12 +30,48 @@ export async function obstacleToViews(database: Database): Promise<{ problem: st
 
 const grants = 'grant usage on schema gateway to ROLE; grant select on all tables in schema gateway to ROLE;';
 
-/** Tables of everybody else that the role may read or change, for people; null when it is as narrow as it should be. */
+/**
+ * What the role may do beyond reading its views, for people; null when it is as narrow as it should be. Tables, views and
+ * sequences of every schema, functions that run with their owner's rights, places to make something in, other roles
+ * it can become. What belongs to the system or to an extension is left out.
+ */
 export async function excessOf(database: Database): Promise<string | null> {
   const { rows } = await sql<{ name: string }>`
-    select c.relname as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
-     where n.nspname = 'public' and c.relkind = 'r'
-       and has_table_privilege(c.oid, 'select, insert, update, delete')
-     order by c.relname`.execute(database.sql);
-  return rows.length === 0 ? null : rows.map(({ name }) => name).join(', ');
+    with spaces as (
+      select oid, nspname from pg_namespace where nspname !~ '^pg_' and nspname <> 'information_schema'
+         and has_schema_privilege(oid, 'usage')
+    ), extended as (
+      select objid from pg_depend where deptype = 'e'
+    ), reached as (
+      select 1 as place, c.relname::text as thing, n.nspname::text as space
+        from pg_class c join spaces n on n.oid = c.relnamespace
+       where c.oid not in (select objid from extended)
+         and case when c.relkind = 'S' then has_sequence_privilege(c.oid, 'usage, select, update')
+                  when c.relkind not in ('r', 'p', 'v', 'm', 'f') then false
+                  when n.nspname = 'gateway' then has_table_privilege(c.oid, 'insert, update, delete, truncate')
+                                               or has_any_column_privilege(c.oid, 'insert, update')
+                  else has_table_privilege(c.oid, 'select, insert, update, delete, truncate')
+                       or has_any_column_privilege(c.oid, 'select, insert, update') end
+      union all
+      select 2, p.proname || '()', n.nspname from pg_proc p join spaces n on n.oid = p.pronamespace
+       where p.prosecdef and p.prorettype <> 'trigger'::regtype and has_function_privilege(p.oid, 'execute')
+         and p.oid not in (select objid from extended)
+    )
+    select name from (
+      select 0 as place, 'everything, as a superuser' as name from pg_roles where rolname = current_user and rolsuper
+      union all
+      select place, case when space = 'public' then thing else space || '.' || thing end from reached
+      union all
+      select 3, 'making things in ' || nspname from spaces where has_schema_privilege(oid, 'create')
+      union all
+      select 4, 'the role ' || rolname from pg_roles
+       where rolname <> current_user and pg_has_role(current_user, oid, 'member')
+         and not (select rolsuper from pg_roles where rolname = current_user)) found
+     order by place, name`.execute(database.sql);
+  if (rows.length === 0) return null;
+  const names = rows.map(({ name }) => name);
+  const rest = names.length > mostNamed ? ` and ${names.length - mostNamed} more` : '';
+  return names.slice(0, mostNamed).join(', ') + rest;
 }
+
+const mostNamed = 20;

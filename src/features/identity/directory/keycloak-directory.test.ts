@@ -182,6 +182,20 @@ describe('ID-11 an answer about a token counts only in form and for this realm',
 describe('ID-17 inactive because it was made for others (contract 10.1)', () => {
   const inactive = { introspection: () => json({ active: false }) };
 
+  test('MC-02 a token that Keycloak calls active, and that is for somebody else, is not believed', async () => {
+    const kindOf = async (token: string, aud?: unknown) => {
+      const { directory } = open({ introspection: () => active(aud === undefined ? {} : { aud }) });
+      const found = await directory.introspect(token);
+      return found.kind === 'unavailable' ? found.reason : found.kind;
+    };
+    expect(await kindOf(good, ['account', 'postern-principal-sync'])).toBe('active');
+    expect(await kindOf(good, 'account')).toBe('token_audience');
+    expect(await kindOf(good)).toBe('active');
+    expect(await kindOf(await signed({ aud: 'account' }))).toBe('token_audience');
+    // ID-17: a lightweight token says nothing of it, and an answer need not.
+    expect(await kindOf(await signed({}))).toBe('active');
+  });
+
   test('a good token without our client in its audience is a mistake of the realm', async () => {
     const token = await signed({ aud: ['account', 'somebody'] });
     expect(await open(inactive).directory.introspect(token)).toEqual({

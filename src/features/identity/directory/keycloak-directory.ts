@@ -123,13 +123,19 @@ export function keycloakDirectory(deps: {
     return body;
   }
 
+  /** By the answer, or by the token where the answer says nothing of it; lightweight tokens may say nothing at all. */
+  function isForUs(answer: Readonly<Record<string, unknown>>, token: string): boolean {
+    const audience = answer['aud'] ?? claimsOf(token)?.['aud'];
+    return audience === undefined || [audience].flat().includes(clientId);
+  }
+
   async function introspect(token: string, hint: 'access_token' | 'refresh_token'): Promise<Introspection> {
     await proven();
-    const found = readIntrospection(await server.introspect(token, hint), {
-      issuer,
-      now: clock.now(),
-      hint,
-    });
+    const answer = await server.introspect(token, hint);
+    const found = readIntrospection(answer, { issuer, now: clock.now(), hint });
+    // Keycloak itself says `inactive` then, since 26.6.2; a realm or a proxy that does not is not believed.
+    if (found.kind === 'active' && hint === 'access_token' && !isForUs(answer, token))
+      return { kind: 'unavailable', reason: 'token_audience' };
     if (found.kind === 'inactive' && hint === 'access_token' && (await isMadeForOthers(token)))
       return { kind: 'unavailable', reason: 'token_audience' };
     return found;
