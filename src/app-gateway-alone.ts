@@ -13,7 +13,7 @@ import { sitesConfigSchema } from './features/sites/sites-config.ts';
 import type { Blobs } from './platform/blobs/blobs.ts';
 import { createChangeFeed } from './platform/database/changes.ts';
 import type { Database } from './platform/database/database.ts';
-import { createServerClock } from './platform/database/server-clock.ts';
+import { createServerClock, tellWhenOff } from './platform/database/server-clock.ts';
 import { createJobs, type Job } from './platform/jobs.ts';
 import type { Kv } from './platform/kv/kv.ts';
 import type { Log } from './platform/log.ts';
@@ -103,6 +103,7 @@ export function createGatewayAlone(settings: GatewayAloneSettings, parts: Gatewa
     feed,
     async start() {
       await clock.sync();
+      tellWhenOff(clock, log);
       await feed.poll();
       await sitesConfig.read();
       await fleet.beat().catch((error: unknown) => log.warn({ err: error }, 'not yet told to the fleet'));

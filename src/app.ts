@@ -75,7 +75,7 @@ import { fileBlobs } from './platform/blobs/file-blobs.ts';
 import { changeStore, createChangeFeed, pruneChanges } from './platform/database/changes.ts';
 import { type Database, openDatabase, type Sql } from './platform/database/database.ts';
 import { embeddedDatabase } from './platform/database/embedded.ts';
-import { createServerClock } from './platform/database/server-clock.ts';
+import { createServerClock, tellWhenOff } from './platform/database/server-clock.ts';
 import type { Route } from './platform/http.ts';
 import type { Kv } from './platform/kv/kv.ts';
 import { memoryKv } from './platform/kv/memory-kv.ts';
@@ -622,6 +622,7 @@ export async function createApp(settings: AppSettings, parts: AppParts, moreRout
     /** Ready to answer: the clock is measured, the feed read, the provider's keys loaded. */
     async start() {
       await clock.sync();
+      tellWhenOff(clock, log);
       await feed.poll();
       await identity.start();
       await policies.read();

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import type { Workload } from './config.ts';
-import { second, systemClock } from './core/clock.ts';
+import { systemClock } from './core/clock.ts';
 import { systemRandom } from './core/ids.ts';
 import { advice, failed, type Finding, findingOf, ok, type Patient, unknown } from './doctor-finding.ts';
 import { createResealing } from './features/identity/resealing.ts';
@@ -16,7 +16,7 @@ import type { Database } from './platform/database/database.ts';
 import { databaseFacts, obstacleToVersion } from './platform/database/facts.ts';
 import { excessOf, obstacleToViews } from './platform/database/gateway-role.ts';
 import { compareMigrations } from './platform/database/migrate.ts';
-import { createServerClock } from './platform/database/server-clock.ts';
+import { createServerClock, mostOffMs } from './platform/database/server-clock.ts';
 import { createLog } from './platform/log.ts';
 import { blaming } from './start-errors.ts';
 
@@ -25,8 +25,6 @@ type Asked = Patient & { readonly workload: Workload };
 
 const migrations = join(import.meta.dirname, '../migrations');
 const log = createLog({ level: 'silent' });
-/** A difference that nobody notices; certificates and sign-ins bear more. */
-const mostOffMs = 2 * second;
 
 export async function checkDatabase(asked: Asked): Promise<Finding[]> {
   const { config, holder } = asked;
@@ -142,8 +140,8 @@ async function checkGatewayRole(database: Database): Promise<Finding> {
   if (excess !== null)
     return advice(
       'database.role',
-      `it reaches tables that a gateway does not need: ${excess}`,
-      'Give it a role of its own.',
+      `it reaches what a gateway does not need: ${excess}`,
+      'Give it a role of its own, that has the views and is granted nothing else.',
     );
   return ok('database.role', 'it reads the views of a gateway and nothing else');
 }

@@ -1,5 +1,8 @@
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
@@ -148,6 +151,99 @@ describe('the machine', () => {
       states: ['advice'],
       says: expect.stringContaining('is not the one in DATA_DIR/secrets'),
     });
+  });
+});
+
+describe('Keycloak', () => {
+  let realm: Server;
+  let issuer: string;
+  /** What the realm answers at a path; everything else is 404. */
+  let answers: (path: string) => unknown;
+  beforeEach(async () => {
+    realm = createServer((request, response) => {
+      const body = answers(request.url ?? '');
+      response.writeHead(body === undefined ? 404 : 200, { 'content-type': 'application/json' });
+      response.end(JSON.stringify(body ?? {}));
+    }).listen(0, '127.0.0.1');
+    await once(realm, 'listening');
+    // It listens on a port.
+    issuer = `http://127.0.0.1:${(realm.address() as AddressInfo).port}/realms/postern`;
+  });
+  afterEach(() => {
+    realm.close();
+    realm.closeAllConnections();
+  });
+
+  const tokenOf = (roles: readonly string[]) =>
+    ['{}', JSON.stringify({ sub: 'service', resource_access: { 'realm-management': { roles } } }), 's']
+      .map((part) => Buffer.from(part).toString('base64url'))
+      .join('.');
+  const healthyRealm = (path: string, roles = ['view-users', 'view-realm']): unknown => {
+    if (path.includes('.well-known')) return { issuer };
+    if (path.endsWith('/introspect')) return { active: true };
+    if (path.endsWith('/token')) return { access_token: tokenOf(roles), expires_in: 60 };
+    if (path.includes('/roles/')) return { name: path.split('/').at(-1) };
+    if (path.includes('/groups') || path.includes('/composite')) return [];
+    return { id: 'service', access: { view: true } };
+  };
+  const settings = () => ({
+    ...secrets,
+    IDENTITY_PROVIDER: 'keycloak',
+    OIDC_ISSUER: issuer,
+    OIDC_CLIENT_ID: 'postern-web',
+    OIDC_CLIENT_SECRET: 'secret-of-the-login-client',
+    PRINCIPAL_SYNC_CLIENT_ID: 'postern-principal-sync',
+    PRINCIPAL_SYNC_CLIENT_SECRET: 'secret-of-the-reading-client',
+  });
+  const four = ['discovery', 'client_credentials', 'reading_people_and_roles', 'introspection'];
+  const states = async (workload?: 'gateway') => {
+    const found = await Promise.all(
+      four.map((check) => stateOf(`identity.${check}`, settings(), {}, workload)),
+    );
+    return found.map((state) => state ?? 'none');
+  };
+
+  test('the four checks of the start are findings, in their order', async () => {
+    answers = healthyRealm;
+    expect(await states()).toEqual(['ok', 'ok', 'ok', 'ok']);
+    // A gateway has no identity client to look at.
+    expect(await states('gateway')).toEqual(['none', 'none', 'none', 'none']);
+  });
+
+  test.each<[string, (path: string) => unknown, string[], RegExp]>([
+    ['no realm', () => undefined, ['failed', 'unknown', 'unknown', 'unknown'], /OIDC_ISSUER has no realm/],
+    [
+      'ID-14 a client that can manage',
+      (path) => healthyRealm(path, ['view-users', 'manage-users']),
+      ['ok', 'failed', 'unknown', 'unknown'],
+      /can do more than read \(manage-users\)[^]*Leave its service account/,
+    ],
+    [
+      'a role that is not there',
+      (path) => (path.includes('/roles/admin') ? undefined : healthyRealm(path)),
+      ['ok', 'ok', 'failed', 'unknown'],
+      /OIDC_ADMIN_ROLE names a realm role that is not there[^]*Create it/,
+    ],
+    [
+      'ID-17 a client that is in no audience',
+      (path) => (path.endsWith('/introspect') ? { active: false } : healthyRealm(path)),
+      ['ok', 'ok', 'ok', 'failed'],
+      /not in the audience[^]*audience mapper/,
+    ],
+  ])('%s is told at its check, with what to do, and no secret', async (_, answer, expected, words) => {
+    answers = answer;
+    expect(await states()).toEqual(expected);
+    const at = `identity.${four[expected.indexOf('failed')]}`;
+    const { says } = await about(at, settings());
+    expect(says).toMatch(words);
+    expect(says).not.toContain('secret-of-the');
+  });
+
+  test('one that is away is told as that', async () => {
+    answers = healthyRealm;
+    realm.close();
+    expect(await states()).toEqual(['failed', 'unknown', 'unknown', 'unknown']);
+    expect((await about('identity.discovery', settings())).says).toContain('cannot be asked');
   });
 });
 

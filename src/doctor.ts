@@ -5,6 +5,7 @@ import { request as requestTls } from 'node:https';
 import type { LookupFunction } from 'node:net';
 import type { Config, Environment, Workload } from './config.ts';
 import { type Finding, type Patient, unknown, type World } from './doctor-finding.ts';
+import { checkIdentity } from './doctor-identity.ts';
 import { checkHosts } from './doctor-hosts.ts';
 import { checkConfig, checkDataDir, checkNode, checkSecrets } from './doctor-machine.ts';
 import { checkDatabase, checkKv, checkObjectStore } from './doctor-stores.ts';
@@ -37,6 +38,7 @@ export async function examine(
     ...(await checkDatabase(patient)),
     ...(await checkKv(patient)),
     await checkObjectStore(patient),
+    ...(await checkIdentity(config)),
     ...(await checkHosts(patient)),
   ];
 }

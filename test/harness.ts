@@ -34,7 +34,7 @@ import { openTestDatabase } from './database.ts';
 export const uiOrigin = 'http://localhost:3000';
 export const contentUrl = 'http://sites.localhost:3001';
 
-const settings: AppSettings = {
+export const settings: AppSettings = {
   uiUrl: uiOrigin,
   contentUrl,
   grantSecrets: ['grant-secret-of-the-tests-0123456789abcd'],
@@ -68,11 +68,18 @@ export type Harness = {
   /** Lets the work that follows an answer finish. */
   settle(): Promise<void>;
   /** A second process over the same database and key-value store; its own clock may be off by milliseconds. */
-  another(options?: { clockOffBy?: number; workload?: 'web' | 'worker' }): Promise<Harness>;
+  another(options?: {
+    clockOffBy?: number;
+    workload?: 'web' | 'worker';
+    secrets?: Partial<Secrets>;
+  }): Promise<Harness>;
   /** A gateway on its own over the same, as a function that opens an address, and with its jobs. */
   gatewayAlone(database?: Database): Promise<GatewayAlone & { open: Harness['open'] }>;
   close(): Promise<void>;
 };
+
+/** In place of those of the first process. */
+type Secrets = Pick<AppSettings, 'sessionSecrets' | 'encryptionKeys' | 'grantSecrets'>;
 
 export type Person = {
   readonly user: UserRef;
@@ -290,9 +297,12 @@ async function build(
     },
     open: openerOf({ gateway: app.gateway, feed: app.doors.feed }),
     settle: () => app.settled(),
-    another: ({ clockOffBy: off = 0, workload } = {}) => {
+    another: ({ clockOffBy: off = 0, workload, secrets = {} } = {}) => {
       shared.others += 1;
-      return build(shared, { isFirst: false, clockOffBy: off, workload });
+      return build(
+        { ...shared, settings: { ...shared.settings, ...secrets } },
+        { isFirst: false, clockOffBy: off, workload },
+      );
     },
     async gatewayAlone(own = database) {
       const alone = createGatewayAlone(shared.settings, { ...parts, database: own });

@@ -22,13 +22,15 @@ import { fixedGate } from './gate.ts';
 
 export const uiOrigin = 'http://localhost:3000';
 export const sessionSecrets = ['test-session-secret-one', 'test-session-secret-two'];
-const encryptionKeys = ['test-encryption-key-one', 'test-encryption-key-two'];
+export const encryptionKeys = ['test-encryption-key-one', 'test-encryption-key-two'];
 
 /** Freezes Date for this process: oidc-provider reads the time there, so the injected clock must read it too. */
 export function frozenTime(start = Date.UTC(2026, 0, 1)): Clock & { advance(ms: number): void } {
   vi.useFakeTimers({ toFake: ['Date'], now: start });
   return { now: () => Date.now(), advance: (ms) => void vi.setSystemTime(Date.now() + ms) };
 }
+
+type Secrets = { readonly sessionSecrets: readonly string[]; readonly encryptionKeys: readonly string[] };
 
 export type IdentityApp = {
   identity: BuiltinIdentity;
@@ -38,13 +40,17 @@ export type IdentityApp = {
   audit: AuditEntry[];
   refusals: { reason: string; userId: string | null }[];
   setupToken(): string;
-  /** A second process on the same database. */
-  another(): Promise<IdentityApp>;
+  /** A second process on the same database, with secrets of its own when they are given. */
+  another(secrets?: Partial<Secrets>): Promise<IdentityApp>;
   close(): Promise<void>;
 };
 
 /** The identity feature behind the real web server, with a gate that knows browser sessions only. */
-export async function openIdentityApp(clock: Clock, database?: Database): Promise<IdentityApp> {
+export async function openIdentityApp(
+  clock: Clock,
+  database?: Database,
+  secrets: Partial<Secrets> = {},
+): Promise<IdentityApp> {
   const db = database ?? (await openTestDatabase());
   const feed = createChangeFeed({ database: db, clock });
   const audit: AuditEntry[] = [];
@@ -68,6 +74,7 @@ export async function openIdentityApp(clock: Clock, database?: Database): Promis
     log,
     sessionSecrets,
     encryptionKeys,
+    ...secrets,
     passwordCost: { memoryKib: 8, passes: 1 },
     views: providerViews,
     holder: `test-${Math.random()}`,
@@ -112,7 +119,7 @@ export async function openIdentityApp(clock: Clock, database?: Database): Promis
     audit,
     refusals,
     setupToken: () => mintSetupToken(sessionSecrets, clock),
-    another: () => openIdentityApp(clock, db),
+    another: (own) => openIdentityApp(clock, db, own),
     async close() {
       await app.close();
       if (database === undefined) await db.close();

@@ -1,4 +1,5 @@
-import type { Clock } from '../../core/clock.ts';
+import { type Clock, second } from '../../core/clock.ts';
+import type { Log } from '../log.ts';
 
 /**
  * Time as the database has it (contract 10.5): this process's clock plus the difference measured last. A process
@@ -10,6 +11,18 @@ export type ServerClock = Clock & {
   /** Milliseconds this process's clock is behind the database's. */
   offset(): number;
 };
+
+/** Milliseconds that nobody notices; certificates and sign-ins bear more. */
+export const mostOffMs = 2 * second;
+
+/** Once at the start: keys end by the database's clock whatever happens, but certificates and sign-ins may not work. */
+export function tellWhenOff(clock: ServerClock, log: Pick<Log, 'warn'>): void {
+  const offMs = Math.round(clock.offset());
+  if (Math.abs(offMs) <= mostOffMs) return;
+  const words =
+    'the clock of this machine and the one of the database differ: let both follow a time server (NTP)';
+  log.warn({ machineIsBehindByMs: offMs }, words);
+}
 
 /** Milliseconds; half of it is the largest error a sample can have. */
 const slowestSample = 500;

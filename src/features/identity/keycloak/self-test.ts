@@ -18,7 +18,15 @@ export type SelfTestResult =
   | { readonly kind: 'away'; readonly check: Check; readonly reason: string }
   | ({ readonly kind: 'refused'; readonly check: Check } & Mistake);
 
-export type Check = 'discovery' | 'client credentials' | 'reading people and roles' | 'introspection';
+/** In the order they are made: each needs those before it. */
+export const selfTestChecks = [
+  'discovery',
+  'client credentials',
+  'reading people and roles',
+  'introspection',
+] as const;
+
+export type Check = (typeof selfTestChecks)[number];
 
 type Mistake = { readonly setting: string; readonly problem: string; readonly fix: string };
 
@@ -132,17 +140,17 @@ export function createSelfTest(deps: {
     });
   }
 
-  const checks: readonly (readonly [Check, () => Promise<void>])[] = [
-    ['discovery', discovery],
-    ['client credentials', credentials],
-    ['reading people and roles', reading],
-    ['introspection', introspection],
-  ];
+  const checks: Readonly<Record<Check, () => Promise<void>>> = {
+    discovery,
+    'client credentials': credentials,
+    'reading people and roles': reading,
+    introspection,
+  };
 
   return async () => {
-    for (const [check, run] of checks) {
+    for (const check of selfTestChecks) {
       try {
-        await run();
+        await checks[check]();
       } catch (error) {
         if (error instanceof Mistaken) return { kind: 'refused', check, ...error.mistake };
         if (error instanceof KeycloakTrouble) return { kind: 'away', check, reason: error.reason };
