@@ -273,6 +273,15 @@ describe('the embedded database', () => {
     });
     const rotated = { ...secrets, ENCRYPTION_KEY: `${secretOf()},${secrets.ENCRYPTION_KEY}` };
     expect(await stateOf('identity.signing_keys', rotated)).toBe('ok');
+    expect(await about('secrets.sealed', rotated)).toMatchObject({
+      states: ['advice'],
+      says: expect.stringMatching(/^1 sessions, grants or keys[^]*Leave it in the list/),
+    });
+    const known = { ...secrets, ENCRYPTION_KEY: `${secrets.ENCRYPTION_KEY},${secretOf()}` };
+    expect(await about('secrets.sealed', known)).toMatchObject({
+      states: ['ok'],
+      says: expect.stringContaining('the others can go'),
+    });
   });
 
   test('steps that wait, and steps of a newer version or of edited files, are told', async () => {

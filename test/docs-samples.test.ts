@@ -44,7 +44,7 @@ describe.skipIf(missing.length > 0)('the samples of the guides', () => {
         .replace('ada@example.com', administrator.email)
         .replace('at least twelve', administrator.password),
     );
-    expect(signedIn).toContain('"session"');
+    if (!signedIn.includes('"kind": "user"')) throw new Error(`Signing in did not work:\n${signedIn}`);
   });
   afterAll(async () => {
     await program.end('SIGTERM');
@@ -55,7 +55,7 @@ describe.skipIf(missing.length > 0)('the samples of the guides', () => {
   async function bash(script: string, input = ''): Promise<string> {
     const child = spawn(
       'bash',
-      ['-euo', 'pipefail', '-c', script.replace('http://localhost:3000', program.origin)],
+      ['--norc', '-euo', 'pipefail', '-c', script.replace('http://localhost:3000', program.origin)],
       {
         cwd: folder,
         env: { PATH: process.env['PATH'], HOME: folder, NO_PROXY: '*' },
@@ -172,7 +172,9 @@ describe.skipIf(missing.length > 0)('the samples of the guides', () => {
     expect(JSON.stringify(next)).not.toContain(old.id);
   });
 
-  test('SE-03 rotate the secrets of one machine: nobody is signed out by the new value, nor by taking the older out', async () => {
+  test('SE-03 rotate the secrets of one machine: nobody is signed out by the new value, nor by taking the older out', {
+    timeout: 6 * 60_000,
+  }, async () => {
     const [rotate, signingKeys, retire] = (await samplesOf('how-to/rotate-secrets.md')).map((sample) =>
       sample
         .split('\n')

@@ -69,6 +69,7 @@ export const surfaces: readonly Surface[] = [
     places: [
       page('Access controls', '/admin/access-controls'),
       route('Change the key policy', 'PUT /config/api-keys', 'changeKeyPolicy'),
+      guide('Change a setting, and be able to go back', 'docs/how-to/change-settings-safely.md'),
       guide('Turn a type of key off', 'docs/how-to/respond-to-a-leak.md'),
     ],
   },
@@ -135,6 +136,7 @@ export const surfaces: readonly Surface[] = [
     places: [
       guide('Configuration', 'docs/reference/config.md'),
       guide('Run on one machine', 'docs/how-to/run-on-one-machine.md'),
+      guide('Rotate secrets', 'docs/how-to/rotate-secrets.md'),
     ],
   },
   {
