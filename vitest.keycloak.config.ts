@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { figuresReporter } from './test/faults/figures-reporter.ts';
 
 // Suites against a real Keycloak, started once for all of them. npm run test:keycloak
 export default defineConfig({
@@ -9,6 +10,6 @@ export default defineConfig({
     maxWorkers: 1,
     testTimeout: 120_000,
     hookTimeout: 120_000,
-    reporters: ['default'],
+    reporters: ['default', figuresReporter],
   },
 });

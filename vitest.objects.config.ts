@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { figuresReporter } from './test/faults/figures-reporter.ts';
 
 // Suites on a real S3 server. npm run test:objects
 export default defineConfig({
@@ -8,6 +9,6 @@ export default defineConfig({
     maxWorkers: 1,
     testTimeout: 120_000,
     hookTimeout: 60_000,
-    reporters: ['default'],
+    reporters: ['default', figuresReporter],
   },
 });

@@ -4,11 +4,12 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Browser } from './browser.ts';
-import { compare, createDice, type Dice, type Ledger, work } from './ledger.ts';
+import { tell } from './figures.ts';
+import { compare, createDice, type Cut, type Dice, type Ledger, work } from './ledger.ts';
 import { compareSites, type SiteHand, type SiteLedger, workOnSites } from './site-ledger.ts';
 import { contentsOf, leftoverProblems, letTimePass, hasCleanedUp } from './site-leftovers.ts';
 import { findPostgres } from '../../scripts/local-servers.ts';
-import { type PostgresServer, startPostgres } from './postgres-server.ts';
+import { createDatabase, type PostgresServer, startPostgres } from './postgres-server.ts';
 import {
   administrator,
   freePorts,
@@ -85,8 +86,9 @@ async function setUpSites(installation: Installation, config: object = {}): Prom
 async function publishThroughKills(installation: Installation) {
   const dice = createDice(seed);
   const hand = await setUpSites(installation);
-  const ledger: SiteLedger = { entries: [], acknowledged: 0 };
+  const ledger: SiteLedger = { entries: [], acknowledged: 0, cut: new Map() };
   const problems: string[] = [];
+  let looked = 0;
   for (let cycle = 1; cycle <= cycles && problems.length === 0; cycle += 1) {
     const program = await startProgram(installation);
     const before = ledger.acknowledged;
@@ -99,7 +101,9 @@ async function publishThroughKills(installation: Installation) {
     hand.browser.disconnect();
     if (cycle % 5 !== 0 && cycle !== cycles) continue;
     const check = await startProgram(installation);
-    problems.push(...(await compareSites(hand, ledger)));
+    // Nobody touches the sites of an earlier life, so they are looked at soon after it, and once more at the end.
+    problems.push(...(await compareSites(hand, ledger.entries.slice(cycle === cycles ? 0 : looked))));
+    looked = ledger.entries.length;
     await check.end('SIGTERM');
     hand.browser.disconnect();
     const left = readdirSync(join(installation.dataDir, 'blobs', 'incoming'));
@@ -108,7 +112,16 @@ async function publishThroughKills(installation: Installation) {
   const trail = await runCommand(installation, ['audit', 'verify']);
   if (trail.code !== 0) problems.push(trail.output);
   if (problems.length > 0) problems.unshift(`FAULT_SEED=${seed}`);
+  tellOfKills(ledger.acknowledged, ledger.cut, problems);
   return { acknowledged: ledger.acknowledged, problems };
+}
+
+function tellOfKills(acknowledged: number, cut: Cut, problems: readonly string[]): void {
+  const under = [...cut].map(([what, count]) => `${what} ${count}`).join(', ');
+  tell(
+    `${cycles} kills`,
+    `${acknowledged} changes acknowledged; never answered: ${under}; problems: ${problems.length}`,
+  );
 }
 
 /**
@@ -122,7 +135,7 @@ async function cleanUpThroughKills(installation: Installation, count: number) {
     versions: { retain: 1, skewGraceMinutes: 0 },
     deletion: { restoreDays: 0 },
   });
-  const ledger: SiteLedger = { entries: [], acknowledged: 0 };
+  const ledger: SiteLedger = { entries: [], acknowledged: 0, cut: new Map() };
   let cut = 0;
   for (let cycle = 1; cycle <= count; cycle += 1) {
     const program = await startProgram(installation);
@@ -148,7 +161,7 @@ async function cleanUpThroughKills(installation: Installation, count: number) {
   }
   await letTimePass(dataDir);
   const program = await startProgram(installation);
-  const problems = await compareSites(hand, ledger, { isPurging: true });
+  const problems = await compareSites(hand, ledger.entries, { isPurging: true });
   // It lets the clean-up that is under way come to its end.
   await program.end('SIGTERM');
   hand.browser.disconnect();
@@ -171,7 +184,7 @@ async function live(
   { cycle, signal, dice }: { cycle: number; signal: 'SIGKILL' | 'SIGTERM'; dice: Dice },
 ): Promise<Ledger> {
   const program = await startProgram(installation);
-  const ledger: Ledger = { entries: new Map(), acknowledged: 0 };
+  const ledger: Ledger = { entries: new Map(), acknowledged: 0, cut: new Map() };
   let isOver = false;
   const working = work(browser, ledger, `c${cycle}`, dice).finally(() => {
     isOver = true;
@@ -216,7 +229,12 @@ async function liveManyTimes(
   problems.push(...(await check(installation, browser, ledgers)));
   if (problems.length > 0) problems.unshift(`FAULT_SEED=${seed}`);
   let acknowledged = 0;
-  for (const ledger of ledgers.values()) acknowledged += ledger.acknowledged;
+  const cut: Cut = new Map();
+  for (const ledger of ledgers.values()) {
+    acknowledged += ledger.acknowledged;
+    for (const [what, count] of ledger.cut) cut.set(what, (cut.get(what) ?? 0) + count);
+  }
+  tellOfKills(acknowledged, cut, problems);
   return { acknowledged, problems };
 }
 
@@ -299,17 +317,31 @@ describe('embedded', () => {
   });
 });
 
-describe('PostgreSQL', () => {
-  test.skipIf(!isCi && findPostgres() === undefined)(
+describe.skipIf(!isCi && findPostgres() === undefined)('PostgreSQL', () => {
+  /** Each on a database of its own, so that one test's sites are not in the other's trail. */
+  async function installationOn(name: string): Promise<Installation> {
+    // Started above, or these tests are skipped.
+    const url = new URL(postgres?.url ?? '');
+    await createDatabase(url.href, name);
+    url.pathname = `/${name}`;
+    return { dataDir: join(folder, name), ports: await freePorts(), databaseUrl: url.href };
+  }
+
+  test(
     `FT-01 FT-02 ${cycles} kills while keys are created, rotated and revoked lose nothing that was acknowledged`,
     async () => {
-      const installation = {
-        dataDir: join(folder, 'with-postgres'),
-        ports: await freePorts(),
-        // Started above, or this test is skipped.
-        databaseUrl: postgres?.url ?? '',
-      };
+      const installation = await installationOn('killed_keys');
       const { acknowledged, problems } = await liveManyTimes(installation, cycles, () => 'SIGKILL');
+      expect(problems).toEqual([]);
+      expect(acknowledged).toBeGreaterThan(cycles);
+    },
+    patienceMs,
+  );
+
+  test(
+    `FT-01 ${cycles} kills while sites are published, replaced and deleted leave the old or the new version whole`,
+    async () => {
+      const { acknowledged, problems } = await publishThroughKills(await installationOn('killed_sites'));
       expect(problems).toEqual([]);
       expect(acknowledged).toBeGreaterThan(cycles);
     },

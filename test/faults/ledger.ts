@@ -18,7 +18,21 @@ export type Ledger = {
   readonly entries: Map<string, Entry>;
   /** Answers that arrived. */
   acknowledged: number;
+  readonly cut: Cut;
 };
+
+/** How many changes of each kind were under way, and never answered, when a server was ended. */
+export type Cut = Map<string, number>;
+
+/** @throws NoAnswer when the server ended first, which is counted */
+export async function underWay<R>(cut: Cut, what: string, asking: Promise<R>): Promise<R> {
+  try {
+    return await asking;
+  } catch (error) {
+    if (error instanceof NoAnswer) cut.set(what, (cut.get(what) ?? 0) + 1);
+    throw error;
+  }
+}
 
 /** Repeatable randomness (mulberry32): a failing run is repeated with its seed. */
 export type Dice = { below(limit: number): number };
@@ -51,10 +65,11 @@ export async function work(browser: Browser, ledger: Ledger, mark: string, dice:
 
 async function step(browser: Browser, ledger: Ledger, name: string, dice: Dice): Promise<void> {
   const path = dice.below(2) === 0 ? '/tokens' : '/me/tokens';
+  const wanted = { name, scopes: ['repos:read'], repositoryAccess: { mode: 'all' } };
   const made = acknowledged(
     ledger,
     201,
-    await browser.api('POST', path, { name, scopes: ['repos:read'], repositoryAccess: { mode: 'all' } }),
+    await underWay(ledger.cut, 'create', browser.api('POST', path, wanted)),
   );
   const entry = remember(ledger, made.data, null);
   const next = dice.below(10);
@@ -64,7 +79,7 @@ async function step(browser: Browser, ledger: Ledger, name: string, dice: Dice):
   const rotated = acknowledged(
     ledger,
     201,
-    await browser.api('POST', `${path}/${entry.id}/rotate`, { name }),
+    await underWay(ledger.cut, 'rotate', browser.api('POST', `${path}/${entry.id}/rotate`, { name })),
   );
   entry.rotation = 'acknowledged';
   const successor = remember(ledger, rotated.data, entry.id);
@@ -73,7 +88,8 @@ async function step(browser: Browser, ledger: Ledger, name: string, dice: Dice):
 
 async function revoke(browser: Browser, ledger: Ledger, path: string, entry: Entry): Promise<void> {
   entry.revocation = 'asked';
-  acknowledged(ledger, 200, await browser.api('DELETE', `${path}/${entry.id}`));
+  const revoking = browser.api('DELETE', `${path}/${entry.id}`);
+  acknowledged(ledger, 200, await underWay(ledger.cut, 'revoke', revoking));
   entry.revocation = 'acknowledged';
 }
 

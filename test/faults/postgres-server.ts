@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rmSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
+import pg from 'pg';
 import { postgresAnswers, preparePostgres } from '../../scripts/local-servers.ts';
 
 /** A real PostgreSQL of a suite's own, on loopback in a temporary directory; gone after stop(). */
@@ -26,4 +27,12 @@ export async function startPostgres(bin: string): Promise<PostgresServer> {
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** Another one on the server at `url`, empty. `name`: letters and underscores. */
+export async function createDatabase(url: string, name: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  await client.query(`create database ${name}`);
+  await client.end();
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { zipOf } from '../archives/zip.ts';
 import { type Browser, type Envelope, NoAnswer, type Reply } from './browser.ts';
-import type { Dice } from './ledger.ts';
+import { type Cut, type Dice, underWay } from './ledger.ts';
 
 /**
  * What a person was told about sites while a server was being ended: each version's content carries its own mark, so a
@@ -19,7 +19,7 @@ export type SiteEntry = {
 /** A key of somebody: people may not change things as fast as this does. */
 export type SiteHand = { readonly browser: Browser; readonly key: string };
 
-export type SiteLedger = { readonly entries: SiteEntry[]; acknowledged: number };
+export type SiteLedger = { readonly entries: SiteEntry[]; acknowledged: number; readonly cut: Cut };
 
 const filesPerSite = 12;
 
@@ -65,14 +65,17 @@ export async function workOnSites(
 }
 
 async function step(hand: SiteHand, ledger: SiteLedger, mark: string, dice: Dice): Promise<void> {
-  const made = await ask(hand, 'POST', `/sites?name=${mark}`, bodyOf(`${mark} one`));
+  const { cut } = ledger;
+  const making = ask(hand, 'POST', `/sites?name=${mark}`, bodyOf(`${mark} one`));
+  const made = await underWay(cut, 'publish', making);
   if (made.status !== 201) throw new Error(`Answered ${made.status}: ${made.text}`);
   const entry: SiteEntry = { id: made.data.id, live: `${mark} one`, asked: null, deletion: 'none' };
   ledger.entries.push(entry);
   ledger.acknowledged += 1;
   for (let turn = dice.below(3); turn > 0; turn -= 1) {
     entry.asked = `${mark} turn ${turn}`;
-    const replaced = await ask(hand, 'PUT', `/sites/${entry.id}/content`, bodyOf(entry.asked));
+    const replacing = ask(hand, 'PUT', `/sites/${entry.id}/content`, bodyOf(entry.asked));
+    const replaced = await underWay(cut, 'replace', replacing);
     if (replaced.status !== 200) throw new Error(`Answered ${replaced.status}: ${replaced.text}`);
     entry.live = entry.asked;
     entry.asked = null;
@@ -80,7 +83,7 @@ async function step(hand: SiteHand, ledger: SiteLedger, mark: string, dice: Dice
   }
   if (dice.below(3) > 0) return;
   entry.deletion = 'asked';
-  const deleted = await ask(hand, 'DELETE', `/sites/${entry.id}`);
+  const deleted = await underWay(cut, 'delete', ask(hand, 'DELETE', `/sites/${entry.id}`));
   if (deleted.status !== 200) throw new Error(`Answered ${deleted.status}: ${deleted.text}`);
   entry.deletion = 'acknowledged';
   ledger.acknowledged += 1;
@@ -92,11 +95,11 @@ async function step(hand: SiteHand, ledger: SiteLedger, mark: string, dice: Dice
  */
 export async function compareSites(
   hand: SiteHand,
-  ledger: SiteLedger,
+  entries: readonly SiteEntry[],
   { isPurging = false } = {},
 ): Promise<string[]> {
   const problems: string[] = [];
-  for (const entry of ledger.entries) problems.push(...(await siteProblems(hand, entry, isPurging)));
+  for (const entry of entries) problems.push(...(await siteProblems(hand, entry, isPurging)));
   return problems;
 }
 

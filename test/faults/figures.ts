@@ -1,0 +1,22 @@
+import { TestRunner } from 'vitest';
+
+/** What a suite measured beside pass and fail; figures-reporter.ts makes a table of it when all is over. */
+export type Figure = { readonly what: string; readonly figure: string };
+
+declare module 'vitest' {
+  interface TaskMeta {
+    figures?: Figure[];
+  }
+}
+
+/** @throws Error outside a test */
+export function tell(what: string, figure: string): void {
+  const meta = TestRunner.getCurrentTest()?.meta;
+  if (meta === undefined) throw new Error('A figure belongs to a test, and none runs.');
+  meta.figures = [...(meta.figures ?? []), { what, figure }];
+}
+
+/** How long it took until `who` was served again, in ms. */
+export function tellRecovery(who: string, ms: number): void {
+  tell(`back: ${who}`, `${Math.round(ms)} ms`);
+}
