@@ -15,6 +15,8 @@ export type Reply = {
 // oxlint-disable-next-line typescript/no-explicit-any
 export type Envelope = { readonly data: any; readonly error: any; readonly metadata?: any };
 
+type Sent = { type?: string; body?: string | Buffer; headers?: Record<string, string> };
+
 /** The connection broke before the answer was whole: nobody knows whether the change was made. */
 export class NoAnswer extends Error {}
 
@@ -78,26 +80,21 @@ export class Browser {
     return { ...reply, ...(JSON.parse(reply.text) as Envelope) };
   }
 
-  async send(
-    method: string,
-    path: string,
-    { type, body, headers }: { type?: string; body?: string | Buffer; headers?: Record<string, string> } = {},
-  ): Promise<Reply> {
-    const cookie = [...this.#cookies].map(([name, value]) => `${name}=${value}`).join('; ');
-    const reply = await this.#request(
-      method,
-      path,
-      {
-        accept: 'text/html, application/json',
-        origin: this.origin,
-        ...(type === undefined ? {} : { 'content-type': type }),
-        ...(cookie === '' ? {} : { cookie }),
-        ...headers,
-      },
-      body,
-    );
+  async send(method: string, path: string, sent: Sent = {}): Promise<Reply> {
+    const reply = await this.#request(method, path, this.#headersOf(sent), sent.body);
     for (const line of [reply.headers['set-cookie'] ?? []].flat()) this.#keep(line);
     return reply;
+  }
+
+  #headersOf({ type, headers }: Sent): Record<string, string> {
+    const cookie = [...this.#cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    return {
+      accept: 'text/html, application/json',
+      origin: this.origin,
+      ...(type === undefined ? {} : { 'content-type': type }),
+      ...(cookie === '' ? {} : { cookie }),
+      ...headers,
+    };
   }
 
   /** Lets go of every connection, also of those to a server that is gone. */

@@ -24,13 +24,24 @@ export type Fleet = {
   readonly dataDir: string;
   /** Where commands reach the database without the bad network. */
   readonly databaseUrl: string;
-  start(workload: Exclude<Workload, 'all'>, ports?: Ports): Promise<Member>;
+  start(workload: Exclude<Workload, 'all'>, options?: MemberOptions): Promise<Member>;
   stop(): Promise<void>;
+};
+
+type MemberOptions = {
+  readonly ports?: Ports;
+  /** Another build of the program, as its main file. */
+  readonly main?: string;
+};
+
+export type FleetOptions = {
+  /** For Node, before the program. */
+  readonly nodeOptions?: readonly string[];
 };
 
 export type Member = Program & { readonly ports: Ports };
 
-export async function startFleet(postgresBin: string): Promise<Fleet> {
+export async function startFleet(postgresBin: string, { nodeOptions }: FleetOptions = {}): Promise<Fleet> {
   const dataDir = mkdtempSync(join(tmpdir(), 'postern-fleet-'));
   const postgres = await startPostgres(postgresBin);
   const redis = await startRedis();
@@ -47,7 +58,10 @@ export async function startFleet(postgresBin: string): Promise<Fleet> {
   const contentUrl = `http://sites.localhost:${first.gateway}`;
   const running: Member[] = [];
 
-  async function start(workload: Exclude<Workload, 'all'>, ports?: Ports): Promise<Member> {
+  async function start(
+    workload: Exclude<Workload, 'all'>,
+    { ports, main }: MemberOptions = {},
+  ): Promise<Member> {
     const own = ports ?? (await freePorts());
     const role = workload === 'gateway' ? 'postern_gateway' : undefined;
     const program = await startProgram(
@@ -55,6 +69,8 @@ export async function startFleet(postgresBin: string): Promise<Fleet> {
         dataDir,
         databaseUrl: through(postgres.url, database.port, role),
         ports: own,
+        ...(main === undefined ? {} : { main }),
+        ...(nodeOptions === undefined ? {} : { nodeOptions }),
         settings: {
           KV_URL: through(redis.url, kv.port),
           SERVICE_UI_URL: uiUrl,
@@ -77,10 +93,10 @@ export async function startFleet(postgresBin: string): Promise<Fleet> {
   }
 
   async function startAll() {
-    const webs = [await start('web', first), await start('web')] as const;
+    const webs = [await start('web', { ports: first }), await start('web')] as const;
     await giveGatewayItsRole(postgres.url);
     const gateways = [
-      await start('gateway', { ...(await freePorts()), gateway: first.gateway }),
+      await start('gateway', { ports: { ...(await freePorts()), gateway: first.gateway } }),
       await start('gateway'),
     ] as const;
     return { webs, gateways, worker: await start('worker') };

@@ -14,6 +14,12 @@ export type Installation = {
   readonly ports: Ports;
   /** What else is set. */
   readonly settings?: Readonly<Record<string, string>>;
+  /** Another build of the program, as its main file. */
+  readonly main?: string;
+  /** For Node, before the program. */
+  readonly nodeOptions?: readonly string[];
+  /** What starts Node, such as `unshare -m`; nothing where nothing is said. */
+  readonly launcher?: readonly string[];
 };
 
 export type Ports = { readonly web: number; readonly gateway: number; readonly operations: number };
@@ -38,7 +44,7 @@ const sharedSecrets = {
   GRANT_SECRET: 'the grant secret of the fault tests 32',
 };
 
-const main = join(import.meta.dirname, '../../src/main.ts');
+const thisBuild = join(import.meta.dirname, '../../src/main.ts');
 
 export async function freePorts(): Promise<Ports> {
   const [web, gateway, operations] = await Promise.all([freePort(), freePort(), freePort()]);
@@ -82,11 +88,17 @@ export async function runCommand(
   return { code: child.exitCode, signal: child.signalCode, output: output(), stdout: stdout() };
 }
 
-function launch(
-  { dataDir, databaseUrl, isUnattended, ports, settings }: Installation,
-  args: readonly string[],
-) {
-  const child = spawn(process.execPath, [main, ...args], {
+function launch(installation: Installation, args: readonly string[]) {
+  const { dataDir, databaseUrl, isUnattended, ports, settings } = installation;
+  const { main = thisBuild, nodeOptions = [], launcher = [] } = installation;
+  const [program = process.execPath, ...rest] = [
+    ...launcher,
+    process.execPath,
+    ...nodeOptions,
+    main,
+    ...args,
+  ];
+  const child = spawn(program, rest, {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
       PATH: process.env['PATH'],
