@@ -118,7 +118,7 @@ export async function openParts(config: Config, options: OpenOptions): Promise<O
   const lock = await blaming('DATA_DIR', () => lockDataDir(config.dataDir));
   try {
     const database = await blaming('DATA_DIR', () =>
-      openEmbedded(config.dataDir, options.onFirstStart, tracing),
+      openEmbedded(config.dataDir, { ...options, log, tracing }),
     );
     if (options.isServer) await prepare();
     return {
@@ -223,7 +223,9 @@ export async function openDatabaseAlone({ databaseUrl, dataDir }: Config) {
   }
   const lock = await blaming('DATA_DIR', () => lockDataDir(dataDir));
   try {
-    const database = await blaming('DATA_DIR', () => openEmbedded(dataDir));
+    const database = await blaming('DATA_DIR', () =>
+      openEmbedded(dataDir, { log: createLog({ level: 'silent' }), tracing: null }),
+    );
     async function close(): Promise<void> {
       await database.close();
       lock.release();
@@ -246,7 +248,10 @@ function refuse(setting: string, obstacle: Obstacle | null): void {
   if (obstacle !== null) throw new ConfigError([{ setting, ...obstacle }]);
 }
 
-async function openEmbedded(dataDir: string, onFirstStart?: () => void, tracing: Tracing | null = null) {
+async function openEmbedded(
+  dataDir: string,
+  { log, onFirstStart, tracing }: Pick<OpenOptions, 'onFirstStart'> & { log: Log; tracing: Tracing | null },
+) {
   const folder = await ensureDatabaseFolder(dataDir, async (aside) => {
     onFirstStart?.();
     const first = embeddedDatabase({ dataDir: aside });
@@ -254,7 +259,14 @@ async function openEmbedded(dataDir: string, onFirstStart?: () => void, tracing:
     await first.start();
     await database.close();
   });
-  const embedded = embeddedDatabase({ dataDir: folder });
+  const embedded = embeddedDatabase({
+    dataDir: folder,
+    onSpace(isLow, freeBytes) {
+      const told = { dataDir, freeBytes };
+      if (isLow) log.error(told, 'the disk is nearly full: until there is room, nothing is changed');
+      else log.warn(told, 'there is room on the disk again');
+    },
+  });
   await embedded.start();
   return openDatabase(embedded.dialect, tracing?.statement);
 }

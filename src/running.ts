@@ -1,6 +1,7 @@
 import type { Server } from 'node:http';
 import type { Config, Workload } from './config.ts';
 import type { OpenParts } from './parts.ts';
+import { freeBytesIn } from './platform/free-space.ts';
 import type { Log } from './platform/log.ts';
 import type { OperationsDeps } from './surfaces/web/operations.ts';
 
@@ -29,7 +30,7 @@ export type Operations = { stopping(): void; close(): Promise<void> };
 
 /** Opens `/livez`, `/readyz` and `/metrics` at METRICS_PORT: the last of the listeners. */
 export async function openOperations(
-  { host, metricsPort }: Config,
+  { host, metricsPort, dataDir }: Config,
   metrics: OperationsDeps['metrics'],
   parts: Pick<OpenParts, 'database' | 'pingKv' | 'pingBlobs'>,
 ): Promise<Operations> {
@@ -38,6 +39,8 @@ export async function openOperations(
   let isStopping = false;
   const server = createOperationsServer({
     metrics,
+    // A gateway needs no folder, and has none until something is fetched.
+    freeBytes: () => freeBytesIn(dataDir).catch(() => Number.NaN),
     checks: { database: () => parts.database.ping(), kv: parts.pingKv, blobs: parts.pingBlobs },
     isStopping: () => isStopping,
   });

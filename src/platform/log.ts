@@ -29,6 +29,9 @@ export function createLog(options: {
   more?: (() => object) | undefined;
 }): Log {
   const sink = options.sink ?? process.stdout;
+  // A log that finds no room, or whose reader went away, is no reason to stop serving.
+  if (sink === process.stdout && sink.listenerCount('error') === 0)
+    process.stdout.on('error', () => undefined);
   return pino(
     {
       level: options.level,

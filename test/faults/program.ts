@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { freePort } from '../../scripts/local-servers.ts';
@@ -20,6 +21,8 @@ export type Installation = {
   readonly nodeOptions?: readonly string[];
   /** What starts Node, such as `unshare -m`; nothing where nothing is said. */
   readonly launcher?: readonly string[];
+  /** True: whatever it prints finds a full disk, so that /readyz has to say that it is ready. */
+  readonly isMute?: boolean;
 };
 
 export type Ports = { readonly web: number; readonly gateway: number; readonly operations: number };
@@ -60,6 +63,7 @@ export async function startProgram(installation: Installation, workload?: Worklo
       throw new Error(`The program ended before it was ready:\n${output()}`);
     // Printed when every listener is open; asking would have to guess a pace.
     if (output().includes('is ready')) break;
+    if (installation.isMute && (await isReady(installation))) break;
     await wait(10);
   }
   return {
@@ -98,8 +102,9 @@ function launch(installation: Installation, args: readonly string[]) {
     main,
     ...args,
   ];
+  const full = installation.isMute ? openSync('/dev/full', 'w') : undefined;
   const child = spawn(program, rest, {
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', full ?? 'pipe', full ?? 'pipe'],
     env: {
       PATH: process.env['PATH'],
       DATA_DIR: dataDir,
@@ -120,11 +125,12 @@ function launch(installation: Installation, args: readonly string[]) {
     printed += chunk.toString();
   };
   let answered = '';
-  child.stdout.on('data', keep);
-  child.stdout.on('data', (chunk: Buffer) => {
+  if (full !== undefined) closeSync(full);
+  child.stdout?.on('data', keep);
+  child.stdout?.on('data', (chunk: Buffer) => {
     answered += chunk.toString();
   });
-  child.stderr.on('data', keep);
+  child.stderr?.on('data', keep);
   return { child, output: () => printed, stdout: () => answered };
 }
 
@@ -134,6 +140,11 @@ async function endOf(child: ChildProcess, signal: NodeJS.Signals): Promise<Exit>
     await once(child, 'exit');
   }
   return { code: child.exitCode, signal: child.signalCode };
+}
+
+async function isReady({ ports }: Installation): Promise<boolean> {
+  const answer = await fetch(`http://127.0.0.1:${ports.operations}/readyz`).catch(() => undefined);
+  return answer?.ok ?? false;
 }
 
 function originOf({ ports }: Installation): string {

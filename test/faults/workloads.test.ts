@@ -1,4 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { findPostgres } from '../../scripts/local-servers.ts';
 import { isRedisMissing } from '../contract/kv-redis-server.ts';
@@ -141,6 +142,66 @@ describe.skipIf(isMissing)('two web, two gateways and a worker', () => {
     expect(answers['key']?.filter((status) => status !== 200 && status !== 503)).toEqual([]);
     expect(new Set(answers['public'])).toEqual(new Set([200]));
   });
+
+  test('FT-04 while PostgreSQL only reads, keys and sites are served, changes and sign-ins are 503, and it heals', async () => {
+    const [web] = fleet.webs;
+    const [gateway] = fleet.gateways;
+    const grant = await fleet.freshGrant();
+    const mine = async () =>
+      (
+        await fleet.ask(`${fleet.uiUrl}/api/v2/me/tokens`, web.ports.web, {
+          cookie: `__Host-postern_session=${fleet.ada.session}`,
+        })
+      ).status;
+    const signIn = async () => (await fleet.ask(`${fleet.uiUrl}/auth/login`, web.ports.web)).status;
+    // Whoever tries so often is told to wait.
+    const refused = (...may: number[]) =>
+      expect.toSatisfy((all: number[]) => all.every((status) => may.includes(status)));
+    await setReadOnly(true);
+    const answers = await watch(
+      {
+        key: fleet.withKey(web),
+        wrongKey: fleet.withKey(
+          web,
+          `${fleet.key.value.slice(0, -1)}${fleet.key.value.endsWith('a') ? 'b' : 'a'}`,
+        ),
+        session: mine,
+        public: fleet.publicPage(gateway),
+        private: fleet.privatePage(gateway, grant),
+        stranger: fleet.privatePage(gateway, ''),
+        change: fleet.change(web),
+        signIn,
+      },
+      async () => {
+        await expect.poll(fleet.change(web)).toBe(503);
+        await wait(4_000);
+      },
+    );
+    const heard = Object.fromEntries(
+      Object.entries(answers).map(([name, all]) => [name, [...new Set(all)].sort()]),
+    );
+    expect(heard).toEqual({
+      key: [200],
+      wrongKey: refused(401, 429),
+      session: [200],
+      public: [200],
+      private: [200],
+      stranger: [401],
+      change: [503],
+      signIn: refused(429, 503),
+    });
+    await setReadOnly(false);
+    await expectBack({ changes: fleet.change(web), 'somebody new is let in': newcomer });
+  });
+
+  /** As an operator, or what decides who is primary, does it: connections that are there follow with their next statement. */
+  async function setReadOnly(isReadOnly: boolean): Promise<void> {
+    const client = new pg.Client({ connectionString: fleet.databaseUrl });
+    await client.connect();
+    await client.query(`alter system set default_transaction_read_only = ${isReadOnly ? 'on' : 'off'}`);
+    await client.query('select pg_reload_conf()');
+    await client.end();
+  }
 
   test('FT-05 a key-value store that comes back empty ends grants, and their links open again', async () => {
     const grant = await fleet.freshGrant();

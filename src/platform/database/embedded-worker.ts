@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { parentPort, workerData } from 'node:worker_threads';
 import { PGlite } from '@electric-sql/pglite';
 import { flushNames } from '../flush-names.ts';
+import { createSpaceWatch, freeBytesIn, type SpaceWatch } from '../free-space.ts';
 import { firstWordOf, type PreparedStatements, prepareStatements } from './prepared.ts';
 
 /** The worker thread behind embedded.ts: owns the PGlite instance and the flushing of its write-ahead log. */
@@ -11,6 +12,12 @@ const scriptMark = '-- script';
 
 /** PostgreSQL's own 128 MB would be the larger part of an idle server's memory, for a database that is small. */
 const sharedBuffers = '32MB';
+
+/**
+ * A log that finds no room for its next segment (16 MB) ends the database, reads and all, and room for one more is needed to
+ * open it again. So while less than this is left, nothing is changed.
+ */
+const reserveBytes = 64 * 1024 ** 2;
 
 type Start = { dataDir?: string; snapshot?: Uint8Array };
 type Message = { id: number; kind: 'open' | 'query' | 'dump' | 'close'; text?: string; values?: unknown[] };
@@ -21,6 +28,8 @@ if (!port) throw new Error('embedded-worker.ts runs in a worker thread only.');
 
 let database: PGlite | undefined;
 let statements: PreparedStatements | undefined;
+let space: SpaceWatch | undefined;
+let readsOnly = false;
 
 port.on('message', (message: Message) => {
   handle(message).catch((error: unknown) => {
@@ -45,6 +54,14 @@ async function handle(message: Message): Promise<void> {
     });
     await database.exec("set timezone = 'UTC'");
     statements = prepareStatements(database, Date.now);
+    const { dataDir } = start;
+    if (dataDir !== undefined)
+      space = createSpaceWatch({
+        freeBytes: () => freeBytesIn(dataDir),
+        leastBytes: reserveBytes,
+        now: () => performance.now(),
+        onChange: (isLow, freeBytes) => port?.postMessage({ kind: 'space', isLow, freeBytes }),
+      });
     return reply(message.id, [], 0);
   }
   if (!database || !statements) throw new Error('The embedded database is not open.');
@@ -62,9 +79,18 @@ async function handle(message: Message): Promise<void> {
     await flushAfter(text);
     return reply(message.id, [], 0);
   }
+  if (!statements.isInTransaction()) await followSpace();
   const { rows, affected } = await statements.run(text, message.values ?? []);
   await flushAfter(text);
   reply(message.id, rows, affected);
+}
+
+/** Transactions that begin from now on may write, or may not. */
+async function followSpace(): Promise<void> {
+  const isLow = (await space?.isLow()) ?? false;
+  if (isLow === readsOnly) return;
+  await database?.exec(`set default_transaction_read_only = ${isLow ? 'on' : 'off'}`);
+  readsOnly = isLow;
 }
 
 function reply(id: number, rows: unknown[], affected: number): void {

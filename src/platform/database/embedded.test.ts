@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sql } from 'kysely';
@@ -52,6 +52,19 @@ test('a transaction whose database ended in the middle is refused whole, never h
   await expect(half).rejects.toMatchObject({ code: 'store_unavailable' });
   const { rows } = await sql`select what from kept`.execute(database.sql);
   expect(rows).toEqual([]);
+  await database.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+test('a database that did not open, such as on a full disk, is 503, and is opened when it can be', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'postern-embedded-'));
+  const dataDir = join(folder, 'database');
+  await writeFile(dataDir, 'in the way');
+  const database = openDatabase(embeddedDatabase({ dataDir }).dialect);
+  for (let times = 0; times < 2; times += 1)
+    await expect(database.ping()).rejects.toMatchObject({ code: 'store_unavailable', status: 503 });
+  await rm(dataDir);
+  await expect.poll(() => database.ping(), { timeout: 60_000, interval: 200 }).toBeUndefined();
   await database.close();
   await rm(folder, { recursive: true, force: true });
 });

@@ -15,7 +15,8 @@ import { type Database, DatabaseUnavailable } from './database.ts';
 /**
  * PGlite in a worker thread: a slow statement must not stall the event loop (contract 10.9). One connection,
  * handed out in turn; commits answer after the write-ahead log was flushed to disk; a statement that does not
- * answer within the watchdog's limit ends the worker, and the next statement starts a new one.
+ * answer within the watchdog's limit ends the worker, and the next statement starts a new one. While the disk has little
+ * left, it reads and does not write.
  */
 type EmbeddedOptions = {
   /** Absent = in memory, for tests. */
@@ -24,11 +25,15 @@ type EmbeddedOptions = {
   snapshot?: Uint8Array;
   /** Milliseconds a statement may take before the worker is ended. */
   watchdogMs?: number;
+  /** Told when too little is left on the disk to write, and when there is room again. */
+  onSpace?: (isLow: boolean, freeBytes: number) => void;
 };
 
 type Answer =
   | { id: number; ok: true; rows: unknown[]; affected: number }
   | { id: number; ok: false; message: string; code?: string; constraint?: string };
+
+type News = { kind: 'space'; isLow: boolean; freeBytes: number };
 
 type Pending = { resolve(answer: Extract<Answer, { ok: true }>): void; reject(error: unknown): void };
 
@@ -41,11 +46,19 @@ export type EmbeddedDatabase = {
 export function embeddedDatabase(options: EmbeddedOptions): EmbeddedDatabase {
   const watchdogMs = options.watchdogMs ?? 30_000;
   let host: WorkerHost | undefined;
+  let failedAt = Number.NEGATIVE_INFINITY;
   const ensure = () => {
-    host ??= new WorkerHost(options, () => {
-      host = undefined;
+    if (host !== undefined) return host;
+    if (performance.now() - failedAt < reopenAfterMs)
+      throw new DatabaseUnavailable('The embedded database did not open a moment ago.');
+    const next = new WorkerHost(options, () => {
+      if (host === next) host = undefined;
     });
-    return host;
+    next.ready.catch(() => {
+      failedAt = performance.now();
+    });
+    host = next;
+    return next;
   };
   const lock = new Turnstile();
 
@@ -60,7 +73,7 @@ export function embeddedDatabase(options: EmbeddedOptions): EmbeddedDatabase {
           'The embedded database stopped inside a transaction; nothing of it was kept.',
         );
       }
-      await current.ready;
+      await opened(current);
       const answer = await current.call(
         'query',
         { text: query.sql, values: [...query.parameters] },
@@ -77,7 +90,7 @@ export function embeddedDatabase(options: EmbeddedOptions): EmbeddedDatabase {
 
   const run = (text: string) => connection.executeQuery(CompiledQuery.raw(text));
   const driver: Driver = {
-    init: async () => ensure().ready,
+    init: async () => opened(ensure()),
     async acquireConnection() {
       await lock.enter();
       begun = undefined;
@@ -118,6 +131,15 @@ export function embeddedDatabase(options: EmbeddedOptions): EmbeddedDatabase {
   };
 }
 
+/** Milliseconds. Opening takes about as long, and meanwhile everybody waits. */
+const reopenAfterMs = 1_000;
+
+async function opened(host: WorkerHost): Promise<void> {
+  await host.ready.catch((error: unknown) => {
+    throw new DatabaseUnavailable('The embedded database does not open.', { cause: error });
+  });
+}
+
 class WorkerHost {
   readonly ready: Promise<void>;
   readonly #worker: Worker;
@@ -129,7 +151,10 @@ class WorkerHost {
     this.#worker = new Worker(new URL('./embedded-worker.ts', import.meta.url), {
       workerData: { dataDir: options.dataDir, snapshot: options.snapshot },
     });
-    this.#worker.on('message', (answer: Answer) => this.#settle(answer));
+    this.#worker.on('message', (told: Answer | News) => {
+      if ('kind' in told) options.onSpace?.(told.isLow, told.freeBytes);
+      else this.#settle(told);
+    });
     const fail = (error: Error) => {
       this.#gone = error;
       onGone();
@@ -139,9 +164,19 @@ class WorkerHost {
     };
     this.#worker.on('error', fail);
     this.#worker.on('exit', () => fail(new Error('The embedded database stopped.')));
-    this.ready = this.call('open', {}, 60_000).then(() => undefined);
+    this.ready = this.#open();
     // Whoever awaits `ready` sees the failure; nobody awaiting it yet must not end the process.
     this.ready.catch(() => undefined);
+  }
+
+  /** One that does not open, such as on a full disk, makes way for the next. */
+  async #open(): Promise<void> {
+    try {
+      await this.call('open', {}, 60_000);
+    } catch (error) {
+      await this.#worker.terminate();
+      throw error;
+    }
   }
 
   async call(kind: string, payload: object, limitMs: number): Promise<Extract<Answer, { ok: true }>> {

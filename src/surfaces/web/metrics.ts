@@ -16,6 +16,8 @@ export type Metrics = RequestMetrics & {
   noteParts(states: Readonly<Record<string, 'ok' | 'unavailable'>>): void;
   /** `ageMs` is asked whenever somebody looks: milliseconds since this process last read what others changed. */
   watchFeed(ageMs: () => number): void;
+  /** `freeBytes` of the disk that DATA_DIR lies on is asked whenever somebody looks. */
+  watchSpace(freeBytes: () => Promise<number>): void;
   /** From now on also memory, descriptors and the event loop, under the names that dashboards of Node.js know. */
   watchProcess(): void;
   /** `visibility` of the address that was asked; `none` for what is no site's. */
@@ -83,6 +85,15 @@ export function createMetrics(): Metrics {
       this.set(feedAgeMs() / 1000);
     },
   });
+  let freeBytes = async () => Number.NaN;
+  new Gauge({
+    name: 'postern_data_free_bytes',
+    help: 'Bytes left on the disk of DATA_DIR. Below 64 MiB the embedded database changes nothing until there is room.',
+    registers: [registry],
+    async collect() {
+      this.set(await freeBytes());
+    },
+  });
   // Resolving labels costs more than counting, so the children are kept.
   const children = new Map<string, { inc(): void }>();
   return {
@@ -111,6 +122,9 @@ export function createMetrics(): Metrics {
     },
     watchFeed(ageMs) {
       feedAgeMs = ageMs;
+    },
+    watchSpace(ask) {
+      freeBytes = ask;
     },
     watchProcess: () => collectDefaultMetrics({ register: registry }),
     countContent(visibility, status) {

@@ -7,7 +7,12 @@ import { createOperationsServer } from './operations.ts';
 
 async function open(checks: Record<string, () => Promise<void>>, isStopping = () => false) {
   const metrics = createMetrics();
-  const server: Server = createOperationsServer({ metrics, checks, isStopping }).listen(0, '127.0.0.1');
+  const server: Server = createOperationsServer({
+    metrics,
+    freeBytes: async () => 4_096,
+    checks,
+    isStopping,
+  }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   // A server that listens on a port has an address of this form.
   const { port } = server.address() as AddressInfo;

@@ -7,14 +7,16 @@ const partMs = 2_000;
 
 /** `/livez`, `/readyz` and `/metrics` on a port of their own (contract 1): what an operator's tools ask. */
 export type OperationsDeps = {
-  readonly metrics: Pick<Metrics, 'registry' | 'noteParts' | 'watchProcess'>;
+  readonly metrics: Pick<Metrics, 'registry' | 'noteParts' | 'watchProcess' | 'watchSpace'>;
+  readonly freeBytes: () => Promise<number>;
   /** Each part's check; it rejects when the part cannot be used. Identity is not among them. */
   readonly checks: Readonly<Record<string, () => Promise<void>>>;
   readonly isStopping: () => boolean;
 };
 
-export function createOperationsServer({ metrics, checks, isStopping }: OperationsDeps): Server {
+export function createOperationsServer({ metrics, freeBytes, checks, isStopping }: OperationsDeps): Server {
   metrics.watchProcess();
+  metrics.watchSpace(freeBytes);
 
   async function answer(path: string): Promise<{ status: number; type: string; body: string }> {
     if (path === '/livez') return json(200, { status: 'ok' });
