@@ -30,8 +30,8 @@ export function createLog(options: {
 }): Log {
   const sink = options.sink ?? process.stdout;
   // A log that finds no room, or whose reader went away, is no reason to stop serving.
-  if (sink === process.stdout && sink.listenerCount('error') === 0)
-    process.stdout.on('error', () => undefined);
+  const { stdout } = process;
+  if (options.sink === undefined && stdout.listenerCount('error') === 0) stdout.on('error', () => undefined);
   return pino(
     {
       level: options.level,

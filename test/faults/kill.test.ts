@@ -286,7 +286,7 @@ describe('embedded', () => {
     const dice = createDice(seed);
     for (let round = 0; round < (isCi ? 5 : 1); round += 1) {
       const installation = { dataDir: join(folder, `first-${round}`), ports: await freePorts() };
-      for (let kill = 0; kill < 4; kill += 1) await startAndKill(installation, 100 + dice.below(3_000));
+      for (let kill = 0; kill < 4; kill += 1) await startAndKill(installation, wait(100 + dice.below(3_000)));
       const program = await startProgram(installation);
       const browser = new Browser(program.origin);
       await browser.signIn(administrator.email, administrator.password);

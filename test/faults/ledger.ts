@@ -136,7 +136,9 @@ async function entryProblems(
   const problems: string[] = [];
   if (entry.revocation === 'acknowledged' && key.status !== 'revoked')
     problems.push(`${entry.id}: its revocation was acknowledged, and it is ${key.status}`);
-  if (entry.revocation === 'none' && key.status !== 'active')
+  // A successor that was used, as it is here, starts the end of the key it replaces.
+  const mayBeOver = entry.rotation !== 'none' && key.status === 'expired';
+  if (entry.revocation === 'none' && key.status !== 'active' && !mayBeOver)
     problems.push(`${entry.id}: nobody revoked it, and it is ${key.status}`);
   if (entry.rotation === 'acknowledged' && key.replacedBy === null)
     problems.push(`${entry.id}: its rotation was acknowledged, and it has no successor`);

@@ -75,10 +75,14 @@ export async function startProgram(installation: Installation, workload?: Worklo
   };
 }
 
-/** Starts the server and ends it with SIGKILL after `ms`, wherever it is by then. */
-export async function startAndKill(installation: Installation, ms: number): Promise<void> {
-  const { child } = launch(installation, []);
-  await Promise.race([wait(ms), once(child, 'exit')]);
+/** Starts the server, or a command, and ends it with SIGKILL at the moment, wherever it is by then. */
+export async function startAndKill(
+  installation: Installation,
+  moment: Promise<unknown>,
+  args: readonly string[] = [],
+): Promise<void> {
+  const { child } = launch(installation, args);
+  await Promise.race([moment, once(child, 'exit')]);
   await endOf(child, 'SIGKILL');
 }
 

@@ -68,7 +68,9 @@ export function createProvider(deps: ProviderDeps): Provider {
     issueRefreshToken: (_ctx, client, source) =>
       client.grantTypeAllowed('refresh_token') &&
       (source.scopes.has('offline_access') || client.clientId === webClientId),
-    rotateRefreshToken: true,
+    // The web workload proves who it is and keeps its token sealed. An answer that came too late would otherwise cost a
+    // person the session: the token that went with it would be taken for stolen when it is used again.
+    rotateRefreshToken: ({ oidc }) => oidc.client?.clientId !== webClientId,
     loadExistingGrant,
     findAccount: async (_ctx, subject) => {
       const account = await deps.findEnabledAccount(subject);

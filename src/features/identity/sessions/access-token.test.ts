@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { minute, second } from '../../../core/clock.ts';
 import { systemAct } from '../../../core/caller.ts';
@@ -106,6 +107,20 @@ describe('the token behind a browser session', () => {
     await open.identity.accounts.change(systemAct, account.userId, { enabled: false });
     const id = found.kind === 'active' ? found.session.id : '';
     expect(await open.identity.accessTokenFor(id)).toEqual({ kind: 'ended' });
+  });
+
+  test('whose renewal was answered too late costs nobody the session', async () => {
+    const { rows } = await sql<{ sealed: string; until: Date }>`
+      select tokens_sealed as sealed, access_expires_at as until from browser_sessions
+       where id = ${sessionId}`.execute(open.database.sql);
+    clock.advance(5 * minute);
+    await activeToken();
+    // The provider renewed it, and what it answered never came.
+    await sql`
+      update browser_sessions set tokens_sealed = ${rows[0]?.sealed}, access_expires_at = ${rows[0]?.until}
+       where id = ${sessionId}`.execute(open.database.sql);
+    await activeToken();
+    expect((await open.identity.sessions.authenticate(cookie())).kind).toBe('active');
   });
 
   test('a session nobody has is over', async () => {

@@ -1,0 +1,147 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { findPostgres } from '../../scripts/local-servers.ts';
+import { isRedisMissing } from '../contract/kv-redis-server.ts';
+import { type Build, makeNextBuild, nextStep } from './builds.ts';
+import { tellRecovery } from './figures.ts';
+import { watch } from './fleet.ts';
+import { createDice } from './ledger.ts';
+import { type LivedInFleet, startLivedInFleet } from './lived-in-fleet.ts';
+import { createDatabase, type PostgresServer, startPostgres } from './postgres-server.ts';
+import { freePorts, type Installation, runCommand, startAndKill, startProgram } from './program.ts';
+
+const bin = findPostgres();
+const isCi = process.env['CI'] === 'true';
+
+async function rowsOf(url: string, text: string): Promise<unknown[]> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  const { rows } = await client.query(text);
+  await client.end();
+  return rows;
+}
+
+const stepsOf = (url: string) => rowsOf(url, 'select name, checksum from schema_migrations order by name');
+const columnsOf = (url: string) =>
+  rowsOf(
+    url,
+    `select table_schema, table_name, column_name, data_type, is_nullable, column_default
+       from information_schema.columns where table_schema in ('public', 'gateway') order by 1, 2, 3`,
+  );
+
+describe.skipIf(!isCi && bin === undefined)('migrations that are killed, on PostgreSQL', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'postern-update-'));
+  let postgres: PostgresServer;
+  let next: Build;
+  beforeAll(async () => {
+    if (bin === undefined) throw new Error('There is no PostgreSQL here: apt-get install postgresql');
+    postgres = await startPostgres(bin);
+    next = makeNextBuild(1);
+  });
+  afterAll(async () => {
+    await postgres?.stop();
+    next?.remove();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  async function installationOn(name: string): Promise<Installation & { databaseUrl: string }> {
+    const url = new URL(postgres.url);
+    await createDatabase(url.href, name);
+    url.pathname = `/${name}`;
+    return { dataDir: join(folder, name), ports: await freePorts(), databaseUrl: url.href };
+  }
+
+  test('FT-13 a migration that is killed at any moment, also inside a step, is finished by the next start as if nothing had been', async () => {
+    const untouched = await installationOn('untouched');
+    expect((await runCommand({ ...untouched, main: next.main }, ['migrate'])).code).toBe(0);
+    const killed = await installationOn('killed');
+    const dice = createDice(Number(process.env['FAULT_SEED'] ?? Date.now() % 1_000_000));
+    for (let times = 0; times < (isCi ? 10 : 3); times += 1)
+      await startAndKill({ ...killed, main: next.main }, wait(300 + dice.below(4_000)), ['migrate']);
+    const again = await runCommand({ ...killed, main: next.main }, ['migrate']);
+    expect([again.code, again.output]).toEqual([0, expect.any(String)]);
+    expect(await stepsOf(killed.databaseUrl)).toEqual(await stepsOf(untouched.databaseUrl));
+    expect(await columnsOf(killed.databaseUrl)).toEqual(await columnsOf(untouched.databaseUrl));
+    const program = await startProgram({ ...killed, main: next.main });
+    expect((await program.end('SIGTERM')).code).toBe(0);
+  });
+
+  test('FT-13 a step that is killed in its middle leaves nothing of it, the version before serves on, and the next start does it again', async () => {
+    const installation = await installationOn('middle');
+    const url = installation.databaseUrl;
+    expect((await runCommand(installation, ['migrate'])).code).toBe(0);
+    const before = await columnsOf(url);
+    const inTheMiddle = async () => {
+      const asked = `select 1 from pg_stat_activity where query like '%pg_sleep(1)%' and pid <> pg_backend_pid()`;
+      while ((await rowsOf(url, asked)).length === 0) await wait(20);
+    };
+    await startAndKill({ ...installation, main: next.main }, inTheMiddle(), ['migrate']);
+    const old = await startProgram(installation);
+    expect(await columnsOf(url)).toEqual(before);
+    expect(await stepsOf(url)).not.toContainEqual(expect.objectContaining({ name: nextStep }));
+    await old.end('SIGTERM');
+    const again = await runCommand({ ...installation, main: next.main }, ['migrate']);
+    expect([again.code, again.output]).toEqual([0, expect.stringContaining(nextStep)]);
+    expect(await rowsOf(url, 'select count(*)::int as count from next_things')).toEqual([{ count: 1_000 }]);
+  });
+});
+
+describe.skipIf(!isCi && (bin === undefined || isRedisMissing))('an update that rolls', () => {
+  let fleet: LivedInFleet;
+  let next: Build;
+  beforeAll(async () => {
+    if (bin === undefined) throw new Error('There is no PostgreSQL here: apt-get install postgresql');
+    fleet = await startLivedInFleet(bin);
+    next = makeNextBuild(2);
+  });
+  afterAll(async () => {
+    await fleet?.stop();
+    next?.remove();
+  });
+
+  test('FT-13 while a newer version migrates and joins, both serve one database, and an older one that starts again does too', async () => {
+    const [web, otherWeb] = fleet.webs;
+    const [gateway] = fleet.gateways;
+    const grant = await fleet.freshGrant();
+    const begun = performance.now();
+    const answers = await watch(
+      {
+        key: fleet.withKey(web),
+        public: fleet.publicPage(gateway),
+        private: fleet.privatePage(gateway, grant),
+        change: fleet.change(otherWeb),
+      },
+      async () => {
+        const newer = await fleet.start('web', { main: next.main });
+        tellRecovery('the newer version serves, with its step', performance.now() - begun);
+        await fleet.start('worker', { main: next.main });
+        const newGateway = await fleet.start('gateway', { main: next.main });
+        // What either changes the other sees.
+        const ofOld = await fleet.makeKey('of the old one');
+        expect(await fleet.withKey(newer, ofOld.value)()).toBe(200);
+        expect(await fleet.change(newer)()).toBe(200);
+        expect(await fleet.publicPage(newGateway)()).toBe(200);
+        await fleet.ada.api('DELETE', `/me/tokens/${ofOld.id}`);
+        expect(await fleet.withKey(newer, ofOld.value)()).toBe(401);
+        // An old one that is started again: a node went away in the middle of the update.
+        const again = await fleet.start('web');
+        expect(await fleet.withKey(again)()).toBe(200);
+        expect(await fleet.change(again)()).toBe(200);
+        await fleet.start('worker');
+      },
+    );
+    const heard = Object.fromEntries(
+      Object.entries(answers).map(([name, all]) => [name, [...new Set(all)].sort()]),
+    );
+    // Five more processes start beside the gateway: the store may be a quarter of a second late for it, which is no "no".
+    const servedOrNotNow = expect.toSatisfy((all: number[]) =>
+      all.every((status) => [200, 503].includes(status)),
+    );
+    expect(heard).toEqual({ key: [200], public: [200], private: servedOrNotNow, change: servedOrNotNow });
+    expect(await stepsOf(fleet.databaseUrl)).toContainEqual(expect.objectContaining({ name: nextStep }));
+  });
+});
