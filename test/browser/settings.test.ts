@@ -417,6 +417,8 @@ test('a pasted list chooses its repositories, and verifying a new key says all t
   const { page, context, complaints } = await open('/settings/keys/new');
   await page.locator('form').getByLabel('Name').fill('pasted');
   await page.getByRole('button', { name: 'Publish sites from CI' }).click();
+  await create(page);
+  await page.getByText('Choose at least one repository;').waitFor();
   await page.getByRole('combobox', { name: 'Choose repositories' }).focus();
   await page.evaluate(`{
     const clipboardData = new DataTransfer();

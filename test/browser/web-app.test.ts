@@ -142,9 +142,7 @@ test('who is not signed in is sent to sign in, and comes back to the page that w
     '/settings/keys/new?name=from-a-link&scopes=sites:write&ttlHours=24',
   );
   expect(await page.getByLabel('Name').inputValue()).toBe('from-a-link');
-  await page
-    .getByText('from-a-link may publish, change and delete your sites, on no repository yet, for 1 day.')
-    .waitFor();
+  await page.getByText('from-a-link may publish, change and delete your sites, for 1 day.').waitFor();
   expect(complaints).toEqual([]);
   await context.close();
 });
@@ -198,7 +196,6 @@ test('what is wrong stands beside its field, whoever found it, and the first of 
   await create(page);
   await page.getByText('Give it a name').waitFor();
   await page.getByText('Choose at least one thing').waitFor();
-  await page.getByText('Choose at least one repository;').waitFor();
   expect(await page.evaluate('document.activeElement.closest("[data-field]").dataset.field')).toBe('name');
   // Only the server knows this one.
   await fillIn(page, { name: 'turned \u202e around' });
