@@ -6,24 +6,40 @@ import pg from 'pg';
 import { postgresAnswers, preparePostgres } from '../../scripts/local-servers.ts';
 
 /** A real PostgreSQL of a suite's own, on loopback in a temporary directory; gone after stop(). */
-export type PostgresServer = { readonly url: string; stop(): Promise<void> };
+export type PostgresServer = {
+  readonly url: string;
+  /** Ends it as an operator does (fast shutdown); its data stays for resume(). */
+  halt(): Promise<void>;
+  resume(): Promise<void>;
+  stop(): Promise<void>;
+};
 
 export async function startPostgres(bin: string): Promise<PostgresServer> {
   const { folder, url, program, args, account } = await preparePostgres(bin);
-  const server = spawn(program, [...args, '-c', 'log_min_messages=fatal'], { ...account, stdio: 'ignore' });
-  const isRunning = () => server.exitCode === null && server.signalCode === null;
-  while (!(await postgresAnswers(url))) {
-    if (!isRunning()) throw new Error('PostgreSQL ended before it answered.');
-    await wait(100);
+  const launch = async () => {
+    const server = spawn(program, [...args, '-c', 'log_min_messages=fatal'], { ...account, stdio: 'ignore' });
+    const isRunning = () => server.exitCode === null && server.signalCode === null;
+    while (!(await postgresAnswers(url))) {
+      if (!isRunning()) throw new Error('PostgreSQL ended before it answered.');
+      await wait(100);
+    }
+    return { server, isRunning };
+  };
+  let running = await launch();
+  async function halt(): Promise<void> {
+    if (!running.isRunning()) return;
+    // SIGINT is PostgreSQL's fast shutdown.
+    running.server.kill('SIGINT');
+    await once(running.server, 'exit');
   }
   return {
     url,
+    halt,
+    async resume() {
+      running = await launch();
+    },
     async stop() {
-      // SIGINT is PostgreSQL's fast shutdown.
-      if (isRunning()) {
-        server.kill('SIGINT');
-        await once(server, 'exit');
-      }
+      await halt();
       rmSync(folder, { recursive: true, force: true });
     },
   };

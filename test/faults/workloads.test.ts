@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { findPostgres } from '../../scripts/local-servers.ts';
 import { isRedisMissing } from '../contract/kv-redis-server.ts';
 import type { Weather } from './fault-proxy.ts';
@@ -143,6 +143,55 @@ describe.skipIf(isMissing)('two web, two gateways and a worker', () => {
     expect(new Set(answers['public'])).toEqual(new Set([200]));
   });
 
+  test('FT-03 a PostgreSQL that is stopped and started again is used within 5 s, and refuses no good key meanwhile', async () => {
+    const [web] = fleet.webs;
+    const answers = await watch(
+      { key: fleet.withKey(web), public: fleet.publicPage(fleet.gateways[0]) },
+      async () => {
+        await fleet.postgres.halt();
+        await wait(process.env['CI'] === 'true' ? 30_000 : 5_000);
+        await fleet.postgres.resume();
+        await expectBack({
+          'requests with a key': fleet.withKey(web),
+          'public sites': fleet.publicPage(fleet.gateways[0]),
+          'somebody new is let in': newcomer,
+          changes: fleet.change(web),
+        });
+      },
+    );
+    expect(answers['key']?.filter((status) => status !== 200 && status !== 503)).toEqual([]);
+    expect(answers['public']?.filter((status) => status !== 200 && status !== 503)).toEqual([]);
+  });
+
+  test('FT-03 a PostgreSQL whose connections others took is 503 for changes, and used again when they let go', async () => {
+    const [web] = fleet.webs;
+    const crowd: pg.Client[] = [];
+    async function takeAll(): Promise<void> {
+      for (;;) {
+        const client = new pg.Client({ connectionString: fleet.databaseUrl });
+        client.on('error', () => undefined);
+        const refusal = await client.connect().catch((error: unknown) => error);
+        if (refusal !== undefined) return expect(refusal).toMatchObject({ code: '53300' });
+        crowd.push(client);
+      }
+    }
+    const answers = await watch(
+      { key: fleet.withKey(web), public: fleet.publicPage(fleet.gateways[0]) },
+      async () => {
+        await takeAll();
+        await crowd[0]?.query(
+          `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'postern'`,
+        );
+        await takeAll();
+        await timeUntil(fleet.change(web), 503, 20_000);
+        await Promise.all(crowd.map((client) => client.end()));
+        await expectBack({ 'requests with a key': fleet.withKey(web), changes: fleet.change(web) });
+      },
+    );
+    expect(answers['key']?.filter((status) => status !== 200 && status !== 503)).toEqual([]);
+    expect(new Set(answers['public'])).toEqual(new Set([200]));
+  });
+
   test('FT-04 while PostgreSQL only reads, keys and sites are served, changes and sign-ins are 503, and it heals', async () => {
     const [web] = fleet.webs;
     const [gateway] = fleet.gateways;
@@ -158,6 +207,7 @@ describe.skipIf(isMissing)('two web, two gateways and a worker', () => {
     const refused = (...may: number[]) =>
       expect.toSatisfy((all: number[]) => all.every((status) => may.includes(status)));
     await setReadOnly(true);
+    onTestFinished(() => setReadOnly(false));
     const answers = await watch(
       {
         key: fleet.withKey(web),
@@ -173,7 +223,7 @@ describe.skipIf(isMissing)('two web, two gateways and a worker', () => {
         signIn,
       },
       async () => {
-        await expect.poll(fleet.change(web)).toBe(503);
+        await timeUntil(fleet.change(web), 503, 20_000);
         await wait(4_000);
       },
     );
