@@ -100,14 +100,17 @@ async function publishThroughKills(installation: Installation) {
     await working;
     hand.browser.disconnect();
     if (cycle % 5 !== 0 && cycle !== cycles) continue;
+    const incoming = join(installation.dataDir, 'blobs', 'incoming');
+    const half = readdirSync(incoming);
     const check = await startProgram(installation);
+    // Its own, which it makes beside the questions below, are no leftovers.
+    const left = readdirSync(incoming).filter((name) => half.includes(name));
+    if (left.length > 0) problems.push(`${left.length} half blobs were left after a start`);
     // Nobody touches the sites of an earlier life, so they are looked at soon after it, and once more at the end.
     problems.push(...(await compareSites(hand, ledger.entries.slice(cycle === cycles ? 0 : looked))));
     looked = ledger.entries.length;
     await check.end('SIGTERM');
     hand.browser.disconnect();
-    const left = readdirSync(join(installation.dataDir, 'blobs', 'incoming'));
-    if (left.length > 0) problems.push(`${left.length} half blobs were left after a start`);
   }
   const trail = await runCommand(installation, ['audit', 'verify']);
   if (trail.code !== 0) problems.push(trail.output);
