@@ -55,6 +55,7 @@ const names = (page: Page) => rows(page).locator('th a').allTextContents();
 test('the first steps are ticked by what is so, are copied without a key in them, and can be put away and taken out', async () => {
   const { page, context, complaints } = await open('/');
   await page.getByText('0 of 3 done').waitFor();
+  await page.getByText('You have no keys yet. Give each one an end').waitFor();
   const step = (name: string) => page.getByRole('listitem').filter({ hasText: name });
   await step('Create an API key').getByRole('button', { name: 'Create a key' }).click();
   await page.waitForURL('**/settings/keys/new?name=first-script**');

@@ -59,7 +59,13 @@ function EndingNext({ offsetMs }: { offsetMs: number }) {
       {ending === undefined && error === null && (
         <Skeleton m="md" height={60} role="status" aria-label="Loading what ends next" />
       )}
-      {ending?.length === 0 && <p className={styles['nothing']}>No active key of yours has an end.</p>}
+      {ending?.length === 0 && (
+        <p className={styles['nothing']}>
+          {keys?.length === 0
+            ? 'You have no keys yet. Give each one an end: the next to come stands here, and you hear of it in time.'
+            : 'No active key of yours has an end. Narrow a key to give it one.'}
+        </p>
+      )}
       {ending !== undefined && ending.length > 0 && (
         <ul className={styles['ending']}>
           {ending.map((key) => (

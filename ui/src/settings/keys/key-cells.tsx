@@ -32,7 +32,7 @@ export function End({ of: key, now, reader }: EndProps) {
   if (at === null) return null;
   return (
     <span className={styles['end']}>
-      {word} <Moment at={at} now={now} />
+      {word} <Moment at={at} now={now} isAhead />
     </span>
   );
 }

@@ -29,7 +29,7 @@ export function Facts({ of: key, now }: { of: Key; now: number }) {
           {key.lastUsedAt === null ? 'Never' : <When at={key.lastUsedAt} now={now} />}
         </Fact>
         <Fact name={end.at === null ? 'Ends' : end.word}>
-          {end.at === null ? 'Never, unless somebody revokes it' : <When at={end.at} now={now} />}
+          {end.at === null ? 'Never, unless somebody revokes it' : <When at={end.at} now={now} isAhead />}
         </Fact>
         {key.suspended && (
           <Fact name="Suspended">While the account it belongs to is disabled, it is refused.</Fact>
@@ -48,11 +48,11 @@ function Fact({ name, children }: { name: string; children: ReactNode }) {
   );
 }
 
-function When({ at, now }: { at: string; now: number }) {
+function When({ at, now, isAhead = false }: { at: string; now: number; isAhead?: boolean }) {
   return (
     <>
       {exactly(Date.parse(at))} <span className="quiet">(</span>
-      <Moment at={at} now={now} />
+      <Moment at={at} now={now} isAhead={isAhead} />
       <span className="quiet">)</span>
     </>
   );

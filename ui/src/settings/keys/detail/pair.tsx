@@ -10,7 +10,7 @@ export function Pair({ of: key, now }: { of: Key; now: number }) {
       <Alert mb="md" title="This key is being replaced">
         {key.expiresAt !== null && (
           <>
-            It ends <Moment at={key.expiresAt} now={now} /> at the latest.{' '}
+            It ends <Moment at={key.expiresAt} now={now} isAhead /> at the latest.{' '}
           </>
         )}
         <Anchor

@@ -101,7 +101,7 @@ function OldEnds({ of: old, atWork, now }: { of: Key; atWork: boolean; now: numb
   if (old.expiresAt === null) return null;
   return (
     <p>
-      The old key <KeyName of={old} /> ends by itself <Moment at={old.expiresAt} now={now} />, on{' '}
+      The old key <KeyName of={old} /> ends by itself <Moment at={old.expiresAt} now={now} isAhead />, on{' '}
       {exactly(Date.parse(old.expiresAt))}
       {atWork ? '.' : ', or sooner: soon after the new one is first used.'}
     </p>
