@@ -135,7 +135,7 @@ describe.skipIf(!isCi && (bin === undefined || isRedisMissing))('an update that 
       },
     );
     const heard = Object.fromEntries(
-      Object.entries(answers).map(([name, all]) => [name, [...new Set(all)].sort()]),
+      Object.entries(answers).map(([name, all]) => [name, [...new Set(all)].toSorted((a, b) => a - b)]),
     );
     // Five more processes start beside the gateway: the store may be a quarter of a second late for it, which is no "no".
     const servedOrNotNow = expect.toSatisfy((all: number[]) =>

@@ -9,6 +9,9 @@ import { timeUntil, watch } from './fleet.ts';
 import { type LivedInFleet, startLivedInFleet } from './lived-in-fleet.ts';
 import { runCommand } from './program.ts';
 
+/** SQLSTATE. */
+const tooManyConnections = '53300';
+
 // Real processes of each workload, on real servers, with a network between them that goes bad (matrix FT, R4).
 const bin = findPostgres();
 const isMissing = process.env['CI'] !== 'true' && (bin === undefined || isRedisMissing);
@@ -170,8 +173,12 @@ describe.skipIf(isMissing)('two web, two gateways and a worker', () => {
       for (;;) {
         const client = new pg.Client({ connectionString: fleet.databaseUrl });
         client.on('error', () => undefined);
-        const refusal = await client.connect().catch((error: unknown) => error);
-        if (refusal !== undefined) return expect(refusal).toMatchObject({ code: '53300' });
+        try {
+          await client.connect();
+        } catch (error) {
+          if ((error as { code?: string }).code === tooManyConnections) return;
+          throw error;
+        }
         crowd.push(client);
       }
     }
@@ -228,7 +235,7 @@ describe.skipIf(isMissing)('two web, two gateways and a worker', () => {
       },
     );
     const heard = Object.fromEntries(
-      Object.entries(answers).map(([name, all]) => [name, [...new Set(all)].sort()]),
+      Object.entries(answers).map(([name, all]) => [name, [...new Set(all)].toSorted((a, b) => a - b)]),
     );
     expect(heard).toEqual({
       key: [200],
@@ -258,7 +265,7 @@ describe.skipIf(isMissing)('two web, two gateways and a worker', () => {
     await fleet.redis.stop();
     await fleet.redis.start();
     const [gateway] = fleet.gateways;
-    await Promise.all([
+    const [endedMs] = await Promise.all([
       timeUntil(fleet.privatePage(gateway, grant), 401, 5_000),
       expectBack({
         'requests with a key': fleet.withKey(fleet.webs[0]),
@@ -266,6 +273,7 @@ describe.skipIf(isMissing)('two web, two gateways and a worker', () => {
         changes: fleet.change(fleet.webs[0]),
       }),
     ]);
+    expect(endedMs).toBeLessThan(5_000);
   });
 
   test('FT-09 a web that is stopped under load answers what it took, says first that it is not ready, and leaves in order', async () => {
