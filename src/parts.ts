@@ -69,7 +69,7 @@ export async function openParts(config: Config, options: OpenOptions): Promise<O
   const kv = config.kvUrl === null ? null : around(tracing, 'kv', await openKv(config.kvUrl, log));
   const local = memorySource({ clock: systemClock });
   const content = await openBlobs(config, log);
-  const spool = fileSpool(join(config.dataDir, 'uploads'));
+  const spool = fileSpool(join(config.dataDir, 'uploads'), { isShared: mayShareFolder(config) });
   const shared = {
     clock: systemClock,
     random: systemRandom,
@@ -187,11 +187,17 @@ function around<Part extends object>(tracing: Tracing | null, name: string, part
   return tracing === null ? part : tracing.around(name, part);
 }
 
+/** Only one process opens the embedded database, or serves PostgreSQL without a key-value store. */
+function mayShareFolder({ databaseUrl, kvUrl }: Config): boolean {
+  return databaseUrl !== null && kvUrl !== null;
+}
+
 /** `prepare` is for who writes, and removes what an earlier process was still receiving. */
-async function openBlobs({ objectStore, objectCacheBytes, dataDir }: Config, log: Log) {
+async function openBlobs(config: Config, log: Log) {
+  const { objectStore, objectCacheBytes, dataDir } = config;
   const nothing = async () => undefined;
   if (objectStore === null) {
-    const files = fileBlobs(join(dataDir, 'blobs'));
+    const files = fileBlobs(join(dataDir, 'blobs'), { isShared: mayShareFolder(config) });
     const prepare = () => blaming('DATA_DIR', files.prepare);
     return { blobs: files, prepare, prepareToRead: nothing, ping: nothing, close: () => undefined };
   }

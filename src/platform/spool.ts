@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
-import { mkdir, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { prepareAside } from './aside-folder.ts';
 import { unlessFull } from './disk-full.ts';
 
 /** Puts a stream into a file for readers that must jump about in it. Nothing of it outlives the process that wrote it. */
@@ -14,13 +15,10 @@ export type Spool = {
 
 export type Spooled = { readonly path: string; discard(): Promise<void> };
 
-/** Call prepare() first; what an earlier process left goes then. */
-export function fileSpool(folder: string): Spool & { prepare(): Promise<void> } {
+/** Call prepare() first; what an earlier process left goes then. `isShared`: other processes may use the folder, too. */
+export function fileSpool(folder: string, { isShared = false } = {}): Spool & { prepare(): Promise<void> } {
   return {
-    async prepare() {
-      await rm(folder, { recursive: true, force: true });
-      await mkdir(folder, { recursive: true, mode: 0o700 });
-    },
+    prepare: () => prepareAside(folder, { isShared }),
     async take(source) {
       const path = join(folder, randomUUID());
       const discard = () => rm(path, { force: true });

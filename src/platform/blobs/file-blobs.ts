@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs';
 import { access, mkdir, open, opendir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError } from '../../core/errors.ts';
+import { prepareAside } from '../aside-folder.ts';
 import { unlessFull } from '../disk-full.ts';
 import { flushFileSystem, flushNames } from '../flush-names.ts';
 import { inGroups, takeAside, type Written } from './aside.ts';
@@ -9,9 +10,9 @@ import { type Blobs, type BlobBatch, checkDigest } from './blobs.ts';
 
 /**
  * Blobs as files: `folder/ab/cdef…`, written aside in `folder/incoming` and renamed. Call prepare() first; what an
- * earlier process left in `incoming` goes then.
+ * earlier process left in `incoming` goes then. `isShared`: other processes may use the folder, too.
  */
-export function fileBlobs(folder: string): Blobs & { prepare(): Promise<void> } {
+export function fileBlobs(folder: string, { isShared = false } = {}): Blobs & { prepare(): Promise<void> } {
   const incoming = join(folder, 'incoming');
   const shelves = new Set<string>();
 
@@ -68,10 +69,7 @@ export function fileBlobs(folder: string): Blobs & { prepare(): Promise<void> } 
   }
 
   return {
-    async prepare() {
-      await rm(incoming, { recursive: true, force: true });
-      await mkdir(incoming, { recursive: true });
-    },
+    prepare: () => prepareAside(incoming, { isShared }),
     batch,
     async write(source) {
       const one = batch();

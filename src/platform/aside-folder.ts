@@ -1,0 +1,24 @@
+import { mkdir, readdir, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { hour } from '../core/clock.ts';
+
+/** Nobody takes this long to write a file aside; in ms. */
+const longestWriting = 24 * hour;
+
+/**
+ * Makes a folder that files are written aside into ready, and removes what an earlier process left there. Where other processes
+ * may be writing into it right now, that is what is a day old.
+ */
+export async function prepareAside(
+  folder: string,
+  { isShared }: { readonly isShared: boolean },
+): Promise<void> {
+  if (!isShared) await rm(folder, { recursive: true, force: true });
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  for (const name of await readdir(folder)) {
+    const path = join(folder, name);
+    // One that is gone by now was its owner's to remove.
+    const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: Number.POSITIVE_INFINITY }));
+    if (Date.now() - mtimeMs > longestWriting) await rm(path, { recursive: true, force: true });
+  }
+}
