@@ -1,5 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Locator, Page } from 'playwright-core';
 import { create, fillIn, signIn, store, valueShown } from './app-pages.ts';
@@ -57,13 +56,15 @@ async function tellStory(page: Page): Promise<void> {
   await picture(page, 'key-shown-once', [page.getByRole('dialog').getByLabel('Key', { exact: true })]);
   await store(page);
 
-  const file = join(tmpdir(), `postern-picture-${process.pid}.html`);
-  await writeFile(file, '<!doctype html><title>Hello</title><h1>Hello</h1>');
   await page.goto(`${program.origin}/sites`);
   await page.getByText('No sites yet').waitFor();
   await picture(page, 'sites-empty');
   await page.goto(`${program.origin}/sites/new`);
-  await page.getByLabel('File to publish').setInputFiles(file);
+  await page.getByLabel('File to publish').setInputFiles({
+    name: 'hello.html',
+    mimeType: 'text/html',
+    buffer: Buffer.from('<!doctype html><title>Hello</title><h1>Hello</h1>'),
+  });
   await page.locator('form').getByLabel('Name').fill('Hello');
   await page.getByLabel('Everybody').check();
   await page.getByRole('button', { name: 'Publish', exact: true }).click();
