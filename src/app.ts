@@ -45,6 +45,7 @@ import { keyStore } from './features/keys/key-store.ts';
 import { defaultKeyPolicy, type KeyPolicy } from './features/keys/key-policy.ts';
 import { keyFormat } from './features/keys/key-value.ts';
 import { createKeys } from './features/keys/keys.ts';
+import { createMarks } from './features/keys/marks.ts';
 import { keyOverviewRoutes } from './features/keys/overview-routes.ts';
 import { createOwnerSweep } from './features/keys/owner-sweep.ts';
 import { createKeyPolicies } from './features/keys/policy.ts';
@@ -159,9 +160,6 @@ export const version: string = JSON.parse(
 /** What `npm run build:ui` made. */
 const webAppFolder = fileURLToPath(new URL('../ui/dist', import.meta.url));
 
-/** Longer than any process keeps a verified key (features/keys/verifier.ts). */
-const markMs = 10 * minute;
-
 function createStores(sql: Sql, parts: Pick<AppParts, 'random' | 'log'> & { clock: Clock }) {
   const { clock, random, log } = parts;
   return {
@@ -223,14 +221,7 @@ function createDoors(settings: AppSettings, parts: AppParts) {
     random,
     onFallback: () => metrics.limiterFallback.inc(),
   });
-  const setMark = async (owner: string, keyId: string) => {
-    try {
-      await limiter.markChanged(owner, keyId, markMs);
-    } catch (error) {
-      // The change feed brings the news within a second (contract 10.2); the change itself is committed.
-      log.warn({ err: error, key: keyId }, 'revocation mark not written');
-    }
-  };
+  const marks = createMarks({ write: limiter.markChanged, clock, log });
 
   const policies = createKeyPolicies({
     document: createDocument<KeyPolicy, DocumentStores>({
@@ -266,7 +257,7 @@ function createDoors(settings: AppSettings, parts: AppParts) {
     format,
     clock,
     random,
-    setMark,
+    setMark: marks.set,
   });
   const alarms = createKeyAlarms({ format, read, tx, denials, clock });
   const usage = createUsageMeter({
@@ -296,7 +287,7 @@ function createDoors(settings: AppSettings, parts: AppParts) {
       } as const;
       return states[principal.kind];
     },
-    setMark,
+    setMark: marks.set,
     clock,
     log,
   });
@@ -366,6 +357,7 @@ function createDoors(settings: AppSettings, parts: AppParts) {
     policies,
     failedAuth,
     verifier,
+    marks,
     keys,
     alarms,
     usage,
@@ -454,10 +446,12 @@ function policyOf(routes: readonly Route[], scope: Scope): RoutePolicy {
 }
 
 function createJobList(doors: Doors, parts: Pick<AppParts, 'tidy'>): Job[] {
-  const { feed, clock, database, denials, alarms, usage, sealer, sweep, expiry, read, identity } = doors;
+  const { feed, clock, database, denials, alarms, usage, marks, sealer, sweep, expiry, read, identity } =
+    doors;
   return [
     { name: 'change-feed', everyMs: 250, leased: false, run: feed.poll },
     { name: 'clock', everyMs: 30 * second, leased: false, run: clock.sync },
+    { name: 'key-marks', everyMs: second, leased: false, run: marks.writeOwed },
     { name: 'usage', everyMs: 20 * second, leased: false, run: usage.flush },
     { name: 'alarms', everyMs: 5 * second, leased: false, run: alarms.flush },
     { name: 'denials', everyMs: 5 * second, leased: false, run: () => denials.flush() },
