@@ -12,7 +12,7 @@ import { rotateSigningKeys } from './features/identity/provider/signing-keys.ts'
 import { createSealer } from './features/identity/sealing.ts';
 import { identityStores } from './features/identity/stores.ts';
 import { checkUpload, defaultSitesConfig, uploadKindOf } from './features/sites/sites.ts';
-import { type OpenParts, openParts } from './parts.ts';
+import { openForMigration, type OpenParts, openParts } from './parts.ts';
 import { hasDatabase } from './platform/data-dir.ts';
 import { migrate } from './platform/database/migrate.ts';
 import { blaming } from './start-errors.ts';
@@ -171,12 +171,14 @@ export async function runSiteCheck({ keyPrefix }: Config, file: string): Promise
   return 0;
 }
 
-export async function applyMigrations(
-  config: Config,
-  { database }: OpenParts,
-): Promise<{ applied: string[] }> {
+export async function applyMigrations(config: Config, parts: OpenParts): Promise<{ applied: string[] }> {
   const setting = config.databaseUrl === null ? 'DATA_DIR' : 'DATABASE_URL';
-  return await blaming(setting, () => migrate(database, migrations));
+  const { database, close } = await openForMigration(config, parts.database);
+  try {
+    return await blaming(setting, () => migrate(database, migrations));
+  } finally {
+    await close();
+  }
 }
 
 async function withParts(

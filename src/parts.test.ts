@@ -3,9 +3,12 @@ import { createServer } from 'node:net';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openTestDatabase } from '../test/database.ts';
+import { testServer } from '../test/postgres.ts';
 import { readConfig } from './config.ts';
-import { openParts } from './parts.ts';
+import { openForMigration, openParts } from './parts.ts';
 import { explainStart } from './start-errors.ts';
 
 let folder: string;
@@ -82,3 +85,37 @@ test('a data folder that is a file is told as such', async () => {
     problem: expect.stringContaining('is a file, and should be a folder'),
   });
 });
+
+test('a step of the schema has the open embedded database', async () => {
+  const database = await openTestDatabase();
+  const config = readConfig({
+    DATA_DIR: folder,
+    SESSION_SECRET: secret,
+    ENCRYPTION_KEY: secret,
+    GRANT_SECRET: secret,
+  });
+  expect((await openForMigration(config, database)).database).toBe(database);
+  await database.close();
+});
+
+// With TEST_DATABASE_URL, as in npm run test:postgres.
+test.skipIf(testServer === undefined)(
+  'a step of the schema may take an hour on PostgreSQL, any other statement ten seconds',
+  async () => {
+    const pool = await openTestDatabase();
+    const config = readConfig({
+      DATA_DIR: folder,
+      SESSION_SECRET: secret,
+      ENCRYPTION_KEY: secret,
+      GRANT_SECRET: secret,
+      DATABASE_URL: testServer ?? '',
+    });
+    const { database, close } = await openForMigration(config, pool);
+    const limitOf = async ({ sql: db }: typeof database) =>
+      (await sql<{ limit: string }>`select current_setting('statement_timeout') as limit`.execute(db)).rows[0]
+        ?.limit;
+    expect([await limitOf(database), await limitOf(pool)]).toEqual(['1h', '10s']);
+    await close();
+    await pool.close();
+  },
+);

@@ -3,7 +3,7 @@ import type { GatewayAloneParts } from './app-gateway-alone.ts';
 import { type Config, ConfigError } from './config.ts';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { systemClock } from './core/clock.ts';
+import { hour, systemClock } from './core/clock.ts';
 import { systemRandom } from './core/ids.ts';
 import { memorySource, redisSource, withUnknownMarks } from './features/ratelimit/ratelimit.ts';
 import { overNetwork } from './features/identity/keycloak/over-network.ts';
@@ -11,7 +11,7 @@ import { fileBlobs } from './platform/blobs/file-blobs.ts';
 import { databaseFacts, type Obstacle, obstacleToVersion } from './platform/database/facts.ts';
 import { excessOf, obstacleToViews } from './platform/database/gateway-role.ts';
 import { ensureDatabaseFolder, lockDataDir } from './platform/data-dir.ts';
-import { openDatabase } from './platform/database/database.ts';
+import { type Database, openDatabase } from './platform/database/database.ts';
 import { embeddedDatabase, vacuumEmbedded } from './platform/database/embedded.ts';
 import { memoryKv } from './platform/kv/memory-kv.ts';
 import type { ObjectStore } from './platform/blobs/s3-blobs.ts';
@@ -241,6 +241,17 @@ export async function openDatabaseAlone({ databaseUrl, dataDir }: Config) {
     lock.release();
     throw error;
   }
+}
+
+/** A step may build an index over millions of rows, and another process may be at it already. */
+const migrationMs = hour;
+
+/** For steps of the schema: PostgreSQL with time for them; the embedded database is the one that is open. */
+export async function openForMigration({ databaseUrl }: Config, embedded: Database) {
+  if (databaseUrl === null) return { database: embedded, close: async () => undefined };
+  const { postgresDialect } = await import('./platform/database/postgres.ts');
+  const database = openDatabase(postgresDialect(databaseUrl, { max: 1, statementMs: migrationMs }));
+  return { database, close: () => database.close() };
 }
 
 /** The object store alone, without the folder of what was fetched. */

@@ -7,22 +7,24 @@ type PostgresOptions = {
   readonly max: number;
   /** Reads only, and finds tables in this schema alone. */
   readonly readsOnly?: string;
+  /** After how many ms the server ends a statement; 10 s without it. */
+  readonly statementMs?: number;
   /** How long a statement may stay without an answer, in ms. Longer than the server's own limit. */
   readonly deadlineMs?: number;
 };
 
 /**
- * A pool on PostgreSQL 15 or newer. The server ends statements after 10 s; waiting for a connection ends after 5 s.
+ * A pool on PostgreSQL 15 or newer. The server ends statements after `statementMs`; waiting for a connection ends after 5 s.
  * A server that went away without a word (a failover, a firewall that forgot) ends nothing, so this side gives up
- * after 12 s and closes the connection: back in the pool it would fail whoever came next.
+ * two seconds later and closes the connection: back in the pool it would fail whoever came next.
  */
 export function postgresDialect(url: string, options: PostgresOptions): Dialect {
-  const { max, readsOnly, deadlineMs = 12 * second } = options;
+  const { max, readsOnly, statementMs = 10 * second, deadlineMs = statementMs + 2 * second } = options;
   const pool = new pg.Pool({
     connectionString: url,
     max,
     connectionTimeoutMillis: 5 * second,
-    statement_timeout: 10 * second,
+    statement_timeout: statementMs,
     idle_in_transaction_session_timeout: 15 * second,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10 * second,
