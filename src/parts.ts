@@ -17,7 +17,8 @@ import { memoryKv } from './platform/kv/memory-kv.ts';
 import type { ObjectStore } from './platform/blobs/s3-blobs.ts';
 import type { RedisKv } from './platform/kv/redis-kv.ts';
 import { createLog, type Log } from './platform/log.ts';
-import { fileSpool } from './platform/spool.ts';
+import { createRoomCheck, createSpaceWatch, freeBytesIn } from './platform/free-space.ts';
+import { fileSpool, type FolderOptions } from './platform/spool.ts';
 import { openTracing, type Tracing } from './platform/tracing.ts';
 import { Blamed, blaming } from './start-errors.ts';
 
@@ -69,7 +70,7 @@ export async function openParts(config: Config, options: OpenOptions): Promise<O
   const kv = config.kvUrl === null ? null : around(tracing, 'kv', await openKv(config.kvUrl, log));
   const local = memorySource({ clock: systemClock });
   const content = await openBlobs(config, log);
-  const spool = fileSpool(join(config.dataDir, 'uploads'), { isShared: mayShareFolder(config) });
+  const spool = fileSpool(join(config.dataDir, 'uploads'), uploadFolders(config));
   const shared = {
     clock: systemClock,
     random: systemRandom,
@@ -187,9 +188,19 @@ function around<Part extends object>(tracing: Tracing | null, name: string, part
   return tracing === null ? part : tracing.around(name, part);
 }
 
+/** Uploads stop long before the embedded database on the same disk has to: then a key can still be revoked. */
+const uploadReserveBytes = 256 * 1024 ** 2;
+
 /** Only one process opens the embedded database, or serves PostgreSQL without a key-value store. */
-function mayShareFolder({ databaseUrl, kvUrl }: Config): boolean {
-  return databaseUrl !== null && kvUrl !== null;
+function uploadFolders({ databaseUrl, kvUrl, dataDir }: Config): FolderOptions {
+  if (databaseUrl !== null) return { isShared: kvUrl !== null };
+  const watch = createSpaceWatch({
+    freeBytes: () => freeBytesIn(dataDir),
+    leastBytes: uploadReserveBytes,
+    now: () => performance.now(),
+    onChange: () => undefined,
+  });
+  return { isShared: false, requireRoom: createRoomCheck(watch) };
 }
 
 /** `prepare` is for who writes, and removes what an earlier process was still receiving. */
@@ -197,7 +208,7 @@ async function openBlobs(config: Config, log: Log) {
   const { objectStore, objectCacheBytes, dataDir } = config;
   const nothing = async () => undefined;
   if (objectStore === null) {
-    const files = fileBlobs(join(dataDir, 'blobs'), { isShared: mayShareFolder(config) });
+    const files = fileBlobs(join(dataDir, 'blobs'), uploadFolders(config));
     const prepare = () => blaming('DATA_DIR', files.prepare);
     return { blobs: files, prepare, prepareToRead: nothing, ping: nothing, close: () => undefined };
   }

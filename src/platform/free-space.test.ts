@@ -1,5 +1,11 @@
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { expect, test } from 'vitest';
-import { createSpaceWatch } from './free-space.ts';
+import { takeAside } from './blobs/aside.ts';
+import { createRoomCheck, createSpaceWatch } from './free-space.ts';
+import { fileSpool } from './spool.ts';
 
 test('a disk that fills up is noticed within a second, told once, and again when there is room', async () => {
   let [now, free] = [0, 100];
@@ -26,4 +32,40 @@ test('a disk that fills up is noticed within a second, told once, and again when
     [true, 49],
     [false, 50],
   ]);
+});
+
+test('a disk that does not say how full it is has changed nothing', async () => {
+  let [now, isSilent] = [0, false];
+  const watch = createSpaceWatch({
+    async freeBytes() {
+      if (isSilent) throw new Error('EIO');
+      return 10;
+    },
+    leastBytes: 50,
+    now: () => now,
+    onChange: () => undefined,
+  });
+  expect(await watch.isLow()).toBe(true);
+  isSilent = true;
+  now = 2_000;
+  expect(await watch.isLow()).toBe(true);
+});
+
+test('UP-08 an upload stops while there is too little room for more of it, and leaves nothing', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'postern-room-'));
+  let isLow = false;
+  const requireRoom = createRoomCheck({ isLow: async () => isLow });
+  const spool = fileSpool(folder, { requireRoom });
+  async function* pieces(): AsyncGenerator<Buffer> {
+    yield Buffer.alloc(300_000);
+    isLow = true;
+    yield Buffer.alloc(300_000);
+  }
+  const full = { code: 'storage_full', status: 507 };
+  await expect(spool.take(Readable.from(pieces()))).rejects.toMatchObject(full);
+  isLow = false;
+  await expect(takeAside(Readable.from(pieces()), folder, requireRoom)).rejects.toMatchObject(full);
+  await expect(takeAside(Buffer.alloc(10), folder, requireRoom)).rejects.toMatchObject(full);
+  expect(await readdir(folder)).toEqual([]);
+  await rm(folder, { recursive: true });
 });

@@ -1,4 +1,5 @@
 import { statfs } from 'node:fs/promises';
+import { AppError } from '../core/errors.ts';
 
 /** Bytes that are left for this process on the disk of `folder`; Infinity where the file system does not say. */
 export async function freeBytesIn(folder: string): Promise<number> {
@@ -24,12 +25,26 @@ export function createSpaceWatch(deps: {
     async isLow() {
       if (deps.now() - lookedAt < lookEveryMs) return isLow;
       lookedAt = deps.now();
-      const free = await deps.freeBytes();
+      // A disk that does not say how full it is has changed nothing.
+      const free = await deps.freeBytes().catch(() => undefined);
+      if (free === undefined) return isLow;
       if (free < deps.leastBytes !== isLow) {
         isLow = !isLow;
         deps.onChange(isLow, free);
       }
       return isLow;
     },
+  };
+}
+
+/** Rejects with `storage_full` while there is too little room for more of an upload. */
+export type RoomCheck = () => Promise<void>;
+
+export const roomForAll: RoomCheck = async () => undefined;
+
+/** Asked for every piece of an upload, so the disk itself is looked at once a second. */
+export function createRoomCheck(watch: SpaceWatch): RoomCheck {
+  return async () => {
+    if (await watch.isLow()) throw new AppError('storage_full');
   };
 }

@@ -6,6 +6,7 @@ import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { prepareAside } from './aside-folder.ts';
 import { unlessFull } from './disk-full.ts';
+import { type RoomCheck, roomForAll } from './free-space.ts';
 
 /** Puts a stream into a file for readers that must jump about in it. Nothing of it outlives the process that wrote it. */
 export type Spool = {
@@ -15,15 +16,28 @@ export type Spool = {
 
 export type Spooled = { readonly path: string; discard(): Promise<void> };
 
-/** Call prepare() first; what an earlier process left goes then. `isShared`: other processes may use the folder, too. */
-export function fileSpool(folder: string, { isShared = false } = {}): Spool & { prepare(): Promise<void> } {
+/** Of a folder on a disk. `isShared`: other processes may use the folder, too. */
+export type FolderOptions = { readonly isShared?: boolean; readonly requireRoom?: RoomCheck };
+
+/** Call prepare() first; what an earlier process left goes then. */
+export function fileSpool(
+  folder: string,
+  { isShared = false, requireRoom = roomForAll }: FolderOptions = {},
+): Spool & { prepare(): Promise<void> } {
+  async function* whileThereIsRoom(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+    for await (const chunk of source) {
+      await requireRoom();
+      yield chunk;
+    }
+  }
+
   return {
     prepare: () => prepareAside(folder, { isShared }),
     async take(source) {
       const path = join(folder, randomUUID());
       const discard = () => rm(path, { force: true });
       try {
-        await pipeline(source, createWriteStream(path, { flags: 'wx', mode: 0o600 }));
+        await pipeline(source, whileThereIsRoom, createWriteStream(path, { flags: 'wx', mode: 0o600 }));
         return { path, discard };
       } catch (error) {
         await discard();

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ import { administrator, freePorts, type Installation, type Program, startProgram
 // have namespaces, and goes with the process.
 const folder = mkdtempSync(join(tmpdir(), 'postern-full-'));
 const unshare = ['unshare', ...(process.getuid?.() === 0 ? ['-m'] : ['-Urm'])];
-const disk = [...unshare, 'sh', '-c', `mount -t tmpfs -o size=240m tmpfs ${folder} && exec "$@"`, 'sh'];
+const disk = [...unshare, 'sh', '-c', `mount -t tmpfs -o size=640m tmpfs ${folder} && exec "$@"`, 'sh'];
 const isMissing = process.env['CI'] !== 'true' && !canMount();
 
 function canMount(): boolean {
@@ -34,6 +34,15 @@ let site: { id: string; url: string };
 
 /** The disk as only the server sees it. */
 const filler = () => `/proc/${program.pid}/root${folder}/fill`;
+
+/** Until only so much is left. */
+function fillBut(bytes: number): void {
+  const { bavail, bsize } = statfsSync(join(filler(), '..'));
+  const file = openSync(filler(), 'a');
+  for (let left = bavail * bsize - bytes; left > 0; left -= 1024 ** 2)
+    writeSync(file, Buffer.alloc(1024 ** 2));
+  closeSync(file);
+}
 
 function fill(): void {
   const file = openSync(filler(), 'a');
@@ -161,6 +170,22 @@ test.skipIf(isMissing)(
       ),
     );
     expect(program.output()).toContain('there is room on the disk again');
+  },
+);
+
+test.skipIf(isMissing)(
+  'FT-07 uploads stop while there is still room to revoke a key, and go on when there is more',
+  async () => {
+    fillBut(160 * 1024 ** 2);
+    await timeUntil(publish, 507, 5_000);
+    expect(await rename()).toBe(200);
+    const wanted = { name: 'leaked', scopes: ['sites:read'], repositoryAccess: { mode: 'all' } };
+    const leaked = (await browser.api('POST', '/me/tokens', wanted)).data;
+    expect((await browser.api('DELETE', `/me/tokens/${leaked.id}`)).status).toBe(200);
+    expect((await api('/auth/context', { authorization: `Bearer ${leaked.token}` })).status).toBe(401);
+    expect(await page()).toBe(200);
+    rmSync(filler());
+    await timeUntil(publish, 200, 5_000);
   },
 );
 

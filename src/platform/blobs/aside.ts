@@ -3,18 +3,23 @@ import { type FileHandle, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { unlessFull } from '../disk-full.ts';
+import { type RoomCheck, roomForAll } from '../free-space.ts';
 import type { Blob } from './blobs.ts';
 
 /** Content whose digest is not known before its end waits in a file of its own, under a name that says nothing. */
 export type Written = Blob & { readonly path: string };
 
 /** Rejects with what makes `source` fail, or with `storage_full`; then nothing is left in `folder`. */
-export async function takeAside(source: Readable | Buffer, folder: string): Promise<Written> {
+export async function takeAside(
+  source: Readable | Buffer,
+  folder: string,
+  requireRoom = roomForAll,
+): Promise<Written> {
   const path = join(folder, randomUUID());
   // It may fail while the file is being opened; reading it tells then.
   if (source instanceof Readable) source.on('error', () => undefined);
   try {
-    return { path, ...(await writeAside(source, path)) };
+    return { path, ...(await writeAside(source, path, requireRoom)) };
   } catch (error) {
     await rm(path, { force: true });
     return unlessFull(error);
@@ -31,10 +36,11 @@ export async function inGroups<T>(items: readonly T[], work: (item: T) => Promis
     await Promise.all(items.slice(at, at + groupSize).map(work));
 }
 
-async function writeAside(source: Readable | Buffer, path: string): Promise<Blob> {
+async function writeAside(source: Readable | Buffer, path: string, requireRoom: RoomCheck): Promise<Blob> {
+  await requireRoom();
   const file = await open(path, 'wx', 0o600);
   try {
-    if (source instanceof Readable) return await writeTo(file, source);
+    if (source instanceof Readable) return await writeTo(file, source, requireRoom);
     if (source.length > 0) await writeAll(file, [source], source.length);
     return { digest: hash('sha256', source, 'hex'), size: source.length };
   } finally {
@@ -42,7 +48,7 @@ async function writeAside(source: Readable | Buffer, path: string): Promise<Blob
   }
 }
 
-async function writeTo(file: FileHandle, source: Readable): Promise<Blob> {
+async function writeTo(file: FileHandle, source: Readable, requireRoom: RoomCheck): Promise<Blob> {
   const sum = createHash('sha256');
   let size = 0;
   let pieces: Buffer[] = [];
@@ -53,6 +59,7 @@ async function writeTo(file: FileHandle, source: Readable): Promise<Blob> {
     pieces.push(chunk);
     gathered += chunk.length;
     if (gathered < pieceBytes) continue;
+    await requireRoom();
     await writeAll(file, pieces, gathered);
     pieces = [];
     gathered = 0;

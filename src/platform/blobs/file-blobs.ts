@@ -5,14 +5,18 @@ import { AppError } from '../../core/errors.ts';
 import { prepareAside } from '../aside-folder.ts';
 import { unlessFull } from '../disk-full.ts';
 import { flushFileSystem, flushNames } from '../flush-names.ts';
+import type { FolderOptions } from '../spool.ts';
 import { inGroups, takeAside, type Written } from './aside.ts';
 import { type Blobs, type BlobBatch, checkDigest } from './blobs.ts';
 
 /**
  * Blobs as files: `folder/ab/cdef…`, written aside in `folder/incoming` and renamed. Call prepare() first; what an
- * earlier process left in `incoming` goes then. `isShared`: other processes may use the folder, too.
+ * earlier process left in `incoming` goes then.
  */
-export function fileBlobs(folder: string, { isShared = false } = {}): Blobs & { prepare(): Promise<void> } {
+export function fileBlobs(
+  folder: string,
+  { isShared = false, requireRoom }: FolderOptions = {},
+): Blobs & { prepare(): Promise<void> } {
   const incoming = join(folder, 'incoming');
   const shelves = new Set<string>();
 
@@ -53,7 +57,7 @@ export function fileBlobs(folder: string, { isShared = false } = {}): Blobs & { 
 
     return {
       async write(source) {
-        const written = await takeAside(source, incoming);
+        const written = await takeAside(source, incoming, requireRoom);
         waiting.push(written);
         return { digest: written.digest, size: written.size };
       },

@@ -80,6 +80,8 @@ async function handle(message: Message): Promise<void> {
     return reply(message.id, [], 0);
   }
   if (!statements.isInTransaction()) await followSpace();
+  // It writes, too, but PostgreSQL does not count it among what changes something.
+  if (readsOnly && firstWordOf(text) === 'vacuum') throw readOnly();
   const { rows, affected } = await statements.run(text, message.values ?? []);
   await flushAfter(text);
   reply(message.id, rows, affected);
@@ -93,6 +95,11 @@ async function followSpace(): Promise<void> {
   readsOnly = isLow;
 }
 
+/** As PostgreSQL says it (SQLSTATE 25006). */
+function readOnly(): Error {
+  return Object.assign(new Error('The disk is nearly full; nothing is changed.'), { code: '25006' });
+}
+
 function reply(id: number, rows: unknown[], affected: number): void {
   port?.postMessage({ id, ok: true, rows, affected });
 }
@@ -102,14 +109,25 @@ async function flushAfter(text: string): Promise<void> {
   const word = firstWordOf(text);
   const isOpen = statements?.isInTransaction() ?? false;
   if (isOpen || word === 'rollback' || word === 'select' || start.dataDir === undefined) return;
-  await flush(join(start.dataDir, 'pg_wal'));
+  try {
+    await flush(join(start.dataDir, 'pg_wal'));
+  } catch (error) {
+    // What the disk did not keep it forgets, and says yes the next time: nothing may be acknowledged on top of it. This thread
+    // ends without an answer, and the next one begins with what the disk has.
+    setImmediate(() => {
+      throw error;
+    });
+    await new Promise<never>(() => undefined);
+  }
 }
 
 let segmentsKept = '';
+/** Of each segment when it was last changed, as of its last flush. */
+const flushedAt = new Map<string, number>();
 
 /**
- * PGlite writes its log but never asks the disk to keep it (decision 0002), so we do: every segment touched lately, and
- * the folder when a segment got its name, because a file whose name is lost is lost.
+ * PGlite writes its log but never asks the disk to keep it (decision 0002), so we do: every segment touched lately or not
+ * flushed since it was touched, and the folder when a segment got its name, because a file whose name is lost is lost.
  */
 async function flush(folder: string): Promise<void> {
   // One after the other, in this thread: nobody else waits for it, and each way through the pool of threads costs more.
@@ -118,15 +136,18 @@ async function flush(folder: string): Promise<void> {
     .toSorted();
   for (const name of segments) {
     const path = join(folder, name);
-    // File times are coarse; ten seconds of slack costs an idle fdatasync and loses nothing.
-    if (Date.now() - statSync(path).mtimeMs > 10_000) continue;
+    const { mtimeMs } = statSync(path);
+    // File times are coarse: one that is recent may be that of a later write, too.
+    if (Date.now() - mtimeMs > 10_000 && flushedAt.get(name) === mtimeMs) continue;
     const file = openSync(path, 'r+');
     try {
       fdatasyncSync(file);
     } finally {
       closeSync(file);
     }
+    flushedAt.set(name, mtimeMs);
   }
+  for (const name of flushedAt.keys()) if (!segments.includes(name)) flushedAt.delete(name);
   if (segments.join() !== segmentsKept) await flushNames(folder);
   segmentsKept = segments.join();
 }

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sql } from 'kysely';
@@ -65,6 +65,22 @@ test('a database that did not open, such as on a full disk, is 503, and is opene
     await expect(database.ping()).rejects.toMatchObject({ code: 'store_unavailable', status: 503 });
   await rm(dataDir);
   await expect.poll(() => database.ping(), { timeout: 60_000, interval: 200 }).toBeUndefined();
+  await database.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+test('what the disk did not keep is not acknowledged, and the next statement begins with what it has', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'postern-embedded-'));
+  const database = openDatabase(embeddedDatabase({ dataDir: folder }).dialect);
+  await sql`create table kept (id int)`.execute(database.sql);
+  // A segment of the log that cannot be flushed: no file.
+  const broken = join(folder, 'pg_wal', 'F'.repeat(24));
+  await mkdir(broken);
+  const lost = sql`insert into kept values (1)`.execute(database.sql);
+  await expect(lost).rejects.toMatchObject({ status: 503 });
+  await rm(broken, { recursive: true });
+  const answer = async () => (await sql`insert into kept values (2) returning id`.execute(database.sql)).rows;
+  await expect.poll(answer, { timeout: 60_000, interval: 200 }).toEqual([{ id: 2 }]);
   await database.close();
   await rm(folder, { recursive: true, force: true });
 });
