@@ -12,6 +12,7 @@ import {
   uiOrigin,
   withAdministrator,
 } from '../../../test/identity.ts';
+import { systemAct } from '../../core/caller.ts';
 import { systemRandom } from '../../core/ids.ts';
 import { minute } from '../../core/clock.ts';
 import { createOidcClient } from './oidc-client.ts';
@@ -186,6 +187,19 @@ describe('ENCRYPTION_KEY', () => {
     // Who signs in again is not kept out by what the browser still holds.
     const anew = await moved(browser, early).signIn(admin.email, admin.password);
     expect(anew.location).toContain('/after');
+  });
+
+  test('SE-03 after a leak, programs that an older value let in are listed all the same, and can be ended', async () => {
+    await connectProgram();
+    const found = await open.identity.sessions.authenticate(sessionOf(await signedIn()));
+    const userId = found.kind === 'active' ? found.session.user.id : '';
+    // The signing keys are sealed anew by the first start with both.
+    await another(both);
+    const early = await another(alone);
+    const { connectedClients } = early.identity;
+    expect(await connectedClients.list(userId)).toMatchObject([{ clientId: 'postern-cli', scopes: [] }]);
+    await connectedClients.revoke(systemAct, userId, 'postern-cli');
+    expect(await connectedClients.list(userId)).toEqual([]);
   });
 
   test('SE-03 without the value that the signing keys are sealed under, the program does not start, and says why', async () => {

@@ -52,14 +52,19 @@ export class SealedOtherwise extends Error {
   }
 }
 
-/** What `sealer` sealed under an older key, sealed under the first; undefined for what no key opens, which stays as it is. */
-export function sealAnew(sealer: Sealer, sealed: string, context: string): string | undefined {
+/** What `open` answers; undefined for what no key opens. */
+export function openedOrNot<T>(open: () => T): T | undefined {
   try {
-    return sealer.seal(sealer.open(sealed, context), context);
+    return open();
   } catch (error) {
     if (error instanceof SealedOtherwise) return undefined;
     throw error;
   }
+}
+
+/** What `sealer` sealed under an older key, sealed under the first; undefined for what no key opens, which stays as it is. */
+export function sealAnew(sealer: Sealer, sealed: string, context: string): string | undefined {
+  return openedOrNot(() => sealer.seal(sealer.open(sealed, context), context));
 }
 
 /** HMAC-SHA-256, base64url. `label` separates the uses of one secret. */

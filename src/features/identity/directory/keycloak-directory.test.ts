@@ -192,8 +192,9 @@ describe('ID-17 inactive because it was made for others (contract 10.1)', () => 
     expect(await kindOf(good, 'account')).toBe('token_audience');
     expect(await kindOf(good)).toBe('active');
     expect(await kindOf(await signed({ aud: 'account' }))).toBe('token_audience');
-    // ID-17: a lightweight token says nothing of it, and an answer need not.
-    expect(await kindOf(await signed({}))).toBe('active');
+    // ID-17: a lightweight token says nothing of it; then the answer has to.
+    expect(await kindOf(await signed({}))).toBe('token_audience');
+    expect(await kindOf(await signed({}), 'postern-principal-sync')).toBe('active');
   });
 
   test('a good token without our client in its audience is a mistake of the realm', async () => {

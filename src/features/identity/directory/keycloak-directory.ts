@@ -123,10 +123,9 @@ export function keycloakDirectory(deps: {
     return body;
   }
 
-  /** By the answer, or by the token where the answer says nothing of it; lightweight tokens may say nothing at all. */
+  /** By the answer, or by the token where the answer says nothing of it. What neither says is for nobody (contract 10.1). */
   function isForUs(answer: Readonly<Record<string, unknown>>, token: string): boolean {
-    const audience = answer['aud'] ?? claimsOf(token)?.['aud'];
-    return audience === undefined || [audience].flat().includes(clientId);
+    return [answer['aud'] ?? claimsOf(token)?.['aud']].flat().includes(clientId);
   }
 
   async function introspect(token: string, hint: 'access_token' | 'refresh_token'): Promise<Introspection> {

@@ -4,7 +4,7 @@ import { keycloakDirectory } from '../directory/keycloak-directory.ts';
 import type { CommonDeps, Identity } from '../identity.ts';
 import { createOidcClient, type OidcClient } from '../oidc-client.ts';
 import type { Fetch } from '../provider/in-process.ts';
-import { createSealer } from '../sealing.ts';
+import { createSealer, openedOrNot } from '../sealing.ts';
 import { openTokens } from '../sessions/access-token.ts';
 import { createSignedIn } from '../signed-in.ts';
 import { keptElsewhere } from './kept-elsewhere.ts';
@@ -73,7 +73,11 @@ export function createKeycloakIdentity(deps: KeycloakDeps): Identity {
       const tokens = await read.sessions.findTokens(sessionId);
       await signedIn.sessions.end(act, sessionId, 'signed_out');
       if (tokens === undefined) return;
-      const { refreshToken } = openTokens(sealer, sessionId, tokens.sealed);
+      // Sealed with a key that is gone: the session here is over all the same.
+      const opened = openedOrNot(() => openTokens(sealer, sessionId, tokens.sealed));
+      if (opened === undefined)
+        log.warn({ reason: 'sealed_otherwise' }, 'identity provider: not told of a sign-out');
+      const refreshToken = opened?.refreshToken ?? null;
       if (refreshToken === null) return;
       const left = await client.endSession(refreshToken);
       // The session here is over; the browser's at the provider ends by its own time then.

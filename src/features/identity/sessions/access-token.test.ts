@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { minute, second } from '../../../core/clock.ts';
 import { systemAct } from '../../../core/caller.ts';
+import { systemRandom } from '../../../core/ids.ts';
 import {
   admin,
   Browser,
@@ -11,6 +12,8 @@ import {
   sessionSecrets,
 } from '../../../../test/identity.ts';
 import { clientSecretFor } from '../provider/clients.ts';
+import { createSealer } from '../sealing.ts';
+import { createAccessTokens, sealTokens } from './access-token.ts';
 
 const clock = frozenTime();
 let open: IdentityApp;
@@ -126,4 +129,38 @@ describe('the token behind a browser session', () => {
   test('a session nobody has is over', async () => {
     expect(await open.identity.accessTokenFor('ses_nobody')).toEqual({ kind: 'ended' });
   });
+});
+
+test('a renewal that came back when its turn was over is to be asked for again; the session is not over', async () => {
+  const sealer = createSealer(['the encryption key of this test 0123456789'], systemRandom);
+  const tokens = { accessToken: 'access', refreshToken: 'refresh', accessExpiresAt: 0 };
+  const stored = {
+    sealed: sealTokens(sealer, 'ses_1', tokens),
+    accessExpiresAt: 0,
+    sessionExpiresAt: clock.now() + 60 * minute,
+  };
+  let isThere = true;
+  const { accessTokenFor } = createAccessTokens({
+    read: {
+      lease: async () => true,
+      release: async () => undefined,
+      findTokens: async () => (isThere ? stored : undefined),
+      // Another process has the turn by now.
+      async storeTokens() {
+        isThere = !isEnding;
+        return false;
+      },
+    },
+    client: { refresh: async () => ({ kind: 'refreshed', tokens }) },
+    directory: { introspect: async () => ({ kind: 'inactive' }) },
+    sealer,
+    clock,
+    holder: 'this process',
+    sleep: async () => undefined,
+    endSession: async () => undefined,
+  });
+  let isEnding = false;
+  expect((await accessTokenFor('ses_1')).kind).toBe('unavailable');
+  isEnding = true;
+  expect((await accessTokenFor('ses_1')).kind).toBe('ended');
 });

@@ -27,7 +27,7 @@ const waitStepMs = 50;
 const waitSteps = 40;
 
 export type AccessTokensDeps = {
-  read: SessionStore;
+  read: Pick<SessionStore, 'findTokens' | 'lease' | 'release' | 'storeTokens'>;
   client: Pick<OidcClient, 'refresh'>;
   directory: Pick<Directory, 'introspect'>;
   sealer: Sealer;
@@ -89,7 +89,8 @@ export function createAccessTokens(deps: AccessTokensDeps): {
       sealed: sealTokens(sealer, sessionId, answer.tokens),
       accessExpiresAt: answer.tokens.accessExpiresAt,
     });
-    if (!kept) return { kind: 'ended' };
+    // Over, or only late: somebody else has had the turn meanwhile.
+    if (!kept) return (await read.findTokens(sessionId)) === undefined ? { kind: 'ended' } : busy;
     const introspection = await directory.introspect(answer.tokens.accessToken);
     if (introspection.kind === 'unavailable') return introspection;
     if (introspection.kind === 'inactive') return await end(sessionId, 'token_revoked');
