@@ -4,13 +4,9 @@ import { createApp, productionCost } from './app.ts';
 import type { Config, KeycloakSettings } from './config.ts';
 import { systemAct } from './core/caller.ts';
 import { systemClock } from './core/clock.ts';
-import { systemRandom } from './core/ids.ts';
 import { formatTrailReport, verifyTrail } from './features/audit/verify.ts';
 import { keyFormat } from './features/keys/key-value.ts';
 import { mintSetupToken } from './features/identity/identity.ts';
-import { rotateSigningKeys } from './features/identity/provider/signing-keys.ts';
-import { createSealer } from './features/identity/sealing.ts';
-import { identityStores } from './features/identity/stores.ts';
 import { checkUpload, defaultSitesConfig, uploadKindOf } from './features/sites/sites.ts';
 import { openForMigration, type OpenParts, openParts } from './parts.ts';
 import { hasDatabase } from './platform/data-dir.ts';
@@ -136,8 +132,12 @@ export async function runRotateSigningKeys(config: Config): Promise<number> {
   }
   return await withParts(config, async (parts) => {
     await applyMigrations(config, parts);
-    const { signingKeys } = identityStores(parts.database.sql, systemClock);
-    const count = await rotateSigningKeys(signingKeys, createSealer(config.encryptionKeys, systemRandom));
+    const app = await createApp({ ...config, passwordCost: productionCost }, parts);
+    const { clock, provider } = app.doors;
+    if (provider === null) throw new Error('Without Keycloak there is the built-in provider.');
+    // Not start(), for the reason above.
+    await clock.sync();
+    const count = await provider.rotateSigningKeys(systemAct);
     console.log(
       `There are ${count} signing keys now: from the next start on a new one signs, all of them verify.`,
     );

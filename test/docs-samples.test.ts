@@ -200,6 +200,12 @@ describe.skipIf(missing.length > 0)('the samples of the guides', () => {
     await run(signingKeys);
     program = await startProgram(installation);
     expect(await isSignedIn()).toBe('200');
+    const told = await bash(
+      `curl -s -b jar '${program.origin}/api/v2/audit/events?event=config.signing_keys.changed'`,
+    );
+    expect(JSON.parse(told)).toMatchObject({
+      data: [{ actor: { kind: 'system' }, details: { kid: expect.stringMatching(/^[\w-]{43}$/) } }],
+    });
     const metrics = () => bash(`curl -s http://127.0.0.1:${installation.ports.operations}/metrics`);
     await expect.poll(metrics, { timeout: 60_000 }).toMatch(/job="reseal"/);
     await program.end('SIGTERM');

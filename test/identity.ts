@@ -4,7 +4,7 @@ import { vi } from 'vitest';
 import type { Caller } from '../src/core/caller.ts';
 import { type Clock, second } from '../src/core/clock.ts';
 import { systemRandom } from '../src/core/ids.ts';
-import type { AuditEntry } from '../src/features/audit/audit.ts';
+import type { AuditEntry, AuditWriter } from '../src/features/audit/audit.ts';
 import { type BuiltinIdentity, createIdentity, mintSetupToken } from '../src/features/identity/identity.ts';
 import { identityRoutes } from '../src/features/identity/routes.ts';
 import { identityStores } from '../src/features/identity/stores.ts';
@@ -40,8 +40,8 @@ export type IdentityApp = {
   audit: AuditEntry[];
   refusals: { reason: string; userId: string | null }[];
   setupToken(): string;
-  /** A second process on the same database, with secrets of its own when they are given. */
-  another(secrets?: Partial<Secrets>): Promise<IdentityApp>;
+  /** A second process on the same database, with secrets and a trail of its own when they are given. */
+  another(secrets?: Partial<Secrets>, trail?: AuditWriter): Promise<IdentityApp>;
   close(): Promise<void>;
 };
 
@@ -50,6 +50,7 @@ export async function openIdentityApp(
   clock: Clock,
   database?: Database,
   secrets: Partial<Secrets> = {},
+  trail?: AuditWriter,
 ): Promise<IdentityApp> {
   const db = database ?? (await openTestDatabase());
   const feed = createChangeFeed({ database: db, clock });
@@ -64,7 +65,7 @@ export async function openIdentityApp(
         work({
           ...identityStores(sql, clock),
           changes: changeStore(sql, clock),
-          audit: { append: async (entry) => void audit.push(entry) },
+          audit: trail ?? { append: async (entry) => void audit.push(entry) },
         }),
       ),
     feed,
@@ -119,7 +120,7 @@ export async function openIdentityApp(
     audit,
     refusals,
     setupToken: () => mintSetupToken(sessionSecrets, clock),
-    another: (own) => openIdentityApp(clock, db, own),
+    another: (own, ownTrail) => openIdentityApp(clock, db, own, ownTrail),
     async close() {
       await app.close();
       if (database === undefined) await db.close();

@@ -29,6 +29,8 @@ export const auditEvents = {
   'policy.changed': 'The API key policy was changed or reverted.',
   'config.sites.changed': 'The Sites configuration was changed.',
   'config.sites.reverted': 'An earlier Sites configuration was brought back.',
+  'config.signing_keys.changed':
+    'The built-in provider got a new key to sign with, from the command line; `details.kid` names it.',
   'site.created': 'A site was created.',
   'site.published': 'A version of a site went live.',
   'site.rolled_back': 'An earlier version of a site went live again.',

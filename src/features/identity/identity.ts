@@ -27,7 +27,7 @@ import { inProcessFetch, mountAt } from './provider/in-process.ts';
 import { createInteractions, type Interactions } from './provider/interactions.ts';
 import { leaveProvider } from './provider/leave.ts';
 import { createProvider } from './provider/provider.ts';
-import { loadSigningKeys } from './provider/signing-keys.ts';
+import { loadSigningKeys, rotateSigningKeys } from './provider/signing-keys.ts';
 import type { ProviderViews } from './provider/views.ts';
 import { createSealer } from './sealing.ts';
 import type { SessionToken } from './sessions/access-token.ts';
@@ -85,6 +85,8 @@ export type BuiltinIdentity = Identity & {
   ): void;
   /** Marks a browser after a right password. */
   readonly knownDevices: Pick<KnownDevices, 'issue'>;
+  /** How many keys verify from each process's next start on. @throws SigningKeysSealed */
+  rotateSigningKeys(act: Act): Promise<number>;
 };
 
 /** Of whichever provider. */
@@ -209,6 +211,7 @@ export function createIdentity(deps: IdentityDeps): BuiltinIdentity {
       await leaveProvider(provider(), request, response);
     },
     knownDevices,
+    rotateSigningKeys: (act) => rotateSigningKeys(act, { read: read.signingKeys, tx, sealer }),
     async start() {
       await read.accounts.adoptIssuer(issuer);
       running = createProvider({

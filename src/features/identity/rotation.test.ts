@@ -16,7 +16,7 @@ import { systemAct } from '../../core/caller.ts';
 import { systemRandom } from '../../core/ids.ts';
 import { minute } from '../../core/clock.ts';
 import { createOidcClient } from './oidc-client.ts';
-import { rotateSigningKeys, SigningKeysSealed } from './provider/signing-keys.ts';
+import { SigningKeysSealed } from './provider/signing-keys.ts';
 import { createResealing } from './resealing.ts';
 import { createSealer } from './sealing.ts';
 import { identityStores } from './stores.ts';
@@ -212,10 +212,7 @@ describe('the keys that the built-in provider signs with', () => {
     ((await new Browser(at.app).get('/identity/jwks')).json() as { keys: { kid: string }[] }).keys.map(
       ({ kid }) => kid,
     );
-  const rotate = () => {
-    const { signingKeys } = identityStores(open.database.sql, clock);
-    return rotateSigningKeys(signingKeys, createSealer(encryptionKeys, systemRandom));
-  };
+  const rotate = () => open.identity.rotateSigningKeys(systemAct);
 
   test('SE-03 a new one signs, the one before still verifies, the one before that is gone, and nobody is signed out', async () => {
     const browser = await signedIn();
@@ -241,6 +238,30 @@ describe('the keys that the built-in provider signs with', () => {
     expect(await kids(last)).not.toContain(first);
     expect(await kids(last)).toContain(second);
     expect((await moved(browser, last).api('GET', '/users')).status).toBe(200);
+  });
+
+  test('AU-01 a rotation is in the trail with the name of the new key alone, and one that changes nothing is not', async () => {
+    const told = () => open.audit.filter(({ event }) => event === 'config.signing_keys.changed');
+    const results = await Promise.allSettled([rotate(), rotate()]);
+    expect(results.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
+    const [kid] = await kids(await another({}));
+    expect(told()).toEqual([
+      {
+        event: 'config.signing_keys.changed',
+        act: systemAct,
+        target: { kind: 'config', id: 'signing-keys' },
+        outcome: 'success',
+        details: { kid },
+      },
+    ]);
+  });
+
+  test('AU-03 where the trail cannot be written, the keys stay as they were', async () => {
+    const before = await kids(open);
+    const failing = await open.another({}, { append: () => Promise.reject(new Error('The trail is away.')) });
+    others.push(failing);
+    await expect(failing.identity.rotateSigningKeys(systemAct)).rejects.toThrow('The trail is away.');
+    expect(await kids(await another({}))).toEqual(before);
   });
 });
 

@@ -1,4 +1,7 @@
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK } from 'jose';
+import type { Act } from '../../../core/caller.ts';
+import type { Tx } from '../../../platform/database/database.ts';
+import type { AuditWriter } from '../../audit/audit.ts';
 import { SealedOtherwise, type Sealer } from '../sealing.ts';
 import type { SigningKeyStore } from './signing-key-store.ts';
 
@@ -34,15 +37,35 @@ export async function loadSigningKeys(keys: SigningKeyStore, sealer: Sealer): Pr
 
 /**
  * Puts a new key in front, which signs from each process's next start on. The one before it stays and verifies, so that
- * no sign-in under way fails; the one before that is gone. @throws SigningKeysSealed
+ * no sign-in under way fails; the one before that is gone. The trail tells it. @throws SigningKeysSealed
  */
-export async function rotateSigningKeys(keys: SigningKeyStore, sealer: Sealer): Promise<number> {
-  await loadSigningKeys(keys, sealer);
-  const sealed = await keys.find();
+export async function rotateSigningKeys(
+  act: Act,
+  deps: {
+    read: SigningKeyStore;
+    tx: Tx<{ signingKeys: SigningKeyStore; audit: AuditWriter }>;
+    sealer: Sealer;
+  },
+): Promise<number> {
+  const { read, tx, sealer } = deps;
+  await loadSigningKeys(read, sealer);
+  const sealed = await read.find();
   if (sealed === undefined) throw new Error('The signing keys were removed meanwhile.');
   const [before] = openKeys(sealer, sealed).keys;
-  const next = { keys: [await makeKey(), ...(before === undefined ? [] : [before])] };
-  if (!(await keys.replace(sealed, sealer.seal(JSON.stringify(next), context))))
+  const made = await makeKey();
+  const next = { keys: [made, ...(before === undefined ? [] : [before])] };
+  const isReplaced = await tx(async ({ signingKeys, audit }) => {
+    if (!(await signingKeys.replace(sealed, sealer.seal(JSON.stringify(next), context)))) return false;
+    await audit.append({
+      event: 'config.signing_keys.changed',
+      act,
+      target: { kind: 'config', id: 'signing-keys' },
+      outcome: 'success',
+      details: { kid: made.kid },
+    });
+    return true;
+  });
+  if (!isReplaced)
     throw new Error('The signing keys were changed meanwhile. Nothing was changed here; try again.');
   return next.keys.length;
 }

@@ -23,6 +23,7 @@ export const eventWords: Readonly<Record<EventName, string>> = {
   'policy.changed': 'Key policy changed',
   'config.sites.changed': 'Sites configuration changed',
   'config.sites.reverted': 'Sites configuration brought back',
+  'config.signing_keys.changed': 'Signing keys rotated',
   'site.created': 'Site created',
   'site.published': 'Site published',
   'site.rolled_back': 'Site rolled back',
