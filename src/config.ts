@@ -11,8 +11,9 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { isIP } from 'node:net';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import type { ObjectStore } from './platform/blobs/s3-blobs.ts';
+import { flushNamesNow } from './platform/flush-names.ts';
 import { fileTrouble } from './start-errors.ts';
 
 /**
@@ -752,20 +753,25 @@ export function isSecretSet(name: string, env: Environment = process.env): boole
 }
 
 /**
- * Puts other values in place of generated ones, whole or not at all; in use from the next start on. @throws ConfigError
- * when what is there cannot be trusted
+ * Puts other values in place of generated ones, whole or not at all; in use from the next start on. False when `change`
+ * gives null, which leaves them as they are. @throws ConfigError when what is there cannot be trusted
  */
 export function replaceGenerated(
   name: string,
   dataDir: string,
-  change: (values: readonly string[]) => readonly string[],
-): void {
-  const path = join(dataDir, secretsFolder, name.toLowerCase());
+  change: (values: readonly string[]) => readonly string[] | null,
+): boolean {
+  const folder = join(dataDir, secretsFolder);
+  const path = join(folder, name.toLowerCase());
   const aside = `${path}.${randomUUID()}`;
   try {
     const values = change(existingSecrets(name, dataDir));
+    if (values === null) return false;
     writeFileSync(aside, values.join(','), { mode: 0o600, flag: 'wx', flush: true });
     renameSync(aside, path);
+    // What the server seals next must not outlive the value it is sealed under.
+    flushNamesNow(folder);
+    return true;
   } finally {
     rmSync(aside, { force: true });
   }
@@ -833,6 +839,8 @@ function makeSecret(path: string): string {
   try {
     writeFileSync(aside, secret, { mode: 0o600, flag: 'wx', flush: true });
     linkSync(aside, path);
+    // Before anything is sealed under it.
+    flushNamesNow(dirname(path));
     return secret;
   } catch (error) {
     // Another process of this installation was first; its secret is the one to use.

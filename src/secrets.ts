@@ -33,12 +33,15 @@ export function runRotate({ dataDir }: Config, name: Name): number {
   return 0;
 }
 
-/** Refuses while something would be lost that an older value of ENCRYPTION_KEY sealed. */
+/**
+ * Refuses while something would be lost that an older value of ENCRYPTION_KEY sealed, and when another value was put in
+ * front since the settings were read: what was looked at then is not sealed under that one.
+ */
 export async function runRetire(config: Config, name: Name): Promise<number> {
   const { dataDir } = config;
   if (!isOurs(name, dataDir)) return 1;
-  const [first, ...older] = existingSecrets(name, dataDir);
-  if (first === undefined || older.length === 0) {
+  const older = existingSecrets(name, dataDir).slice(1);
+  if (older.length === 0) {
     console.log(`${name} has one value; there is none to take out.`);
     return 0;
   }
@@ -50,11 +53,25 @@ export async function runRetire(config: Config, name: Name): Promise<number> {
     );
     return 1;
   }
-  replaceGenerated(name, dataDir, ([kept = first]) => [kept]);
+  const kept = firstOf(config, name);
+  if (
+    !replaceGenerated(name, dataDir, ([first]) => (first !== undefined && first === kept ? [first] : null))
+  ) {
+    console.error(`postern: ${name} was rotated meanwhile, and its newest value is not in use yet.`);
+    console.error('Nothing was changed. Go on with step 2 of docs/how-to/rotate-secrets.md.');
+    return 1;
+  }
   console.log(
     `${name} has one value now: from the next start on ${older.length} older ${older.length === 1 ? 'is' : 'are'} refused.`,
   );
   return 0;
+}
+
+function firstOf(config: Config, name: Name): string | undefined {
+  const { sessionSecrets, encryptionKeys, grantSecrets } = config;
+  return { SESSION_SECRET: sessionSecrets, ENCRYPTION_KEY: encryptionKeys, GRANT_SECRET: grantSecrets }[
+    name
+  ][0];
 }
 
 function isOurs(name: Name, dataDir: string): boolean {

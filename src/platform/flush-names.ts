@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { closeSync, fsyncSync, openSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { promisify } from 'node:util';
 
@@ -11,6 +12,17 @@ export async function flushNames(folder: string): Promise<void> {
     await names.sync();
   } finally {
     await names.close();
+  }
+}
+
+/** The same, for what is done before anything else may be: it waits for the disk. */
+export function flushNamesNow(folder: string): void {
+  if (process.platform === 'win32') return;
+  const names = openSync(folder, 'r');
+  try {
+    fsyncSync(names);
+  } finally {
+    closeSync(names);
   }
 }
 
