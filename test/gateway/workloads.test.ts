@@ -162,12 +162,14 @@ test('what a gateway reads of a site says neither whose it is, nor how it is cal
 });
 
 test.skipIf(testServer === undefined)(
-  'whatever else the role reaches is named: views, sequences, columns, functions of others, other schemas, other roles',
+  'whatever else the role reaches is named: views, sequences, columns, functions of others, other schemas, other roles, what it may itself',
   async () => {
     const role = ownDatabase;
     if (role === undefined) throw new Error('There is no role without a server.');
     const { rows } = await sql<{ name: string }>`select current_user as name`.execute(role.sql);
     const name = sql.ref(rows[0]?.name ?? '');
+    const found = await sql<{ name: string }>`select current_database() as name`.execute(role.sql);
+    const database = found.rows[0]?.name ?? '';
     const run = (statement: ReturnType<typeof sql>) => statement.execute(web.database.sql);
     const cases = [
       [
@@ -212,6 +214,34 @@ test.skipIf(testServer === undefined)(
         sql`grant create on schema public to ${name}`,
         sql`revoke create on schema public from ${name}`,
       ],
+      [
+        'making things in unused',
+        sql`create schema unused`,
+        sql`grant create on schema unused to ${name}`,
+        sql`drop schema unused`,
+      ],
+      [
+        `making schemas in the database ${database}`,
+        sql`select 1`,
+        sql`grant create on database ${sql.ref(database)} to ${name}`,
+        sql`revoke create on database ${sql.ref(database)} from ${name}`,
+      ],
+      ...(
+        [
+          ['every row, by replication', 'replication'],
+          ['rows past row security', 'bypassrls'],
+          ['making roles', 'createrole'],
+          ['making databases', 'createdb'],
+        ] as const
+      ).map(
+        ([named, attribute]) =>
+          [
+            named,
+            sql`select 1`,
+            sql`alter role ${name} ${sql.raw(attribute)}`,
+            sql`alter role ${name} ${sql.raw(`no${attribute}`)}`,
+          ] as const,
+      ),
       [
         'the role pg_monitor',
         sql`select 1`,

@@ -32,14 +32,17 @@ const grants = 'grant usage on schema gateway to ROLE; grant select on all table
 
 /**
  * What the role may do beyond reading its views, for people; null when it is as narrow as it should be. Tables, views and
- * sequences of every schema, functions that run with their owner's rights, places to make something in, other roles
- * it can become. What belongs to the system or to an extension is left out.
+ * sequences of every schema, functions that run with their owner's rights, places to make something in, what the role
+ * itself may, other roles it can become. What belongs to the system or to an extension is left out.
  */
 export async function excessOf(database: Database): Promise<string | null> {
   const { rows } = await sql<{ name: string }>`
-    with spaces as (
+    with places as (
       select oid, nspname from pg_namespace where nspname !~ '^pg_' and nspname <> 'information_schema'
-         and has_schema_privilege(oid, 'usage')
+    ), spaces as (
+      select oid, nspname from places where has_schema_privilege(oid, 'usage')
+    ), me as (
+      select * from pg_roles where rolname = current_user
     ), extended as (
       select objid from pg_depend where deptype = 'e'
     ), reached as (
@@ -58,15 +61,23 @@ export async function excessOf(database: Database): Promise<string | null> {
          and p.oid not in (select objid from extended)
     )
     select name from (
-      select 0 as place, 'everything, as a superuser' as name from pg_roles where rolname = current_user and rolsuper
+      select 0 as place, 'everything, as a superuser' as name from me where rolsuper
+      union all
+      select 0, may.name from me cross join lateral (values
+               (rolreplication, 'every row, by replication'), (rolbypassrls, 'rows past row security'),
+               (rolcreaterole, 'making roles'), (rolcreatedb, 'making databases')) as may (is_so, name)
+       where may.is_so and not rolsuper
       union all
       select place, case when space = 'public' then thing else space || '.' || thing end from reached
       union all
-      select 3, 'making things in ' || nspname from spaces where has_schema_privilege(oid, 'create')
+      select 3, 'making schemas in the database ' || current_database()
+       where has_database_privilege(current_database(), 'create')
+      union all
+      select 3, 'making things in ' || nspname from places where has_schema_privilege(oid, 'create')
       union all
       select 4, 'the role ' || rolname from pg_roles
        where rolname <> current_user and pg_has_role(current_user, oid, 'member')
-         and not (select rolsuper from pg_roles where rolname = current_user)) found
+         and not (select rolsuper from me)) found
      order by place, name`.execute(database.sql);
   if (rows.length === 0) return null;
   const names = rows.map(({ name }) => name);
