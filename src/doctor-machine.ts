@@ -120,6 +120,10 @@ function checkOwner(
   return ok('data.folder', `${dataDir} is yours alone`);
 }
 
+/** A value that one of several processes signs with before the others know it is 503 to everybody signed in. */
+const steps =
+  'the steps of docs/how-to/rotate-secrets.md (with several processes three, each with a restart)';
+
 /** Characters that differ: the output of openssl rand has thirty. */
 const leastVariety = 12;
 
@@ -139,13 +143,13 @@ export function checkSecrets({ config, workload }: { config: Config; workload: W
       return failed(
         check,
         `${name} and ${twin} have a value in common, so who learns one has both`,
-        'Put another value in front of one of them, and take the common one out when it is over.',
+        `Give ${name} another value by ${steps}, until the common one is out.`,
       );
     if (values.some((value) => new Set(value).size < leastVariety))
       return failed(
         check,
         `${name} holds a value that can be guessed: few different characters`,
-        'Put the output of openssl rand -base64 32 in front of it.',
+        `Put the output of openssl rand -base64 32 in its place by ${steps}, until this one is out.`,
       );
     const kept = existingSecrets(name, config.dataDir);
     if (kept.length > 0 && !kept.some((value) => values.includes(value)))
