@@ -24,7 +24,7 @@ export type ContentStore = {
   lockForRemoval(): Promise<void>;
   /** Of `digests` those that `owner` keeps, with their sizes. Never asked across owners (threat T50). */
   keptBy(owner: SiteOwner, digests: readonly string[]): Promise<ReadonlyMap<string, number>>;
-  /** Bytes an owner keeps, each content once. */
+  /** Bytes an owner keeps, each content once; a sum that the database keeps, however much it is. */
   bytesOf(owner: SiteOwner): Promise<number>;
   countOwnersAbove(bytes: number): Promise<number>;
   /** Of `digests` those that nothing needs at this moment. Only decideRemovals() says so for good. */
@@ -98,16 +98,13 @@ export function contentStore(db: Sql): ContentStore {
     },
     async bytesOf(owner) {
       const { rows } = await sql<{ bytes: string }>`
-        select coalesce(sum(size), 0)::text as bytes from owner_blobs
+        select coalesce(sum(bytes), 0)::text as bytes from owner_storage
          where owner_kind = ${owner.kind} and owner_id = ${owner.id}`.execute(db);
       return Number(rows[0]?.bytes ?? 0);
     },
     async countOwnersAbove(bytes) {
       const { rows } = await sql<{ total: number }>`
-        select count(*)::int as total from (
-          select 1 from owner_blobs group by owner_kind, owner_id having sum(size) > ${bytes}) above`.execute(
-        db,
-      );
+        select count(*)::int as total from owner_storage where bytes > ${bytes}`.execute(db);
       return rows[0]?.total ?? 0;
     },
     async unneededAmong(digests) {

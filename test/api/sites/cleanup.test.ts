@@ -223,10 +223,14 @@ test('an expiry leaves one event, and its owner hears of it 7 days and 1 day bef
   expect(await eventsOf(made.data.id)).toEqual(['site.created', 'site.extended', 'site.expired']);
 });
 
-/** How often each owner keeps each content by the count, and by what the versions hold. */
-async function counts(): Promise<{ counted: unknown[]; held: unknown[] }> {
-  const counted = await sql`
+/** How often each owner keeps each content by the count, and by what the versions hold; and the bytes of it, summed up. */
+async function counts() {
+  const counted = await sql<{ owner_id: string; digest: string; runs: number }>`
     select owner_id, digest, runs from owner_blobs order by owner_id, digest`.execute(h.database.sql);
+  const { rows: sums } = await sql<{ kept: string; summed: string }>`
+    select (select coalesce(sum(bytes), 0) from owner_storage)::text as kept,
+           (select coalesce(sum(size), 0) from owner_blobs)::text as summed`.execute(h.database.sql);
+  expect(sums[0]?.kept).toBe(sums[0]?.summed);
   const held = await sql`
     with placed as (
       select s.owner_id, v.site_id, v.manifest, row_number() over (partition by v.site_id order by v.number) as place
