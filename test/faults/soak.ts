@@ -86,9 +86,10 @@ function startTraffic({ webs, gateways, ...rest }: LivedInFleet): Promise<void>[
       repeat('publish', [200], 1_000, rest.change(web)),
     ]),
     ...gateways.flatMap((gateway) => [
-      repeat('public page', [200], 1, rest.publicPage(gateway)),
+      // Below what the gateway takes from one address, 60,000 in any minute.
+      repeat('public page', [200], 3, rest.publicPage(gateway)),
       // A grant ends after five minutes; until somebody is let in again it is 401.
-      repeat('private page', [200, 401], 1, async () =>
+      repeat('private page', [200, 401], 3, async () =>
         grant === '' ? 200 : await rest.privatePage(gateway, grant)(),
       ),
       repeat('private page, stranger', [401], 100, rest.privatePage(gateway, '')),
