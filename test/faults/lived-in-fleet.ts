@@ -123,7 +123,7 @@ async function moveIn(fleet: Fleet): Promise<LivedInFleet> {
         },
       );
       request.on('timeout', () => request.destroy(new Error('No answer within 20 s.')));
-      request.on('error', reject);
+      request.on('error', (error) => reject(Object.assign(error, { wasBetween: request.reusedSocket })));
       request.end(sent?.bytes);
     });
   }

@@ -1,3 +1,4 @@
+import { request } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
@@ -5,7 +6,7 @@ import { findPostgres } from '../../scripts/local-servers.ts';
 import { isRedisMissing } from '../contract/kv-redis-server.ts';
 import type { Weather } from './fault-proxy.ts';
 import { tellRecovery } from './figures.ts';
-import { timeUntil, watch } from './fleet.ts';
+import { type Member, timeUntil, watch } from './fleet.ts';
 import { type LivedInFleet, startLivedInFleet } from './lived-in-fleet.ts';
 import { runCommand } from './program.ts';
 
@@ -96,9 +97,10 @@ describe.skipIf(isMissing)('two web, two gateways and a worker', () => {
         },
       );
       const heard = (name: string) => new Set(answers[name]);
-      // Never a false 401 for a live key; never a yes without a check.
+      // Never a false 401 for a live key; never a yes without a check. The wrong keys come from the same address, so one that has
+      // to be looked up anew meanwhile may be told to wait.
       expect(
-        [...heard('key'), ...heard('otherKey')].filter((status) => ![200, 503].includes(status)),
+        [...heard('key'), ...heard('otherKey')].filter((status) => ![200, 429, 503].includes(status)),
       ).toEqual([]);
       // Whoever tries wrong keys so often is told to wait.
       expect([...heard('wrongKey')].filter((status) => ![401, 429].includes(status))).toEqual([]);
@@ -286,16 +288,23 @@ describe.skipIf(isMissing)('two web, two gateways and a worker', () => {
         try {
           statuses.add(await fleet.withKey(leaving)());
         } catch (error) {
-          const { code = '' } = error as NodeJS.ErrnoException;
-          // Nobody listens any more: the next web is asked. A connection that breaks in the middle is another matter.
-          if (!isStopping || code !== 'ECONNREFUSED') cutOff.push(code);
+          const { code = '', wasBetween } = error as NodeJS.ErrnoException & { wasBetween?: boolean };
+          // Nobody listens any more, or the connection was closed between two requests, which every client asks again
+          // (RFC 9112 section 9.3.1): the next web is asked. What was taken is answered, see below.
+          const isOver = code === 'ECONNREFUSED' || (code === 'ECONNRESET' && wasBetween === true);
+          if (!isStopping || !isOver) cutOff.push(code);
           return;
         }
       }
     });
+    const { value } = await fleet.makeKey('uploads', ['sites:write']);
+    const taken = await Promise.all(Array.from({ length: 5 }, () => halfSent(fleet.uiUrl, leaving, value)));
     await wait(500);
     isStopping = true;
-    const exit = await leaving.end('SIGTERM');
+    const ending = leaving.end('SIGTERM');
+    await wait(300);
+    expect(await Promise.all(taken.map(({ finish }) => finish()))).toEqual([201, 201, 201, 201, 201]);
+    const exit = await ending;
     await Promise.all(load);
     expect(exit.code).toBe(0);
     expect([...statuses]).toEqual([200]);
@@ -322,3 +331,33 @@ describe.skipIf(isMissing)('two web, two gateways and a worker', () => {
       .toBe(0);
   });
 });
+
+/** An upload of which a web has taken the head and half of the body. */
+async function halfSent(uiUrl: string, web: Member, key: string): Promise<{ finish(): Promise<number> }> {
+  const body = Buffer.from(`<p>${'slow '.repeat(1_000)}</p>`);
+  const { host } = new URL(uiUrl);
+  const upload = request({
+    host: '127.0.0.1',
+    port: web.ports.web,
+    agent: false,
+    method: 'POST',
+    path: '/api/v2/sites',
+    headers: {
+      host,
+      authorization: `Bearer ${key}`,
+      'content-type': 'text/html',
+      'content-length': String(body.length),
+    },
+  });
+  const answered = new Promise<number>((resolve, reject) => {
+    upload.on('error', reject);
+    upload.on('response', (response) => resolve(response.resume().statusCode ?? 0));
+  });
+  await new Promise<void>((resolve) => upload.write(body.subarray(0, 1_000), () => resolve()));
+  return {
+    finish() {
+      upload.end(body.subarray(1_000));
+      return answered;
+    },
+  };
+}
