@@ -59,7 +59,6 @@ const accepted: Expected = { status: 200 };
 const refused = (status: number): Expected => ({ status });
 const unavailable: Expected = { status: 503, comesBack: true };
 
-/** Every scene ends by holding that all is as before: whatever broke heals without a restart. */
 /** What becomes of a record. */
 const spoiled: Readonly<Record<string, (value: string) => string | null>> = {
   missing: () => null,

@@ -19,16 +19,18 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const secret = 'a secret of more than thirty-two characters';
 
-/** What an operator is told when the parts do not open. */
-async function toldOf(env: Record<string, string>, { isServer = false } = {}) {
-  const config = readConfig({
+const configOf = (env: Record<string, string>) =>
+  readConfig({
     DATA_DIR: join(folder, 'data'),
     SESSION_SECRET: secret,
     ENCRYPTION_KEY: secret,
     GRANT_SECRET: secret,
     ...env,
   });
-  const error: unknown = await openParts(config, { isServer }).then(
+
+/** What an operator is told when the parts do not open. */
+async function toldOf(env: Record<string, string>, { isServer = false } = {}) {
+  const error: unknown = await openParts(configOf(env), { isServer }).then(
     () => 'it opened',
     (refusal: unknown) => refusal,
   );
@@ -88,13 +90,7 @@ test('a data folder that is a file is told as such', async () => {
 
 test('a step of the schema has the open embedded database', async () => {
   const database = await openTestDatabase();
-  const config = readConfig({
-    DATA_DIR: folder,
-    SESSION_SECRET: secret,
-    ENCRYPTION_KEY: secret,
-    GRANT_SECRET: secret,
-  });
-  expect((await openForMigration(config, database)).database).toBe(database);
+  expect((await openForMigration(configOf({}), database)).database).toBe(database);
   await database.close();
 });
 
@@ -103,13 +99,7 @@ test.skipIf(testServer === undefined)(
   'a step of the schema may take an hour on PostgreSQL, any other statement ten seconds',
   async () => {
     const pool = await openTestDatabase();
-    const config = readConfig({
-      DATA_DIR: folder,
-      SESSION_SECRET: secret,
-      ENCRYPTION_KEY: secret,
-      GRANT_SECRET: secret,
-      DATABASE_URL: testServer ?? '',
-    });
+    const config = configOf({ DATABASE_URL: testServer ?? '' });
     const { database, close } = await openForMigration(config, pool);
     const limitOf = async ({ sql: db }: typeof database) =>
       (await sql<{ limit: string }>`select current_setting('statement_timeout') as limit`.execute(db)).rows[0]

@@ -7,6 +7,7 @@ import { hour, systemClock } from './core/clock.ts';
 import { systemRandom } from './core/ids.ts';
 import { memorySource, redisSource, withUnknownMarks } from './features/ratelimit/ratelimit.ts';
 import { overNetwork } from './features/identity/keycloak/over-network.ts';
+import type { FolderOptions } from './platform/aside-folder.ts';
 import { fileBlobs } from './platform/blobs/file-blobs.ts';
 import { databaseFacts, type Obstacle, obstacleToVersion } from './platform/database/facts.ts';
 import { excessOf, obstacleToViews } from './platform/database/gateway-role.ts';
@@ -18,7 +19,7 @@ import type { ObjectStore } from './platform/blobs/s3-blobs.ts';
 import type { RedisKv } from './platform/kv/redis-kv.ts';
 import { createLog, type Log } from './platform/log.ts';
 import { createRoomCheck, createSpaceWatch, freeBytesIn } from './platform/free-space.ts';
-import { fileSpool, type FolderOptions } from './platform/spool.ts';
+import { fileSpool } from './platform/spool.ts';
 import { openTracing, type Tracing } from './platform/tracing.ts';
 import { Blamed, blaming } from './start-errors.ts';
 
@@ -62,8 +63,8 @@ export type OpenOptions = {
 
 /** @throws Blamed naming the setting whose engine does not open, DataDirInUse, DatabaseInUse */
 export async function openParts(config: Config, options: OpenOptions): Promise<OpenParts> {
-  // What a command answers goes to the standard output; its log must not come between.
   const tracing = options.isServer ? openTracing() : null;
+  // What a command answers goes to the standard output; its log must not come between.
   const log = options.isServer
     ? createLog({ level: config.logLevel, more: tracing?.ids })
     : createLog({ level: 'warn', sink: process.stderr });

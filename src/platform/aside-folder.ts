@@ -1,9 +1,13 @@
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { hour } from '../core/clock.ts';
+import { day } from '../core/clock.ts';
+import type { RoomCheck } from './free-space.ts';
 
 /** Nobody takes this long to write a file aside; in ms. */
-const longestWriting = 24 * hour;
+const longestWriting = day;
+
+/** Of a folder on a disk. `isShared`: other processes may use the folder, too. */
+export type FolderOptions = { readonly isShared?: boolean; readonly requireRoom?: RoomCheck };
 
 /**
  * Makes a folder that files are written aside into ready, and removes what an earlier process left there. Where other processes

@@ -4,9 +4,9 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { prepareAside } from './aside-folder.ts';
+import { type FolderOptions, prepareAside } from './aside-folder.ts';
 import { unlessFull } from './disk-full.ts';
-import { type RoomCheck, roomForAll } from './free-space.ts';
+import { roomForAll } from './free-space.ts';
 
 /** Puts a stream into a file for readers that must jump about in it. Nothing of it outlives the process that wrote it. */
 export type Spool = {
@@ -15,9 +15,6 @@ export type Spool = {
 };
 
 export type Spooled = { readonly path: string; discard(): Promise<void> };
-
-/** Of a folder on a disk. `isShared`: other processes may use the folder, too. */
-export type FolderOptions = { readonly isShared?: boolean; readonly requireRoom?: RoomCheck };
 
 /** Call prepare() first; what an earlier process left goes then. */
 export function fileSpool(

@@ -2,10 +2,9 @@ import { createReadStream } from 'node:fs';
 import { access, mkdir, open, opendir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError } from '../../core/errors.ts';
-import { prepareAside } from '../aside-folder.ts';
+import { type FolderOptions, prepareAside } from '../aside-folder.ts';
 import { unlessFull } from '../disk-full.ts';
 import { flushFileSystem, flushNames } from '../flush-names.ts';
-import type { FolderOptions } from '../spool.ts';
 import { inGroups, takeAside, type Written } from './aside.ts';
 import { type Blobs, type BlobBatch, checkDigest } from './blobs.ts';
 

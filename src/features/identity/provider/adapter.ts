@@ -3,7 +3,7 @@ import type { Clock } from '../../../core/clock.ts';
 import type { Tx } from '../../../platform/database/database.ts';
 import type { AuditEntry } from '../../audit/audit.ts';
 import { isProofGood } from '../accounts/proof.ts';
-import { SealedOtherwise, type Sealer } from '../sealing.ts';
+import { openedOrNot, type Sealer } from '../sealing.ts';
 import { secretDigest } from '../../../platform/sealed-text.ts';
 import type { IdentityTx } from '../stores.ts';
 import { webClientId } from './clients.ts';
@@ -102,14 +102,10 @@ function adapterFor(model: string, deps: AdapterDeps): Adapter {
 
   const open = (record: ProviderRecord | undefined): AdapterPayload | undefined => {
     if (record === undefined) return undefined;
-    let text: string;
-    try {
-      text = sealer.open(record.payload, contextOf(model, record.idHash));
-    } catch (error) {
-      // Who was signing in begins anew. Of a token nobody can tell what it is good for, so that fails.
-      if (error instanceof SealedOtherwise && beginsAnew.has(model)) return undefined;
-      throw error;
-    }
+    const unseal = () => sealer.open(record.payload, contextOf(model, record.idHash));
+    // Who was signing in begins anew. Of a token nobody can tell what it is good for, so that fails.
+    const text = beginsAnew.has(model) ? openedOrNot(unseal) : unseal();
+    if (text === undefined) return undefined;
     // Written by upsert() below from an AdapterPayload and authenticated by the seal.
     const payload = JSON.parse(text) as AdapterPayload;
     if (record.consumedAt !== null) payload.consumed = Math.floor(record.consumedAt / 1000);
