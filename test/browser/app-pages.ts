@@ -2,10 +2,14 @@ import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import type { BrowserContext, Page } from 'playwright-core';
 import type { AxeResults } from 'axe-core';
+import { onTestFailed } from 'vitest';
 
 /** What the suites of the web app do with a page and ask of it. */
 
-/** A page, and everything it complains about: scripts that fail, and whatever the content security policy refuses. */
+/**
+ * A page, and everything it complains about: scripts that fail, and whatever the content security policy refuses. When the
+ * test fails, what the page showed and asked for last is printed, because a time-out alone does not say why.
+ */
 export async function visit(context: BrowserContext): Promise<{ page: Page; complaints: string[] }> {
   const page = await context.newPage();
   // A step that fails says so long before the test is cut off.
@@ -14,6 +18,20 @@ export async function visit(context: BrowserContext): Promise<{ page: Page; comp
   page.on('console', (message) => void complaints.push(message.text()));
   page.on('pageerror', (error) => void complaints.push(error.message));
   page.on('dialog', (dialog) => void complaints.push(`dialog: ${dialog.message()}`));
+  const asked: string[] = [];
+  page.on('response', (one) => void asked.push(`${one.status()} ${one.request().method()} ${one.url()}`));
+  page.on(
+    'requestfailed',
+    (one) => void asked.push(`${one.failure()?.errorText} ${one.method()} ${one.url()}`),
+  );
+  onTestFailed(async () => {
+    const shown = await page
+      .locator('body')
+      .innerText({ timeout: 2_000 })
+      .catch((error: unknown) => String(error));
+    const last = [page.url(), ...complaints, ...asked.slice(-15), shown.slice(0, 1_500)].join('\n');
+    console.error(last.replaceAll(/app_(pat|svc)_\w+/g, 'app_$1_…'));
+  });
   return { page, complaints };
 }
 
