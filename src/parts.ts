@@ -63,7 +63,7 @@ export type OpenOptions = {
 
 /** @throws Blamed naming the setting whose engine does not open, DataDirInUse, DatabaseInUse */
 export async function openParts(config: Config, options: OpenOptions): Promise<OpenParts> {
-  const tracing = options.isServer ? openTracing() : null;
+  const tracing = options.isServer ? openTracing(config.trustedProxies) : null;
   // What a command answers goes to the standard output; its log must not come between.
   const log = options.isServer
     ? createLog({ level: config.logLevel, more: tracing?.ids })
@@ -148,7 +148,7 @@ export async function openParts(config: Config, options: OpenOptions): Promise<O
  * the bytes of sites. @throws Blamed naming the setting whose engine does not open
  */
 export async function openGatewayParts(config: Config): Promise<OpenGatewayParts> {
-  const tracing = openTracing();
+  const tracing = openTracing(config.trustedProxies);
   const log = createLog({ level: config.logLevel, more: tracing?.ids });
   const { databaseUrl, kvUrl } = config;
   // readConfig() refuses a single workload without them.

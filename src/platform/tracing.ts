@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import {
   context,
   propagation,
@@ -8,6 +8,7 @@ import {
   SpanStatusCode,
   trace,
 } from '@opentelemetry/api';
+import { trustedPeers } from './peers.ts';
 
 /**
  * OpenTelemetry, for whoever loads an SDK before the program (docs/how-to/trace-requests.md, decision 0029): a span for
@@ -15,12 +16,8 @@ import {
  * name of a call, and nothing that a client sent.
  */
 export type Tracing = {
-  /** `parentHeaders`: of a client whose `traceparent` counts; null for everybody else (W3C Trace Context section 3). */
-  request(facts: {
-    readonly method: string;
-    readonly route?: string;
-    readonly parentHeaders: IncomingHttpHeaders | null;
-  }): RequestSpan;
+  /** Goes on a trace that a proxy of ours began; a `traceparent` of anybody else begins none (W3C Trace Context section 3). */
+  request(request: Pick<IncomingMessage, 'method' | 'headers' | 'socket'>, route?: string): RequestSpan;
   /** The same part, with a span for each call of its methods, called `name method`. */
   around<Part extends object>(name: string, part: Part): Part;
   /** The same, of a single function. */
@@ -42,11 +39,12 @@ export type RequestSpan = {
 
 const scope = 'postern';
 
-/** Null when no SDK was loaded: then nothing is traced, and it costs nothing. */
-export function openTracing(): Tracing | null {
+/** Null when no SDK was loaded: then nothing is traced, and it costs nothing. `trustedProxies`: TRUSTED_PROXIES. */
+export function openTracing(trustedProxies: readonly string[]): Tracing | null {
   const provider = trace.getTracerProvider();
   if (provider instanceof ProxyTracerProvider && provider.getDelegateTracer(scope) === undefined) return null;
   const tracer = provider.getTracer(scope);
+  const isOurs = trustedPeers(trustedProxies);
 
   function aroundCall<Args extends unknown[], Result>(name: string, call: (...args: Args) => Result) {
     return (...args: Args): Result => {
@@ -72,9 +70,9 @@ export function openTracing(): Tracing | null {
   }
 
   return {
-    request({ method, route, parentHeaders }) {
-      const parent =
-        parentHeaders === null ? context.active() : propagation.extract(context.active(), parentHeaders);
+    request({ method = 'GET', headers, socket }, route) {
+      const outside = context.active();
+      const parent = isOurs(socket.remoteAddress) ? propagation.extract(outside, headers) : outside;
       const span = tracer.startSpan(
         nameOf(method, route),
         {

@@ -45,7 +45,7 @@ export function createGateway(deps: GatewayServerDeps): Server {
       // Most requests have no body, and a stream for it is a part of what a small answer costs.
       optimizeEmptyRequests: true,
     },
-    traced(pipeline, deps),
+    traced(pipeline, deps.tracing),
   );
   // Whoever takes nothing of an answer for so long holds a file and a connection for nobody.
   server.setTimeout(idleMs);
@@ -56,15 +56,10 @@ export function createGateway(deps: GatewayServerDeps): Server {
 type Listener = (request: IncomingMessage, response: ServerResponse) => void;
 
 /** With a span for each request. What it asks for is in none: hosts and paths are between a site and its visitors. */
-function traced(
-  listener: Listener,
-  { tracing, trustedProxies }: Pick<GatewayServerDeps, 'tracing' | 'trustedProxies'>,
-): Listener {
+function traced(listener: Listener, tracing: Tracing | null): Listener {
   if (tracing === null) return listener;
-  const isOurs = trustedPeers(trustedProxies);
   return (request, response) => {
-    const parentHeaders = isOurs(request.socket.remoteAddress) ? request.headers : null;
-    const span = tracing.request({ method: request.method ?? 'GET', parentHeaders });
+    const span = tracing.request(request);
     response.once('close', () => span.end(response.statusCode));
     span.run(() => listener(request, response));
   };

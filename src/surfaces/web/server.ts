@@ -90,8 +90,7 @@ export async function createWebServer(deps: WebServerDeps): Promise<FastifyInsta
     }
     if (route.method !== 'GET') route.preParsing = limitTime;
   });
-  const { tracing, trustedProxies } = deps;
-  if (tracing) traceRequests(app, { tracing, trustedProxies });
+  if (deps.tracing) traceRequests(app, deps.tracing);
   app.addHook('onRequest', startRequest(deps));
   if (deps.overloadDelayMs !== undefined) await refuseWhenOverloaded(app, deps.overloadDelayMs);
   app.addHook('onResponse', finishRequest(deps));
