@@ -763,17 +763,35 @@ export function replaceGenerated(
 ): boolean {
   const folder = join(dataDir, secretsFolder);
   const path = join(folder, name.toLowerCase());
-  const aside = `${path}.${randomUUID()}`;
+  const aside = `${path}.next`;
+  // Before anything is read: of two commands at once one would take the other's value away.
+  claim(name, aside);
   try {
     const values = change(existingSecrets(name, dataDir));
     if (values === null) return false;
-    writeFileSync(aside, values.join(','), { mode: 0o600, flag: 'wx', flush: true });
+    writeFileSync(aside, values.join(','), { flush: true });
     renameSync(aside, path);
     // What the server seals next must not outlive the value it is sealed under.
     flushNamesNow(folder);
     return true;
   } finally {
     rmSync(aside, { force: true });
+  }
+}
+
+/** Makes a file for the owner alone. @throws ConfigError when it is there */
+function claim(name: string, aside: string): void {
+  try {
+    writeFileSync(aside, '', { mode: 0o600, flag: 'wx' });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    throw new ConfigError([
+      {
+        setting: name,
+        problem: `is being changed by another command, which has ${aside}; nothing was changed by this one`,
+        fix: 'Run the command again. If no other one is running, one was killed: remove that file first.',
+      },
+    ]);
   }
 }
 

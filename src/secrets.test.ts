@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { applyMigrations } from './commands.ts';
-import { type Config, existingSecrets, generatedNames, readConfig } from './config.ts';
+import { type Config, existingSecrets, generatedNames, readConfig, replaceGenerated } from './config.ts';
 import { openParts } from './parts.ts';
 import { runRetire, runRotate } from './secrets.ts';
 
@@ -73,6 +73,27 @@ describe('taking older values out', () => {
     expect(existingSecrets('ENCRYPTION_KEY', dataDir).slice(1)).toEqual(config.encryptionKeys);
     expect(said).toContain('was rotated meanwhile');
   });
+});
+
+test.each(generatedNames)('%s: of two commands at once one says so, and takes no value away', (name) => {
+  let refusal: unknown;
+  const given = 'x'.repeat(43);
+  const at = join(dataDir, 'secrets', `${name.toLowerCase()}.next`);
+  replaceGenerated(name, dataDir, ([first = '']) => {
+    try {
+      runRotate(settings(), name);
+    } catch (error) {
+      refusal = error;
+    }
+    return [given, first];
+  });
+  expect(String(refusal)).toContain(`is being changed by another command, which has ${at}`);
+  const [newest, older = ''] = existingSecrets(name, dataDir);
+  expect(newest).toBe(given);
+  expect(String(refusal)).not.toContain(older);
+  expect(runRotate(settings(), name)).toBe(0);
+  expect(existingSecrets(name, dataDir).slice(1)).toEqual([newest, older]);
+  expect(existsSync(at)).toBe(false);
 });
 
 test('SE-03 a new value is on the disk with its name before the command is done: the power may go', async () => {
