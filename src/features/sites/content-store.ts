@@ -3,6 +3,7 @@ import type { Sql } from '../../platform/database/database.ts';
 import type { Blob } from '../../platform/blobs/blobs.ts';
 import { toDate } from '../../platform/database/values.ts';
 import type { SiteOwner } from './site.ts';
+import { ownerLock } from './site-store.ts';
 
 /** SQL of who keeps which bytes: what each owner has, what may be removed, and the compressed forms. */
 export type Encoding = 'br' | 'zstd' | 'gzip';
@@ -19,8 +20,10 @@ export type ContentStore = {
    * it again. Null: only those of right now.
    */
   goingAmong(digests: readonly string[], since: number | null): Promise<string[]>;
-  /** Held by everybody who publishes and, alone, by who decides what is removed. */
-  lockForPublish(): Promise<void>;
+  /** Held by everybody who needs content that is there and, alone, by who decides what is removed. */
+  lockForUse(): Promise<void>;
+  /** The same, and lockOwner() of SiteStore. */
+  lockForPublish(owner: SiteOwner): Promise<void>;
   lockForRemoval(): Promise<void>;
   /** Of `digests` those that `owner` keeps, with their sizes. Never asked across owners (threat T50). */
   keptBy(owner: SiteOwner, digests: readonly string[]): Promise<ReadonlyMap<string, number>>;
@@ -42,6 +45,8 @@ export type ContentStore = {
   variantsOf(digests: readonly string[]): Promise<ReadonlyMap<string, readonly Variant[]>>;
   removeVariants(digest: string): Promise<void>;
 };
+
+const useLock = sql`pg_advisory_xact_lock_shared(hashtextextended('sites:content', 0))`;
 
 export function contentStore(db: Sql): ContentStore {
   const among = (digests: readonly string[]) =>
@@ -82,8 +87,11 @@ export function contentStore(db: Sql): ContentStore {
            and (removed_at is null or removed_at >= ${toDate(since)})`.execute(db);
       return rows.map(({ digest }) => digest);
     },
-    async lockForPublish() {
-      await sql`select pg_advisory_xact_lock_shared(hashtextextended('sites:content', 0))`.execute(db);
+    async lockForUse() {
+      await sql`select ${useLock}`.execute(db);
+    },
+    async lockForPublish(owner) {
+      await sql`select pg_advisory_xact_lock(${ownerLock(owner)}), ${useLock}`.execute(db);
     },
     async lockForRemoval() {
       await sql`select pg_advisory_xact_lock(hashtextextended('sites:content', 0))`.execute(db);

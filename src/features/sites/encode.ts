@@ -53,7 +53,7 @@ export function createEncoder(deps: {
     }
     if (variants.length === 0) return;
     await tx(async ({ content }) => {
-      await content.lockForPublish();
+      await content.lockForUse();
       // Without its owner, or while one of these is being removed, nothing would hold the forms.
       const digests = [blob.digest, ...variants.map(({ stored }) => stored)];
       if ((await content.goingAmong(digests, since)).length > 0) return;

@@ -107,6 +107,7 @@ export function publishing(deps: SitesDeps): Publishing {
       };
       const created = await undoneWhen(dryRun, tx, async (stores) => {
         await holdCredential(stores, caller, now);
+        if (received !== null) await stores.content.lockForPublish(owner);
         await requireRoom(stores, owner, settings);
         await stores.sites.insert(site);
         await stores.sites.addLabel({
@@ -135,13 +136,13 @@ export function publishing(deps: SitesDeps): Publishing {
       return await spread(created);
     },
 
-    async replace(caller, act, id, received, { ifMatch, spa, dryRun = false, alongside }) {
-      const settings = await configAtCommit(received);
+    async replace(caller, act, id, received, { ifMatch, spa, dryRun = false, alongside, judgedBy }) {
+      const settings = judgedBy ?? (await configAtCommit(received));
       const now = clock.now();
       const after = await undoneWhen(dryRun, tx, async (stores) => {
         await holdCredential(stores, caller, now);
         const owner = requireOwner(caller);
-        await stores.sites.lockOwner(owner);
+        await stores.content.lockForPublish(owner);
         const site = requireCurrent(owned(caller, await stores.sites.hold(id), now), now);
         requireVersionMatch(site, ifMatch);
         if (spa !== undefined && spa !== site.spa)
@@ -207,6 +208,7 @@ export function publishing(deps: SitesDeps): Publishing {
     },
   };
 
+  /** The caller holds lockForPublish(). */
   async function addVersion(
     stores: SiteStores,
     site: Site,
@@ -215,9 +217,9 @@ export function publishing(deps: SitesDeps): Publishing {
     now: number,
     settings: SitesConfig,
   ): Promise<SiteVersion> {
-    await stores.content.lockForPublish();
+    const { number, newest } = await stores.sites.takeVersionNumber(site.id);
     const version: SiteVersion = {
-      number: await stores.sites.takeVersionNumber(site.id),
+      number,
       digest: received.digest,
       fileCount: received.files.size,
       sizeBytes: received.sizeBytes,
@@ -226,8 +228,7 @@ export function publishing(deps: SitesDeps): Publishing {
       publishedAt: now,
       replacedAt: null,
     };
-    const newest = (await stores.sites.versionNumbers(site.id)).at(-1);
-    const before = newest === undefined ? undefined : await stores.sites.manifest(site.id, newest);
+    const before = newest && (await stores.sites.manifestOf(site.id, newest));
     const fresh = begun(before, received.files);
     await stores.sites.insertVersion(site.id, version, received.files);
     await stores.content.keep(site.owner, fresh);

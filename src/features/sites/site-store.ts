@@ -18,8 +18,10 @@ export type SiteStore = {
   /** Writes every changeable field and counts the revision; `live` goes through setLive. */
   update(site: Site): Promise<void>;
   setLive(id: string, version: number, now: number): Promise<void>;
-  /** The number the next version gets; each is given once. */
-  takeVersionNumber(id: string): Promise<number>;
+  /** The number the next version gets; each is given once. `newest`: the version before it, which may not be live. */
+  takeVersionNumber(
+    id: string,
+  ): Promise<{ number: number; newest: Pick<SiteVersion, 'number' | 'digest'> | undefined }>;
   list(
     filter: SiteFilter,
     now: number,
@@ -43,6 +45,8 @@ export type SiteStore = {
     limit: number,
   ): Promise<{ items: (SiteVersion & { isLive: boolean })[]; total: number }>;
   manifest(siteId: string, number: number): Promise<Manifest | undefined>;
+  /** The same of a version that was just read: mostly without asking. */
+  manifestOf(siteId: string, version: Pick<SiteVersion, 'number' | 'digest'>): Promise<Manifest | undefined>;
   /** Versions that stopped being live since, the latest first. */
   replacedSince(siteId: string, since: number): Promise<{ number: number; replacedAt: number }[]>;
   removeVersion(siteId: string, number: number): Promise<void>;
@@ -134,6 +138,11 @@ const withLive = sql`left join site_versions v on v.site_id = s.id and v.number 
 const versionColumns = sql`
   v.number, v.digest, v.file_count, v.size_bytes::text, v.created_at, v.created_by, v.published_at, v.replaced_at`;
 
+/** Of pg_advisory_xact_lock: what one owner changes is changed one after the other. */
+export function ownerLock({ kind, id }: SiteOwner): RawBuilder<unknown> {
+  return sql`hashtextextended(${`sites:${kind}:${id}`}, 0)`;
+}
+
 /** Counting stops at what a person could page through. */
 const mostCounted = 2_000;
 
@@ -146,6 +155,12 @@ export function siteStore(db: Sql): SiteStore {
     return rows.map(toSite);
   }
   const one = async (query: RawBuilder<SiteRow>) => (await many(query))[0];
+
+  async function storedManifest(siteId: string, number: number): Promise<Manifest | undefined> {
+    const { rows } = await sql<{ manifest: StoredManifest }>`
+      select manifest from site_versions where site_id = ${siteId} and number = ${number}`.execute(db);
+    return rows[0] && fromStored(rows[0].manifest);
+  }
 
   return {
     async insert(site) {
@@ -180,23 +195,30 @@ export function siteStore(db: Sql): SiteStore {
     },
     async setLive(id, version, now) {
       await sql`
-        update site_versions set replaced_at = ${new Date(now)}
-         where site_id = ${id} and number = (select live_version from sites where id = ${id})
-           and number <> ${version}`.execute(db);
-      await sql`
-        update site_versions set published_at = ${new Date(now)}, replaced_at = null
-         where site_id = ${id} and number = ${version}`.execute(db);
-      await sql`
+        with replaced as (
+          update site_versions set replaced_at = ${new Date(now)}
+           where site_id = ${id} and number = (select live_version from sites where id = ${id})
+             and number <> ${version}),
+        shown as (
+          update site_versions set published_at = ${new Date(now)}, replaced_at = null
+           where site_id = ${id} and number = ${version})
         update sites set live_version = ${version}, revision = revision + 1, updated_at = ${new Date(now)}
          where id = ${id}`.execute(db);
     },
     async takeVersionNumber(id) {
-      const { rows } = await sql<{ number: number }>`
-        update sites set next_version = next_version + 1 where id = ${id} returning next_version - 1 as number`.execute(
-        db,
-      );
-      if (rows[0] === undefined) throw new Error('A site vanished inside its own transaction.');
-      return rows[0].number;
+      const { rows } = await sql<{ number: number; newest: number | null; digest: string | null }>`
+        with taken as (
+          update sites set next_version = next_version + 1 where id = ${id} returning next_version - 1 as number)
+        select taken.number, v.number as newest, v.digest from taken
+          left join lateral (select number, digest from site_versions where site_id = ${id}
+                              order by number desc limit 1) v on true`.execute(db);
+      const [row] = rows;
+      if (row === undefined) throw new Error('A site vanished inside its own transaction.');
+      const { number, newest, digest } = row;
+      return {
+        number,
+        newest: newest === null || digest === null ? undefined : { number: newest, digest },
+      };
     },
     async list(filter, now, page, limit) {
       const reach = page * limit;
@@ -232,9 +254,7 @@ export function siteStore(db: Sql): SiteStore {
       return rows[0]?.total ?? 0;
     },
     async lockOwner(owner) {
-      await sql`select pg_advisory_xact_lock(hashtextextended(${`sites:${owner.kind}:${owner.id}`}, 0))`.execute(
-        db,
-      );
+      await sql`select pg_advisory_xact_lock(${ownerLock(owner)})`.execute(db);
     },
     async remove(id) {
       await sql`delete from sites where id = ${id}`.execute(db);
@@ -271,15 +291,12 @@ export function siteStore(db: Sql): SiteStore {
       };
     },
     async manifest(siteId, number) {
-      const at = sql`from site_versions where site_id = ${siteId} and number = ${number}`;
-      const { rows } = await sql<{ digest: string }>`select digest ${at}`.execute(db);
+      const { rows } = await sql<{ digest: string }>`
+        select digest from site_versions where site_id = ${siteId} and number = ${number}`.execute(db);
       const [version] = rows;
-      if (version === undefined) return undefined;
-      return await manifests.of(version.digest, async () => {
-        const found = await sql<{ manifest: StoredManifest }>`select manifest ${at}`.execute(db);
-        return found.rows[0] && fromStored(found.rows[0].manifest);
-      });
+      return version && (await manifests.of(version.digest, () => storedManifest(siteId, number)));
     },
+    manifestOf: (siteId, { number, digest }) => manifests.of(digest, () => storedManifest(siteId, number)),
     async replacedSince(siteId, since) {
       const { rows } = await sql<{ number: number; replaced_at: Date }>`
         select number, replaced_at from site_versions

@@ -74,6 +74,8 @@ export type ReplaceOptions = {
   readonly dryRun?: boolean;
   /** In the same transaction. */
   readonly alongside?: (stores: SiteStores) => Promise<void>;
+  /** The configuration of a moment ago, by which all of the upload was judged; absent: it is read and its limits held. */
+  readonly judgedBy?: SitesConfig;
 };
 
 export type Upload = { readonly kind: UploadKind; readonly stream: Readable };

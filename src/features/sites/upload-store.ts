@@ -33,8 +33,8 @@ export type UploadStore = {
   missing(id: string): Promise<string[]>;
   /** What was to be sent under this digest, received or not. */
   expectedAs(id: string, digest: string): Promise<Blob | undefined>;
-  /** Digest and size of everything that was to be sent, received or not. */
-  expected(id: string): Promise<ReadonlyMap<string, number>>;
+  /** Everything that was to be sent, by its digest. */
+  expected(id: string): Promise<ReadonlyMap<string, Blob & { readonly isReceived: boolean }>>;
   markReceived(id: string, digests: readonly string[], now: number): Promise<void>;
   /** False when it was published before. Its bytes are from now on the version's. */
   finish(id: string, now: number): Promise<boolean>;
@@ -56,24 +56,25 @@ type Row = {
 };
 
 export function uploadStore(db: Sql): UploadStore {
-  async function addMissing(id: string, missing: readonly Blob[]): Promise<void> {
-    await sql`
+  const insertMissing = (id: string, missing: readonly Blob[]) => sql`
       insert into site_upload_blobs (upload_id, digest, size)
       select ${id}, digest, size
         from jsonb_to_recordset(${JSON.stringify(missing)}::jsonb) as blob (digest text, size bigint)
-      on conflict (upload_id, digest) do nothing`.execute(db);
-  }
+      on conflict (upload_id, digest) do nothing`;
 
   return {
     async insert(upload, createdBy, files, missing) {
       const stored = [...files].map(([path, { digest, size }]) => [path, digest, size]);
       await sql`
-        insert into site_uploads (id, site_id, spa, files, created_at, created_by, ends_at)
-        values (${upload.id}, ${upload.siteId}, ${upload.spa}, ${JSON.stringify(stored)}::jsonb,
-          ${new Date(upload.createdAt)}, ${createdBy}, ${new Date(upload.endsAt)})`.execute(db);
-      await addMissing(upload.id, missing);
+        with begun as (
+          insert into site_uploads (id, site_id, spa, files, created_at, created_by, ends_at)
+          values (${upload.id}, ${upload.siteId}, ${upload.spa}, ${JSON.stringify(stored)}::jsonb,
+            ${new Date(upload.createdAt)}, ${createdBy}, ${new Date(upload.endsAt)}))
+        ${insertMissing(upload.id, missing)}`.execute(db);
     },
-    addMissing,
+    async addMissing(id, missing) {
+      await insertMissing(id, missing).execute(db);
+    },
     async find(siteId, id) {
       const { rows } = await sql<Row>`
         select id, site_id, spa, created_at, ends_at, published_at from site_uploads
@@ -98,9 +99,15 @@ export function uploadStore(db: Sql): UploadStore {
       return rows[0] && { digest, size: Number(rows[0].size) };
     },
     async expected(id) {
-      const { rows } = await sql<{ digest: string; size: string }>`
-        select digest, size::text from site_upload_blobs where upload_id = ${id}`.execute(db);
-      return new Map(rows.map(({ digest, size }) => [digest, Number(size)]));
+      const { rows } = await sql<{ digest: string; size: string; received: boolean }>`
+        select digest, size::text, received_at is not null as received
+          from site_upload_blobs where upload_id = ${id}`.execute(db);
+      return new Map(
+        rows.map(({ digest, size, received }) => [
+          digest,
+          { digest, size: Number(size), isReceived: received },
+        ]),
+      );
     },
     async markReceived(id, digests, now) {
       await sql`
@@ -110,11 +117,12 @@ export function uploadStore(db: Sql): UploadStore {
     },
     async finish(id, now) {
       const { rows } = await sql`
-        update site_uploads set published_at = ${new Date(now)}, files = '[]'::jsonb
-         where id = ${id} and published_at is null returning id`.execute(db);
-      if (rows.length === 0) return false;
-      await sql`delete from site_upload_blobs where upload_id = ${id}`.execute(db);
-      return true;
+        with finished as (
+          update site_uploads set published_at = ${new Date(now)}, files = '[]'::jsonb
+           where id = ${id} and published_at is null returning id),
+        taken as (delete from site_upload_blobs where upload_id in (select id from finished))
+        select id from finished`.execute(db);
+      return rows.length > 0;
     },
     async endOldest(siteId, keep) {
       await sql`

@@ -65,6 +65,13 @@ export function uploads(deps: SitesDeps, { replace }: Pick<Sites, 'replace'>): U
     missing: await read.uploads.missing(id),
   });
 
+  /** As they are now, not as they were when the upload began (UP-04). */
+  const rulesNow = async () => {
+    const { value } = await config.read();
+    if (!value.enabled) throw new AppError('sites_disabled');
+    return value;
+  };
+
   /** Bytes that are being removed would be gone again at once. Announced ones are safe from the next removal on. */
   async function requireNotGoing(digests: readonly string[]): Promise<void> {
     if ((await read.content.goingAmong(digests, null)).length > 0) throw goingAway();
@@ -76,13 +83,12 @@ export function uploads(deps: SitesDeps, { replace }: Pick<Sites, 'replace'>): U
     sizeCalculation: ({ files }) => files.size + 1,
   });
 
-  /** Of an upload, by the rules of now: they may have been tightened since it began (UP-04). */
-  async function judgeAgain(id: string) {
-    const { value } = await config.read();
+  /** Of an upload, once more when the rules are others than it was found good by. */
+  async function judgeAgain(id: string, rules: SitesConfig) {
     const known = announcements.get(id);
-    if (known?.rules === rulesOf(value)) return { sent: known.files, files: known.files, problems: [] };
+    if (known?.rules === rulesOf(rules)) return { sent: known.files, files: known.files, problems: [] };
     const sent = await read.uploads.files(id);
-    return { sent, ...(await judgeDeclared(sent, value.upload, format)) };
+    return { sent, ...(await judgeDeclared(sent, rules.upload, format)) };
   }
 
   const announcedIn = async (id: string) => new Set(digestsOf(await read.uploads.files(id)));
@@ -102,7 +108,8 @@ export function uploads(deps: SitesDeps, { replace }: Pick<Sites, 'replace'>): U
     const there = await keptOf(read, owner, site, rest);
     const gone = rest.filter(({ digest }) => !there.has(digest));
     if (gone.length > 0) await read.uploads.addMissing(id, gone);
-    return new Set(await read.uploads.missing(id));
+    const waiting = [...expected.values()].filter(({ isReceived }) => !isReceived);
+    return new Set([...waiting, ...gone].map(({ digest }) => digest));
   }
 
   const depsFor = (act: Act) => ({ format, onKey: (value: string) => deps.exposed(value, act) });
@@ -121,23 +128,23 @@ export function uploads(deps: SitesDeps, { replace }: Pick<Sites, 'replace'>): U
         endsAt: now + livesMs,
         publishedAt: null,
       };
-      await tx(async (stores) => {
+      const missing = await tx(async (stores) => {
         await holdCredential(stores, caller, now);
         const owner = requireOwner(caller);
-        await stores.sites.lockOwner(owner);
+        await stores.content.lockForPublish(owner);
         const site = requireCurrent(owned(caller, await stores.sites.hold(siteId), now), now);
         await stores.uploads.endOldest(siteId, mostOpen - 1);
-        await stores.content.lockForPublish();
         const all = distinct(files);
         const there = await keptOf(stores, owner, site, all);
         const wrong = [...files].filter(([, { digest, size }]) => (there.get(digest) ?? size) !== size);
         if (wrong.length > 0) throw rejected(wrong.slice(0, 100).map(([path]) => wrongSize(path)));
-        const missing = all.filter(({ digest }) => !there.has(digest));
-        await stores.uploads.insert(upload, act.actor.id, files, missing);
+        const waiting = all.filter(({ digest }) => !there.has(digest));
+        await stores.uploads.insert(upload, act.actor.id, files, waiting);
         requireRoomFor(await stores.uploads.announcedBytes(owner), settings);
+        return waiting.map(({ digest }) => digest).toSorted();
       });
       announcements.set(upload.id, { files, rules: rulesOf(settings) });
-      return await stateOf(upload);
+      return { id: upload.id, endsAt: upload.endsAt, missing };
     },
 
     async findUpload(caller, siteId, id) {
@@ -182,7 +189,7 @@ export function uploads(deps: SitesDeps, { replace }: Pick<Sites, 'replace'>): U
         const source = limited(tar, settings.upload.maxUploadBytes);
         for await (const entry of readTar(source, mostUnpacked(settings.upload))) {
           if (entry.name.endsWith('/')) continue;
-          const size = expected.get(entry.name);
+          const size = expected.get(entry.name)?.size;
           if (size === undefined && entry.problem === undefined && announced.has(entry.name)) continue;
           const problem =
             entry.problem !== undefined
@@ -210,9 +217,10 @@ export function uploads(deps: SitesDeps, { replace }: Pick<Sites, 'replace'>): U
     },
 
     async publishUpload(caller, act, siteId, id, { ifMatch, dryRun }) {
-      const { upload, site } = await findOpen(caller, siteId, id);
-      const { sent, files, problems } = await judgeAgain(id);
       const since = clock.now();
+      const { upload, site } = await findOpen(caller, siteId, id);
+      const rules = await rulesNow();
+      const { sent, files, problems } = await judgeAgain(id, rules);
       const missing = await findMissing(requireOwner(caller), site, id, sent);
       const all = [...problems, ...missingFrom(sent, missing)];
       if (all.length === 0) all.push(...(await ruleProblems(files, blobs)));
@@ -221,6 +229,7 @@ export function uploads(deps: SitesDeps, { replace }: Pick<Sites, 'replace'>): U
       return await replace(caller, act, siteId, received, {
         ifMatch,
         dryRun,
+        judgedBy: rules,
         ...(upload.spa === null ? {} : { spa: upload.spa }),
         async alongside(stores) {
           if (!(await stores.uploads.finish(id, clock.now()))) throw over();
@@ -240,7 +249,7 @@ async function keptOf(
   { id, live }: Site,
   blobs: readonly Blob[],
 ): Promise<ReadonlyMap<string, number>> {
-  const files = live === null ? undefined : await sites.manifest(id, live.number);
+  const files = live === null ? undefined : await sites.manifestOf(id, live);
   const held = new Map([...(files?.values() ?? [])].map(({ digest, size }) => [digest, size]));
   const rest = blobs.filter(({ digest }) => !held.has(digest));
   const found = await content.keptBy(
