@@ -81,9 +81,7 @@ function fileOf({ fieldname, filename, mimetype, file }: MultipartFile): UploadP
  * it would wait for ever.
  */
 function followed(file: Readable): Readable {
-  const bytes = new PassThrough();
-  // Whoever reads it later finds it failed; nobody may listen yet.
-  bytes.on('error', () => undefined);
+  const bytes = unheard();
   finished(file, { writable: false }, (error) => {
     if (error) bytes.destroy(brokenOff(error));
   });
@@ -91,6 +89,11 @@ function followed(file: Readable): Readable {
     if (!file.readableEnded) file.destroy();
   });
   return file.pipe(bytes);
+}
+
+/** Whoever reads it later finds it failed. A handler that refuses without reading never does, and that must end nothing. */
+function unheard(): PassThrough {
+  return new PassThrough().on('error', () => undefined);
 }
 
 function fieldOf({ fieldname, value, valueTruncated }: MultipartValue): UploadPart {
@@ -113,7 +116,7 @@ function asFormError(error: unknown): unknown {
 
 /** The body as it comes; what breaks it off is told as that, and not as a fault of the archive. */
 function whole({ raw }: FastifyRequest): Readable {
-  const bytes = new PassThrough();
+  const bytes = unheard();
   raw.on('error', (error: Error) => bytes.destroy(brokenOff(error)));
   raw.on('close', () => {
     if (!raw.complete) bytes.destroy(brokenOff(undefined));

@@ -1,10 +1,11 @@
-import { request } from 'node:http';
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { hour } from '../../../src/core/clock.ts';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { hour, minute } from '../../../src/core/clock.ts';
 import { zipOf } from '../../archives/zip.ts';
 import { type Harness, openHarness, type Person, type TestKey } from '../../harness.ts';
 import { page, upload } from './uploads.ts';
@@ -62,6 +63,46 @@ test.each(['RV-02 is revoked', 'EX-02 expires'])(
     expect(status).toBe(401);
     const after = await h.call('GET', `/sites/${made.data.id}`, { as: ada });
     expect(after.data.version).toEqual(made.data.version);
+  },
+);
+
+test.each([
+  ['/content', 'application/zip'],
+  ['/content', 'multipart/form-data; boundary=x'],
+  ['/uploads/upl_none/blobs', 'application/x-tar'],
+  [`/uploads/upl_none/blobs/${'0'.repeat(64)}`, 'application/octet-stream'],
+])(
+  'T51 a refused upload to %s of %s whose client sends no more is cut off, and leaves the server as it was',
+  async (where, type) => {
+    const key = await h.key(ada, { scopes: ['sites:write'] });
+    const made = await upload(h, key, { 'index.html': page('before') });
+    await h.call('DELETE', `/sites/${made.data.id}`, { as: key });
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    try {
+      const sent = request({
+        port,
+        method: 'PUT',
+        path: `/api/v2/sites/${made.data.id}${where}`,
+        headers: {
+          host: 'localhost:3000',
+          authorization: `Bearer ${key.value}`,
+          'content-type': type,
+          'content-length': 620_000,
+        },
+      });
+      sent.write(Buffer.alloc(100_000));
+      const [response] = (await once(sent, 'response')) as [IncomingMessage];
+      expect(response.statusCode).toBe(409);
+      response.resume();
+      const cut = once(sent, 'close');
+      sent.on('error', () => undefined);
+      vi.advanceTimersByTime(minute);
+      await cut;
+    } finally {
+      vi.useRealTimers();
+    }
+    // An error that nobody hears ends the process, and this run with it.
+    expect((await h.call('GET', `/sites/${made.data.id}`, { as: ada })).status).toBe(200);
   },
 );
 
