@@ -9,7 +9,7 @@ import { grantRoutes } from './features/grants/routes.ts';
 import { stateKey } from './features/grants/site-states.ts';
 import type { Identity } from './features/identity/identity.ts';
 import type { RateLimiter } from './features/ratelimit/ratelimit.ts';
-import type { ChangeFeed } from './platform/database/changes.ts';
+import { anything, type ChangeFeed } from './platform/database/changes.ts';
 import type { Tx } from './platform/database/database.ts';
 import type { Route } from './platform/http.ts';
 import type { Job } from './platform/jobs.ts';
@@ -58,7 +58,8 @@ export function createGrantDoors(deps: GrantPartsDeps) {
   // Whoever changed the site wrote its state after the commit, unless he died in between; every other process does too.
   const healing = new Set<Promise<void>>();
   feed.subscribe(({ topic, subject }) => {
-    if (topic !== 'site') return;
+    // Of sites that may have changed unheard somebody else heard.
+    if (topic !== 'site' || subject === anything) return;
     const heal = healState(subject)
       .catch((error: unknown) => log.warn({ err: error }, 'state of a site not written; its link heals it'))
       .finally(() => healing.delete(heal));

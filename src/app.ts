@@ -73,7 +73,7 @@ import { surfaceRoutes } from './features/settings/surfaces.ts';
 import type { OwnerNames } from './features/sites/responses.ts';
 import type { Blobs } from './platform/blobs/blobs.ts';
 import { fileBlobs } from './platform/blobs/file-blobs.ts';
-import { changeStore, createChangeFeed, pruneChanges } from './platform/database/changes.ts';
+import { changesKeptMs, changeStore, createChangeFeed, pruneChanges } from './platform/database/changes.ts';
 import { type Database, openDatabase, type Sql } from './platform/database/database.ts';
 import { embeddedDatabase } from './platform/database/embedded.ts';
 import { createServerClock, tellWhenOff } from './platform/database/server-clock.ts';
@@ -463,7 +463,7 @@ function createJobList(doors: Doors, parts: Pick<AppParts, 'tidy'>): Job[] {
       everyMs: 10 * minute,
       leased: true,
       async run() {
-        await pruneChanges(database, clock.now() - 10 * minute);
+        await pruneChanges(database, clock.now() - changesKeptMs);
         for (const per of usagePeriods) await read.usage.prune(per, clock.now() - keptMs[per] - day);
       },
     },

@@ -2,6 +2,7 @@ import { PassThrough } from 'node:stream';
 import inject from 'light-my-request';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { day, hour, minute } from '../../src/core/clock.ts';
+import { changesKeptMs, pruneChanges } from '../../src/platform/database/changes.ts';
 import { archiveOf, page, replace, upload } from '../api/sites/uploads.ts';
 import { type Harness, openHarness, type Person, type TestKey } from '../harness.ts';
 import { browserOf, privateSite } from './private.ts';
@@ -92,6 +93,26 @@ describe('P11 two processes', () => {
     expect(await soon(url)).toBe(404);
     await h.call('POST', `/sites/${id}/restore`, { as: key });
     expect(await soon(url)).toBe(200);
+  });
+
+  test('P11 a process that heard nothing for longer than changes are kept reads everything anew', async () => {
+    const { id, url } = (await upload(h, key, files)).data;
+    expect([await soon(url), (await other.call('GET', '/sites', { as: key })).status]).toEqual([200, 200]);
+    await h.call('DELETE', `/sites/${id}`, { as: key });
+    const before = await h.call('GET', '/config/api-keys', { as: root });
+    const put = (policy: object, etag = '') =>
+      h.call('PUT', '/config/api-keys', { as: root, headers: { 'if-match': etag }, body: policy });
+    const { policy } = before.data;
+    const off = await put(
+      { ...policy, authentication: { ...policy.authentication, service: false } },
+      before.headers['etag'],
+    );
+    h.clock.advance(changesKeptMs + minute);
+    await pruneChanges(h.app.doors.database, h.clock.now() - changesKeptMs);
+    expect(await soon(url)).toBe(404);
+    const refused = await other.call('GET', '/sites', { as: key });
+    expect([refused.status, refused.error.code]).toEqual([403, 'api_keys_disabled']);
+    expect((await put(policy, off.headers['etag'])).status).toBe(200);
   });
 
   test('P11 GW-06 Sites switched off at one is off at the other, on again as it was, and grants of before stay dead', async () => {

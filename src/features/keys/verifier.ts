@@ -1,6 +1,6 @@
 import type { KeyCaller, KeyType, UserRef } from '../../core/caller.ts';
 import { type Clock, minute } from '../../core/clock.ts';
-import type { ChangeFeed } from '../../platform/database/changes.ts';
+import { anything, type ChangeFeed } from '../../platform/database/changes.ts';
 import { createLane } from '../../platform/lane.ts';
 import { addressBucket } from '../ratelimit/ratelimit.ts';
 import { type Key, type KeyStatus, statusOf } from './key.ts';
@@ -81,10 +81,10 @@ export function createVerifier(deps: {
     // Whoever comes after a change must not share a read that began before it.
     loading.clear();
     reloading.clear();
-    if (topic === 'key') drop(byId.get(subject));
+    if (topic === 'key' && subject !== anything) drop(byId.get(subject));
     // A repository's new name or absence may concern any key; a principal's any of its keys. The entries stay: that
     // these are keys of ours is still known, so reading them again needs no turn among strangers.
-    else if (topic === 'repository' || topic === 'principal') generation += 1;
+    else if (topic === 'key' || topic === 'repository' || topic === 'principal') generation += 1;
   });
 
   function drop(live: LiveKey | undefined): void {

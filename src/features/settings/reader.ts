@@ -1,5 +1,5 @@
 import { type Clock, second } from '../../core/clock.ts';
-import type { ChangeFeed, ChangeTopic } from '../../platform/database/changes.ts';
+import { type ChangeFeed, type ChangeTopic, concerns } from '../../platform/database/changes.ts';
 import { type DocumentStore, type DocumentVersion, documentEtag } from './settings.ts';
 
 /** One version of a document with its meaning. Version 0 is what an installation starts with. */
@@ -47,7 +47,7 @@ export function createDocumentReader<T>(deps: DocumentReaderDeps<T>): DocumentRe
   // Counts changes heard of, so that a document read before a change is not kept after it.
   let heard = 0;
   feed.subscribe((change) => {
-    if (change.topic !== topic || change.subject !== name) return;
+    if (change.topic !== topic || !concerns(change, name)) return;
     heard += 1;
     cached = undefined;
     behindSince ??= clock.now();

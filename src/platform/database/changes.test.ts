@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { FakeClock } from '../../../test/clock.ts';
 import { openTestDatabase } from '../../../test/database.ts';
 import { testServer } from '../../../test/postgres.ts';
-import { changeStore, createChangeFeed, pruneChanges } from './changes.ts';
+import { changesKeptMs, changeStore, createChangeFeed, pruneChanges } from './changes.ts';
 import type { Database } from './database.ts';
 
 let database: Database;
@@ -62,6 +62,29 @@ test('old changes are removed, recent ones stay', async () => {
   await publish('after');
   await feed.poll();
   expect(heard).toEqual(['after']);
+});
+
+test('who could not read for longer than half of the time that changes are kept hears that anything may have changed', async () => {
+  const feed = createChangeFeed({ database, clock });
+  await feed.poll();
+  const heard: string[] = [];
+  feed.subscribe(({ topic, subject }) => void heard.push(`${topic} ${subject}`));
+  clock.advance(changesKeptMs / 2);
+  await publish('read in time');
+  await feed.poll();
+  expect(heard).toEqual(['key read in time']);
+  await publish('missed');
+  clock.advance(changesKeptMs / 2 + 1);
+  await pruneChanges(database, clock.now());
+  heard.length = 0;
+  await feed.poll();
+  expect(heard.toSorted()).toEqual(
+    ['config', 'key', 'policy', 'principal', 'repository', 'session', 'site'].map((topic) => `${topic} *`),
+  );
+  heard.length = 0;
+  await publish('after');
+  await feed.poll();
+  expect(heard).toEqual(['key after']);
 });
 
 // The embedded database has one connection: nothing is open beside a transaction there.

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Clock } from '../../core/clock.ts';
+import { type Clock, minute } from '../../core/clock.ts';
 import { inBatches } from '../in-batches.ts';
 import type { Database, Sql } from './database.ts';
 
@@ -8,8 +8,23 @@ import type { Database, Sql } from './database.ts';
  * transaction; every process reads new rows several times a second. A reader orders by transaction
  * visibility, not by sequence number, so a row whose transaction commits late is still seen.
  */
-export type ChangeTopic = 'key' | 'policy' | 'principal' | 'session' | 'repository' | 'config' | 'site';
+const topics = ['key', 'policy', 'principal', 'session', 'repository', 'config', 'site'] as const;
+export type ChangeTopic = (typeof topics)[number];
+/** `subject` may be `anything`: each of the topic may have changed. */
 export type Change = { readonly topic: ChangeTopic; readonly subject: string };
+
+/** No subject is called so. */
+export const anything = '*';
+
+/** Whether a change is one of this subject. */
+export function concerns({ subject }: Pick<Change, 'subject'>, one: string): boolean {
+  return subject === one || subject === anything;
+}
+
+/** How long a change can be read, in ms. */
+export const changesKeptMs = 10 * minute;
+/** Who was silent for longer may have missed some, in ms: those that were removed, and what waited for a commit, too. */
+const longestGapMs = changesKeptMs / 2;
 
 export type ChangeStore = { publish(change: Change): Promise<void> };
 
@@ -25,7 +40,7 @@ export function changeStore(tx: Sql, clock: Clock): ChangeStore {
 }
 
 export type ChangeFeed = {
-  /** Called once a change, on this process, also for its own. */
+  /** Called once a change, on this process, also for its own; with `anything` of each topic when some may have been missed. */
   subscribe(listener: (change: Change) => void): void;
   /** Tells this process's listeners at once, without waiting for the next read. Call it after the commit. */
   announce(change: Change): void;
@@ -68,12 +83,14 @@ export function createChangeFeed({ database, clock }: { database: Database; cloc
         select pg_snapshot_xmin(pg_current_snapshot())::text as xmin, c.seq::text as seq, c.topic, c.subject
           from (select 1) one left join changes c on c.tx >= ${horizon}::text::xid8
          order by c.seq`.execute(database.sql);
+      const mayHaveMissed = startedAt - lastReadAt > longestGapMs;
+      if (mayHaveMissed) for (const topic of topics) tell({ topic, subject: anything });
       const now = new Set<string>();
       for (const row of rows) {
         horizon = row.xmin;
         if (row.seq === null) continue;
         now.add(row.seq);
-        if (!seen.has(row.seq)) tell({ topic: row.topic, subject: row.subject });
+        if (!seen.has(row.seq) && !mayHaveMissed) tell({ topic: row.topic, subject: row.subject });
       }
       seen = now;
       lastReadAt = startedAt;

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { hour, second } from '../../core/clock.ts';
+import { concerns } from '../../platform/database/changes.ts';
 
 /**
  * Bodies under way. One that takes longer than its grant or its site lasts, whose site changed who may see it, or that
@@ -63,11 +64,12 @@ export function createOpenStreams(deps: {
     else settle(epoch);
   }
 
-  deps.subscribe(({ topic, subject }) => {
+  deps.subscribe((change) => {
+    const { topic } = change;
     // Also while nothing is open: bodies may begin before the change is read.
     if (topic === 'config') void followSwitch();
     if (topic !== 'site') return;
-    for (const stream of open) if (stream.siteId === subject) check(stream);
+    for (const stream of open) if (concerns(change, stream.siteId)) check(stream);
   });
 
   async function followSwitch(): Promise<void> {

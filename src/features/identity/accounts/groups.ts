@@ -1,9 +1,8 @@
 import type { Act, Role } from '../../../core/caller.ts';
 import { AppError } from '../../../core/errors.ts';
 import { newId, type Random } from '../../../core/ids.ts';
-import type { ChangeFeed } from '../../../platform/database/changes.ts';
+import { anything, type ChangeFeed } from '../../../platform/database/changes.ts';
 import { isUniqueViolation, type Tx } from '../../../platform/database/database.ts';
-import { everybody } from '../directory/builtin-directory.ts';
 import type { IdentityStores, IdentityTx } from '../stores.ts';
 import { keepingAnAdministrator } from './administrators.ts';
 import { wouldBeCircular } from './effective-roles.ts';
@@ -33,10 +32,10 @@ export function createGroups(deps: {
   async function changing<T>(work: (stores: IdentityTx) => Promise<T>): Promise<T> {
     const result = await tx(async (stores) => {
       const changed = await keepingAnAdministrator(stores, () => work(stores));
-      await stores.changes.publish({ topic: 'principal', subject: everybody });
+      await stores.changes.publish({ topic: 'principal', subject: anything });
       return changed;
     });
-    feed.announce({ topic: 'principal', subject: everybody });
+    feed.announce({ topic: 'principal', subject: anything });
     return result;
   }
 

@@ -1,5 +1,5 @@
 import type { Clock } from '../../../core/clock.ts';
-import type { ChangeFeed } from '../../../platform/database/changes.ts';
+import { anything, type ChangeFeed } from '../../../platform/database/changes.ts';
 import type { AccountStore } from '../accounts/account-store.ts';
 import { effectiveRoles } from '../accounts/effective-roles.ts';
 import type { GroupStore } from '../accounts/group-store.ts';
@@ -9,7 +9,6 @@ import { bounded, identityTimeoutMs } from './bounded.ts';
 import { readIntrospection } from './introspection.ts';
 
 /** Published on the feed's topic 'principal' when a change of groups may concern anybody. */
-export const everybody = '*';
 
 const maxCached = 10_000;
 const sharedMs = 250;
@@ -44,7 +43,7 @@ export function builtinDirectory(deps: {
     generation += 1;
     // Whoever asks after a change must not share an answer that was begun before it.
     asking.clear();
-    if (subject === everybody) cache.clear();
+    if (subject === anything) cache.clear();
     else cache.delete(subject);
   });
 

@@ -1,7 +1,7 @@
 import type { Act, UserRef } from '../../../core/caller.ts';
 import { type Clock, day, hour, second } from '../../../core/clock.ts';
 import { newId, type Random } from '../../../core/ids.ts';
-import type { ChangeFeed, ChangeStore } from '../../../platform/database/changes.ts';
+import { type ChangeFeed, type ChangeStore, concerns } from '../../../platform/database/changes.ts';
 import type { Tx } from '../../../platform/database/database.ts';
 import type { AuditWriter } from '../../audit/audit.ts';
 import type { AccountStore } from '../accounts/account-store.ts';
@@ -72,9 +72,9 @@ export function createSessions(deps: SessionsDeps): Sessions {
   const cache = new Map<string, { record: SessionRecord; readAt: number }>();
   const lastSeen = new Map<string, number>();
 
-  feed.subscribe(({ topic, subject }) => {
-    if (topic !== 'session') return;
-    for (const [digest, { record }] of cache) if (record.id === subject) cache.delete(digest);
+  feed.subscribe((change) => {
+    if (change.topic !== 'session') return;
+    for (const [digest, { record }] of cache) if (concerns(change, record.id)) cache.delete(digest);
   });
 
   async function load(digest: string): Promise<SessionRecord | undefined> {

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { minute } from '../../../core/clock.ts';
 import { createLane } from '../../../platform/lane.ts';
 import type { Blobs } from '../../../platform/blobs/blobs.ts';
-import type { ChangeFeed } from '../../../platform/database/changes.ts';
+import { type ChangeFeed, concerns } from '../../../platform/database/changes.ts';
 import type { Manifest } from '../content/manifest.ts';
 import type { ContentStore } from '../content-store.ts';
 import type { Site } from '../site.ts';
@@ -64,13 +64,13 @@ export function createCatalog(deps: {
   // Counts changes, so that what was read before one is not kept after it.
   let heard = 0;
 
-  feed.subscribe(({ topic, subject }) => {
-    if (topic !== 'site') return;
+  feed.subscribe((change) => {
+    if (change.topic !== 'site') return;
     heard += 1;
     loading.clear();
     // A label that nobody had may have been given out just now.
     absent.clear();
-    const changed = [...entries].filter(([, { served }]) => served.site.id === subject);
+    const changed = [...entries].filter(([, { served }]) => concerns(change, served.site.id));
     for (const [label] of changed) entries.delete(label);
   });
 
