@@ -100,7 +100,7 @@ function translating(executor: Executor): Executor {
 }
 
 /** The SQLSTATE of a failed statement (PostgreSQL appendix A), or undefined when none came back. */
-function sqlState(error: unknown): string | undefined {
+export function sqlState(error: unknown): string | undefined {
   if (typeof error !== 'object' || error === null || !('code' in error)) return undefined;
   return typeof error.code === 'string' ? error.code : undefined;
 }
@@ -132,8 +132,9 @@ function isUnavailable(error: unknown): boolean {
       /timeout exceeded when trying to connect|Connection terminated|not queryable/i.test(error.message)
     );
   }
-  // Connection, resources, operator intervention, system errors, read-only: the server's trouble, not the caller's.
-  if (/^(08|53|57|58)/.test(code) || code === '25006') return true;
+  // Connection, who may connect, resources, operator intervention, system errors, read-only, two that waited for each other:
+  // the server's trouble, not the caller's, and asking again may help.
+  if (/^(08|28|3D|53|55P03|57|58|40001|40P01|25006)/.test(code)) return true;
   return [
     'ECONNREFUSED',
     'ECONNRESET',

@@ -13,6 +13,9 @@ const sockets = new Set<Socket>();
 let server: Server;
 let database: Database;
 let silentOn: RegExp | null;
+/** SQLSTATE that nobody is let in with, or that statements are refused with. */
+let refusesAll: string | null;
+let refusesStatements: string | null;
 
 const message = (type: string, body: Buffer) => {
   const length = Buffer.alloc(4);
@@ -20,6 +23,7 @@ const message = (type: string, body: Buffer) => {
   return Buffer.concat([Buffer.from(type), length, body]);
 };
 const ready = message('Z', Buffer.from('I'));
+const failure = (code: string) => message('E', Buffer.from(`SERROR\0C${code}\0Mrefused\0\0`));
 const welcome = Buffer.concat([message('R', Buffer.alloc(4)), ready]);
 const done = Buffer.concat([message('C', Buffer.from('SELECT 0\0')), ready]);
 
@@ -29,7 +33,9 @@ function serve(socket: Socket) {
   socket.on('error', () => undefined);
   socket.on('close', () => sockets.delete(socket));
   socket.on('data', (data) => {
-    if (isIn && !silentOn?.test(data.toString('latin1'))) socket.write(done);
+    if (refusesAll !== null) return void socket.end(failure(refusesAll));
+    const answer = refusesStatements === null ? done : Buffer.concat([failure(refusesStatements), ready]);
+    if (isIn && !silentOn?.test(data.toString('latin1'))) socket.write(answer);
     if (!isIn) socket.write(welcome);
     isIn = true;
   });
@@ -37,6 +43,8 @@ function serve(socket: Socket) {
 
 beforeEach(async () => {
   silentOn = null;
+  refusesAll = null;
+  refusesStatements = null;
   server = createServer(serve).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();
@@ -79,4 +87,41 @@ test('FT-08 a connection that breaks inside a transaction is 503 and does not en
   });
   await expect(broken).rejects.toMatchObject(unavailable);
   await database.ping();
+});
+
+test.each([
+  ['the password was changed', '28P01'],
+  ['nobody may connect any more', '28000'],
+  ['the database is gone', '3D000'],
+  ['no place is left', '53300'],
+  ['what no list knows', 'XX000'],
+])('FT-04 not being let in because %s is 503, and over as soon as one is', async (_, code) => {
+  refusesAll = code;
+  await expect(database.ping()).rejects.toMatchObject(unavailable);
+  await expect(database.tx((tx) => sql`select 1`.execute(tx))).rejects.toMatchObject(unavailable);
+  refusesAll = null;
+  await database.ping();
+});
+
+test.each([
+  ['only reads since another took its place', '25006'],
+  ['is going', '57P01'],
+])('FT-04 a connection to a server that %s is not used again', async (_, code) => {
+  await database.ping();
+  const [before] = sockets;
+  refusesStatements = code;
+  await expect(database.ping()).rejects.toMatchObject(unavailable);
+  refusesStatements = null;
+  await database.ping();
+  await expect.poll(() => [...sockets].includes(before as Socket)).toBe(false);
+});
+
+test('two transactions that waited for each other: the one that was ended may be sent again, and keeps its connection', async () => {
+  await database.ping();
+  const before = [...sockets];
+  refusesStatements = '40P01';
+  await expect(database.ping()).rejects.toMatchObject(unavailable);
+  refusesStatements = null;
+  await database.ping();
+  expect([...sockets]).toEqual(before);
 });

@@ -1,7 +1,7 @@
 import { type Dialect, PostgresDialect, type PostgresPool, type PostgresPoolClient } from 'kysely';
 import pg from 'pg';
-import { second } from '../../core/clock.ts';
-import { DatabaseUnavailable } from './database.ts';
+import { minute, second } from '../../core/clock.ts';
+import { DatabaseUnavailable, sqlState } from './database.ts';
 
 type PostgresOptions = {
   readonly max: number;
@@ -16,7 +16,8 @@ type PostgresOptions = {
 /**
  * A pool on PostgreSQL 15 or newer. The server ends statements after `statementMs`; waiting for a connection ends after 5 s.
  * A server that went away without a word (a failover, a firewall that forgot) ends nothing, so this side gives up
- * two seconds later and closes the connection: back in the pool it would fail whoever came next.
+ * two seconds later and closes the connection: back in the pool it would fail whoever came next. So would one to a server
+ * that lost its place to another and only reads now; that there is another one is looked for again every few minutes.
  */
 export function postgresDialect(url: string, options: PostgresOptions): Dialect {
   const { max, readsOnly, statementMs = 10 * second, deadlineMs = statementMs + 2 * second } = options;
@@ -24,6 +25,7 @@ export function postgresDialect(url: string, options: PostgresOptions): Dialect 
     connectionString: url,
     max,
     connectionTimeoutMillis: 5 * second,
+    maxLifetimeSeconds: (5 * minute) / second,
     statement_timeout: statementMs,
     idle_in_transaction_session_timeout: 15 * second,
     keepAlive: true,
@@ -38,14 +40,27 @@ export function postgresDialect(url: string, options: PostgresOptions): Dialect 
   pool.on('connect', (client) => void client.on('error', () => undefined));
   const guarded: PostgresPool = {
     options: pool.options,
-    connect: async () => withDeadline(await pool.connect(), deadlineMs),
+    connect: async () => withDeadline(await connected(pool), deadlineMs),
     end: () => pool.end(),
   };
   return new PostgresDialect({ pool: guarded });
 }
 
+/** Whatever keeps us out, a password that was changed or a certificate that ran out, is not the caller's. */
+async function connected(pool: pg.Pool): Promise<pg.PoolClient> {
+  try {
+    return await pool.connect();
+  } catch (error) {
+    throw new DatabaseUnavailable('No connection to the server.', { cause: error });
+  }
+}
+
+/** SQLSTATE of a server that only reads, or is going (PostgreSQL appendix A). */
+const lostItsPlace = /^(?:25006|57P0\d)$/;
+
 function withDeadline(client: pg.PoolClient, ms: number): PostgresPoolClient {
   let isGone = false;
+  let isSpoiled = false;
   async function query(text: string, values: unknown[]): Promise<pg.QueryResult> {
     // The rollback after a statement that had no answer: there is nobody to send it to.
     if (isGone) throw new DatabaseUnavailable('The connection was closed: the server did not answer.');
@@ -60,6 +75,9 @@ function withDeadline(client: pg.PoolClient, ms: number): PostgresPoolClient {
     });
     try {
       return await Promise.race([client.query(text, values), late]);
+    } catch (error) {
+      isSpoiled ||= lostItsPlace.test(sqlState(error) ?? '');
+      throw error;
     } finally {
       clearTimeout(timer);
     }
@@ -67,6 +85,6 @@ function withDeadline(client: pg.PoolClient, ms: number): PostgresPoolClient {
   return {
     // The other form takes a cursor, and this dialect is given none.
     query: query as unknown as PostgresPoolClient['query'],
-    release: (destroy) => client.release(isGone || destroy),
+    release: (destroy) => client.release(isGone || isSpoiled || destroy),
   };
 }
