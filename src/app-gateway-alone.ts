@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { closeGateway, createGatewayServer, createGatewaySide, type GatewaySettings } from './app-gateway.ts';
+import { createGatewayServer, createGatewaySide, type GatewaySettings } from './app-gateway.ts';
 import { sitesStores } from './app-sites.ts';
 import { type Clock, second } from './core/clock.ts';
 import type { Random } from './core/ids.ts';
@@ -11,6 +11,7 @@ import { documentStore } from './features/settings/settings.ts';
 import { defaultSitesConfig } from './features/sites/sites.ts';
 import { sitesConfigSchema } from './features/sites/sites-config.ts';
 import type { Blobs } from './platform/blobs/blobs.ts';
+import { drain } from './platform/drain.ts';
 import { createChangeFeed } from './platform/database/changes.ts';
 import type { Database } from './platform/database/database.ts';
 import { createServerClock, tellWhenOff } from './platform/database/server-clock.ts';
@@ -109,7 +110,7 @@ export function createGatewayAlone(settings: GatewayAloneSettings, parts: Gatewa
       await fleet.beat().catch((error: unknown) => log.warn({ err: error }, 'not yet told to the fleet'));
     },
     async stop() {
-      await closeGateway(gateway);
+      await drain(gateway, {});
       await jobs.stop();
       const warn = (message: string) => (error: unknown) => log.warn({ err: error }, message);
       await side.news.flush({ all: true }).catch(warn('refusals not passed on'));

@@ -131,12 +131,3 @@ export function createGatewayServer(deps: GatewayServerDeps): Server {
     log: deps.log,
   });
 }
-
-/** Ends the connections that nobody uses and waits for the rest. */
-export function closeGateway(gateway: Server): Promise<void> {
-  return new Promise((resolve) => {
-    // Fails only where it never listened, as in tests.
-    gateway.close(() => resolve());
-    gateway.closeIdleConnections();
-  });
-}

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { FastifyInstance } from 'fastify';
-import { closeGateway, createGatewayServer, createGatewaySide } from './app-gateway.ts';
+import { createGatewayServer, createGatewaySide } from './app-gateway.ts';
 import {
   createSitesDoors,
   createSitesJobs,
@@ -73,6 +73,7 @@ import { surfaceRoutes } from './features/settings/surfaces.ts';
 import type { OwnerNames } from './features/sites/responses.ts';
 import type { Blobs } from './platform/blobs/blobs.ts';
 import { fileBlobs } from './platform/blobs/file-blobs.ts';
+import { drain } from './platform/drain.ts';
 import { changesKeptMs, changeStore, createChangeFeed, pruneChanges } from './platform/database/changes.ts';
 import { type Database, openDatabase, type Sql } from './platform/database/database.ts';
 import { embeddedDatabase } from './platform/database/embedded.ts';
@@ -630,7 +631,7 @@ export async function createApp(settings: AppSettings, parts: AppParts, moreRout
     },
     /** Answers what is under way, then writes everything that was held in memory. */
     async stop() {
-      await Promise.all([web.close(), closeGateway(gateway)]);
+      await Promise.all([drain(web.server, { close: () => web.close() }), drain(gateway, {})]);
       await jobs.stop();
       await Promise.all([...rechecks, ...firstUses.values()]);
       await passOnNews();

@@ -146,8 +146,18 @@ async function main(args: readonly string[]): Promise<number> {
     return 2;
   }
   const [word = ''] = args;
+  if (word === 'migrate' || word === '' || isWorkload(word)) endOnSignals();
   config = readConfig(undefined, isWorkload(word) || word === 'migrate' ? word : 'all');
   return await work(config);
+}
+
+/**
+ * Until it is ready (running.ts), a signal ends the process at once: nothing was promised to anybody yet. Without a handler the
+ * first process of a container would ignore it (pid_namespaces(7)), begin to serve, and be killed in the middle of it.
+ */
+function endOnSignals(): void {
+  process.once('SIGTERM', () => process.exit(143));
+  process.once('SIGINT', () => process.exit(130));
 }
 
 /** A mistake of the operator is told in words; anything else with its stack. */

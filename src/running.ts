@@ -1,7 +1,9 @@
 import type { Server } from 'node:http';
 import type { Config, Workload } from './config.ts';
+import { second } from './core/clock.ts';
 import type { OpenParts } from './parts.ts';
 import { freeBytesIn } from './platform/free-space.ts';
+import { drain } from './platform/drain.ts';
 import type { Log } from './platform/log.ts';
 import type { OperationsDeps } from './surfaces/web/operations.ts';
 
@@ -49,7 +51,8 @@ export async function openOperations(
     stopping() {
       isStopping = true;
     },
-    close: () => close(server),
+    // What waits behind it is more than a scrape.
+    close: () => drain(server, { patience: second }),
   };
 }
 
@@ -60,8 +63,11 @@ export async function runUntilStopped(running: {
   readonly stop: () => Promise<void>;
 }): Promise<void> {
   const signal = await new Promise<string>((resolve) => {
-    process.once('SIGTERM', () => resolve('SIGTERM'));
-    process.once('SIGINT', () => resolve('SIGINT'));
+    for (const one of ['SIGTERM', 'SIGINT'] as const) {
+      // What ended it at once before it was ready.
+      process.removeAllListeners(one);
+      process.once(one, () => resolve(one));
+    }
   });
   running.operations.stopping();
   running.log.info({ signal }, 'stopping');
@@ -69,11 +75,4 @@ export async function runUntilStopped(running: {
   setTimeout(() => process.exit(1), 9_500).unref();
   await running.operations.close();
   await running.stop();
-}
-
-function close(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve());
-    server.closeIdleConnections();
-  });
 }

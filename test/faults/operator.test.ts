@@ -1,11 +1,12 @@
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, expect, test } from 'vitest';
 import { Browser } from './browser.ts';
 import { findPostgres } from '../../scripts/local-servers.ts';
 import { startPostgres } from './postgres-server.ts';
-import { administrator, freePorts, runCommand, startProgram } from './program.ts';
+import { administrator, freePorts, runCommand, startAndKill, startProgram } from './program.ts';
 
 const bin = findPostgres();
 const folder = mkdtempSync(join(tmpdir(), 'postern-operator-'));
@@ -82,6 +83,17 @@ test.skipIf(bin === undefined && process.env['CI'] !== 'true')(
     }
   },
 );
+
+test('FT-09 a server that is told to end before it is ready ends at once, by itself, and the next one starts', async () => {
+  const installation = { dataDir: join(folder, 'early'), ports: await freePorts() };
+  const begun = async () => {
+    while (!existsSync(join(installation.dataDir, 'lock'))) await wait(5);
+  };
+  // Ended by the signal it would be `signal`: as the first process of a container it would not end at all.
+  expect(await startAndKill(installation, begun(), [], 'SIGTERM')).toEqual({ code: 143, signal: null });
+  const next = await startProgram(installation);
+  expect((await next.end('SIGTERM')).code).toBe(0);
+});
 
 test('a command on a folder without a database says so and makes none', async () => {
   const installation = { dataDir: join(folder, 'mistyped'), ports: await freePorts() };

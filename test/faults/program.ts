@@ -75,15 +75,16 @@ export async function startProgram(installation: Installation, workload?: Worklo
   };
 }
 
-/** Starts the server, or a command, and ends it with SIGKILL at the moment, wherever it is by then. */
+/** Starts the server, or a command, and ends it at the moment, wherever it is by then. */
 export async function startAndKill(
   installation: Installation,
   moment: Promise<unknown>,
   args: readonly string[] = [],
-): Promise<void> {
+  signal: NodeJS.Signals = 'SIGKILL',
+): Promise<Exit> {
   const { child } = launch(installation, args);
   await Promise.race([moment, once(child, 'exit')]);
-  await endOf(child, 'SIGKILL');
+  return await endOf(child, signal);
 }
 
 /** Runs a command of the program, such as `audit verify`, to its end. */

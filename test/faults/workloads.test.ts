@@ -311,6 +311,49 @@ describe.skipIf(isMissing)('two web, two gateways and a worker', () => {
     expect(cutOff).toEqual([]);
   });
 
+  test('FT-09 a gateway that is stopped under load answers what it took and leaves in order, however busy its connections are', async () => {
+    const leaving = await fleet.start('gateway');
+    const grant = await fleet.freshGrant();
+    const page = fleet.privatePage(leaving, grant);
+    const cutOff: string[] = [];
+    const statuses = new Set<number>();
+    const load = Array.from({ length: 24 }, async () => {
+      for (;;) {
+        try {
+          statuses.add(await page());
+        } catch (error) {
+          const { code = '', wasBetween } = error as NodeJS.ErrnoException & { wasBetween?: boolean };
+          if (code !== 'ECONNREFUSED' && !(code === 'ECONNRESET' && wasBetween === true)) cutOff.push(code);
+          return;
+        }
+      }
+    });
+    // So that every connection is in use at any moment.
+    fleet.kv.set({ kind: 'late', ms: 20 });
+    await wait(500);
+    const exit = await leaving.end('SIGTERM');
+    fleet.kv.set({ kind: 'clear' });
+    await Promise.all(load);
+    expect(exit.code).toBe(0);
+    expect([...statuses]).toEqual([200]);
+    expect(cutOff).toEqual([]);
+  });
+
+  test('FT-09 a client that never ends its upload costs a stopping web seconds, and nothing of what it held in memory', async () => {
+    const leaving = await fleet.start('web');
+    const { value } = await fleet.makeKey('never ends', ['sites:write']);
+    await halfSent(fleet.uiUrl, leaving, value);
+    const wrong = await fleet.ask(`${fleet.uiUrl}/api/v2/auth/context`, leaving.ports.web, {
+      authorization: `Bearer ${value.slice(0, -1)}`,
+      'user-agent': 'the last one before the end',
+    });
+    expect(wrong.status).toBe(401);
+    const exit = await leaving.end('SIGTERM');
+    expect(exit.code).toBe(0);
+    const { data } = await fleet.ada.api('GET', '/audit/events?event=auth.denied&limit=20');
+    expect(JSON.stringify(data)).toContain('the last one before the end');
+  });
+
   test('a web and a worker that are killed are not missed, and the trail is whole in the end', async () => {
     const doomed = [await fleet.start('web'), await fleet.start('worker')];
     const answers = await watch({ key: fleet.withKey(fleet.webs[1]) }, async () => {
@@ -354,6 +397,8 @@ async function halfSent(uiUrl: string, web: Member, key: string): Promise<{ fini
     upload.on('response', (response) => resolve(response.resume().statusCode ?? 0));
   });
   await new Promise<void>((resolve) => upload.write(body.subarray(0, 1_000), () => resolve()));
+  // Who never finishes does not wait for it.
+  answered.catch(() => undefined);
   return {
     finish() {
       upload.end(body.subarray(1_000));
