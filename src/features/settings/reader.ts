@@ -85,6 +85,20 @@ export function createDocumentReader<T>(deps: DocumentReaderDeps<T>): DocumentRe
     return loaded;
   }
 
+  // While the database is slow to answer, whoever asks waits for one look together, and not for a connection each.
+  let shared: { readonly heard: number; readonly look: Promise<InForce<T>> } | undefined;
+  function loadShared(): Promise<InForce<T>> {
+    // A look that was begun before a change may not know of it.
+    if (shared?.heard === heard) return shared.look;
+    const mine = { heard, look: load() };
+    shared = mine;
+    const end = () => {
+      if (shared === mine) shared = undefined;
+    };
+    mine.look.then(end, end);
+    return mine.look;
+  }
+
   return {
     toInForce,
     lastRead: () => last,
@@ -93,7 +107,7 @@ export function createDocumentReader<T>(deps: DocumentReaderDeps<T>): DocumentRe
       if (!loading) catchUp();
       return clock.now() - behindSince <= second;
     },
-    inForce: () => (cached !== undefined && isFresh() ? cached : load()),
+    inForce: () => (cached !== undefined && isFresh() ? cached : loadShared()),
     read: load,
   };
 }
