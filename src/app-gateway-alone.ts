@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { createGatewayServer, createGatewaySide, type GatewaySettings } from './app-gateway.ts';
+import { createGatewayServer, createGatewaySide, type GatewaySettings, isInformed } from './app-gateway.ts';
 import { sitesStores } from './app-sites.ts';
 import { type Clock, second } from './core/clock.ts';
 import type { Random } from './core/ids.ts';
@@ -102,6 +102,10 @@ export function createGatewayAlone(settings: GatewayAloneSettings, parts: Gatewa
     jobs,
     metrics,
     feed,
+    /** Rejects when this gateway has heard nothing for so long that it serves nothing. */
+    async hasNews() {
+      if (!isInformed({ sitesConfig, feed, clock })) throw new Error('No news from the database.');
+    },
     async start() {
       await clock.sync();
       tellWhenOff(clock, log);

@@ -80,8 +80,17 @@ type GatewayServerDeps = GatewaySettings & {
   readonly tracing: Tracing | null;
 };
 
-/** Without news from the database for so long, what is remembered of sites is not served any more (contract 10.3). */
+/** Without news from the database for so long, what is remembered of sites is not served any more. */
 const longestSilenceMs = 30 * second;
+
+/** False: this process may not know what it should not serve any more (contract 10.3). */
+export function isInformed({
+  sitesConfig,
+  feed,
+  clock,
+}: Pick<GatewayServerDeps, 'sitesConfig' | 'feed' | 'clock'>): boolean {
+  return sitesConfig.isCurrent() && clock.now() - feed.lastReadAt() <= longestSilenceMs;
+}
 
 export function createGatewayServer(deps: GatewayServerDeps): Server {
   const { side, read, sitesConfig: config, feed, blobs, clock } = deps;
@@ -116,7 +125,7 @@ export function createGatewayServer(deps: GatewayServerDeps): Server {
       readEnabled: async () => (await config.read()).value.enabled,
     }),
     isEnabled,
-    isInformed: () => config.isCurrent() && clock.now() - feed.lastReadAt() <= longestSilenceMs,
+    isInformed: () => isInformed(deps),
     exposures: {
       mentions: watch.mentions,
       report: (request: IncomingMessage, text: string) =>

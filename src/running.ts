@@ -35,6 +35,7 @@ export async function openOperations(
   { host, metricsPort, dataDir }: Config,
   metrics: OperationsDeps['metrics'],
   parts: Pick<OpenParts, 'database' | 'pingKv' | 'pingBlobs'>,
+  moreChecks: OperationsDeps['checks'] = {},
 ): Promise<Operations> {
   // Loaded here, so that a database which opens in its thread need not wait for it.
   const { createOperationsServer } = await import('./surfaces/web/operations.ts');
@@ -43,7 +44,12 @@ export async function openOperations(
     metrics,
     // A gateway needs no folder, and has none until something is fetched.
     freeBytes: () => freeBytesIn(dataDir).catch(() => Number.NaN),
-    checks: { database: () => parts.database.ping(), kv: parts.pingKv, blobs: parts.pingBlobs },
+    checks: {
+      database: () => parts.database.ping(),
+      kv: parts.pingKv,
+      blobs: parts.pingBlobs,
+      ...moreChecks,
+    },
     isStopping: () => isStopping,
   });
   await listen(server, host, metricsPort);

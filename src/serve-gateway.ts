@@ -9,7 +9,7 @@ export async function serveGateway(config: Config): Promise<number> {
   const app = createGatewayAlone(config, parts);
   await app.start();
   await listen(app.gateway, config.host, config.gatewayPort);
-  const operations = await openOperations(config, app.metrics, parts);
+  const operations = await openOperations(config, app.metrics, parts, { news: app.hasNews });
   app.jobs.start();
   greetBriefly('gateway', config, parts);
   await runUntilStopped({

@@ -58,7 +58,18 @@ volumeMounts:
   {{- end }}
 {{- end }}
 
-{{/* A process that lives is left alone; one whose parts are away gets no requests: (list PATH PROBE) */}}
+{{/*
+What keeps a workload from answering anything (decision 0031): of all other parts it says itself, with 503 and Retry-After, what it
+cannot do without them.
+*/}}
+{{- define "postern.readyPath" -}}
+{{- if eq . "web" }}/readyz?exclude=kv&exclude=blobs
+{{- else if eq . "gateway" }}/readyz?exclude=database&exclude=kv&exclude=blobs
+{{- else }}/readyz
+{{- end }}
+{{- end }}
+
+{{/* A process that lives is left alone; one that can answer nothing gets no requests: (list PATH PROBE) */}}
 {{- define "postern.probe" -}}
 httpGet:
   path: {{ index . 0 }}

@@ -173,12 +173,17 @@ withEachHelm((helm) => {
     }
   });
 
-  test('a pod is started anew when the process hangs, and gets no requests while its parts are away', () => {
+  test('a pod is started anew when the process hangs, and gets no requests while it could answer none', () => {
+    const paths = {
+      web: '/readyz?exclude=kv&exclude=blobs',
+      gateway: '/readyz?exclude=database&exclude=kv&exclude=blobs',
+      worker: '/readyz',
+    };
     for (const component of workloads) {
       const { startupProbe, livenessProbe, readinessProbe } = rendered.container(component);
       expect(startupProbe).toMatchObject({ httpGet: { path: '/livez', port: 'metrics' } });
       expect(livenessProbe).toMatchObject({ httpGet: { path: '/livez', port: 'metrics' } });
-      expect(readinessProbe).toMatchObject({ httpGet: { path: '/readyz', port: 'metrics' } });
+      expect(readinessProbe).toMatchObject({ httpGet: { path: paths[component], port: 'metrics' } });
     }
   });
 

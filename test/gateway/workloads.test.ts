@@ -122,6 +122,16 @@ test('Sites switched off on web is off at the gateway', async () => {
   await expect.poll(status).toBe(200);
 });
 
+test('a gateway that hears nothing for half a minute says that it is not to be asked, and is again when it does', async () => {
+  await gateway.feed.poll();
+  web.clock.advance(30 * second);
+  await expect(gateway.hasNews()).resolves.toBeUndefined();
+  web.clock.advance(1);
+  await expect(gateway.hasNews()).rejects.toThrow('No news');
+  await gateway.feed.poll();
+  await expect(gateway.hasNews()).resolves.toBeUndefined();
+});
+
 test('without a gateway nobody is let in, and web says why', async () => {
   const site = await privateSite(web, ada);
   await gateway.stop();

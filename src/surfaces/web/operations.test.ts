@@ -48,6 +48,26 @@ test('ready means that every part answers; alive means that the process does', a
   close();
 });
 
+test('a part that is excluded is told and not needed; stopping is not excluded by anything', async () => {
+  const away = async () => {
+    throw new Error('away');
+  };
+  let isStopping = false;
+  const { ask, close } = await open(
+    { database: async () => undefined, kv: away, blobs: away },
+    () => isStopping,
+  );
+  expect((await ask('/readyz?exclude=kv')).status).toBe(503);
+  expect(await ask('/readyz?exclude=kv&exclude=blobs')).toEqual({
+    status: 200,
+    text: '{"status":"ok","parts":{"database":"ok","kv":"unavailable","blobs":"unavailable"}}',
+  });
+  expect((await ask('/readyz?exclude=everything')).status).toBe(503);
+  isStopping = true;
+  expect((await ask('/readyz?exclude=database&exclude=kv&exclude=blobs')).status).toBe(503);
+  close();
+});
+
 test('a part that hangs is unavailable, and does not keep whoever asks', async () => {
   const { ask, close } = await open({ database: () => new Promise(() => undefined) });
   expect(await ask('/readyz')).toEqual({

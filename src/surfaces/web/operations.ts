@@ -5,7 +5,10 @@ import type { Metrics } from './metrics.ts';
 /** A part that hangs is unavailable; whoever asks has a deadline of his own. In milliseconds. */
 const partMs = 2_000;
 
-/** `/livez`, `/readyz` and `/metrics` on a port of their own (contract 1): what an operator's tools ask. */
+/**
+ * `/livez`, `/readyz` and `/metrics` on a port of their own (contract 1): what an operator's tools ask. `/readyz?exclude=PART`,
+ * as often as wanted, is ready also without that part: for who decides whether a process gets requests (decision 0031).
+ */
 export type OperationsDeps = {
   readonly metrics: Pick<Metrics, 'registry' | 'noteParts' | 'watchProcess' | 'watchSpace'>;
   readonly freeBytes: () => Promise<number>;
@@ -18,11 +21,16 @@ export function createOperationsServer({ metrics, freeBytes, checks, isStopping 
   metrics.watchProcess();
   metrics.watchSpace(freeBytes);
 
-  async function answer(path: string): Promise<{ status: number; type: string; body: string }> {
+  async function answer({
+    pathname: path,
+    searchParams,
+  }: URL): Promise<{ status: number; type: string; body: string }> {
     if (path === '/livez') return json(200, { status: 'ok' });
     if (path === '/readyz') {
       const parts = await readiness(checks);
-      const isReady = !isStopping() && Object.values(parts).every((state) => state === 'ok');
+      const excluded = new Set(searchParams.getAll('exclude'));
+      const needed = Object.entries(parts).filter(([name]) => !excluded.has(name));
+      const isReady = !isStopping() && needed.every(([, state]) => state === 'ok');
       return json(isReady ? 200 : 503, { status: isReady ? 'ok' : 'unavailable', parts });
     }
     if (path === '/metrics') {
@@ -34,8 +42,9 @@ export function createOperationsServer({ metrics, freeBytes, checks, isStopping 
   }
 
   return createServer((request, response) => {
-    const path = (request.url ?? '/').split('?', 1)[0] ?? '/';
-    answer(path)
+    const { url = '/' } = request;
+    // What is no address is none of ours.
+    answer(URL.parse(url, 'http://operations') ?? new URL('http://operations'))
       .catch(() => json(500, { status: 'failed' }))
       .then(({ status, type, body }) => {
         response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' });
