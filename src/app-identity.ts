@@ -6,6 +6,7 @@ import {
   createIdentity,
   type Identity,
 } from './features/identity/identity.ts';
+import { measured, type NoteIdentity } from './features/identity/directory/measured.ts';
 import { createKeycloakIdentity } from './features/identity/keycloak/keycloak.ts';
 import { overNetwork } from './features/identity/keycloak/over-network.ts';
 import {
@@ -19,14 +20,16 @@ import { providerViews } from './surfaces/web/pages/provider-views.ts';
 export function createIdentityDoors(
   deps: Pick<AppSettings, 'sessionSecrets' | 'encryptionKeys' | 'passwordCost' | 'keycloak'> &
     Pick<AppParts, 'directory' | 'identityFetch'> &
-    CommonDeps & { isFresh: () => boolean; denials: Denials },
+    CommonDeps & { isFresh: () => boolean; denials: Denials; noteIdentity: NoteIdentity },
 ): { identity: Identity; provider: BuiltinIdentity | null } {
   const { keycloak, denials, directory } = deps;
+  const watched = <I extends Identity>(identity: I): I => ({
+    ...identity,
+    directory: measured(identity.directory, deps.noteIdentity),
+  });
   if (keycloak) {
-    return {
-      identity: createKeycloakIdentity({ ...deps, keycloak, fetch: deps.identityFetch ?? overNetwork }),
-      provider: null,
-    };
+    const fetch = deps.identityFetch ?? overNetwork;
+    return { identity: watched(createKeycloakIdentity({ ...deps, keycloak, fetch })), provider: null };
   }
   const { directory: _, ...others } = deps;
   const provider = createIdentity({
@@ -41,7 +44,7 @@ export function createIdentityDoors(
         target: userId === null ? { kind: 'route', id: 'sign-in' } : { kind: 'user', id: userId },
       }),
   });
-  return { identity: provider, provider };
+  return { identity: watched(provider), provider };
 }
 
 type PageDeps = Omit<Parameters<typeof providerEndpoints>[0], 'identity'>;

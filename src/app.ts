@@ -213,6 +213,7 @@ function createDoors(settings: AppSettings, parts: AppParts) {
     log,
     holder,
     denials,
+    noteIdentity: metrics.noteIdentity,
   });
 
   const limiter = createRateLimiter({

@@ -14,6 +14,8 @@ export type Metrics = RequestMetrics & {
   countJob(job: string, result: 'done' | 'failed', at: number): void;
   /** What each part said when it was asked last. */
   noteParts(states: Readonly<Record<string, 'ok' | 'unavailable'>>): void;
+  /** A question to the identity provider that somebody waited for. */
+  noteIdentity(result: 'answered' | 'unavailable', tookMs: number): void;
   /** `ageMs` is asked whenever somebody looks: milliseconds since this process last read what others changed. */
   watchFeed(ageMs: () => number): void;
   /** `freeBytes` of the disk that DATA_DIR lies on is asked whenever somebody looks. */
@@ -76,6 +78,13 @@ export function createMetrics(): Metrics {
     labelNames: ['part'],
     registers: [registry],
   });
+  const identity = new Histogram({
+    name: 'postern_identity_check_seconds',
+    help: 'Time that questions to the identity provider took, by whether it answered. Unavailable ones were answered with 503.',
+    labelNames: ['result'],
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 2.5],
+    registers: [registry],
+  });
   let feedAgeMs = () => Number.NaN;
   new Gauge({
     name: 'postern_feed_age_seconds',
@@ -120,6 +129,7 @@ export function createMetrics(): Metrics {
     noteParts(states) {
       for (const [part, state] of Object.entries(states)) parts.set({ part }, state === 'ok' ? 1 : 0);
     },
+    noteIdentity: (result, tookMs) => identity.observe({ result }, tookMs / 1000),
     watchFeed(ageMs) {
       feedAgeMs = ageMs;
     },
