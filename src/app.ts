@@ -49,7 +49,7 @@ import { createMarks } from './features/keys/marks.ts';
 import { keyOverviewRoutes } from './features/keys/overview-routes.ts';
 import { createOwnerSweep } from './features/keys/owner-sweep.ts';
 import { createKeyPolicies } from './features/keys/policy.ts';
-import { keyPolicySchema } from './features/keys/policy-schema.ts';
+import { parseStoredKeyPolicy } from './features/keys/policy-schema.ts';
 import { keyPolicyRoutes } from './features/keys/policy-routes.ts';
 import { revokeKeysRoute } from './features/keys/revoke-route.ts';
 import { keyRoutes } from './features/keys/routes.ts';
@@ -229,7 +229,7 @@ function createDoors(settings: AppSettings, parts: AppParts) {
     document: createDocument<KeyPolicy, DocumentStores>({
       name: 'api-keys',
       initial: defaultKeyPolicy,
-      parse: (value) => keyPolicySchema.parse(value),
+      parse: parseStoredKeyPolicy,
       topic: 'policy',
       eventOf: () => ({ event: 'policy.changed', target: { kind: 'policy', id: 'api-keys' } }),
       read,

@@ -14,6 +14,10 @@ export const legacyScope = 'env:admin';
 export type Scope = GrantableScope | typeof legacyScope;
 export const allScopes: readonly Scope[] = [...grantableScopes, legacyScope];
 
+export function isGrantable(text: string): text is GrantableScope {
+  return (grantableScopes as readonly string[]).includes(text);
+}
+
 export function isScope(text: string): text is Scope {
   return (allScopes as readonly string[]).includes(text);
 }

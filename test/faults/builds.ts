@@ -1,18 +1,47 @@
-import { cpSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Another build of the program beside this one: the same code, with a step of the database more. */
+/**
+ * Another build of the program beside this one: the same code, with a step of the database more, and with a field more in each
+ * of its configuration documents, also inside of one, and a scope more.
+ */
 export type Build = { readonly main: string; remove(): void };
 
 const root = join(import.meta.dirname, '../..');
 export const nextStep = '9999_next.sql';
+
+/** File, what is there once, and what takes its place. */
+const nextSource = [
+  ['src/core/scopes.ts', "  'env:read',\n  'env:write',", "  'next:read',\n  'env:read',\n  'env:write',"],
+  [
+    'src/features/keys/key-policy.ts',
+    '  rateLimitPerMinute: 600,',
+    '  rateLimitPerMinute: 600,\n  nextRule: true,',
+  ],
+  [
+    'src/features/keys/policy-schema.ts',
+    '    rateLimitPerMinute: z',
+    '    nextRule: z.boolean(),\n    rateLimitPerMinute: z',
+  ],
+  [
+    'src/features/sites/sites-config.ts',
+    '    cleanup: z.strictObject({ ',
+    '    next: z.strictObject({ isOn: z.boolean() }),\n    cleanup: z.strictObject({ nextMinutes: whole(1, 60), ',
+  ],
+  [
+    'src/features/sites/sites-config.ts',
+    '  cleanup: { intervalMinutes: 15 },',
+    '  next: { isOn: true },\n  cleanup: { nextMinutes: 1, intervalMinutes: 15 },',
+  ],
+] as const;
 
 /** `seconds`: how long its step takes. It does what a release may do: adds a column and a table, and fills them. */
 export function makeNextBuild(seconds: number): Build {
   const folder = mkdtempSync(join(tmpdir(), 'postern-next-'));
   for (const part of ['src', 'migrations', 'package.json'])
     cpSync(join(root, part), join(folder, part), { recursive: true });
+  for (const [file, before, after] of nextSource) replaceIn(join(folder, file), before, after);
   for (const part of ['node_modules', 'ui']) symlinkSync(join(root, part), join(folder, part));
   writeFileSync(
     join(folder, 'migrations', nextStep),
@@ -25,4 +54,11 @@ export function makeNextBuild(seconds: number): Build {
     main: join(folder, 'src/main.ts'),
     remove: () => rmSync(folder, { recursive: true, force: true }),
   };
+}
+
+function replaceIn(file: string, before: string, after: string): void {
+  const [head, tail, ...more] = readFileSync(file, 'utf8').split(before);
+  if (head === undefined || tail === undefined || more.length > 0)
+    throw new Error(`${file} has not once: ${before}. Mend nextSource in builds.ts.`);
+  writeFileSync(file, head + after + tail);
 }

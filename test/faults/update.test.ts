@@ -8,7 +8,7 @@ import { findPostgres } from '../../scripts/local-servers.ts';
 import { isRedisMissing } from '../contract/kv-redis-server.ts';
 import { type Build, makeNextBuild, nextStep } from './builds.ts';
 import { tellRecovery } from './figures.ts';
-import { watch } from './fleet.ts';
+import { type Member, watch } from './fleet.ts';
 import { createDice } from './ledger.ts';
 import { type LivedInFleet, startLivedInFleet } from './lived-in-fleet.ts';
 import { createDatabase, type PostgresServer, startPostgres } from './postgres-server.ts';
@@ -103,6 +103,26 @@ describe.skipIf(!isCi && (bin === undefined || isRedisMissing))('an update that 
     next?.remove();
   });
 
+  /** Sends a configuration document back at `web` with one number changed, and whatever else that build reads of it. */
+  async function changeConfig(web: Member, name: 'api-keys' | 'sites', changed: object): Promise<void> {
+    const address = `${fleet.uiUrl}/api/v2/config/${name}`;
+    const cookie = `__Host-postern_session=${fleet.ada.session}`;
+    const read = JSON.parse((await fleet.ask(address, web.ports.web, { cookie })).text) as {
+      data: { policy?: object; config?: object };
+    };
+    const body = JSON.stringify({ ...(read.data.policy ?? read.data.config), ...changed });
+    const headers = { cookie, origin: fleet.uiUrl, 'if-match': '*' };
+    const sent = { method: 'PUT', type: 'application/json', bytes: Buffer.from(body) };
+    const answer = await fleet.ask(address, web.ports.web, headers, sent);
+    if (answer.status !== 200) throw new Error(`Answered ${answer.status}: ${answer.text}`);
+  }
+
+  const storedDocument = async (name: string) => {
+    const newest = `select value from config_documents where name = '${name}' order by version desc limit 1`;
+    const [row] = (await rowsOf(fleet.databaseUrl, newest)) as { value: object }[];
+    return row?.value;
+  };
+
   test('FT-13 while a newer version migrates and joins, both serve one database, and an older one that starts again does too', async () => {
     const [web, otherWeb] = fleet.webs;
     const [gateway] = fleet.gateways;
@@ -143,5 +163,36 @@ describe.skipIf(!isCi && (bin === undefined || isRedisMissing))('an update that 
     );
     expect(heard).toEqual({ key: [200], public: [200], private: servedOrNotNow, change: servedOrNotNow });
     expect(await stepsOf(fleet.databaseUrl)).toContainEqual(expect.objectContaining({ name: nextStep }));
+  });
+
+  test('FT-13 configuration that a newer version stored, with fields and a scope more, is served and started with by an older one', async () => {
+    const [web] = fleet.webs;
+    const [gateway] = fleet.gateways;
+    const newer = await fleet.start('web', { main: next.main });
+    const answers = await watch({ key: fleet.withKey(web), public: fleet.publicPage(gateway) }, async () => {
+      await changeConfig(newer, 'api-keys', { maxActivePersonalKeysPerUser: 999 });
+      await changeConfig(newer, 'sites', { deletion: { restoreDays: 9 } });
+      expect(await storedDocument('api-keys')).toMatchObject({ nextRule: true });
+      expect(await storedDocument('sites')).toMatchObject({
+        next: { isOn: true },
+        cleanup: { nextMinutes: 1 },
+      });
+      // As after a rollback, and as a node that went away makes them.
+      const again = await fleet.start('web');
+      const gatewayAgain = await fleet.start('gateway');
+      await fleet.start('worker');
+      expect(await fleet.withKey(again)()).toBe(200);
+      expect(await fleet.change(again)()).toBe(200);
+      expect(await fleet.publicPage(gatewayAgain)()).toBe(200);
+      const { data } = await fleet.ada.api('GET', '/config/api-keys');
+      expect(data.policy).toMatchObject({ maxActivePersonalKeysPerUser: 999 });
+      expect(data.policy).not.toHaveProperty('nextRule');
+      // What an older one stores in its turn is whole for the newer one.
+      await changeConfig(web, 'api-keys', { maxActivePersonalKeysPerUser: 998 });
+      expect(await storedDocument('api-keys')).not.toHaveProperty('nextRule');
+      await changeConfig(newer, 'api-keys', { maxActivePersonalKeysPerUser: 1_000 });
+      expect(await storedDocument('api-keys')).toMatchObject({ nextRule: true });
+    });
+    expect([new Set(answers['key']), new Set(answers['public'])]).toEqual([new Set([200]), new Set([200])]);
   });
 });

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { grantableScopes } from '../../core/scopes.ts';
+import { grantableScopes, isGrantable } from '../../core/scopes.ts';
 import type { KeyPolicy } from './key-policy.ts';
 
 /** The wire shape and bounds of the key policy document (contract 4). Every field is required: it is a whole document. */
@@ -47,3 +47,16 @@ export const keyPolicySchema = z
     failedAuthenticationsPerMinute: z.number().int().min(1).max(1_000_000),
   })
   .meta({ id: 'KeyPolicy' }) satisfies z.ZodType<KeyPolicy>;
+
+// A scope that only a newer release knows is left out: without it a new key may carry less, never more.
+const storedScopeList = z
+  .array(z.string())
+  .transform((scopes) => scopes.filter(isGrantable))
+  .pipe(scopeList);
+
+const storedKeyPolicySchema = keyPolicySchema.extend({ scopes: perType(storedScopeList) });
+
+/** The policy as this release or the next one stored it. @throws ZodError on anything else */
+export function parseStoredKeyPolicy(value: unknown): KeyPolicy {
+  return storedKeyPolicySchema.parse(value);
+}

@@ -13,7 +13,10 @@ import { type DocumentStore, requireMatch } from './settings.ts';
 
 export type { InForce };
 
-/** A configuration document in use: read from memory, changed with If-Match, every version kept (contract 2). */
+/**
+ * A configuration document in use: read from memory, changed with If-Match, every version kept (contract 2). Read as another
+ * release left it; changed to exactly what was sent, so fields of a newer release are gone then (stored-form.ts).
+ */
 export type ConfigDocument<T> = DocumentReader<T> & {
   /** Throws unless `ifMatch` names the newest version; otherwise that version. For dry runs. */
   matched(ifMatch: string | undefined): Promise<InForce<T>>;
@@ -43,9 +46,9 @@ export type ConfigDocumentDeps<T, Stores extends DocumentStores> = DocumentReade
 export function createDocument<T, Stores extends DocumentStores>(
   deps: ConfigDocumentDeps<T, Stores>,
 ): ConfigDocument<T> {
-  const { name, initial, parse, topic, eventOf, read, tx, feed, clock, alongside } = deps;
+  const { name, initial, topic, eventOf, read, tx, feed, clock, alongside } = deps;
   const reader = createDocumentReader(deps);
-  const { toInForce } = reader;
+  const { toInForce, fromStored } = reader;
 
   async function change(
     act: Act,
@@ -114,7 +117,7 @@ export function createDocument<T, Stores extends DocumentStores>(
         const earlier = await stores.documents.at(name, version);
         if (!earlier)
           throw new AppError('not_found', { message: `There is no version ${version} of this document.` });
-        return parse(earlier.value);
+        return fromStored(earlier.value);
       }),
   };
 }

@@ -1,6 +1,7 @@
 import { type Clock, second } from '../../core/clock.ts';
 import { type ChangeFeed, type ChangeTopic, concerns } from '../../platform/database/changes.ts';
 import { type DocumentStore, type DocumentVersion, documentEtag } from './settings.ts';
+import { inShapeOf } from './stored-form.ts';
 
 /** One version of a document with its meaning. Version 0 is what an installation starts with. */
 export type InForce<T> = {
@@ -24,8 +25,9 @@ export type DocumentReader<T> = {
 
 export type DocumentReaderDeps<T> = {
   readonly name: string;
+  /** What an installation starts with. Has every field there is: a stored value is brought into its shape (stored-form.ts). */
   readonly initial: T;
-  /** Reads a stored value; throws on one that no version of the program wrote. */
+  /** Reads a stored value in that shape; throws on one that no version of the program wrote. */
   readonly parse: (value: unknown) => T;
   readonly topic: ChangeTopic;
   readonly read: { documents: Pick<DocumentStore, 'current'> };
@@ -37,6 +39,8 @@ export type DocumentReaderDeps<T> = {
 
 export function createDocumentReader<T>(deps: DocumentReaderDeps<T>): DocumentReader<T> & {
   toInForce(document: DocumentVersion | undefined): InForce<T>;
+  /** @throws Error on a value that no version of the program wrote */
+  fromStored(value: unknown): T;
 } {
   const { name, initial, parse, topic, read, feed, isFresh, clock } = deps;
   let cached: InForce<T> | undefined;
@@ -62,9 +66,11 @@ export function createDocumentReader<T>(deps: DocumentReaderDeps<T>): DocumentRe
       .finally(() => (loading = false));
   }
 
+  const fromStored = (value: unknown) => parse(inShapeOf(initial, value));
+
   function toInForce(document: DocumentVersion | undefined): InForce<T> {
     const version = document?.version ?? 0;
-    const value = document === undefined ? initial : parse(document.value);
+    const value = document === undefined ? initial : fromStored(document.value);
     return {
       version,
       etag: documentEtag(name, version, value),
@@ -101,6 +107,7 @@ export function createDocumentReader<T>(deps: DocumentReaderDeps<T>): DocumentRe
 
   return {
     toInForce,
+    fromStored,
     lastRead: () => last,
     isCurrent() {
       if (behindSince === undefined) return true;
