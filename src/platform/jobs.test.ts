@@ -16,13 +16,13 @@ const log = createLog({ level: 'silent' });
 
 function setUp(
   job: Partial<Job> & Pick<Job, 'name'>,
-  options: { holder?: string; clock?: FakeClock; deadlineMs?: number; isOnlyProcess?: boolean } = {},
+  options: { holder?: string; clock?: FakeClock; isOnlyProcess?: boolean } = {},
 ) {
   const clock = options.clock ?? new FakeClock();
   let runs = 0;
-  const run = async () => {
+  const run = async (signal: AbortSignal) => {
     runs += 1;
-    await job.run?.();
+    return await job.run?.(signal);
   };
   const jobs = createJobs({
     database,
@@ -30,10 +30,25 @@ function setUp(
     log,
     holder: options.holder ?? 'one',
     jobs: [{ everyMs: minute, leased: false, ...job, run }],
-    ...(options.deadlineMs === undefined ? {} : { deadlineMs: options.deadlineMs }),
     isOnlyProcess: options.isOnlyProcess ?? false,
   });
   return { clock, jobs, runs: () => runs };
+}
+
+/** Several jobs of a minute, with the results that were told of their turns. */
+function several(runs: Readonly<Record<string, Job['run']>>, deadlineMs: number) {
+  const clock = new FakeClock();
+  const told: string[] = [];
+  const jobs = createJobs({
+    database,
+    clock,
+    log,
+    holder: 'one',
+    deadlineMs,
+    onRun: (job, result) => told.push(`${job} ${result}`),
+    jobs: Object.entries(runs).map(([name, run]) => ({ name, everyMs: minute, leased: false, run })),
+  });
+  return { clock, jobs, results: () => told };
 }
 
 test('a job runs once in its period', async () => {
@@ -108,16 +123,62 @@ test('who stops gives way at once; who was killed only makes others wait, never 
   expect(second.runs()).toBe(1);
 });
 
-test('a run that hangs is given up at its deadline, and the next turn starts', async () => {
-  const { clock, jobs, runs } = setUp(
-    { name: 'hangs', run: () => new Promise<void>(() => undefined) },
-    { deadlineMs: 5 },
-  );
+test('a run that hangs is given up at its deadline and told so, and does not keep other jobs or the end of the process waiting', async () => {
+  let told: AbortSignal | undefined;
+  const hangs = (signal: AbortSignal) => {
+    told = signal;
+    return new Promise<void>(() => undefined);
+  };
+  let others = 0;
+  const { clock, jobs, results } = several({ hangs, other: async () => void (others += 1) }, 5);
   await jobs.tick();
+  expect(told?.aborted).toBe(true);
   clock.advance(minute);
   await jobs.tick();
-  expect(runs()).toBe(2);
+  expect(others).toBe(2);
+  expect(results()).toEqual(['hangs failed', 'other done', 'hangs failed', 'other done']);
   await jobs.stop();
+});
+
+test('a job never begins beside an earlier run of it in the same process, and begins again when that one has ended', async () => {
+  const ends: (() => void)[] = [];
+  let atOnce = 0;
+  let most = 0;
+  const slow = async () => {
+    most = Math.max(most, (atOnce += 1));
+    await new Promise<void>((resolve) => ends.push(resolve));
+    atOnce -= 1;
+  };
+  const { clock, jobs } = several({ slow }, 5);
+  await jobs.tick();
+  for (let turn = 0; turn < 3; turn += 1) {
+    clock.advance(minute);
+    await jobs.tick();
+  }
+  const now = jobs.runNow('slow');
+  expect(ends).toHaveLength(1);
+  ends.shift()?.();
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(ends).toHaveLength(1);
+  ends.shift()?.();
+  await now;
+  clock.advance(minute);
+  await jobs.tick();
+  expect([most, ends.length]).toEqual([1, 1]);
+});
+
+test('a run that leaves something undone has its next turn at once, and only then its period again', async () => {
+  let left = 3;
+  const { clock, jobs, runs } = setUp({
+    name: 'in parts',
+    leased: true,
+    run: async () => ((left -= 1) > 0 ? 'unfinished' : undefined),
+  });
+  for (let turn = 0; turn < 5; turn += 1) await jobs.tick();
+  expect(runs()).toBe(3);
+  clock.advance(minute);
+  await jobs.tick();
+  expect(runs()).toBe(4);
 });
 
 test('a job that fails runs again at its next turn', async () => {

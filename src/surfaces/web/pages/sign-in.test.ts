@@ -363,7 +363,7 @@ describe('what anybody may start', () => {
       select 'swept-' || n, 'swept', '', '/', ${new Date(0)}, ${new Date(0)} from generate_series(1, 10001) n`.execute(
       db,
     );
-    await open.identity.jobs.find(({ name }) => name === 'identity-sweep')?.run();
+    await open.identity.jobs.find(({ name }) => name === 'identity-sweep')?.run(AbortSignal.any([]));
     const { rows } = await sql<{ left: number }>`
       select count(*)::int as left from login_attempts where expires_at <= ${new Date(clock.now())}`.execute(
       db,
