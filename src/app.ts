@@ -459,7 +459,12 @@ function createJobList(doors: Doors, parts: Pick<AppParts, 'tidy'>): Job[] {
     { name: 'denials', everyMs: 5 * second, leased: false, run: () => denials.flush() },
     { name: 'seal', everyMs: second, leased: true, run: sealer.run },
     { name: 'key-expiry', everyMs: minute, leased: true, run: expiry.run },
-    { name: 'owner-sweep', everyMs: 5 * minute, leased: true, run: async () => void (await sweep.run()) },
+    {
+      name: 'owner-sweep',
+      everyMs: 5 * minute,
+      leased: true,
+      run: async (signal) => ((await sweep.run(signal)) === 'unfinished' ? 'unfinished' : undefined),
+    },
     {
       name: 'prune',
       everyMs: 10 * minute,

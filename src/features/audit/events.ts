@@ -59,7 +59,7 @@ export const auditEvents = {
   'group.created': 'A group was created.',
   'group.changed': 'A group was changed.',
   'group.deleted': 'A group was deleted.',
-  'sweep.held': 'An owner sweep would have suspended too many owners at once and was held.',
+  'sweep.held': 'An owner sweep would have taken the keys of too many owners away at once and was held.',
 } as const;
 
 export type AuditEventName = keyof typeof auditEvents;

@@ -67,6 +67,13 @@ export type NewKey = Pick<
 
 export type KeyChange = Partial<Pick<Key, 'name' | 'scopes' | 'expiresAt' | 'lifetimeMs'>>;
 
+/** Whether some of the owner's active keys are suspended, and some are not. */
+export type OwnerOfKeys = {
+  readonly userId: string;
+  readonly hasUsable: boolean;
+  readonly hasSuspended: boolean;
+};
+
 export type KeyStore = {
   insert(key: NewKey): Promise<void>;
   get(id: string): Promise<Key | undefined>;
@@ -101,7 +108,7 @@ export type KeyStore = {
   namesOf(ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
   activeOfOwner(ownerUserId: string, now: number): Promise<Key[]>;
   /** Owners of active keys in id order, for the sweep. */
-  ownersAfter(userId: string | null, limit: number, now: number): Promise<string[]>;
+  ownersAfter(userId: string | null, limit: number, now: number): Promise<OwnerOfKeys[]>;
   /** Expired keys whose event is not written yet. */
   expiredUnrecorded(now: number, limit: number): Promise<Key[]>;
   markExpiryRecorded(id: string, at: number): Promise<void>;
@@ -225,11 +232,17 @@ export function keyStore(db: Sql): KeyStore {
         sql<KeyRow>`select ${columns} from ${tables} where k.owner_user_id = ${ownerUserId} and ${isActive(now)} order by k.id`,
       ),
     async ownersAfter(userId, limit, now) {
-      const { rows } = await sql<{ owner_user_id: string }>`
-        select distinct k.owner_user_id from api_keys k
+      const { rows } = await sql<{ owner_user_id: string; has_usable: boolean; has_suspended: boolean }>`
+        select k.owner_user_id, bool_or(k.suspended_at is null) as has_usable,
+               bool_or(k.suspended_at is not null) as has_suspended
+          from api_keys k
          where k.owner_user_id is not null and ${isActive(now)} and k.owner_user_id > ${userId ?? ''}
-         order by k.owner_user_id limit ${limit}`.execute(db);
-      return rows.map((row) => row.owner_user_id);
+         group by k.owner_user_id order by k.owner_user_id limit ${limit}`.execute(db);
+      return rows.map((row) => ({
+        userId: row.owner_user_id,
+        hasUsable: row.has_usable,
+        hasSuspended: row.has_suspended,
+      }));
     },
     expiredUnrecorded: (now, limit) =>
       many(sql<KeyRow>`

@@ -1,175 +1,178 @@
 import { systemAct, type UserRef } from '../../core/caller.ts';
-import type { Clock } from '../../core/clock.ts';
-import type { ChangeFeed, ChangeStore } from '../../platform/database/changes.ts';
-import type { Tx } from '../../platform/database/database.ts';
+import { type Clock, minute, second } from '../../core/clock.ts';
 import type { Log } from '../../platform/log.ts';
-import type { AuditWriter } from '../audit/audit.ts';
-import type { NoticeWriter } from '../notices/notices.ts';
-import { recipientOf } from './alarms.ts';
-import type { Key } from './key.ts';
-import type { KeyStore } from './key-store.ts';
+import type { KeyStore, OwnerOfKeys } from './key-store.ts';
+import { type Applied, createOwnerKeys, type OwnerKeysDeps, type OwnerState } from './owner-keys.ts';
+
+export type { OwnerState };
 
 /**
- * Looks at the owners of active keys (contract 5): a disabled owner's keys are suspended until the owner is enabled
- * again, a deleted owner's keys are revoked, an unknown answer changes nothing. A sweep that would newly
- * suspend more than a tenth of the owners (and more than five) is held: a broken directory must not stop everybody.
+ * Looks at the owners of active keys, and does to the keys what owner-keys.ts says. A pass asks about every owner and then
+ * judges: when it would take keys away from more than a tenth of the owners (and more than five), it is held and changes nothing,
+ * because a broken directory must not stop everybody (decision 0030). Only then it acts, on who is told the same when asked
+ * again. A pass goes on over as many turns as it needs; it is kept in memory, and a restart begins a new one.
  */
-export type OwnerState = 'active' | 'disabled' | 'deleted' | 'unknown';
-
 export type OwnerSweep = {
-  /** All owners; the leased job. */
-  run(): Promise<SweepResult>;
+  /** One turn of the pass over all owners; the leased job. 'unfinished': call it again, soon. Never two at once. */
+  run(signal?: AbortSignal): Promise<SweepResult | 'unfinished'>;
   /** One owner, at once, when its account changed here. */
   checkOwner(userId: string): Promise<void>;
 };
 
-export type SweepResult = {
-  readonly owners: number;
-  readonly suspended: number;
-  readonly lifted: number;
-  readonly revoked: number;
-  readonly held: boolean;
+/** Of the whole pass: owners asked about, and keys changed. */
+export type SweepResult = Applied & { readonly owners: number; readonly held: boolean };
+
+/** Well below what a run may take (platform/jobs.ts), so that other jobs of a process that ends wait no longer. */
+const turnMs = 20 * second;
+const ownersABatch = 200;
+/** A quarter of what Keycloak is asked at once: people who wait come first. */
+const asksAtOnce = 8;
+/** A pass that nobody went on with for longer counted what may not be so any more; another process had the lease perhaps. */
+const mostPauseMs = 10 * minute;
+
+/** `found`: who has something coming. Ids alone, as they may be many. */
+type Pass = {
+  after: string | null;
+  owners: number;
+  suspending: number;
+  revoking: number;
+  readonly found: { readonly userId: string; readonly state: OwnerState }[];
+  isAsked: boolean;
+  /** How many of `found` are done. */
+  seenTo: number;
+  suspended: number;
+  lifted: number;
+  revoked: number;
+  touchedAt: number;
 };
 
-type Stores = { keys: KeyStore; audit: AuditWriter; changes: ChangeStore; notices: NoticeWriter };
+/** Nobody waits any more; or that, or its time is over. */
+type Turn = { readonly isGivenUp: () => boolean; readonly isOver: () => boolean };
 
-type Planned = { userId: string; state: OwnerState; keys: Key[] };
+export function createOwnerSweep(
+  deps: OwnerKeysDeps & {
+    read: { keys: Pick<KeyStore, 'ownersAfter'> };
+    findUser: (userId: string) => Promise<UserRef | undefined>;
+    stateOf: (user: UserRef) => Promise<OwnerState>;
+    clock: Clock;
+    log: Log;
+  },
+): OwnerSweep {
+  const { read, tx, findUser, stateOf, clock, log } = deps;
+  const ownerKeys = createOwnerKeys(deps);
+  let kept: Pass | undefined;
 
-export function createOwnerSweep(deps: {
-  read: { keys: KeyStore };
-  tx: Tx<Stores>;
-  feed: Pick<ChangeFeed, 'announce'>;
-  findUser: (userId: string) => Promise<UserRef | undefined>;
-  stateOf: (user: UserRef) => Promise<OwnerState>;
-  setMark: (owner: string, keyId: string) => Promise<void>;
-  clock: Clock;
-  log: Log;
-}): OwnerSweep {
-  const { read, tx, feed, findUser, stateOf, setMark, clock, log } = deps;
-
-  async function plan(userId: string): Promise<Planned> {
+  async function ask(userId: string): Promise<OwnerState> {
     const user = await findUser(userId);
-    const state = user === undefined ? 'unknown' : await stateOf(user);
-    return { userId, state, keys: await read.keys.activeOfOwner(userId, clock.now()) };
+    return user === undefined ? 'unknown' : await stateOf(user);
   }
 
-  const newlySuspended = ({ state, keys }: Planned) =>
-    state === 'disabled' && keys.some((key) => key.suspendedAt === null);
+  const askAll = (owners: readonly { readonly userId: string }[]) =>
+    Promise.all(owners.map(async ({ userId }) => await ask(userId)));
 
-  async function apply({
-    userId,
-    state,
-    keys,
-  }: Planned): Promise<{ suspended: number; lifted: number; revoked: number }> {
-    const done = { suspended: 0, lifted: 0, revoked: 0 };
-    for (const key of keys) {
-      if (state === 'disabled' && key.suspendedAt === null) {
-        if (await setSuspended(key, true)) done.suspended += 1;
-      } else if (state === 'active' && key.suspendedAt !== null) {
-        if (await setSuspended(key, false)) done.lifted += 1;
-      } else if (state === 'deleted') {
-        if (await revoke(key)) done.revoked += 1;
-      } else continue;
-      feed.announce({ topic: 'key', subject: key.id });
-      await setMark(userId, key.id);
-    }
-    return done;
-  }
-
-  /** False when another process, which heard the same news, was first: an event is written once. */
-  async function setSuspended(key: Key, isSuspended: boolean): Promise<boolean> {
-    const at = clock.now();
-    return await tx(async (stores) => {
-      const current = await stores.keys.getForUpdate(key.id);
-      if (current === undefined || (current.suspendedAt !== null) === isSuspended) return false;
-      await stores.keys.setSuspended(key.id, isSuspended ? at : null);
-      await stores.audit.append({
-        event: 'api_key.suspended',
-        act: systemAct,
-        target: { kind: 'api_key', id: key.id },
-        outcome: 'success',
-        reason: isSuspended ? 'owner_disabled' : 'owner_enabled',
-        details: { suspended: isSuspended, owner: key.ownerUserId },
-        keyIds: [key.id],
-      });
-      if (isSuspended) {
-        await stores.notices.add({
-          recipient: recipientOf(key),
-          kind: 'key_suspended',
-          keyId: key.id,
-          occasion: new Date(at).toISOString(),
-          fields: { keyName: key.name },
-        });
+  /** False: the turn is over before everybody was asked about. */
+  async function askOwners(pass: Pass, turn: Turn): Promise<boolean> {
+    while (!pass.isAsked) {
+      const batch = await read.keys.ownersAfter(pass.after, ownersABatch, clock.now());
+      for (const some of groupsOf(asksAtOnce, batch)) {
+        if (turn.isOver()) return false;
+        const states = await askAll(some);
+        for (const [at, owner] of some.entries()) note(pass, owner, states[at] ?? 'unknown');
       }
-      await stores.changes.publish({ topic: 'key', subject: key.id });
-      return true;
-    });
-  }
-
-  async function revoke(key: Key): Promise<boolean> {
-    return await tx(async (stores) => {
-      const current = await stores.keys.getForUpdate(key.id);
-      if (current === undefined || current.revokedAt !== null) return false;
-      await stores.keys.revoke(key.id, clock.now(), null, 'owner_deleted');
-      await stores.audit.append({
-        event: 'api_key.revoked',
-        act: systemAct,
-        target: { kind: 'api_key', id: key.id },
-        outcome: 'success',
-        reason: 'owner_deleted',
-        details: { owner: key.ownerUserId },
-        keyIds: [key.id],
-      });
-      await stores.changes.publish({ topic: 'key', subject: key.id });
-      return true;
-    });
-  }
-
-  async function planAll(): Promise<Planned[]> {
-    const planned: Planned[] = [];
-    let after: string | null = null;
-    for (;;) {
-      const owners = await read.keys.ownersAfter(after, 200, clock.now());
-      for (const userId of owners) planned.push(await plan(userId));
-      const last = owners.at(-1);
-      if (last === undefined) return planned;
-      after = last;
+      pass.isAsked = batch.length < ownersABatch;
     }
+    return true;
+  }
+
+  function note(pass: Pass, { userId, hasUsable, hasSuspended }: OwnerOfKeys, state: OwnerState): void {
+    pass.after = userId;
+    pass.owners += 1;
+    if (state === 'disabled' && hasUsable) pass.suspending += 1;
+    else if (state === 'deleted') pass.revoking += 1;
+    else if (state !== 'active' || !hasSuspended) return;
+    pass.found.push({ userId, state });
+  }
+
+  function isTooMany({ owners, suspending, revoking }: Pass): boolean {
+    const losing = suspending + revoking;
+    return losing > 5 && losing > owners / 10;
+  }
+
+  async function tellHeld({ owners, suspending, revoking }: Pass): Promise<void> {
+    log.error(
+      { owners, suspending, revoking },
+      'owner sweep held: it would take the keys of too many owners away at once',
+    );
+    await tx((stores) =>
+      stores.audit.append({
+        event: 'sweep.held',
+        act: systemAct,
+        target: { kind: 'owners', id: 'all' },
+        outcome: 'failure',
+        reason: 'too_many',
+        details: { owners, suspending, revoking },
+      }),
+    );
+  }
+
+  /** False: the turn is over before all was done. */
+  async function actOnFound(pass: Pass, turn: Turn): Promise<boolean> {
+    while (pass.seenTo < pass.found.length) {
+      if (turn.isOver()) return false;
+      const some = pass.found.slice(pass.seenTo, pass.seenTo + asksAtOnce);
+      const states = await askAll(some);
+      for (const [at, { userId, state }] of some.entries()) {
+        if (turn.isGivenUp()) return false;
+        // What is told otherwise by now was not judged; the next pass sees it.
+        if (states[at] === state) add(pass, await ownerKeys.apply(userId, state));
+        pass.seenTo += 1;
+      }
+    }
+    return true;
   }
 
   return {
-    async run() {
-      const planned = await planAll();
-      const suspending = planned.filter(newlySuspended).length;
-      const held = suspending > 5 && suspending > planned.length / 10;
-      if (held) {
-        log.error(
-          { owners: planned.length, suspending },
-          'owner sweep held: it would suspend too many owners at once',
-        );
-        await tx((stores) =>
-          stores.audit.append({
-            event: 'sweep.held',
-            act: systemAct,
-            target: { kind: 'owners', id: 'all' },
-            outcome: 'failure',
-            reason: 'too_many',
-            details: { owners: planned.length, suspending },
-          }),
-        );
-        return { owners: planned.length, suspended: 0, lifted: 0, revoked: 0, held };
+    async run(signal) {
+      const startedAt = clock.now();
+      const isGivenUp = () => signal?.aborted === true;
+      const turn: Turn = { isGivenUp, isOver: () => isGivenUp() || clock.now() - startedAt >= turnMs };
+      const pass = kept !== undefined && isFresh(kept, startedAt) ? kept : newPass(startedAt);
+      kept = pass;
+      try {
+        if (!(await askOwners(pass, turn))) return 'unfinished';
+        if (isTooMany(pass)) {
+          kept = undefined;
+          await tellHeld(pass);
+        } else if (!(await actOnFound(pass, turn))) return 'unfinished';
+      } finally {
+        pass.touchedAt = clock.now();
       }
-      const total = { suspended: 0, lifted: 0, revoked: 0 };
-      for (const owner of planned) {
-        const done = await apply(owner);
-        total.suspended += done.suspended;
-        total.lifted += done.lifted;
-        total.revoked += done.revoked;
-      }
-      return { owners: planned.length, ...total, held };
+      kept = undefined;
+      const { owners, suspended, lifted, revoked } = pass;
+      return { owners, suspended, lifted, revoked, held: isTooMany(pass) };
     },
     async checkOwner(userId) {
-      await apply(await plan(userId));
+      await ownerKeys.apply(userId, await ask(userId));
     },
   };
+}
+
+function newPass(touchedAt: number): Pass {
+  const counts = { owners: 0, suspending: 0, revoking: 0, seenTo: 0, suspended: 0, lifted: 0, revoked: 0 };
+  return { ...counts, after: null, found: [], isAsked: false, touchedAt };
+}
+
+/** Also after a clock that was set back. */
+function isFresh({ touchedAt }: Pass, now: number): boolean {
+  return Math.abs(now - touchedAt) <= mostPauseMs;
+}
+
+function add(pass: Pass, { suspended, lifted, revoked }: Applied): void {
+  pass.suspended += suspended;
+  pass.lifted += lifted;
+  pass.revoked += revoked;
+}
+
+function* groupsOf<T>(size: number, all: readonly T[]): Generator<readonly T[]> {
+  for (let at = 0; at < all.length; at += size) yield all.slice(at, at + size);
 }
