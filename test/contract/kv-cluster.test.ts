@@ -1,5 +1,6 @@
 import { setTimeout as realTime } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { AppError } from '../../src/core/errors.ts';
 import { redisSource } from '../../src/features/ratelimit/redis-source.ts';
 import type { RedisKv } from '../../src/platform/kv/redis-kv.ts';
 import { kvContract } from './kv.ts';
@@ -47,4 +48,56 @@ describe.skipIf(isRedisMissing)('a Redis Cluster of three masters', () => {
     expect(now).toBeGreaterThanOrEqual(before);
     expect(await kv.time()).toBeGreaterThanOrEqual(now);
   });
+
+  const keys = Array.from({ length: 50 }, (_, number) => `slot:${number}`);
+
+  /** Of a question to every node: `all` when all answered, else the code. */
+  async function outcome(ask: (key: string) => unknown): Promise<string> {
+    try {
+      await Promise.all(keys.map(ask));
+      return 'all';
+    } catch (error) {
+      return error instanceof AppError ? error.code : String(error);
+    }
+  }
+
+  const write = () => outcome((key) => kv.set(key, 'there', { ttlMs: 10_000 }));
+  const read = () => outcome((key) => kv.get(key));
+
+  /** Somebody always asks: that is how a silence is found out, and what must not start two attempts at once. */
+  async function askInVain(ms: number): Promise<void> {
+    for (const end = Date.now() + ms; Date.now() < end; await realTime(50)) {
+      const asked = await Promise.allSettled(Array.from({ length: 30 }, () => kv.get('slot:1')));
+      expect(asked.every(({ status }) => status === 'rejected')).toBe(true);
+    }
+  }
+
+  test('a cluster that was frozen for 12 s answers within 5 s of its thaw', async () => {
+    for (const node of cluster.nodes) node.freeze();
+    await askInVain(12_000);
+    for (const node of cluster.nodes) node.thaw();
+    await expect.poll(write, { timeout: 5_000 }).toBe('all');
+  }, 30_000);
+
+  test('a cluster that fell silent, and whose nodes were then started anew, answers again', async () => {
+    for (const node of cluster.nodes) node.freeze();
+    await askInVain(1_000);
+    // Whoever tries to connect is refused now.
+    for (const node of cluster.nodes) await node.kill();
+    await askInVain(1_000);
+    for (const node of cluster.nodes) await node.start();
+    await expect.poll(write, { timeout: 10_000 }).toBe('all');
+  }, 30_000);
+
+  test.each([0, 1, 2])(
+    'master %i is killed and started again: its slots answer again',
+    async (number) => {
+      const node = cluster.nodes[number];
+      await node?.kill();
+      await expect.poll(read, { timeout: 5_000 }).toBe('store_unavailable');
+      await node?.start();
+      await expect.poll(write, { timeout: 10_000 }).toBe('all');
+    },
+    30_000,
+  );
 });

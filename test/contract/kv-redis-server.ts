@@ -1,6 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,6 +19,8 @@ export type RedisServer = {
   /** Ends it; start() brings up a new one, empty, at the same address. */
   stop(): Promise<void>;
   start(): Promise<void>;
+  /** As stop(), but the one that start() brings up is the same member of its cluster. */
+  kill(): Promise<void>;
 };
 
 /** In CI a missing server is a failure; elsewhere these tests are left out. */
@@ -35,15 +37,22 @@ function isInstalled(): boolean {
 
 export async function startRedis(...options: string[]): Promise<RedisServer> {
   const port = await freePort();
-  let running = await launch(port, options);
+  const directory = await mkdtemp(join(tmpdir(), 'postern-redis-'));
+  let running = await launch(port, directory, options);
   return {
     url: `redis://127.0.0.1:${port}`,
     freeze: () => void running.child.kill('SIGSTOP'),
     thaw: () => void running.child.kill('SIGCONT'),
-    stop: () => running.end(),
-    async start() {
-      running = await launch(port, options);
+    async stop() {
+      await running.end();
+      await rm(directory, { recursive: true, force: true });
     },
+    async start() {
+      // Kept after a kill(), gone after a stop().
+      await mkdir(directory, { recursive: true });
+      running = await launch(port, directory, options);
+    },
+    kill: () => running.end(),
   };
 }
 
@@ -77,8 +86,7 @@ export async function startRelay(server: RedisServer) {
   };
 }
 
-async function launch(port: number, options: string[]) {
-  const directory = await mkdtemp(join(tmpdir(), 'postern-redis-'));
+async function launch(port: number, directory: string, options: string[]) {
   const settings = ['--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', directory];
   const child = spawn('redis-server', ['--port', String(port), ...settings, ...options], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -95,7 +103,6 @@ async function launch(port: number, options: string[]) {
         kill();
         await once(child, 'exit');
       }
-      await rm(directory, { recursive: true, force: true });
     },
   };
 }
@@ -117,24 +124,30 @@ function portOf(server: Server): number {
   return address.port;
 }
 
+export type RedisCluster = {
+  readonly url: string;
+  readonly nodes: readonly RedisServer[];
+  stop(): Promise<void>;
+};
+
 /** Three masters that share the key space. */
-export async function startCluster(): Promise<{ readonly url: string; stop(): Promise<void> }> {
+export async function startCluster(): Promise<RedisCluster> {
   const nodes = await Promise.all(
     [1, 2, 3].map(() => startRedis('--cluster-enabled', 'yes', '--cluster-node-timeout', '2000')),
   );
   const addresses = nodes.map(({ url }) => new URL(url).host);
   execFileSync('redis-cli', ['--cluster', 'create', ...addresses, '--cluster-yes'], { stdio: 'ignore' });
   // Each node learns by itself that all slots are served, and answers nothing before.
-  for (const { url } of nodes) {
-    while (
-      !execFileSync('redis-cli', ['-u', url, 'cluster', 'info'], { encoding: 'utf8' }).includes(
-        'cluster_state:ok',
-      )
-    )
-      await wait(20);
-  }
+  for (const node of nodes) while (!isServing(node)) await wait(20);
   return {
     url: nodes[0]?.url ?? '',
+    nodes,
     stop: async () => void (await Promise.all(nodes.map((node) => node.stop()))),
   };
+}
+
+function isServing({ url }: RedisServer): boolean {
+  return execFileSync('redis-cli', ['-u', url, 'cluster', 'info'], { encoding: 'utf8' }).includes(
+    'cluster_state:ok',
+  );
 }
