@@ -381,22 +381,57 @@ test('an administrator takes a site down with a reason that its owner reads, and
   expect(complaints()).toEqual([]);
 });
 
-test('with Sites switched off every page says so, and nothing else', async () => {
+async function switchSites(enabled: boolean): Promise<void> {
   const { data, headers } = await world.call('GET', '/config/sites', { as: root });
-  const put = async (enabled: boolean, etag: string | undefined) =>
-    await world.call('PUT', '/config/sites', {
-      as: root,
-      headers: { 'if-match': etag ?? '' },
-      body: { ...data.config, enabled },
-    });
-  const off = await put(false, headers['etag']);
+  const options = { as: root, headers: { 'if-match': headers['etag'] ?? '' } };
+  await world.call('PUT', '/config/sites', { ...options, body: { ...data.config, enabled } });
+}
+
+test('with Sites switched off every page says so, and nothing else', async () => {
+  await switchSites(false);
   const page = await at(dev, '/sites');
   for (const path of ['/sites', '/sites/new', '/sites/k3v9x0q2m7']) {
     await page.goto(`${world.uiUrl}${path}`);
     await page.getByText('Sites are switched off').waitFor();
   }
-  await put(true, off.headers['etag']);
+  await switchSites(true);
   await page.goto(`${world.uiUrl}/sites`);
   await page.getByRole('table').waitFor();
   expect(complaints()).toEqual([]);
+});
+
+test('with Sites switched off, or closed to one’s role, the first page goes on without them and asks once', async () => {
+  const gus = await world.h.person('Gus');
+  await world.call('PATCH', `/users/${gus.user.id}`, { as: root, body: { roles: [] } });
+  const asked = () => world.seen.filter(({ url }) => url.includes('/api/v2/sites?')).length;
+  const shows = async (person: Person, words: string) => {
+    world.seen.length = 0;
+    const page = await at(person, '/');
+    await page.getByRole('link', { name: words }).waitFor();
+    await page.getByText('of 2 done').waitFor();
+    expect(await page.getByText('Publish a site').count()).toBe(0);
+    // Silence for half a second: nothing asks again and again.
+    await page.waitForLoadState('networkidle');
+    expect(asked()).toBeLessThan(4);
+    expect(complaints()).toEqual([]);
+    await open?.context.close();
+  };
+  await shows(gus, 'Your account may not use Sites');
+  await switchSites(false);
+  await shows(dev, 'Sites are switched off');
+  await switchSites(true);
+});
+
+test('while sites cannot be counted, the first page says so and shows everything else', async () => {
+  const page = await at(dev, '/settings/keys');
+  let asked = 0;
+  await page.route('**/api/v2/sites?*', async (route) => {
+    asked += 1;
+    await route.fulfill({ status: 400, body: '' });
+  });
+  await page.goto(`${world.uiUrl}/`);
+  await page.getByRole('link', { name: 'Your sites could not be counted' }).waitFor();
+  await page.getByRole('heading', { name: 'What ends next' }).waitFor();
+  await page.waitForLoadState('networkidle');
+  expect(asked).toBeLessThan(6);
 });

@@ -1,12 +1,12 @@
 import { Anchor, Skeleton, Title } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
+import { type UseQueryResult, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { myPolicy, unreadNotices } from '../api/queries.ts';
 import { Moment } from '../app/moment.tsx';
 import { useNow } from '../app/now.ts';
 import { Problem } from '../app/problem.tsx';
-import { endingKeys, mySites } from './queries.ts';
+import { endingKeys, type MySites, mySites } from './queries.ts';
 import styles from './start.module.css';
 
 /** What is mine at a glance, and what ends next. */
@@ -21,13 +21,21 @@ export function Overview() {
       </Title>
       <ul className={styles['tiles']}>
         <Tile number={policy.data?.activeKeys.count}>
-          <Link to="/settings/keys">of {policy.data?.activeKeys.limit ?? '…'} API keys active</Link>
+          <Link to="/settings/keys">
+            {policy.error === null || policy.data !== undefined
+              ? `of ${policy.data?.activeKeys.limit ?? '…'} API keys active`
+              : 'Your keys could not be counted'}
+          </Link>
         </Tile>
-        <Tile number={sites.data}>
-          <a href="/sites">{sites.data === 1 ? 'site of yours' : 'sites of yours'}</a>
+        <Tile number={sites.data?.kind === 'open' ? sites.data.count : undefined}>
+          <Link to="/sites">{sitesWords(sites)}</Link>
         </Tile>
         <Tile number={notices.data}>
-          <Link to="/settings/notices">{notices.data === 1 ? 'unread notice' : 'unread notices'}</Link>
+          <Link to="/settings/notices">
+            {notices.error === null || notices.data !== undefined
+              ? `unread ${notices.data === 1 ? 'notice' : 'notices'}`
+              : 'Your notices could not be counted'}
+          </Link>
         </Tile>
       </ul>
       <EndingNext offsetMs={policy.data?.clockOffsetMs ?? 0} />
@@ -35,10 +43,16 @@ export function Overview() {
   );
 }
 
+function sitesWords({ data, error }: Pick<UseQueryResult<MySites>, 'data' | 'error'>): string {
+  if (data === undefined) return error === null ? 'sites of yours' : 'Your sites could not be counted';
+  if (data.kind === 'open') return data.count === 1 ? 'site of yours' : 'sites of yours';
+  return data.why === 'off' ? 'Sites are switched off' : 'Your account may not use Sites';
+}
+
 function Tile({ number, children }: { number: number | undefined; children: ReactNode }) {
   return (
     <li>
-      <b>{number === undefined ? '–' : number.toLocaleString()}</b>
+      {number !== undefined && <b>{number.toLocaleString()}</b>}
       {children}
     </li>
   );

@@ -1,5 +1,6 @@
 import { queryOptions } from '@tanstack/react-query';
 import { call } from '../api/client.ts';
+import { closedBy } from '../sites/sites-off.tsx';
 
 /**
  * What the first page reads: a few counts, and what is next. Scripts change it, too, so that it is asked for anew
@@ -29,11 +30,24 @@ export const endingKeys = queryOptions({
     ).data,
 });
 
+export type MySites =
+  | { readonly kind: 'open'; readonly count: number }
+  | { readonly kind: 'closed'; readonly why: 'off' | 'role' };
+
+/** That Sites is closed to me is an answer, not a failure: the page goes on without sites. */
 export const mySites = queryOptions({
   ...fresh,
   queryKey: ['sites', 'mine', 'count'],
-  queryFn: async ({ signal }) =>
-    (await call('GET /sites', { query: { mine: 'true', limit: 1 }, signal })).metadata.pagination.items,
+  queryFn: async ({ signal }): Promise<MySites> => {
+    try {
+      const { metadata } = await call('GET /sites', { query: { mine: 'true', limit: 1 }, signal });
+      return { kind: 'open', count: metadata.pagination.items };
+    } catch (error) {
+      const why = closedBy(error);
+      if (why === null) throw error;
+      return { kind: 'closed', why };
+    }
+  },
 });
 
 export const people = queryOptions({

@@ -24,14 +24,18 @@ export function useSteps(): { steps: readonly Step[]; isKnown: boolean; isAnswer
   const accounts = useQuery({ ...people, enabled: isAdministrator });
   const policy = useQuery({ ...policyVersion, enabled: isAdministrator });
   const asked = [me, keys, sites, ...(isAdministrator ? [accounts, policy] : [])];
-  const forAll: Step[] = [
+  const isClosed = sites.data?.kind === 'closed';
+  const withKey: Step[] = [
     {
       id: 'key',
       title: 'Create an API key',
       why: 'A script needs one to act for you. Give it few rights and a short life; its value is shown once.',
       icon: <KeyIcon />,
       isDone: keys.data?.hasKey === true,
-      action: { label: 'Create a key', address: '/settings/keys/new?name=first-script&scopes=sites:write' },
+      action: {
+        label: 'Create a key',
+        address: `/settings/keys/new?name=first-script&scopes=${isClosed ? 'repos:read' : 'sites:write'}`,
+      },
     },
     {
       id: 'call',
@@ -41,12 +45,14 @@ export function useSteps(): { steps: readonly Step[]; isKnown: boolean; isAnswer
       isDone: keys.data?.wasUsed === true,
       command: `read -rs POSTERN_KEY && export POSTERN_KEY\ncurl ${location.origin}/api/v2/auth/context \\\n  -H "Authorization: Bearer $POSTERN_KEY"`,
     },
+  ];
+  const withSites: Step[] = [
     {
       id: 'site',
       title: 'Publish a site',
       why: 'A folder, a ZIP or a single page becomes an address of its own. In the browser, or from the shell:',
       icon: <UploadIcon />,
-      isDone: (sites.data ?? 0) > 0,
+      isDone: sites.data?.kind === 'open' && sites.data.count > 0,
       action: { label: 'Upload a site', address: '/sites/new' },
       command: `echo '<h1>Hello</h1>' > index.html\ncurl ${location.origin}/api/v2/sites \\\n  -H "Authorization: Bearer $POSTERN_KEY" \\\n  -F name=Hello -F visibility=public -F file=@index.html`,
     },
@@ -70,8 +76,9 @@ export function useSteps(): { steps: readonly Step[]; isKnown: boolean; isAnswer
     },
   ];
   return {
-    steps: isAdministrator ? [...forAll, ...forAdministrators] : forAll,
+    steps: [...withKey, ...(isClosed ? [] : withSites), ...(isAdministrator ? forAdministrators : [])],
     isKnown: asked.every(({ isSuccess }) => isSuccess),
-    isAnswered: asked.every(({ isPending }) => !isPending),
+    // Once answered, it stays so: what failed is pending again whenever it is asked anew, and what is shown would go.
+    isAnswered: asked.every(({ isFetched }) => isFetched),
   };
 }
