@@ -251,6 +251,47 @@ test('after a reload in the middle the same folder goes on with what is missing'
   expect(complaints()).toEqual([]);
 });
 
+test('uploads in two tabs leave each other alone, whichever is cancelled, fails or is finished', async () => {
+  const hold = (page: Page) => page.route('**/blobs', () => new Promise(() => undefined));
+  const send = async (page: Page, name: string, content = html(name)) => {
+    await page.bringToFront();
+    await chooseFolder(page, await folders.make(name, { 'index.html': content }));
+    await publish(page);
+  };
+  const named = async (name: string) => (await mine(ada)).filter((one) => one.name === name).length;
+  const first = await at(ada, '/sites/new');
+  const second = await first.context().newPage();
+  await second.goto(`${world.uiUrl}/sites/new`);
+  for (const page of [first, second]) await hold(page);
+  await send(first, 'tab one');
+  await first.getByRole('heading', { name: 'Uploading' }).waitFor();
+  await send(second, 'tab two');
+  await second.getByRole('heading', { name: 'Uploading' }).waitFor();
+  await first.getByRole('button', { name: 'Cancel' }).click();
+  await world.answered(({ method }) => method === 'DELETE');
+  expect([await named('tab one'), await named('tab two')]).toEqual([0, 1]);
+
+  // The second is broken off; the first finishes one upload and is refused another.
+  await second.reload();
+  await second.getByText('the folder tab two').waitFor();
+  await first.unroute('**/blobs');
+  await first.bringToFront();
+  await publish(first);
+  await addressShown(first);
+  await first.getByRole('button', { name: 'Publish something else' }).click();
+  await first.getByText('the folder tab two').waitFor();
+  const { value } = await world.h.key(ada, { name: 'in a tab' });
+  await send(first, 'leaky tab', value);
+  await first.getByText('The files contain an API key').waitFor();
+  await second.unroute('**/blobs');
+  await second.reload();
+  await second.getByText('the folder tab two').waitFor();
+  await send(second, 'tab two');
+  await addressShown(second);
+  expect([await named('tab one'), await named('tab two'), await named('leaky tab')]).toEqual([1, 1, 0]);
+  expect(complaints()).toEqual([]);
+});
+
 test('a session that ends meanwhile costs nothing: signed in again, the upload goes on', async () => {
   const page = await at(dev, '/sites/new');
   await chooseFolder(page, await folders.make('long work', { 'index.html': html('long work') }));

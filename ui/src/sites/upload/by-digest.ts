@@ -3,10 +3,10 @@ import type { Schemas } from '../../api/contract.ts';
 import { type Control, ifMatchOf, type Job, type Outcome } from './job.ts';
 import type { PickedFile } from './picked.ts';
 import { byPath, type Refused, refusedIn, together } from './refused.ts';
-import { mayPass, pause, secondsAfter, sendContents } from './send.ts';
+import { canGoOn, mayPass, pause, secondsAfter, sendContents } from './send.ts';
 import { createSha256, sha256Of } from './sha256.ts';
 import { tarOf } from './tar.ts';
-import { forget, remember, unfinished } from './unfinished.ts';
+import { forget, remember, type Unfinished, unfinished } from './unfinished.ts';
 
 /**
  * A folder, by digest: announce every file, send the contents that the server lacks in batches, publish. A break costs
@@ -20,13 +20,18 @@ export type Announced = Record<string, { sha256: string; size: number }>;
 
 export async function publishByDigest(job: Job, files: Announced, control: Control): Promise<Outcome> {
   const contents = contentsOf(job.checked.files, files);
-  const { siteId, upload } = await begin(job, files, control);
+  const { own, upload } = await begin(job, files, control);
   const asked = upload.missing.length;
-  await sendMissing(siteId, upload, contents, control);
-  control.tell({ kind: 'processing' });
-  const site = await publish(job, siteId, upload.id, control);
-  forget();
-  return { site, contents: { sent: asked, had: contents.files.size - asked }, startPage: null };
+  try {
+    await sendMissing(own.siteId, upload, contents, control);
+    control.tell({ kind: 'processing' });
+    const site = await publish(job, own.siteId, upload.id, control);
+    forget(own);
+    return { site, contents: { sent: asked, had: contents.files.size - asked }, startPage: null };
+  } catch (error) {
+    if (!canGoOn(error)) await abandon(own);
+    throw error;
+  }
 }
 
 /** Every file by its path, with the SHA-256 of its bytes. */
@@ -63,7 +68,7 @@ function contentsOf(picked: readonly PickedFile[], announced: Announced): Conten
   return { files, paths };
 }
 
-type Begun = { readonly siteId: string; readonly upload: Schemas['Upload'] };
+type Begun = { readonly own: Unfinished; readonly upload: Schemas['Upload'] };
 
 async function begin(job: Job, files: Announced, { signal }: Control): Promise<Begun> {
   const announced = digestOf(files);
@@ -78,8 +83,9 @@ async function begin(job: Job, files: Announced, { signal }: Control): Promise<B
     const body = { files, ...(isNew ? {} : { spa: target.spa }) };
     const { data: upload } = await call('POST /sites/{id}/uploads', { params: { id: siteId }, body, signal });
     const name = job.checked.picked.name;
-    remember({ siteId, uploadId: upload.id, announced, name, isNew });
-    return { siteId, upload };
+    const own = { siteId, uploadId: upload.id, announced, name, isNew };
+    remember(own);
+    return { own, upload };
   } catch (error) {
     if (isNew) await takeBack(siteId);
     throw error;
@@ -88,16 +94,18 @@ async function begin(job: Job, files: Announced, { signal }: Control): Promise<B
 
 /** The upload that a reload or a lost connection left, when it is of the same files and still there. */
 async function goOn({ target }: Job, announced: string, signal: AbortSignal): Promise<Begun | null> {
-  const left = unfinished();
-  if (left === null || left.announced !== announced) return null;
-  if (target.kind === 'new' ? !left.isNew : left.siteId !== target.siteId) return null;
-  const params = { id: left.siteId, upload: left.uploadId };
+  const own = unfinished().find(
+    (one) =>
+      one.announced === announced && (target.kind === 'new' ? one.isNew : one.siteId === target.siteId),
+  );
+  if (own === undefined) return null;
+  const params = { id: own.siteId, upload: own.uploadId };
   try {
     const { data: upload } = await call('GET /sites/{id}/uploads/{upload}', { params, signal });
-    return { siteId: left.siteId, upload };
+    return { own, upload };
   } catch (error) {
     if (!(error instanceof ApiProblem) || error.status === 401 || mayPass(error)) throw error;
-    forget();
+    forget(own);
     return null;
   }
 }
@@ -211,7 +219,13 @@ function digestOf(files: Announced): string {
   return sum.end();
 }
 
+/** Nothing of it is left: no memory of it, and no empty site that was made for it. Other uploads keep theirs. */
+export async function abandon(own: Unfinished): Promise<void> {
+  forget(own);
+  if (own.isNew) await takeBack(own.siteId);
+}
+
 /** A site that was made for an upload which came to nothing goes again. That it cannot is no reason to say so: it is empty. */
-export async function takeBack(siteId: string): Promise<void> {
+async function takeBack(siteId: string): Promise<void> {
   await call('DELETE /sites/{id}', { params: { id: siteId } }).catch(() => undefined);
 }

@@ -5,7 +5,7 @@ import { Problem } from '../../app/problem.tsx';
 import { countOf } from '../bytes.ts';
 import { Findings } from './findings.tsx';
 import { refusedIn } from './refused.ts';
-import { canGoOn } from './upload.ts';
+import { canGoOn } from './send.ts';
 
 /** Why an upload did not go live: what the server found in each file, or what broke. What was chosen is still there. */
 export function UploadFailure({ error, onAgain }: { error: unknown; onAgain: () => void }) {

@@ -62,6 +62,11 @@ export function mayPass(error: unknown): error is ApiProblem {
   return error instanceof ApiProblem && passing.has(error.status) && error.code !== 'storage_full';
 }
 
+/** Whether the same upload may go on from where it stopped. */
+export function canGoOn(error: unknown): boolean {
+  return mayPass(error) || (error instanceof ApiProblem && error.status === 401);
+}
+
 /** How long to leave the server alone after the `failures`-th failure in a row: what it asks for, or ever longer. */
 export function secondsAfter(error: ApiProblem, failures: number): number {
   return error.retryAfterSeconds ?? Math.min(30, 2 ** (failures - 1));

@@ -2,17 +2,26 @@ import { Alert, Button, Text } from '@mantine/core';
 import { useState } from 'react';
 import { queryClient } from '../../api/queries.ts';
 import styles from '../sites.module.css';
-import { unfinished } from './unfinished.ts';
-import { abandon } from './upload.ts';
+import { abandon } from './by-digest.ts';
+import { type Unfinished, unfinished } from './unfinished.ts';
 
-/** Says that an upload was broken off, and how it goes on: the browser forgot the files, the server did not. */
+/** Says which uploads were broken off, and how they go on: the browser forgot the files, the server did not. */
 export function UnfinishedNote({ siteId }: { siteId?: string }) {
   const [left, setLeft] = useState(unfinished);
-  if (left === null || (siteId === undefined ? !left.isNew : left.siteId !== siteId)) return null;
+  const here = left.filter((one) => (siteId === undefined ? one.isNew : one.siteId === siteId));
+  return here.map((one) => (
+    <Note
+      key={one.uploadId}
+      of={one}
+      onForget={() => setLeft((all) => all.filter(({ uploadId }) => uploadId !== one.uploadId))}
+    />
+  ));
+}
 
+function Note({ of: left, onForget }: { of: Unfinished; onForget: () => void }) {
   async function drop(): Promise<void> {
-    setLeft(null);
-    await abandon();
+    onForget();
+    await abandon(left);
     await queryClient.invalidateQueries({ queryKey: ['sites'] });
   }
 

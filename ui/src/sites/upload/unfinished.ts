@@ -13,23 +13,30 @@ export type Unfinished = {
   readonly isNew: boolean;
 };
 
-const place = 'postern-upload';
+/** Each by its own, so that uploads in several tabs leave each other alone. */
+const placeOf = (uploadId: string) => `postern-upload/${uploadId}`;
 
-export function unfinished(): Unfinished | null {
-  try {
-    const found: unknown = JSON.parse(localStorage.getItem(place) ?? 'null');
-    return isUnfinished(found) ? found : null;
-  } catch {
-    return null;
-  }
+export function unfinished(): Unfinished[] {
+  return Object.keys(localStorage)
+    .filter((name) => name.startsWith(placeOf('')))
+    .map((name) => parsed(localStorage.getItem(name)))
+    .filter(isUnfinished);
 }
 
 export function remember(upload: Unfinished): void {
-  localStorage.setItem(place, JSON.stringify(upload));
+  localStorage.setItem(placeOf(upload.uploadId), JSON.stringify(upload));
 }
 
-export function forget(): void {
-  localStorage.removeItem(place);
+export function forget({ uploadId }: Unfinished): void {
+  localStorage.removeItem(placeOf(uploadId));
+}
+
+function parsed(text: string | null): unknown {
+  try {
+    return JSON.parse(text ?? 'null');
+  } catch {
+    return null;
+  }
 }
 
 function isUnfinished(value: unknown): value is Unfinished {
