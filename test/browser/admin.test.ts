@@ -61,6 +61,9 @@ test('an administrator creates a service key, replaces it and revokes it; no val
   await press(page, 'Create the successor');
   const successor = await valueShown(page);
   expect(successor).not.toBe(value);
+  await dialog(page)
+    .getByText('This counts as its first use: the old key then ends 5 minutes later.')
+    .waitFor();
   await page.getByLabel('I have stored it').check();
   await press(page, 'Done');
   await page.getByText('Now bring it to work').waitFor();

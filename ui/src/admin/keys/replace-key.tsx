@@ -10,6 +10,7 @@ import { Problem } from '../../app/problem.tsx';
 import { exactly } from '../../app/time.ts';
 import { IssuedDialog } from '../../settings/keys/new/issued-dialog.tsx';
 import type { Key } from '../../settings/keys/key-words.ts';
+import { firstUseNote, usualOverlap } from '../../settings/keys/replace/overlap-field.tsx';
 import { Dialog } from '../act.tsx';
 import common from '../admin.module.css';
 
@@ -25,7 +26,10 @@ export function ReplaceKey({ of: key, onClose }: { of: Key; onClose: () => void 
     setBusy(true);
     setError(undefined);
     try {
-      const { data } = await call('POST /tokens/{id}/rotate', { params: { id: key.id }, body: {} });
+      const { data } = await call('POST /tokens/{id}/rotate', {
+        params: { id: key.id },
+        body: usualOverlap,
+      });
       setIssued(data);
       announce('The successor is created. Store its value now.');
     } catch (failure) {
@@ -45,7 +49,10 @@ export function ReplaceKey({ of: key, onClose }: { of: Key; onClose: () => void 
     await queryClient.invalidateQueries({ queryKey: ['admin', 'keys'] });
   }
 
-  if (issued !== undefined) return <IssuedDialog issued={issued} onStored={() => void stored()} />;
+  if (issued !== undefined)
+    return (
+      <IssuedDialog issued={issued} verifyNote={firstUseNote(usualOverlap)} onStored={() => void stored()} />
+    );
   if (after !== undefined) return <Afterwards of={after} predecessor={key.name} onClose={onClose} />;
   return (
     <Dialog isOpen title="Replace this service key?" onClose={onClose}>

@@ -56,7 +56,12 @@ export function OverlapField({
   );
 }
 
-export function graceInWords(seconds: number): string {
+/** What “Verify now” on a successor brings about. */
+export function firstUseNote({ graceSeconds }: Overlap): string {
+  return `This counts as its first use: the old key then ends ${graceInWords(graceSeconds)}.`;
+}
+
+function graceInWords(seconds: number): string {
   if (seconds === 0) return 'at once';
   return seconds === 3600 ? 'an hour later' : `${seconds / 60} minutes later`;
 }

@@ -17,7 +17,7 @@ import styles from '../new/new-key.module.css';
 import { narrowingOf, type Rights, rightsOf } from '../rights.ts';
 import { RightsFields } from '../rights-fields.tsx';
 import { useKeyForm } from '../use-key-form.ts';
-import { graceInWords, type Overlap, OverlapField, usualOverlap } from './overlap-field.tsx';
+import { firstUseNote, type Overlap, OverlapField, usualOverlap } from './overlap-field.tsx';
 
 type FormProps = { of: Key; policy: Policy & { clockOffsetMs: number } };
 
@@ -106,11 +106,7 @@ export function ReplaceForm({ of: key, policy }: FormProps) {
           Create the new key
         </Button>
       </div>
-      <IssuedDialog
-        issued={issued}
-        verifyNote={`This counts as its first use: the old key then ends ${graceInWords(overlap.graceSeconds)}.`}
-        onStored={() => void finish()}
-      />
+      <IssuedDialog issued={issued} verifyNote={firstUseNote(overlap)} onStored={() => void finish()} />
     </form>
   );
 }
