@@ -321,18 +321,36 @@ test('one page that is dropped is a site, and its new name is said before and af
   expect(complaints()).toEqual([]);
 });
 
-test('a connection that is lost is waited for, and the upload goes on by itself', async () => {
+test('a connection that is lost is waited for without forgetting how far it had come, and the upload goes on by itself', async () => {
   const page = await at(dev, '/sites/new');
   let tries = 0;
   await page.route('**/blobs', async (route) => {
     tries += 1;
-    await (tries === 1 ? route.abort('connectionreset') : route.continue());
+    await (tries === 2 ? route.abort('connectionreset') : route.continue());
   });
-  await chooseFolder(page, await folders.make('shaky', { 'index.html': html('shaky') }));
+  const two = { 'index.html': noise(9_000_000), 'two.pdf': noise(9_000_000) };
+  await chooseFolder(page, await folders.make('shaky', two));
   await publish(page);
   await page.getByRole('heading', { name: 'Waiting to go on' }).waitFor();
+  expect(Number(await page.getByRole('progressbar').getAttribute('aria-valuenow'))).toBeGreaterThan(40);
   await addressShown(page);
-  expect(tries).toBe(2);
+  expect(tries).toBe(3);
+  expect(complaints()).toEqual([]);
+});
+
+test('an archive that was broken off begins anew, and says so', async () => {
+  const page = await at(dev, '/sites/new');
+  await page.route('**/api/v2/sites?*', async (route) => {
+    await (route.request().method() === 'POST' ? route.abort('connectionreset') : route.continue());
+  });
+  const zip = { name: 'broken off.zip', mimeType: 'application/zip', buffer: archiveOf(files).bytes };
+  await chooseFile(page, zip);
+  await publish(page);
+  await page.getByText('The server could not be reached.').waitFor();
+  expect(await page.getByRole('button', { name: 'Go on where it stopped' }).count()).toBe(0);
+  await page.unroute('**/api/v2/sites?*');
+  await page.getByRole('button', { name: 'Try again from the beginning' }).click();
+  await addressShown(page);
   expect(complaints()).toEqual([]);
 });
 

@@ -67,7 +67,7 @@ export function Publish({ site, actions }: Facts) {
         <PickedCard checked={checked} onPicked={pick} />
       )}
       {state.kind === 'failed' && (
-        <UploadFailure error={state.error} onAgain={() => begin(state.job.isCheckOnly)} />
+        <UploadFailure error={state.error} job={state.job} onAgain={() => begin(state.job.isCheckOnly)} />
       )}
       <section className={shared['card']}>
         <SpaSwitch checked={spa} onChange={setSpa} />

@@ -98,7 +98,7 @@ export function NewSite({ capabilities }: { capabilities: Capabilities }) {
         <PickedCard checked={checked} onPicked={pick} />
       )}
       {state.kind === 'failed' && Object.keys(fromServer).length === 0 && (
-        <UploadFailure error={state.error} onAgain={() => start(state.job)} />
+        <UploadFailure error={state.error} job={state.job} onAgain={() => start(state.job)} />
       )}
       <NewSiteForm
         draft={draft}

@@ -128,6 +128,7 @@ async function sendMissing(
   let failures = 0;
   while (missing.length > 0) {
     const there = total - sizeOf(missing);
+    let shown = there;
     tell({ kind: 'sending', sent: there, total });
     try {
       if (failures > 0 || lastRefusal !== undefined) {
@@ -147,7 +148,10 @@ async function sendMissing(
           batch.map((digest) => ({ name: digest, content: contents.files.get(digest) ?? new Blob() })),
         ),
         signal,
-        onBytes: (sent) => tell({ kind: 'sending', sent: Math.min(total, there + sent), total }),
+        onBytes: (sent) => {
+          shown = Math.min(total, there + sent);
+          tell({ kind: 'sending', sent: shown, total });
+        },
       });
       missing = upload.missing.filter((digest) => !bad.has(digest));
       failures = 0;
@@ -163,15 +167,18 @@ async function sendMissing(
       }
       failures += 1;
       if (!mayPass(error) || failures > mostFailures) throw error;
-      await waitAfter(error, failures, { signal, tell });
+      await waitAfter(error, failures, { sent: shown, total }, { signal, tell });
     }
   }
   if (lastRefusal !== undefined) throw together(lastRefusal, refused);
 }
 
-async function waitAfter(error: ApiProblem, failures: number, { signal, tell }: Control): Promise<void> {
+type Share = { readonly sent: number; readonly total: number };
+
+/** How far it had come stays to be seen. */
+async function waitAfter(error: ApiProblem, failures: number, at: Share, { signal, tell }: Control) {
   const seconds = secondsAfter(error, failures);
-  tell({ kind: 'waiting', seconds, because: error.message });
+  tell({ kind: 'waiting', seconds, because: error.message, ...at });
   await pause(seconds, signal);
 }
 
@@ -206,7 +213,7 @@ async function publish(
         return (await call('GET /sites/{id}', { params: { id: siteId }, signal })).data;
       failures += 1;
       if (!mayPass(error) || failures > mostFailures) throw error;
-      await waitAfter(error, failures, { signal, tell });
+      await waitAfter(error, failures, { sent: 1, total: 1 }, { signal, tell });
       tell({ kind: 'processing' });
     }
   }

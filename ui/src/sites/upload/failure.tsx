@@ -4,18 +4,21 @@ import { ApiProblem } from '../../api/client.ts';
 import { Problem } from '../../app/problem.tsx';
 import { countOf } from '../bytes.ts';
 import { Findings } from './findings.tsx';
+import { isResumable, type Job } from './job.ts';
 import { refusedIn } from './refused.ts';
 import { canGoOn } from './send.ts';
 
+type FailureProps = { readonly error: unknown; readonly job: Job; readonly onAgain: () => void };
+
 /** Why an upload did not go live: what the server found in each file, or what broke. What was chosen is still there. */
-export function UploadFailure({ error, onAgain }: { error: unknown; onAgain: () => void }) {
+export function UploadFailure({ error, job, onAgain }: FailureProps) {
   const found = refusedIn(error);
   if (!(error instanceof ApiProblem) || found.length === 0)
     return (
       <div>
         <Problem error={error} />
         <Button mt="sm" size="xs" variant="default" onClick={onAgain}>
-          {canGoOn(error) ? 'Go on where it stopped' : 'Try again'}
+          {againWords(error, job)}
         </Button>
       </div>
     );
@@ -38,6 +41,11 @@ export function UploadFailure({ error, onAgain }: { error: unknown; onAgain: () 
       </Text>
     </Alert>
   );
+}
+
+function againWords(error: unknown, job: Job): string {
+  if (!canGoOn(error)) return 'Try again';
+  return isResumable(job) ? 'Go on where it stopped' : 'Try again from the beginning';
 }
 
 function titleOf(hasKey: boolean, count: number): string {

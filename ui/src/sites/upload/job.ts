@@ -17,10 +17,21 @@ export type Job = {
   readonly isCheckOnly: boolean;
 };
 
+/** True: it goes on after a break or a reload. An archive, a page and what is only checked go in one piece, and begin anew. */
+export function isResumable({ checked, isCheckOnly }: Job): boolean {
+  return checked.picked.kind === 'folder' && !isCheckOnly;
+}
+
 export type Stage =
   | { readonly kind: 'reading'; readonly done: number; readonly total: number }
   | { readonly kind: 'sending'; readonly sent: number; readonly total: number }
-  | { readonly kind: 'waiting'; readonly seconds: number; readonly because: string }
+  | {
+      readonly kind: 'waiting';
+      readonly seconds: number;
+      readonly because: string;
+      readonly sent: number;
+      readonly total: number;
+    }
   | { readonly kind: 'processing' };
 
 export type Outcome = {

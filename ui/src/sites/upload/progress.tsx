@@ -2,14 +2,14 @@ import { Button, Progress } from '@mantine/core';
 import { useBlocker } from '@tanstack/react-router';
 import { bytesInWords } from '../bytes.ts';
 import styles from '../sites.module.css';
-import type { Job, Stage } from './job.ts';
+import { isResumable, type Job, type Stage } from './job.ts';
 import { LeaveDialog } from './leave-dialog.tsx';
 
 type ProgressProps = { readonly stage: Stage; readonly job: Job; readonly onStop: () => void };
 
 /** Two stages, so that a full bar never stands still without a word: the bytes go, then the server looks at them. */
 export function UploadProgress({ stage, job, onStop }: ProgressProps) {
-  const canResume = job.checked.picked.kind === 'folder' && !job.isCheckOnly;
+  const canResume = isResumable(job);
   const blocker = useBlocker({
     shouldBlockFn: () => true,
     // What is sent file by file goes on after a reload; an archive would begin anew.
@@ -74,7 +74,6 @@ function wordsOf(stage: Stage, { isCheckOnly }: Job): string {
 
 function shareOf(stage: Stage): number {
   if (stage.kind === 'processing') return 100;
-  if (stage.kind === 'waiting') return 0;
   const done = stage.kind === 'reading' ? stage.done : stage.sent;
   return stage.total === 0 ? 0 : Math.round((done / stage.total) * 100);
 }
