@@ -79,6 +79,44 @@ test('the first steps are ticked by what is so, are copied without a key in them
   await context.close();
 });
 
+test('every line for a shell is copied with one press, and none stands after one that asks for the key', async () => {
+  const { page, context, complaints } = await open('/');
+  const lines = (within = page.locator('main')) => within.locator('pre');
+  const copyAll = async (within = page.locator('main')) => {
+    const buttons = within.getByRole('button', { name: /^Copy the commands: / });
+    const texts = await lines(within).allTextContents();
+    expect(await buttons.count()).toBe(texts.length);
+    for (const [at, text] of texts.entries()) {
+      await buttons.nth(at).click();
+      await expect.poll(() => page.evaluate('getSelection().toString()')).toBe(text);
+    }
+    return texts;
+  };
+  await page.getByText('Call the API with it').click();
+  await page.getByText('Publish a site', { exact: true }).click();
+  const [asks, ...others] = await copyAll();
+  expect(asks).toMatch(/^printf 'Key: ' && read -rs POSTERN_KEY .*$/);
+  expect(others.join()).not.toContain('read -rs');
+
+  await page.goto(`${world.uiUrl}/settings/keys/new?name=deploy&scopes=sites:write`);
+  await page.getByLabel('All repositories').check();
+  await create(page);
+  await valueShown(page);
+  const shown = await copyAll(page.getByRole('dialog'));
+  expect(shown.map((text) => text.split(' ', 2).join(' '))).toEqual([
+    expect.stringMatching(/^curl http/),
+    "echo '<h1>Hello</h1>'",
+    'gh secret',
+  ]);
+  await store(page);
+  const site = await world.publish(ada, 'public', { 'index.html': '<h1>Hello</h1>' });
+  await page.goto(`${world.uiUrl}/sites/${site.id}?tab=publish`);
+  await lines().waitFor();
+  expect(await copyAll()).toEqual([expect.stringContaining(`/sites/${site.id}/content`)]);
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
 test('an administrator is shown two steps more: letting people in, and deciding what keys may be', async () => {
   const root = await world.h.person('Root', { admin: true });
   const { page, context, complaints } = await open('/', root);

@@ -98,7 +98,7 @@ test('a newcomer creates a key, copies it without the clipboard API, calls the A
   await page.keyboard.press('Escape');
   await page.mouse.click(5, 5);
   expect(await page.getByRole('button', { name: 'Done' }).isDisabled()).toBe(true);
-  await page.getByRole('button', { name: 'Copy' }).click();
+  await page.getByRole('button', { name: 'Copy', exact: true }).click();
   await page.getByText('Copied.').waitFor();
   expect(await page.evaluate('getSelection().toString()')).toBe(value);
   await page.getByRole('button', { name: 'Verify now' }).click();

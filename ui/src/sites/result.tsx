@@ -1,6 +1,8 @@
 import { Button } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
+import { Command } from '../app/command.tsx';
 import { CheckIcon, OpenIcon } from '../app/icons.tsx';
+import { publishFolder } from '../app/snippets.ts';
 import { aheadFromNow, exactly } from '../app/time.ts';
 import { bytesInWords, countOf } from './bytes.ts';
 import { CopyField } from './copy-field.tsx';
@@ -110,13 +112,7 @@ function beginHere(heading: HTMLHeadingElement | null): void {
 
 /** How a script publishes the next version. */
 export function Curl({ siteId }: { siteId: string }) {
-  return (
-    // On a narrow screen it scrolls, so the keyboard has to reach it.
-    // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex
-    <pre className={shared['code']} tabIndex={0} aria-label="Command">
-      {`tar -cz -C my-site . | curl -X PUT -F 'file=@-;filename=site.tar.gz' \\\n  -H "Authorization: Bearer $POSTERN_KEY" \\\n  ${location.origin}/api/v2/sites/${siteId}/content`}
-    </pre>
-  );
+  return <Command text={publishFolder(siteId)} of="publish the next version" />;
 }
 
 function sentWords({ sent, had }: NonNullable<Outcome['contents']>): string {

@@ -1,7 +1,7 @@
 import { Button, Title } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
+import { Command } from '../app/command.tsx';
 import { CheckIcon } from '../app/icons.tsx';
-import { Command } from './command.tsx';
 import styles from './start.module.css';
 import type { Step } from './steps.tsx';
 
@@ -53,7 +53,11 @@ function Item({ of: step, isNext }: { of: Step; isNext: boolean }) {
           {step.isDone && <span className={styles['done']}>Done</span>}
         </summary>
         <p>{step.why}</p>
-        {step.command !== undefined && <Command text={step.command} of={step.title} />}
+        {step.commands?.map(({ text, of }) => (
+          <div key={of} className={styles['command']}>
+            <Command text={text} of={of} />
+          </div>
+        ))}
         {step.action !== undefined && (
           <Button
             size="sm"

@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { whoAmI } from '../api/queries.ts';
 import { KeyIcon, PeopleIcon, ShieldIcon, TerminalIcon, UploadIcon } from '../app/icons.tsx';
+import { askWhoAmI, publishPage, readKey } from '../app/snippets.ts';
 import { firstKeys, mySites, people, policyVersion } from './queries.ts';
 
 export type Step = {
@@ -11,8 +12,8 @@ export type Step = {
   readonly icon: ReactNode;
   readonly isDone: boolean;
   readonly action?: { readonly label: string; readonly address: string };
-  /** To be pasted into a shell. Keys are in the variable POSTERN_KEY, never in the text. */
-  readonly command?: string;
+  /** To be pasted into a shell, one after the other. */
+  readonly commands?: readonly { readonly text: string; readonly of: string }[];
 };
 
 /** The first steps, and whether each was made. Nobody ticks them: the server knows, once everything is answered. */
@@ -40,10 +41,13 @@ export function useSteps(): { steps: readonly Step[]; isKnown: boolean; isAnswer
     {
       id: 'call',
       title: 'Call the API with it',
-      why: 'Put the value into the variable, then ask the server who you are.',
+      why: 'Put the value into the variable: the first line asks for it and shows nothing of it. Then ask the server who you are.',
       icon: <TerminalIcon />,
       isDone: keys.data?.wasUsed === true,
-      command: `read -rs POSTERN_KEY && export POSTERN_KEY\ncurl ${location.origin}/api/v2/auth/context \\\n  -H "Authorization: Bearer $POSTERN_KEY"`,
+      commands: [
+        { text: readKey, of: 'put the value into the variable' },
+        { text: askWhoAmI(), of: 'call the API' },
+      ],
     },
   ];
   const withSites: Step[] = [
@@ -54,7 +58,7 @@ export function useSteps(): { steps: readonly Step[]; isKnown: boolean; isAnswer
       icon: <UploadIcon />,
       isDone: sites.data?.kind === 'open' && sites.data.count > 0,
       action: { label: 'Upload a site', address: '/sites/new' },
-      command: `echo '<h1>Hello</h1>' > index.html\ncurl ${location.origin}/api/v2/sites \\\n  -H "Authorization: Bearer $POSTERN_KEY" \\\n  -F name=Hello -F visibility=public -F file=@index.html`,
+      commands: [{ text: publishPage(), of: 'publish a site' }],
     },
   ];
   const forAdministrators: Step[] = [

@@ -1,8 +1,10 @@
 import { Alert, Button, Checkbox, Modal, Text } from '@mantine/core';
 import { useId, useRef, useState } from 'react';
 import type { Schemas } from '../../../api/contract.ts';
+import { Command } from '../../../app/command.tsx';
 import { copyFrom } from '../../../app/copy.ts';
 import { CopyIcon, DownloadIcon } from '../../../app/icons.tsx';
+import { askWhoAmI, publishPage } from '../../../app/snippets.ts';
 import styles from './issued-dialog.module.css';
 import { VerifyKey } from './verify-key.tsx';
 
@@ -83,20 +85,21 @@ function Value({ issued, verifyNote, onStored }: ValueProps) {
         <Text size="sm" fw={500} mb={4}>
           Try it, with the value in the variable <code>POSTERN_KEY</code>
         </Text>
-        {/* On a narrow screen it scrolls, so the keyboard has to reach it. */}
-        {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex */}
-        <pre className={styles['code']} tabIndex={0} aria-label="Command">
-          {`curl ${location.origin}/api/v2/auth/context \\\n  -H "Authorization: Bearer $POSTERN_KEY"`}
-        </pre>
+        <Command text={askWhoAmI()} of="try the key" />
       </div>
+      {issued.scopes.includes('sites:write') && (
+        <div>
+          <Text size="sm" fw={500} mb={4}>
+            Publish a site with it
+          </Text>
+          <Command text={publishPage()} of="publish a site" />
+        </div>
+      )}
       <div>
         <Text size="sm" fw={500} mb={4}>
           Keep it as a secret of GitHub Actions; it asks for the value
         </Text>
-        {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex */}
-        <pre className={styles['code']} tabIndex={0} aria-label="Command for GitHub Actions">
-          gh secret set POSTERN_KEY
-        </pre>
+        <Command text="gh secret set POSTERN_KEY" of="keep it as a secret of GitHub Actions" />
       </div>
       <div>
         <VerifyKey token={issued.token} />

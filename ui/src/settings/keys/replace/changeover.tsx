@@ -3,9 +3,11 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { myPolicy } from '../../../api/queries.ts';
+import { Command } from '../../../app/command.tsx';
 import { Moment } from '../../../app/moment.tsx';
 import { useNow } from '../../../app/now.ts';
 import { Problem } from '../../../app/problem.tsx';
+import { askWhoAmI } from '../../../app/snippets.ts';
 import { exactly } from '../../../app/time.ts';
 import { myKey } from '../../queries.ts';
 import { isOver, type Key, standingOf } from '../key-words.ts';
@@ -88,11 +90,7 @@ function Proof({ of: key, atWork, now }: { of: Key; atWork: boolean; now: number
       <p>
         Give <KeyName of={key} /> to the script, or ask with it yourself. This page notices within a minute.
       </p>
-      {/* On a narrow screen it scrolls, so the keyboard has to reach it. */}
-      {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex */}
-      <pre tabIndex={0} aria-label="Command">
-        {`curl ${location.origin}/api/v2/auth/context \\\n  -H "Authorization: Bearer $POSTERN_KEY"`}
-      </pre>
+      <Command text={askWhoAmI()} of="use the new key once" />
     </>
   );
 }

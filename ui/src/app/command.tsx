@@ -1,10 +1,10 @@
 import { Button } from '@mantine/core';
 import { useRef, useState } from 'react';
-import { copyFrom } from '../app/copy.ts';
-import { CopyIcon } from '../app/icons.tsx';
-import styles from './start.module.css';
+import { copyFrom } from './copy.ts';
+import { CopyIcon } from './icons.tsx';
+import styles from './command.module.css';
 
-/** Lines for a shell, to be taken along with one press. */
+/** Lines for a shell, to be taken along with one press. `of` says in a few words what they do. */
 export function Command({ text, of }: { text: string; of: string }) {
   const lines = useRef<HTMLPreElement>(null);
   const [copied, setCopied] = useState('');
