@@ -186,6 +186,31 @@ test('what the server does not take is shown beside its setting', async () => {
   await context.close();
 });
 
+test('the letter n makes a new one of what an administration page lists', async () => {
+  const { page, context, complaints } = await open('/admin/service-keys');
+  await page.keyboard.press('n');
+  await page.waitForURL('**/admin/service-keys/new');
+  for (const [path, title] of [
+    ['users', 'New account'],
+    ['groups', 'New group'],
+    ['repositories', 'Register a repository'],
+  ] as const) {
+    await page.goto(`${world.uiUrl}/admin/${path}`);
+    await page.getByRole('button', { name: title }).first().waitFor();
+    await page.keyboard.press('n');
+    await page.getByRole('dialog', { name: title }).waitFor();
+  }
+  // Nobody makes another person's key, so nothing is made here, least of all one of one's own.
+  await page.goto(`${world.uiUrl}/admin/user-keys`);
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  await page.keyboard.press('n');
+  await page.keyboard.press('Shift+?');
+  await page.getByText('Make a new one of what the page lists').waitFor();
+  expect(new URL(page.url()).pathname).toBe('/admin/user-keys');
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
 test('a disabled person’s keys stop, and work again when the account is enabled', async () => {
   const eve = await world.h.person('Eve');
   const key = await world.h.key(eve);

@@ -4,7 +4,7 @@ import styles from './keyboard-help.module.css';
 const shortcuts = [
   { keys: ['Ctrl', 'K'], does: 'Go anywhere, find a key or a site (⌘ K on a Mac)' },
   { keys: ['/'], does: 'Search the list on the page' },
-  { keys: ['n'], does: 'Make a new key' },
+  { keys: ['n'], does: 'Make a new one of what the page lists' },
   { keys: ['↑', '↓'], does: 'Go from the link of a row to the next; Enter opens it' },
   { keys: ['?'], does: 'Show this help' },
   { keys: ['Esc'], does: 'Close a dialog or a menu' },

@@ -19,9 +19,13 @@ export function Shell() {
   const main = useRef<HTMLElement>(null);
   const [isMenuOpen, setMenuOpen] = useState(false);
   const [isHelpOpen, setHelpOpen] = useState(false);
-  const isAtSites = useLocation().pathname.startsWith('/sites');
+  const { pathname } = useLocation();
   useFocusOnNewPage(main);
-  useShortcut('n', () => void navigate({ to: isAtSites ? '/sites/new' : '/settings/keys/new' }));
+  useShortcut('n', () => {
+    // What administrators list is made by the page that lists it.
+    if (pathname.startsWith('/admin')) return;
+    void navigate({ to: pathname.startsWith('/sites') ? '/sites/new' : '/settings/keys/new' });
+  });
   useShortcut('shift+?', () => setHelpOpen(true));
   return (
     <div className={styles['frame']}>

@@ -5,6 +5,7 @@ import { useRef, useState } from 'react';
 import { PlusIcon, RobotIcon } from '../../app/icons.tsx';
 import { useNow } from '../../app/now.ts';
 import { Problem } from '../../app/problem.tsx';
+import { useShortcut } from '../../app/shortcuts.ts';
 import { Empty, NoMatch, NoMatchLine } from '../../lists/empty.tsx';
 import { PageHead } from '../../lists/page-head.tsx';
 import { Pages } from '../../lists/pages.tsx';
@@ -40,6 +41,7 @@ export function ServiceKeysPage() {
   const now = useNow();
   const show = (part: ManagedKeySearch) =>
     void navigate({ search: managedKeySearch({ ...asked, page: 1, ...part }), replace: true });
+  useShortcut('n', () => void navigate({ to: '/admin/service-keys/new' }));
   const toHeading = () => heading.current?.focus();
 
   return (

@@ -5,6 +5,7 @@ import { call } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
 import { PlusIcon, TreeIcon } from '../../app/icons.tsx';
 import { Problem } from '../../app/problem.tsx';
+import { useShortcut } from '../../app/shortcuts.ts';
 import { Empty } from '../../lists/empty.tsx';
 import { PageHead } from '../../lists/page-head.tsx';
 import { Pages } from '../../lists/pages.tsx';
@@ -33,6 +34,9 @@ export function GroupsPage() {
   const found = useQuery(groups({ page, limit: 50 }));
   const { heading, editing, leaving, edit, leave, close, done } = useEditing<Group>();
   const all = found.data?.data ?? [];
+  useShortcut('n', () => {
+    if (!isKeptElsewhere(found.error)) edit('new');
+  });
   if (isKeptElsewhere(found.error))
     return (
       <>

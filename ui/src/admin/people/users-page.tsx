@@ -7,6 +7,7 @@ import { PlusIcon } from '../../app/icons.tsx';
 import { Moment } from '../../app/moment.tsx';
 import { useNow } from '../../app/now.ts';
 import { Problem } from '../../app/problem.tsx';
+import { useShortcut } from '../../app/shortcuts.ts';
 import { NoMatch, NoMatchLine } from '../../lists/empty.tsx';
 import { PageHead, Tools } from '../../lists/page-head.tsx';
 import { Pages } from '../../lists/pages.tsx';
@@ -35,6 +36,7 @@ export function UsersPage() {
   const heading = useRef<HTMLHeadingElement>(null);
   const now = useNow();
   const show = (part: ListSearch) => void navigate({ search: turnedTo(asked, part), replace: true });
+  useShortcut('n', () => setCreating(!isKeptElsewhere(found.error)));
   if (isKeptElsewhere(found.error))
     return (
       <>

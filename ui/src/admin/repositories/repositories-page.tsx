@@ -7,6 +7,7 @@ import { BranchIcon, PlusIcon } from '../../app/icons.tsx';
 import { Moment } from '../../app/moment.tsx';
 import { useNow } from '../../app/now.ts';
 import { Problem } from '../../app/problem.tsx';
+import { useShortcut } from '../../app/shortcuts.ts';
 import { Empty, NoMatch, NoMatchLine } from '../../lists/empty.tsx';
 import { PageHead, Tools } from '../../lists/page-head.tsx';
 import { Pages } from '../../lists/pages.tsx';
@@ -36,6 +37,7 @@ export function RepositoriesPage() {
   const found = useQuery(repositories({ page, limit: 20, ...(search === '' ? {} : { search }) }));
   const { heading, editing, leaving, edit, leave, close, done } = useEditing<Repository>();
   const now = useNow();
+  useShortcut('n', () => edit('new'));
   const all = found.data?.data ?? [];
   const show = (part: ListSearch) => void navigate({ search: turnedTo(shown, part), replace: true });
   return (
