@@ -307,6 +307,39 @@ test('a session that ends meanwhile costs nothing: signed in again, the upload g
   expect(complaints()).toEqual([]);
 });
 
+test('a dropped folder that takes long to read says how far it is, can be left, and one that cannot be read says so', async () => {
+  const page = await at(dev, '/sites/new');
+  // The first hundred entries come; the next ones never do, or fail.
+  await page.evaluate(`{
+    const { webkitGetAsEntry } = DataTransferItem.prototype;
+    globalThis.further = 'never';
+    DataTransferItem.prototype.webkitGetAsEntry = function () {
+      const entry = webkitGetAsEntry.call(this);
+      const reader = entry.createReader();
+      let asked = 0;
+      const readEntries = (done, fail) => {
+        asked += 1;
+        if (asked === 1) reader.readEntries(done, fail);
+        else if (globalThis.further === 'fails') fail(new DOMException('gone', 'NotReadableError'));
+      };
+      entry.createReader = () => ({ readEntries });
+      return entry;
+    };
+  }`);
+  const many = Object.fromEntries(Array.from({ length: 120 }, (_, at_) => [`page-${at_}.html`, 'x']));
+  const folder = await folders.make('many', many);
+  await drop(page, folder);
+  await page.getByText('Reading the folder: 100 files').waitFor();
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  await page.getByText('Reading the folder').waitFor({ state: 'detached' });
+  await page.evaluate("globalThis.further = 'fails'");
+  await drop(page, folder);
+  await page.getByRole('alert').getByText('could not be read').waitFor();
+  await page.getByRole('button', { name: 'Close' }).click();
+  await page.getByText('Drop a folder anywhere').waitFor();
+  expect(complaints()).toEqual([]);
+});
+
 test('one page that is dropped is a site, and its new name is said before and after', async () => {
   const page = await at(dev, '/sites/new');
   await drop(page, `${await folders.make('single', { 'hello.html': html('hello') })}/hello.html`);

@@ -1,30 +1,63 @@
-import { Portal } from '@mantine/core';
-import { useEffect, useEffectEvent, useState } from 'react';
+import { Alert, Button, Portal } from '@mantine/core';
+import { useEffect, useEffectEvent, useRef, useState } from 'react';
 import { UploadIcon } from '../../app/icons.tsx';
+import { countOf } from '../bytes.ts';
 import styles from './upload.module.css';
 import { type Picked, pickedFromDrop } from './picked.ts';
 
 type DropProps = { readonly says: string; readonly onPicked: (picked: Picked) => void };
 
+type DropState =
+  | { readonly kind: 'idle' | 'over' | 'unreadable' }
+  | { readonly kind: 'reading'; readonly files: number };
+
 /** The whole page takes a folder or a file. Something else that is dragged, such as a link, is left to the browser. */
 export function DropArea({ says, onPicked }: DropProps) {
-  const isOver = useDrop(onPicked);
-  if (!isOver) return null;
+  const { state, stop } = useDrop(onPicked);
+  if (state.kind === 'idle') return null;
   return (
     <Portal>
-      <div className={styles['drop']}>
-        <p>
-          <UploadIcon size={36} />
-          {says}
-        </p>
-      </div>
+      {state.kind === 'over' && (
+        <div className={styles['drop']}>
+          <p>
+            <UploadIcon size={36} />
+            {says}
+          </p>
+        </div>
+      )}
+      {state.kind === 'reading' && (
+        <div className={styles['reading']}>
+          <span role="status">Reading the folder: {countOf(state.files, 'file')}</span>
+          <Button size="xs" variant="default" onClick={stop}>
+            Cancel
+          </Button>
+        </div>
+      )}
+      {state.kind === 'unreadable' && (
+        <div className={styles['reading']}>
+          <Alert color="red" role="alert" title="What was dropped could not be read">
+            The browser was not let at a file of it, or it was moved meanwhile. Look whether you can open all
+            of it, then drop it again.
+          </Alert>
+          <Button size="xs" variant="default" onClick={stop}>
+            Close
+          </Button>
+        </div>
+      )}
     </Portal>
   );
 }
 
-function useDrop(onPicked: (picked: Picked) => void): boolean {
-  const [isOver, setOver] = useState(false);
+function useDrop(onPicked: (picked: Picked) => void): { state: DropState; stop: () => void } {
+  const [state, setState] = useState<DropState>({ kind: 'idle' });
+  const running = useRef<AbortController>(null);
   const take = useEffectEvent((picked: Picked) => onPicked(picked));
+
+  function stop(): void {
+    running.current?.abort();
+    setState({ kind: 'idle' });
+  }
+
   useEffect(() => {
     const hasFiles = (event: DragEvent) => event.dataTransfer?.types.includes('Files') === true;
     const over = (event: DragEvent) => {
@@ -32,30 +65,41 @@ function useDrop(onPicked: (picked: Picked) => void): boolean {
       // Without this the browser opens the file instead.
       event.preventDefault();
       if (event.dataTransfer !== null) event.dataTransfer.dropEffect = 'copy';
-      setOver(true);
+      setState({ kind: 'over' });
     };
     // It leaves one element for the next all the time; it leaves the window only towards nothing.
     const leave = (event: DragEvent) => {
-      if (event.relatedTarget === null) setOver(false);
+      if (event.relatedTarget === null) setState({ kind: 'idle' });
+    };
+    const read = async (transfer: DataTransfer, { signal }: AbortController) => {
+      const tell = (files: number) => setState({ kind: 'reading', files });
+      tell(0);
+      try {
+        const picked = await pickedFromDrop(transfer, { signal, tell });
+        setState({ kind: 'idle' });
+        if (picked !== null) take(picked);
+      } catch {
+        if (!signal.aborted) setState({ kind: 'unreadable' });
+      }
     };
     const drop = (event: DragEvent) => {
       if (!hasFiles(event) || event.dataTransfer === null) return;
       event.preventDefault();
-      setOver(false);
-      void pickedFromDrop(event.dataTransfer).then((picked) => {
-        if (picked !== null) take(picked);
-      });
+      running.current?.abort();
+      running.current = new AbortController();
+      void read(event.dataTransfer, running.current);
     };
     document.addEventListener('dragenter', over);
     document.addEventListener('dragover', over);
     document.addEventListener('dragleave', leave);
     document.addEventListener('drop', drop);
     return () => {
+      running.current?.abort();
       document.removeEventListener('dragenter', over);
       document.removeEventListener('dragover', over);
       document.removeEventListener('dragleave', leave);
       document.removeEventListener('drop', drop);
     };
   }, []);
-  return isOver;
+  return { state, stop };
 }

@@ -40,11 +40,17 @@ export function pickedFromInput(chosen: readonly File[]): Picked | null {
   return { kind: 'folder', name: first.webkitRelativePath.split('/', 1)[0] ?? '', files };
 }
 
+/** A folder that is read: how many files were found by now, and whether anybody still waits for them. */
+type Reading = { readonly signal: AbortSignal; readonly tell: (files: number) => void };
+
+const tellEvery = 50;
+
 /**
  * From a drop. What was dropped can be asked for only before the event is over, so nothing is awaited before all of it
  * was taken.
+ * @throws DOMException what cannot be read; an AbortError when it was stopped
  */
-export async function pickedFromDrop(transfer: DataTransfer): Promise<Picked | null> {
+export async function pickedFromDrop(transfer: DataTransfer, reading: Reading): Promise<Picked | null> {
   const dropped = [...transfer.items]
     .filter(({ kind }) => kind === 'file')
     .map((item) => item.webkitGetAsEntry() ?? item.getAsFile())
@@ -54,31 +60,42 @@ export async function pickedFromDrop(transfer: DataTransfer): Promise<Picked | n
   if (dropped.length === 1) {
     if (first instanceof File) return pickedFile(first);
     if (isFile(first)) return pickedFile(await fileOf(first));
-    const files = await filesIn(first);
+    const files = await filesIn([first], reading);
     return {
       kind: 'folder',
       name: first.name,
       files: files.map((one) => ({ ...one, path: withoutFirst(one.path) })),
     };
   }
-  const files = await Promise.all(
-    dropped.map(async (one) => (one instanceof File ? [{ path: one.name, file: one }] : await filesIn(one))),
-  );
-  return { kind: 'folder', name: '', files: files.flat() };
+  return { kind: 'folder', name: '', files: await filesIn(dropped, reading) };
 }
 
-async function filesIn(entry: FileSystemEntry, before = ''): Promise<PickedFile[]> {
-  const path = before + entry.name;
-  if (isFile(entry)) return [{ path, file: await fileOf(entry) }];
-  if (!isFolder(entry)) return [];
-  const reader = entry.createReader();
+async function filesIn(
+  dropped: readonly (FileSystemEntry | File)[],
+  { signal, tell }: Reading,
+): Promise<PickedFile[]> {
   const files: PickedFile[] = [];
-  for (;;) {
-    // A hundred at a time; none is the end.
-    const some = await new Promise<FileSystemEntry[]>((done, fail) => reader.readEntries(done, fail));
-    if (some.length === 0) return files;
-    for (const one of some) files.push(...(await filesIn(one, `${path}/`)));
+  async function take(one: FileSystemEntry | File, before: string): Promise<void> {
+    signal.throwIfAborted();
+    const path = before + one.name;
+    if (one instanceof File || isFile(one)) {
+      files.push({ path, file: one instanceof File ? one : await fileOf(one) });
+      if (files.length % tellEvery === 0) tell(files.length);
+    } else if (isFolder(one)) {
+      await takeAll(one.createReader(), `${path}/`);
+    }
   }
+  async function takeAll(reader: FileSystemDirectoryReader, before: string): Promise<void> {
+    for (;;) {
+      // A hundred at a time; none is the end.
+      const some = await new Promise<FileSystemEntry[]>((done, fail) => reader.readEntries(done, fail));
+      if (some.length === 0) return;
+      for (const one of some) await take(one, before);
+    }
+  }
+  for (const one of dropped) await take(one, '');
+  signal.throwIfAborted();
+  return files;
 }
 
 const isFile = (entry: FileSystemEntry): entry is FileSystemFileEntry => entry.isFile;
