@@ -80,6 +80,10 @@ const pages = (): Shown[] => [
     path: `/settings/refusals?requestId=${requestId}`,
     ready: (page) => page.getByText('The key has now').waitFor(),
   },
+  {
+    path: '/settings/password',
+    ready: (page) => page.getByRole('button', { name: 'Change password' }).waitFor(),
+  },
 ];
 
 async function forEachPage(look: Look, check: (page: Page, path: string) => Promise<void>): Promise<void> {

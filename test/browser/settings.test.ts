@@ -476,3 +476,25 @@ test('a pasted list chooses its repositories, and verifying a new key says all t
   expect(complaints).toEqual([]);
   await context.close();
 });
+
+test('the own password is changed from the menu, by who knows it, and nothing of it stays on the page', async () => {
+  const { page, context } = await open('/');
+  await page.getByRole('button', { name: ada.user.name }).click();
+  await page.getByRole('menuitem', { name: 'Change password' }).click();
+  const [current, wanted] = ['correct horse battery', 'a password of one’s own'];
+  await page.getByLabel('The password you have').fill('not the password');
+  await page.getByLabel('The new one').fill(wanted);
+  await page.getByRole('button', { name: 'Change password' }).click();
+  await page.getByText('This is not your password.').waitFor();
+  expect((await world.call('GET', '/me/clients', { as: ada })).status).toBe(200);
+  await page.getByLabel('The password you have').fill(current);
+  await page.getByRole('button', { name: 'Change password' }).click();
+  await page.getByText('Your password is changed').waitFor();
+  const left = await page.content();
+  for (const secret of [current, wanted]) expect(left).not.toContain(secret);
+  expect((await world.call('GET', '/me/clients', { as: ada })).status).toBe(401);
+  expect(await page.getByRole('link', { name: 'Sign in', exact: true }).getAttribute('href')).toBe(
+    '/auth/login?returnTo=%2F',
+  );
+  await context.close();
+});

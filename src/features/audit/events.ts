@@ -56,6 +56,7 @@ export const auditEvents = {
   'user.deleted': 'An account was deleted.',
   'user.signed_out': 'An administrator ended every session and offline grant of an account.',
   'user.password_reset': 'An account got a new password from an administrator or from the command line.',
+  'user.password_changed': 'A person who knew the password of an account gave it another one.',
   'group.created': 'A group was created.',
   'group.changed': 'A group was changed.',
   'group.deleted': 'A group was deleted.',

@@ -185,7 +185,7 @@ export function createIdentity(deps: IdentityDeps): BuiltinIdentity {
       },
       clock,
     }),
-    accounts: createAccounts({ issuer, read, tx, feed, passwords, random }),
+    accounts: createAccounts({ issuer, read, tx, feed, passwords, checkPassword, random }),
     groups: createGroups({ read, tx, feed, random }),
     connectedClients: createConnectedClients({
       read,

@@ -179,6 +179,51 @@ describe('users', () => {
     expect(JSON.stringify(open.audit)).not.toContain('chosen password');
   });
 
+  test('a person changes the own password with the one of now, and is signed out everywhere', async () => {
+    await create('/users', { email: 'own@example.com' });
+    const [person, elsewhere] = [new Browser(open.app), new Browser(open.app)];
+    await person.signIn('own@example.com', password);
+    await elsewhere.signIn('own@example.com', password);
+    const wanted = 'a password of one’s own';
+    const change = (currentPassword: string, newPassword: string) =>
+      person.api('POST', '/me/password', { currentPassword, newPassword });
+    const refusals = [
+      [await change('not the password', wanted), 'currentPassword'],
+      [await change(password, password), 'newPassword'],
+      [await change(password, 'too short'), 'newPassword'],
+    ] as const;
+    for (const [answer, field] of refusals) {
+      expect(answer.status).toBe(400);
+      expect((answer.json() as { error: object }).error).toMatchObject({
+        code: 'invalid_body',
+        details: { fields: [{ field }] },
+      });
+    }
+    expect((await person.api('GET', '/me/clients')).status).toBe(200);
+
+    expect((await change(password, wanted)).status).toBe(200);
+    for (const browser of [person, elsewhere])
+      expect((await browser.api('GET', '/me/clients')).status).toBe(401);
+    clock.advance(1);
+    expect((await new Browser(open.app).signIn('own@example.com', password)).status).toBe(401);
+    expect((await new Browser(open.app).signIn('own@example.com', wanted)).location).toBe('/after');
+    expect(open.audit.at(-1)).toMatchObject({ event: 'session.started' });
+    expect(open.audit.map(({ event }) => event)).toContain('user.password_changed');
+    expect(JSON.stringify(open.audit)).not.toContain(wanted);
+  });
+
+  test('who guesses at the password of a session that was left open is slowed down like at a sign-in', async () => {
+    await create('/users', { email: 'left-open@example.com' });
+    const person = new Browser(open.app);
+    await person.signIn('left-open@example.com', password);
+    const guess = () =>
+      person.api('POST', '/me/password', { currentPassword: 'a guess', newPassword: 'a new password' });
+    const statuses: number[] = [];
+    for (let nth = 0; nth < 12; nth += 1) statuses.push((await guess()).status);
+    expect(statuses.at(0)).toBe(400);
+    expect(statuses.at(-1)).toBe(429);
+  });
+
   test('a deleted account is gone for the directory and for administrators', async () => {
     const user = await create('/users', { email: 'gone@example.com' });
     expect((await boss.api('DELETE', `/users/${user.id}`)).status).toBe(200);

@@ -165,6 +165,28 @@ function userRoutes({ accounts }: Pick<Identity, 'accounts'>): Route[] {
         return { data: { id: params.id, generatedPassword } };
       },
     }),
+    defineRoute({
+      method: 'POST',
+      path: '/me/password',
+      operationId: 'changeMyPassword',
+      tag,
+      summary: 'Change your own password',
+      description:
+        'With the one of now; wrong ones count as failed sign-ins. Signs you out everywhere, here too, and ends every offline grant.',
+      policy: anybody,
+      body: shapes.changePasswordBody,
+      success: { status: 200, data: shapes.userIdResponse },
+      errors: ['rate_limited', 'state_conflict'],
+      example: {
+        body: { currentPassword: '••••••••••••••••', newPassword: '••••••••••••••••••••' },
+        data: { id: userExample.id },
+      },
+      async handle({ act, caller, body: { currentPassword, newPassword } }) {
+        const id = ownId(caller);
+        await accounts.changePassword(act, id, { current: currentPassword, wanted: newPassword });
+        return { data: { id } };
+      },
+    }),
   ];
 }
 

@@ -47,6 +47,14 @@ export const changeUserBody = z
 
 export const resetPasswordBody = z.strictObject({ password: passwordSchema.optional() }).optional();
 
+export const changePasswordBody = z
+  .strictObject({
+    // Whatever its length: it may be from before a longer one was asked for.
+    currentPassword: z.string().min(1).max(maxPasswordLength),
+    newPassword: passwordSchema,
+  })
+  .meta({ id: 'PasswordChange' });
+
 export const createGroupBody = z
   .strictObject({
     name: nameSchema,

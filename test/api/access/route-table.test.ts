@@ -130,6 +130,7 @@ const table: Record<string, Line> = {
   'DELETE /users/{id}': ['an administrator’s session', '404 not_found'],
   'POST /users/{id}/sign-out': ['an administrator’s session', '404 not_found'],
   'POST /users/{id}/reset-password': ['an administrator’s session', '404 not_found', {}],
+  'POST /me/password': ['a session', '400 invalid_body', {}],
   'GET /users/{id}/clients': ['an administrator’s session', '404 not_found'],
   'DELETE /users/{id}/clients/{clientId}': ['an administrator’s session', '404 not_found'],
   'GET /groups': ['an administrator’s session', '200'],

@@ -159,7 +159,8 @@ describe('requests of other pages', () => {
 
   let made = 0;
   /** A request of the route that changes something when it is let in. */
-  async function effective(route: Route): Promise<{ path: string; body: object | undefined }> {
+  let leavers = 0;
+  async function effective(route: Route): Promise<{ path: string; body: object | undefined; who: Person }> {
     const service = await h.serviceKey();
     const roots = await h.key(root);
     made += 1;
@@ -186,6 +187,10 @@ describe('requests of other pages', () => {
       'PATCH /users/{id}': { roles: ['admin'] },
       'PATCH /repositories/{owner}/{name}': { defaultBranch: 'evil' },
       'POST /users/{id}/reset-password': {},
+      'POST /me/password': {
+        currentPassword: 'correct horse battery',
+        newPassword: 'evil horse battery',
+      },
       'POST /me/tokens/{id}/rotate': {},
       'POST /tokens/{id}/rotate': {},
       'POST /groups': { name: 'Evil', roles: ['admin'] },
@@ -201,17 +206,19 @@ describe('requests of other pages', () => {
       route.method === 'DELETE' ||
       /sign-out|read$|\/(?:content|extend|restore|publish|preview)$/.test(route.path);
     const body = bodies[`${route.method} ${route.path}`] ?? (isBodiless ? undefined : { name: 'renamed' });
-    return { path: absentPath(path), body };
+    // Whoever changes the password is signed out.
+    const who = route.path === '/me/password' ? await h.person(`Leaves ${(leavers += 1)}`) : root;
+    return { path: absentPath(path), body, who };
   }
 
   test('CS-01 no write with a session’s cookie is taken from a page that is not ours', async () => {
     for (const route of h.app.routes.filter(isSessionWrite)) {
-      const { path, body } = await effective(route);
+      const { path, body, who } = await effective(route);
       const before = await contents(h);
       for (const [what, headers] of foreign) {
         const answer = await h.call(route.method, path, {
           body,
-          headers: { cookie: cookieOf(root), 'if-match': '*', ...headers },
+          headers: { cookie: cookieOf(who), 'if-match': '*', ...headers },
         });
         expect([route.operationId, what, answer.status, answer.error?.code]).toEqual([
           route.operationId,
@@ -228,7 +235,7 @@ describe('requests of other pages', () => {
         : route.path.endsWith('/content')
           ? { raw: archiveOf({ 'index.html': page('new') }) }
           : { body };
-      const own = await h.call(route.method, path, { as: root, ...content, headers: { 'if-match': '*' } });
+      const own = await h.call(route.method, path, { as: who, ...content, headers: { 'if-match': '*' } });
       const isOfThingsThatAreNotThere = /notices|clients|uploads\/nothingthere/.test(path);
       expect([route.operationId, own.status]).toEqual([
         route.operationId,

@@ -186,6 +186,15 @@ const drills: Record<string, Drill> = {
     event: 'user.password_reset',
     prepare: ready(() => send('POST', `/users/${ada.user.id}/reset-password`, root)),
   },
+  changeMyPassword: {
+    event: 'user.password_changed',
+    prepare: ready(() =>
+      send('POST', '/me/password', ada, {
+        body: { currentPassword: 'correct horse battery', newPassword: 'another horse battery' },
+        target: () => ada.user.id,
+      }),
+    ),
+  },
   createGroup: {
     event: 'group.created',
     prepare: ready(() => send('POST', '/groups', root, { body: { name: 'Team' } })),

@@ -1,5 +1,6 @@
 import { Button, Menu } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import { useRef } from 'react';
 import { whoAmI } from '../api/queries.ts';
 import styles from './account-menu.module.css';
@@ -31,6 +32,9 @@ export function AccountMenu({ onHelp }: { onHelp: () => void }) {
         </Menu.Item>
         <Menu.Item onClick={onHelp}>Keyboard help</Menu.Item>
         <Menu.Divider />
+        <Menu.Item renderRoot={(props) => <Link to="/settings/password" {...props} />}>
+          Change password
+        </Menu.Item>
         <Menu.Item onClick={() => leave.current?.requestSubmit()}>Sign out</Menu.Item>
       </Menu.Dropdown>
       {/* Beside the menu, which is gone from the page as soon as something in it was chosen. */}

@@ -60,4 +60,20 @@ const refusals = createRoute({
   component: lazyRouteComponent(() => import('./refusals/refusals-page.tsx'), 'RefusalsPage'),
 });
 
-export const settingsRoutes = [keys, newKey, key, narrow, replace, clients, notices, refusals] as const;
+const password = createRoute({
+  getParentRoute: () => root,
+  path: '/settings/password',
+  component: lazyRouteComponent(() => import('./password/password-page.tsx'), 'PasswordPage'),
+});
+
+export const settingsRoutes = [
+  keys,
+  newKey,
+  key,
+  narrow,
+  replace,
+  clients,
+  notices,
+  refusals,
+  password,
+] as const;

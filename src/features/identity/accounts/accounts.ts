@@ -7,6 +7,7 @@ import type { IdentityStores, IdentityTx } from '../stores.ts';
 import type { Account } from './account-store.ts';
 import { keepingAnAdministrator } from './administrators.ts';
 import { effectiveRoles } from './effective-roles.ts';
+import type { PasswordCheck } from '../login/password-check.ts';
 import type { Passwords } from './passwords.ts';
 
 /**
@@ -44,6 +45,11 @@ export type Accounts = {
   signOut(act: Act, userId: string): Promise<void>;
   /** Sets a password, given or made up, and signs the account out everywhere. */
   resetPassword(act: Act, userId: string, password?: string): Promise<{ generatedPassword: string | null }>;
+  /**
+   * By the person, who knows the one of now, and is signed out everywhere as after a reset. Guesses count as sign-ins. Throws
+   * `invalid_body` that names the field, `rate_limited`.
+   */
+  changePassword(act: Act, userId: string, passwords: { current: string; wanted: string }): Promise<void>;
 };
 
 export type AccountsDeps = {
@@ -52,11 +58,12 @@ export type AccountsDeps = {
   tx: Tx<IdentityTx>;
   feed: ChangeFeed;
   passwords: Passwords;
+  checkPassword: PasswordCheck;
   random: Random;
 };
 
 export function createAccounts(deps: AccountsDeps): Accounts {
-  const { read, tx, feed, passwords, random } = deps;
+  const { read, tx, feed, passwords, checkPassword, random } = deps;
 
   /** One change: serialised, audited, published, and announced after the commit. */
   async function changing<T>(work: (stores: IdentityTx, publish: Publish) => Promise<T>): Promise<T> {
@@ -179,21 +186,41 @@ export function createAccounts(deps: AccountsDeps): Accounts {
     },
     async resetPassword(act, userId, given) {
       const { generated, hash } = await password(given);
-      await changing(async (stores, publish) => {
-        const account = await locked(stores, userId);
-        await stores.accounts.setPassword(account.subject, hash);
-        await endEverything(stores, publish, account);
-        await publish({ topic: 'principal', subject: account.subject });
-        await stores.audit.append({
-          event: 'user.password_reset',
-          act,
-          target: { kind: 'user', id: userId },
-          outcome: 'success',
-        });
-      });
+      await setPassword('user.password_reset', act, userId, hash);
       return { generatedPassword: generated };
     },
+    async changePassword(act, userId, { current, wanted }) {
+      const { email } = await view(read, userId);
+      const answer = await checkPassword(email, current, act.origin);
+      if (answer.kind === 'throttled')
+        throw new AppError('rate_limited', { retryAfterSeconds: answer.retryAfterSeconds });
+      if (answer.kind !== 'right') throw wrongField('currentPassword', 'is not your password');
+      if (wanted === current) throw wrongField('newPassword', 'is the one you have');
+      await setPassword('user.password_changed', act, userId, await passwords.hash(wanted));
+    },
   };
+
+  async function setPassword(
+    event: 'user.password_reset' | 'user.password_changed',
+    act: Act,
+    userId: string,
+    hash: string,
+  ): Promise<void> {
+    await changing(async (stores, publish) => {
+      const account = await locked(stores, userId);
+      await stores.accounts.setPassword(account.subject, hash);
+      await endEverything(stores, publish, account);
+      await publish({ topic: 'principal', subject: account.subject });
+      await stores.audit.append({ event, act, target: { kind: 'user', id: userId }, outcome: 'success' });
+    });
+  }
+}
+
+function wrongField(field: string, problem: string): AppError {
+  return new AppError('invalid_body', {
+    message: `${field}: ${problem}`,
+    details: { fields: [{ field, problem }] },
+  });
 }
 
 type Publish = (change: Change) => Promise<void>;

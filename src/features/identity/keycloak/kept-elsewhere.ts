@@ -29,6 +29,7 @@ export function keptElsewhere(issuer: string): {
       remove: refuse,
       signOut: refuse,
       resetPassword: refuse,
+      changePassword: refuse,
     },
     groups: { list: refuse, get: refuse, create: refuse, change: refuse, remove: refuse },
     firstAdministrator: {

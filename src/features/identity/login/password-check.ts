@@ -17,6 +17,12 @@ export type SignInOrigin = RequestOrigin & { readonly deviceCookie?: string | un
 
 export type SignInRefusal = 'wrong_password' | 'account_disabled' | 'throttled';
 
+export type PasswordCheck = (
+  email: string,
+  password: string,
+  origin: SignInOrigin,
+) => Promise<PasswordAnswer>;
+
 export function createPasswordCheck(deps: {
   accounts: Pick<AccountStore, 'findLogin'>;
   passwords: Passwords;
@@ -24,13 +30,9 @@ export function createPasswordCheck(deps: {
   devices: Pick<KnownDevices, 'recognise'>;
   /** Counts refusals for the audit trail, with the account when there is one; must not wait. */
   refused(reason: SignInRefusal, origin: RequestOrigin, userId: string | null): void;
-}) {
+}): PasswordCheck {
   const { accounts, passwords, throttle, devices } = deps;
-  return async (
-    email: string,
-    password: string,
-    { deviceCookie, ...origin }: SignInOrigin,
-  ): Promise<PasswordAnswer> => {
+  return async (email, password, { deviceCookie, ...origin }) => {
     const attempt = throttle.attempt(email, origin.address, devices.recognise(email, deviceCookie));
     if (attempt.kind === 'refused') {
       deps.refused('throttled', origin, null);

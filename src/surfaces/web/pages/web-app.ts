@@ -27,6 +27,7 @@ const settingsPaths = [
   '/settings/clients',
   '/settings/notices',
   '/settings/refusals',
+  '/settings/password',
 ];
 const sitesPaths = ['/sites', '/sites/new', '/sites/:id'];
 const adminPaths = [

@@ -48,6 +48,7 @@ export const eventWords: Readonly<Record<EventName, string>> = {
   'user.deleted': 'Account deleted',
   'user.signed_out': 'Account signed out everywhere',
   'user.password_reset': 'Password reset',
+  'user.password_changed': 'Password changed by its owner',
   'group.created': 'Group created',
   'group.changed': 'Group changed',
   'group.deleted': 'Group deleted',

@@ -1,0 +1,75 @@
+import { Alert, Anchor, Button, PasswordInput } from '@mantine/core';
+import { useMutation } from '@tanstack/react-query';
+import { type FormEvent, useState } from 'react';
+import { ApiProblem, call } from '../../api/client.ts';
+import { Problem } from '../../app/problem.tsx';
+import { PageHead } from '../../lists/page-head.tsx';
+import styles from './password.module.css';
+
+/** Another password for me, where this installation keeps passwords itself. */
+export function PasswordPage() {
+  const [currentPassword, setCurrent] = useState('');
+  const [newPassword, setNew] = useState('');
+  const change = useMutation({
+    mutationFn: () => call('POST /me/password', { body: { currentPassword, newPassword } }),
+    // What was typed has done its work, and is kept nowhere.
+    onSuccess() {
+      setCurrent('');
+      setNew('');
+    },
+  });
+  const wrong = wrongFields(change.error);
+  const isOfNoField = change.error !== null && Object.keys(wrong).length === 0;
+
+  function send(event: FormEvent): void {
+    event.preventDefault();
+    change.mutate();
+  }
+
+  return (
+    <>
+      <PageHead
+        title="Password"
+        intro="Changing it signs you out everywhere, here too, and disconnects every program. Your API keys go on working: they have no password behind them."
+      />
+      {change.isSuccess ? (
+        <Alert color="green" title="Your password is changed" role="status">
+          You are signed out everywhere. <Anchor href="/auth/login?returnTo=%2F">Sign in</Anchor> with the new
+          one.
+        </Alert>
+      ) : (
+        <form className={styles['form']} onSubmit={send}>
+          {isOfNoField && <Problem error={change.error} />}
+          <PasswordInput
+            label="The password you have"
+            autoComplete="current-password"
+            maxLength={200}
+            required
+            value={currentPassword}
+            error={wrong['currentPassword']}
+            onChange={({ currentTarget }) => setCurrent(currentTarget.value)}
+          />
+          <PasswordInput
+            label="The new one"
+            description="At least 12 characters; a few words are easier to remember than symbols"
+            autoComplete="new-password"
+            minLength={12}
+            maxLength={200}
+            required
+            value={newPassword}
+            error={wrong['newPassword']}
+            onChange={({ currentTarget }) => setNew(currentTarget.value)}
+          />
+          <Button type="submit" loading={change.isPending} className={styles['send']}>
+            Change password
+          </Button>
+        </form>
+      )}
+    </>
+  );
+}
+
+function wrongFields(error: unknown): Readonly<Record<string, string>> {
+  if (!(error instanceof ApiProblem)) return {};
+  return Object.fromEntries(error.fields.map(({ field, problem }) => [field, `This ${problem}.`]));
+}
