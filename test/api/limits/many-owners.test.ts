@@ -203,3 +203,37 @@ test('the database that fails in the middle of a pass ends that turn alone', asy
   expect(await directory.turn()).toMatchObject({ owners: count, suspended: 1 });
   expect(directory.asked.get(idOf(1))).toBe(1);
 });
+
+test('a pass that outlasts its turn goes on at the next tick of the process, not five minutes later', async () => {
+  let askMs = 0;
+  const slow = await openHarness({
+    directory: (builtin) => ({
+      ...builtin,
+      principal(subject) {
+        slow.clock.advance(askMs);
+        return builtin.principal(subject);
+      },
+    }),
+  });
+  const people: Person[] = [];
+  for (let nth = 0; nth < 9; nth += 1) people.push(await slow.person(`Person${nth}`));
+  for (const person of people) await slow.key(person);
+  const suspended = async () => {
+    const { rows } = await sql<{ count: number }>`
+      select count(*)::int as count from api_keys where suspended_at is not null`.execute(slow.database.sql);
+    return rows[0]?.count;
+  };
+  await slow.app.jobs.tick();
+  await sql`update accounts set enabled = false where subject = ${people[0]?.subject}`.execute(
+    slow.database.sql,
+  );
+  slow.clock.advance(5 * minute);
+  askMs = 4 * second;
+  const startedAt = slow.clock.now();
+  await slow.app.jobs.tick();
+  expect(await suspended()).toBe(0);
+  await slow.app.jobs.tick();
+  expect(await suspended()).toBe(1);
+  expect(slow.clock.now() - startedAt).toBeLessThan(minute);
+  await slow.close();
+});
