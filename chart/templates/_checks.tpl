@@ -40,6 +40,9 @@ values.schema.json. checks.yaml asks these one after the other: (list $ WRONG) e
 {{- else -}}
 {{- include "postern.wrong" (list $wrong "sites.contentUrl" "is missing" "Set the public address of the content hosts, such as https://sites.example.net, with DNS and a certificate for *.sites.example.net.") -}}
 {{- end -}}
+{{- if and (or .ingress.enabled .httpRoute.enabled) (not .trustedProxies) -}}
+{{- include "postern.wrong" (list $wrong "trustedProxies" "is empty while ingress or httpRoute is on: everybody would count as the proxy, in limits and in the audit trail" "Name the addresses or ranges of the proxy, such as [10.20.0.0/16], or write none (trustedProxies: none) if it forwards no address.") -}}
+{{- end -}}
 {{- if and .httpRoute.enabled (not (and .httpRoute.web.parentRefs .httpRoute.content.parentRefs)) -}}
 {{- include "postern.wrong" (list $wrong "httpRoute" "has no parentRefs for web, for content, or for both" "Name the Gateway and the listener with the certificate of each.") -}}
 {{- end -}}
@@ -272,6 +275,14 @@ is built on it) each rendering would make new ones: everybody signed out, and st
 {{- define "postern.checkPods" -}}
 {{- $root := index . 0 -}}
 {{- $wrong := index . 1 -}}
+{{- $most := 0 -}}
+{{- range $component := list "web" "gateway" "worker" -}}
+{{- $own := index $root.Values $component -}}
+{{- $most = add $most (ternary $own.autoscaling.maxReplicas $own.replicas $own.autoscaling.enabled) -}}
+{{- end -}}
+{{- if gt (int $most) 48 -}}
+{{- include "postern.wrong" (list $wrong "replicas" (printf "and autoscaling.maxReplicas let web, gateway and worker have %d pods together; the most is 48" (int $most)) "Lower them. An installation has 64 places for processes; 16 stay for pods that come and go.") -}}
+{{- end -}}
 {{- if not $root.Values.gateway.enabled -}}
 {{- include "postern.wrong" (list $wrong "gateway.enabled" "is false: no site would be served, and no private one could be opened" "Leave it true. To stop all sites, switch Sites off in its settings.") -}}
 {{- end -}}

@@ -44,7 +44,7 @@ the gateway has no identity client, no session secret and no encryption key; a m
 {{ include "postern.fromValue" (list "DATA_DIR" "/data") }}
 {{ include "postern.fromValue" (list "KEY_PREFIX" .keyPrefix) }}
 {{ include "postern.fromValue" (list "LOG_LEVEL" .logLevel) }}
-{{- if .trustedProxies }}
+{{- if and .trustedProxies (kindIs "slice" .trustedProxies) }}
 {{ include "postern.fromValue" (list "TRUSTED_PROXIES" (join "," .trustedProxies)) }}
 {{- end }}
 {{- $database := ternary .database.gateway .database $isGateway }}

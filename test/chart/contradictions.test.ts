@@ -233,12 +233,38 @@ withEachHelm((helm) => {
     expect(onlyMistake(over(fewest, { web: { autoscaling: upside } }))).toContain(
       'web.autoscaling: has more fewest than most pods',
     );
-    expect(onlyMistake(over(fewest, { httpRoute: { enabled: true } }))).toContain(
-      'httpRoute: has no parentRefs',
-    );
+    const routed = { httpRoute: { enabled: true }, trustedProxies: ['10.20.0.0/16'] };
+    expect(onlyMistake(over(fewest, routed))).toContain('httpRoute: has no parentRefs');
     expect(onlyMistake(over(fewest, { web: { extraVolumes: [{ name: 'tmp', emptyDir: {} }] } }))).toContain(
       'has a volume tmp',
     );
+  });
+
+  test('a proxy in front whose addresses nobody names is refused: everybody would count as the proxy', () => {
+    const parents = { parentRefs: [{ name: 'public' }] };
+    for (const front of [
+      { ingress: { enabled: true } },
+      { httpRoute: { enabled: true, web: parents, content: parents } },
+    ]) {
+      expect(onlyMistake(over(fewest, front))).toContain('trustedProxies: is empty while');
+      const named = render(helm, over(fewest, front, { trustedProxies: ['10.20.0.0/16', '::1'] }));
+      const none = render(helm, over(fewest, front, { trustedProxies: 'none' }));
+      for (const component of workloads) {
+        expect(named.env(component).get('TRUSTED_PROXIES')?.value).toBe('10.20.0.0/16,::1');
+        expect(none.env(component).has('TRUSTED_PROXIES')).toBe(false);
+      }
+    }
+    expect(refusal(helm, over(fewest, { trustedProxies: 'all' }))).toContain('trustedProxies');
+  });
+
+  test('more pods than an installation has places for are refused, with room for those of an update', () => {
+    const autoscaled = (maxReplicas: number) => ({ autoscaling: { enabled: true, maxReplicas } });
+    const most = over(fewest, { web: autoscaled(10), gateway: autoscaled(34), worker: { replicas: 4 } });
+    expect(template(helm, most).status).toBe(0);
+    // What an autoscaler that is off would allow does not count.
+    expect(template(helm, over(fewest, { web: { autoscaling: { maxReplicas: 500 } } })).status).toBe(0);
+    for (const more of [{ worker: { replicas: 5 } }, { web: autoscaled(11) }])
+      expect(onlyMistake(over(most, more))).toContain('have 49 pods together; the most is 48');
   });
 
   test('a value that does not exist is refused, at every depth', () => {

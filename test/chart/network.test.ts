@@ -3,6 +3,7 @@ import {
   fewest,
   keycloak,
   over,
+  refusal,
   render,
   type Rendered,
   type Values,
@@ -65,6 +66,30 @@ withEachHelm((helm) => {
     expect(new Set(ports(found))).toEqual(new Set([7777]));
   });
 
+  test('a collector of traces is reached by the components you name, by no other', () => {
+    const collector = (port: number) => ({
+      to: [{ namespaceSelector: { matchLabels: { name: 'tracing' } } }],
+      ports: [{ port, protocol: 'TCP' }],
+    });
+    const names = { web: 'web', gateway: 'gateway', worker: 'worker', migrate: 'migrations' } as const;
+    for (const [component, name] of Object.entries(names)) {
+      const extra = { [name]: [collector(4317), collector(4318)] };
+      const open = render(helm, over(fewest, { networkPolicy: { egress: { extra } } }));
+      for (const other of Object.keys(names)) {
+        const before = rules(builtin, other, 'egress');
+        const more = other === component ? extra[name] : [];
+        expect(rules(open, other, 'egress')).toEqual([...before, ...(more ?? [])]);
+      }
+    }
+  });
+
+  test('a rule that would open everything, or a field that does not exist, is refused', () => {
+    for (const rule of [{}, { to: [] }, { port: 4318 }]) {
+      const extra = { gateway: [rule] };
+      expect(refusal(helm, over(fewest, { networkPolicy: { egress: { extra } } }))).toContain('gateway');
+    }
+  });
+
   test('web and gateway are asked at one port each, the worker at none, and metrics where you say', () => {
     expect(ports(rules(builtin, 'web', 'ingress'))).toEqual([3000, 9464, 9464]);
     expect(ports(rules(builtin, 'gateway', 'ingress'))).toEqual([3001, 9464, 9464]);
@@ -83,6 +108,7 @@ withEachHelm((helm) => {
   test('the wildcard of the content hosts leads to the gateway, the web app’s host to web', () => {
     const values = over(fewest, {
       ui: { appUrl: 'https://Postern.example.com:8443' },
+      trustedProxies: ['10.20.0.0/16'],
       ingress: {
         enabled: true,
         className: 'nginx',
@@ -123,7 +149,7 @@ withEachHelm((helm) => {
       web: { parentRefs: parentRefs('ui') },
       content: { parentRefs: parentRefs('sites') },
     };
-    const all = render(helm, over(fewest, { httpRoute }));
+    const all = render(helm, over(fewest, { httpRoute, trustedProxies: ['10.20.0.0/16'] }));
     const expected = [
       ['web', 'postern.example.com', 'ui'],
       ['gateway', '*.sites.example.net', 'sites'],

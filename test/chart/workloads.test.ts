@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
 import { configReference, readConfig } from '../../src/config.ts';
-import { fewest, keycloak, over, render, template, withEachHelm, workloads } from './helm.ts';
+import { fewest, keycloak, over, render, template, type Values, withEachHelm, workloads } from './helm.ts';
 
 const known = new Set(configReference().map(({ name }) => name));
 /** What could be in a Secret. */
@@ -36,6 +36,13 @@ withEachHelm((helm) => {
     // At a first install nothing of the release is there yet.
     expect(rendered.pod('migrate')['serviceAccountName']).toBeUndefined();
     expect(render(helm, over(fewest, { migrations: { enabled: false } })).has('Job')).toBe(false);
+  });
+
+  test('a migration has time to wait for another that takes an hour, and to take an hour itself', () => {
+    const seconds = (values: Values) =>
+      render(helm, values).get('Job', 'acme-postern-migrate').spec['activeDeadlineSeconds'];
+    expect(seconds(fewest)).toBeGreaterThan(2 * 3_600);
+    expect(seconds(over(fewest, { migrations: { timeoutSeconds: 900 } }))).toBe(900);
   });
 
   test('a migration may have a role of its own, and has nothing but the database', () => {

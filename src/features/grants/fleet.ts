@@ -1,4 +1,5 @@
 import { minute, second } from '../../core/clock.ts';
+import { AppError } from '../../core/errors.ts';
 import type { Kv } from '../../platform/kv/kv.ts';
 import { readFields } from './records.ts';
 import type { GrantSeal } from './seal.ts';
@@ -10,7 +11,7 @@ import type { Addresses } from './obstacle.ts';
  * (contract 10.7). The store lists nothing, so each process takes one of a fixed number of places.
  */
 export type Fleet = {
-  /** Says it again. Rejects with `store_unavailable`. */
+  /** Says it again. Rejects with `store_unavailable`, also when all places are taken. */
   beat(): Promise<void>;
   /** Why nobody may be let in now, for the log and the owner; null when all is well. Says our own word first. */
   obstacle(): Promise<string | null>;
@@ -26,7 +27,10 @@ export type Workload = 'web' | 'gateway';
 export const beatMs = 3 * second;
 /** Many beats may be lost: a store that is away for a minute is no process that is gone. */
 const keptMs = 1.5 * minute;
-/** Processes of one installation. */
+/**
+ * Processes of one installation, each web, gateway or worker. The chart lets 48 pods be: what is left is for those that come and go
+ * in an update, and for those that died without a word (chart/templates/_checks.tpl).
+ */
 const places = 64;
 
 export function createFleet(deps: {
@@ -58,7 +62,10 @@ export function createFleet(deps: {
       mine = key;
       return;
     }
-    throw new Error(`More than ${places} processes serve this installation.`);
+    const cause = new Error(
+      `More than ${places} processes serve this installation. Run fewer of web, gateway and worker, together.`,
+    );
+    throw new AppError('store_unavailable', { cause });
   }
 
   async function look(): Promise<(string | null)[]> {

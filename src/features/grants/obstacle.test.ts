@@ -94,10 +94,13 @@ test.each([
   expect(both.disagreement()).toBeNull();
 });
 
-test('more processes than there are places is an error that says so', async () => {
+test('more processes than there are places is 503, with a cause that says so', async () => {
   const join = fleetOf(new FakeClock());
   for (let nth = 0; nth < 64; nth += 1) await join(`web-${nth}`, ['web']).beat();
-  await expect(join('one too many', ['gateway']).beat()).rejects.toThrow('More than 64 processes');
+  await expect(join('one too many', ['gateway']).beat()).rejects.toMatchObject({
+    code: 'store_unavailable',
+    cause: { message: expect.stringContaining('More than 64 processes') },
+  });
 });
 
 test('plain http on loopback is for trying out: with Keycloak private sites need HTTPS there too', () => {
