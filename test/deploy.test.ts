@@ -2,11 +2,19 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { createMetrics } from '../src/surfaces/web/metrics.ts';
 
 // What operators load into Prometheus and Grafana says only what the program tells.
 const root = join(import.meta.dirname, '..');
 const read = (path: string) => readFile(join(root, path), 'utf8');
+
+/** The shape of a file of rules. */
+type Rules = {
+  readonly groups: readonly {
+    readonly rules: readonly { readonly alert: string; readonly expr: string }[];
+  }[];
+};
 
 async function namesTold(): Promise<Set<string>> {
   const metrics = createMetrics();
@@ -54,4 +62,42 @@ test('every alert names a page that is there', async () => {
   const pages = [...rules.matchAll(/runbook: (\S+)/g)].map(([, page = '']) => page);
   expect(pages).toHaveLength(alerts.length);
   expect(pages.filter((page) => !existsSync(join(root, page)))).toEqual([]);
+});
+
+/** The expression of an alert. @throws when there is none */
+async function expressionOf(alert: string): Promise<string> {
+  const { groups } = parse(await read('deploy/prometheus/alerts.yaml')) as Rules;
+  const found = groups.flatMap(({ rules }) => rules).find((rule) => rule.alert === alert);
+  if (found === undefined) throw new Error(`There is no alert ${alert}.`);
+  return found.expr;
+}
+
+test('errors of the web app and of the sites each ring, whatever the other does', async () => {
+  for (const [alert, metric] of [
+    ['PosternErrors', 'postern_http_requests_total'],
+    ['PosternSitesErrors', 'postern_content_requests_total'],
+  ] as const)
+    expect(await expressionOf(alert)).toBe(
+      `sum(rate(${metric}{status="5xx"}[5m])) / sum(rate(${metric}[5m])) > 0.02`,
+    );
+});
+
+test('nobody seals: also while no worker runs, and so nothing is told of sealing', async () => {
+  const metrics = createMetrics();
+  metrics.countJob('seal', 'done', 1_700_000_000_000);
+  const [series] = (await metrics.registry.metrics()).match(/^postern_job_last_done_seconds\{.*\}/m) ?? [];
+  expect(await expressionOf('PosternNobodySeals')).toBe(
+    `(time() - max(${series}) > 300) or absent(${series})`,
+  );
+});
+
+test('no label of ours is one that Prometheus gives itself: it would be renamed, and the rules would miss it', async () => {
+  const metrics = createMetrics();
+  metrics.watchProcess();
+  const labels = metrics.registry
+    .getMetricsAsArray()
+    .flatMap((metric) => ('labelNames' in metric ? (metric.labelNames as readonly string[]) : []));
+  expect(labels).toContain('job_name');
+  const given = ['job', 'instance', 'namespace', 'pod', 'container', 'service', 'endpoint', 'component'];
+  expect(labels.filter((label) => given.includes(label))).toEqual([]);
 });

@@ -49,7 +49,7 @@ export async function hasCleanedUp(port: number): Promise<boolean> {
   const giveUpAt = Date.now() + 30_000;
   while (Date.now() < giveUpAt) {
     const told = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
-    if (/postern_job_runs_total\{job="site-cleanup",result="done"\} [1-9]/.test(told)) return true;
+    if (/postern_job_runs_total\{job_name="site-cleanup",result="done"\} [1-9]/.test(told)) return true;
     await wait(100);
   }
   return false;

@@ -60,16 +60,17 @@ export function createMetrics(): Metrics {
       }
     },
   });
+  // `job` is Prometheus's own word for what it asks: a label of that name would reach it as exported_job.
   const jobRuns = new Counter({
     name: 'postern_job_runs_total',
     help: 'Runs of periodic work in this process, by job and result.',
-    labelNames: ['job', 'result'],
+    labelNames: ['job_name', 'result'],
     registers: [registry],
   });
   const jobDoneAt = new Gauge({
     name: 'postern_job_last_done_seconds',
     help: 'When a job last ended well in this process, in seconds since the epoch.',
-    labelNames: ['job'],
+    labelNames: ['job_name'],
     registers: [registry],
   });
   const parts = new Gauge({
@@ -123,8 +124,8 @@ export function createMetrics(): Metrics {
       registers: [registry],
     }),
     countJob(job, result, at) {
-      jobRuns.inc({ job, result });
-      if (result === 'done') jobDoneAt.set({ job }, at / 1000);
+      jobRuns.inc({ job_name: job, result });
+      if (result === 'done') jobDoneAt.set({ job_name: job }, at / 1000);
     },
     noteParts(states) {
       for (const [part, state] of Object.entries(states)) parts.set({ part }, state === 'ok' ? 1 : 0);

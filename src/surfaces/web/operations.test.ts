@@ -84,9 +84,9 @@ test('jobs, the age of the news and the process itself are told', async () => {
   metrics.countJob('seal', 'failed', 1_700_000_009_000);
   const { text } = await ask('/metrics');
   expect(text).toContain('postern_feed_age_seconds 1.5');
-  expect(text).toContain('postern_job_runs_total{job="seal",result="done"} 1');
-  expect(text).toContain('postern_job_runs_total{job="seal",result="failed"} 1');
-  expect(text).toContain('postern_job_last_done_seconds{job="seal"} 1700000000');
+  expect(text).toContain('postern_job_runs_total{job_name="seal",result="done"} 1');
+  expect(text).toContain('postern_job_runs_total{job_name="seal",result="failed"} 1');
+  expect(text).toContain('postern_job_last_done_seconds{job_name="seal"} 1700000000');
   expect(text).toContain('process_resident_memory_bytes');
   close();
 });
