@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { advice, failed, type Finding, ok, type Patient, unknown } from './doctor-finding.ts';
-import { isShared, obstacleOf } from './features/grants/grants.ts';
-import { unreachableContent } from './serve.ts';
+import { failed, type Finding, ok, type Patient, unknown } from './doctor-finding.ts';
+import { checkRules } from './host-rules.ts';
 
 /** The addresses people come to, by their rules and, where they can be reached from here, by asking. */
 export async function checkHosts({ config, world }: Patient): Promise<Finding[]> {
@@ -10,30 +9,6 @@ export async function checkHosts({ config, world }: Patient): Promise<Finding[]>
     await checkUi(config.uiUrl, world),
     await checkWildcard(config.contentUrl, world),
   ];
-}
-
-function checkRules(config: Patient['config']): Finding {
-  const check = 'hosts.private_sites';
-  const obstacle = obstacleOf(config);
-  if (obstacle !== null)
-    return failed(
-      check,
-      obstacle,
-      'Give SITES_CONTENT_URL a registrable domain of its own, with https, or set SITES_ALLOW_SHARED_APEX=true on every process.',
-    );
-  if (unreachableContent(config))
-    return failed(
-      check,
-      'SITES_CONTENT_URL leads every visitor to a machine of their own (localhost)',
-      'Set it to a host of its own, with a wildcard for its sites.',
-    );
-  if (config.allowSharedApex && isShared(config))
-    return advice(
-      check,
-      'allowed on a shared registrable domain',
-      'A content domain of its own keeps sites further apart.',
-    );
-  return ok(check, 'the addresses keep private sites apart from the web app');
 }
 
 async function checkUi(uiUrl: string, world: Patient['world']): Promise<Finding> {

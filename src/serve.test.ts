@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { listeningAt, unreachableContent } from './serve.ts';
+import { listeningAt } from './serve.ts';
 
 const bound = (address: string, port: number) => ({
   address,
@@ -17,12 +17,4 @@ test.each([
   ['https://localhost', bound('::', 3000), ['http://[::]:3000']],
 ])('the start tells where it listens when %s does not say so', (uiUrl, address, told) => {
   expect(listeningAt(uiUrl, address)).toEqual(told);
-});
-
-test.each([
-  ['http://localhost:3000', 'http://sites.localhost:3001', false],
-  ['https://postern.example.com', 'http://sites.localhost:3001', true],
-  ['https://postern.example.com', 'https://sites.example.net', false],
-])('with the UI at %s, sites at %s lead to this machine alone: %s', (uiUrl, contentUrl, isUnreachable) => {
-  expect(unreachableContent({ uiUrl, contentUrl })).toBe(isUnreachable);
 });

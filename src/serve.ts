@@ -25,8 +25,10 @@ export async function serve(
   // The embedded database opens in its thread meanwhile.
   const { createApp, productionCost } = await import('./app.ts');
   const { applyMigrations } = await import('./commands.ts');
+  const { warnOfHosts } = await import('./host-rules.ts');
   const parts = await opening;
   await applyMigrations(config, parts);
+  if (workload !== 'worker') warnOfHosts(config, parts.log);
   const settings = { ...config, ...limits, workload, passwordCost: productionCost, overloadDelayMs: 1_000 };
   const app = await createApp(settings, parts);
   await app.start();
@@ -68,6 +70,7 @@ async function greet(
 ): Promise<void> {
   const { version } = await import('./app.ts');
   const { setupLink } = await import('./commands.ts');
+  const { unreachableContent } = await import('./host-rules.ts');
   const lines = [
     // Since the process began, which is what whoever waits for it counts.
     `Postern ${version} is ready (${Math.round(performance.now())} ms)`,
@@ -87,12 +90,6 @@ async function greet(
     );
   }
   console.log(lines.join('\n'));
-}
-
-/** People reach the service from elsewhere, and the addresses of sites lead to their own machine. */
-export function unreachableContent({ uiUrl, contentUrl }: Pick<Config, 'uiUrl' | 'contentUrl'>): boolean {
-  const isLocal = (url: string) => /(?:^|\.)localhost$/.test(new URL(url).hostname);
-  return isLocal(contentUrl) && !isLocal(uiUrl);
 }
 
 const contentWarning =
