@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { upload } from '../api/sites/uploads.ts';
 import type { Person, TestKey } from '../harness.ts';
 import { create, store, valueShown, visit } from './app-pages.ts';
 import { openWorld, signIn, type World } from './real-ports.ts';
@@ -75,6 +76,28 @@ test('the first steps are ticked by what is so, are copied without a key in them
   await page.reload();
   await page.getByRole('button', { name: 'Show the first steps' }).click();
   await page.getByText('You have made all first steps').waitFor();
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test('what ends next is told of keys and sites together, the next one first', async () => {
+  const ends = [
+    await world.h.key(ada, { name: 'ends second', ttlHours: 48 }),
+    await world.h.key(ada, { name: 'ends last', ttlHours: 96 }),
+  ];
+  const made = async (name: string, ttlHours: string) =>
+    (await upload(world.h, ada, { 'index.html': name }, { name, ttlHours })).data as { id: string };
+  const site = await made('ends first', '24');
+  await made('ends third', '72');
+  const { page, context, complaints } = await open('/');
+  const links = page.getByRole('link', { name: /^ends / });
+  await expect
+    .poll(() => links.allTextContents())
+    .toEqual(['ends first', 'ends second', 'ends third', 'ends last']);
+  await page.getByText('Site, ends in 3 days').waitFor();
+  expect(await links.nth(1).getAttribute('href')).toBe(`/settings/keys/${ends[0]?.id}`);
+  await links.first().click();
+  await page.waitForURL(`**/sites/${site.id}`);
   expect(complaints).toEqual([]);
   await context.close();
 });

@@ -6,7 +6,7 @@ import { myPolicy, unreadNotices } from '../api/queries.ts';
 import { Moment } from '../app/moment.tsx';
 import { useNow } from '../app/now.ts';
 import { Problem } from '../app/problem.tsx';
-import { endingKeys, type MySites, mySites } from './queries.ts';
+import { endingKeys, endingMost, endingSites, type MySites, mySites } from './queries.ts';
 import styles from './start.module.css';
 
 /** What is mine at a glance, and what ends next. */
@@ -58,10 +58,22 @@ function Tile({ number, children }: { number: number | undefined; children: Reac
   );
 }
 
+type Ending = {
+  readonly kind: 'key' | 'site';
+  readonly id: string;
+  readonly name: string;
+  readonly expiresAt: string;
+};
+
 function EndingNext({ offsetMs }: { offsetMs: number }) {
-  const { data: keys, error, refetch } = useQuery(endingKeys);
+  const keys = useQuery(endingKeys);
+  const sites = useQuery(endingSites);
   const now = useNow() + offsetMs;
-  const ending = keys?.filter(({ expiresAt }) => expiresAt !== null);
+  const ending = [...endingOf('key', keys.data), ...endingOf('site', sites.data)]
+    .sort((one, other) => Date.parse(one.expiresAt) - Date.parse(other.expiresAt))
+    .slice(0, endingMost);
+  const failed = [keys, sites].find(({ error }) => error !== null);
+  const isAnswered = keys.isFetched && sites.isFetched;
   return (
     <div className={styles['card']}>
       <div className={styles['bar']}>
@@ -69,35 +81,47 @@ function EndingNext({ offsetMs }: { offsetMs: number }) {
           What ends next
         </Title>
       </div>
-      {error !== null && <Problem error={error} onRetry={() => void refetch()} />}
-      {ending === undefined && error === null && (
-        <Skeleton m="md" height={60} role="status" aria-label="Loading what ends next" />
-      )}
-      {ending?.length === 0 && (
+      {failed !== undefined && <Problem error={failed.error} onRetry={() => void failed.refetch()} />}
+      {!isAnswered && <Skeleton m="md" height={60} role="status" aria-label="Loading what ends next" />}
+      {isAnswered && failed === undefined && ending.length === 0 && (
         <p className={styles['nothing']}>
-          {keys?.length === 0
+          {keys.data?.length === 0
             ? 'You have no keys yet. Give each one an end: the next to come stands here, and you hear of it in time.'
-            : 'No active key of yours has an end. Narrow a key to give it one.'}
+            : 'No active key or site of yours has an end. Narrow a key, or open a site’s settings, to give it one.'}
         </p>
       )}
-      {ending !== undefined && ending.length > 0 && (
+      {isAnswered && ending.length > 0 && (
         <ul className={styles['ending']}>
-          {ending.map((key) => (
-            <li key={key.id}>
-              <Anchor
-                inherit
-                fw={600}
-                renderRoot={(props) => <Link to="/settings/keys/$id" params={{ id: key.id }} {...props} />}
-              >
-                <bdi>{key.name}</bdi>
+          {ending.map((one) => (
+            <li key={one.id}>
+              <Anchor inherit fw={600} renderRoot={(props) => <LinkTo of={one} {...props} />}>
+                <bdi>{one.name}</bdi>
               </Anchor>
               <span className="quiet">
-                ends {key.expiresAt !== null && <Moment at={key.expiresAt} now={now} isAhead />}
+                {one.kind === 'key' ? 'API key' : 'Site'}, ends{' '}
+                <Moment at={one.expiresAt} now={now} isAhead />
               </span>
             </li>
           ))}
         </ul>
       )}
     </div>
+  );
+}
+
+function endingOf(
+  kind: Ending['kind'],
+  found: readonly { id: string; name: string; expiresAt: string | null }[] = [],
+): Ending[] {
+  return found.flatMap(({ id, name, expiresAt }) =>
+    expiresAt === null ? [] : [{ kind, id, name, expiresAt }],
+  );
+}
+
+function LinkTo({ of: { kind, id }, ...props }: { of: Ending }) {
+  return kind === 'key' ? (
+    <Link to="/settings/keys/$id" params={{ id }} {...props} />
+  ) : (
+    <Link to="/sites/$id" params={{ id }} {...props} />
   );
 }

@@ -18,13 +18,16 @@ export const firstKeys = queryOptions({
   },
 });
 
+/** As many of what ends next as are shown. */
+export const endingMost = 5;
+
 export const endingKeys = queryOptions({
   ...fresh,
   queryKey: ['keys', 'ending'],
   queryFn: async ({ signal }) =>
     (
       await call('GET /me/tokens', {
-        query: { status: 'active', sort: 'expiresAt', order: 'asc', limit: 5 },
+        query: { status: 'active', sort: 'expiresAt', order: 'asc', limit: endingMost },
         signal,
       })
     ).data,
@@ -46,6 +49,27 @@ export const mySites = queryOptions({
       const why = closedBy(error);
       if (why === null) throw error;
       return { kind: 'closed', why };
+    }
+  },
+});
+
+/** None while Sites is closed to me: the page says that once already. */
+export const endingSites = queryOptions({
+  ...fresh,
+  queryKey: ['sites', 'mine', 'ending'],
+  queryFn: async ({ signal }) => {
+    const query = {
+      mine: 'true',
+      status: 'active',
+      sort: 'expiresAt',
+      order: 'asc',
+      limit: endingMost,
+    } as const;
+    try {
+      return (await call('GET /sites', { query, signal })).data;
+    } catch (error) {
+      if (closedBy(error) === null) throw error;
+      return [];
     }
   },
 });
