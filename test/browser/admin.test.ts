@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Person } from '../harness.ts';
-import { barriersOn, create, fillIn, store, valueShown, visit } from './app-pages.ts';
+import { barriersOn, clipboards, create, fillIn, store, valueShown, visit } from './app-pages.ts';
 import { openWorld, signIn, type World } from './real-ports.ts';
 
 // What administrators do with the web app, against the real server.
@@ -17,8 +17,9 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-async function open(path: string, person = root) {
+async function open(path: string, person = root, clipboard: keyof typeof clipboards = 'granted') {
   const context = await world.browser.newContext({ reducedMotion: 'reduce', acceptDownloads: true });
+  await context.addInitScript(clipboards[clipboard]);
   const entrance = await context.newPage();
   await signIn(entrance, person, world.uiUrl);
   await entrance.close();
@@ -265,6 +266,29 @@ test('a new account’s password is shown once and leaves nothing behind; the ac
   expect(complaints).toEqual([]);
   await context.close();
 });
+
+test.each(['absent', 'denied', 'hopeless'] as const)(
+  'the made-up password can be taken along where the clipboard is %s',
+  async (clipboard) => {
+    const { page, context, complaints } = await open('/admin/users', root, clipboard);
+    await press(page, 'New account');
+    await dialog(page).getByLabel('Name').fill(`Copied ${clipboard}`);
+    await dialog(page).getByLabel('E-mail address').fill(`${clipboard}@example.com`);
+    await press(page, 'Create account');
+    const password = await dialog(page).getByLabel('Password').inputValue();
+    await press(page, 'Copy');
+    if (clipboard === 'hopeless') {
+      await page.getByText('The text is selected: copy it with the keyboard.').waitFor();
+      await page.keyboard.press('Control+C');
+    } else await page.getByText('Copied.').waitFor();
+    expect(await page.evaluate('globalThis.copied')).toBe(password);
+    await page.getByLabel('It is handed over').check();
+    await press(page, 'Done');
+    await closed(page);
+    expect(complaints).toEqual([]);
+    await context.close();
+  },
+);
 
 test('an auditor finds out why a request was refused by its id, and takes the trail along', async () => {
   const key = await world.h.serviceKey({ name: 'reader', scopes: ['repos:read'] });

@@ -90,3 +90,16 @@ export async function store(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Done' }).click();
   await page.getByRole('dialog').waitFor({ state: 'detached' });
 }
+
+/**
+ * A clipboard as browsers have it, to be run before a page: without the API as on plain http, with permission denied,
+ * with the old way shut as well, and as it is. What the old way copies is noted in `copied`.
+ */
+const noting = "document.addEventListener('copy', () => { globalThis.copied = getSelection().toString(); });";
+const denied = `${noting} navigator.clipboard.writeText = () => Promise.reject(new DOMException('', 'NotAllowedError'));`;
+export const clipboards = {
+  absent: `${noting} Object.defineProperty(navigator, 'clipboard', { value: undefined });`,
+  denied,
+  hopeless: `${denied} document.execCommand = () => false;`,
+  granted: noting,
+} as const;

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { KeyPolicy } from '../../src/features/keys/key-policy.ts';
-import { create, fillIn, signIn, store, valueShown, visit } from './app-pages.ts';
+import { clipboards, create, fillIn, signIn, store, valueShown, visit } from './app-pages.ts';
 import { openProgram, type RealProgram } from './real-ports.ts';
 
 // The web app as its users meet it: the real program, the real sign-in, Chromium.
@@ -21,10 +21,15 @@ const person = {
   password: 'correct horse battery staple',
 };
 
-/** A browser without the clipboard API, as on plain http; signed in and at the keys. */
-async function atKeys(who: { email: string; password: string } = person, path = '/settings/keys') {
+/** A browser without the clipboard API unless said otherwise; signed in and at the keys. */
+async function atKeys(
+  who: { email: string; password: string } = person,
+  path = '/settings/keys',
+  clipboard: keyof typeof clipboards = 'absent',
+) {
   const context = await browser.newContext({ reducedMotion: 'reduce' });
-  await context.addInitScript('Object.defineProperty(navigator, "clipboard", { value: undefined })');
+  if (clipboard === 'granted') await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+  await context.addInitScript(clipboards[clipboard]);
   const { page, complaints } = await visit(context);
   await page.goto(`${program.origin}${path}`);
   await signIn(page, who);
@@ -337,3 +342,38 @@ test('a list that cannot be read says under which id the server tells the rest, 
   expect(await page.getByText(body.request_id).count()).toBe(0);
   await context.close();
 });
+
+test.each([
+  { clipboard: 'absent', says: 'Copied.', copied: 'globalThis.copied' },
+  { clipboard: 'denied', says: 'Copied.', copied: 'globalThis.copied' },
+  { clipboard: 'granted', says: 'Copied.', copied: 'navigator.clipboard.readText()' },
+  {
+    clipboard: 'hopeless',
+    says: 'The browser refused. The value is selected: copy it with the keyboard.',
+    copied: undefined,
+  },
+] as const)(
+  'the value shown once can be taken along where the clipboard is $clipboard',
+  async ({ clipboard, says, copied }) => {
+    const { page, context, complaints } = await atKeys(person, '/settings/keys/new', clipboard);
+    await fillIn(page, { name: `copied, ${clipboard}` });
+    await create(page);
+    const value = await valueShown(page);
+    // Somebody clicked elsewhere meanwhile.
+    await page.evaluate('document.activeElement.blur(); getSelection().removeAllRanges()');
+    await page.getByRole('button', { name: 'Copy', exact: true }).click();
+    await page.getByText(says).waitFor();
+    if (copied !== undefined) expect(await page.evaluate(copied)).toBe(value);
+    else {
+      expect(await page.getByText('Copied.').count()).toBe(0);
+      expect(await page.evaluate('globalThis.copied')).toBe(undefined);
+      // What it says is true: the keyboard copies it.
+      await page.keyboard.press('Control+C');
+      expect(await page.evaluate('globalThis.copied')).toBe(value);
+    }
+    await store(page);
+    await revoke(page, `copied, ${clipboard}`);
+    expect(complaints).toEqual([]);
+    await context.close();
+  },
+);
