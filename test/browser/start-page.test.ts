@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
-import type { Browser, BrowserContext } from 'playwright-core';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { overflowOf, signIn, visit } from './app-pages.ts';
+import { barriersOn, overflowOf, signIn, visit } from './app-pages.ts';
 import { openProgram, type RealProgram } from './real-ports.ts';
 
 let program: RealProgram;
@@ -19,11 +19,10 @@ const person = {
   password: 'correct horse battery staple',
 };
 
-/** Signs in and connects a command line that listens nowhere; resolves with its access token. */
-async function connectProgram(context: BrowserContext): Promise<string> {
-  const page = await context.newPage();
-  const redirectUri = 'http://127.0.0.1:45123/callback';
-  const verifier = randomBytes(32).toString('base64url');
+const redirectUri = 'http://127.0.0.1:45123/callback';
+
+/** Where a command line sends its person, who signs in there and agrees. */
+function consentAddress(verifier = randomBytes(32).toString('base64url')): string {
   const query = new URLSearchParams({
     client_id: 'postern-cli',
     redirect_uri: redirectUri,
@@ -33,7 +32,14 @@ async function connectProgram(context: BrowserContext): Promise<string> {
     code_challenge: createHash('sha256').update(verifier).digest('base64url'),
     code_challenge_method: 'S256',
   });
-  await page.goto(`${program.origin}/identity/auth?${query.toString()}`);
+  return `${program.origin}/identity/auth?${query.toString()}`;
+}
+
+/** Signs in and connects a command line that listens nowhere; resolves with its access token. */
+async function connectProgram(context: BrowserContext): Promise<string> {
+  const page = await context.newPage();
+  const verifier = randomBytes(32).toString('base64url');
+  await page.goto(consentAddress(verifier));
   await page.fill('input[name=email]', person.email);
   await page.fill('input[name=password]', person.password);
   await page.click('button[value="sign-in"]');
@@ -51,6 +57,27 @@ async function connectProgram(context: BrowserContext): Promise<string> {
 
 const ask = (path: string, value: string) =>
   fetch(`${program.origin}/api/v2${path}`, { headers: { authorization: `Bearer ${value}` } });
+
+const looks = ['light', 'dark'] as const;
+
+/** On the narrowest screen. */
+async function narrow(colorScheme: (typeof looks)[number]) {
+  const context = await browser.newContext({ viewport: { width: 320, height: 800 }, colorScheme });
+  return { context, ...(await visit(context)) };
+}
+
+/** Nothing stands in anybody's way, and nothing is cut off. */
+async function isGood(page: Page, name: string): Promise<void> {
+  expect([name, await barriersOn(page), await overflowOf(page)]).toEqual([name, [], 0]);
+}
+
+test.each(looks)('in %s at 320 pixels, nobody is kept from making the first account', async (look) => {
+  const { context, page } = await narrow(look);
+  await page.goto(program.setupLink);
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  await isGood(page, 'set up');
+  await context.close();
+});
 
 test('the printed link makes the administrator and keeps its token to itself; signing out ends what it began', async () => {
   const link = program.setupLink;
@@ -153,5 +180,45 @@ test.each([
   await page.goto(`${program.origin}/auth/login`);
   expect(await overflowOf(page)).toBe(0);
   expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test.each(looks)('in %s at 320 pixels, nothing stands in anybody’s way before the app', async (look) => {
+  const { context, page } = await narrow(look);
+  const at = async (name: string, heading: string) => {
+    await page.getByRole('heading', { level: 1, name: heading }).waitFor();
+    await isGood(page, name);
+  };
+  await page.goto(program.setupLink);
+  await at('a link that is over', 'This link does not work');
+  await page.goto(`${program.origin}/?key=app_pat_${'0'.repeat(50)}`);
+  await at('an error', 'A key was in the address');
+  await page.goto(`${program.origin}/auth/signed-out`);
+  await at('signed out', 'signed out');
+  await page.goto(consentAddress());
+  await at('sign-in', 'Sign in');
+  await signIn(page, { ...person, password: 'not this one at all' });
+  await page.getByRole('alert').waitFor();
+  await at('a wrong password', 'Sign in');
+  await signIn(page, person);
+  await page.waitForSelector('button[value=allow]');
+  await at('consent', 'Postern');
+
+  const form = { client_id: 'postern-cli', scope: 'openid offline_access repos:read' };
+  const body = new URLSearchParams(form);
+  const answer = await fetch(`${program.origin}/identity/device/auth`, { method: 'POST', body });
+  const device = (await answer.json()) as { verification_uri: string; user_code: string };
+  await page.goto(device.verification_uri);
+  await at('a device', 'Connect a device');
+  await page.getByLabel('Code').fill('WRNG-CODE');
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.getByRole('alert').waitFor();
+  await at('a wrong code', 'Connect a device');
+  await page.getByLabel('Code').fill(device.user_code);
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await at('a device to confirm', 'Is this your device?');
+  await page.getByRole('button', { name: 'No, stop' }).click();
+  await page.getByText('Is this your device?').waitFor({ state: 'detached' });
+  await isGood(page, 'a device that was refused');
   await context.close();
 });
