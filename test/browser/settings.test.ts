@@ -287,7 +287,46 @@ test('why a request was refused is told to the owner of the key, with what to do
   const bob = await world.h.person(`Bob${people}`);
   const other = await open(`/settings/refusals?requestId=${requestId}`, bob);
   await other.page.getByText('No refused request with one of your keys has this id').waitFor();
+  expect(await other.page.getByRole('link', { name: 'look for it in the audit trail' }).count()).toBe(0);
   await other.context.close();
+});
+
+test('the id of a request leads to why it was refused, and administrators to the audit trail as well', async () => {
+  const root = await world.h.person(`Root${people}`, { admin: true });
+  const key = await world.h.key(ada, { name: 'reader', scopes: ['repos:read'] });
+  const requestId = await beRefused(key);
+  const { page, context, complaints } = await open('/', root);
+  const find = async (within: Page) => {
+    await within.keyboard.press('Control+k');
+    await within.getByRole('dialog').getByPlaceholder('Go to a page').fill(requestId);
+  };
+  await find(page);
+  await page.getByRole('button', { name: 'What it left in the audit trail' }).waitFor();
+  await page.getByRole('button', { name: 'Why was it refused?' }).click();
+  await page.waitForURL(`**/settings/refusals?requestId=${requestId}`);
+  await page.getByRole('link', { name: 'look for it in the audit trail' }).click();
+  await page.waitForURL(`**/admin/audit?requestId=${requestId}`);
+  await page.getByRole('table').getByRole('link').first().waitFor();
+  // The browser notes the 404 of somebody else's refusal itself.
+  expect(complaints.filter((text) => !text.startsWith('Failed to load resource'))).toEqual([]);
+  await context.close();
+
+  const own = await open('/');
+  await find(own.page);
+  await own.page.getByRole('button', { name: 'Why was it refused?' }).click();
+  await own.page.getByText('POST /api/v2/repositories').waitFor();
+  await find(own.page);
+  await own.page.getByRole('button', { name: 'Why was it refused?' }).waitFor();
+  expect(await own.page.getByText('What it left in the audit trail').count()).toBe(0);
+  await own.context.close();
+});
+
+test('a page without a connected program teaches how one comes there', async () => {
+  const { page, context, complaints } = await open('/settings/clients');
+  await page.getByText('Sign in from a program, such as a command line.').waitFor();
+  await page.getByRole('link', { name: 'Create a key' }).waitFor();
+  expect(complaints).toEqual([]);
+  await context.close();
 });
 
 test('notices are counted beside every page until they are read', async () => {

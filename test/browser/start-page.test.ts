@@ -106,6 +106,8 @@ test('the printed link makes the administrator and keeps its token to itself; si
   expect(await page.textContent('#lead')).toBe('The administrator account was created. Sign in with it.');
   await signIn(page, person);
   await page.waitForURL(`${program.origin}/`);
+  // What is still on its way when one signs out is refused, and the browser notes it.
+  await page.waitForLoadState('networkidle');
   await page.getByRole('button', { name: person.name }).click();
   await page.getByRole('menuitem', { name: 'Sign out' }).click();
   await page.waitForURL(/signed-out/);
@@ -134,10 +136,17 @@ test('a connected client is listed with what it may do, and is disconnected by a
   const row = page.getByRole('listitem').filter({ hasText: 'repos:read' });
   await row.waitFor();
   expect((await ask('/auth/context', token)).status).toBe(200);
+  // An administrator sees on the page of the account what its person sees.
+  const used = /· (never used|used .*)$/;
+  await row.getByText(used).waitFor();
+  await page.goto(`${program.origin}/admin/users`);
+  await page.getByRole('link', { name: person.name }).click();
+  await row.getByText(used).waitFor();
+  await page.goto(`${program.origin}/settings/clients`);
   await row.getByRole('button', { name: /^Disconnect/ }).click();
   expect((await ask('/auth/context', token)).status).toBe(200);
   await page.getByRole('button', { name: 'Disconnect now' }).click();
-  await page.getByText('No program is connected.').waitFor();
+  await page.getByText('No program is connected').waitFor();
   expect((await ask('/auth/context', token)).status).toBe(401);
   await context.close();
 });

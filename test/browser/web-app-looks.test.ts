@@ -79,7 +79,7 @@ test.each(['light', 'dark'] as const)('in %s, nothing stands in anybody’s way'
   await page.getByText('Expired', { exact: true }).nth(1).waitFor();
   expect(await barriersOn(page)).toEqual([]);
   await page.goto(`${world.uiUrl}/settings/clients`);
-  await page.getByText('No program is connected.').waitFor();
+  await page.getByText('No program is connected').waitFor();
   expect(await barriersOn(page)).toEqual([]);
 
   await page.goto(`${world.uiUrl}/settings/keys/new`);
@@ -128,7 +128,7 @@ test.each([320, 360, 768])('every page fits %i pixels', async (width) => {
   expect(hidden).toEqual([0, 0]);
   await store(page);
   await page.goto(`${world.uiUrl}/settings/clients`);
-  await page.getByText('No program is connected.').waitFor();
+  await page.getByText('No program is connected').waitFor();
   expect(await overflowOf(page)).toBe(0);
   expect(complaints).toEqual([]);
   await context.close();

@@ -36,7 +36,14 @@ export function ClientsOf({ id }: { id: string }) {
                   <bdi>{client.name}</bdi>
                 </b>
                 <span className="quiet">
-                  <code>{client.scopes.join(' ')}</code> · since <Moment at={client.since} now={now} />
+                  <code>{client.scopes.join(' ')}</code> · since <Moment at={client.since} now={now} /> ·{' '}
+                  {client.lastUsedAt === null ? (
+                    'never used'
+                  ) : (
+                    <>
+                      used <Moment at={client.lastUsedAt} now={now} />
+                    </>
+                  )}
                 </span>
               </div>
               <Button

@@ -7,7 +7,7 @@ import { type ReactNode, useEffect, useState } from 'react';
 import { whoAmI } from '../../api/queries.ts';
 import { searchTextFrom } from '../../lists/search-text.ts';
 import { areasFor } from '../areas.ts';
-import { BookIcon, KeyIcon, PlusIcon, SearchIcon, UploadIcon } from '../icons.tsx';
+import { BookIcon, HelpIcon, KeyIcon, PlusIcon, ScrollIcon, SearchIcon, UploadIcon } from '../icons.tsx';
 import { foundKeys, foundSites } from './found.ts';
 import styles from './palette.module.css';
 
@@ -106,7 +106,11 @@ function useEntries(text: string): { entries: readonly Entry[]; isLooking: boole
     const names = wordsIn(`${label} ${words}`);
     return wordsIn(text).every((asked) => names.some((name) => name.startsWith(asked)));
   };
-  const places = [...actions, ...pages(me?.roles?.includes('admin') === true)].filter(fits);
+  const isAdministrator = me?.roles?.includes('admin') === true;
+  const places = [
+    ...requestEntries(text.trim(), isAdministrator),
+    ...[...actions, ...pages(isAdministrator)].filter(fits),
+  ];
   if (search === '') return { entries: places, isLooking: false };
   return {
     entries: [...places, ...(keys.data ?? []).map(keyEntry), ...(sites.data ?? []).map(siteEntry)],
@@ -159,6 +163,28 @@ function pages(isAdministrator: boolean): Entry[] {
       address: '/api/v2/docs',
     },
   ];
+}
+
+/** Who pastes the id of a request wants to know what became of it. */
+function requestEntries(text: string, isAdministrator: boolean): Entry[] {
+  if (!/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)) return [];
+  const why = {
+    id: 'why-refused',
+    group: 'This request',
+    label: 'Why was it refused?',
+    detail: text,
+    icon: <HelpIcon />,
+    address: `/settings/refusals?requestId=${text}`,
+  };
+  const trail = {
+    id: 'request-trail',
+    group: 'This request',
+    label: 'What it left in the audit trail',
+    detail: text,
+    icon: <ScrollIcon />,
+    address: `/admin/audit?requestId=${text}`,
+  };
+  return isAdministrator ? [why, trail] : [why];
 }
 
 function keyEntry({ id, name }: { id: string; name: string }): Entry {

@@ -1,16 +1,28 @@
 import { Button, Group, Modal, Skeleton, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
 import { call } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
 import { myClients } from '../../api/queries.ts';
+import { PlugIcon } from '../../app/icons.tsx';
 import { Moment } from '../../app/moment.tsx';
 import { useNow } from '../../app/now.ts';
 import { Problem } from '../../app/problem.tsx';
 import { useEnding } from '../../app/use-ending.ts';
+import { Empty } from '../../lists/empty.tsx';
 import styles from './clients-page.module.css';
 
 type Client = Schemas['ConnectedClient'];
+
+const steps = [
+  {
+    do: 'Sign in from a program, such as a command line.',
+    why: 'It opens a page of Postern, or shows a code for one. You see there what it asks for, and allow it.',
+  },
+  { do: 'Find it here.', why: 'With what it may do, since when, and when it was last used.' },
+  { do: 'Disconnect it when you no longer need it.', why: 'It is shut out at once, and has to ask again.' },
+];
 
 /** Programs that were let in by a sign-in, such as the command line, and the way to shut them out again. */
 export function ClientsPage() {
@@ -31,7 +43,14 @@ export function ClientsPage() {
       {clients === undefined && error === null && (
         <Skeleton height={80} radius="lg" role="status" aria-label="Loading" />
       )}
-      {clients?.length === 0 && <p className={styles['none']}>No program is connected.</p>}
+      {clients?.length === 0 && (
+        <Empty picture={<PlugIcon size={28} />} title="No program is connected" steps={steps}>
+          <p className="quiet">A script that runs without you takes an API key instead.</p>
+          <Button variant="default" renderRoot={(props) => <Link to="/settings/keys/new" {...props} />}>
+            Create a key
+          </Button>
+        </Empty>
+      )}
       {clients !== undefined && clients.length > 0 && (
         <ul className={styles['list']}>
           {clients.map((client) => (

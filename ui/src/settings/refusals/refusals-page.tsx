@@ -1,8 +1,9 @@
-import { Alert, Button, TextInput } from '@mantine/core';
+import { Alert, Anchor, Button, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { getRouteApi } from '@tanstack/react-router';
+import { getRouteApi, Link } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 import { ApiProblem } from '../../api/client.ts';
+import { whoAmI } from '../../api/queries.ts';
 import { Problem } from '../../app/problem.tsx';
 import { PageHead } from '../../lists/page-head.tsx';
 import { TableLoading } from '../../lists/table.tsx';
@@ -38,7 +39,9 @@ export function RefusalsPage() {
         {requestId !== '' && isFetching && data === undefined && !isUnknown && (
           <TableLoading what="the refusal" />
         )}
-        {requestId !== '' && isUnknown && <Unknown isBusy={isFetching} onRetry={() => void refetch()} />}
+        {requestId !== '' && isUnknown && (
+          <Unknown requestId={requestId} isBusy={isFetching} onRetry={() => void refetch()} />
+        )}
       </div>
       {error !== null && !isUnknown && <Problem error={error} onRetry={() => void refetch()} />}
       {data !== undefined && <Explanation of={data} />}
@@ -72,7 +75,14 @@ function Form({ first, onAsk }: { first: string; onAsk: (text: string) => void }
   );
 }
 
-function Unknown({ isBusy, onRetry }: { isBusy: boolean; onRetry: () => void }) {
+type UnknownProps = {
+  readonly requestId: string;
+  readonly isBusy: boolean;
+  readonly onRetry: () => void;
+};
+
+function Unknown({ requestId, isBusy, onRetry }: UnknownProps) {
+  const { data: me } = useQuery(whoAmI);
   return (
     <Alert color="yellow" title="No refused request with one of your keys has this id">
       <ul className={styles['reasons']}>
@@ -84,7 +94,23 @@ function Unknown({ isBusy, onRetry }: { isBusy: boolean; onRetry: () => void }) 
         <li>
           Of many equal refusals in a minute, the first and the last ten are kept. Try the id of a later one.
         </li>
-        <li>It may have been made with somebody else’s key, or with none.</li>
+        <li>
+          It may have been made with somebody else’s key, or with none.
+          {me?.roles?.includes('admin') === true && (
+            <>
+              {' '}
+              You are an administrator:{' '}
+              <Anchor
+                inherit
+                underline="always"
+                renderRoot={(props) => <Link to="/admin/audit" search={{ requestId }} {...props} />}
+              >
+                look for it in the audit trail
+              </Anchor>
+              .
+            </>
+          )}
+        </li>
       </ul>
       <Button size="xs" variant="default" loading={isBusy} onClick={onRetry}>
         Look again
