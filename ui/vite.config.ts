@@ -10,7 +10,7 @@ export default defineConfig({
     // An image as a data: address would need another source in the policy.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
-    // test/browser/web-app-size.test.ts holds what is loaded to a budget, compressed.
+    // test/web-app-files.test.ts holds what is loaded to a budget, compressed.
     chunkSizeWarningLimit: 1_000,
   },
 });
