@@ -21,11 +21,13 @@ export async function references(): Promise<Map<string, string>> {
 }
 
 function surfacesPage(): string {
-  const rows = surfaces.map(({ change, owner, places }) => [
+  const rows = surfaces.map(({ change, owner, places, isOutside }) => [
     change,
     owner,
     places.length === 0
-      ? 'Not installed'
+      ? isOutside === true
+        ? 'Outside Postern'
+        : 'Not installed'
       : places
           .map(({ kind, title, address }) =>
             kind === 'document' ? `[${title}](${address.replace('docs/', '../')})` : `\`${address}\``,

@@ -8,6 +8,7 @@ let h: Harness;
 type Surface = {
   owner: string;
   isHere: boolean;
+  isOutside: boolean;
   places: { kind: string; title: string; address: string; href: string | null }[];
 };
 let found: Surface[];
@@ -41,6 +42,14 @@ test('what this installation does not have is named with its owner and says so',
   expect(missing.map(({ owner }) => owner)).toContain('Repository configuration file');
   expect(missing.every(({ places }) => places.length === 0)).toBe(true);
   expect(found.filter(({ isHere }) => isHere).every(({ places }) => places.length > 0)).toBe(true);
+});
+
+test('what is outside of Postern is not called missing', () => {
+  const outside = found.filter(({ isOutside }) => isOutside);
+  expect(outside.map(({ owner }) => owner)).toEqual([
+    'The selected installation and infrastructure workflow',
+  ]);
+  expect(outside.every(({ isHere }) => !isHere)).toBe(true);
 });
 
 test('what is here comes first', () => {

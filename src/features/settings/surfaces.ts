@@ -25,6 +25,8 @@ type Surface = {
   readonly change: string;
   readonly owner: string;
   readonly note: string;
+  /** Postern will never have it: it is changed elsewhere, whatever is installed. */
+  readonly isOutside?: true;
   /** Empty: not part of this installation. */
   readonly places: readonly Place[];
 };
@@ -197,6 +199,7 @@ export const surfaces: readonly Surface[] = [
     change: 'Infrastructure, DNS, evaluation cluster resources',
     owner: 'The selected installation and infrastructure workflow',
     note: 'Outside of Postern.',
+    isOutside: true,
     places: [],
   },
 ];
@@ -208,6 +211,7 @@ const surfaceSchema = z
     owner: z.string().describe('Where it is changed, and nowhere else'),
     note: z.string(),
     isHere: z.boolean().describe('False: not part of this installation'),
+    isOutside: z.boolean().describe('True: no part of Postern at all, and changed elsewhere'),
     places: z.array(
       z.strictObject({
         kind: z.enum(['page', 'route', 'document']),
@@ -229,6 +233,7 @@ const surfaceSchema = z
 const answer = surfaces.map((surface) => ({
   ...surface,
   isHere: surface.places.length > 0,
+  isOutside: surface.isOutside === true,
   places: surface.places.map((place) => ({
     kind: place.kind,
     title: place.title,

@@ -68,7 +68,7 @@ export type Schemas = {
   GroupChange: { name?: string; parentId?: string | null; roles?: (Schemas['Role'])[] };
   ConnectedClient: { clientId: string; name: string; since: string; lastUsedAt: string | null; scopes: (string)[] };
   AuditSummary: { per: "hour" | "day"; from: string; to: string; counts: ({ from: string; event: string; outcome: "success" | "denied" | "failure"; count: number })[] };
-  ConfigurationSurface: { id: string; change: string; owner: string; note: string; isHere: boolean; places: ({ kind: "page" | "route" | "document"; title: string; address: string; href: string | null })[] };
+  ConfigurationSurface: { id: string; change: string; owner: string; note: string; isHere: boolean; isOutside: boolean; places: ({ kind: "page" | "route" | "document"; title: string; address: string; href: string | null })[] };
 };
 
 /** By method and path below /api/v2. Left out: operations whose body or answer is not JSON. */

@@ -67,7 +67,7 @@ function matches({ change, owner, note, places }: Surface, search: string): bool
   return words.every((word) => text.toLowerCase().includes(word));
 }
 
-function Row({ of: { change, owner, note, isHere, places } }: { of: Surface }) {
+function Row({ of: { change, owner, note, isHere, isOutside, places } }: { of: Surface }) {
   return (
     <tr>
       <th scope="row" className={styles['change']}>
@@ -88,7 +88,7 @@ function Row({ of: { change, owner, note, isHere, places } }: { of: Surface }) {
           </ul>
         ) : (
           <Badge className={common['badge']} variant="light" color="gray" tt="none" fw={600}>
-            Not installed
+            {isOutside ? 'Outside Postern' : 'Not installed'}
           </Badge>
         )}
       </td>
