@@ -317,6 +317,25 @@ test('an auditor finds out why a request was refused by its id, and takes the tr
   await context.close();
 });
 
+test('the picture of the trail stays with an outcome and a time, and goes where it would say too much', async () => {
+  const { page, context, complaints } = await open('/admin/audit');
+  const picture = page.getByRole('region', { name: 'Events over time' });
+  const says = (name: RegExp) => picture.getByRole('img', { name });
+  await says(/^\d+ events done, \d+ refused, \d+ failed\.$/).waitFor();
+  await picture.getByRole('radiogroup', { name: 'Length' }).waitFor();
+  await page.goto(`${world.uiUrl}/admin/audit?outcome=denied&span=24h`);
+  await says(/^\d+ refused\.$/).waitFor();
+  expect(await picture.getByRole('radiogroup', { name: 'Length' }).count()).toBe(0);
+  await page.goto(`${world.uiUrl}/admin/audit?to=2026-01-01`);
+  await picture.getByText('The last year of what is chosen').waitFor();
+  await says(/events done/).waitFor();
+  await page.goto(`${world.uiUrl}/admin/audit?actor=nobody`);
+  await page.getByText('No event is like this.').waitFor();
+  expect(await picture.count()).toBe(0);
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
 test('Sites is switched off after a look at what goes, and on again', async () => {
   const author = await world.h.person('Author');
   const site = await world.publish(author, 'public', { 'index.html': 'hello' });

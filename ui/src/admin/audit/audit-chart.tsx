@@ -7,68 +7,86 @@ import common from '../admin.module.css';
 import { Chart } from '../charts/chart.tsx';
 import { bucketsOf, labelOf, type Per } from '../charts/days.ts';
 import { auditSummary } from '../queries.ts';
-import { given } from '../search.ts';
+import { type AuditSearch, rangeOf } from './audit-search.ts';
 
 const views = [
-  { value: '2d', label: '2 days', per: 'hour' },
-  { value: '30d', label: '30 days', per: 'day' },
-  { value: '1y', label: 'A year', per: 'day' },
+  { value: '2d', label: '2 days' },
+  { value: '30d', label: '30 days' },
+  { value: '1y', label: 'A year' },
 ] as const;
 const dayMs = 86_400_000;
+const hourMs = 3_600_000;
 const lengthMs = { '2d': 2 * dayMs, '30d': 30 * dayMs, '1y': 365 * dayMs } as const;
 
 const series = [
   { name: 'success', label: 'Done', color: 'var(--postern-accent)' },
   { name: 'denied', label: 'Refused', color: 'var(--postern-bad)' },
   { name: 'failure', label: 'Failed', color: 'var(--postern-warn)' },
-];
+] as const;
 
-/** How much happened when, of one kind where one is chosen. */
-export function AuditChart({ event, now }: { event: string | undefined; now: number }) {
+const totalWords = { success: 'events done', denied: 'refused', failure: 'failed' } as const;
+
+type Shown = Pick<AuditSearch, 'event' | 'outcome'>;
+
+/** How much happened when: of one kind, with one outcome or between two moments, where they are chosen. */
+export function AuditChart({ search, now }: { search: AuditSearch; now: number }) {
   const [view, setView] = useState<(typeof views)[number]['value']>('30d');
-  const per = views.find(({ value }) => value === view)?.per ?? 'day';
-  // To the hour, so that the question stays the same while the page is open.
-  const end = now - (now % 3_600_000) + 3_600_000;
-  const query = given({
-    per,
-    from: new Date(end - lengthMs[view]).toISOString(),
-    to: new Date(end).toISOString(),
-  });
-  const { data, error, refetch } = useQuery(auditSummary(query));
+  const asked = askedOf(search, view, now);
+  const { data, error, refetch } = useQuery(auditSummary(asked.query));
   return (
     <section className={common['card']} aria-label="Events over time">
       <div className={common['head']}>
         <h2>Events over time</h2>
-        <SegmentedControl
-          size="xs"
-          aria-label="Length"
-          value={view}
-          onChange={setView}
-          data={views.map(({ value, label }) => ({ value, label }))}
-        />
+        {!asked.isChosen && (
+          <SegmentedControl
+            size="xs"
+            aria-label="Length"
+            value={view}
+            onChange={setView}
+            data={views.map(({ value, label }) => ({ value, label }))}
+          />
+        )}
+        {asked.isCut && <span className="quiet">The last year of what is chosen</span>}
       </div>
       {error !== null && <Problem error={error} onRetry={() => void refetch()} />}
       {data === undefined && error === null && <Skeleton height={220} radius="md" />}
-      {data !== undefined && <Picture of={data} event={event} />}
+      {data !== undefined && <Picture of={data} shown={search} />}
     </section>
   );
 }
 
-function Picture({
-  of: { per, from, to, counts },
-  event,
-}: {
-  of: Schemas['AuditSummary'];
-  event: string | undefined;
-}) {
-  const rows = rowsOf(counts, bucketsOf(from, to, per), per, event);
-  const total = (name: 'success' | 'denied' | 'failure') => rows.reduce((sum, row) => sum + row[name], 0);
+/** The range that the filters choose, or else the length that is chosen here. */
+function askedOf(search: AuditSearch, view: (typeof views)[number]['value'], now: number) {
+  const chosen = rangeOf(search, now);
+  const isChosen = chosen.from !== undefined || chosen.to !== undefined;
+  // To the hour, so that the question stays the same while the page is open.
+  const end = chosen.to === undefined ? now - (now % hourMs) + hourMs : Date.parse(chosen.to);
+  const earliest = end - (isChosen ? lengthMs['1y'] : lengthMs[view]);
+  const wanted = chosen.from === undefined ? earliest : Date.parse(chosen.from);
+  const start = Math.max(earliest, wanted - (wanted % hourMs));
+  return {
+    isChosen,
+    isCut: isChosen && (chosen.from === undefined || wanted < earliest),
+    query: {
+      per: end - start <= 2 * dayMs + hourMs ? ('hour' as const) : ('day' as const),
+      from: new Date(start).toISOString(),
+      to: new Date(end).toISOString(),
+    },
+  };
+}
+
+function Picture({ of: { per, from, to, counts }, shown }: { of: Schemas['AuditSummary']; shown: Shown }) {
+  const rows = rowsOf(counts, bucketsOf(from, to, per), per, shown.event);
+  const seen = series.filter(({ name }) => shown.outcome === undefined || name === shown.outcome);
+  const totals = seen.map(
+    ({ name }) => `${rows.reduce((sum, row) => sum + row[name], 0)} ${totalWords[name]}`,
+  );
   return (
     <Chart
-      says={`${total('success')} events done, ${total('denied')} refused, ${total('failure')} failed.`}
+      says={`${totals.join(', ')}.`}
       per={per === 'day' ? 'Day (UTC)' : 'Hour (UTC)'}
       rows={rows}
-      series={series}
+      series={seen}
     />
   );
 }

@@ -58,7 +58,7 @@ export function AuditPage() {
         search={search}
         onChange={(next) => void navigate({ search: next })}
       />
-      {isOfAll(search) && <AuditChart event={search.event} now={now} />}
+      {isOfAll(search) && <AuditChart search={search} now={now} />}
       {trail.isPending && <TableLoading what="events" />}
       {trail.error !== null && <Problem error={trail.error} onRetry={() => void trail.refetch()} />}
       {trail.data !== undefined && events.length === 0 && <Nothing search={search} />}
@@ -87,9 +87,9 @@ export function AuditPage() {
   );
 }
 
-/** The counts know kinds of events and nothing narrower: a picture beside a narrower list would mislead. */
-function isOfAll({ event: _event, ...narrower }: AuditSearch): boolean {
-  return Object.keys(narrower).length === 0;
+/** The counts know kinds, outcomes and times, and nothing narrower: a picture beside a narrower list would mislead. */
+function isOfAll({ actor, target, requestId, keyId }: AuditSearch): boolean {
+  return [actor, target, requestId, keyId].every((one) => one === undefined);
 }
 
 function Nothing({ search }: { search: AuditSearch }) {
