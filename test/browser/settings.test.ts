@@ -539,6 +539,44 @@ test('a pasted list chooses its repositories, and verifying a new key says all t
   await context.close();
 });
 
+test('EX-05 a new key lasts a week by itself, the form offers what the policy offers, and the API takes what it allows', async () => {
+  const root = await world.h.person(`Root${people}`, { admin: true });
+  const { data, headers } = await world.call('GET', '/config/api-keys', { as: root });
+  const put = (policy: object, etag: string | undefined) =>
+    world.call('PUT', '/config/api-keys', { as: root, headers: { 'if-match': etag ?? '' }, body: policy });
+  const { page, context, complaints } = await open('/settings/keys/new');
+  const offered = () =>
+    page
+      .getByRole('group', { name: 'Expires after' })
+      .getByRole('radio')
+      .locator('xpath=..')
+      .allTextContents();
+  await page.getByText('It ends on').waitFor();
+  expect(await page.getByRole('radio', { name: '7 days' }).isChecked()).toBe(true);
+  expect(await offered()).toEqual(['1 day', '3 days', '7 days', '14 days', '30 days', 'Custom', 'No expiry']);
+
+  const { personal } = data.policy.lifetime;
+  const fewer = { ...personal, offeredTtlHours: [24, 72], defaultTtlHours: 72, maxTtlHours: 168 };
+  const changed = await put(
+    { ...data.policy, lifetime: { ...data.policy.lifetime, personal: fewer } },
+    headers['etag'],
+  );
+  expect(changed.status).toBe(200);
+  await page.reload();
+  await page.getByText('It ends on').waitFor();
+  expect(await page.getByRole('radio', { name: '3 days' }).isChecked()).toBe(true);
+  expect(await offered()).toEqual(['1 day', '3 days', 'Custom', 'No expiry']);
+  const ask = (ttlHours: number) =>
+    world.call('POST', '/me/tokens', {
+      as: ada,
+      body: { name: 'asked for', scopes: ['repos:read'], repositoryAccess: { mode: 'all' }, ttlHours },
+    });
+  expect([(await ask(100)).status, (await ask(169)).error?.code]).toEqual([201, 'lifetime_too_long']);
+  expect((await put(data.policy, changed.headers['etag'])).status).toBe(200);
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
 test('the own password is changed from the menu, by who knows it, and nothing of it stays on the page', async () => {
   const { page, context } = await open('/');
   await page.getByRole('button', { name: ada.user.name }).click();
