@@ -50,7 +50,7 @@ export function deviceDonePage(view: { clientName: string }): Page {
     title: 'Device connected',
     body: html`<h1>Connected</h1>
 <p class="lead">${view.clientName} is signed in now. You can close this page and go back to it.</p>
-<p>It stays connected until you, or an administrator, disconnect it: see
-<a href="/api/v2/docs#disconnectMyClient">Disconnect a client</a> in the API reference.</p>`,
+<p>It stays connected until you, or an administrator, disconnect it: you find it under
+<a href="/settings/clients">Connected clients</a>.</p>`,
   });
 }
