@@ -207,7 +207,7 @@ describe.skipIf(missing.length > 0)('the samples of the guides', () => {
       data: [{ actor: { kind: 'system' }, details: { kid: expect.stringMatching(/^[\w-]{43}$/) } }],
     });
     const metrics = () => bash(`curl -s http://127.0.0.1:${installation.ports.operations}/metrics`);
-    await expect.poll(metrics, { timeout: 60_000 }).toMatch(/job="reseal"/);
+    await expect.poll(metrics, { timeout: 60_000 }).toMatch(/job_name="reseal"/);
     await program.end('SIGTERM');
     await run(retire);
     program = await startProgram(installation);
