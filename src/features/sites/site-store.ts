@@ -194,14 +194,15 @@ export function siteStore(db: Sql): SiteStore {
          where id = ${site.id}`.execute(db);
     },
     async setLive(id, version, now) {
+      // Before the site, whose trigger takes over when its version was published (migration 0019).
       await sql`
-        with replaced as (
-          update site_versions set replaced_at = ${new Date(now)}
-           where site_id = ${id} and number = (select live_version from sites where id = ${id})
-             and number <> ${version}),
-        shown as (
-          update site_versions set published_at = ${new Date(now)}, replaced_at = null
-           where site_id = ${id} and number = ${version})
+        update site_versions
+           set replaced_at = case when number = ${version} then null else ${new Date(now)}::timestamptz end,
+               published_at = case when number = ${version} then ${new Date(now)}::timestamptz else published_at end
+         where site_id = ${id} and (number = ${version} or number = (select live_version from sites where id = ${id}))`.execute(
+        db,
+      );
+      await sql`
         update sites set live_version = ${version}, revision = revision + 1, updated_at = ${new Date(now)}
          where id = ${id}`.execute(db);
     },
