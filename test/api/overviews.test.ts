@@ -93,6 +93,24 @@ test('storage follows what is published and removed, and names owners but no sit
   expect(data).toEqual({ totalBytes: 0, owners: [] });
 });
 
+test('how much one owner keeps is answered alone, also of sites that are empty', async () => {
+  const [ruby, eli] = [await h.person('Ruby', { admin: true }), await h.person('Eli')];
+  const key = await h.serviceKey({ name: 'publisher', scopes: ['sites:write'] });
+  const asked = async (owner: string) =>
+    (await h.call('GET', '/sites/storage', { as: ruby, query: { owner } })).data;
+  expect(await asked(key.id)).toEqual({ totalBytes: 0, owners: [] });
+  const empty = await h.call('POST', '/sites', { as: key, body: {} });
+  expect(empty.status).toBe(201);
+  const owner = { kind: 'service_key', id: key.id, name: 'publisher' };
+  expect(await asked(key.id)).toEqual({ totalBytes: 0, owners: [{ owner, sites: 1, bytes: 0 }] });
+  await upload(h, key, { 'index.html': 'a'.repeat(1000) });
+  await upload(h, eli, { 'index.html': 'b'.repeat(5000) });
+  expect(await asked(key.id)).toEqual({ totalBytes: 1000, owners: [{ owner, sites: 2, bytes: 1000 }] });
+  await h.call('DELETE', `/sites/${empty.data.id}`, { as: key });
+  expect(await asked(key.id)).toMatchObject({ owners: [{ sites: 1 }] });
+  expect(await asked('nobody')).toEqual({ totalBytes: 0, owners: [] });
+});
+
 test('a site that was taken down is found again without its name, and gone from the list when it is back', async () => {
   const root2 = await h.person('Rita', { admin: true });
   const eve = await h.person('Eve');

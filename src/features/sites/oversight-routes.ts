@@ -3,7 +3,7 @@ import type { RoutePolicy } from '../../core/authorize.ts';
 import { timestamp } from '../../core/clock.ts';
 import { defineRoute, pagePagination, type Route } from '../../platform/http.ts';
 import { pageQuery, timestampSchema } from '../../platform/schemas.ts';
-import type { OversightStore } from './oversight-store.ts';
+import type { OversightStore, OwnerStorage } from './oversight-store.ts';
 import type { OwnerNames } from './responses.ts';
 
 /**
@@ -20,7 +20,7 @@ const ownerSchema = z.strictObject({
 
 const storageSchema = z
   .strictObject({
-    totalBytes: z.number().int().describe('Of all owners'),
+    totalBytes: z.number().int().describe('Of all owners that were asked for'),
     owners: z.array(
       z.strictObject({
         owner: ownerSchema,
@@ -39,6 +39,12 @@ const stoppedSchema = z
     reason: z.string().nullable(),
   })
   .meta({ id: 'StoppedSite' });
+
+/** One owner or none, as a list with its only page. */
+function alone(found: OwnerStorage | undefined, page: number) {
+  const all = found === undefined ? [] : [found];
+  return { items: page === 1 ? all : [], total: all.length, bytes: found?.bytes ?? 0 };
+}
 
 const exampleOwner = { kind: 'user', id: 'usr_8fQ2mV6sT0aXk4RjB1Zc', name: 'Ada' } as const;
 
@@ -65,15 +71,22 @@ export function siteOversightRoutes(deps: {
       operationId: 'readSiteStorage',
       tag: 'Sites administration',
       summary: 'Read who keeps how much',
-      description: 'Those who keep most first. Works while Sites is off.',
+      description:
+        'Those who keep most first, or one owner; `totalBytes` is then what that owner keeps. Works while Sites is off.',
       policy: administrators,
-      query: z.strictObject(pageQuery),
+      query: z.strictObject({
+        ...pageQuery,
+        owner: z.string().min(1).max(40).optional().describe('Only of one user or service key, by id'),
+      }),
       success: { status: 200, data: storageSchema, pagination: 'page' },
       example: {
         data: { totalBytes: 52_428_800, owners: [{ owner: exampleOwner, sites: 3, bytes: 52_428_800 }] },
       },
-      async handle({ query: { page, limit } }) {
-        const { items, total, bytes } = await read.oversight.storage(page, limit);
+      async handle({ query: { page, limit, owner } }) {
+        const { items, total, bytes } =
+          owner === undefined
+            ? await read.oversight.storage(page, limit)
+            : alone(await read.oversight.storageOf(owner), page);
         return {
           data: { totalBytes: bytes, owners: await named(items) },
           pagination: pagePagination(page, limit, total),

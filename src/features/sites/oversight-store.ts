@@ -17,6 +17,8 @@ type Paged<T> = { readonly items: T[]; readonly total: number };
 export type OversightStore = {
   /** Those who keep most first. */
   storage(page: number, limit: number): Promise<Paged<OwnerStorage> & { bytes: number }>;
+  /** Of a user or a service key, by id; undefined where nothing is kept, not even a site that is empty. */
+  storageOf(ownerId: string): Promise<OwnerStorage | undefined>;
   /** The latest first. */
   stopped(page: number, limit: number): Promise<Paged<StoppedSite>>;
 };
@@ -49,6 +51,22 @@ export function oversightStore(db: Sql): OversightStore {
         })),
         total: all.rows[0]?.total ?? 0,
         bytes: Number(all.rows[0]?.bytes ?? 0),
+      };
+    },
+    async storageOf(ownerId) {
+      // From the sites, because one that nothing was published to has an owner too. Both kinds are named for the index.
+      const { rows } = await sql<{ owner_kind: SiteOwner['kind']; sites: number; bytes: string }>`
+        select s.owner_kind, count(*) filter (where s.deleted_at is null)::int as sites,
+               coalesce((select o.bytes from owner_storage o
+                 where o.owner_kind = s.owner_kind and o.owner_id = ${ownerId}), 0)::text as bytes
+          from sites s where s.owner_kind in ('user', 'service_key') and s.owner_id = ${ownerId}
+         group by s.owner_kind`.execute(db);
+      const [row] = rows;
+      if (row === undefined) return undefined;
+      return {
+        owner: { kind: row.owner_kind, id: ownerId },
+        sites: row.sites,
+        bytes: Number(row.bytes),
       };
     },
     async stopped(page, limit) {

@@ -120,7 +120,7 @@ export type Operations = {
   'GET /sites/{id}/files': { params: { id: string }; query: { version?: string | undefined; page?: number | undefined; limit?: number | undefined; search?: string | undefined }; body: undefined; data: (Schemas['SiteFile'])[]; metadata: { pagination: Schemas['PagePagination'] } };
   'POST /sites/{id}/take-down': { params: { id: string }; query: undefined; body: Schemas['SiteReason']; data: Schemas['SiteTakenDown']; metadata: undefined };
   'POST /sites/{id}/put-back': { params: { id: string }; query: undefined; body: Schemas['SiteReason']; data: Schemas['SiteTakenDown']; metadata: undefined };
-  'GET /sites/storage': { params: undefined; query: { page?: number | undefined; limit?: number | undefined }; body: undefined; data: Schemas['SiteStorage']; metadata: { pagination: Schemas['PagePagination'] } };
+  'GET /sites/storage': { params: undefined; query: { page?: number | undefined; limit?: number | undefined; owner?: string | undefined }; body: undefined; data: Schemas['SiteStorage']; metadata: { pagination: Schemas['PagePagination'] } };
   'GET /sites/taken-down': { params: undefined; query: { page?: number | undefined; limit?: number | undefined }; body: undefined; data: (Schemas['StoppedSite'])[]; metadata: { pagination: Schemas['PagePagination'] } };
   'POST /sites/{id}/uploads': { params: { id: string }; query: undefined; body: Schemas['UploadStart']; data: Schemas['Upload']; metadata: undefined };
   'GET /sites/{id}/uploads/{upload}': { params: { id: string; upload: string }; query: undefined; body: undefined; data: Schemas['Upload']; metadata: undefined };
