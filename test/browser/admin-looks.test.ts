@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { upload } from '../api/sites/uploads.ts';
 import type { Person } from '../harness.ts';
 import { barriersOn, overflowOf, visit } from './app-pages.ts';
 import { openWorld, signIn, type World } from './real-ports.ts';
@@ -7,6 +8,8 @@ import { openWorld, signIn, type World } from './real-ports.ts';
 let world: World;
 let root: Person;
 let pages: readonly string[];
+/** Of the keys with the longest name. */
+let ids: { personal: string; service: string };
 
 const hostile = [
   '<img src=x onerror=alert(1)>',
@@ -28,8 +31,17 @@ beforeAll(async () => {
     });
     const owner = { type: 'personal', userId: data.id } as const;
     const request = { name, scopes: ['repos:read'], repositoryAccess: { mode: 'all' } } as const;
-    await world.h.app.doors.keys.create(system, owner, { ...request, ttlHours: 24 * (at + 1) });
-    await world.h.serviceKey({ name, ...(at % 2 === 0 ? { ttlHours: 100 } : {}) });
+    const { key: personal } = await world.h.app.doors.keys.create(system, owner, {
+      ...request,
+      ttlHours: 24 * (at + 1),
+    });
+    const ofService = await world.h.serviceKey({
+      name,
+      scopes: ['env:write', 'repos:write', 'sites:write'],
+      ...(at % 2 === 0 ? { ttlHours: 100 } : {}),
+    });
+    ids = { personal: personal.id, service: ofService.id };
+    if (at === 4) await upload(world.h, ofService, { 'index.html': 'hello' });
     await call('POST', '/groups', { as: root, body: { name, roles: ['user'] } });
   }
   const key = await world.h.serviceKey({ name: 'reader' });
@@ -62,7 +74,11 @@ beforeAll(async () => {
     '/admin',
     '/admin/service-keys',
     '/admin/service-keys/new',
+    `/admin/service-keys/${ids.service}?span=month`,
+    `/admin/service-keys/${ids.service}/narrow`,
+    `/admin/service-keys/${key.id}`,
     '/admin/user-keys?state=all',
+    `/admin/user-keys/${ids.personal}?span=hour`,
     '/admin/access-controls',
     '/admin/access-controls?view=history',
     '/admin/sites',
@@ -123,6 +139,7 @@ test.each(['light', 'dark'] as const)('in %s, nothing stands in anybody’s way'
 
 /** The dialogs, each by the page and the button that opens it. */
 const dialogs = [
+  ['/admin/service-keys', `Revoke ${hostile[4]}`],
   ['/admin/service-keys', 'Revoke reader'],
   ['/admin/service-keys', 'Replace reader'],
   ['/admin/user-keys', `Revoke ${hostile[4]}`],
@@ -160,6 +177,18 @@ test('every page fits 320, 360 and 768 pixels', async () => {
     }
   }
   expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test('on a usual screen no button of a list of keys is out of sight', async () => {
+  const { page, context, at } = await open({});
+  for (const path of ['/admin/service-keys', '/admin/user-keys']) {
+    await at(path);
+    const table = page.getByRole('table');
+    await table.getByRole('button', { name: `Revoke ${hostile[4]}` }).waitFor();
+    const hidden = await table.evaluate((one) => one.scrollWidth - (one.parentElement?.clientWidth ?? 0));
+    expect([path, hidden]).toEqual([path, 0]);
+  }
   await context.close();
 });
 

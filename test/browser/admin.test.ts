@@ -91,6 +91,145 @@ test('an administrator creates a service key, replaces it and revokes it; no val
   await context.close();
 });
 
+test('a service key’s page tells its facts, its usage and its story, where an administrator finds what was refused', async () => {
+  const key = await world.h.serviceKey({ name: 'releases', scopes: ['env:read'], ttlHours: 48 });
+  for (let at = 0; at < 3; at++) await world.call('GET', '/auth/context', { as: key });
+  const refused = await world.call('GET', '/users', { as: key });
+  await world.h.app.doors.denials.flush({ all: true });
+  await world.h.app.doors.usage.flush();
+  const { page, context, complaints } = await open('/admin/service-keys?search=releases');
+  await page.getByRole('img', { name: '3 requests answered, 1 refused, in 14 days' }).waitFor();
+  await page.getByRole('link', { name: 'releases' }).click();
+  await page.getByRole('heading', { level: 1, name: 'releases' }).waitFor();
+  const facts = page.getByRole('region', { name: 'Facts' });
+  for (const fact of ['env:read', 'All, also those registered later', 'Created by', 'Last used', 'Expires'])
+    await facts.getByText(fact, { exact: true }).waitFor();
+  const usage = page.getByRole('region', { name: 'Usage', exact: true });
+  await usage.locator('svg.recharts-surface').first().waitFor();
+  expect(await usage.getByRole('listitem').first().textContent()).toBe('3Answered');
+  await usage.getByText('30 days').click();
+  await page.waitForURL(/service-keys\/\w{12}\?span=month$/);
+  const story = page.getByRole('region', { name: 'Timeline' });
+  await story.getByText('Created', { exact: true }).waitFor();
+  await story.getByRole('link', { name: 'Why?' }).click();
+  await page.waitForURL(`**/admin/audit?requestId=${refused.headers['x-request-id']}`);
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test('a service key is narrowed and replaced on its page, and the pair leads to each other', async () => {
+  const key = await world.h.serviceKey({
+    name: 'wide',
+    scopes: ['repos:write', 'env:write'],
+    ttlHours: 48,
+  });
+  const { page, context, complaints } = await open(`/admin/service-keys/${key.id}`);
+  await page.getByRole('link', { name: 'Narrow' }).click();
+  await page.getByRole('heading', { name: 'Narrow this key' }).waitFor();
+  await page.getByLabel('Name').fill('narrower');
+  await page.getByRole('radiogroup', { name: 'Environments' }).getByText('None').click();
+  await press(page, 'Narrow the key');
+  await page.getByRole('heading', { level: 1, name: 'narrower' }).waitFor();
+  const { data } = await world.call('GET', `/tokens/${key.id}`, { as: root });
+  expect(data).toMatchObject({ name: 'narrower', scopes: ['repos:write'] });
+  await page.getByText('Renamed or narrowed').waitFor();
+
+  await press(page, 'Replace');
+  await press(page, 'Create the successor');
+  const successor = await valueShown(page);
+  await page.getByLabel('I have stored it').check();
+  await press(page, 'Done');
+  await page.getByText('Now bring it to work').waitFor();
+  await press(page, 'Done');
+  await closed(page);
+  await page.getByRole('alert').getByText('This key is being replaced').waitFor();
+  expect(await page.getByRole('button', { name: 'Replace' }).count()).toBe(0);
+  expect(await traces(page)).not.toContain(successor.slice(20));
+  await page
+    .getByRole('alert')
+    .getByRole('link', { name: successor.slice(8, 20) })
+    .click();
+  await page.getByText('Replaces').getByRole('link', { name: key.id }).waitFor();
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test('somebody’s key is examined and revoked, never changed, and its owner reads the reason', async () => {
+  const kit = await world.h.person('Kit');
+  const key = await world.h.key(kit, { name: 'laptop', ttlHours: 48 });
+  await world.call('GET', '/auth/context', { as: key });
+  await world.h.app.doors.usage.flush();
+  const { page, context, complaints } = await open(`/admin/service-keys/${key.id}/narrow`);
+  // Whoever knows only the id is brought to where the key is, and may change it nowhere.
+  await page.waitForURL(`**/admin/user-keys/${key.id}`);
+  await page.getByRole('heading', { level: 1, name: 'laptop' }).waitFor();
+  for (const name of ['Narrow', 'Replace'])
+    expect(await page.locator('main').getByText(name, { exact: true }).count()).toBe(0);
+  const facts = page.getByRole('region', { name: 'Facts' });
+  expect(await facts.getByRole('link', { name: 'Kit' }).getAttribute('href')).toBe(
+    `/admin/users/${kit.user.id}`,
+  );
+  const usage = page.getByRole('region', { name: 'Usage', exact: true });
+  await usage.locator('svg.recharts-surface').first().waitFor();
+  expect(await usage.getByRole('listitem').first().textContent()).toBe('1Answered');
+  await press(page, 'Revoke');
+  expect(await page.getByRole('button', { name: 'Revoke for good' }).isDisabled()).toBe(true);
+  await page.getByLabel('Reason').fill('Seen in a public log');
+  await press(page, 'Revoke for good');
+  await closed(page);
+  await page.getByText('Revoked by an administrator').waitFor();
+  expect((await world.call('GET', '/auth/context', { as: key })).status).toBe(401);
+  expect(complaints).toEqual([]);
+  await context.close();
+
+  const theirs = await open(`/settings/keys/${key.id}`, kit);
+  await theirs.page.getByText('Reason: Seen in a public log').waitFor();
+  expect(theirs.complaints).toEqual([]);
+  await theirs.context.close();
+});
+
+test('the keys of others are sorted by the heads of their columns; arrows and Enter lead to a key', async () => {
+  const kai = await world.h.person('Kai');
+  for (const [name, ttlHours] of [
+    ['b', 24],
+    ['c', 72],
+    ['a', 48],
+  ] as const) {
+    await world.h.key(kai, { name, ttlHours });
+    await world.advance(1_000);
+  }
+  const { page, context, complaints } = await open(`/admin/user-keys?owner=${kai.user.id}`);
+  const names = async () => await page.locator('tbody th bdi').allTextContents();
+  const head = (name: string) => page.getByRole('columnheader', { name });
+  await expect.poll(names).toEqual(['a', 'c', 'b']);
+  expect(await head('Created').getAttribute('aria-sort')).toBe('descending');
+  await press(page, 'Name');
+  await expect.poll(names).toEqual(['a', 'b', 'c']);
+  await press(page, 'Name');
+  await expect.poll(names).toEqual(['c', 'b', 'a']);
+  await press(page, 'State and expiry');
+  await expect.poll(names).toEqual(['b', 'a', 'c']);
+  expect(await head('State and expiry').getAttribute('aria-sort')).toBe('ascending');
+  await page.reload();
+  await expect.poll(names).toEqual(['b', 'a', 'c']);
+  expect(new URL(page.url()).searchParams.get('sort')).toBe('ending');
+
+  await page.getByRole('link', { name: 'b', exact: true }).focus();
+  await page.keyboard.press('ArrowDown');
+  await page.locator('a:focus', { hasText: 'a' }).waitFor();
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { level: 1, name: 'a' }).waitFor();
+  await page.getByRole('link', { name: '← User keys' }).waitFor();
+  await page.goBack();
+
+  // Where rows are cards there are no heads, so a list says the order.
+  await page.setViewportSize({ width: 600, height: 800 });
+  await page.getByLabel('Order').selectOption('Name, from A');
+  await expect.poll(names).toEqual(['a', 'b', 'c']);
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
 test('an administrator finds keys worth a look and revokes them together, with a reason their owner reads', async () => {
   const kim = await world.h.person('Kim');
   const endless = [await world.h.key(kim, { name: 'one' }), await world.h.key(kim, { name: 'two' })];
@@ -452,9 +591,31 @@ test('a notice about a service key waits for an administrator until it is read',
   await world.h.app.doors.alarms.flush();
   const { page, context, complaints } = await open('/admin');
   const alert = page.getByRole('alert').filter({ hasText: 'leaky' });
+  await alert.getByRole('link', { name: 'Look at the key: leaky' }).click();
+  await page.getByRole('heading', { level: 1, name: 'leaky' }).waitFor();
+  await page.goBack();
   await alert.waitFor();
   await press(page, 'Mark as read: leaky');
   await alert.waitFor({ state: 'detached' });
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test('the keys that end next are named on the overview, whosever they are, and lead to their pages', async () => {
+  const kira = await world.h.person('Kira');
+  await world.h.key(kira, { name: 'ends first', ttlHours: 1 });
+  await world.h.serviceKey({ name: 'ends second', ttlHours: 2 });
+  const { page, context, complaints } = await open('/admin');
+  const next = page.getByRole('list', { name: 'Ends next' });
+  await next.getByRole('listitem').nth(1).waitFor();
+  expect((await next.getByRole('link').allTextContents()).slice(0, 2)).toEqual(['ends first', 'ends second']);
+  await next.getByText('of Kira').waitFor();
+  await next.getByRole('link', { name: 'ends second' }).click();
+  await page.waitForURL('**/admin/service-keys/*');
+  await page.goBack();
+  await next.getByRole('link', { name: 'ends first' }).click();
+  await page.waitForURL('**/admin/user-keys/*');
+  await page.getByRole('heading', { level: 1, name: 'ends first' }).waitFor();
   expect(complaints).toEqual([]);
   await context.close();
 });
@@ -468,7 +629,10 @@ test('who is no administrator is told so on every page, and asks the server for 
     '/admin',
     '/admin/service-keys',
     '/admin/service-keys/new',
+    '/admin/service-keys/4fKd02LmQx9Z',
+    '/admin/service-keys/4fKd02LmQx9Z/narrow',
     '/admin/user-keys',
+    '/admin/user-keys/4fKd02LmQx9Z',
     '/admin/access-controls',
     '/admin/sites',
     '/admin/sites/all',

@@ -2,6 +2,7 @@ import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
 import { root } from '../app/root.ts';
 import { auditSearch } from './audit/audit-search.ts';
 import { managedKeySearch } from './keys/managed-key-search.ts';
+import { keyTab } from '../settings/keys/detail/key-tab.ts';
 import { prefillFrom } from '../settings/keys/new/prefill.ts';
 import { given, listSearch, oneOf, pageFrom, type Raw, textFrom } from './search.ts';
 
@@ -32,11 +33,31 @@ const newServiceKey = createRoute({
   component: lazyRouteComponent(() => import('./keys/new-service-key-page.tsx'), 'NewServiceKeyPage'),
 });
 
+const serviceKey = createRoute({
+  getParentRoute: () => area,
+  path: '/admin/service-keys/$id',
+  validateSearch: keyTab,
+  component: lazyRouteComponent(() => import('./keys/managed-key-page.tsx'), 'ServiceKeyPage'),
+});
+
+const narrowServiceKey = createRoute({
+  getParentRoute: () => area,
+  path: '/admin/service-keys/$id/narrow',
+  component: lazyRouteComponent(() => import('./keys/narrow-service-key-page.tsx'), 'NarrowServiceKeyPage'),
+});
+
 const userKeys = createRoute({
   getParentRoute: () => area,
   path: '/admin/user-keys',
   validateSearch: managedKeySearch,
   component: lazyRouteComponent(() => import('./keys/user-keys-page.tsx'), 'UserKeysPage'),
+});
+
+const userKey = createRoute({
+  getParentRoute: () => area,
+  path: '/admin/user-keys/$id',
+  validateSearch: keyTab,
+  component: lazyRouteComponent(() => import('./keys/managed-key-page.tsx'), 'UserKeyPage'),
 });
 
 const documentSearch = (raw: Raw) =>
@@ -115,7 +136,10 @@ export const adminRoutes = [
     overview,
     serviceKeys,
     newServiceKey,
+    serviceKey,
+    narrowServiceKey,
     userKeys,
+    userKey,
     accessControls,
     sitesConfig,
     allSites,

@@ -1,20 +1,24 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { call } from '../api/client.ts';
 import type { Operations } from '../api/contract.ts';
+import { cacheAt, type KeyHome, routesAt } from './keys/key-home.ts';
 
 /** What the pages of Settings read besides the list of keys. Everything about keys is forgotten when a key changes. */
-export const myKey = (id: string) =>
+export const keyAt = (home: KeyHome, id: string) =>
   queryOptions({
-    queryKey: ['keys', 'one', id],
-    queryFn: async ({ signal }) => (await call('GET /me/tokens/{id}', { params: { id }, signal })).data,
+    queryKey: [...cacheAt[home], 'one', id],
+    queryFn: async ({ signal }) =>
+      (await call(`GET ${routesAt[home]}/{id}`, { params: { id }, signal })).data,
   });
+
+export const myKey = (id: string) => keyAt('/settings/keys', id);
 
 export type Period = NonNullable<NonNullable<Operations['GET /me/tokens/{id}/usage']['query']>['per']>;
 export type Range = { readonly per: Period; readonly count: number };
 
 const periodMs: Readonly<Record<Period, number>> = { minute: 60_000, hour: 3_600_000, day: 86_400_000 };
 
-export const usageOf = (id: string, { per, count }: Range, now: number) => {
+export const usageAt = (home: KeyHome, id: string, { per, count }: Range, now: number) => {
   const step = periodMs[per];
   // The period that is under way is the last one; pages look at the clock twice a minute, so it may be the next already.
   const end = now + 30_000;
@@ -22,9 +26,9 @@ export const usageOf = (id: string, { per, count }: Range, now: number) => {
   const from = to - count * step;
   const query = { per, from: new Date(from).toISOString(), to: new Date(to).toISOString() };
   return queryOptions({
-    queryKey: ['keys', 'usage', id, query],
+    queryKey: [...cacheAt[home], 'usage', id, query],
     queryFn: async ({ signal }) => {
-      const { data } = await call('GET /me/tokens/{id}/usage', { params: { id }, query, signal });
+      const { data } = await call(`GET ${routesAt[home]}/{id}/usage`, { params: { id }, query, signal });
       return { ...data, step };
     },
     placeholderData: keepPreviousData,
@@ -32,20 +36,20 @@ export const usageOf = (id: string, { per, count }: Range, now: number) => {
 };
 
 /** Of all keys on a page in one answer. */
-export const usagesOf = (ids: readonly string[]) =>
+export const usagesOf = (ids: readonly string[], home: KeyHome = '/settings/keys') =>
   queryOptions({
-    queryKey: ['keys', 'usages', ids],
+    queryKey: [...cacheAt[home], 'usages', ids],
     enabled: ids.length > 0,
     queryFn: async ({ signal }) =>
-      (await call('GET /me/tokens/usage', { query: { ids: ids.join(',') }, signal })).data,
+      (await call(`GET ${routesAt[home]}/usage`, { query: { ids: ids.join(',') }, signal })).data,
     placeholderData: keepPreviousData,
   });
 
-export const timelineOf = (id: string) =>
+export const timelineAt = (home: KeyHome, id: string) =>
   infiniteQueryOptions({
-    queryKey: ['keys', 'timeline', id],
+    queryKey: [...cacheAt[home], 'timeline', id],
     queryFn: ({ pageParam, signal }) =>
-      call('GET /me/tokens/{id}/timeline', {
+      call(`GET ${routesAt[home]}/{id}/timeline`, {
         params: { id },
         query: { limit: 20, ...(pageParam === '' ? {} : { cursor: pageParam }) },
         signal,

@@ -1,13 +1,15 @@
-import { Chip, SegmentedControl } from '@mantine/core';
+import { Chip, NativeSelect, SegmentedControl } from '@mantine/core';
 import { Tools } from '../../lists/page-head.tsx';
 import { SearchField } from '../../lists/search-field.tsx';
 import styles from './key-filters.module.css';
+import { keySorts, orderInWords } from './managed-key-order.ts';
 import {
   concerns,
   type Concern,
   keyStates,
   type KeyState,
   type ManagedKeySearch,
+  type SearchPart,
   unusedDays,
 } from './managed-key-search.ts';
 
@@ -25,7 +27,7 @@ const concernLabels: Readonly<Record<Concern, string>> = {
 
 type FilterProps = {
   readonly search: ManagedKeySearch;
-  readonly onChange: (part: ManagedKeySearch) => void;
+  readonly onChange: (part: SearchPart) => void;
   readonly children?: React.ReactNode;
 };
 
@@ -48,6 +50,14 @@ export function KeyFilters({ search: asked, onChange, children }: FilterProps) {
           value={state}
           onChange={(value) => onChange({ state: value })}
           data={keyStates.map((value) => ({ value, label: stateLabels[value] }))}
+        />
+        <NativeSelect
+          className={styles['order']}
+          aria-label="Order"
+          radius="md"
+          value={asked.sort ?? 'created'}
+          data={keySorts.map((value) => ({ value, label: orderInWords(asked, value) }))}
+          onChange={({ currentTarget: { value } }) => onChange({ sort: value, order: undefined })}
         />
       </Tools>
       <div className={styles['concerns']} role="group" aria-label="Only keys that deserve a look">

@@ -1,4 +1,5 @@
 import { given, oneOf, pageFrom, type Raw, textFrom } from '../search.ts';
+import { askedOrder, keyOrder, type KeyOrder } from './managed-key-order.ts';
 
 /** What of the keys of others is shown, kept in the address. */
 export const keyStates = ['active', 'expired', 'revoked', 'all'] as const;
@@ -8,7 +9,7 @@ export type KeyState = (typeof keyStates)[number];
 export const concerns = ['unused', 'endless', 'broad'] as const;
 export type Concern = (typeof concerns)[number];
 
-export type ManagedKeySearch = {
+export type ManagedKeySearch = KeyOrder & {
   readonly state?: KeyState;
   readonly search?: string;
   /** The id of a user. */
@@ -16,6 +17,9 @@ export type ManagedKeySearch = {
   readonly only?: readonly Concern[];
   readonly page?: number;
 };
+
+/** What of it is to be another, not checked yet; `undefined` = as if it were not said. */
+export type SearchPart = Partial<Record<keyof ManagedKeySearch, unknown>>;
 
 export function managedKeySearch(raw: Raw): ManagedKeySearch {
   const asked: unknown[] = Array.isArray(raw['only']) ? raw['only'] : [];
@@ -28,6 +32,7 @@ export function managedKeySearch(raw: Raw): ManagedKeySearch {
     search: textFrom(raw['search']),
     owner: textFrom(raw['owner'], 40),
     only: only.length === 0 ? undefined : only,
+    ...keyOrder(raw),
     page: pageFrom(raw['page']),
   });
 }
@@ -35,10 +40,12 @@ export function managedKeySearch(raw: Raw): ManagedKeySearch {
 /** Unused for so long, a key is likely to be forgotten. */
 export const unusedDays = 30;
 
-export function queryOf({ state = 'active', search, owner, only = [], page = 1 }: ManagedKeySearch) {
+export function queryOf(asked: ManagedKeySearch) {
+  const { state = 'active', search, owner, only = [], page = 1 } = asked;
   return {
     page,
     limit: 20,
+    ...askedOrder(asked),
     ...given({
       search,
       owner,
@@ -48,4 +55,14 @@ export function queryOf({ state = 'active', search, owner, only = [], page = 1 }
       reach: only.includes('broad') ? ('all' as const) : undefined,
     }),
   };
+}
+
+/** Whether the list is of some keys only; its order and page leave none out. */
+export function isFiltered({
+  sort: _sort,
+  order: _order,
+  page: _page,
+  ...filters
+}: ManagedKeySearch): boolean {
+  return Object.keys(filters).length > 0;
 }

@@ -1,14 +1,23 @@
-import { Badge, Button, Checkbox } from '@mantine/core';
+import { Anchor, Badge, Button, Checkbox } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import type { Schemas } from '../../api/contract.ts';
+import { Moment } from '../../app/moment.tsx';
 import { Table } from '../../lists/table.tsx';
 import { End, LastUsed, Repositories } from '../../settings/keys/key-cells.tsx';
 import { isOver, type Key, standingOf } from '../../settings/keys/key-words.ts';
+import { Sparkline } from '../../settings/keys/sparkline.tsx';
 import { Scopes, Standing } from '../../settings/keys/standing.tsx';
+import { usagesOf } from '../../settings/queries.ts';
 import common from '../admin.module.css';
+import { directionIn, type KeyOrder, type KeySort } from './managed-key-order.ts';
 import styles from './managed-key-table.module.css';
-import { isUnused, unusedWords } from './managed-key-words.ts';
+import { homeOf, isUnused, unusedWords } from './managed-key-words.ts';
 
 type TableProps = {
   readonly keys: readonly Key[];
+  readonly order: KeyOrder;
+  readonly onSort: (sort: KeySort) => void;
   readonly now: number;
   readonly isStale: boolean;
   /** Says whose each key is; service keys have no owner, but a creator. */
@@ -22,40 +31,43 @@ type TableProps = {
 };
 
 export function ManagedKeyTable(props: TableProps) {
-  const { keys, isStale, whose } = props;
+  const { keys, order, onSort, isStale, whose } = props;
+  const { data: usages } = useQuery(
+    usagesOf(
+      keys.map(({ id }) => id),
+      whose === 'owner' ? '/admin/user-keys' : '/admin/service-keys',
+    ),
+  );
+  const sorted = (name: string, sort: KeySort) => ({
+    name,
+    order: directionIn(order, sort),
+    onSort: () => onSort(sort),
+  });
   return (
     <Table
       caption={whose === 'owner' ? 'Keys of users' : 'Service keys'}
       columns={[
-        'Name',
-        whose === 'owner' ? 'Owner' : 'Created by',
-        'May do',
-        'Repositories',
-        'Last used',
-        'State',
+        sorted('Name', 'name'),
+        ...(whose === 'owner' ? ['Owner'] : []),
+        'May do, and where',
+        sorted('Created', 'created'),
+        sorted('Last used', 'used'),
+        sorted('State and expiry', 'ending'),
       ]}
       hasActions
       isStale={isStale}
     >
       {keys.map((key) => (
-        <Row key={key.id} of={key} {...props} />
+        <Row key={key.id} of={key} usages={usages} {...props} />
       ))}
     </Table>
   );
 }
 
-function Row({
-  of: key,
-  now,
-  whose,
-  chosen,
-  onChoose,
-  onRevoke,
-  onReplace,
-  onOwner,
-}: TableProps & { of: Key }) {
+type RowProps = TableProps & { readonly of: Key; readonly usages: Schemas['KeyUsages'] | undefined };
+
+function Row({ of: key, usages, now, whose, chosen, onChoose, onRevoke, onReplace, onOwner }: RowProps) {
   const standing = standingOf(key, now);
-  const person = whose === 'owner' ? key.owner : key.createdBy;
   return (
     <tr data-over={isOver(standing)}>
       <th scope="row">
@@ -69,22 +81,41 @@ function Row({
             />
           )}
           <span>
-            <bdi>{key.name}</bdi>
+            <Anchor
+              inherit
+              c="inherit"
+              renderRoot={(props) => <Link to={`${homeOf(key)}/$id`} params={{ id: key.id }} {...props} />}
+            >
+              <bdi>{key.name}</bdi>
+            </Anchor>
             <code>{key.id}</code>
           </span>
         </span>
       </th>
-      <td data-label={whose === 'owner' ? 'Owner' : 'Created by'} className={common['person']}>
-        <Person of={person} {...(onOwner && { onOwner })} />
-      </td>
+      {whose === 'owner' && (
+        <td data-label="Owner" className={common['person']}>
+          <Person of={key.owner} {...(onOwner && { onOwner })} />
+        </td>
+      )}
       <td data-label="May do">
-        <Scopes of={key.scopes} />
+        <div className={styles['rights']}>
+          <Scopes of={key.scopes} />
+          <Repositories of={key} />
+        </div>
       </td>
-      <td data-label="Repositories">
-        <Repositories of={key} />
+      <td data-label="Created">
+        <span className={styles['created']}>
+          <Moment at={key.createdAt} now={now} />
+          {whose === 'creator' && (
+            <span>
+              by <Person of={key.createdBy} />
+            </span>
+          )}
+        </span>
       </td>
-      <td data-label="Last used">
+      <td data-label="Last used" className={styles['used']}>
         <LastUsed of={key} now={now} />
+        {usages !== undefined && <Sparkline usages={usages} id={key.id} />}
       </td>
       <td data-label="State">
         <span className={common['badges']}>
@@ -131,7 +162,7 @@ function Row({
 }
 
 function Person({ of: person, onOwner }: { of: Key['owner']; onOwner?: (id: string) => void }) {
-  if (person === null) return <span className="quiet">Nobody</span>;
+  if (person === null) return <span className="quiet">nobody</span>;
   const name = person.name ?? person.id;
   if (onOwner === undefined) return <bdi>{name}</bdi>;
   return (

@@ -1,3 +1,4 @@
+import type { KeyHome } from '../../settings/keys/key-home.ts';
 import type { Key } from '../../settings/keys/key-words.ts';
 import { unusedDays } from './managed-key-search.ts';
 
@@ -10,4 +11,11 @@ export const unusedWords = `Unused for ${unusedDays} days`;
 export function isUnused(key: Key, now: number): boolean {
   if (key.status !== 'active') return false;
   return now - Date.parse(key.lastUsedAt ?? key.createdAt) > unusedDays * dayMs;
+}
+
+export type ManagedHome = Exclude<KeyHome, '/settings/keys'>;
+
+/** Where an administrator looks at it. */
+export function homeOf({ type }: Pick<Key, 'type'>): ManagedHome {
+  return type === 'service' ? '/admin/service-keys' : '/admin/user-keys';
 }

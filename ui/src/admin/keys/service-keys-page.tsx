@@ -3,7 +3,6 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
 import { PlusIcon, RobotIcon } from '../../app/icons.tsx';
-import { useNow } from '../../app/now.ts';
 import { Problem } from '../../app/problem.tsx';
 import { useShortcut } from '../../app/shortcuts.ts';
 import { Empty, NoMatch, NoMatchLine } from '../../lists/empty.tsx';
@@ -12,9 +11,11 @@ import { Pages } from '../../lists/pages.tsx';
 import { TableLoading } from '../../lists/table.tsx';
 import type { Key } from '../../settings/keys/key-words.ts';
 import { Dialog } from '../act.tsx';
+import { useServerNow } from '../now.ts';
 import { managedKeys } from '../queries.ts';
 import { KeyFilters } from './key-filters.tsx';
-import { type ManagedKeySearch, managedKeySearch, queryOf } from './managed-key-search.ts';
+import { nextOrder } from './managed-key-order.ts';
+import { isFiltered, managedKeySearch, queryOf, type SearchPart } from './managed-key-search.ts';
 import { ManagedKeyTable } from './managed-key-table.tsx';
 import { ReplaceKey } from './replace-key.tsx';
 import { RevokeServiceKey } from './revoke-keys.tsx';
@@ -38,8 +39,8 @@ export function ServiceKeysPage() {
   const [revoking, setRevoking] = useState<Key>();
   const [replacing, setReplacing] = useState<Key>();
   const heading = useRef<HTMLHeadingElement>(null);
-  const now = useNow();
-  const show = (part: ManagedKeySearch) =>
+  const now = useServerNow();
+  const show = (part: SearchPart) =>
     void navigate({ search: managedKeySearch({ ...asked, page: 1, ...part }), replace: true });
   useShortcut('n', () => void navigate({ to: '/admin/service-keys/new' }));
   const toHeading = () => heading.current?.focus();
@@ -64,11 +65,13 @@ export function ServiceKeysPage() {
             keys={keys.data.data}
             now={now}
             isStale={keys.isPlaceholderData}
+            order={asked}
+            onSort={(sort) => show(nextOrder(asked, sort))}
             whose="creator"
             onRevoke={setRevoking}
             onReplace={setReplacing}
           />
-        ) : Object.keys(asked).length === 0 ? (
+        ) : !isFiltered(asked) ? (
           <Empty picture={<RobotIcon size={28} />} title="No active service keys" steps={steps}>
             <Button component={Link} to="/admin/service-keys/new">
               Create a service key

@@ -4,7 +4,6 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
 import { CardIcon } from '../../app/icons.tsx';
-import { useNow } from '../../app/now.ts';
 import { Problem } from '../../app/problem.tsx';
 import { Empty, NoMatch, NoMatchLine } from '../../lists/empty.tsx';
 import { PageHead } from '../../lists/page-head.tsx';
@@ -12,9 +11,11 @@ import { Pages } from '../../lists/pages.tsx';
 import { TableLoading } from '../../lists/table.tsx';
 import type { Key } from '../../settings/keys/key-words.ts';
 import { Dialog } from '../act.tsx';
+import { useServerNow } from '../now.ts';
 import { managedKeys, oneUser, users } from '../queries.ts';
 import { KeyFilters } from './key-filters.tsx';
-import { type ManagedKeySearch, managedKeySearch, queryOf } from './managed-key-search.ts';
+import { nextOrder } from './managed-key-order.ts';
+import { isFiltered, managedKeySearch, queryOf, type SearchPart } from './managed-key-search.ts';
 import { ManagedKeyTable } from './managed-key-table.tsx';
 import { RevokeUserKeys } from './revoke-keys.tsx';
 import styles from './user-keys-page.module.css';
@@ -29,11 +30,11 @@ export function UserKeysPage() {
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const [revoking, setRevoking] = useState<readonly Key[]>([]);
   const heading = useRef<HTMLHeadingElement>(null);
-  const now = useNow();
+  const now = useServerNow();
   const shown = keys.data?.data ?? [];
   // What is no longer on the page is not revoked unseen.
   const marked = shown.filter(({ id, status }) => chosen.has(id) && status === 'active');
-  const show = (part: ManagedKeySearch) => {
+  const show = (part: SearchPart) => {
     setChosen(new Set());
     void navigate({ search: managedKeySearch({ ...asked, page: 1, ...part }), replace: true });
   };
@@ -87,13 +88,15 @@ export function UserKeysPage() {
             keys={shown}
             now={now}
             isStale={keys.isPlaceholderData}
+            order={asked}
+            onSort={(sort) => show(nextOrder(asked, sort))}
             whose="owner"
             onRevoke={(key) => setRevoking([key])}
             onOwner={(owner) => show({ owner })}
             chosen={chosen}
             onChoose={choose}
           />
-        ) : Object.keys(asked).length === 0 ? (
+        ) : !isFiltered(asked) ? (
           <Empty picture={<CardIcon size={28} />} title="Nobody has an active key">
             <p className="quiet">Everybody creates their own, at “API keys” in Settings.</p>
           </Empty>

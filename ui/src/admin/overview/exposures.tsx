@@ -3,17 +3,18 @@ import { useQuery } from '@tanstack/react-query';
 import { call } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
 import { Moment } from '../../app/moment.tsx';
-import { useNow } from '../../app/now.ts';
 import { Problem } from '../../app/problem.tsx';
 import { useAct } from '../act.tsx';
 import common from '../admin.module.css';
+import { useServerNow } from '../now.ts';
 import { serviceNotices } from '../queries.ts';
+import { TextLink } from '../text-link.tsx';
 import styles from './overview.module.css';
 
 /** Unread notices about service keys and their sites: they have no owner who would read them. */
 export function Exposures() {
   const { data, error, refetch } = useQuery(serviceNotices);
-  const now = useNow();
+  const now = useServerNow();
   if (error !== null) return <Problem error={error} onRetry={() => void refetch()} />;
   if (data === undefined || data.data.length === 0) return null;
   const { items } = data.metadata.pagination;
@@ -47,6 +48,20 @@ function Notice({ of: notice, now }: { of: Schemas['Notice']; now: number }) {
         <span className="quiet">
           <Moment at={notice.createdAt} now={now} />
         </span>
+        {notice.keyId !== null && (
+          <>
+            {' '}
+            <TextLink
+              to="/admin/service-keys/$id"
+              params={{ id: notice.keyId }}
+              inherit
+              underline="always"
+              aria-label={`Look at the key: ${notice.keyName ?? notice.keyId}`}
+            >
+              Look at the key
+            </TextLink>
+          </>
+        )}
       </span>
       <Button
         variant="default"

@@ -2,14 +2,15 @@ import { Alert, Button, Skeleton, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { Schemas } from '../../api/contract.ts';
-import { useNow } from '../../app/now.ts';
 import { Problem } from '../../app/problem.tsx';
 import { PageHead } from '../../lists/page-head.tsx';
 import common from '../admin.module.css';
 import { Chart } from '../charts/chart.tsx';
 import { bucketsOf, labelOf } from '../charts/days.ts';
+import { useServerNow } from '../now.ts';
 import { endingKeys, keyTotals } from '../queries.ts';
 import { Storage } from '../sites/storage.tsx';
+import { EndsNext } from './ends-next.tsx';
 import { Exposures } from './exposures.tsx';
 import styles from './overview.module.css';
 import { TextLink } from '../text-link.tsx';
@@ -23,10 +24,14 @@ export function OverviewPage() {
       <PageHead title="Overview" intro="How keys are used, what ends soon, what needs somebody." />
       <Exposures />
       <div className={styles['grid']}>
-        <Requests />
-        <Ending />
-        <Storage />
-        <Next />
+        <div className={styles['column']}>
+          <Requests />
+          <Next />
+        </div>
+        <div className={styles['column']}>
+          <Ending />
+          <Storage />
+        </div>
       </div>
     </>
   );
@@ -40,7 +45,7 @@ const outcomes = [
 ] as const;
 
 function Requests() {
-  const now = useNow();
+  const now = useServerNow();
   const to = now - (now % dayMs) + dayMs;
   const query = {
     per: 'day',
@@ -133,6 +138,7 @@ function Ending() {
                 { name: 'service', label: 'Service keys', color: 'var(--postern-warn)' },
               ]}
             />
+            <EndsNext />
           </>
         ))}
     </section>

@@ -15,6 +15,17 @@ const deeds: Readonly<Record<string, string>> = {
   'api_key.imported': 'Imported from an older installation',
 };
 
+/** What the key did to a site; its id follows. */
+const siteDeeds: Readonly<Record<string, string>> = {
+  'site.created': 'Created the site',
+  'site.published': 'Published a version of the site',
+  'site.rolled_back': 'Rolled back the site',
+  'site.changed': 'Changed the site',
+  'site.extended': 'Extended the site',
+  'site.deleted': 'Deleted the site',
+  'site.restored': 'Restored the site',
+};
+
 export function deedOf(event: Event): string {
   const { count } = event.details;
   const times = typeof count === 'number' && count > 1 ? `, ${count} times` : '';
@@ -24,12 +35,14 @@ export function deedOf(event: Event): string {
     return 'The replacement was first used; the old key ends soon';
   if (event.event === 'api_key.suspended' && event.reason === 'owner_enabled')
     return 'No longer suspended: the account was enabled';
+  const siteDeed = siteDeeds[event.event];
+  if (siteDeed !== undefined) return `${siteDeed} ${event.target.id}`;
   return `${deeds[event.event] ?? event.event}${times}`;
 }
 
-/** Whoever changed the key. Of a request that was refused, the key itself asked. */
+/** Whoever changed the key. Nobody is named where the key itself did it: in a refused request, or as a service. */
 export function whoOf({ actor, event }: Event): string {
-  if (event === 'auth.denied') return '';
+  if (event === 'auth.denied' || actor.kind === 'service_key') return '';
   if (actor.kind === 'system') return 'by Postern';
   if (actor.kind === 'anonymous') return '';
   return actor.name === null ? '' : `by ${actor.name}`;

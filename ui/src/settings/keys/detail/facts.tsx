@@ -6,8 +6,16 @@ import { endOf, type Key } from '../key-words.ts';
 import { Scopes } from '../standing.tsx';
 import styles from './key-page.module.css';
 
-export function Facts({ of: key, now }: { of: Key; now: number }) {
-  const end = endOf(key, 'owner');
+type FactsProps = {
+  readonly of: Key;
+  readonly now: number;
+  readonly reader?: Parameters<typeof endOf>[1];
+  /** More of them, before what the key may do. */
+  readonly children?: ReactNode;
+};
+
+export function Facts({ of: key, now, reader = 'owner', children }: FactsProps) {
+  const end = endOf(key, reader);
   return (
     <section className={styles['card']} aria-labelledby="facts">
       <div className={styles['bar']}>
@@ -16,6 +24,7 @@ export function Facts({ of: key, now }: { of: Key; now: number }) {
         </Title>
       </div>
       <dl className={styles['facts']}>
+        {children}
         <Fact name="May do">
           <Scopes of={key.scopes} />
         </Fact>
@@ -39,7 +48,7 @@ export function Facts({ of: key, now }: { of: Key; now: number }) {
   );
 }
 
-function Fact({ name, children }: { name: string; children: ReactNode }) {
+export function Fact({ name, children }: { name: string; children: ReactNode }) {
   return (
     <div>
       <dt>{name}</dt>

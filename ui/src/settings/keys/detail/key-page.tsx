@@ -1,4 +1,4 @@
-import { Anchor, Button, Skeleton, Title } from '@mantine/core';
+import { Anchor, Button, Skeleton } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
@@ -6,10 +6,10 @@ import { myPolicy } from '../../../api/queries.ts';
 import { useNow } from '../../../app/now.ts';
 import { Problem } from '../../../app/problem.tsx';
 import { myKey } from '../../queries.ts';
-import { isOver, type Key, standingOf } from '../key-words.ts';
+import type { Key } from '../key-words.ts';
 import { RevokeDialog } from '../revoke-dialog.tsx';
-import { Standing } from '../standing.tsx';
 import { Facts } from './facts.tsx';
+import { KeyHead } from './key-head.tsx';
 import styles from './key-page.module.css';
 import { Pair } from './pair.tsx';
 import { Timeline } from './timeline.tsx';
@@ -39,50 +39,40 @@ export function KeyPage() {
 }
 
 function Whole({ of: key, now }: { of: Key; now: number }) {
+  const { span } = route.useSearch();
+  const navigate = route.useNavigate();
   const [isRevoking, setRevoking] = useState(false);
   const heading = useRef<HTMLHeadingElement>(null);
-  const standing = standingOf(key, now);
-  const hasEnded = isOver(standing);
   return (
     <>
-      <div className={styles['head']}>
-        <div className={styles['name']}>
-          <Title order={1} size="h2" tabIndex={-1} ref={heading}>
-            <bdi>{key.name}</bdi>
-          </Title>
-          <p>
-            <code className="quiet">{key.id}</code> <Standing of={standing} />
-          </p>
-        </div>
-        {!hasEnded && (
-          <div className={styles['actions']}>
-            <Button
-              variant="default"
-              renderRoot={(props) => (
-                <Link to="/settings/keys/$id/narrow" params={{ id: key.id }} {...props} />
-              )}
-            >
-              Narrow
-            </Button>
-            <Button
-              variant="default"
-              renderRoot={(props) => (
-                <Link to="/settings/keys/$id/replace" params={{ id: key.id }} {...props} />
-              )}
-            >
-              Replace
-            </Button>
-            <Button color="red" variant="light" onClick={() => setRevoking(true)}>
-              Revoke
-            </Button>
-          </div>
-        )}
-      </div>
-      <Pair of={key} now={now} />
+      <KeyHead of={key} now={now} heading={heading}>
+        <Button
+          variant="default"
+          renderRoot={(props) => <Link to="/settings/keys/$id/narrow" params={{ id: key.id }} {...props} />}
+        >
+          Narrow
+        </Button>
+        <Button
+          variant="default"
+          renderRoot={(props) => <Link to="/settings/keys/$id/replace" params={{ id: key.id }} {...props} />}
+        >
+          Replace
+        </Button>
+        <Button color="red" variant="light" onClick={() => setRevoking(true)}>
+          Revoke
+        </Button>
+      </KeyHead>
+      <Pair of={key} now={now} home="/settings/keys" />
       <div className={styles['parts']}>
         <Facts of={key} now={now} />
-        <Usage id={key.id} now={now} />
-        <Timeline id={key.id} now={now} />
+        <Usage
+          home="/settings/keys"
+          id={key.id}
+          now={now}
+          span={span}
+          onSpan={(search) => void navigate({ search, replace: true })}
+        />
+        <Timeline home="/settings/keys" id={key.id} now={now} />
       </div>
       <RevokeDialog
         revoking={isRevoking ? key : undefined}

@@ -1,10 +1,13 @@
 import { Alert, Anchor } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import { Moment } from '../../../app/moment.tsx';
+import type { KeyHome } from '../key-home.ts';
 import type { Key } from '../key-words.ts';
 
+type PairProps = { of: Key; now: number; home: KeyHome };
+
 /** Of a key that replaces another, or is being replaced: which, and where to go on. */
-export function Pair({ of: key, now }: { of: Key; now: number }) {
+export function Pair({ of: key, now, home }: PairProps) {
   if (key.replacedBy !== null && key.status === 'active') {
     return (
       <Alert mb="md" title="This key is being replaced">
@@ -13,13 +16,21 @@ export function Pair({ of: key, now }: { of: Key; now: number }) {
             It ends <Moment at={key.expiresAt} now={now} isAhead /> at the latest.{' '}
           </>
         )}
-        <Anchor
-          inherit
-          underline="always"
-          renderRoot={(props) => <Link to="/settings/keys/$id/replace" params={{ id: key.id }} {...props} />}
-        >
-          Go on with the replacement
-        </Anchor>
+        {home === '/settings/keys' ? (
+          <Anchor
+            inherit
+            underline="always"
+            renderRoot={(props) => (
+              <Link to="/settings/keys/$id/replace" params={{ id: key.id }} {...props} />
+            )}
+          >
+            Go on with the replacement
+          </Anchor>
+        ) : (
+          <>
+            Its successor is <KeyLink id={key.replacedBy} home={home} />.
+          </>
+        )}
       </Alert>
     );
   }
@@ -28,24 +39,24 @@ export function Pair({ of: key, now }: { of: Key; now: number }) {
     <p className="quiet">
       {key.replacedBy !== null && (
         <>
-          Replaced by <KeyLink id={key.replacedBy} />.{' '}
+          Replaced by <KeyLink id={key.replacedBy} home={home} />.{' '}
         </>
       )}
       {key.replaces !== null && (
         <>
-          Replaces <KeyLink id={key.replaces} />.
+          Replaces <KeyLink id={key.replaces} home={home} />.
         </>
       )}
     </p>
   );
 }
 
-function KeyLink({ id }: { id: string }) {
+function KeyLink({ id, home }: { id: string; home: KeyHome }) {
   return (
     <Anchor
       inherit
       underline="always"
-      renderRoot={(props) => <Link to="/settings/keys/$id" params={{ id }} {...props} />}
+      renderRoot={(props) => <Link to={`${home}/$id`} params={{ id }} {...props} />}
     >
       <code>{id}</code>
     </Anchor>

@@ -4,14 +4,15 @@ import { Link } from '@tanstack/react-router';
 import type { Schemas } from '../../../api/contract.ts';
 import { Moment } from '../../../app/moment.tsx';
 import { Problem } from '../../../app/problem.tsx';
-import { timelineOf } from '../../queries.ts';
+import { timelineAt } from '../../queries.ts';
+import type { KeyHome } from '../key-home.ts';
 import { deedOf, isBad, whoOf } from './event-words.ts';
 import styles from './key-page.module.css';
 
 /** The audit events of the key, newest first. */
-export function Timeline({ id, now }: { id: string; now: number }) {
+export function Timeline({ home, id, now }: { home: KeyHome; id: string; now: number }) {
   const { data, error, refetch, fetchNextPage, hasNextPage, isFetchingNextPage } = useInfiniteQuery(
-    timelineOf(id),
+    timelineAt(home, id),
   );
   const events = data?.pages.flatMap((page) => page.data);
   return (
@@ -26,7 +27,7 @@ export function Timeline({ id, now }: { id: string; now: number }) {
       {events !== undefined && (
         <ol className={styles['story']}>
           {events.map((event) => (
-            <Event key={event.id} of={event} now={now} />
+            <Event key={event.id} of={event} home={home} now={now} />
           ))}
         </ol>
       )}
@@ -39,11 +40,16 @@ export function Timeline({ id, now }: { id: string; now: number }) {
   );
 }
 
-function Event({ of: event, now }: { of: Schemas['AuditEvent']; now: number }) {
+function Event({ of: event, home, now }: { of: Schemas['AuditEvent']; home: KeyHome; now: number }) {
   const who = whoOf(event);
   return (
     <li data-bad={isBad(event)}>
       <div>{deedOf(event)}</div>
+      {typeof event.details['note'] === 'string' && (
+        <div>
+          Reason: <bdi>{event.details['note']}</bdi>
+        </div>
+      )}
       <span>
         <Moment at={event.time} now={now} />
         {who !== '' && (
@@ -56,18 +62,29 @@ function Event({ of: event, now }: { of: Schemas['AuditEvent']; now: number }) {
         {event.event === 'auth.denied' && event.requestId !== null && (
           <>
             {' · '}
-            <Anchor
-              inherit
-              underline="always"
-              renderRoot={(props) => (
-                <Link to="/settings/refusals" search={{ requestId: event.requestId ?? '' }} {...props} />
-              )}
-            >
-              Why?
-            </Anchor>
+            <Why home={home} requestId={event.requestId} />
           </>
         )}
       </span>
     </li>
+  );
+}
+
+/** Only the owner of a key is told there what to do; an administrator finds the request in the audit trail. */
+function Why({ home, requestId }: { home: KeyHome; requestId: string }) {
+  return (
+    <Anchor
+      inherit
+      underline="always"
+      renderRoot={(props) =>
+        home === '/settings/keys' ? (
+          <Link to="/settings/refusals" search={{ requestId }} {...props} />
+        ) : (
+          <Link to="/admin/audit" search={{ requestId }} {...props} />
+        )
+      }
+    >
+      Why?
+    </Anchor>
   );
 }

@@ -1,12 +1,13 @@
 import '@mantine/charts/styles.css';
 import { BarChart } from '@mantine/charts';
+import styles from './key-page.module.css';
 import { type Bar, outcomes } from './usage-words.ts';
 
 /** The picture of a key's usage. The numbers it shows are in a table beside it, for who cannot see it. */
 export function UsageChart({ bars }: { bars: readonly Bar[] }) {
   const shown = outcomes.filter(({ name }) => bars.some((bar) => bar[name] > 0));
   return (
-    <div aria-hidden="true">
+    <div aria-hidden="true" className={styles['picture']}>
       <BarChart
         h={220}
         data={bars.map((bar) => ({ ...bar }))}

@@ -1,16 +1,15 @@
 import { SegmentedControl, Skeleton, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { getRouteApi } from '@tanstack/react-router';
 import { lazy, Suspense } from 'react';
 import { Problem } from '../../../app/problem.tsx';
 import { exactly } from '../../../app/time.ts';
-import { type Range, usageOf } from '../../queries.ts';
+import { type Range, usageAt } from '../../queries.ts';
+import type { KeyHome } from '../key-home.ts';
 import styles from './key-page.module.css';
-import { type Span, spans } from './key-tab.ts';
+import { keyTab, type KeyTab, type Span, spans } from './key-tab.ts';
 import { barsOf, outcomes, type Bar } from './usage-words.ts';
 
 const UsageChart = lazy(async () => ({ default: (await import('./usage-chart.tsx')).UsageChart }));
-const route = getRouteApi('/settings/keys/$id');
 
 const ranges: Readonly<Record<Span, Range & { label: string }>> = {
   hour: { per: 'minute', count: 60, label: '1 hour' },
@@ -19,11 +18,18 @@ const ranges: Readonly<Record<Span, Range & { label: string }>> = {
   quarter: { per: 'day', count: 90, label: '90 days' },
 };
 
+type UsageProps = {
+  readonly home: KeyHome;
+  readonly id: string;
+  readonly now: number;
+  /** From the address. */
+  readonly span: Span | undefined;
+  readonly onSpan: (tab: KeyTab) => void;
+};
+
 /** What the key was used for: requests by what became of them, as a picture and as numbers. */
-export function Usage({ id, now }: { id: string; now: number }) {
-  const { span = 'day' } = route.useSearch();
-  const navigate = route.useNavigate();
-  const { data, error, refetch } = useQuery(usageOf(id, ranges[span], now));
+export function Usage({ home, id, now, span = 'day', onSpan }: UsageProps) {
+  const { data, error, refetch } = useQuery(usageAt(home, id, ranges[span], now));
   return (
     <section className={styles['card']} aria-labelledby="usage">
       <div className={styles['bar']}>
@@ -34,7 +40,7 @@ export function Usage({ id, now }: { id: string; now: number }) {
           aria-label="Time"
           size="xs"
           value={span}
-          onChange={(next) => void navigate({ search: next === 'day' ? {} : { span: next }, replace: true })}
+          onChange={(next) => onSpan(keyTab({ span: next }))}
           data={spans.map((value) => ({ value, label: ranges[value].label }))}
         />
       </div>

@@ -8,6 +8,7 @@ import { announce } from '../../../app/announce.tsx';
 import { useNow } from '../../../app/now.ts';
 import { Problem } from '../../../app/problem.tsx';
 import { exactly } from '../../../app/time.ts';
+import { cacheAt, type KeyHome, routesAt } from '../key-home.ts';
 import type { Key } from '../key-words.ts';
 import { inUtc, localText } from '../new/expiry-field.tsx';
 import { FieldGroup } from '../new/field-group.tsx';
@@ -18,7 +19,7 @@ import { useKeyForm } from '../use-key-form.ts';
 import { mistakesIn } from './mistakes.ts';
 
 /** Begins as the key is; only what was changed is sent, and a refusal stands beside what it is about. */
-export function NarrowForm({ of: key }: { of: Key }) {
+export function NarrowForm({ of: key, home }: { of: Key; home: KeyHome }) {
   // As it was when this page opened: a change from elsewhere must not undo what is typed here.
   const [before] = useState(key);
   const [name, setName] = useState(before.name);
@@ -26,7 +27,7 @@ export function NarrowForm({ of: key }: { of: Key }) {
   /** As a datetime-local field holds it; empty = the end stays. */
   const [end, setEnd] = useState('');
   const navigate = useNavigate();
-  const toKey = { to: '/settings/keys/$id', params: { id: before.id } } as const;
+  const toKey = { to: `${home}/$id`, params: { id: before.id } } as const;
 
   const { form, errors, refusal, isBusy, mend, onSubmit } = useKeyForm({
     mistakes: () => mistakesIn({ name, rights, end }, before),
@@ -37,9 +38,9 @@ export function NarrowForm({ of: key }: { of: Key }) {
         ...(end === '' ? {} : { expiresAt: new Date(end).toISOString() }),
       };
       if (Object.keys(body).length > 0) {
-        await call('PATCH /me/tokens/{id}', { params: { id: before.id }, body });
+        await call(`PATCH ${routesAt[home]}/{id}`, { params: { id: before.id }, body });
         announce('The key is narrowed.');
-        await queryClient.invalidateQueries({ queryKey: ['keys'] });
+        await queryClient.invalidateQueries({ queryKey: cacheAt[home] });
       }
       await navigate(toKey);
     },

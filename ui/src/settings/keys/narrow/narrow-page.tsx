@@ -2,7 +2,8 @@ import { Anchor, Skeleton, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { Problem } from '../../../app/problem.tsx';
-import { myKey } from '../../queries.ts';
+import { keyAt } from '../../queries.ts';
+import type { KeyHome } from '../key-home.ts';
 import styles from '../new/new-key.module.css';
 import { NarrowForm } from './narrow-form.tsx';
 
@@ -11,11 +12,15 @@ const route = getRouteApi('/settings/keys/$id/narrow');
 /** Takes rights, repositories or lifetime away from a key of mine, or gives it another name. */
 export function NarrowPage() {
   const { id } = route.useParams();
-  const { data: key, error, refetch } = useQuery(myKey(id));
+  return <Narrow home="/settings/keys" id={id} />;
+}
+
+export function Narrow({ home, id }: { home: KeyHome; id: string }) {
+  const { data: key, error, refetch } = useQuery(keyAt(home, id));
   return (
     <div className={styles['page']}>
       <title>Narrow a key · Postern</title>
-      <Anchor size="sm" renderRoot={(props) => <Link to="/settings/keys/$id" params={{ id }} {...props} />}>
+      <Anchor size="sm" renderRoot={(props) => <Link to={`${home}/$id`} params={{ id }} {...props} />}>
         ← <bdi>{key?.name ?? 'The key'}</bdi>
       </Anchor>
       <Title order={1} size="h2" mt={4}>
@@ -29,7 +34,7 @@ export function NarrowPage() {
       {key === undefined && error === null && (
         <Skeleton height={420} radius="lg" aria-label="Loading the key" role="status" />
       )}
-      {key !== undefined && <NarrowForm key={key.id} of={key} />}
+      {key !== undefined && <NarrowForm key={key.id} of={key} home={home} />}
     </div>
   );
 }
