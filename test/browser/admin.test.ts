@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { upload } from '../api/sites/uploads.ts';
 import type { Person } from '../harness.ts';
 import { barriersOn, clipboards, create, fillIn, store, valueShown, visit } from './app-pages.ts';
 import { openWorld, signIn, type World } from './real-ports.ts';
@@ -74,12 +75,15 @@ test('an administrator creates a service key, replaces it and revokes it; no val
   const left = await traces(page);
   for (const one of [value, successor]) expect(left).not.toContain(one.slice(20));
 
-  // Of the pair, the old one goes now: its name has to be typed, because its sites become nobody’s.
+  // Of the pair, the old one goes now: its name has to be typed, because whatever runs with it stops. It has no sites.
+  const counted = page.waitForResponse(/\/sites\/storage\?owner=/);
   await page
     .getByRole('row', { name: value.slice(8, 20) })
     .getByRole('button', { name: /^Revoke/ })
     .click();
-  await dialog(page).getByText('Its sites become unmanageable').waitFor();
+  await (await counted).finished();
+  await dialog(page).getByText('is refused from this second on').waitFor();
+  expect(await dialog(page).getByText('unmanageable').count()).toBe(0);
   expect(await page.getByRole('button', { name: 'Revoke for good' }).isDisabled()).toBe(true);
   await page.getByLabel('Type its name to go on').fill('nightly builds');
   await press(page, 'Revoke for good');
@@ -151,6 +155,16 @@ test('a service key is narrowed and replaced on its page, and the pair leads to 
     .click();
   await page.getByText('Replaces').getByRole('link', { name: key.id }).waitFor();
   expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test('where the sites of a service key cannot be counted, its revocation warns of them all the same', async () => {
+  const key = await world.h.serviceKey({ name: 'uncounted' });
+  const { page, context } = await open(`/admin/service-keys/${key.id}`);
+  await context.route(/\/sites\/storage\?owner=/, (route) => route.fulfill({ status: 403, json: {} }));
+  await press(page, 'Revoke');
+  await dialog(page).getByText('Its sites become unmanageable').waitFor();
+  expect(await dialog(page).getByText('stays served until it expires').count()).toBe(1);
   await context.close();
 });
 
@@ -507,6 +521,31 @@ test('Sites is switched off after a look at what goes, and on again', async () =
   await closed(page);
   await page.getByText('Taken down', { exact: true }).waitFor({ state: 'detached' });
   expect(await served()).toBe(200);
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test('before a service key is revoked, it is said how many sites nobody could change any more', async () => {
+  const key = await world.h.serviceKey({ name: 'publisher', scopes: ['sites:write'] });
+  const publish = async () => await upload(world.h, key, { 'index.html': 'hello' });
+  await publish();
+  const { page, context, complaints } = await open(`/admin/service-keys/${key.id}`);
+  await page.getByText(/^Created the site \w+$/).waitFor();
+  await press(page, 'Revoke');
+  await dialog(page).getByText('The site it manages becomes unmanageable').waitFor();
+  await press(page, 'Keep it');
+  await closed(page);
+  await publish();
+  await press(page, 'Revoke');
+  await dialog(page).getByText('The 2 sites it manages become unmanageable').waitFor();
+  await page.getByLabel('Type its name to go on').fill('publisher');
+  await page.getByLabel('Reason').fill('The pipeline is gone');
+  await press(page, 'Revoke for good');
+  await closed(page);
+  await page.getByText('Revoked by an administrator').waitFor();
+  await page.getByText('Reason: The pipeline is gone').waitFor();
+  expect(await page.getByRole('button', { name: 'Revoke' }).count()).toBe(0);
+  expect((await world.call('GET', '/auth/context', { as: key })).status).toBe(401);
   expect(complaints).toEqual([]);
   await context.close();
 });

@@ -46,6 +46,17 @@ export const siteStorage = queryOptions({
   queryFn: ({ signal }) => call('GET /sites/storage', { query: { limit: 10 }, signal }),
 });
 
+/** How many sites somebody or some service key manages, also those to which nothing was published yet. */
+export const sitesManagedBy = (owner: string) =>
+  queryOptions({
+    queryKey: ['admin', 'sites', 'managed', owner],
+    staleTime: 0,
+    queryFn: async ({ signal }) => {
+      const { data } = await call('GET /sites/storage', { query: { owner }, signal });
+      return data.owners[0]?.sites ?? 0;
+    },
+  });
+
 export const users = (query: Asked<'GET /users'>) =>
   queryOptions({
     queryKey: ['admin', 'users', 'list', query],

@@ -1,10 +1,12 @@
 import { Alert, Text, TextInput } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { call } from '../../api/client.ts';
 import { fromNow } from '../../app/time.ts';
 import type { Key } from '../../settings/keys/key-words.ts';
 import { Confirm } from '../act.tsx';
 import common from '../admin.module.css';
+import { sitesManagedBy } from '../queries.ts';
 
 type OneProps = {
   readonly of: Key;
@@ -13,7 +15,7 @@ type OneProps = {
   readonly onDone: () => void;
 };
 
-/** Its sites stay and nobody can change them any more, which is easily overlooked: so its name has to be typed. */
+/** Whatever runs with it stops, and its sites are nobody’s to change any more: so its name has to be typed. */
 export function RevokeServiceKey({ of: key, now, onClose, onDone }: OneProps) {
   const [note, setNote] = useState('');
   return (
@@ -29,13 +31,28 @@ export function RevokeServiceKey({ of: key, now, onClose, onDone }: OneProps) {
     >
       <div className={common['stack']}>
         <Who of={key} now={now} />
-        <Alert color="yellow" title="Its sites become unmanageable">
-          What it published stays served until it expires. No successor can change, extend or delete it; an
-          administrator can only take it down.
-        </Alert>
+        <SitesLeft of={key} />
         <Note value={note} onChange={setNote} />
       </div>
     </Confirm>
+  );
+}
+
+/** What it manages would be left to itself, which is easily overlooked. Where that is not known, it is warned of too. */
+function SitesLeft({ of: key }: { of: Key }) {
+  const { data: sites, error } = useQuery(sitesManagedBy(key.id));
+  if (sites === 0 || (sites === undefined && error === null)) return null;
+  const title =
+    sites === undefined
+      ? 'Its sites become unmanageable'
+      : sites === 1
+        ? 'The site it manages becomes unmanageable'
+        : `The ${sites.toLocaleString()} sites it manages become unmanageable`;
+  return (
+    <Alert color="yellow" title={title}>
+      What it published stays served until it expires. No successor can change, extend or delete it; an
+      administrator can only take it down.
+    </Alert>
   );
 }
 
