@@ -66,6 +66,8 @@ describe.skipIf(missing.length > 0)('the samples of the guides', () => {
       stream.on('data', (chunk: Buffer) => {
         printed += chunk.toString();
       });
+    // One that reads nothing may have ended before.
+    child.stdin.on('error', () => undefined);
     child.stdin.end(input);
     const [code] = await once(child, 'close');
     if (code !== 0) throw new Error(`ended with ${code}: ${script}\n${printed}`);
