@@ -280,63 +280,30 @@ describe.skipIf(isMissing)('two web, two gateways and a worker', () => {
 
   test('FT-09 a web that is stopped under load answers what it took, says first that it is not ready, and leaves in order', async () => {
     const leaving = await fleet.start('web');
-    let isStopping = false;
-    const cutOff: string[] = [];
-    const statuses = new Set<number>();
-    const load = Array.from({ length: 20 }, async () => {
-      for (;;) {
-        try {
-          statuses.add(await fleet.withKey(leaving)());
-        } catch (error) {
-          const { code = '', wasBetween } = error as NodeJS.ErrnoException & { wasBetween?: boolean };
-          // Nobody listens any more, or the connection was closed between two requests, which every client asks again
-          // (RFC 9112 section 9.3.1): the next web is asked. What was taken is answered, see below.
-          const isOver = code === 'ECONNREFUSED' || (code === 'ECONNRESET' && wasBetween === true);
-          if (!isStopping || !isOver) cutOff.push(code);
-          return;
-        }
-      }
-    });
+    const load = loadOf(20, fleet.withKey(leaving));
     const { value } = await fleet.makeKey('uploads', ['sites:write']);
     const taken = await Promise.all(Array.from({ length: 5 }, () => halfSent(fleet.uiUrl, leaving, value)));
     await wait(500);
-    isStopping = true;
+    load.stopping();
     const ending = leaving.end('SIGTERM');
     await wait(300);
     expect(await Promise.all(taken.map(({ finish }) => finish()))).toEqual([201, 201, 201, 201, 201]);
-    const exit = await ending;
-    await Promise.all(load);
-    expect(exit.code).toBe(0);
-    expect([...statuses]).toEqual([200]);
-    expect(cutOff).toEqual([]);
+    expect((await ending).code).toBe(0);
+    expect(await load.seen()).toEqual({ statuses: [200], cutOff: [] });
   });
 
   test('FT-09 a gateway that is stopped under load answers what it took and leaves in order, however busy its connections are', async () => {
     const leaving = await fleet.start('gateway');
     const grant = await fleet.freshGrant();
-    const page = fleet.privatePage(leaving, grant);
-    const cutOff: string[] = [];
-    const statuses = new Set<number>();
-    const load = Array.from({ length: 24 }, async () => {
-      for (;;) {
-        try {
-          statuses.add(await page());
-        } catch (error) {
-          const { code = '', wasBetween } = error as NodeJS.ErrnoException & { wasBetween?: boolean };
-          if (code !== 'ECONNREFUSED' && !(code === 'ECONNRESET' && wasBetween === true)) cutOff.push(code);
-          return;
-        }
-      }
-    });
+    const load = loadOf(24, fleet.privatePage(leaving, grant));
     // So that every connection is in use at any moment.
     fleet.kv.set({ kind: 'late', ms: 20 });
     await wait(500);
+    load.stopping();
     const exit = await leaving.end('SIGTERM');
     fleet.kv.set({ kind: 'clear' });
-    await Promise.all(load);
     expect(exit.code).toBe(0);
-    expect([...statuses]).toEqual([200]);
-    expect(cutOff).toEqual([]);
+    expect(await load.seen()).toEqual({ statuses: [200], cutOff: [] });
   });
 
   test('FT-09 a client that never ends its upload costs a stopping web seconds, and nothing of what it held in memory', async () => {
@@ -374,6 +341,36 @@ describe.skipIf(isMissing)('two web, two gateways and a worker', () => {
       .toBe(0);
   });
 });
+
+/** So many who ask one after the other, each until nobody answers it any more. */
+function loadOf(count: number, ask: () => Promise<number>) {
+  let isStopping = false;
+  const cutOff: string[] = [];
+  const statuses = new Set<number>();
+  const asking = Array.from({ length: count }, async () => {
+    for (;;) {
+      try {
+        statuses.add(await ask());
+      } catch (error) {
+        const { code = '', wasBetween } = error as NodeJS.ErrnoException & { wasBetween?: boolean };
+        // Nobody listens any more, or the connection was closed between two requests, which every client asks again
+        // (RFC 9112 section 9.3.1): another process is asked. What was taken is answered.
+        const isOver = code === 'ECONNREFUSED' || (code === 'ECONNRESET' && wasBetween === true);
+        if (!isStopping || !isOver) cutOff.push(code);
+        return;
+      }
+    }
+  });
+  return {
+    stopping() {
+      isStopping = true;
+    },
+    async seen() {
+      await Promise.all(asking);
+      return { statuses: [...statuses], cutOff };
+    },
+  };
+}
 
 /** An upload of which a web has taken the head and half of the body. */
 async function halfSent(uiUrl: string, web: Member, key: string): Promise<{ finish(): Promise<number> }> {

@@ -61,6 +61,12 @@ export class ApiProblem extends Error {
   }
 }
 
+/** What the server says is wrong, a sentence for each field; empty when it is about none. */
+export function wrongFields(problem: unknown): Readonly<Record<string, string>> {
+  if (!(problem instanceof ApiProblem)) return {};
+  return Object.fromEntries(problem.fields.map(({ field, problem: words }) => [field, `This ${words}.`]));
+}
+
 /** @throws ApiProblem */
 export async function call<O extends Operation>(operation: O, request: Request<O>): Promise<Answer<O>> {
   const { params, query, body, signal, ifMatch }: LooseRequest = request;

@@ -1,7 +1,7 @@
 import { Alert, Anchor, Button, PasswordInput } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
-import { ApiProblem, call } from '../../api/client.ts';
+import { call, wrongFields } from '../../api/client.ts';
 import { Problem } from '../../app/problem.tsx';
 import { PageHead } from '../../lists/page-head.tsx';
 import styles from './password.module.css';
@@ -67,9 +67,4 @@ export function PasswordPage() {
       )}
     </>
   );
-}
-
-function wrongFields(error: unknown): Readonly<Record<string, string>> {
-  if (!(error instanceof ApiProblem)) return {};
-  return Object.fromEntries(error.fields.map(({ field, problem }) => [field, `This ${problem}.`]));
 }
