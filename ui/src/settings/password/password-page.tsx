@@ -1,7 +1,8 @@
 import { Alert, Anchor, Button, PasswordInput } from '@mantine/core';
-import { useMutation } from '@tanstack/react-query';
+import { useMutation, useQuery } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import { call, wrongFields } from '../../api/client.ts';
+import { whoAmI } from '../../api/queries.ts';
 import { Problem } from '../../app/problem.tsx';
 import { PageHead } from '../../lists/page-head.tsx';
 import styles from './password.module.css';
@@ -10,6 +11,7 @@ import styles from './password.module.css';
 export function PasswordPage() {
   const [currentPassword, setCurrent] = useState('');
   const [newPassword, setNew] = useState('');
+  const { data: me } = useQuery(whoAmI);
   const change = useMutation({
     mutationFn: () => call('POST /me/password', { body: { currentPassword, newPassword } }),
     // What was typed has done its work, and is kept nowhere.
@@ -40,6 +42,8 @@ export function PasswordPage() {
       ) : (
         <form className={styles['form']} onSubmit={send}>
           {isOfNoField && <Problem error={change.error} />}
+          {/* So that a password manager knows whose it is. */}
+          <input name="username" autoComplete="username" value={me?.principal.name ?? ''} readOnly hidden />
           <PasswordInput
             label="The password you have"
             autoComplete="current-password"
