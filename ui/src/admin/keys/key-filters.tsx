@@ -2,7 +2,7 @@ import { Chip, NativeSelect, SegmentedControl } from '@mantine/core';
 import { Tools } from '../../lists/page-head.tsx';
 import { SearchField } from '../../lists/search-field.tsx';
 import styles from './key-filters.module.css';
-import { keySorts, orderInWords } from './managed-key-order.ts';
+import { keyOrders } from './managed-key-order.ts';
 import {
   concerns,
   type Concern,
@@ -56,7 +56,7 @@ export function KeyFilters({ search: asked, onChange, children }: FilterProps) {
           aria-label="Order"
           radius="md"
           value={asked.sort ?? 'created'}
-          data={keySorts.map((value) => ({ value, label: orderInWords(asked, value) }))}
+          data={keyOrders.sorts.map((value) => ({ value, label: keyOrders.inWords(asked, value) }))}
           onChange={({ currentTarget: { value } }) => onChange({ sort: value, order: undefined })}
         />
       </Tools>

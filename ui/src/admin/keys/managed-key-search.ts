@@ -1,5 +1,5 @@
 import { given, oneOf, pageFrom, type Raw, textFrom } from '../search.ts';
-import { askedOrder, keyOrder, type KeyOrder } from './managed-key-order.ts';
+import { type KeyOrder, keyOrders } from './managed-key-order.ts';
 
 /** What of the keys of others is shown, kept in the address. */
 export const keyStates = ['active', 'expired', 'revoked', 'all'] as const;
@@ -32,7 +32,7 @@ export function managedKeySearch(raw: Raw): ManagedKeySearch {
     search: textFrom(raw['search']),
     owner: textFrom(raw['owner'], 40),
     only: only.length === 0 ? undefined : only,
-    ...keyOrder(raw),
+    ...keyOrders.from(raw),
     page: pageFrom(raw['page']),
   });
 }
@@ -45,7 +45,7 @@ export function queryOf(asked: ManagedKeySearch) {
   return {
     page,
     limit: 20,
-    ...askedOrder(asked),
+    ...keyOrders.asked(asked),
     ...given({
       search,
       owner,

@@ -10,7 +10,7 @@ import { Sparkline } from '../../settings/keys/sparkline.tsx';
 import { Scopes, Standing } from '../../settings/keys/standing.tsx';
 import { usagesOf } from '../../settings/queries.ts';
 import common from '../admin.module.css';
-import { directionIn, type KeyOrder, type KeySort } from './managed-key-order.ts';
+import { type KeyOrder, keyOrders, type KeySort } from './managed-key-order.ts';
 import styles from './managed-key-table.module.css';
 import { homeOf, isUnused, unusedWords } from './managed-key-words.ts';
 
@@ -40,7 +40,7 @@ export function ManagedKeyTable(props: TableProps) {
   );
   const sorted = (name: string, sort: KeySort) => ({
     name,
-    order: directionIn(order, sort),
+    order: keyOrders.directionIn(order, sort),
     onSort: () => onSort(sort),
   });
   return (

@@ -14,7 +14,7 @@ import { Dialog } from '../act.tsx';
 import { useServerNow } from '../now.ts';
 import { managedKeys } from '../queries.ts';
 import { KeyFilters } from './key-filters.tsx';
-import { nextOrder } from './managed-key-order.ts';
+import { keyOrders } from './managed-key-order.ts';
 import { isFiltered, managedKeySearch, queryOf, type SearchPart } from './managed-key-search.ts';
 import { ManagedKeyTable } from './managed-key-table.tsx';
 import { ReplaceKey } from './replace-key.tsx';
@@ -66,7 +66,7 @@ export function ServiceKeysPage() {
             now={now}
             isStale={keys.isPlaceholderData}
             order={asked}
-            onSort={(sort) => show(nextOrder(asked, sort))}
+            onSort={(sort) => show(keyOrders.next(asked, sort))}
             whose="creator"
             onRevoke={setRevoking}
             onReplace={setReplacing}

@@ -14,7 +14,7 @@ import { Dialog } from '../act.tsx';
 import { useServerNow } from '../now.ts';
 import { managedKeys, oneUser, users } from '../queries.ts';
 import { KeyFilters } from './key-filters.tsx';
-import { nextOrder } from './managed-key-order.ts';
+import { keyOrders } from './managed-key-order.ts';
 import { isFiltered, managedKeySearch, queryOf, type SearchPart } from './managed-key-search.ts';
 import { ManagedKeyTable } from './managed-key-table.tsx';
 import { RevokeUserKeys } from './revoke-keys.tsx';
@@ -89,7 +89,7 @@ export function UserKeysPage() {
             now={now}
             isStale={keys.isPlaceholderData}
             order={asked}
-            onSort={(sort) => show(nextOrder(asked, sort))}
+            onSort={(sort) => show(keyOrders.next(asked, sort))}
             whose="owner"
             onRevoke={(key) => setRevoking([key])}
             onOwner={(owner) => show({ owner })}

@@ -1,5 +1,5 @@
 import { searchTextFrom } from '../../lists/search-text.ts';
-import { type SiteOrder, siteOrder } from './site-order.ts';
+import { type SiteOrder, siteOrders } from './site-order.ts';
 
 /** What of the list is shown, kept in the address. One's own sites that are there, unless it says otherwise. */
 export type SiteSearch = SiteOrder & {
@@ -25,7 +25,7 @@ export function siteSearch(raw: Record<string, unknown>): SiteSearch {
     ...(state === undefined ? {} : { state }),
     ...(visibility === undefined ? {} : { visibility }),
     ...(typeof search !== 'string' || search === '' ? {} : { search: searchTextFrom(search) }),
-    ...siteOrder(raw),
+    ...siteOrders.from(raw),
     ...(Number.isInteger(page) && page > 1 ? { page } : {}),
   };
 }

@@ -5,7 +5,7 @@ import { bytesInWords, countOf } from '../bytes.ts';
 import { StandingBadge } from '../standing-badge.tsx';
 import { ownerWords, type Site, withoutScheme } from '../site-words.ts';
 import { VisibilityWord } from '../visibility-word.tsx';
-import { directionOf, type SiteOrder, type SiteSort } from './site-order.ts';
+import { type SiteOrder, siteOrders, type SiteSort } from './site-order.ts';
 import styles from './sites-page.module.css';
 
 type TableProps = {
@@ -23,7 +23,7 @@ type TableProps = {
 export function SiteTable({ sites, isOfAll, order, onSort, me, now, isStale }: TableProps) {
   const sorted = (name: string, sort: SiteSort) => ({
     name,
-    order: order.sort === sort ? directionOf(order) : undefined,
+    order: siteOrders.directionIn(order, sort),
     onSort: () => onSort(sort),
   });
   const columns = [

@@ -13,7 +13,7 @@ import { closedBy, SitesClosed } from '../sites-off.tsx';
 import { DropToNew } from '../upload/drop-to-new.tsx';
 import { FirstSite, NoSiteMatches } from './empty.tsx';
 import { Quota } from './quota.tsx';
-import { askedOrder, nextOrder, orderInWords, siteSorts } from './site-order.ts';
+import { siteOrders, type SiteSort } from './site-order.ts';
 import { type SiteSearch, siteSearch, siteStates } from './site-search.ts';
 import { SiteTable } from './site-table.tsx';
 import styles from './sites-page.module.css';
@@ -44,15 +44,14 @@ export function SitesPage() {
       visibility,
       status: state,
       mine: whose === 'all' ? undefined : 'true',
-      ...askedOrder(shown),
+      ...siteOrders.asked(shown),
     }),
   );
   const now = useSitesNow();
   const total = sites.data?.metadata.pagination.total ?? 0;
   const show = (next: Partial<Record<keyof SiteSearch, unknown>>) =>
     void navigate({ search: siteSearch({ ...shown, page: undefined, ...next }), replace: true });
-  const sortBy = (sort: (typeof siteSorts)[number]) =>
-    show({ sort: undefined, order: undefined, ...nextOrder(shown, sort) });
+  const sortBy = (sort: SiteSort) => show(siteOrders.next(shown, sort));
   const isNarrowed = whose === 'all' || state !== undefined || visibility !== undefined || search !== '';
   const closed = closedBy(sites.error);
   if (closed !== null) return <SitesClosed title="Sites" why={closed} />;
@@ -115,7 +114,7 @@ export function SitesPage() {
           className={`${styles['filter']} ${styles['order']}`}
           aria-label="Order"
           value={shown.sort ?? 'created'}
-          data={siteSorts.map((value) => ({ value, label: orderInWords(shown, value) }))}
+          data={siteOrders.sorts.map((value) => ({ value, label: siteOrders.inWords(shown, value) }))}
           onChange={({ currentTarget: { value } }) => show({ sort: value, order: undefined })}
         />
       </Tools>

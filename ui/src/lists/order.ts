@@ -1,0 +1,50 @@
+/** In which order a list is, as the address says it. The usual order is said by nothing. */
+export type Order<Sort extends string> = { readonly sort?: Sort; readonly order?: Direction };
+export type Direction = 'asc' | 'desc';
+
+type Way<Asked> = {
+  /** As the server is asked. */
+  readonly asked: Asked;
+  /** What people mean who do not say in which direction; the other one stands in the address. */
+  readonly usual: Direction;
+  readonly words: Readonly<Record<Direction, string>>;
+};
+
+/** The orders a list can be in. `first`: the one it is in when the address says none. */
+export function listOrders<Sort extends string, Asked extends string>(
+  ways: Readonly<Record<Sort, Way<Asked>>>,
+  first: NoInfer<Sort>,
+) {
+  // Exactly the names of `ways`, in the order they are written in.
+  const sorts = Object.keys(ways) as Sort[];
+
+  /** Of the column of `sort`: undefined while the list is in another order. */
+  function directionIn(shown: Order<Sort>, sort: Sort): Direction | undefined {
+    return (shown.sort ?? first) === sort ? (shown.order ?? ways[sort].usual) : undefined;
+  }
+
+  return {
+    sorts,
+    directionIn,
+    from(raw: Record<string, unknown>): Order<Sort> {
+      const sort = sorts.find((one) => one === raw['sort']) ?? first;
+      const order = (['asc', 'desc'] as const).find((one) => one === raw['order']);
+      return {
+        ...(sort === first ? {} : { sort }),
+        ...(order === undefined || order === ways[sort].usual ? {} : { order }),
+      };
+    },
+    /** What a column's head does: its order, or, where the list is in it already, that order turned round. */
+    next(shown: Order<Sort>, sort: Sort): { sort: Sort; order: Direction | undefined } {
+      const now = directionIn(shown, sort);
+      return { sort, order: now === undefined ? undefined : now === 'asc' ? 'desc' : 'asc' };
+    },
+    inWords(shown: Order<Sort>, sort: Sort): string {
+      const { usual, words } = ways[sort];
+      return words[directionIn(shown, sort) ?? usual];
+    },
+    asked({ sort = first, order = ways[sort].usual }: Order<Sort>) {
+      return { sort: ways[sort].asked, order } as const;
+    },
+  };
+}
