@@ -114,7 +114,7 @@ export function createGatewayAlone(settings: GatewayAloneSettings, parts: Gatewa
       await fleet.beat().catch((error: unknown) => log.warn({ err: error }, 'not yet told to the fleet'));
     },
     async stop() {
-      await drain(gateway, {});
+      await drain(gateway);
       await jobs.stop();
       const warn = (message: string) => (error: unknown) => log.warn({ err: error }, message);
       await side.news.flush({ all: true }).catch(warn('refusals not passed on'));

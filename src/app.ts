@@ -637,7 +637,7 @@ export async function createApp(settings: AppSettings, parts: AppParts, moreRout
     },
     /** Answers what is under way, then writes everything that was held in memory. */
     async stop() {
-      await Promise.all([drain(web.server, { close: () => web.close() }), drain(gateway, {})]);
+      await Promise.all([drain(web.server, { close: () => web.close() }), drain(gateway)]);
       await jobs.stop();
       await Promise.all([...rechecks, ...firstUses.values()]);
       await passOnNews();

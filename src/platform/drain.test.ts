@@ -43,7 +43,7 @@ async function ask(): Promise<{ answer: Promise<string | undefined> }> {
 
 test('what is under way is answered, and connections that nobody uses are ended', async () => {
   const { answer } = await ask();
-  const drained = drain(server, {});
+  const drained = drain(server);
   waiting.shift()?.end('done');
   expect(await answer).toBe('keep-alive');
   await drained;
@@ -76,5 +76,5 @@ test('who never comes to an end is cut off when the patience is over', async () 
 });
 
 test('a server that never listened is drained at once', async () => {
-  await expect(drain(createServer(), {})).resolves.toBeUndefined();
+  await expect(drain(createServer())).resolves.toBeUndefined();
 });

@@ -13,7 +13,10 @@ const lookMs = 100;
  */
 export async function drain(
   server: Server,
-  { close = () => closed(server), patience = patienceMs }: { close?: () => Promise<void>; patience?: number },
+  {
+    close = () => closed(server),
+    patience = patienceMs,
+  }: { close?: () => Promise<void>; patience?: number } = {},
 ): Promise<void> {
   // Before whatever answers.
   server.prependListener('request', lastOfItsConnection);
