@@ -104,7 +104,7 @@ export function createGatewayAlone(settings: GatewayAloneSettings, parts: Gatewa
     feed,
     /** Rejects when this gateway has heard nothing for so long that it serves nothing. */
     async hasNews() {
-      if (!isInformed({ sitesConfig, feed, clock })) throw new Error('No news from the database.');
+      if (!isInformed({ sitesConfig, feed }, clock.now())) throw new Error('No news from the database.');
     },
     async start() {
       await clock.sync();

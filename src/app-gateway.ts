@@ -1,4 +1,4 @@
-import type { IncomingMessage, Server } from 'node:http';
+import type { Server } from 'node:http';
 import { type Clock, second } from './core/clock.ts';
 import type { Random } from './core/ids.ts';
 import {
@@ -16,6 +16,7 @@ import type { Served, SitesConfig } from './features/sites/sites.ts';
 import type { Blobs } from './platform/blobs/blobs.ts';
 import type { ChangeFeed } from './platform/database/changes.ts';
 import type { Job } from './platform/jobs.ts';
+import type { HttpRequest } from './platform/fast-http/fast-server.ts';
 import type { Kv } from './platform/kv/kv.ts';
 import type { Log } from './platform/log.ts';
 import type { Tracing } from './platform/tracing.ts';
@@ -84,12 +85,11 @@ type GatewayServerDeps = GatewaySettings & {
 const longestSilenceMs = 30 * second;
 
 /** False: this process may not know what it should not serve any more (contract 10.3). */
-export function isInformed({
-  sitesConfig,
-  feed,
-  clock,
-}: Pick<GatewayServerDeps, 'sitesConfig' | 'feed' | 'clock'>): boolean {
-  return sitesConfig.isCurrent() && clock.now() - feed.lastReadAt() <= longestSilenceMs;
+export function isInformed(
+  { sitesConfig, feed }: Pick<GatewayServerDeps, 'sitesConfig' | 'feed'>,
+  now: number,
+): boolean {
+  return sitesConfig.isCurrent() && now - feed.lastReadAt() <= longestSilenceMs;
 }
 
 export function createGatewayServer(deps: GatewayServerDeps): Server {
@@ -125,10 +125,10 @@ export function createGatewayServer(deps: GatewayServerDeps): Server {
       readEnabled: async () => (await config.read()).value.enabled,
     }),
     isEnabled,
-    isInformed: () => isInformed(deps),
+    isInformed: (now) => isInformed(deps, now),
     exposures: {
       mentions: watch.mentions,
-      report: (request: IncomingMessage, text: string) =>
+      report: (request: HttpRequest, text: string) =>
         side.news.noteKeys(watch.digestsIn(text), {
           address: addressOf(request),
           agent: request.headers['user-agent'] ?? null,

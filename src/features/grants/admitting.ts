@@ -84,6 +84,45 @@ const answerMs = 150;
 const mostSkewMs = 2 * second;
 const codeShape = /^[A-Za-z0-9_-]{43}$/;
 
+type LetIn = {
+  readonly key: string;
+  readonly host: string;
+  readonly site: KnownSite;
+  readonly values: KvValues['values'];
+  /** Milliseconds, by the store's clock: the time in which these records let in. */
+  readonly from: number;
+  readonly until: number;
+};
+
+/** Cookies. */
+const mostLetIn = 5_000;
+
+/** The same records, and the same of everything else that counts, say the same for as long as they last. */
+function asBefore(
+  before: LetIn,
+  { host, site }: GrantQuestion,
+  { values, now }: KvValues,
+): GrantCheck | undefined {
+  if (site === undefined || before.site !== site || before.host !== host) return undefined;
+  if (now < before.from || now >= before.until) return undefined;
+  if (values[0] !== before.values[0] || values[1] !== before.values[1] || values[2] !== before.values[2])
+    return undefined;
+  return { kind: 'granted', siteId: site.id, until: before.until, now };
+}
+
+const noState = stateKey('');
+
+/** A site is the same object until something about it changes, and its key the same text. */
+const stateKeys = new WeakMap<KnownSite, string>();
+
+function stateKeyOf(site: KnownSite): string {
+  const known = stateKeys.get(site);
+  if (known !== undefined) return known;
+  const key = stateKey(site.id);
+  stateKeys.set(site, key);
+  return key;
+}
+
 export function createGatewayGrants(deps: {
   kv: Pick<Kv, 'getAll' | 'take' | 'set' | 'delete'>;
   seal: GrantSeal;
@@ -112,7 +151,8 @@ export function createGatewayGrants(deps: {
   function isCurrent(
     key: string,
     { siteId, epoch, generation }: Pick<GrantRecord, 'siteId' | 'epoch' | 'generation'>,
-    [stateText, switchText]: readonly (string | null | undefined)[],
+    stateText: string | null | undefined,
+    switchText: string | null | undefined,
     now: number,
     from: () => Origin,
   ): { readonly expiresAt: number | null } | undefined {
@@ -129,11 +169,12 @@ export function createGatewayGrants(deps: {
   /** What the store's answer means; `forget`: the record is to be deleted, so that it is told of once. */
   function judge(
     { host, site, from }: GrantQuestion,
-    [key, stateKeyOfSite]: readonly [string | undefined, string],
+    key: string | undefined,
+    stateKeyOfSite: string,
     { values, now }: KvValues,
   ): GrantCheck | { readonly kind: 'forget'; readonly key: string; readonly now: number } {
     const none = { kind: 'none', now } as const;
-    const [text, ...states] = values;
+    const text = values[0];
     if (key === undefined || typeof text !== 'string') return none;
     const grant = grantAt(key, text) ?? corrupt('grant', site?.id ?? null, from);
     if (grant === undefined) return { kind: 'forget', key, now };
@@ -148,25 +189,45 @@ export function createGatewayGrants(deps: {
       return { kind: 'forget', key, now };
     }
     if (site === undefined || grant.epoch < site.epoch || grant.endsAt <= now) return none;
-    const current = isCurrent(stateKeyOfSite, grant, states, now, from);
+    const current = isCurrent(stateKeyOfSite, grant, values[1], values[2], now, from);
     if (current === undefined) return none;
     const until = Math.min(grant.endsAt, current.expiresAt ?? Infinity, site.expiresAt ?? Infinity);
     return until > now ? { kind: 'granted', siteId: grant.siteId, until, now } : none;
   }
 
+  /** How the last question with a cookie was answered, if it was let in. */
+  const letIn = new Map<string, LetIn>();
+
+  function settle(
+    question: GrantQuestion,
+    key: string | undefined,
+    state: string,
+    found: KvValues,
+  ): GrantCheck | Promise<GrantCheck> {
+    const judged = judge(question, key, state, found);
+    if (judged.kind === 'forget')
+      return kv.delete(judged.key).then(() => ({ kind: 'none', now: judged.now }));
+    const { cookie, site, host } = question;
+    if (judged.kind === 'granted' && key !== undefined && cookie !== undefined && site !== undefined) {
+      if (letIn.size >= mostLetIn) letIn.clear();
+      const { until, now } = judged;
+      letIn.set(cookie, { key, host, site, values: found.values, from: now, until });
+    }
+    return judged;
+  }
+
   return {
     check(question) {
       const { cookie, site } = question;
-      const key = cookie === undefined ? undefined : seal.grantKeyOf(cookie);
-      const state = stateKey(site?.id ?? '');
-      const settle = (values: KvValues): GrantCheck | Promise<GrantCheck> => {
-        const found = judge(question, [key, state], values);
-        if (found.kind !== 'forget') return found;
-        return kv.delete(found.key).then(() => ({ kind: 'none', now: found.now }));
-      };
+      const before = cookie === undefined ? undefined : letIn.get(cookie);
+      const key = before?.key ?? (cookie === undefined ? undefined : seal.grantKeyOf(cookie));
+      const state = site === undefined ? noState : stateKeyOf(site);
+      const decide = (found: KvValues) =>
+        (before === undefined ? undefined : asBefore(before, question, found)) ??
+        settle(question, key, state, found);
       // The same questions whether or not there is a grant or a site: nothing to tell apart by time (threat T31).
       const answer = ask([key ?? 'grant:none', state, switchKey]);
-      return answer instanceof Promise ? answer.then(settle) : settle(answer);
+      return answer instanceof Promise ? answer.then(decide) : decide(answer);
     },
 
     async redeem({ origin, host, code, binding, from }) {
@@ -190,7 +251,7 @@ export function createGatewayGrants(deps: {
       const state = stateKey(siteId);
       const { values, now } = await ask([state, switchKey]);
       if (record.endsAt <= now || record.issuedAt > now + mostSkewMs) return refuse('code_expired', siteId);
-      if (isCurrent(state, record, values, now, () => from) === undefined)
+      if (isCurrent(state, record, values[0], values[1], now, () => from) === undefined)
         return refuse('site_changed', siteId);
       const { binding: _binding, ticket, ...grant } = record;
       const minted = seal.mintGrant();

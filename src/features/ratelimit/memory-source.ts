@@ -39,8 +39,8 @@ export function memorySource(deps: { clock: Clock }): LocalSource {
   }
 
   return {
-    spend({ owner, key, limit }) {
-      const now = clock.now();
+    spend({ owner, key, limit, now: read }) {
+      const now = clock.now(read);
       if (now >= nextSweepAt) tidy(now);
       const window = windowOf(owner, now);
       const allowed = window.spend(now, limit);

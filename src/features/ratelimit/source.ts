@@ -27,6 +27,8 @@ export type SpendRequest = {
   readonly key: string;
   /** Requests in any rolling 60 seconds, by the policy of this moment; at least 1. */
   readonly limit: number;
+  /** Milliseconds by the source's clock, when the caller has just read it. */
+  readonly now?: number;
 };
 
 export type Budget = {

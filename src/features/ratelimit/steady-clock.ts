@@ -4,12 +4,12 @@ import type { Clock } from '../../core/clock.ts';
  * The same time, but it never goes back: when the machine's clock is set back, this one goes on from where it was.
  * Otherwise a correction by an hour would lock every busy owner out for that hour.
  */
-export function steadyClock(clock: Clock): Clock {
+export function steadyClock(clock: Clock): { now(read?: number): number } {
   let shift = 0;
   let last = Number.NEGATIVE_INFINITY;
   return {
-    now() {
-      const now = clock.now() + shift;
+    now(read = clock.now()) {
+      const now = read + shift;
       if (now >= last) {
         last = now;
         return now;

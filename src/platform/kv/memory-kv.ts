@@ -9,10 +9,10 @@ export function memoryKv({ clock }: { clock: Clock }): Kv {
   const entries = new Map<string, Entry>();
   const sweep = createSweep(entries, (entry, now) => entry.endsAt <= now);
 
-  function read(key: string): string | null {
+  function read(key: string, now = clock.now()): string | null {
     const entry = entries.get(key);
     if (entry === undefined) return null;
-    if (entry.endsAt > clock.now()) return entry.value;
+    if (entry.endsAt > now) return entry.value;
     entries.delete(key);
     return null;
   }
@@ -41,7 +41,10 @@ export function memoryKv({ clock }: { clock: Clock }): Kv {
       write(key, value, ttlMs);
       return true;
     },
-    getAll: (keys) => ({ values: keys.map(read), now: clock.now() }),
+    getAll(keys) {
+      const now = clock.now();
+      return { values: keys.map((key) => read(key, now)), now };
+    },
     async setIfNewer(key, { revision, text }, { ttlMs }) {
       const there = read(key);
       const known = there === null ? undefined : numbered(there);

@@ -1,6 +1,6 @@
-import type { ServerResponse } from 'node:http';
 import { hour, second } from '../../core/clock.ts';
 import { concerns } from '../../platform/database/changes.ts';
+import type { HttpResponse } from '../../platform/fast-http/fast-server.ts';
 
 /**
  * Bodies under way. One that takes longer than its grant or its site lasts, whose site changed who may see it, or that
@@ -8,7 +8,7 @@ import { concerns } from '../../platform/database/changes.ts';
  */
 export type OpenStreams = {
   /** Call the answer when the body is sent. */
-  enter(response: ServerResponse, stream: OpenStream): () => void;
+  enter(response: HttpResponse, stream: OpenStream): () => void;
 };
 
 export type OpenStream = {

@@ -1,8 +1,9 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import { resolve, type Served, siteStatusOf } from '../../features/sites/sites.ts';
 import type { Blobs } from '../../platform/blobs/blobs.ts';
+import type { HttpRequest, HttpResponse } from '../../platform/fast-http/fast-server.ts';
+import { oncePerHead } from '../../platform/fast-http/once-per-head.ts';
 import type { Log } from '../../platform/log.ts';
 import {
   badTarget,
@@ -36,12 +37,12 @@ export type GatewayDeps = {
   /** The switch of the Sites configuration, as this process heard of it last. */
   readonly isEnabled: () => boolean;
   /** False: changes may have been missed for too long to serve anything (contract 10.3: 30 s). */
-  readonly isInformed: () => boolean;
+  readonly isInformed: (now: number) => boolean;
   /** What an address or a host asks too often, or null. */
-  readonly limited: (request: IncomingMessage, label: string | null) => GatewayAnswer | null;
+  readonly limited: (request: HttpRequest, label: string | null, now: number) => GatewayAnswer | null;
   readonly exposures: {
     mentions(text: string): boolean;
-    report(request: IncomingMessage, text: string): void;
+    report(request: HttpRequest, text: string): void;
   };
   readonly clock: Clock;
   readonly count: (visibility: 'public' | 'private' | 'none', status: number) => void;
@@ -51,8 +52,8 @@ export type GatewayDeps = {
 /** Letting browsers into private sites (private-access.md 2.2): a verdict for each request, one round trip. */
 export type PrivateSites = {
   /** Answers the paths that the service keeps for itself; null for every other. */
-  reserved(request: IncomingMessage, at: PrivateAt): Promise<GatewayAnswer> | null;
-  admit(request: IncomingMessage, at: PrivateAt): Verdict | Promise<Verdict>;
+  reserved(request: HttpRequest, at: PrivateAt): Promise<GatewayAnswer> | null;
+  admit(request: HttpRequest, at: PrivateAt): Verdict | Promise<Verdict>;
 };
 
 export type Verdict =
@@ -78,44 +79,57 @@ export type PrivateAt = {
 export const reservedPaths = '/.postern/';
 const longestTarget = 8_192;
 
+/** What the headers alone say. */
+type RequestHead = {
+  readonly host: HostName;
+  /** Texts that hold a value of ours. */
+  readonly keys: readonly string[];
+  /** A person opens it as a page. */
+  readonly isDocument: boolean;
+};
+
 export function createPipeline(deps: GatewayDeps) {
   const { catalog, privateSites, isEnabled, isInformed, limited, exposures, clock, log } = deps;
   const isHttps = deps.contentUrl.startsWith('https:');
   const readHost = hostReader(deps.contentUrl);
+  const headOf = oncePerHead(
+    (request): RequestHead => ({
+      // Every Host header as it was sent; two of them are no host at all (matrix GW-01).
+      host: readHost(valuesOf(request, 'host')),
+      // In a value, and in what a header is called (threat T36).
+      keys: request.rawHeaders.filter((text) => exposures.mentions(text)),
+      isDocument: isDocument(request),
+    }),
+  );
 
   /** What can be said without looking anything up; null when the request may go on. */
-  function refuseEarly(request: IncomingMessage, host: HostName): GatewayAnswer | null {
+  function refuseEarly(request: HttpRequest, { host, keys }: RequestHead, now: number): GatewayAnswer | null {
     const { url = '', method } = request;
     if (url.length > longestTarget) return tooLongTarget;
     // Also refuses an absolute target, which some would read the host from.
     if (!url.startsWith('/')) return badTarget;
     if (host.kind === 'foreign') return wrongHost;
-    if (carriesKey(request, url)) return keyInRequest;
-    const excess = limited(request, host.kind === 'site' ? host.label : null);
+    if (carriesKey(request, url, keys)) return keyInRequest;
+    const excess = limited(request, host.kind === 'site' ? host.label : null, now);
     if (excess !== null) return excess;
     if (host.kind === 'nobody' || !isEnabled()) return nothingHere;
-    if (!isInformed()) return unavailable;
+    if (!isInformed(now)) return unavailable;
     const isReserved = url.startsWith(reservedPaths);
     if (method !== 'GET' && method !== 'HEAD' && !(method === 'POST' && isReserved)) return wrongMethod;
     return null;
   }
 
-  /** In the address, in any header, and in what a header is called (threat T36). */
-  function carriesKey(request: IncomingMessage, url: string): boolean {
-    let isFound = false;
-    const look = (text: string) => {
-      if (!exposures.mentions(text)) return;
-      exposures.report(request, text);
-      isFound = true;
-    };
-    look(url);
-    for (const text of request.rawHeaders) look(text);
-    return isFound;
+  /** In the address or in `keys`, the texts of the headers that hold one. */
+  function carriesKey(request: HttpRequest, url: string, keys: readonly string[]): boolean {
+    const isInAddress = exposures.mentions(url);
+    if (isInAddress) exposures.report(request, url);
+    for (const text of keys) exposures.report(request, text);
+    return isInAddress || keys.length > 0;
   }
 
   function finish(
-    request: IncomingMessage,
-    response: ServerResponse,
+    request: HttpRequest,
+    response: HttpResponse,
     answer: GatewayAnswer,
     visibility: 'public' | 'private' | 'none' = 'none',
   ): void {
@@ -125,7 +139,7 @@ export function createPipeline(deps: GatewayDeps) {
     request.resume();
   }
 
-  function fail(request: IncomingMessage, response: ServerResponse, error: unknown): void {
+  function fail(request: HttpRequest, response: HttpResponse, error: unknown): void {
     const isStore = error instanceof AppError && error.status === 503;
     // A flood must not become a flood of log lines.
     const isFlood = error instanceof AppError && error.code === 'overloaded';
@@ -136,18 +150,17 @@ export function createPipeline(deps: GatewayDeps) {
   }
 
   function serve(
-    request: IncomingMessage,
-    response: ServerResponse,
+    request: HttpRequest,
+    response: HttpResponse,
     served: Served,
-    { kind, label, msLeft }: { kind: Kind; label: string; msLeft: number },
+    { kind, label, msLeft, now }: { kind: Kind; label: string; msLeft: number; now: number },
   ): void | Promise<void> {
     const { content, site } = served;
-    const now = clock.now();
     if (content === null) return finish(request, response, nothingHere, visibilityOf(kind));
     const { url = '/' } = request;
     const query = url.indexOf('?');
     const found = resolve(content, query < 0 ? url : url.slice(0, query), {
-      isDocument: isDocument(request),
+      isDocument: headOf(request).isDocument,
       now,
     });
     if (found.kind === 'missing') return finish(request, response, notFoundOn(kind), visibilityOf(kind));
@@ -167,12 +180,12 @@ export function createPipeline(deps: GatewayDeps) {
   }
 
   function servePublic(
-    request: IncomingMessage,
-    response: ServerResponse,
+    request: HttpRequest,
+    response: HttpResponse,
     { label }: Extract<HostName, { kind: 'site' }>,
     served: Served | undefined,
+    now: number,
   ): void | Promise<void> {
-    const now = clock.now();
     if (served === undefined || !isServed(served, now) || served.site.visibility !== 'public')
       return finish(request, response, nothingHere, 'public');
     const { isPreview, endsAt, site } = served;
@@ -181,50 +194,57 @@ export function createPipeline(deps: GatewayDeps) {
       kind: { isPrivate: false, isPreview, isHttps },
       label,
       msLeft,
+      now,
     });
   }
 
   /** At once when the store answers at once and the bytes are in memory. */
   function servePrivate(
-    request: IncomingMessage,
-    response: ServerResponse,
+    request: HttpRequest,
+    response: HttpResponse,
     host: Extract<HostName, { kind: 'site' }>,
     served: Served | undefined,
+    now: number,
   ): void | Promise<void> {
     const isOurs = served !== undefined && served.site.visibility === 'private';
     const at: PrivateAt = {
       host: host.host,
       label: host.label,
       target: request.url ?? '/',
-      site: isOurs && isServed(served, clock.now()) ? served.site : undefined,
+      site: isOurs && isServed(served, now) ? served.site : undefined,
     };
     const reserved = privateSites.reserved(request, at);
     if (reserved !== null) return reserved.then((answer) => finish(request, response, answer, 'private'));
     const verdict = privateSites.admit(request, at);
-    const go = (decided: Verdict) => {
+    const go = (decided: Verdict, time: number) => {
       if (decided.kind === 'answer') return finish(request, response, decided.answer, 'private');
       if (served === undefined || at.site === undefined) throw new Error('A grant without a site.');
       const kind = { isPrivate: true, isPreview: served.isPreview, isHttps };
       const msLeft = decided.until - decided.now;
-      return serve(request, response, served, { kind, label: host.label, msLeft });
+      return serve(request, response, served, { kind, label: host.label, msLeft, now: time });
     };
-    return verdict instanceof Promise ? verdict.then(go) : go(verdict);
+    return verdict instanceof Promise
+      ? verdict.then((decided) => go(decided, clock.now()))
+      : go(verdict, now);
   }
 
-  return (request: IncomingMessage, response: ServerResponse): void => {
-    // Every Host header as it was sent; two of them are no host at all (matrix GW-01).
-    const host = readHost(valuesOf(request, 'host'));
-    const early = refuseEarly(request, host);
+  return (request: HttpRequest, response: HttpResponse): void => {
+    const head = headOf(request);
+    const { host } = head;
+    // Read once; again after whatever had to be waited for.
+    const now = clock.now();
+    const early = refuseEarly(request, head, now);
     if (early !== null || host.kind !== 'site') return finish(request, response, early ?? nothingHere);
     if (host.visibility === 'public' && request.method === 'POST')
       return finish(request, response, wrongMethod);
-    const go = (served: Served | undefined) =>
+    const go = (served: Served | undefined, at: number) =>
       host.visibility === 'public'
-        ? servePublic(request, response, host, served)
-        : servePrivate(request, response, host, served);
+        ? servePublic(request, response, host, served, at)
+        : servePrivate(request, response, host, served, at);
     try {
       const found = catalog.find(host.label);
-      const going = found instanceof Promise ? found.then(go) : go(found);
+      const going =
+        found instanceof Promise ? found.then((served) => go(served, clock.now())) : go(found, now);
       if (going instanceof Promise) going.catch((error: unknown) => fail(request, response, error));
     } catch (error) {
       fail(request, response, error);
@@ -238,7 +258,7 @@ function isServed({ site, endsAt, content }: Served, now: number): boolean {
 }
 
 /** A person opens it as a page. Browsers say so; of other clients, those that would rather have HTML. */
-function isDocument({ headers }: IncomingMessage): boolean {
+function isDocument({ headers }: HttpRequest): boolean {
   const dest = headers['sec-fetch-dest'];
   if (dest !== undefined) return dest === 'document' || dest === 'iframe';
   return headers.accept?.includes('text/html') ?? false;

@@ -3,6 +3,8 @@ import { minute, second } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import type { Random } from '../../core/ids.ts';
 import { type GatewayGrants, type GrantCheck, type Origin, ticketMs } from '../../features/grants/grants.ts';
+import { FastRequest, type HttpRequest } from '../../platform/fast-http/fast-server.ts';
+import { oncePerHead } from '../../platform/fast-http/once-per-head.ts';
 import { secretDigest } from '../../platform/sealed-text.ts';
 import type { GatewayAnswer } from './answer.ts';
 import { valuesOf } from './header-values.ts';
@@ -22,7 +24,7 @@ export type PrivateStepsDeps = {
   readonly isShared: boolean;
   readonly random: Random;
   /** Behind trusted proxies, whom the request comes from. */
-  readonly addressOf: (request: IncomingMessage) => string | null;
+  readonly addressOf: (request: HttpRequest) => string | null;
 };
 
 export const grantCookie = '__Host-postern_grant';
@@ -63,7 +65,7 @@ export function createPrivateSteps(deps: PrivateStepsDeps): PrivateSites {
       document,
     );
 
-  const originOf = (request: IncomingMessage, address = addressOf(request)): Origin => ({
+  const originOf = (request: HttpRequest, address = addressOf(request)): Origin => ({
     address,
     agent: request.headers['user-agent']?.slice(0, 200) ?? null,
   });
@@ -81,15 +83,15 @@ export function createPrivateSteps(deps: PrivateStepsDeps): PrivateSites {
     }
   }
 
-  function check(request: IncomingMessage, { host, site }: PrivateAt) {
-    const cookie = cookieOf(request, grantCookie);
+  function check(request: HttpRequest, { host, site }: PrivateAt) {
+    const { cookie } = headOf(request);
     // Now: a connection that ends meanwhile has no address any more.
     const address = addressOf(request);
     return grants.check({ host, site, cookie, from: () => originOf(request, address) });
   }
 
   /** Step 2: to the UI, with where to return to and what binds this browser. Neither gives any right. */
-  function sendToUi(request: IncomingMessage, { host, label }: PrivateAt, now: number): GatewayAnswer {
+  function sendToUi(request: HttpRequest, { host, label }: PrivateAt, now: number): GatewayAnswer {
     const browser = browserOf(request, now) ?? { id: newBrowserId(random), tries: 0, since: 0 };
     if (browser.tries >= mostTries) return shown(403, cookiesBlockedPage());
     const to = new URL('/sites/open', uiUrl);
@@ -100,9 +102,9 @@ export function createPrivateSteps(deps: PrivateStepsDeps): PrivateSites {
   }
 
   /** At once when the store answers at once. */
-  function admit(request: IncomingMessage, at: PrivateAt): Verdict | Promise<Verdict> {
+  function admit(request: HttpRequest, at: PrivateAt): Verdict | Promise<Verdict> {
     // An installed worker would outlive every grant (private-access.md 2.3).
-    if (isWorkerScript(request)) return { kind: 'answer', answer: answer(403) };
+    if (headOf(request).isWorkerScript) return { kind: 'answer', answer: answer(403) };
     const decide = (found: GrantCheck): Verdict => {
       if (found.kind === 'granted') return found;
       const refusal = isNavigation(request) ? sendToUi(request, at, found.now) : answer(401);
@@ -113,7 +115,7 @@ export function createPrivateSteps(deps: PrivateStepsDeps): PrivateSites {
     return orUnavailable(found.then(decide), (refusal) => ({ kind: 'answer', answer: refusal }));
   }
 
-  async function showClock(request: IncomingMessage, at: PrivateAt): Promise<GatewayAnswer> {
+  async function showClock(request: HttpRequest, at: PrivateAt): Promise<GatewayAnswer> {
     const found = await check(request, at);
     if (found.kind === 'none') return answer(401);
     const secondsLeft = Math.floor((found.until - found.now) / second);
@@ -122,7 +124,7 @@ export function createPrivateSteps(deps: PrivateStepsDeps): PrivateSites {
   }
 
   /** Steps 5 to 7. Every failure looks the same, but for a browser that keeps no cookies: it would go round for ever. */
-  async function redeem(request: IncomingMessage, at: PrivateAt): Promise<GatewayAnswer> {
+  async function redeem(request: HttpRequest, at: PrivateAt): Promise<GatewayAnswer> {
     const from = originOf(request);
     const refuse = (reason: string) => {
       grants.refuse(reason, from);
@@ -158,7 +160,7 @@ export function createPrivateSteps(deps: PrivateStepsDeps): PrivateSites {
   }
 
   /** Why this post was not made by our own page in a browser; null when it may have been. */
-  function strayReason(request: IncomingMessage): string | null {
+  function strayReason(request: HttpRequest): string | null {
     const { 'content-type': type = '', 'sec-fetch-site': site, 'sec-fetch-mode': mode } = request.headers;
     const origins = valuesOf(request, 'origin');
     if (origins.length !== 1 || origins[0] !== uiUrl) return 'wrong_origin';
@@ -204,13 +206,13 @@ export function oversizedAnswer(): GatewayAnswer {
 }
 
 /** A person opens a page. Browsers say so; from who says nothing a plain GET is taken for it. */
-function isNavigation({ method, headers }: IncomingMessage): boolean {
+function isNavigation({ method, headers }: HttpRequest): boolean {
   const { 'sec-fetch-mode': mode = 'navigate', 'sec-fetch-dest': dest = 'document' } = headers;
   const isAhead = ['sec-purpose', 'purpose', 'x-moz'].some((name) => headers[name] !== undefined);
   return method === 'GET' && mode === 'navigate' && dest === 'document' && !isAhead;
 }
 
-function isWorkerScript({ headers }: IncomingMessage): boolean {
+function isWorkerScript({ headers }: HttpRequest): boolean {
   return headers['service-worker'] !== undefined || headers['sec-fetch-dest'] === 'serviceworker';
 }
 
@@ -232,7 +234,7 @@ function bindingCookie({ id, tries, since }: Browser): string {
   return `${browserCookie}=${value}; Path=/; Secure; HttpOnly; SameSite=None; Max-Age=${ticketMs / second}`;
 }
 
-function browserOf(request: IncomingMessage, now: number): Browser | undefined {
+function browserOf(request: HttpRequest, now: number): Browser | undefined {
   const found = /^([A-Za-z0-9_-]{22})(?:\.(\d{1,3})\.(\d{1,15}))?$/.exec(
     cookieOf(request, browserCookie) ?? '',
   );
@@ -242,8 +244,13 @@ function browserOf(request: IncomingMessage, now: number): Browser | undefined {
   return { id: found[1], tries: isRecent ? Number(found[2] ?? 0) : 0, since };
 }
 
+const headOf = oncePerHead((request) => ({
+  cookie: cookieOf(request, grantCookie),
+  isWorkerScript: isWorkerScript(request),
+}));
+
 /** The value of one of our cookies; undefined when it is missing or sent twice. Other cookies are nothing to us. */
-function cookieOf({ headers }: IncomingMessage, name: string): string | undefined {
+function cookieOf({ headers }: HttpRequest, name: string): string | undefined {
   const { cookie = '' } = headers;
   let found: string | undefined;
   for (let start = 0; start < cookie.length; ) {
@@ -260,7 +267,9 @@ function cookieOf({ headers }: IncomingMessage, name: string): string | undefine
 }
 
 /** The one field of the form; null when the body is too long or is not that. */
-async function codeIn(request: IncomingMessage): Promise<string | null> {
+async function codeIn(request: HttpRequest): Promise<string | null> {
+  // A plain request has no body.
+  if (request instanceof FastRequest) return null;
   if (Number(request.headers['content-length'] ?? 0) > mostFormBytes) return null;
   const body = await bodyOf(request);
   const fields = [...new URLSearchParams(body ?? '')];

@@ -1,7 +1,7 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import type { ServedContent, ServedFile } from '../../features/sites/sites.ts';
 import type { Blobs } from '../../platform/blobs/blobs.ts';
+import { FastResponse, type HttpRequest, type HttpResponse } from '../../platform/fast-http/fast-server.ts';
 import type { GatewayAnswer } from './answer.ts';
 import type { BlobCache, Content } from './blob-cache.ts';
 import { fileHeaders, type Kind, siteHeaders } from './headers.ts';
@@ -9,8 +9,8 @@ import { chooseForm, type Form, hasAlready, type Part, partOf } from './represen
 
 /** The last step: conditional, range, bytes. Whoever may not see the file has been turned away before. */
 export function sendAnswer(
-  { method }: IncomingMessage,
-  response: ServerResponse,
+  { method }: HttpRequest,
+  response: HttpResponse,
   { status, headers, body }: GatewayAnswer,
 ): void {
   const length = body === null ? 0 : Buffer.byteLength(body);
@@ -19,7 +19,7 @@ export function sendAnswer(
 }
 
 export function sendRedirect(
-  response: ServerResponse,
+  response: HttpResponse,
   kind: Kind,
   { to, status }: { to: string; status: number },
 ): void {
@@ -58,8 +58,8 @@ function headsOf({ kind, content, file }: Sending, form: Form): Heads {
 
 /** Rejects before anything is sent when the bytes cannot be had. At once when they are in memory. */
 export function sendFile(
-  request: IncomingMessage,
-  response: ServerResponse,
+  request: HttpRequest,
+  response: HttpResponse,
   sending: Sending,
   { cache, blobs }: { cache: BlobCache; blobs: Pick<Blobs, 'read'> },
 ): void | Promise<void> {
@@ -95,7 +95,7 @@ export function sendFile(
   send(content);
 }
 
-function ifRangeOf(headers: IncomingMessage['headers']): string | undefined {
+function ifRangeOf(headers: HttpRequest['headers']): string | undefined {
   const value = headers['if-range'];
   return Array.isArray(value) ? value[0] : value;
 }
@@ -105,7 +105,7 @@ function rangeHeaders({ start, end }: Extract<Part, { kind: 'part' }>, { size }:
 }
 
 function sendBytes(
-  response: ServerResponse,
+  response: HttpResponse,
   status: number,
   head: string[],
   content: Content,
@@ -118,7 +118,7 @@ function sendBytes(
 }
 
 async function stream(
-  response: ServerResponse,
+  response: HttpResponse,
   status: number,
   head: string[],
   what: { form: Form; part: Part; sending: Sending; blobs: Pick<Blobs, 'read'> },
@@ -129,7 +129,7 @@ async function stream(
   const leave = sending.onStream();
   try {
     response.writeHead(status, head);
-    await pipeline(source, response);
+    await pipeline(source, response instanceof FastResponse ? response.body() : response);
   } catch {
     // A connection that ends early is the only way left to say that the rest is missing; a client sees it by the length.
     response.destroy();

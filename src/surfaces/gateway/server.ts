@@ -1,14 +1,9 @@
-import {
-  createServer,
-  type IncomingMessage,
-  type Server,
-  type ServerResponse,
-  STATUS_CODES,
-} from 'node:http';
+import { type Server, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { LRUCache } from 'lru-cache';
 import { addressBucket, type LocalSource } from '../../features/ratelimit/ratelimit.ts';
 import { badRequest, type GatewayAnswer, tooLongTarget, tooMany } from './answer.ts';
+import { FastServer, type HttpListener, type HttpRequest } from '../../platform/fast-http/fast-server.ts';
 import { sendLastWords } from '../../platform/last-words.ts';
 import { hasTooManyCookies } from '../../platform/oversized-head.ts';
 import { trustedPeers } from '../../platform/peers.ts';
@@ -37,7 +32,7 @@ const idleMs = 30_000;
 
 export function createGateway(deps: GatewayServerDeps): Server {
   const pipeline = createPipeline({ ...deps, limited: limitsOf(deps) });
-  const server = createServer(
+  const server = new FastServer(
     {
       maxHeaderSize: 16_384,
       requestTimeout: 10_000,
@@ -53,10 +48,8 @@ export function createGateway(deps: GatewayServerDeps): Server {
   return server;
 }
 
-type Listener = (request: IncomingMessage, response: ServerResponse) => void;
-
 /** With a span for each request. What it asks for is in none: hosts and paths are between a site and its visitors. */
-function traced(listener: Listener, tracing: Tracing | null): Listener {
+function traced(listener: HttpListener, tracing: Tracing | null): HttpListener {
   if (tracing === null) return listener;
   return (request, response) => {
     const span = tracing.request(request);
@@ -71,11 +64,11 @@ const mostAddresses = 10_000;
 function limitsOf({ source, perAddress, perHost, trustedProxies }: GatewayServerDeps) {
   const addressOf = addressReader(trustedProxies);
   const owners = new LRUCache<string, string>({ max: mostAddresses });
-  return (request: IncomingMessage, label: string | null): GatewayAnswer | null => {
-    const mine = source.spend({ owner: ownerOf(addressOf(request)), key: '', limit: perAddress });
+  return (request: HttpRequest, label: string | null, now: number): GatewayAnswer | null => {
+    const mine = source.spend({ owner: ownerOf(addressOf(request)), key: '', limit: perAddress, now });
     if (!mine.allowed) return tooMany(mine.retryAfterMs / 1000);
     if (label === null) return null;
-    const ours = source.spend({ owner: label, key: '', limit: perHost });
+    const ours = source.spend({ owner: label, key: '', limit: perHost, now });
     return ours.allowed ? null : tooMany(ours.retryAfterMs / 1000);
   };
 
@@ -90,9 +83,7 @@ function limitsOf({ source, perAddress, perHost, trustedProxies }: GatewayServer
 }
 
 /** Who asks, by the connection; by X-Forwarded-For only as far as proxies of ours wrote it (matrix GW-03). */
-export function addressReader(
-  trustedProxies: readonly string[],
-): (request: IncomingMessage) => string | null {
+export function addressReader(trustedProxies: readonly string[]): (request: HttpRequest) => string | null {
   if (trustedProxies.length === 0) return ({ socket }) => socket.remoteAddress ?? null;
   const isTrusted = trustedPeers(trustedProxies);
   return ({ socket, headers }) => {

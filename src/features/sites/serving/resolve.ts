@@ -52,7 +52,7 @@ export function resolve(
 
 function existing(content: ServedContent, path: string, now: number): Resolved | undefined {
   if (path === '' || path.endsWith('/')) {
-    const index = fileAt(content, `${path}index.html`, 200);
+    const index = fileAt(content, path === '' ? 'index.html' : `${path}index.html`, 200);
     const bare = path.slice(0, -1);
     // One form of each address: `/a/` is `/a` where only a.html exists.
     return index ?? (content.files.has(`${bare}.html`) ? moved(bare) : undefined);

@@ -1,0 +1,124 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Socket } from 'node:net';
+import { Writable } from 'node:stream';
+import { type AnswerHeaders, headEnd, headLines } from './answer-head.ts';
+import type { Head } from './head.ts';
+
+/** A plain request: a GET without a body, whole when it is seen. The members that node:http gives under the same names. */
+export class FastRequest {
+  readonly method: string = 'GET';
+  readonly url: string;
+  readonly socket: Socket;
+  readonly #head: Head;
+
+  constructor(url: string, head: Head, socket: Socket) {
+    this.url = url;
+    this.#head = head;
+    this.socket = socket;
+  }
+
+  get headers(): IncomingHttpHeaders {
+    return this.#head.headers;
+  }
+
+  /** The same list for requests of one connection that repeat each other's headers. */
+  get rawHeaders(): string[] {
+    return this.#head.rawHeaders;
+  }
+
+  /** There is no body to let go by. */
+  resume(): void {}
+}
+
+/** The answer to it, with the members of node:http's that answering needs. */
+export class FastResponse {
+  readonly req: FastRequest;
+  statusCode = 200;
+  headersSent = false;
+  /** False: the connection ends with this answer. */
+  shouldKeepAlive = true;
+  #head = '';
+  #isEnded = false;
+  #onClose: (() => void)[] | undefined;
+  readonly #onEnd: (response: FastResponse) => void;
+
+  constructor(req: FastRequest, onEnd: (response: FastResponse) => void) {
+    this.req = req;
+    this.#onEnd = onEnd;
+  }
+
+  /** Bytes that the connection has not taken yet. */
+  get writableLength(): number {
+    return this.req.socket.writableLength;
+  }
+
+  writeHead(status: number, headers: AnswerHeaders): this {
+    if (this.headersSent) throw new Error('The head of this answer was sent already.');
+    this.#head = headLines(status, headers);
+    this.statusCode = status;
+    this.headersSent = true;
+    return this;
+  }
+
+  /** `latin1` for text of one character a byte, as node:http has it. */
+  end(body?: string | Buffer, encoding: BufferEncoding = 'utf8'): void {
+    if (this.#isEnded) return;
+    const { socket } = this.req;
+    const head = this.#headToSend();
+    if (typeof body === 'string' && encoding === 'latin1') socket.write(head + body, 'latin1');
+    else if (body === undefined || body.length === 0) socket.write(head, 'latin1');
+    else {
+      socket.cork();
+      socket.write(head, 'latin1');
+      socket.write(typeof body === 'string' ? Buffer.from(body, encoding) : body);
+      socket.uncork();
+    }
+    this.#finish();
+  }
+
+  /** For a body that comes over some time. Ends the answer, or with it the connection when it is destroyed before. */
+  body(): Writable {
+    const { socket } = this.req;
+    socket.write(this.#headToSend(), 'latin1');
+    const body = new Writable({
+      write: (chunk: Buffer, _encoding, taken) => void socket.write(chunk, taken),
+      final: (done) => {
+        this.#finish();
+        done();
+      },
+      destroy: (error, done) => {
+        if (!this.#isEnded) socket.destroy();
+        done(error);
+      },
+    });
+    this.once('close', () => body.destroy());
+    return body;
+  }
+
+  /** The only way left to say that the rest is missing. */
+  destroy(): void {
+    this.req.socket.destroy();
+  }
+
+  /** Called when all of it is sent, or the connection is gone. */
+  once(_event: 'close', listener: () => void): void {
+    (this.#onClose ??= []).push(listener);
+  }
+
+  /** By the connection: nothing more comes of this answer. */
+  close(): void {
+    this.#isEnded = true;
+    if (this.#onClose === undefined) return;
+    for (const listener of this.#onClose.splice(0)) listener();
+  }
+
+  #headToSend(): string {
+    if (!this.headersSent) this.writeHead(this.statusCode, []);
+    return this.#head + headEnd(!this.shouldKeepAlive);
+  }
+
+  #finish(): void {
+    this.#isEnded = true;
+    this.#onEnd(this);
+  }
+}

@@ -1,0 +1,18 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { FastRequest, type HttpRequest } from './fast-server.ts';
+
+/**
+ * What only the headers of a request say, read once for all requests of a connection that repeat them. `read` may look at
+ * nothing else.
+ */
+export function oncePerHead<T>(read: (request: HttpRequest) => T): (request: HttpRequest) => T {
+  const known = new WeakMap<IncomingHttpHeaders, { readonly found: T }>();
+  return (request) => {
+    if (!(request instanceof FastRequest)) return read(request);
+    const there = known.get(request.headers);
+    if (there !== undefined) return there.found;
+    const found = read(request);
+    known.set(request.headers, { found });
+    return found;
+  };
+}
