@@ -9,10 +9,10 @@ import { startNeighbour } from './server-process.ts';
 const added = new Set(['date', 'connection', 'keep-alive']);
 
 /**
- * What the same promise would come to if our gateway cost nothing: node:http on the same core with the gateway's own
- * answer, byte for byte, in memory. Not a floor, the ceiling: what lies above it no server on this Node can hold here.
+ * For comparison, node:http alone on the same core with the gateway's own
+ * answer, byte for byte, in memory. What the gateway reads without node:http (decision 0032) may be above it.
  */
-export async function ceiling(
+export async function bareHttp(
   { id, what, rounds, seconds }: { id: string; what: string; rounds: number; seconds: number },
   url: string,
   headers: Readonly<Record<string, string>>,
@@ -27,7 +27,7 @@ export async function ceiling(
     );
     return {
       id,
-      what: `the most it could be: bare node:http with the same answer, ${what}`,
+      what: `bare node:http with the same answer, ${what}`,
       ours: perSecond(measured.ours),
       reference: perSecond(measured.reference),
       ratio: measured.ratio,

@@ -8,10 +8,13 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { freePort } from '../scripts/local-servers.ts';
 import { serverCore } from './load.ts';
 
-/** nginx (Debian) on one core, tuned to serve files: one worker, sendfile, open files kept, no access log. */
+/**
+ * nginx (Debian) on one core: one worker, sendfile, no access log. Tuned further it keeps files open
+ * (`open_file_cache`, which its own defaults do not), and hears of a changed file after a minute.
+ */
 export async function startNginx(
   files: Readonly<Record<string, Buffer>>,
-  more: { readonly upstreams?: string; readonly locations?: string } = {},
+  more: { readonly upstreams?: string; readonly locations?: string; readonly keepsOpen?: boolean } = {},
 ): Promise<{ address: string; stop(): Promise<void> }> {
   const folder = mkdtempSync(join(tmpdir(), 'postern-bench-nginx-'));
   const port = await freePort();
@@ -25,7 +28,7 @@ events { worker_connections 1024; }
 http {
   access_log off; sendfile on; tcp_nopush on; keepalive_requests 100000000; etag on;
   types { text/html html; }
-  open_file_cache max=1000 inactive=60s; open_file_cache_valid 60s;
+  ${more.keepsOpen === false ? '' : 'open_file_cache max=1000 inactive=60s; open_file_cache_valid 60s;'}
   client_body_temp_path ${folder}/a; proxy_temp_path ${folder}/b; fastcgi_temp_path ${folder}/c;
   uwsgi_temp_path ${folder}/d; scgi_temp_path ${folder}/e;
   ${more.upstreams ?? ''}

@@ -1,4 +1,4 @@
-import { ceiling } from './bare-server.ts';
+import { bareHttp } from './bare-server.ts';
 import { pageOf } from './content.ts';
 import { startRedis } from './engines.ts';
 import { type BenchOptions, type Figure, perSecond, sideBySide } from './figures.ts';
@@ -58,7 +58,7 @@ async function measure(
       if (kvUrl === undefined) {
         const about = { id: 'P5', what: `${kib} KiB against nginx`, rounds: Math.min(rounds, 7), seconds };
         const { host, cookie } = await gateway.letIn(kib);
-        figures.push(await ceiling(about, `${gateway.address}/`, { Host: host, Cookie: cookie }, checked));
+        figures.push(await bareHttp(about, `${gateway.address}/`, { Host: host, Cookie: cookie }, checked));
       }
     }
     return figures;
