@@ -19,7 +19,7 @@ export type HttpResponse = ServerResponse | FastResponse;
 export type HttpListener = (request: HttpRequest, response: HttpResponse) => void;
 
 /** Milliseconds between two looks at connections that nobody uses. */
-const lookMs = 2 * second;
+const lookMs = second;
 /** Looks at which a connection was found unused before it is ended: not before the time it was promised. */
 const mostLooks = Math.ceil((keptSeconds * second) / lookMs) + 1;
 
@@ -83,6 +83,9 @@ class FastConnection {
   #current: FastResponse | undefined;
   /** Looks since something arrived. */
   #looks = 0;
+  /** Bytes that wait behind the current request, and the looks that found more of them. */
+  #ahead = 0;
+  #trickles = 0;
   #hasAnswered = false;
   readonly #onEnd = (response: FastResponse) => this.#ended(response);
   readonly #onData = (chunk: Buffer) => this.#read(chunk);
@@ -109,7 +112,16 @@ class FastConnection {
 
   look(): void {
     this.#looks += 1;
-    if (this.#looks > mostLooks && this.#current === undefined) this.close();
+    if (this.#current === undefined) {
+      if (this.#looks > mostLooks) this.close();
+      return;
+    }
+    // What trickles in makes the socket look used, although nothing of the answer is taken.
+    const { readableLength } = this.#socket;
+    if (readableLength === this.#ahead) return;
+    this.#ahead = readableLength;
+    this.#trickles += 1;
+    if (this.#trickles > mostLooks) this.close();
   }
 
   /** Not one whose first request may be on its way. */
@@ -152,6 +164,10 @@ class FastConnection {
 
   #sent(response: FastResponse): void {
     this.#hasAnswered = true;
+    // The time that the answer promised begins with its end.
+    this.#looks = 0;
+    this.#ahead = 0;
+    this.#trickles = 0;
     this.#current = undefined;
     response.close();
     if (!response.shouldKeepAlive) {

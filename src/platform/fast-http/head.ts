@@ -22,6 +22,8 @@ const fieldLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t -~]*)$/;
 const notPlain = new Set([
   'content-length',
   'expect',
+  // Node takes it for Connection.
+  'proxy-connection',
   'te',
   'trailer',
   'transfer-encoding',
@@ -66,7 +68,8 @@ export function readSection(section: string): Head | undefined {
     const [, name, padded] = fieldLine.exec(line) ?? [];
     if (name === undefined || padded === undefined) return undefined;
     const lower = name.toLowerCase();
-    const value = padded.trimEnd();
+    // A copy: a piece cut from the section would keep all of it wherever the value is remembered.
+    const value = Buffer.from(padded.trimEnd(), 'latin1').toString('latin1');
     if (lower in headers || notPlain.has(lower)) return undefined;
     if (lower === 'connection' && value.toLowerCase() !== 'keep-alive') return undefined;
     headers[lower] = value;
