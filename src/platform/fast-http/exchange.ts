@@ -39,6 +39,7 @@ export class FastResponse {
   shouldKeepAlive = true;
   #head = '';
   #isEnded = false;
+  #isClosed = false;
   #onClose: (() => void)[] | undefined;
   readonly #onEnd: (response: FastResponse) => void;
 
@@ -100,14 +101,16 @@ export class FastResponse {
     this.req.socket.destroy();
   }
 
-  /** Called when all of it is sent, or the connection is gone. */
+  /** Called when all of it is sent, or the connection is gone; soon, when that was so before. */
   once(_event: 'close', listener: () => void): void {
-    (this.#onClose ??= []).push(listener);
+    if (this.#isClosed) queueMicrotask(listener);
+    else (this.#onClose ??= []).push(listener);
   }
 
   /** By the connection: nothing more comes of this answer. */
   close(): void {
     this.#isEnded = true;
+    this.#isClosed = true;
     if (this.#onClose === undefined) return;
     for (const listener of this.#onClose.splice(0)) listener();
   }

@@ -446,6 +446,17 @@ describe('a connection from its beginning to its end', () => {
     expect(hosts).toHaveLength(5_000);
   });
 
+  it('who listens for the end of an answer that was sent at once hears of it too', async () => {
+    const { server, port } = await listening(new FastServer({}, answer));
+    const heard: string[] = [];
+    server.on(
+      'request',
+      (request, response) => void response.once('close', () => heard.push(request.url ?? '')),
+    );
+    expect(await talk(port, [get('/1')])).toContain(body);
+    expect(heard).toEqual(['/1']);
+  });
+
   it('a header that node:http would not send is not sent', async () => {
     const refused: unknown[] = [];
     const { port } = await listening(
