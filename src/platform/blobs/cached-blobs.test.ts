@@ -1,4 +1,5 @@
 import {
+  type RmOptions,
   chmodSync,
   existsSync,
   mkdtempSync,
@@ -12,13 +13,31 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { AppError } from '../../core/errors.ts';
 import { createLog } from '../log.ts';
 import type { RemoteBlobs } from './blobs.ts';
 import { cachedBlobs } from './cached-blobs.ts';
 import { fileBlobs } from './file-blobs.ts';
 import { verified } from './verified.ts';
+
+const disk = vi.hoisted(() => ({ slow: false, did: [] as string[] }));
+vi.mock('node:fs/promises', async (importOriginal) => {
+  const real = await importOriginal<typeof import('node:fs/promises')>();
+  return {
+    ...real,
+    async rename(from: string, to: string) {
+      await real.rename(from, to);
+      disk.did.push('placed');
+    },
+    async rm(path: string, options?: RmOptions) {
+      // As many trips to the disk as take longer than a whole fetch.
+      for (let trip = 0; disk.slow && trip < 200; trip++) await real.stat(home);
+      await real.rm(path, options);
+      disk.did.push('removed');
+    },
+  };
+});
 
 let home: string;
 let store: FarAway;
@@ -95,6 +114,24 @@ test.each([
   const blobs = await open();
   await blobs.text(digest);
   spoil(placeOf(digest));
+  expect(await blobs.text(digest)).toBe('right12345');
+  expect(store.asked).toHaveLength(2);
+});
+
+test('what is fetched anew is put in its place after the old file left, however long that takes', async () => {
+  const digest = await put('right12345');
+  const blobs = await open();
+  await blobs.text(digest);
+  rmSync(placeOf(digest));
+  writeFileSync(placeOf(digest), 'other12345');
+  disk.did.length = 0;
+  disk.slow = true;
+  try {
+    expect(await blobs.text(digest)).toBe('right12345');
+  } finally {
+    disk.slow = false;
+  }
+  expect(disk.did).toEqual(['removed', 'placed']);
   expect(await blobs.text(digest)).toBe('right12345');
   expect(store.asked).toHaveLength(2);
 });

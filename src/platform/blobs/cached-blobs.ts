@@ -45,14 +45,22 @@ export function cachedBlobs(origin: RemoteBlobs, { folder, mostBytes, log }: Cac
     sizeCalculation: ({ size }) => Math.max(1, size),
     dispose(_, digest, reason) {
       // A reader that has it open reads on.
-      if (reason === 'evict' || reason === 'delete')
-        void rm(placeOf(digest), { force: true }).catch(noteTrouble);
+      if (reason === 'evict' || reason === 'delete') leave(digest);
     },
   });
+  /** Files being removed. */
+  const leaving = new Map<string, Promise<void>>();
   const tooLarge = new LRUCache<string, number>({ max: mostKnown });
   const fetching = new Map<string, Promise<boolean>>();
 
   const placeOf = (digest: string) => join(folder, digest.slice(0, 2), digest.slice(2));
+  function leave(digest: string): void {
+    const gone = rm(placeOf(digest), { force: true })
+      .catch(noteTrouble)
+      .finally(() => leaving.delete(digest));
+    leaving.set(digest, gone);
+  }
+
   let isTroubled = false;
   /** The folder is a saving and no more: without it everything comes from the store. Said once an outage. */
   function noteTrouble(error: unknown): void {
@@ -107,6 +115,8 @@ export function cachedBlobs(origin: RemoteBlobs, { folder, mostBytes, log }: Cac
       const written = await takeAside(stream, incoming);
       const place = placeOf(digest);
       await mkdir(join(place, '..'), { recursive: true, mode: 0o700 });
+      // Or what was fetched now would be removed with what was there before.
+      await leaving.get(digest);
       await rename(written.path, place);
       const file = await open(place, 'r');
       try {
