@@ -695,25 +695,64 @@ test('who is no administrator is told so on every page, and asks the server for 
   await context.close();
 });
 
-test('where another provider keeps the people, the pages of people say so and where to go', async () => {
-  const { page, context } = await open('/admin');
-  const error = {
+test('where another provider keeps the people, who is known here can be looked at, with what that provider says now', async () => {
+  const kira = await world.h.person('Kira');
+  await world.h.key(kira, { name: 'kiras key' });
+  const { page, context, complaints } = await open('/admin');
+  const keptElsewhere = {
     code: 'state_conflict',
     message: 'Accounts are kept in Keycloak.',
     hint: 'Change them there.',
   };
-  await context.route(/\/api\/v2\/(?:users|groups)\b/, (route) =>
-    route.fulfill({ status: 409, json: { request_id: 'req_1', data: null, error } }),
+  await context.route(
+    ({ pathname }) => /^\/api\/v2\/(?:users|groups)(?:\/[^/]+)?$/.test(pathname),
+    (route) =>
+      route.fulfill({ status: 409, json: { request_id: 'req_1', data: null, error: keptElsewhere } }),
   );
-  for (const [link, title] of [
-    ['Users', 'Users'],
-    ['Groups', 'Groups'],
-  ] as const) {
-    await page.getByRole('link', { name: link, exact: true }).click();
-    await page.getByRole('heading', { level: 1, name: title }).waitFor();
-    await page.getByText('Accounts are kept in Keycloak. Change them there.').waitFor();
-    expect(await page.getByRole('button', { name: /^New/ }).count()).toBe(0);
-    expect(await barriersOn(page)).toEqual([]);
-  }
+  await page.getByRole('link', { name: 'Groups', exact: true }).click();
+  await page.getByText('Accounts are kept in Keycloak. Change them there.').waitFor();
+  expect(await page.getByRole('button', { name: /^New/ }).count()).toBe(0);
+  expect(await barriersOn(page)).toEqual([]);
+
+  await page.getByRole('link', { name: 'Who is known here' }).click();
+  await page.getByText('Accounts are kept in Keycloak. Change them there.').waitFor();
+  await page.getByRole('row', { name: 'Rita' }).waitFor();
+  expect(await page.getByRole('button', { name: /^New/ }).count()).toBe(0);
+  await page.getByLabel('Search by name or e-mail address').fill('kira@');
+  await page.getByRole('row', { name: 'Rita' }).waitFor({ state: 'detached' });
+  expect(new URL(page.url()).searchParams.get('search')).toBe('kira@');
+  expect(await barriersOn(page)).toEqual([]);
+
+  await page.getByRole('link', { name: 'Kira', exact: true }).click();
+  const facts = page.getByRole('region', { name: 'Person' });
+  for (const fact of ['Enabled', 'user', kira.user.id, kira.subject])
+    await facts.getByText(fact, { exact: true }).waitFor();
+  await page.getByText('No program is connected to this account.').waitFor();
+  expect(await page.getByRole('main').getByRole('button').allTextContents()).toEqual([]);
+  expect(await barriersOn(page)).toEqual([]);
+
+  // The provider is away: what is known here stays, and nothing is said of the account.
+  const away = { code: 'identity_unavailable', message: 'Nobody answers there.', hint: 'Try again.' };
+  const account = `**/api/v2/people/${kira.user.id}/account`;
+  await context.route(account, (route) =>
+    route.fulfill({ status: 503, json: { request_id: 'req_2', data: null, error: away } }),
+  );
+  await page.reload();
+  await page.getByText('Nobody answers there.').waitFor();
+  await facts.getByText('Not known now').first().waitFor();
+  expect(await facts.getByText('Enabled').count()).toBe(0);
+  await facts.getByText(kira.subject).waitFor();
+  expect(await barriersOn(page)).toEqual([]);
+  await context.unroute(account);
+  await press(page, 'Try again');
+  await facts.getByText('Enabled').waitFor();
+
+  // Keys are found by their owner as well, and the first steps are known.
+  await facts.getByRole('link', { name: 'Keys' }).click();
+  await page.getByRole('row', { name: 'kiras key' }).waitFor();
+  await expect.poll(() => page.getByRole('combobox', { name: 'Owner' }).inputValue()).toContain('Kira');
+  await page.goto(world.uiUrl);
+  await page.getByText('Let people in').waitFor();
+  expect(complaints.filter((complaint) => !/ (?:409|503) /.test(complaint))).toEqual([]);
   await context.close();
 });

@@ -103,6 +103,24 @@ describe.skipIf(keycloakUrl === null)('Postern with Keycloak', () => {
     expect(postern.logged.some((line) => line.includes('not told of a sign-out'))).toBe(true);
   });
 
+  test('an administrator sees who is known here, and what Keycloak says of them now', async () => {
+    const { browser: boss } = await signedIn(['user', 'admin']);
+    const { browser, person } = await signedIn();
+    const { data: me } = await browser.api('GET', '/auth/context');
+    const found = await boss.api('GET', `/people?search=${encodeURIComponent(person.email)}`);
+    expect(found.data).toEqual([
+      expect.objectContaining({ id: me.principal.id, issuer: realm.issuer, subject: person.subject }),
+    ]);
+    const account = async () => (await boss.api('GET', `/people/${me.principal.id}/account`)).data;
+    expect(await account()).toEqual({ state: 'active', roles: ['user'] });
+    await realm.setEnabled(person.subject, false);
+    expect(await account()).toEqual({ state: 'disabled', roles: [] });
+    await realm.remove(person.subject);
+    expect(await account()).toEqual({ state: 'missing', roles: [] });
+    expect((await boss.api('GET', '/users')).status).toBe(409);
+    expect((await browser.api('GET', '/people')).status).toBeOneOf([401, 403]);
+  });
+
   test('ID-01 disabling a person shows at the next request, with session, key and token', async () => {
     const { browser, person } = await signedIn();
     const key = await browser.api('POST', '/me/tokens', {

@@ -29,6 +29,7 @@ import { leaveProvider } from './provider/leave.ts';
 import { createProvider } from './provider/provider.ts';
 import { loadSigningKeys, rotateSigningKeys } from './provider/signing-keys.ts';
 import type { ProviderViews } from './provider/views.ts';
+import type { People } from './people.ts';
 import { createSealer } from './sealing.ts';
 import type { SessionToken } from './sessions/access-token.ts';
 import type { Sessions } from './sessions/sessions.ts';
@@ -49,6 +50,7 @@ export type Identity = {
   readonly accounts: Accounts;
   readonly groups: Groups;
   readonly connectedClients: ConnectedClients;
+  readonly people: People;
   readonly firstAdministrator: FirstAdministrator;
   /** The token that authorises this session now (contract 10.1). */
   accessTokenFor(sessionId: string): Promise<SessionToken>;
@@ -162,7 +164,7 @@ export function createIdentity(deps: IdentityDeps): BuiltinIdentity {
     ...(deps.identityTimeoutMs === undefined ? {} : { timeoutMs: deps.identityTimeoutMs }),
   });
   const directory = deps.directory?.(builtin) ?? builtin;
-  const signedIn = createSignedIn({ ...deps, client: webClient, directory, sealer });
+  const signedIn = createSignedIn({ ...deps, issuer, client: webClient, directory, sealer });
   const { sessions } = signedIn;
   const knownDevices = createKnownDevices({ clock, random, secrets: sessionSecrets });
   const checkPassword = createPasswordCheck({

@@ -4,20 +4,23 @@ import { timestamp, timestampOrNull } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import { defineRoute, pagePagination, type Route } from '../../platform/http.ts';
 import type { AccountView } from './accounts/accounts.ts';
+import type { Person } from './accounts/user-store.ts';
 import type { Group } from './accounts/group-store.ts';
 import type { Identity } from './identity.ts';
 import type { ConnectedClient } from './provider/connected-clients.ts';
 import * as shapes from './schemas.ts';
 
 /**
- * Users and groups of the built-in provider, and connected clients (contract 3 and 5). With another provider all that it
- * keeps itself is answered 409 `state_conflict` with where to go.
+ * Users and groups of the built-in provider, connected clients (contract 3 and 5), and people whoever keeps their
+ * accounts. With another provider all that it keeps itself is answered 409 `state_conflict` with where to go.
  */
 const administrator: RoutePolicy = { callers: ['session'], role: 'admin', identity: 'live' };
 const anybody: RoutePolicy = { callers: ['session'], identity: 'live' };
 
-export function identityRoutes(deps: Pick<Identity, 'accounts' | 'groups' | 'connectedClients'>): Route[] {
-  return [...userRoutes(deps), ...groupRoutes(deps), ...clientRoutes(deps)];
+export function identityRoutes(
+  deps: Pick<Identity, 'accounts' | 'groups' | 'connectedClients' | 'people'>,
+): Route[] {
+  return [...userRoutes(deps), ...groupRoutes(deps), ...clientRoutes(deps), ...peopleRoutes(deps)];
 }
 
 const userExample = {
@@ -362,6 +365,70 @@ function clientRoutes({ connectedClients }: Pick<Identity, 'connectedClients'>):
   ];
 }
 
+const personExample = {
+  id: 'usr_4fKq0Zb1Xw8TnLr2Vd6M',
+  issuer: 'https://id.example.com/realms/acme',
+  subject: '8b1f6f0e-3c1d-4c53-9c0e-2d6a1f2b9f11',
+  name: 'Ada',
+  email: 'ada@example.com',
+  firstSeenAt: '2026-01-01T00:00:00.000Z',
+  lastLoginAt: '2026-01-02T09:30:00.000Z',
+};
+
+function peopleRoutes({ people }: Pick<Identity, 'people'>): Route[] {
+  const tag = 'People';
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/people',
+      operationId: 'listPeople',
+      tag,
+      summary: 'List everybody this installation knows',
+      description:
+        'Who signed in here, has an account, or owns an imported key, with any identity provider. By name.',
+      policy: administrator,
+      query: shapes.userQuery,
+      success: { status: 200, data: shapes.personResponse.array(), pagination: 'page' },
+      example: { data: [personExample] },
+      async handle({ query }) {
+        const { page, limit, search } = query;
+        const found = await people.list({ search, offset: (page - 1) * limit, limit });
+        return { data: found.people.map(toPerson), pagination: pagePagination(page, limit, found.total) };
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/people/{id}',
+      operationId: 'getPerson',
+      tag,
+      summary: 'Read what is known of a person',
+      policy: administrator,
+      params: shapes.personIdParams,
+      success: { status: 200, data: shapes.personResponse },
+      errors: ['not_found'],
+      example: { data: personExample },
+      handle: async ({ params }) => ({ data: toPerson(await people.get(params.id)) }),
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/people/{id}/account',
+      operationId: 'getPersonAccount',
+      tag,
+      summary: 'Ask the identity provider about a person',
+      description: 'Whether the account is enabled and which roles it has, as the provider says now.',
+      policy: administrator,
+      params: shapes.personIdParams,
+      success: { status: 200, data: shapes.personAccountResponse },
+      errors: ['not_found', 'identity_unavailable'],
+      example: { data: { state: 'active', roles: ['user'] } },
+      async handle({ params }) {
+        const { state, roles } = await people.accountOf(params.id);
+        return { data: { state, roles: [...roles] } };
+      },
+    }),
+  ];
+}
+
 function ownId(caller: Caller): string {
   // The policy admits sessions only; this tells the compiler, and fails closed if that ever changes.
   if (caller.kind !== 'session') throw new AppError('interactive_auth_required');
@@ -389,6 +456,10 @@ function toUser(account: AccountView) {
     updatedAt: timestamp(account.updatedAt),
     lastLoginAt: timestampOrNull(account.lastLoginAt),
   };
+}
+
+function toPerson({ createdAt, lastLoginAt, ...person }: Person) {
+  return { ...person, firstSeenAt: timestamp(createdAt), lastLoginAt: timestampOrNull(lastLoginAt) };
 }
 
 function toGroup(group: Group) {

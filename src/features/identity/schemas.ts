@@ -18,6 +18,7 @@ const groupIdsSchema = z
 const passwordSchema = z.string().min(minPasswordLength).max(maxPasswordLength);
 
 export const userIdParams = idParams('The account’s id, as in lists', 'usr_4fKq0Zb1Xw8TnLr2Vd6M');
+export const personIdParams = idParams('The person’s id, as in lists', 'usr_4fKq0Zb1Xw8TnLr2Vd6M');
 export const groupIdParams = idParams('The group’s id, as in lists', 'grp_Kp3s9QeR1tYv5Uw7Xz0A');
 export const ownClientIdParams = idParams('The client’s id, as in lists', 'postern-cli');
 
@@ -90,6 +91,27 @@ export const userResponse = z
     lastLoginAt: timestampSchema.nullable(),
   })
   .meta({ id: 'User' });
+
+export const personResponse = z
+  .strictObject({
+    id: z.string(),
+    issuer: z.string().describe('The identity provider that the person came from'),
+    subject: z.string().describe('Who it is there: `sub` in tokens, and `owner` in a file of `keys import`'),
+    name: z.string().describe('As the provider last said it'),
+    email: z.string().nullable().describe('As the provider last said it'),
+    firstSeenAt: timestampSchema,
+    lastLoginAt: timestampSchema.nullable(),
+  })
+  .meta({ id: 'KnownPerson' });
+
+export const personAccountResponse = z
+  .strictObject({
+    state: z
+      .enum(['active', 'disabled', 'missing'])
+      .describe('`missing`: the identity provider of this installation has nobody of this subject'),
+    roles: z.array(roleSchema).describe('Direct and by group; none unless active'),
+  })
+  .meta({ id: 'KnownPersonAccount' });
 
 export const createdUserResponse = userResponse
   .extend({

@@ -9,11 +9,12 @@ import { createResealing } from './resealing.ts';
 import type { Sealer } from './sealing.ts';
 import { createAccessTokens } from './sessions/access-token.ts';
 import { createSessions } from './sessions/sessions.ts';
+import { createPeople } from './people.ts';
 import { sweepIdentity } from './sweep.ts';
 
 /** Signing in, sessions and the people behind them: the same for every provider. */
 export function createSignedIn(
-  deps: CommonDeps & { client: OidcClient; directory: Directory; sealer: Sealer },
+  deps: CommonDeps & { issuer: string; client: OidcClient; directory: Directory; sealer: Sealer },
 ): Pick<
   Identity,
   | 'sessions'
@@ -22,6 +23,7 @@ export function createSignedIn(
   | 'findUser'
   | 'findUserBySubject'
   | 'learnUser'
+  | 'people'
   | 'admit'
   | 'jobs'
   | 'stop'
@@ -69,6 +71,7 @@ export function createSignedIn(
       const name = principal.kind === 'active' ? principal.name : subject;
       return await read.users.learn({ newId: newId(random, 'usr'), issuer, subject, name });
     },
+    people: createPeople({ issuer: deps.issuer, users: read.users, directory }),
     admit: createAdmission({ clock }),
     jobs: [
       { name: 'sessions-seen', everyMs: 30 * second, leased: false, run: sessions.flushLastSeen },

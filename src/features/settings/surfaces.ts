@@ -112,7 +112,7 @@ export const surfaces: readonly Surface[] = [
     id: 'accounts',
     change: 'Accounts, groups and roles',
     owner: 'Administration → Users and Groups',
-    note: 'Of the built-in identity provider.',
+    note: 'Of the built-in identity provider. Another keeps them itself; then “Users” shows who is known here, and changes nothing.',
     places: [
       page('Users', '/admin/users'),
       page('Groups', '/admin/groups'),

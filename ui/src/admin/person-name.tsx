@@ -1,9 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
-import { oneUser } from './queries.ts';
+import { person } from './queries.ts';
 
-/** Whoever has this id, by name where the directory knows one. */
+/** Whoever has this id, by name where one is known. */
 export function PersonName({ id }: { id: string | null }) {
-  const { data } = useQuery({ ...oneUser(id ?? ''), enabled: id?.startsWith('usr_') === true, retry: false });
+  const { data } = useQuery({ ...person(id ?? ''), enabled: id?.startsWith('usr_') === true, retry: false });
   if (id === null) return <>Nobody</>;
   return <bdi>{data?.name ?? id}</bdi>;
 }

@@ -70,6 +70,26 @@ export const oneUser = (id: string) =>
     queryFn: async ({ signal }) => (await call('GET /users/{id}', { params: { id }, signal })).data,
   });
 
+export const people = (query: Asked<'GET /people'>) =>
+  queryOptions({
+    queryKey: ['admin', 'users', 'people', query],
+    queryFn: ({ signal }) => call('GET /people', { query, signal }),
+    placeholderData: keepPreviousData,
+  });
+
+export const person = (id: string) =>
+  queryOptions({
+    queryKey: ['admin', 'users', 'person', id],
+    queryFn: async ({ signal }) => (await call('GET /people/{id}', { params: { id }, signal })).data,
+  });
+
+/** As the identity provider says now. */
+export const accountOf = (id: string) =>
+  queryOptions({
+    queryKey: ['admin', 'users', 'account', id],
+    queryFn: async ({ signal }) => (await call('GET /people/{id}/account', { params: { id }, signal })).data,
+  });
+
 export const clientsOf = (id: string) =>
   queryOptions({
     queryKey: ['admin', 'users', 'clients', id],

@@ -76,9 +76,9 @@ export const endingSites = queryOptions({
 
 export const people = queryOptions({
   ...fresh,
-  queryKey: ['users', 'count'],
+  queryKey: ['people', 'count'],
   queryFn: async ({ signal }) =>
-    (await call('GET /users', { query: { limit: 1 }, signal })).metadata.pagination.items,
+    (await call('GET /people', { query: { limit: 1 }, signal })).metadata.pagination.items,
 });
 
 export const policyVersion = queryOptions({

@@ -22,9 +22,9 @@ export function useSteps(): { steps: readonly Step[]; isKnown: boolean; isAnswer
   const isAdministrator = me.data?.roles?.includes('admin') === true;
   const keys = useQuery(firstKeys);
   const sites = useQuery(mySites);
-  const accounts = useQuery({ ...people, enabled: isAdministrator });
+  const known = useQuery({ ...people, enabled: isAdministrator });
   const policy = useQuery({ ...policyVersion, enabled: isAdministrator });
-  const asked = [me, keys, sites, ...(isAdministrator ? [accounts, policy] : [])];
+  const asked = [me, keys, sites, ...(isAdministrator ? [known, policy] : [])];
   const isClosed = sites.data?.kind === 'closed';
   const withKey: Step[] = [
     {
@@ -65,9 +65,9 @@ export function useSteps(): { steps: readonly Step[]; isKnown: boolean; isAnswer
     {
       id: 'people',
       title: 'Let people in',
-      why: 'Create an account for somebody else. Each person has keys and sites of their own.',
+      why: 'Give somebody else an account. Each person has keys and sites of their own.',
       icon: <PeopleIcon />,
-      isDone: (accounts.data ?? 0) > 1,
+      isDone: (known.data ?? 0) > 1,
       action: { label: 'Go to users', address: '/admin/users' },
     },
     {

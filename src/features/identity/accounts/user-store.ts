@@ -2,11 +2,25 @@ import { sql } from 'kysely';
 import type { UserRef } from '../../../core/caller.ts';
 import type { Clock } from '../../../core/clock.ts';
 import type { Sql } from '../../../platform/database/database.ts';
+import { containing, toMs } from '../../../platform/database/values.ts';
+
+/** Whom this service knows. Name and e-mail address are what the provider last said (ID-15). */
+export type Person = UserRef & {
+  readonly email: string | null;
+  readonly createdAt: number;
+  readonly lastLoginAt: number | null;
+};
 
 /** The table `users`: everybody who has an account or has signed in, keyed by (issuer, subject). */
 export type UserStore = {
   find(id: string): Promise<UserRef | undefined>;
   findBySubject(issuer: string, subject: string): Promise<UserRef | undefined>;
+  findPerson(id: string): Promise<Person | undefined>;
+  /** By name. `search`: what a name or an e-mail address has in it. */
+  listPeople(filter: { search?: string | undefined; offset: number; limit: number }): Promise<{
+    people: Person[];
+    total: number;
+  }>;
   /** Display names by id; ids nobody has are absent. */
   names(ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /** The user of this subject, made known when it is new; an existing one is left as it is. */
@@ -26,6 +40,9 @@ export type UserStore = {
 };
 
 type UserRow = { id: string; issuer: string; subject: string; name: string };
+type PersonRow = UserRow & { email: string | null; created_at: Date; last_login_at: Date | null };
+
+const personColumns = sql`id, issuer, subject, name, email, created_at, last_login_at`;
 
 export function userStore(db: Sql, clock: Clock): UserStore {
   return {
@@ -40,6 +57,20 @@ export function userStore(db: Sql, clock: Clock): UserStore {
         db,
       );
       return rows[0];
+    },
+    async findPerson(id) {
+      const { rows } = await sql<PersonRow>`select ${personColumns} from users where id = ${id}`.execute(db);
+      return rows[0] && toPerson(rows[0]);
+    },
+    async listPeople({ search, offset, limit }) {
+      const like = search === undefined ? null : containing(search);
+      const matches = sql`(${like}::text is null or name ilike ${like} or email ilike ${like})`;
+      const { rows } = await sql<PersonRow>`
+        select ${personColumns} from users where ${matches}
+         order by lower(name), id limit ${limit} offset ${offset}`.execute(db);
+      const counted = await sql<{ total: number }>`
+        select count(*)::int as total from users where ${matches}`.execute(db);
+      return { people: rows.map(toPerson), total: counted.rows[0]?.total ?? 0 };
     },
     async names(ids) {
       const { rows } = await sql<{ id: string; name: string }>`
@@ -83,4 +114,8 @@ export function userStore(db: Sql, clock: Clock): UserStore {
       return user;
     },
   };
+}
+
+function toPerson({ created_at, last_login_at, ...row }: PersonRow): Person {
+  return { ...row, createdAt: created_at.getTime(), lastLoginAt: toMs(last_login_at) };
 }

@@ -60,7 +60,7 @@ export function createKeycloakIdentity(deps: KeycloakDeps): Identity {
     clock,
     timeoutSeconds: timeoutMs / 1_000,
   });
-  const signedIn = createSignedIn({ ...deps, client: withoutOwnSignOuts(client), directory, sealer });
+  const signedIn = createSignedIn({ ...deps, issuer, client: withoutOwnSignOuts(client), directory, sealer });
 
   return {
     issuer,

@@ -12,7 +12,7 @@ import { TableLoading } from '../../lists/table.tsx';
 import type { Key } from '../../settings/keys/key-words.ts';
 import { Dialog } from '../act.tsx';
 import { useServerNow } from '../now.ts';
-import { managedKeys, oneUser, users } from '../queries.ts';
+import { managedKeys, people, person } from '../queries.ts';
 import { KeyFilters } from './key-filters.tsx';
 import { keyOrders } from './managed-key-order.ts';
 import { isFiltered, managedKeySearch, queryOf, type SearchPart } from './managed-key-search.ts';
@@ -147,14 +147,14 @@ function OwnerField({
 }) {
   const [text, setText] = useState('');
   const [search] = useDebouncedValue(text.trim(), 200);
-  const known = useQuery({ ...oneUser(owner ?? ''), enabled: owner !== undefined });
+  const known = useQuery({ ...person(owner ?? ''), enabled: owner !== undefined });
   const found = useQuery(
-    users({ limit: 20, ...(search === '' || search === known.data?.name ? {} : { search }) }),
+    people({ limit: 20, ...(search === '' || search === known.data?.name ? {} : { search }) }),
   );
-  const people = new Map(
+  const options = new Map(
     [...(known.data === undefined ? [] : [known.data]), ...(found.data?.data ?? [])].map((one) => [
       one.id,
-      { value: one.id, label: `${one.name} (${one.email})` },
+      { value: one.id, label: one.email === null ? one.name : `${one.name} (${one.email})` },
     ]),
   );
   return (
@@ -167,8 +167,8 @@ function OwnerField({
       clearable
       clearButtonProps={{ 'aria-label': 'Of anybody' }}
       value={owner ?? null}
-      data={[...people.values()]}
-      filter={({ options }) => options}
+      data={[...options.values()]}
+      filter={({ options: all }) => all}
       onSearchChange={setText}
       onChange={onChange}
       nothingFoundMessage="Nobody is called like this"

@@ -1,7 +1,7 @@
 import { Button, Skeleton, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
-import { call } from '../../api/client.ts';
+import { type ApiProblem, call } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
 import { Moment } from '../../app/moment.tsx';
 import { useNow } from '../../app/now.ts';
@@ -11,8 +11,14 @@ import common from '../admin.module.css';
 import { clientsOf } from '../queries.ts';
 import styles from './people.module.css';
 
+type ClientsOfProps = {
+  readonly id: string;
+  /** The answer that says who keeps the connections, where they cannot be ended here. */
+  readonly keptBy?: ApiProblem;
+};
+
 /** Programs that can act for this person while they are away. */
-export function ClientsOf({ id }: { id: string }) {
+export function ClientsOf({ id, keptBy }: ClientsOfProps) {
   const { data: clients, error, refetch } = useQuery(clientsOf(id));
   const [leaving, setLeaving] = useState<Schemas['ConnectedClient']>();
   const heading = useRef<HTMLHeadingElement>(null);
@@ -46,14 +52,16 @@ export function ClientsOf({ id }: { id: string }) {
                   )}
                 </span>
               </div>
-              <Button
-                variant="default"
-                size="xs"
-                aria-label={`Disconnect ${client.name}`}
-                onClick={() => setLeaving(client)}
-              >
-                Disconnect
-              </Button>
+              {keptBy === undefined && (
+                <Button
+                  variant="default"
+                  size="xs"
+                  aria-label={`Disconnect ${client.name}`}
+                  onClick={() => setLeaving(client)}
+                >
+                  Disconnect
+                </Button>
+              )}
             </li>
           ))}
         </ul>

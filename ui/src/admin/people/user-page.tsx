@@ -1,4 +1,4 @@
-import { Badge, Button, Skeleton } from '@mantine/core';
+import { Button, Skeleton } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
@@ -9,8 +9,12 @@ import { Problem } from '../../app/problem.tsx';
 import { PageHead } from '../../lists/page-head.tsx';
 import common from '../admin.module.css';
 import { oneUser } from '../queries.ts';
+import { AccountState } from './account-state.tsx';
 import { ClientsOf } from './clients-of.tsx';
 import { EditUser } from './edit-user.tsx';
+import { isKeptElsewhere } from './kept-elsewhere.tsx';
+import { KnownPerson } from './known-person.tsx';
+import { MoreOf } from './more-of.tsx';
 import { RoleBadges } from './role-badges.tsx';
 import { type NewPassword, ShownOnce } from './shown-once.tsx';
 import { type Step, UserStep } from './user-steps.tsx';
@@ -27,7 +31,8 @@ export function UserPage() {
       <TextLink to="/admin/users" size="sm">
         ← Users
       </TextLink>
-      {error !== null && <Problem error={error} onRetry={() => void refetch()} />}
+      {isKeptElsewhere(error) && <KnownPerson id={id} elsewhere={error} />}
+      {error !== null && !isKeptElsewhere(error) && <Problem error={error} onRetry={() => void refetch()} />}
       {user === undefined && error === null && (
         <Skeleton height={320} radius="lg" role="status" aria-label="Loading" />
       )}
@@ -54,15 +59,7 @@ function Account({ of: user }: { of: Schemas['User'] }) {
         <dl className={common['facts']}>
           <dt>State</dt>
           <dd>
-            <Badge
-              className={common['badge']}
-              variant="light"
-              color={user.enabled ? 'green' : 'red'}
-              tt="none"
-              fw={600}
-            >
-              {user.enabled ? 'Enabled' : 'Disabled'}
-            </Badge>
+            <AccountState of={user.enabled ? 'active' : 'disabled'} />
           </dd>
           <dt>Roles</dt>
           <dd>
@@ -82,20 +79,7 @@ function Account({ of: user }: { of: Schemas['User'] }) {
           <dd>
             <code>{user.subject}</code>
           </dd>
-          <dt>More</dt>
-          <dd>
-            <TextLink to="/admin/user-keys" search={{ owner: user.id }} inherit>
-              Keys
-            </TextLink>
-            {' · '}
-            <TextLink to="/admin/audit" search={{ actor: user.id }} inherit>
-              What they did
-            </TextLink>
-            {' · '}
-            <TextLink to="/admin/audit" search={{ target: user.id }} inherit>
-              What was done to the account
-            </TextLink>
-          </dd>
+          <MoreOf id={user.id} />
         </dl>
       </section>
       <EditUser key={user.updatedAt} of={user} />

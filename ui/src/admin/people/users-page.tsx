@@ -1,4 +1,4 @@
-import { Badge, Button } from '@mantine/core';
+import { Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
@@ -8,17 +8,18 @@ import { Moment } from '../../app/moment.tsx';
 import { useNow } from '../../app/now.ts';
 import { Problem } from '../../app/problem.tsx';
 import { useShortcut } from '../../app/shortcuts.ts';
-import { NoMatch, NoMatchLine } from '../../lists/empty.tsx';
-import { PageHead, Tools } from '../../lists/page-head.tsx';
+import { PageHead } from '../../lists/page-head.tsx';
 import { Pages } from '../../lists/pages.tsx';
-import { SearchField } from '../../lists/search-field.tsx';
 import { Table, TableLoading } from '../../lists/table.tsx';
 import { Dialog } from '../act.tsx';
 import common from '../admin.module.css';
 import { users } from '../queries.ts';
 import { type ListSearch, turnedTo } from '../search.ts';
-import { isKeptElsewhere, KeptElsewhere } from './kept-elsewhere.tsx';
+import { AccountState } from './account-state.tsx';
+import { isKeptElsewhere } from './kept-elsewhere.tsx';
+import { KnownPeople } from './known-people.tsx';
 import { NewUser } from './new-user.tsx';
+import { NobodyLike, PeopleSearch } from './people-search.tsx';
 import { RoleBadges } from './role-badges.tsx';
 import { type NewPassword, ShownOnce } from './shown-once.tsx';
 import { TextLink } from '../text-link.tsx';
@@ -35,15 +36,10 @@ export function UsersPage() {
   const [shown, setShown] = useState<NewPassword>();
   const heading = useRef<HTMLHeadingElement>(null);
   const now = useNow();
-  const show = (part: ListSearch) => void navigate({ search: turnedTo(asked, part), replace: true });
+  const ask = (search: ListSearch) => void navigate({ search, replace: true });
+  const show = (part: ListSearch) => ask(turnedTo(asked, part));
   useShortcut('n', () => setCreating(!isKeptElsewhere(found.error)));
-  if (isKeptElsewhere(found.error))
-    return (
-      <>
-        <PageHead title="Users" intro="Everybody who can sign in." />
-        <KeptElsewhere error={found.error} />
-      </>
-    );
+  if (isKeptElsewhere(found.error)) return <KnownPeople elsewhere={found.error} asked={asked} onAsk={ask} />;
   return (
     <>
       <PageHead title="Users" intro="Everybody who can sign in, with what they are." heading={heading}>
@@ -51,25 +47,11 @@ export function UsersPage() {
           New account
         </Button>
       </PageHead>
-      <Tools>
-        <SearchField
-          label="Search by name or e-mail address"
-          placeholder="Start of a name or e-mail address"
-          value={search}
-          onChange={(text) => show({ search: text })}
-        />
-      </Tools>
+      <PeopleSearch search={search} onChange={(text) => show({ search: text })} />
       {found.isPending && <TableLoading what="accounts" />}
       {found.error !== null && <Problem error={found.error} onRetry={() => void found.refetch()} />}
       {found.data?.data.length === 0 && (
-        <NoMatch>
-          <NoMatchLine>
-            Nobody’s name or e-mail address is like “<bdi>{search}</bdi>”.
-          </NoMatchLine>
-          <Button variant="default" size="xs" onClick={() => show({ search: '' })}>
-            Show everybody
-          </Button>
-        </NoMatch>
+        <NobodyLike search={search} onChange={(text) => show({ search: text })} />
       )}
       {found.data !== undefined && found.data.data.length > 0 && (
         <Table
@@ -120,15 +102,7 @@ function Row({ of: user, now }: { of: Schemas['User']; now: number }) {
         <RoleBadges roles={user.effectiveRoles} direct={user.roles} />
       </td>
       <td data-label="State">
-        <Badge
-          className={common['badge']}
-          variant="light"
-          color={user.enabled ? 'green' : 'red'}
-          tt="none"
-          fw={600}
-        >
-          {user.enabled ? 'Enabled' : 'Disabled'}
-        </Badge>
+        <AccountState of={user.enabled ? 'active' : 'disabled'} />
       </td>
       <td data-label="Created">
         <Moment at={user.createdAt} now={now} />

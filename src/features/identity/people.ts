@@ -1,0 +1,56 @@
+import type { Role } from '../../core/caller.ts';
+import { AppError } from '../../core/errors.ts';
+import type { Person, UserStore } from './accounts/user-store.ts';
+import type { Directory } from './directory.ts';
+
+/**
+ * Everybody this service knows, whichever provider keeps their accounts: who signed in here, has an account, or owns an
+ * imported key. Read, and never changed.
+ */
+export type People = {
+  list(page: { search?: string | undefined; offset: number; limit: number }): Promise<{
+    people: Person[];
+    total: number;
+  }>;
+  /** @throws AppError not_found */
+  get(id: string): Promise<Person>;
+  /** What the provider says of this person now. @throws AppError not_found, identity_unavailable */
+  accountOf(id: string): Promise<PersonAccount>;
+};
+
+export type PersonAccount = {
+  /** `missing`: the provider has nobody of this subject, or it is not the provider that the person came from. */
+  readonly state: 'active' | 'disabled' | 'missing';
+  /** Direct ones and those by group; none unless active. */
+  readonly roles: readonly Role[];
+};
+
+export function createPeople({
+  issuer,
+  users,
+  directory,
+}: {
+  issuer: string;
+  users: Pick<UserStore, 'findPerson' | 'listPeople'>;
+  directory: Pick<Directory, 'principal'>;
+}): People {
+  async function get(id: string): Promise<Person> {
+    const person = await users.findPerson(id);
+    if (person === undefined)
+      throw new AppError('not_found', { message: 'Nobody of this id is known here.' });
+    return person;
+  }
+
+  return {
+    list: users.listPeople,
+    get,
+    async accountOf(id) {
+      const person = await get(id);
+      if (person.issuer !== issuer) return { state: 'missing', roles: [] };
+      const principal = await directory.principal(person.subject);
+      if (principal.kind === 'unavailable')
+        throw new AppError('identity_unavailable', { cause: principal.reason });
+      return { state: principal.kind, roles: principal.kind === 'active' ? principal.roles : [] };
+    },
+  };
+}

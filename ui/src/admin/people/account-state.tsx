@@ -1,0 +1,21 @@
+import { Badge } from '@mantine/core';
+import type { Schemas } from '../../api/contract.ts';
+import common from '../admin.module.css';
+
+type State = Schemas['KnownPersonAccount']['state'];
+
+const looks = {
+  active: ['Enabled', 'green'],
+  disabled: ['Disabled', 'red'],
+  missing: ['No longer there', 'gray'],
+} as const satisfies Record<State, readonly [words: string, color: string]>;
+
+/** Whether an account may be used. */
+export function AccountState({ of: state }: { of: State }) {
+  const [words, color] = looks[state];
+  return (
+    <Badge className={common['badge']} variant="light" color={color} tt="none" fw={600}>
+      {words}
+    </Badge>
+  );
+}

@@ -1,0 +1,33 @@
+import { Button } from '@mantine/core';
+import { NoMatch, NoMatchLine } from '../../lists/empty.tsx';
+import { Tools } from '../../lists/page-head.tsx';
+import { SearchField } from '../../lists/search-field.tsx';
+
+type SearchProps = { readonly search: string; readonly onChange: (search: string) => void };
+
+/** Finds people by what their name or e-mail address has in it. */
+export function PeopleSearch({ search, onChange }: SearchProps) {
+  return (
+    <Tools>
+      <SearchField
+        label="Search by name or e-mail address"
+        placeholder="Part of a name or e-mail address"
+        value={search}
+        onChange={onChange}
+      />
+    </Tools>
+  );
+}
+
+export function NobodyLike({ search, onChange }: SearchProps) {
+  return (
+    <NoMatch>
+      <NoMatchLine>
+        Nobody’s name or e-mail address is like “<bdi>{search}</bdi>”.
+      </NoMatchLine>
+      <Button variant="default" size="xs" onClick={() => onChange('')}>
+        Show everybody
+      </Button>
+    </NoMatch>
+  );
+}
