@@ -32,6 +32,7 @@ export async function openWorld(): Promise<World> {
   keep('owner', 'acme');
   keep('name', 'website', 'api', 'docs');
   keep('users', ada.user.id, ada.user.id, gone.user.id);
+  keep('people', ada.user.id, gone.user.id);
   // So many that deleting some leaves enough.
   for (const name of ['Bob', 'Eve', 'Finn', 'Gina', 'Hana', 'Ivo'])
     keep('users', (await h.person(name)).user.id);
@@ -118,6 +119,7 @@ export async function openWorld(): Promise<World> {
     listNotices: 'notices',
     listAuditEvents: 'events',
     createUser: 'users',
+    listPeople: 'people',
     createGroup: 'groups',
     createSite: 'sites',
     startUpload: 'uploads',
