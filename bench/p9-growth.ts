@@ -16,6 +16,7 @@ import { migrate } from '../src/platform/database/migrate.ts';
 import { postgresDialect } from '../src/platform/database/postgres.ts';
 import { startPostgres } from './engines.ts';
 import { type BenchOptions, type Figure, median } from './figures.ts';
+import { begin, fillKeys, fillSites } from './rows.ts';
 
 const migrations = join(import.meta.dirname, '../migrations');
 const mostGrowth = 1.3;
@@ -77,7 +78,8 @@ type Sized = { readonly rows: number; readonly database: Database };
 
 /** Rows a statement: each must end within the pool's ten seconds. */
 const atOnce = 20_000;
-const begin = Date.UTC(2026, 0, 1);
+/** Each has 5 of what people have. */
+const owner = sql`'usr_' || (i / 5)`;
 
 /** As many keys, sites and events; each person has 5 keys and 5 sites, each actor and target 20 events, at every size. */
 async function fill(database: Database, rows: number): Promise<void> {
@@ -86,9 +88,9 @@ async function fill(database: Database, rows: number): Promise<void> {
   await sql`alter table api_keys disable trigger api_keys_counted`.execute(database.sql);
   for (let from = 0; from < rows; from += atOnce) {
     const to = Math.min(from + atOnce, rows) - 1;
-    await fillKeys(database, from, to);
+    await fillKeys(database, from, to, owner);
     await fillEvents(database, from, to, Math.max(1, Math.floor(rows / 20)));
-    await fillSites(database, from, to);
+    await fillSites(database, from, to, owner);
   }
   await sql`alter table api_keys enable trigger api_keys_counted`.execute(database.sql);
   await sql`
@@ -117,20 +119,6 @@ async function warm(database: Database): Promise<void> {
      where n.nspname = 'public' and c.relkind in ('r', 'i')`.execute(database.sql);
 }
 
-async function fillKeys(database: Database, from: number, to: number): Promise<void> {
-  await sql`
-    insert into api_keys (id, digest, type, name, scopes, repository_mode, owner_user_id, created_at, created_by,
-                          lifetime_ms, expires_at)
-    select lpad(i::text, 12, '0'), sha256(convert_to('value ' || i, 'UTF8')),
-           case when i % 10 = 0 then 'service' else 'personal' end,
-           case when i < 5 then 'nightly ' || i else 'key ' || i end,
-           '["repos:read"]'::jsonb, 'all',
-           case when i % 10 = 0 then null else 'usr_' || (i / 5) end,
-           ${new Date(begin)}::timestamptz + i * interval '1 second', 'usr_' || (i / 5), 86400000,
-           timestamptz '2030-01-01'
-      from generate_series(${from}::int, ${to}::int) i`.execute(database.sql);
-}
-
 async function fillEvents(database: Database, from: number, to: number, people: number): Promise<void> {
   await sql`
     insert into audit_events (id, at, event, actor_kind, actor_id, actor_name, target_kind, target_id, outcome,
@@ -151,28 +139,6 @@ async function fillEvents(database: Database, from: number, to: number, people: 
            sha256(convert_to((i + 1)::text, 'UTF8')), ${new Date(begin)}
       from generate_series(${from}::int, ${to}::int) i`.execute(database.sql);
 }
-
-/** Every fourth is private. */
-async function fillSites(database: Database, from: number, to: number): Promise<void> {
-  await sql`
-    insert into sites (id, name, owner_kind, owner_id, visibility, label, spa, live_version, next_version, created_at,
-                       updated_at, expires_at)
-    select ${siteId}, case when i < 5 then 'nightly ' || i else 'site ' || i end, 'user', 'usr_' || (i / 5),
-           case when i % 4 = 0 then 'private' else 'public' end, 'label' || i, false, 1, 2, at, at, timestamptz '2030-01-01'
-      from (select i, ${new Date(begin)}::timestamptz + i * interval '1 second' as at
-              from generate_series(${from}::int, ${to}::int) i) each`.execute(database.sql);
-  await sql`
-    insert into site_labels (label, site_id, minted_at)
-    select 'label' || i, ${siteId}, ${new Date(begin)} from generate_series(${from}::int, ${to}::int) i`.execute(
-    database.sql,
-  );
-  await sql`
-    insert into site_versions (site_id, number, digest, manifest, file_count, size_bytes, created_at, published_at)
-    select ${siteId}, 1, md5(i::text), '[["index.html", "0", 1]]'::jsonb, 1, 1, ${new Date(begin)}, ${new Date(begin)}
-      from generate_series(${from}::int, ${to}::int) i`.execute(database.sql);
-}
-
-const siteId = sql`lpad(i::text, 10, '0')`;
 
 function eventId(index: number): string {
   return `evt_${String(index).padStart(20, '0')}`;

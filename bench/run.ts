@@ -10,6 +10,7 @@ import { growth } from './p9-growth.ts';
 import { start } from './p10-start.ts';
 import { apart } from './p11-apart.ts';
 import { uiBudget } from './ui-budget.ts';
+import { uiLists } from './ui-lists.ts';
 
 // npm run bench [-- p1 p3 …] [--quick]: runs the benches named, or all of them, and prints one table.
 const benches: Record<string, Bench> = {
@@ -24,6 +25,7 @@ const benches: Record<string, Bench> = {
   p10: start,
   p11: apart,
   ui: uiBudget,
+  lists: uiLists,
 };
 
 const words = process.argv.slice(2);
