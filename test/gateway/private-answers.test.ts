@@ -236,17 +236,21 @@ describe.each([
     ],
     [
       'Sites is switched off',
-      async () => {
+      async (socket: Socket) => {
         const { sitesConfig } = h.app.doors.sitesDoors;
         const before = await sitesConfig.read();
         const off = await sitesConfig.put(systemAct, before.etag, { ...before.value, enabled: false });
+        // On again only after everybody heard of it.
+        await h.app.doors.feed.poll();
+        await vi.waitFor(async () => expect(await connections()).toBe(0), 5_000);
+        socket.resume();
         await sitesConfig.put(systemAct, off.etag, before.value);
         return { status: 200 };
       },
     ],
   ])('10.10 is cut when %s', async (_what, end) => {
     const film = await begin(site.url, await enter());
-    expect((await end()).status).toBe(200);
+    expect((await end(film.socket)).status).toBe(200);
     await h.app.doors.feed.poll();
     await h.settle();
     expect(await rest(film)).toBeLessThan(size);

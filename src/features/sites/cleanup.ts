@@ -95,11 +95,9 @@ export function createSiteCleanup(deps: {
 
   async function trimVersions(settings: SitesConfig): Promise<void> {
     const { retain, skewGraceMinutes } = settings.versions;
-    const ids = await read.sites.sitesWithSurplus(
-      retain,
-      clock.now() - skewGraceMinutes * minute,
-      sitesAtOnce,
-    );
+    const now = clock.now();
+    const before = now - skewGraceMinutes * minute;
+    const ids = await read.sites.sitesWithSurplus({ retain, before, now }, sitesAtOnce);
     for (const id of ids) {
       await attempt(id, () =>
         tx(async (stores) => {

@@ -63,8 +63,10 @@ export function lifecycle(deps: SitesDeps): Lifecycle {
         return { ...after, revision: site.revision + 1 };
       });
     } catch (error) {
-      // Nothing was changed, so what was open stays open.
-      await states.publish(before);
+      // What is true now, and not what was read before: another change may have been made meanwhile. What cannot be read
+      // stays closed until its link is opened again.
+      const now = await read.sites.find(id).catch(() => undefined);
+      if (now !== undefined) await states.publish(now);
       throw error;
     }
     feed.announce({ topic: 'site', subject: id });
@@ -101,7 +103,7 @@ export function lifecycle(deps: SitesDeps): Lifecycle {
     );
 
   async function withNewLabel(stores: SiteStores, site: Site, visibility: Site['visibility'], now: number) {
-    const nth = await stores.sites.nthNewestLabelAt(site.id, mostVisibilityChangesADay);
+    const nth = await stores.sites.nthNewestMoveAt(site.id, mostVisibilityChangesADay);
     if (nth !== undefined && nth > now - day) {
       throw new AppError('rate_limited', {
         message: `A site changes its visibility at most ${mostVisibilityChangesADay} times a day.`,

@@ -3,8 +3,7 @@ import { day, hour, minute, timestampOrNull } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import { type Manifest, receiptOf } from './content/manifest.ts';
-import type { UploadProblem } from './content/judge.ts';
-import { ruleProblems } from './content/rules-check.ts';
+import { extensionProblem, keyInNameProblems, type UploadProblem } from './content/judge.ts';
 import { takeUpload } from './content/upload.ts';
 import { begun, overWithout } from './content-runs.ts';
 import { mintLabel, mintSiteId } from './labels.ts';
@@ -66,13 +65,15 @@ export function publishing(deps: SitesDeps): Publishing {
       const since = clock.now();
       const onBytes = holding.take;
       try {
-        const { files, problems } = await takeUpload(upload, rules, { blobs, spool, format, onKey, onBytes });
-        const all = problems.length > 0 ? problems : await ruleProblems(files, blobs);
-        // What was refused by its rules is on the disk all the same.
+        const named = keyInNameProblems(upload.fileName, { format, onKey });
+        const taken = await takeUpload(upload, rules, { blobs, spool, format, onKey, onBytes });
+        const { files, entries, problems, sentBytes } = taken;
+        // What was refused by its own name alone is on the disk all the same.
         if (problems.length > 0) holding.leave();
         else holding.stays(sizeOf(files));
-        if (all.length > 0) throw rejected(all);
-        const received = { files, sizeBytes: sizeOf(files), digest: receiptOf(files), since };
+        if (named.length + problems.length > 0) throw rejected([...named, ...problems]);
+        const archive = { entries, bytes: sentBytes };
+        const received = { files, sizeBytes: sizeOf(files), digest: receiptOf(files), archive, since };
         holdings.set(received, holding);
         return received;
       } catch (error) {
@@ -302,7 +303,8 @@ export async function dropSurplus(
   { versions: { retain, skewGraceMinutes } }: SitesConfig,
   now: number,
 ): Promise<void> {
-  const numbers = await stores.sites.surplusVersions(site.id, retain, now - skewGraceMinutes * minute);
+  const before = now - skewGraceMinutes * minute;
+  const numbers = await stores.sites.surplusVersions(site.id, { retain, before, now });
   for (const number of numbers) await dropVersion(stores, site, number);
 }
 
@@ -340,10 +342,16 @@ export function rejected(problems: readonly UploadProblem[]): AppError {
 }
 
 /** The limits may have been tightened while the bytes came (UP-04). */
-function requireWithin({ upload }: SitesConfig, { files, sizeBytes }: Received): void {
+function requireWithin({ upload }: SitesConfig, { files, sizeBytes, archive }: Received): void {
   const problems: UploadProblem[] = [];
-  if (files.size > upload.maxFiles)
-    problems.push({ path: '', code: 'too_many_files', problem: `has more than ${upload.maxFiles} files` });
+  if ((archive?.bytes ?? 0) > upload.maxUploadBytes)
+    throw new AppError('upload_too_large', { details: { maxUploadBytes: upload.maxUploadBytes } });
+  if ((archive?.entries ?? files.size) > upload.maxFiles)
+    problems.push({
+      path: '',
+      code: 'too_many_files',
+      problem: `has more than ${upload.maxFiles} files and folders`,
+    });
   if (sizeBytes > upload.maxExtractedBytes)
     problems.push({
       path: '',
@@ -357,6 +365,11 @@ function requireWithin({ upload }: SitesConfig, { files, sizeBytes }: Received):
       code: 'file_too_large',
       problem: `is larger than ${upload.maxFileBytes} bytes`,
     });
+  const refused = [...files.keys()].flatMap((path) => {
+    const problem = extensionProblem(path, upload);
+    return problem === undefined ? [] : [{ path, code: 'extension_not_allowed', problem } as const];
+  });
+  problems.push(...refused.slice(0, 100));
   if (problems.length > 0) throw rejected(problems);
 }
 

@@ -10,6 +10,9 @@ import { mineOf, ordered, othersOf, placeOf, type SiteFilter, statusIs, usualOrd
 type StoredManifest = readonly (readonly [path: string, digest: string, size: number])[];
 
 /** SQL of sites, their labels and versions. */
+/** Beyond the `retain` newest, replaced before `before`. */
+type Surplus = { readonly retain: number; readonly before: number; readonly now: number };
+
 export type SiteStore = {
   insert(site: Site): Promise<void>;
   find(id: string): Promise<Site | undefined>;
@@ -50,10 +53,10 @@ export type SiteStore = {
   /** Versions that stopped being live since, the latest first. */
   replacedSince(siteId: string, since: number): Promise<{ number: number; replacedAt: number }[]>;
   removeVersion(siteId: string, number: number): Promise<void>;
-  /** Numbers of the versions that are not live, beyond the `retain` newest, replaced before `before`. */
-  surplusVersions(siteId: string, retain: number, before: number): Promise<number[]>;
+  /** Numbers of the versions that are neither live nor shown by a preview `now`, and are surplus. */
+  surplusVersions(siteId: string, surplus: Surplus): Promise<number[]>;
   /** Sites that have such versions. */
-  sitesWithSurplus(retain: number, before: number, limit: number): Promise<string[]>;
+  sitesWithSurplus(surplus: Surplus, limit: number): Promise<string[]>;
   versionNumbers(siteId: string): Promise<number[]>;
   /** The version that waits longest for its compressed forms. */
   nextToEncode(): Promise<{ siteId: string; number: number } | undefined>;
@@ -64,8 +67,8 @@ export type SiteStore = {
   /** From now on the site is not found by any label of these; they are never given out again. */
   retireLabels(siteId: string, now: number): Promise<void>;
   findLabel(label: string): Promise<LabelRow | undefined>;
-  /** When the `count`-th newest address of the site was minted; undefined when it had fewer. */
-  nthNewestLabelAt(siteId: string, count: number): Promise<number | undefined>;
+  /** When the `count`-th newest move to another address was; undefined when there were fewer. */
+  nthNewestMoveAt(siteId: string, count: number): Promise<number | undefined>;
 
   expiredUnrecorded(now: number, limit: number): Promise<Site[]>;
   /** Sites that expire after `from` and until `to`, in the order of their ids, after `after`. */
@@ -137,6 +140,14 @@ const columns = sql`
 const withLive = sql`left join site_versions v on v.site_id = s.id and v.number = s.live_version`;
 const versionColumns = sql`
   v.number, v.digest, v.file_count, v.size_bytes::text, v.created_at, v.created_by, v.published_at, v.replaced_at`;
+
+/** Whether a preview shows version `v`: it promises 24 hours. */
+const isPreviewed = (now: number) => sql`
+  exists (select 1 from site_labels l where l.site_id = v.site_id and l.version = v.number
+             and l.retired_at is null and l.ends_at > ${new Date(now)})`;
+
+/** Versions whose hashed files stay within reach, however many were replaced within the grace. */
+const mostSkewed = 100;
 
 /** Of pg_advisory_xact_lock: what one owner changes is changed one after the other. */
 export function ownerLock({ kind, id }: SiteOwner): RawBuilder<unknown> {
@@ -301,7 +312,7 @@ export function siteStore(db: Sql): SiteStore {
     async replacedSince(siteId, since) {
       const { rows } = await sql<{ number: number; replaced_at: Date }>`
         select number, replaced_at from site_versions
-         where site_id = ${siteId} and replaced_at > ${new Date(since)} order by replaced_at desc limit 20`.execute(
+         where site_id = ${siteId} and replaced_at > ${new Date(since)} order by replaced_at desc limit ${mostSkewed}`.execute(
         db,
       );
       return rows.map((row) => ({ number: row.number, replacedAt: row.replaced_at.getTime() }));
@@ -309,17 +320,17 @@ export function siteStore(db: Sql): SiteStore {
     async removeVersion(siteId, number) {
       await sql`delete from site_versions where site_id = ${siteId} and number = ${number}`.execute(db);
     },
-    async surplusVersions(siteId, retain, before) {
+    async surplusVersions(siteId, { retain, before, now }) {
       const { rows } = await sql<{ number: number }>`
         select v.number from site_versions v join sites s on s.id = v.site_id
          where v.site_id = ${siteId} and v.number is distinct from s.live_version
            and v.number not in (select number from site_versions where site_id = ${siteId}
                                  order by number desc limit ${retain})
-           and v.replaced_at < ${new Date(before)}
+           and v.replaced_at < ${new Date(before)} and not ${isPreviewed(now)}
          order by v.number`.execute(db);
       return rows.map(({ number }) => number);
     },
-    async sitesWithSurplus(retain, before, limit) {
+    async sitesWithSurplus({ retain, before, now }, limit) {
       const { rows } = await sql<{ site_id: string }>`
         select distinct v.site_id from (
           select site_id, number, replaced_at,
@@ -327,7 +338,7 @@ export function siteStore(db: Sql): SiteStore {
             from site_versions) v
           join sites s on s.id = v.site_id
          where v.place > ${retain} and v.number is distinct from s.live_version
-           and v.replaced_at < ${new Date(before)}
+           and v.replaced_at < ${new Date(before)} and not ${isPreviewed(now)}
          limit ${limit}`.execute(db);
       return rows.map((row) => row.site_id);
     },
@@ -389,11 +400,12 @@ export function siteStore(db: Sql): SiteStore {
         }
       );
     },
-    async nthNewestLabelAt(siteId, count) {
+    async nthNewestMoveAt(siteId, count) {
       const { rows } = await sql<{ minted_at: Date }>`
         select minted_at from site_labels where site_id = ${siteId} and version is null
-         order by minted_at desc limit 1 offset ${count - 1}`.execute(db);
-      return rows[0]?.minted_at.getTime();
+         order by minted_at desc limit 2 offset ${count - 1}`.execute(db);
+      // The last one of all came with the site.
+      return rows.length === 2 ? rows[0]?.minted_at.getTime() : undefined;
     },
 
     expiredUnrecorded: (now, limit) =>

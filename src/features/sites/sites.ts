@@ -56,6 +56,8 @@ export type Received = {
   readonly files: Manifest;
   readonly sizeBytes: number;
   readonly digest: string;
+  /** Of an archive: files and folders in it, and bytes that were sent. */
+  readonly archive: { readonly entries: number; readonly bytes: number } | null;
   /** When its first bytes may have been kept. */
   readonly since: number;
 };
@@ -78,7 +80,12 @@ export type ReplaceOptions = {
   readonly judgedBy?: SitesConfig;
 };
 
-export type Upload = { readonly kind: UploadKind; readonly stream: Readable };
+export type Upload = {
+  readonly kind: UploadKind;
+  readonly stream: Readable;
+  /** As its client calls it; empty where it has no name. */
+  readonly fileName: string;
+};
 
 export type Sites = {
   capabilities(caller: Caller): Promise<Capabilities>;

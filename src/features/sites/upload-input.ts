@@ -35,7 +35,7 @@ export async function readUpload<T>(
     if (part.kind === 'field') addField(texts, part);
     else {
       file = {
-        received: await receive({ kind: kindOf(part), stream: part.stream }),
+        received: await receive({ kind: kindOf(part), stream: part.stream, fileName: part.fileName }),
         fileName: part.fileName,
       };
     }

@@ -1,3 +1,4 @@
+import { text } from 'node:stream/consumers';
 import { LRUCache } from 'lru-cache';
 import type { Act, Caller } from '../../core/caller.ts';
 import { day } from '../../core/clock.ts';
@@ -88,7 +89,8 @@ export function uploads(deps: SitesDeps, { replace }: Pick<Sites, 'replace'>): U
     const known = announcements.get(id);
     if (known?.rules === rulesOf(rules)) return { sent: known.files, files: known.files, problems: [] };
     const sent = await read.uploads.files(id);
-    return { sent, ...(await judgeDeclared(sent, rules.upload, format)) };
+    // A key in a name was told when the upload began, and refused.
+    return { sent, ...(await judgeDeclared(sent, rules.upload, { format, onKey: () => undefined })) };
   }
 
   const announcedIn = async (id: string) => new Set(digestsOf(await read.uploads.files(id)));
@@ -107,7 +109,13 @@ export function uploads(deps: SitesDeps, { replace }: Pick<Sites, 'replace'>): U
     const rest = distinct(files).filter(({ digest }) => !expected.has(digest));
     const there = await keptOf(read, owner, site, rest);
     const gone = rest.filter(({ digest }) => !there.has(digest));
-    if (gone.length > 0) await read.uploads.addMissing(id, gone);
+    if (gone.length > 0) {
+      await tx(async (stores) => {
+        // Whoever decides what is removed sees it from now on.
+        await stores.content.lockForUse();
+        await stores.uploads.addMissing(id, gone);
+      });
+    }
     const waiting = [...expected.values()].filter(({ isReceived }) => !isReceived);
     return new Set([...waiting, ...gone].map(({ digest }) => digest));
   }
@@ -117,7 +125,7 @@ export function uploads(deps: SitesDeps, { replace }: Pick<Sites, 'replace'>): U
   return {
     async startUpload(caller, act, siteId, { files: sent, spa }) {
       const { settings } = await findSite(caller, siteId);
-      const { files, problems } = await judgeDeclared(sent, settings.upload, format);
+      const { files, problems } = await judgeDeclared(sent, settings.upload, depsFor(act));
       if (problems.length > 0) throw rejected(problems);
       const now = clock.now();
       const upload: SiteUpload = {
@@ -223,9 +231,13 @@ export function uploads(deps: SitesDeps, { replace }: Pick<Sites, 'replace'>): U
       const { sent, files, problems } = await judgeAgain(id, rules);
       const missing = await findMissing(requireOwner(caller), site, id, sent);
       const all = [...problems, ...missingFrom(sent, missing)];
-      if (all.length === 0) all.push(...(await ruleProblems(files, blobs)));
+      const textOf = async (digest: string) =>
+        missing.has(digest) ? '' : await text(await blobs.read(digest));
+      all.push(...(await ruleProblems(files, textOf)));
       if (all.length > 0) throw rejected(all.slice(0, 100));
-      const received = { files, sizeBytes: sizeOf(files), digest: receiptOf(files), since };
+      // The store of contents may have taken long to answer.
+      if (rulesOf(await rulesNow()) !== rulesOf(rules)) throw changedMeanwhile();
+      const received = { files, sizeBytes: sizeOf(files), digest: receiptOf(files), archive: null, since };
       return await replace(caller, act, siteId, received, {
         ifMatch,
         dryRun,
@@ -297,6 +309,13 @@ function over(): AppError {
   return new AppError('state_conflict', {
     message: 'This upload is over.',
     hint: 'It was published, or newer ones of the site took its place. Start a new one for the next version.',
+  });
+}
+
+function changedMeanwhile(): AppError {
+  return new AppError('state_conflict', {
+    message: 'The limits of Sites were changed at this moment.',
+    hint: 'Nothing was published. Publish again: it is checked by the limits of now.',
   });
 }
 

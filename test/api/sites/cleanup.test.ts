@@ -162,7 +162,11 @@ test('an upload that counted on bytes which were removed while it ran publishes 
   const content = page('raced');
   const { sites } = h.app.doors.sitesDoors;
   const caller = { kind: 'session', user: ada.user, sessionId: ada.sessionId, expiresAt: 0 } as const;
-  const received = await sites.receive(caller, systemAct, { kind: 'html', stream: Readable.from([content]) });
+  const received = await sites.receive(caller, systemAct, {
+    kind: 'html',
+    stream: Readable.from([content]),
+    fileName: '',
+  });
   await ageBlobs(2 * hour);
   await cleanUp();
   expect(await stored()).toEqual(new Set());

@@ -11,18 +11,27 @@ test('T51 archives that unpack to much and are never published fill the disk no 
   const { etag, value } = await sitesConfig.read();
   const quotas = { ...value.quotas, bytesPerOwner: 1_000_000 };
   const limits = { ...value.upload, maxUploadBytes: 400_000 };
-  await sitesConfig.put(systemAct, etag, { ...value, quotas, upload: limits });
-  const send = (letter: string, rules: string) =>
-    upload(h, ada, { 'index.html': letter.repeat(300_000), _redirects: rules }, { visibility: 'public' });
+  await sitesConfig.put(systemAct, etag, {
+    ...value,
+    quotas,
+    upload: limits,
+    visibility: { ...value.visibility, allowPrivate: false },
+  });
+  const send = (letter: string, visibility: 'public' | 'private', rules = '/old /') =>
+    upload(h, ada, { 'index.html': letter.repeat(300_000), _redirects: rules }, { visibility });
+  const wrong = async (letter: string) => (await send(letter, 'public', 'not a rule')).error.code;
+  const unpublished = async (letter: string) => (await send(letter, 'private')).error.code;
 
+  // Nothing of what is refused for what it is stays.
+  for (const letter of 'uvwxyz') expect(await wrong(letter)).toBe('upload_rejected');
   const codes: string[] = [];
-  for (const letter of 'abcdef') codes.push((await send(letter, 'not a rule')).error.code);
-  const rejected = Array.from({ length: 4 }, () => 'upload_rejected');
-  expect(codes).toEqual([...rejected, 'quota_exceeded', 'quota_exceeded']);
+  for (const letter of 'abcdef') codes.push(await unpublished(letter));
+  const refused = Array.from({ length: 4 }, () => 'visibility_not_allowed');
+  expect(codes).toEqual([...refused, 'quota_exceeded', 'quota_exceeded']);
   h.clock.advance(hour);
-  expect((await send('g', '/old /')).status).toBe(201);
+  expect((await send('g', 'public')).status).toBe(201);
   // What was published counts as kept and no more as waiting.
-  expect((await send('h', '/old /')).status).toBe(201);
-  expect((await send('i', '/old /')).status).toBe(201);
+  expect((await send('h', 'public')).status).toBe(201);
+  expect((await send('i', 'public')).status).toBe(201);
   await h.close();
 });

@@ -1,6 +1,5 @@
 import { setImmediate as othersFirst } from 'node:timers/promises';
-import type { KeyFormat } from '../../keys/keys.ts';
-import { judged, type Received, type UploadLimits } from './judge.ts';
+import { judged, type JudgeDeps, type Received, type UploadLimits } from './judge.ts';
 import type { Manifest } from './manifest.ts';
 
 /** Files that are judged before others have their turn. */
@@ -10,10 +9,10 @@ const filesAtOnce = 100;
 export async function judgeDeclared(
   files: Manifest,
   limits: UploadLimits,
-  format: KeyFormat,
+  deps: JudgeDeps,
 ): Promise<Received> {
   const sizes = new Map<string, number>();
-  return await judged(limits, { format, onKey: () => undefined }, async (judge) => {
+  return await judged(limits, deps, async (judge) => {
     let seen = 0;
     for (const [name, { digest, size }] of files) {
       if (seen % filesAtOnce === 0) await othersFirst();

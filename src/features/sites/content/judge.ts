@@ -42,6 +42,8 @@ export type UploadProblem = {
 export type Received = {
   /** By path, in code point order. Only to be published when `problems` is empty. */
   readonly files: ReadonlyMap<string, Blob>;
+  /** Files and folders, those too that were refused or are of no interest. */
+  readonly entries: number;
   readonly problems: readonly UploadProblem[];
 };
 
@@ -65,7 +67,7 @@ export type JudgeDeps = {
   readonly onKey: (value: string) => void;
 };
 
-const mostProblems = 100;
+export const mostProblems = 100;
 
 /** Thrown after its problem is written down: nothing more of this upload is looked at. */
 class Stop extends Error {}
@@ -108,16 +110,15 @@ export async function judged(
       if (named.kind === 'ignored') return undefined;
       for (const value of keysIn(name, format)) {
         onKey(value);
-        return refuse(name, 'credential_in_content', 'has an API key in its name; revoke that key');
+        return refuse(name, 'credential_in_content', keyInName);
       }
       if (named.kind === 'refused') return refuse(name, named.code, named.problem);
       if (problem !== undefined) return refuse(name, 'bad_entry', problem);
       const clash = register.add(named.kind, named.path);
       if (clash !== undefined) return refuse(name, 'name_collision', clash);
       if (named.kind === 'directory') return undefined;
-      const extension = extensionOf(named.path);
-      if (extension !== undefined && !limits.allowedExtensions.includes(extension))
-        return refuse(name, 'extension_not_allowed', `ends in .${extension}, which is not allowed here`);
+      const problemOfKind = extensionProblem(named.path, limits);
+      if (problemOfKind !== undefined) return refuse(name, 'extension_not_allowed', problemOfKind);
       return named.path;
     },
     weigh(more) {
@@ -148,8 +149,29 @@ export async function judged(
   } catch (error) {
     if (!(error instanceof Stop)) throw error;
   }
-  return { files, problems };
+  return { files, entries, problems };
 }
+
+/** Undefined where a file of this name may be. */
+export function extensionProblem(
+  path: string,
+  { allowedExtensions }: Pick<UploadLimits, 'allowedExtensions'>,
+): string | undefined {
+  const extension = extensionOf(path);
+  if (extension === undefined || allowedExtensions.includes(extension)) return undefined;
+  return `ends in .${extension}, which is not allowed here`;
+}
+
+/** Of an upload's own name, as its client sent it. */
+export function keyInNameProblems(name: string, { format, onKey }: JudgeDeps): UploadProblem[] {
+  const values = keysIn(name, format);
+  for (const value of values) onKey(value);
+  return values.length === 0
+    ? []
+    : [{ path: shown(name, format), code: 'credential_in_content', problem: keyInName }];
+}
+
+const keyInName = 'has an API key in its name; revoke that key';
 
 /** Undefined for `LICENSE` and `.nojekyll`, which have none. */
 function extensionOf(path: string): string | undefined {

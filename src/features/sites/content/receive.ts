@@ -1,8 +1,17 @@
 import { Readable, Transform } from 'node:stream';
 import type { Blob, BlobBatch, Blobs } from '../../../platform/blobs/blobs.ts';
 import { type ArchiveEntry, ArchiveRefused } from './archive.ts';
-import { type Judge, type JudgeDeps, judged, type Received, type UploadLimits } from './judge.ts';
+import {
+  type Judge,
+  type JudgeDeps,
+  judged,
+  mostProblems,
+  type Received,
+  type UploadLimits,
+} from './judge.ts';
 import { keyScan, scanned } from './key-scan.ts';
+import { mayHoldRules, ruleProblems } from './rules-check.ts';
+import { longestRules } from '../serving/site-rules.ts';
 
 /** Takes what an archive holds: judged by judge.ts, every byte counted, scanned and kept under its digest. */
 export type ReceiveDeps = JudgeDeps & {
@@ -17,11 +26,12 @@ export async function receive(
   deps: ReceiveDeps,
 ): Promise<Received> {
   const batch = deps.blobs.batch();
+  const rules = new Map<string, string>();
   const takeAll = async (judge: Judge) => {
     try {
       for await (const entry of entries) {
         const path = judge.admit(entry.name, entry.problem);
-        if (path !== undefined) await takeFile(entry, path, judge, batch, deps);
+        if (path !== undefined) await takeFile(entry, path, judge, batch, { ...deps, rules });
       }
     } catch (error) {
       if (!(error instanceof ArchiveRefused)) throw error;
@@ -29,7 +39,9 @@ export async function receive(
     }
   };
   try {
-    const received = await judged(limits, deps, takeAll, withoutTopFolder);
+    const taken = await judged(limits, deps, takeAll, withoutTopFolder);
+    const wrongRules = await ruleProblems(taken.files, (digest) => rules.get(digest) ?? '');
+    const received = { ...taken, problems: [...taken.problems, ...wrongRules].slice(0, mostProblems + 1) };
     // What is refused is never published, so nothing of it need outlast anything.
     if (received.problems.length === 0) await batch.flush();
     return received;
@@ -43,7 +55,7 @@ async function takeFile(
   path: string,
   judge: Judge,
   batch: BlobBatch,
-  { format, onKey, onBytes }: Omit<ReceiveDeps, 'blobs'>,
+  { format, onKey, onBytes, rules }: Omit<ReceiveDeps, 'blobs'> & { readonly rules: Map<string, string> },
 ): Promise<void> {
   const { count, isTooLong } = counter(judge, onBytes);
   let hasKey = false;
@@ -52,14 +64,17 @@ async function takeFile(
     onKey(value);
   };
   let blob: Blob | undefined;
+  const text = mayHoldRules(path) ? collector() : undefined;
   let source: Readable | Buffer | undefined;
   try {
     source = await entry.open();
     if (Buffer.isBuffer(source) && scanned(source, format, found)) {
       if (count(source.length)) blob = await batch.write(source);
+      text?.take(source);
     } else {
       if (Buffer.isBuffer(source)) source = Readable.from([source]);
-      blob = await batch.write(chain(source, counting(count), keyScan(format, found)));
+      const steps = [counting(count), ...(text === undefined ? [] : [text.tee()]), keyScan(format, found)];
+      blob = await batch.write(chain(source, ...steps));
     }
   } catch (error) {
     // What is left of it would hold up the entries behind it.
@@ -75,7 +90,29 @@ async function takeFile(
       'credential_in_content',
       'contains an API key; revoke that key and remove it',
     );
+  if (text !== undefined) rules.set(blob.digest, text.whole());
   judge.keep(path, blob);
+}
+
+/** Holds the beginning of a file: as much of it as rules may be long. */
+function collector() {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  const take = (chunk: Buffer) => {
+    if (length <= longestRules) chunks.push(chunk);
+    length += chunk.length;
+  };
+  return {
+    take,
+    tee: () =>
+      new Transform({
+        transform(chunk: Buffer, _encoding, done) {
+          take(chunk);
+          done(null, chunk);
+        },
+      }),
+    whole: () => Buffer.concat(chunks).toString(),
+  };
 }
 
 /** Counts before anything else sees the bytes. `count`: whether they are to be taken; throws what ends the upload. */

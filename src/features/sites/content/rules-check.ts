@@ -1,5 +1,3 @@
-import { text } from 'node:stream/consumers';
-import type { Blobs } from '../../../platform/blobs/blobs.ts';
 import {
   headersFile,
   longestRules,
@@ -11,17 +9,25 @@ import {
 import type { Manifest } from './manifest.ts';
 import type { UploadProblem } from './judge.ts';
 
+/** The text of a file that is at most `longestRules` long, by its digest. */
+type TextOf = (digest: string) => Promise<string> | string;
+
+/** Whether a file may hold rules, where it lies now or once the folder around everything is left out. */
+export function mayHoldRules(path: string): boolean {
+  return [redirectsFile, headersFile].includes(path.slice(path.indexOf('/') + 1));
+}
+
 /** What the author's own rules say that is not allowed: told at the upload, not by a page that behaves oddly later. */
-export async function ruleProblems(files: Manifest, blobs: Pick<Blobs, 'read'>): Promise<UploadProblem[]> {
+export async function ruleProblems(files: Manifest, textOf: TextOf): Promise<UploadProblem[]> {
   return [
-    ...(await problemsOf(files, blobs, redirectsFile, parseRedirects)),
-    ...(await problemsOf(files, blobs, headersFile, parseHeaders)),
+    ...(await problemsOf(files, textOf, redirectsFile, parseRedirects)),
+    ...(await problemsOf(files, textOf, headersFile, parseHeaders)),
   ].slice(0, 100);
 }
 
 async function problemsOf(
   files: Manifest,
-  blobs: Pick<Blobs, 'read'>,
+  textOf: TextOf,
   path: string,
   parse: (rules: string) => { readonly problems: readonly RuleProblem[] },
 ): Promise<UploadProblem[]> {
@@ -29,7 +35,7 @@ async function problemsOf(
   if (blob === undefined) return [];
   if (blob.size > longestRules)
     return [{ path, code: 'bad_rule', problem: `is larger than ${longestRules} bytes` }];
-  const { problems } = parse(await text(await blobs.read(blob.digest)));
+  const { problems } = parse(await textOf(blob.digest));
   return problems.map(({ line, problem }) => ({
     path,
     code: 'bad_rule',

@@ -58,13 +58,20 @@ export async function takeUpload(
   upload: { readonly kind: UploadKind; readonly stream: Readable },
   rules: UploadRules,
   deps: ReceiveDeps & { readonly spool: Spool },
-): Promise<Received> {
+): Promise<Received & { readonly sentBytes: number }> {
+  let sentBytes = 0;
   const isSpooled = upload.kind === 'zip';
-  const counted = limited(upload.stream, rules.maxUploadBytes, isSpooled ? deps.onBytes : undefined);
-  if (!isSpooled) return await receive(streamedEntries(counted, upload.kind, rules), rules, deps);
+  const counted = limited(upload.stream, rules.maxUploadBytes, (bytes) => {
+    sentBytes += bytes;
+    if (isSpooled) deps.onBytes?.(bytes);
+  });
+  if (!isSpooled) {
+    const received = await receive(streamedEntries(counted, upload.kind, rules), rules, deps);
+    return { ...received, sentBytes };
+  }
   const { path, discard } = await deps.spool.take(counted);
   try {
-    return await receive(readZip(path, rules.maxFiles), rules, deps);
+    return { ...(await receive(readZip(path, rules.maxFiles), rules, deps)), sentBytes };
   } finally {
     await discard();
   }

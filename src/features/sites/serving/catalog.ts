@@ -43,7 +43,12 @@ const mostLabels = 20_000;
 /** Labels asked for that nobody has. Anybody can make them up, so they take no room from those somebody has. */
 const mostAbsent = 10_000;
 
-type Entry = { readonly served: Served; readonly files: number };
+type Entry = {
+  readonly served: Served;
+  readonly files: number;
+  /** The skew grace that its earlier files were found with. */
+  readonly graceMinutes: number;
+};
 
 export function createCatalog(deps: {
   read: CatalogReader;
@@ -74,12 +79,12 @@ export function createCatalog(deps: {
     for (const [label] of changed) entries.delete(label);
   });
 
-  function keep(label: string, served: Served | undefined): void {
+  function keep(label: string, served: Served | undefined, graceMinutes: number): void {
     if (served === undefined) absent.set(label, true);
-    else entries.set(label, { served, files: 1 + (served.content?.files.size ?? 0) });
+    else entries.set(label, { served, files: 1 + (served.content?.files.size ?? 0), graceMinutes });
   }
 
-  async function load(label: string): Promise<Served | undefined> {
+  async function load(label: string, graceMinutes: number): Promise<Served | undefined> {
     const row = await read.sites.findLabel(label);
     if (row === undefined || row.retiredAt !== null) return undefined;
     const site = await read.sites.find(row.siteId);
@@ -93,7 +98,7 @@ export function createCatalog(deps: {
       content:
         number === undefined || manifest === undefined
           ? null
-          : await contentOf(site, { number, manifest }, row),
+          : await contentOf(site, { number, manifest }, row, graceMinutes),
     };
   }
 
@@ -101,6 +106,7 @@ export function createCatalog(deps: {
     site: Site,
     { number, manifest }: { number: number; manifest: Manifest },
     { version, mintedAt }: LabelRow,
+    graceMinutes: number,
   ): Promise<ServedContent> {
     // Not before this version's turn came: forms that are there at once would tell that somebody else has the same content.
     const isEncoded = await read.sites.isEncoded(site.id, number);
@@ -108,7 +114,7 @@ export function createCatalog(deps: {
     return {
       spa: site.spa,
       files,
-      skew: version === null ? await earlierFiles(site, mintedAt) : new Map(),
+      skew: version === null ? await earlierFiles(site, mintedAt, graceMinutes * minute) : new Map(),
       redirects: parseRedirects(await rulesIn(manifest, redirectsFile)).rules,
       headers: parseHeaders(await rulesIn(manifest, headersFile)).rules,
     };
@@ -129,8 +135,7 @@ export function createCatalog(deps: {
    * Pages that are open in a browser still ask for the hashed files of the version they came from. Only of versions that
    * were live at this label: what was replaced while the site was private is not shown to everybody.
    */
-  async function earlierFiles(site: Site, mintedAt: number): Promise<ServedContent['skew']> {
-    const graceMs = deps.skewGraceMinutes() * minute;
+  async function earlierFiles(site: Site, mintedAt: number, graceMs: number): Promise<ServedContent['skew']> {
     const earlier = await read.sites.replacedSince(site.id, Math.max(site.updatedAt - graceMs, mintedAt - 1));
     const found = new Map<string, { file: ServedFile; until: number }>();
     for (const { number, replacedAt } of earlier) {
@@ -150,14 +155,15 @@ export function createCatalog(deps: {
 
   return {
     find(label) {
+      const graceMinutes = deps.skewGraceMinutes();
       const known = entries.get(label);
-      if (known !== undefined) return known.served;
+      if (known?.graceMinutes === graceMinutes) return known.served;
       if (absent.has(label)) return undefined;
       const already = loading.get(label);
       if (already !== undefined) return already;
       const heardBefore = heard;
-      const read = lane('', () => load(label)).then((served) => {
-        if (heard === heardBefore) keep(label, served);
+      const read = lane('', () => load(label, graceMinutes)).then((served) => {
+        if (heard === heardBefore) keep(label, served, graceMinutes);
         return served;
       });
       loading.set(label, read);
