@@ -54,7 +54,12 @@ const hosts: Record<string, string> = {};
 const privateSites: Record<number, { id: string; host: string }> = {};
 for (const size of [1, 100]) {
   const receive = (caller: Caller) =>
-    sites.receive(caller, systemAct, { kind: 'html', stream: Readable.from([pageOf(size)]), fileName: '' });
+    sites.receive(caller, systemAct, {
+      kind: 'html',
+      stream: Readable.from([pageOf(size)]),
+      fileName: '',
+      left: AbortSignal.any([]),
+    });
   const shown = await sites.create(service, systemAct, { visibility: 'public' }, await receive(service));
   const hidden = await sites.create(person, systemAct, { visibility: 'private' }, await receive(person));
   const hostOf = (label: string) => new URL(sitesDoors.siteAddresses.urlOf(label)).host;

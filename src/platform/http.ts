@@ -38,7 +38,11 @@ export type RouteRequest<P, Q, B> = {
 };
 
 /** A body that is no JSON. A raw body is one file; parts of a form come in the order the client wrote them. */
-export type RequestUpload = { parts(): AsyncIterable<UploadPart> };
+export type RequestUpload = {
+  parts(): AsyncIterable<UploadPart>;
+  /** Aborted when the client is gone before its answer. */
+  readonly left: AbortSignal;
+};
 
 export type UploadPart =
   | { readonly kind: 'field'; readonly name: string; readonly value: string }

@@ -4,7 +4,14 @@ import { AppError } from '../../core/errors.ts';
 import type { AuditEntry } from '../audit/audit.ts';
 import { mintLabel } from './labels.ts';
 import { chooseVisibility, siteFacts } from './publishing.ts';
-import { holdCredential, owned, requireEnabled, requireNotDeleted, requireRoom } from './rights.ts';
+import {
+  holdCredential,
+  owned,
+  requireEnabled,
+  requireNotDeleted,
+  requireOwner,
+  requireRoom,
+} from './rights.ts';
 import { type Site, siteStatusOf } from './site.ts';
 import type { Sites, SitesDeps, SiteStores } from './sites.ts';
 import type { SitesConfig } from './sites-config.ts';
@@ -79,12 +86,16 @@ export function lifecycle(deps: SitesDeps): Lifecycle {
     act: Act,
     id: string,
     step: (stores: SiteStores, site: Site, now: number) => Promise<Step | null>,
+    lock: (stores: SiteStores) => Promise<void> = async () => undefined,
   ) =>
     alter(
       act,
       id,
       (site, now) => owned(caller, site, now),
-      (stores, now) => holdCredential(stores, caller, now),
+      async (stores, now) => {
+        await holdCredential(stores, caller, now);
+        await lock(stores);
+      },
       step,
     );
 
@@ -160,12 +171,19 @@ export function lifecycle(deps: SitesDeps): Lifecycle {
 
     async restore(caller, act, id) {
       const settings = await requireEnabled(config);
-      return await byOwner(caller, act, id, async (stores, site, now) => {
+      const restoring = async (stores: SiteStores, site: Site, now: number) => {
         if (site.deletedAt === null) return null;
         if ((site.restorableUntil ?? 0) <= now) throw new AppError('site_not_found');
         await requireRoom(stores, site.owner, settings);
-        return { event: 'site.restored', after: { ...site, deletedAt: null, restorableUntil: null } };
-      });
+        return {
+          event: 'site.restored',
+          after: { ...site, deletedAt: null, restorableUntil: null },
+        } as const;
+      };
+      // The owner before the site, as every publish takes them.
+      return await byOwner(caller, act, id, restoring, (stores) =>
+        stores.sites.lockOwner(requireOwner(caller)),
+      );
     },
 
     async endGrants(caller, act, id) {
@@ -188,12 +206,12 @@ export function lifecycle(deps: SitesDeps): Lifecycle {
             },
       ),
     putBack: (act, id, reason) =>
-      byAdministrator(act, id, (site) =>
+      byAdministrator(act, id, (site, now) =>
         site.takenDownAt === null
           ? null
           : {
               event: 'site.put_back',
-              after: { ...site, takenDownAt: null, takeDownReason: null },
+              after: { ...site, takenDownAt: null, takeDownReason: null, putBackAt: now },
               details: { reason },
             },
       ),

@@ -1,9 +1,12 @@
 import type { Act, Caller } from '../../core/caller.ts';
 import { day, hour, minute, timestampOrNull } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
+import type { Blob } from '../../platform/blobs/blobs.ts';
 import type { Tx } from '../../platform/database/database.ts';
+import type { Lane } from '../../platform/lane.ts';
 import { type Manifest, receiptOf } from './content/manifest.ts';
 import { extensionProblem, keyInNameProblems, type UploadProblem } from './content/judge.ts';
+import { lookBudget } from './content/key-scan.ts';
 import { takeUpload } from './content/upload.ts';
 import { begun, overWithout } from './content-runs.ts';
 import { mintLabel, mintSiteId } from './labels.ts';
@@ -17,9 +20,9 @@ import {
   requireRoom,
   requireVersionMatch,
 } from './rights.ts';
-import type { Site, SiteVersion, Visibility } from './site.ts';
-import { createUploadRoom, type Holding } from './upload-room.ts';
-import type { Received, Sites, SitesDeps, SiteStores } from './sites.ts';
+import type { Site, SiteOwner, SiteVersion, Visibility } from './site.ts';
+import type { UploadRoom } from './upload-room.ts';
+import type { Received, Sites, SitesDeps, SiteStores, Upload } from './sites.ts';
 import type { SitesConfig } from './sites-config.ts';
 
 /** Content becomes a version, and a version goes live: one short transaction after all bytes are there (contract 6). */
@@ -29,12 +32,8 @@ const previewMs = day;
 /** Of one site, in any 24 hours. */
 const mostPreviewsADay = 100;
 
-export function publishing(deps: SitesDeps): Publishing {
+export function publishing(deps: SitesDeps, { room, lane }: { room: UploadRoom; lane: Lane }): Publishing {
   const { read, tx, feed, config, blobs, spool, format, clock, random, states } = deps;
-
-  const room = createUploadRoom({ clock });
-  /** Of uploads that wait for their publish. */
-  const holdings = new WeakMap<Received, Holding>();
 
   async function spread(site: Site): Promise<Site> {
     feed.announce({ topic: 'site', subject: site.id });
@@ -50,6 +49,38 @@ export function publishing(deps: SitesDeps): Publishing {
     return value;
   }
 
+  async function receiveFrom(
+    owner: SiteOwner,
+    act: Act,
+    upload: Upload,
+    { upload: rules, quotas }: SitesConfig,
+  ): Promise<Received> {
+    // What may be kept, and beside it the archive itself.
+    const holding = room.enter(owner, quotas.bytesPerOwner + rules.maxUploadBytes);
+    const onKey = (value: string) => deps.exposed(value, act);
+    const onBytes = holding.take;
+    const since = clock.now();
+    const budget = lookBudget(rules.maxExtractedBytes);
+    const { left } = upload;
+    try {
+      const named = keyInNameProblems(upload.fileName, { format, onKey });
+      const taken = await takeUpload(upload, rules, { blobs, spool, format, onKey, onBytes, budget, left });
+      const { files, entries, problems, sentBytes } = taken;
+      // What was refused by its own name alone is on the disk all the same.
+      if (problems.length === 0) holding.waits(await notKept(owner, files));
+      if (named.length + problems.length > 0) throw rejected([...named, ...problems]);
+      const archive = { entries, bytes: sentBytes };
+      return { files, sizeBytes: sizeOf(files), digest: receiptOf(files), archive, since };
+    } finally {
+      holding.leave();
+    }
+  }
+
+  async function notKept(owner: SiteOwner, files: Manifest): Promise<Blob[]> {
+    const kept = await read.content.keptBy(owner, digestsOf(files));
+    return [...files.values()].filter(({ digest }) => !kept.has(digest));
+  }
+
   return {
     async mayPublish(caller, id) {
       await requireEnabled(config);
@@ -58,28 +89,9 @@ export function publishing(deps: SitesDeps): Publishing {
     },
 
     async receive(caller, act, upload) {
-      const { upload: rules, quotas } = await requireEnabled(config);
-      // What may be kept, and beside it the archive itself.
-      const holding = room.enter(requireOwner(caller), quotas.bytesPerOwner + rules.maxUploadBytes);
-      const onKey = (value: string) => deps.exposed(value, act);
-      const since = clock.now();
-      const onBytes = holding.take;
-      try {
-        const named = keyInNameProblems(upload.fileName, { format, onKey });
-        const taken = await takeUpload(upload, rules, { blobs, spool, format, onKey, onBytes });
-        const { files, entries, problems, sentBytes } = taken;
-        // What was refused by its own name alone is on the disk all the same.
-        if (problems.length > 0) holding.leave();
-        else holding.stays(sizeOf(files));
-        if (named.length + problems.length > 0) throw rejected([...named, ...problems]);
-        const archive = { entries, bytes: sentBytes };
-        const received = { files, sizeBytes: sizeOf(files), digest: receiptOf(files), archive, since };
-        holdings.set(received, holding);
-        return received;
-      } catch (error) {
-        if (!(error instanceof AppError && error.code === 'upload_rejected')) holding.leave();
-        throw error;
-      }
+      const settings = await requireEnabled(config);
+      const owner = requireOwner(caller);
+      return await lane(`${owner.kind}:${owner.id}`, () => receiveFrom(owner, act, upload, settings));
     },
 
     async create(caller, act, request, received, dryRun = false) {
@@ -104,6 +116,7 @@ export function publishing(deps: SitesDeps): Publishing {
         restorableUntil: null,
         takenDownAt: null,
         takeDownReason: null,
+        putBackAt: null,
         live: null,
       };
       const created = await undoneWhen(dryRun, tx, async (stores) => {
@@ -133,7 +146,7 @@ export function publishing(deps: SitesDeps): Publishing {
         return await mustFind(stores, id);
       });
       if (dryRun) return created;
-      if (received !== null) holdings.get(received)?.leave();
+      if (received !== null) room.publish(owner, digestsOf(received.files));
       return await spread(created);
     },
 
@@ -153,7 +166,7 @@ export function publishing(deps: SitesDeps): Publishing {
         return await goneLive(stores, 'site.published', act, site, version);
       });
       if (dryRun) return after;
-      holdings.get(received)?.leave();
+      room.publish(requireOwner(caller), digestsOf(received.files));
       return await spread(after);
     },
 

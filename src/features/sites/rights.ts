@@ -59,7 +59,8 @@ export function requireVersionMatch(site: Site, ifMatch: string | undefined): vo
   if (ifMatch === undefined) return;
   const sent = ifMatch.split(',').map((part) => part.trim());
   if (sent.includes('*') && site.live !== null) return;
-  if (sent.includes(versionEtag(site) ?? '')) return;
+  const etag = versionEtag(site);
+  if (etag !== undefined && sent.includes(etag)) return;
   throw new AppError('precondition_failed', {
     message: 'Another version is live than the one you saw.',
     hint: 'Look at it, and send its ETag in If-Match if yours is to take its place.',

@@ -10,6 +10,12 @@ import { mineOf, ordered, othersOf, placeOf, type SiteFilter, statusIs, usualOrd
 type StoredManifest = readonly (readonly [path: string, digest: string, size: number])[];
 
 /** SQL of sites, their labels and versions. */
+export type WaitingVersion = { readonly siteId: string; readonly number: number; readonly owner: string };
+
+export function versionName({ siteId, number }: Pick<WaitingVersion, 'siteId' | 'number'>): string {
+  return `${siteId} ${number}`;
+}
+
 /** Beyond the `retain` newest, replaced before `before`. */
 type Surplus = { readonly retain: number; readonly before: number; readonly now: number };
 
@@ -58,8 +64,13 @@ export type SiteStore = {
   /** Sites that have such versions. */
   sitesWithSurplus(surplus: Surplus, limit: number): Promise<string[]>;
   versionNumbers(siteId: string): Promise<number[]>;
-  /** The version that waits longest for its compressed forms. */
-  nextToEncode(): Promise<{ siteId: string; number: number } | undefined>;
+  /**
+   * Of each owner the version whose compressed forms are wanted first: a live one, the oldest of those. `but`: those that
+   * are not asked for, as versionName() writes them.
+   */
+  waitingForForms(but: readonly string[], limit: number): Promise<WaitingVersion[]>;
+  /** The newest before `number` that has its forms, as far as any are worth it. */
+  encodedBefore(siteId: string, number: number): Promise<number | undefined>;
   markEncoded(siteId: string, number: number, now: number): Promise<void>;
   isEncoded(siteId: string, number: number): Promise<boolean>;
 
@@ -112,6 +123,7 @@ type SiteRow = {
   restorable_until: Date | null;
   taken_down_at: Date | null;
   take_down_reason: string | null;
+  put_back_at: Date | null;
   number: number | null;
   digest: string | null;
   file_count: number | null;
@@ -134,7 +146,7 @@ type VersionRow = {
 
 const columns = sql`
   s.id, s.name, s.owner_kind, s.owner_id, s.visibility, s.label, s.spa, s.epoch::text, s.revision::text, s.created_at,
-  s.updated_at, s.expires_at, s.deleted_at, s.restorable_until, s.taken_down_at, s.take_down_reason, v.number, v.digest,
+  s.updated_at, s.expires_at, s.deleted_at, s.restorable_until, s.taken_down_at, s.take_down_reason, s.put_back_at, v.number, v.digest,
   v.file_count, v.size_bytes::text, v.created_at as version_created_at, v.created_by as version_created_by,
   v.published_at`;
 const withLive = sql`left join site_versions v on v.site_id = s.id and v.number = s.live_version`;
@@ -199,7 +211,7 @@ export function siteStore(db: Sql): SiteStore {
                epoch = ${site.epoch}, revision = revision + 1, updated_at = ${new Date(site.updatedAt)},
                expires_at = ${toDate(site.expiresAt)}, deleted_at = ${toDate(site.deletedAt)},
                restorable_until = ${toDate(site.restorableUntil)}, taken_down_at = ${toDate(site.takenDownAt)},
-               take_down_reason = ${site.takeDownReason},
+               take_down_reason = ${site.takeDownReason}, put_back_at = ${toDate(site.putBackAt)},
                expiry_recorded_at = case when expires_at is distinct from ${toDate(site.expiresAt)}
                                          then null else expiry_recorded_at end
          where id = ${site.id}`.execute(db);
@@ -347,12 +359,21 @@ export function siteStore(db: Sql): SiteStore {
         select number from site_versions where site_id = ${siteId} order by number`.execute(db);
       return rows.map(({ number }) => number);
     },
-    async nextToEncode() {
-      const { rows } = await sql<{ site_id: string; number: number }>`
-        select site_id, number from site_versions where encoded_at is null order by published_at limit 1`.execute(
-        db,
-      );
-      return rows[0] && { siteId: rows[0].site_id, number: rows[0].number };
+    async waitingForForms(but, limit) {
+      const { rows } = await sql<{ site_id: string; number: number; owner: string }>`
+        select distinct on (owner) v.site_id, v.number, s.owner_kind || ':' || s.owner_id as owner
+          from site_versions v join sites s on s.id = v.site_id
+         where v.encoded_at is null
+           and v.site_id || ' ' || v.number not in (select jsonb_array_elements_text(${JSON.stringify(but)}::jsonb))
+         order by owner, v.number is not distinct from s.live_version desc, v.published_at
+         limit ${limit}`.execute(db);
+      return rows.map((row) => ({ siteId: row.site_id, number: row.number, owner: row.owner }));
+    },
+    async encodedBefore(siteId, number) {
+      const { rows } = await sql<{ number: number }>`
+        select number from site_versions where site_id = ${siteId} and number < ${number} and encoded_at is not null
+         order by number desc limit 1`.execute(db);
+      return rows[0]?.number;
     },
     async markEncoded(siteId, number, now) {
       await sql`
@@ -448,6 +469,7 @@ function toSite(row: SiteRow): Site {
     restorableUntil: toMs(row.restorable_until),
     takenDownAt: toMs(row.taken_down_at),
     takeDownReason: row.take_down_reason,
+    putBackAt: toMs(row.put_back_at),
     live: toLive(row),
   };
 }

@@ -38,6 +38,8 @@ export type Site = {
   readonly restorableUntil: number | null;
   readonly takenDownAt: number | null;
   readonly takeDownReason: string | null;
+  /** When it was last served again after that; milliseconds. */
+  readonly putBackAt: number | null;
   readonly live: SiteVersion | null;
 };
 

@@ -5,6 +5,7 @@ import type { Random } from '../../core/ids.ts';
 import type { Blobs } from '../../platform/blobs/blobs.ts';
 import type { ChangeFeed, ChangeStore } from '../../platform/database/changes.ts';
 import type { Tx } from '../../platform/database/database.ts';
+import { createLane } from '../../platform/lane.ts';
 import type { Spool } from '../../platform/spool.ts';
 import type { AuditWriter } from '../audit/audit.ts';
 import type { KeyFormat } from '../keys/keys.ts';
@@ -25,6 +26,7 @@ import type { SiteFilter } from './site-list.ts';
 import type { SiteStore } from './site-store.ts';
 import type { SitesConfig } from './sites-config.ts';
 import type { UploadStore } from './upload-store.ts';
+import { createUploadRoom } from './upload-room.ts';
 import { uploads } from './uploads.ts';
 
 /**
@@ -85,6 +87,8 @@ export type Upload = {
   readonly stream: Readable;
   /** As its client calls it; empty where it has no name. */
   readonly fileName: string;
+  /** Aborted when its client is gone. */
+  readonly left: AbortSignal;
 };
 
 export type Sites = {
@@ -248,8 +252,19 @@ export type SiteStates = {
   publish(site: Site): Promise<void>;
 };
 
+/** Bodies that are read at the same time. Those of one owner beyond are refused: they would wait with open connections. */
+const uploadsAtOnce = { width: 512, perSender: 64, queue: 0 };
+
 export function createSites(deps: SitesDeps): Sites {
   const read = reading(deps);
-  const publish = publishing(deps);
-  return { ...read, ...reports(deps, read), ...publish, ...uploads(deps, publish), ...lifecycle(deps) };
+  const room = createUploadRoom(deps);
+  const lane = createLane(uploadsAtOnce);
+  const publish = publishing(deps, { room, lane });
+  return {
+    ...read,
+    ...reports(deps, read),
+    ...publish,
+    ...uploads(deps, { replace: publish.replace, room, lane }),
+    ...lifecycle(deps),
+  };
 }

@@ -35,7 +35,12 @@ export async function readUpload<T>(
     if (part.kind === 'field') addField(texts, part);
     else {
       file = {
-        received: await receive({ kind: kindOf(part), stream: part.stream, fileName: part.fileName }),
+        received: await receive({
+          kind: kindOf(part),
+          stream: part.stream,
+          fileName: part.fileName,
+          left: upload.left,
+        }),
         fileName: part.fileName,
       };
     }

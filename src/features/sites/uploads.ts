@@ -5,9 +5,11 @@ import { day } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import { newId } from '../../core/ids.ts';
 import type { Blob } from '../../platform/blobs/blobs.ts';
+import type { Lane } from '../../platform/lane.ts';
 import { ArchiveRefused } from './content/archive.ts';
 import { takeBlob } from './content/blob.ts';
 import { judgeDeclared } from './content/declared.ts';
+import { lookBudget } from './content/key-scan.ts';
 import type { UploadProblem } from './content/judge.ts';
 import { type Manifest, receiptOf } from './content/manifest.ts';
 import { ruleProblems } from './content/rules-check.ts';
@@ -18,6 +20,7 @@ import { holdCredential, owned, requireCurrent, requireEnabled, requireOwner } f
 import type { Site, SiteOwner } from './site.ts';
 import type { Sites, SitesDeps, UploadState } from './sites.ts';
 import type { SitesConfig } from './sites-config.ts';
+import type { Holding, UploadRoom } from './upload-room.ts';
 import type { SiteUpload } from './upload-store.ts';
 
 /**
@@ -34,7 +37,9 @@ const mostAnnounced = 100_000;
 /** Contents of a tar that are marked as received together: what breaks off later need not be sent again. */
 const marksAtOnce = 200;
 
-export function uploads(deps: SitesDeps, { replace }: Pick<Sites, 'replace'>): Uploads {
+type UploadsDeps = Pick<Sites, 'replace'> & { readonly room: UploadRoom; readonly lane: Lane };
+
+export function uploads(deps: SitesDeps, { replace, room, lane }: UploadsDeps): Uploads {
   const { read, tx, config, blobs, format, clock, random } = deps;
 
   async function findSite(caller: Caller, siteId: string) {
@@ -73,9 +78,29 @@ export function uploads(deps: SitesDeps, { replace }: Pick<Sites, 'replace'>): U
     return value;
   };
 
-  /** Bytes that are being removed would be gone again at once. Announced ones are safe from the next removal on. */
-  async function requireNotGoing(digests: readonly string[]): Promise<void> {
-    if ((await read.content.goingAmong(digests, null)).length > 0) throw goingAway();
+  /**
+   * Bytes that were being removed while they were written are gone again. Announced ones are safe from the next removal on.
+   * Asked when they are there: who sends others than are announced does not learn what is kept (threat T50).
+   */
+  async function requireNotGone(digests: readonly string[], since: number): Promise<void> {
+    if ((await read.content.goingAmong(digests, since)).length > 0) throw goingAway();
+  }
+
+  /** One body of contents, with a turn of its own, and with room for each content in it. */
+  async function receiving<T>(
+    caller: Caller,
+    { upload, quotas }: SitesConfig,
+    work: (holding: Holding) => Promise<T>,
+  ): Promise<T> {
+    const owner = requireOwner(caller);
+    return await lane(`${owner.kind}:${owner.id}`, async () => {
+      const holding = room.enter(owner, quotas.bytesPerOwner + upload.maxUploadBytes);
+      try {
+        return await work(holding);
+      } finally {
+        holding.leave();
+      }
+    });
   }
 
   /** What each upload announced; it never changes. `rules`: those it was found good by. */
@@ -160,7 +185,7 @@ export function uploads(deps: SitesDeps, { replace }: Pick<Sites, 'replace'>): U
     },
 
     async receiveBlob(caller, act, siteId, id, digest, bytes, readmit) {
-      await findOpen(caller, siteId, id);
+      const { settings } = await findOpen(caller, siteId, id);
       const wanted = await read.uploads.expectedAs(id, digest);
       if (wanted === undefined) {
         bytes.destroy();
@@ -171,55 +196,77 @@ export function uploads(deps: SitesDeps, { replace }: Pick<Sites, 'replace'>): U
           hint: 'Send what is listed as missing, under its SHA-256 in lower-case hexadecimal digits.',
         });
       }
-      await requireNotGoing([digest]);
-      const problem = await takeBlob(bytes, wanted, { ...depsFor(act), write: blobs.write });
+      const since = clock.now();
+      const problem = await receiving(caller, settings, async (holding) => {
+        holding.take(wanted.size);
+        const found = await takeBlob(bytes, wanted, {
+          ...depsFor(act),
+          budget: lookBudget(settings.upload.maxExtractedBytes),
+          write: blobs.write,
+        });
+        if (found === undefined) holding.waits([wanted]);
+        return found;
+      });
       if (problem !== undefined) throw rejected([{ path: digest, ...problem }]);
+      await requireNotGone([digest], since);
       await readmit();
       await read.uploads.markReceived(id, [digest], clock.now());
     },
 
     async receiveBlobs(caller, act, siteId, id, tar, readmit) {
       const { settings, upload } = await findOpen(caller, siteId, id);
+      const budget = lookBudget(settings.upload.maxExtractedBytes);
       const expected = await read.uploads.expected(id);
       const announced = await announcedIn(id);
-      await requireNotGoing([...expected.keys()]);
       const problems: UploadProblem[] = [];
-      const taken: string[] = [];
+      let taken: Blob[] = [];
+      let since = clock.now();
       const batch = blobs.batch();
-      const takeDeps = { ...depsFor(act), write: batch.write };
-      const mark = async (): Promise<void> => {
+      const takeDeps = { ...depsFor(act), budget, write: batch.write };
+      const mark = async (holding: Holding): Promise<void> => {
         if (taken.length === 0) return;
         await batch.flush();
+        const [blobsTaken, begunAt] = [taken, since];
+        [taken, since] = [[], clock.now()];
+        holding.waits(blobsTaken);
+        const digests = blobsTaken.map(({ digest }) => digest);
+        await requireNotGone(digests, begunAt);
         await readmit();
-        await read.uploads.markReceived(id, taken.splice(0), clock.now());
+        await read.uploads.markReceived(id, digests, clock.now());
       };
-      try {
+      const takeAll = async (holding: Holding): Promise<void> => {
         const source = limited(tar, settings.upload.maxUploadBytes);
         for await (const entry of readTar(source, mostUnpacked(settings.upload))) {
           if (entry.name.endsWith('/')) continue;
           const size = expected.get(entry.name)?.size;
           if (size === undefined && entry.problem === undefined && announced.has(entry.name)) continue;
+          if (size !== undefined) holding.take(size);
           const problem =
             entry.problem !== undefined
               ? ({ code: 'bad_entry', problem: entry.problem } as const)
               : size === undefined
                 ? notAnnounced
                 : await takeBlob(await entry.open(), { digest: entry.name, size }, takeDeps);
-          if (problem === undefined) taken.push(entry.name);
+          if (problem === undefined) taken.push({ digest: entry.name, size: size ?? 0 });
           else if (problems.length < 100) problems.push({ path: entry.name.slice(0, 200), ...problem });
-          if (taken.length >= marksAtOnce) await mark();
+          if (taken.length >= marksAtOnce) await mark(holding);
         }
-      } catch (error) {
-        if (!(error instanceof ArchiveRefused)) throw error;
-        problems.push({ path: '', code: 'bad_archive', problem: error.message });
-      } finally {
-        // What came before a break need not be sent again.
+      };
+      await receiving(caller, settings, async (holding) => {
         try {
-          await mark();
+          await takeAll(holding);
+        } catch (error) {
+          if (!(error instanceof ArchiveRefused)) throw error;
+          problems.push({ path: '', code: 'bad_archive', problem: error.message });
         } finally {
-          await batch.close();
+          // What came before a break need not be sent again.
+          try {
+            await mark(holding);
+          } finally {
+            await batch.close();
+          }
         }
-      }
+      });
       if (problems.length > 0) throw rejected(problems);
       return await stateOf(upload);
     },

@@ -134,7 +134,9 @@ export function createPipeline(deps: GatewayDeps) {
     visibility: 'public' | 'private' | 'none' = 'none',
   ): void {
     deps.count(visibility, answer.status);
-    sendAnswer(request, response, answer);
+    const { host } = headOf(request);
+    const isPrivate = host.kind === 'site' && host.visibility === 'private';
+    sendAnswer(request, response, isPrivate ? closed(answer) : answer);
     // What a client still sends is of no interest to anybody.
     request.resume();
   }
@@ -267,6 +269,17 @@ function isDocument({ headers }: HttpRequest): boolean {
 function visibilityOf({ isPrivate }: Kind): 'public' | 'private' {
   return isPrivate ? 'private' : 'public';
 }
+
+/** Whatever is answered at a private address, no cache keeps it and nobody lists it (threat T22). */
+function closed(answer: GatewayAnswer): GatewayAnswer {
+  return { ...answer, headers: { ...answer.headers, ...closedHeaders } };
+}
+
+const closedHeaders = {
+  'cache-control': 'private, no-store',
+  'cdn-cache-control': 'no-store',
+  'x-robots-tag': 'noindex',
+} as const;
 
 /** On a private site with all that its files carry too (threat T22). */
 function notFoundOn(kind: Kind): GatewayAnswer {

@@ -1,6 +1,6 @@
 import { finished, PassThrough, type Readable } from 'node:stream';
 import multipart, { type MultipartFile, type MultipartValue } from '@fastify/multipart';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../../core/errors.ts';
 import type { RequestUpload, UploadPart, UploadType } from '../../platform/http.ts';
 
@@ -32,21 +32,36 @@ export async function acceptUploads(scope: FastifyInstance, types: readonly Uplo
       throwFileSizeLimit: false,
     });
     scope.addHook('preHandler', (request, _reply, done) => {
-      if (request.isMultipart()) request.upload = { parts: () => ofForm(request) };
+      if (request.isMultipart()) request.upload = { parts: () => ofForm(request), left: untold };
       done();
     });
   }
   for (const type of types) {
     if (type === 'multipart/form-data') continue;
     scope.addContentTypeParser(type, (request, _payload, done) => {
-      request.upload = { parts: () => ofRawBody(request, type) };
+      request.upload = { parts: () => ofRawBody(request, type), left: untold };
       done(null, undefined);
     });
   }
-  scope.addHook('preHandler', (request, _reply, done) => {
-    if (request.upload !== null) cutWhenIdle(request);
+  scope.addHook('preHandler', (request, reply, done) => {
+    if (request.upload !== null) {
+      cutWhenIdle(request);
+      request.upload = { ...request.upload, left: leaving(reply) };
+    }
     done();
   });
+}
+
+/** Until the connection is watched. */
+const untold = AbortSignal.any([]);
+
+/** The body may be here whole, and work on it under way, when its client goes. */
+function leaving({ raw }: FastifyReply): AbortSignal {
+  const leaver = new AbortController();
+  raw.once('close', () => {
+    if (!raw.writableFinished) leaver.abort(brokenOff(undefined));
+  });
+  return leaver.signal;
 }
 
 async function* ofRawBody(request: FastifyRequest, contentType: UploadType): AsyncGenerator<UploadPart> {

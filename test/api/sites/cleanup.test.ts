@@ -166,6 +166,7 @@ test('an upload that counted on bytes which were removed while it ran publishes 
     kind: 'html',
     stream: Readable.from([content]),
     fileName: '',
+    left: AbortSignal.any([]),
   });
   await ageBlobs(2 * hour);
   await cleanUp();

@@ -4,9 +4,9 @@ import { utimes } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { day, hour } from '../../../src/core/clock.ts';
+import { day, hour, minute } from '../../../src/core/clock.ts';
 import { type Harness, openHarness, type TestKey } from '../../harness.ts';
-import { page, sha256, upload } from './uploads.ts';
+import { page, replace, sha256, upload } from './uploads.ts';
 
 let h: Harness;
 let key: TestKey;
@@ -47,16 +47,77 @@ test('what is small, compressed already or hardly gets smaller is left as it is'
   expect((await variantsOf(asked)).size).toBe(0);
 });
 
-test('every version gets its turn, oldest first, and none is looked at twice', async () => {
-  const pages = ['one', 'two', 'three'].map(text);
-  for (const html of pages) await upload(h, key, { 'index.html': html });
-  const seen: number[] = [];
-  for (let turn = 0; turn < 4; turn += 1) {
-    seen.push((await variantsOf(pages.map((html) => sha256(html)))).size);
+const waiting = () => h.app.doors.read.sites.waitingForForms([], 10);
+
+test('owners take turns: who publishes much keeps nobody from compressed forms', async () => {
+  const other = await h.key(await h.person('Bo'), { scopes: ['sites:write'] });
+  const many = Array.from({ length: 30 }, (_, at) => text(`page ${at}`));
+  for (const html of many) await upload(h, key, { 'index.html': html });
+  const own = text('of somebody else');
+  await upload(h, other, { 'index.html': own });
+  await encode();
+  expect((await variantsOf([sha256(own)])).size).toBe(1);
+  await encode();
+  expect((await variantsOf(many.map((html) => sha256(html)))).size).toBe(30);
+  expect(await waiting()).toEqual([]);
+});
+
+test('T50 what somebody else keeps is compressed anew, so that the time it takes tells nothing', async () => {
+  const bo = await h.key(await h.person('Bob'), { scopes: ['sites:write'] });
+  const [guess, much] = [text('a guess'), randomBytes(4_500_000).toString('hex')];
+  const files = { 'a.txt': much, 'z.html': guess };
+  const runs = async () => {
+    await upload(h, bo, files, { visibility: 'private' });
+    for (let run = 1; ; run++) {
+      await encode();
+      if ((await waiting()).length === 0) return run;
+    }
+  };
+  const unknown = await runs();
+  // Now it is known, of this owner and of others.
+  expect(await runs()).toBe(unknown);
+});
+
+test('a version whose bytes cannot be read waits, holds up nobody, and gets its forms later', async () => {
+  const [broken, fine] = [text('cannot be read'), text('can be read')];
+  await upload(h, key, { 'index.html': broken });
+  const { read } = h.blobs;
+  const away = (digest: string, ...rest: never[]) =>
+    digest === sha256(broken) ? Promise.reject(new Error('away')) : read(digest, ...rest);
+  Object.assign(h.blobs, { read: away });
+  try {
     await encode();
+    await upload(h, key, { 'index.html': fine });
+    await encode();
+    expect([...(await variantsOf([sha256(broken), sha256(fine)])).keys()]).toEqual([sha256(fine)]);
+  } finally {
+    Object.assign(h.blobs, { read });
   }
-  expect(seen).toEqual([0, 1, 2, 3]);
-  expect(await h.app.doors.read.sites.nextToEncode()).toBeUndefined();
+  await encode();
+  expect((await variantsOf([sha256(broken)])).size).toBe(0);
+  h.clock.advance(minute);
+  await encode();
+  expect((await variantsOf([sha256(broken)])).size).toBe(1);
+  expect(await waiting()).toEqual([]);
+});
+
+test('what an earlier version of the site has is not compressed again', async () => {
+  const [kept, added] = [text('kept'), text('added')];
+  const made = await upload(h, key, { 'index.html': kept });
+  await encode();
+  const asked: string[] = [];
+  const { read } = h.blobs;
+  Object.assign(h.blobs, {
+    read: (digest: string, ...rest: never[]) => {
+      asked.push(digest);
+      return read(digest, ...rest);
+    },
+  });
+  await replace(h, key, made.data.id, { 'index.html': kept, 'new.html': added });
+  asked.length = 0;
+  await encode();
+  Object.assign(h.blobs, { read });
+  expect(asked).toEqual([sha256(added)]);
 });
 
 test('compressed forms stay while their original is kept, and go with it', async () => {

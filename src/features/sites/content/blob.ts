@@ -3,8 +3,13 @@ import { type Readable, Transform } from 'node:stream';
 import type { Blob } from '../../../platform/blobs/blobs.ts';
 import { ArchiveRefused } from './archive.ts';
 import type { JudgeDeps, UploadProblem } from './judge.ts';
-import { keyScan } from './key-scan.ts';
+import { keyScan, type LookBudget } from './key-scan.ts';
 import { chain } from './receive.ts';
+
+type TakeBlobDeps = JudgeDeps & {
+  readonly write: (source: Readable) => Promise<Blob>;
+  readonly budget: LookBudget;
+};
 
 /**
  * Takes bytes that were announced by digest and size, and scans them for our keys. Answers what is wrong with them; then
@@ -13,18 +18,18 @@ import { chain } from './receive.ts';
 export async function takeBlob(
   source: Readable,
   wanted: Blob,
-  { write, format, onKey }: JudgeDeps & { readonly write: (source: Readable) => Promise<Blob> },
+  { write, format, onKey, budget }: TakeBlobDeps,
 ): Promise<Pick<UploadProblem, 'code' | 'problem'> | undefined> {
   let hasKey = false;
-  const scan = keyScan(format, (value) => {
+  const found = (value: string) => {
     hasKey = true;
     onKey(value);
-  });
+  };
   try {
     await write(
       chain(
         source,
-        scan,
+        keyScan(format, found, budget),
         exactly(wanted, () => hasKey),
       ),
     );

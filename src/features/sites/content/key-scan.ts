@@ -11,11 +11,27 @@ export type Found = (value: string) => void;
 
 /** Bytes: more than the longest key as UTF-16; as much of one piece is kept until the next has come. */
 const overlap = 192;
-/** What is unpacked of one gzip file only to look at it. */
-const mostUnpacked = 64 * 1024 * 1024;
+/** What may still be unpacked of the gzip files of one upload, only to look at it. */
+export type LookBudget = {
+  readonly most: number;
+  /** False: that is more than was left. */
+  take(bytes: number): boolean;
+};
 
-/** Hands the bytes on unchanged. Fails with ArchiveRefused on gzip that cannot be looked into. */
-export function keyScan(format: KeyFormat, found: Found): Transform {
+/** A small archive could otherwise make a server unpack for hours (threat T51). In bytes. */
+export function lookBudget(most: number): LookBudget {
+  let left = most;
+  return {
+    most,
+    take(bytes) {
+      left -= bytes;
+      return left >= 0;
+    },
+  };
+}
+
+/** Hands the bytes on unchanged. Fails with ArchiveRefused on gzip that cannot be looked into, or not to its end. */
+export function keyScan(format: KeyFormat, found: Found, budget: LookBudget): Transform {
   const plain = textScan(format, found);
   let inside: Unpacking | null | undefined;
   /** The first bytes, until there are enough to tell what they are. */
@@ -26,7 +42,9 @@ export function keyScan(format: KeyFormat, found: Found): Transform {
     if (inside !== undefined) return inside && chunk;
     head = head.length === 0 ? chunk : Buffer.concat([head, chunk]);
     if (head.length < gzipMagic.length) return null;
-    inside = head.subarray(0, gzipMagic.length).equals(gzipMagic) ? unpack(textScan(format, found)) : null;
+    inside = head.subarray(0, gzipMagic.length).equals(gzipMagic)
+      ? unpack(textScan(format, found), budget)
+      : null;
     return inside && head;
   }
 
@@ -60,11 +78,10 @@ type Next = (problem: ArchiveRefused | null) => void;
 
 /**
  * What is broken, cut or followed by other bytes is refused: readers differ in how much of it they unpack, and what we
- * cannot see we do not publish. Past `mostUnpacked` nothing more is looked at.
+ * cannot see we do not publish.
  */
-function unpack(scan: (chunk: Buffer) => void): Unpacking {
+function unpack(scan: (chunk: Buffer) => void, budget: LookBudget): Unpacking {
   const gunzip = createGunzip();
-  let unpacked = 0;
   let isOver = false;
   let problem: ArchiveRefused | null = null;
   let waiting: Next | undefined;
@@ -81,9 +98,12 @@ function unpack(scan: (chunk: Buffer) => void): Unpacking {
   }
 
   gunzip.on('data', (chunk: Buffer) => {
-    scan(chunk);
-    unpacked += chunk.length;
-    if (unpacked > mostUnpacked) over();
+    if (isOver) return;
+    if (budget.take(chunk.length)) return scan(chunk);
+    problem = new ArchiveRefused(
+      `cannot be looked through for API keys: all gzip files of an upload may unpack to ${budget.most} bytes; leave it out, or pack it otherwise`,
+    );
+    over();
   });
   gunzip.on('error', () => {
     problem = new ArchiveRefused('is a broken gzip file; pack it again');

@@ -12,7 +12,7 @@ import { systemRandom } from '../../../core/ids.ts';
 import { fileBlobs } from '../../../platform/blobs/file-blobs.ts';
 import { keyFormat } from '../../keys/key-value.ts';
 import type { UploadLimits } from './judge.ts';
-import { keyScan } from './key-scan.ts';
+import { keyScan, lookBudget } from './key-scan.ts';
 import { receive } from './receive.ts';
 import { readTarGz } from './tar.ts';
 
@@ -29,13 +29,13 @@ const limits: UploadLimits = {
   allowedExtensions: ['html', 'css', 'txt', 'gz', 'bin'],
 };
 
-async function take(parts: readonly TarPart[], more: Partial<UploadLimits> = {}) {
+async function take(parts: readonly TarPart[], more: Partial<UploadLimits> = {}, budget = 100_000_000) {
   const keys: string[] = [];
   const source = readTarGz(Readable.from([tarGzOf(parts)]), 10_000_000);
   const received = await receive(
     source,
     { ...limits, ...more },
-    { blobs, format, onKey: (value) => keys.push(value) },
+    { blobs, format, onKey: (value) => keys.push(value), budget: lookBudget(budget) },
   );
   return { ...received, keys };
 }
@@ -129,7 +129,12 @@ describe('UP-03 T40 limits are counted while the bytes come', () => {
 test('what breaks off in the middle is refused, and nothing half is kept', async () => {
   const whole = tarGzOf([page, { name: 'b.bin', content: Buffer.alloc(90_000, 7) }]);
   const source = readTarGz(Readable.from([whole.subarray(0, whole.length - 40)]), 10_000_000);
-  const { problems } = await receive(source, limits, { blobs, format, onKey: () => undefined });
+  const { problems } = await receive(source, limits, {
+    blobs,
+    format,
+    onKey: () => undefined,
+    budget: lookBudget(1_000),
+  });
   expect(problems.at(-1)?.code).toMatch(/bad_archive|bad_entry/);
   expect(await readdir(join(folder, 'incoming'))).toEqual([]);
 });
@@ -187,16 +192,31 @@ describe('T37 our own keys in what is uploaded', () => {
     ['as UTF-16', Buffer.from(`key: ${value}`, 'utf16le')],
   ])('one %s is found also when its bytes come one by one', async (_what, content) => {
     const found: string[] = [];
-    const scan = keyScan(format, (key) => void found.push(key));
+    const scan = keyScan(format, (key) => void found.push(key), lookBudget(1_000));
     const bytes = Readable.from(Array.from(content, (byte) => Buffer.from([byte])));
     expect((await buffer(bytes.pipe(scan))).equals(content)).toBe(true);
     expect(new Set(found)).toEqual(new Set([value]));
   });
 
-  test('a gzip bomb in a file is looked into with bounded memory, and the upload goes on', async () => {
-    const bomb = gzipSync(Buffer.alloc(80_000_000));
-    const { problems } = await take([page, { name: 'bomb.gz', content: bomb }]);
-    expect(problems).toEqual([]);
+  test('gzip is looked into to its end, with bounded memory', async () => {
+    const late = gzipSync(Buffer.concat([Buffer.alloc(80_000_000), Buffer.from(`key: ${value}`)]));
+    const { problems, keys } = await take([page, { name: 'late.gz', content: late }]);
+    expect(problems).toMatchObject([{ path: 'late.gz', code: 'credential_in_content' }]);
+    expect(keys).toEqual([value]);
+  });
+
+  test('T51 gzip that unpacks to more than is looked at, in one file or in many, is refused, and the rest is judged', async () => {
+    const content = gzipSync(Buffer.alloc(600_000));
+    const { problems, files } = await take(
+      [{ name: 'a.gz', content }, { name: 'b.gz', content }, { name: 'c.gz', content }, page],
+      {},
+      1_000_000,
+    );
+    expect(problems).toMatchObject([
+      { path: 'b.gz', code: 'bad_entry', problem: expect.stringContaining('1000000 bytes') },
+      { path: 'c.gz', code: 'bad_entry' },
+    ]);
+    expect([...files.keys()]).toEqual(['a.gz', 'index.html']);
   });
 });
 

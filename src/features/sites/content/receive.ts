@@ -1,4 +1,4 @@
-import { Readable, Transform } from 'node:stream';
+import { finished, Readable, Transform } from 'node:stream';
 import type { Blob, BlobBatch, Blobs } from '../../../platform/blobs/blobs.ts';
 import { type ArchiveEntry, ArchiveRefused } from './archive.ts';
 import {
@@ -9,7 +9,7 @@ import {
   type Received,
   type UploadLimits,
 } from './judge.ts';
-import { keyScan, scanned } from './key-scan.ts';
+import { keyScan, type LookBudget, scanned } from './key-scan.ts';
 import { mayHoldRules, ruleProblems } from './rules-check.ts';
 import { longestRules } from '../serving/site-rules.ts';
 
@@ -18,6 +18,9 @@ export type ReceiveDeps = JudgeDeps & {
   readonly blobs: Pick<Blobs, 'batch'>;
   /** Told of bytes before they are kept; what it throws ends the upload. */
   readonly onBytes?: (bytes: number) => void;
+  readonly budget: LookBudget;
+  /** When it is aborted nobody waits for the answer, and nothing more is looked at. */
+  readonly left?: AbortSignal;
 };
 
 export async function receive(
@@ -30,6 +33,7 @@ export async function receive(
   const takeAll = async (judge: Judge) => {
     try {
       for await (const entry of entries) {
+        deps.left?.throwIfAborted();
         const path = judge.admit(entry.name, entry.problem);
         if (path !== undefined) await takeFile(entry, path, judge, batch, { ...deps, rules });
       }
@@ -55,7 +59,13 @@ async function takeFile(
   path: string,
   judge: Judge,
   batch: BlobBatch,
-  { format, onKey, onBytes, rules }: Omit<ReceiveDeps, 'blobs'> & { readonly rules: Map<string, string> },
+  {
+    format,
+    onKey,
+    onBytes,
+    budget,
+    rules,
+  }: Omit<ReceiveDeps, 'blobs'> & { readonly rules: Map<string, string> },
 ): Promise<void> {
   const { count, isTooLong } = counter(judge, onBytes);
   let hasKey = false;
@@ -73,7 +83,11 @@ async function takeFile(
       text?.take(source);
     } else {
       if (Buffer.isBuffer(source)) source = Readable.from([source]);
-      const steps = [counting(count), ...(text === undefined ? [] : [text.tee()]), keyScan(format, found)];
+      const steps = [
+        counting(count),
+        ...(text === undefined ? [] : [text.tee()]),
+        keyScan(format, found, budget),
+      ];
       blob = await batch.write(chain(source, ...steps));
     }
   } catch (error) {
@@ -152,7 +166,10 @@ class TooMuch extends Error {}
 export function chain(source: NodeJS.ReadableStream, ...steps: readonly Transform[]): Transform {
   let last: NodeJS.ReadableStream = source;
   for (const step of steps) {
-    last.on('error', (error: Error) => step.destroy(error));
+    // Not only by its event: it may have failed before anybody listened.
+    finished(last, { writable: false }, (error) => {
+      if (error) step.destroy(error);
+    });
     last = last.pipe(step);
   }
   return last as Transform;

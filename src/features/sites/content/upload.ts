@@ -9,6 +9,7 @@ import type { UploadRules } from '../sites-config.ts';
 import type { ArchiveEntry } from './archive.ts';
 import type { Received, UploadProblem } from './judge.ts';
 import { receiptOf } from './manifest.ts';
+import { lookBudget } from './key-scan.ts';
 import { receive, type ReceiveDeps } from './receive.ts';
 import { readTarGz } from './tar.ts';
 import { readZip } from './zip.ts';
@@ -44,7 +45,12 @@ export async function checkUpload(
   const { files, problems } = await receive(
     entries ?? streamedEntries(createReadStream(file.path), file.kind, rules),
     rules,
-    { blobs: { batch: onlyDigests }, format, onKey: () => undefined },
+    {
+      blobs: { batch: onlyDigests },
+      format,
+      onKey: () => undefined,
+      budget: lookBudget(rules.maxExtractedBytes),
+    },
   );
   const bytes = [...files.values()].reduce((sum, { size }) => sum + size, 0);
   return { problems, files: files.size, bytes, receipt: problems.length > 0 ? null : receiptOf(files) };

@@ -136,7 +136,9 @@ export function createCatalog(deps: {
    * were live at this label: what was replaced while the site was private is not shown to everybody.
    */
   async function earlierFiles(site: Site, mintedAt: number, graceMs: number): Promise<ServedContent['skew']> {
-    const earlier = await read.sites.replacedSince(site.id, Math.max(site.updatedAt - graceMs, mintedAt - 1));
+    // Nor what was replaced while it was taken down, and may be why.
+    const since = Math.max(site.updatedAt - graceMs, mintedAt - 1, site.putBackAt ?? 0);
+    const earlier = await read.sites.replacedSince(site.id, since);
     const found = new Map<string, { file: ServedFile; until: number }>();
     for (const { number, replacedAt } of earlier) {
       const manifest = await read.sites.manifest(site.id, number);
