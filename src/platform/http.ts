@@ -88,6 +88,8 @@ type Described = {
   readonly policy: RoutePolicy;
   /** Which code a bad top-level body or query field gets; `invalid_body` / `invalid_query` otherwise. */
   readonly fieldCodes?: Readonly<Record<string, ErrorCode>>;
+  /** Body fields in which the handler looks for our keys itself, to say where they are and to tell of them. */
+  readonly looksForKeysIn?: readonly string[];
   /** Codes this route can answer besides those its policy and shape imply. */
   readonly errors?: readonly ErrorCode[];
   /** An example body and answer for the reference; credential values masked. */

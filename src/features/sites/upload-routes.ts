@@ -63,6 +63,7 @@ export function uploadRoutes({ sites, names, addresses, clock }: UploadRoutesDep
       policy,
       params: siteParams,
       body: uploadStartSchema,
+      looksForKeysIn: ['files'],
       bodyBytes: mostAnnouncedBytes,
       errors: [...site, 'upload_rejected', 'quota_exceeded'],
       success: { status: 201, data: uploadStateSchema },

@@ -93,7 +93,7 @@ function wrappedIn(schema: z.ZodType, value: unknown, depth = 2): string | undef
  */
 function storable(route: Route, input: unknown, fallback: ErrorCode): unknown {
   for (const [field, part] of Object.entries(input ?? {})) {
-    const problem = problemIn(part);
+    const problem = problemIn(part, route.looksForKeysIn?.includes(field) !== true);
     if (problem === null) continue;
     throw new AppError(route.fieldCodes?.[field] ?? fallback, {
       message: `${field}: ${problem}`,
@@ -103,14 +103,14 @@ function storable(route: Route, input: unknown, fallback: ErrorCode): unknown {
   return input;
 }
 
-function problemIn(part: unknown): string | null {
+function problemIn(part: unknown, isKeyWrong: boolean): string | null {
   if (typeof part === 'string') {
     if (part.includes('\0')) return 'must not contain NUL';
-    return containsKey(part) ? 'must not contain an API key' : null;
+    return isKeyWrong && containsKey(part) ? 'must not contain an API key' : null;
   }
   if (typeof part !== 'object' || part === null) return null;
   for (const [name, value] of Object.entries(part)) {
-    const problem = problemIn(name) ?? problemIn(value);
+    const problem = problemIn(name, isKeyWrong) ?? problemIn(value, isKeyWrong);
     if (problem !== null) return problem;
   }
   return null;

@@ -1,0 +1,93 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { systemAct } from '../../../src/core/caller.ts';
+import { keyFormat } from '../../../src/features/keys/key-value.ts';
+import { checkUpload, defaultSitesConfig, type SitesConfig } from '../../../src/features/sites/sites.ts';
+import { zipOf } from '../../archives/zip.ts';
+import { type Harness, openHarness, type Person } from '../../harness.ts';
+import { archiveOf, send, start, upload } from './uploads.ts';
+
+/** One answer names all that is wrong, whoever judges, and by the limits of the moment of the publish. */
+let h: Harness;
+let ada: Person;
+beforeAll(async () => {
+  h = await openHarness();
+  ada = await h.person('Ada');
+});
+afterAll(() => h.close());
+
+const files = {
+  'index.html': 'x',
+  '.env': 'A=1',
+  _redirects: '/a https://evil.example\n',
+  _headers: '/*\n  Set-Cookie: a=b\n',
+};
+const wrong = [
+  ['.env', expect.any(String)],
+  ['_redirects', 'bad_rule'],
+  ['_headers', 'bad_rule'],
+];
+type Problem = { readonly path: string; readonly code: string };
+const listed = (problems: readonly Problem[]) => problems.map(({ path, code }) => [path, code]);
+
+test('an archive with a bad name and bad rules is told of all of them, also where it was packed as one folder', async () => {
+  for (const folder of ['', 'site/']) {
+    const packed = Object.fromEntries(Object.entries(files).map(([path, text]) => [folder + path, text]));
+    const answer = await upload(h, ada, packed);
+    const found: Problem[] = answer.error.details.files;
+    expect(listed(found.map((one) => ({ ...one, path: one.path.replace(folder, '') })))).toEqual(wrong);
+  }
+});
+
+test('the check without a server says the same', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'postern-check-'));
+  const path = join(folder, 'site.zip');
+  writeFileSync(path, archiveOf(files).bytes);
+  const report = await checkUpload({ path, kind: 'zip' }, defaultSitesConfig.upload, keyFormat('app'));
+  expect([listed(report.problems), report.receipt]).toEqual([wrong, null]);
+  rmSync(folder, { recursive: true });
+});
+
+test('a digest upload that lacks a content is told of its rules too', async () => {
+  const site = (await h.call('POST', '/sites', { as: ada, body: {} })).data.id;
+  const { _redirects: rules } = files;
+  const { id } = (await start(h, ada, site, { 'index.html': 'x', _redirects: rules })).data;
+  expect((await send(h, ada, `/sites/${site}/uploads/${id}`, rules)).status).toBe(204);
+  const answer = await h.call('POST', `/sites/${site}/uploads/${id}/publish`, { as: ada });
+  expect(listed(answer.error.details.files)).toEqual([
+    ['index.html', 'missing'],
+    ['_redirects', 'bad_rule'],
+  ]);
+});
+
+const refusedFor = (code: string) => ({ details: { files: [expect.objectContaining({ code })] } });
+
+test.each<[string, Partial<SitesConfig['upload']>, object]>([
+  ['a kind of file', { allowedExtensions: ['html'] }, refusedFor('extension_not_allowed')],
+  ['the number of files and folders', { maxFiles: 3 }, refusedFor('too_many_files')],
+  ['the bytes that may be sent', { maxUploadBytes: 10 }, { code: 'upload_too_large' }],
+])('UP-04 %s that was taken away while an archive came is not published', async (_what, limits, expected) => {
+  const { sites, sitesConfig } = h.app.doors.sitesDoors;
+  const caller = { kind: 'session', user: ada.user, sessionId: ada.sessionId, expiresAt: 0 } as const;
+  const bytes = zipOf([
+    { name: 'index.html', content: 'x' },
+    { name: 'a.pdf', content: 'x' },
+    { name: 'one/', mode: 0o040755 },
+    { name: 'two/', mode: 0o040755 },
+  ]);
+  const received = await sites.receive(caller, systemAct, {
+    kind: 'zip',
+    stream: Readable.from([bytes]),
+    fileName: 'site.zip',
+    left: AbortSignal.any([]),
+  });
+  const before = await sitesConfig.read();
+  const changed = { ...before.value.upload, ...limits };
+  const { etag } = await sitesConfig.put(systemAct, before.etag, { ...before.value, upload: changed });
+  const refused = await sites.create(caller, systemAct, {}, received).catch((error: unknown) => error);
+  expect(refused).toMatchObject(expected);
+  await sitesConfig.put(systemAct, etag, before.value);
+});

@@ -1,0 +1,46 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Harness, openHarness, type Person } from '../../harness.ts';
+import { archiveOf, formOf, start } from './uploads.ts';
+
+/** A key of ours in what things are called is refused, told as exposed, and repeated nowhere (threat T37). */
+let h: Harness;
+let ada: Person;
+let root: Person;
+beforeAll(async () => {
+  h = await openHarness();
+  [ada, root] = [await h.person('Ada'), await h.person('Root', { admin: true })];
+});
+afterAll(() => h.close());
+
+async function exposuresOf(id: string): Promise<number> {
+  await h.app.doors.alarms.flush();
+  await h.app.doors.denials.flush({ all: true });
+  const query = { event: 'api_key.exposed', target: id };
+  return (await h.call('GET', '/audit/events', { as: root, query })).data.length;
+}
+
+test.each(['zip', 'html'])('T37 a form whose file is called like a key, .%s', async (kind) => {
+  const key = await h.key(ada);
+  const value = kind === 'zip' ? archiveOf({ 'index.html': 'x' }).bytes : 'x';
+  const raw = formOf([{ name: 'file', fileName: `backup ${key.value}.${kind}`, value }]);
+  for (const query of [{}, { name: 'Handbook' }]) {
+    const answer = await h.call('POST', '/sites', {
+      as: ada,
+      raw,
+      query: { ...query, visibility: 'public' },
+    });
+    expect([answer.status, answer.error.code]).toEqual([422, 'credential_in_content']);
+    expect(answer.text).not.toContain(key.value);
+  }
+  expect(await exposuresOf(key.id)).toBe(1);
+  expect((await h.call('GET', '/sites', { as: ada })).data).toEqual([]);
+});
+
+test('T37 a digest upload that announces a file called like a key', async () => {
+  const key = await h.key(ada);
+  const { id } = (await h.call('POST', '/sites', { as: ada, body: {} })).data;
+  const answer = await start(h, ada, id, { 'index.html': 'x', [`${key.value}.html`]: 'y' });
+  expect([answer.status, answer.error.code]).toEqual([422, 'credential_in_content']);
+  expect(answer.text).not.toContain(key.value);
+  expect(await exposuresOf(key.id)).toBe(1);
+});
