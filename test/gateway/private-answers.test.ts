@@ -148,6 +148,32 @@ describe('GW-08 the same check comes before every form of a request', () => {
     }
   });
 
+  test('T22 what is refused before anything is looked up is kept by no cache and listed nowhere either', async () => {
+    const { site } = await opened();
+    const key = await h.key(ada);
+    const { feed } = h.app.doors;
+    const { lastReadAt } = feed;
+    Object.assign(feed, { lastReadAt: () => 0 });
+    const silent = await ask(site.url, navigation);
+    Object.assign(feed, { lastReadAt });
+    const answers = {
+      400: await ask(`${site.url}?k=${key.value}`, {}),
+      405: await ask(site.url, {}, 'POST'),
+      414: await ask(`${site.url}${'x'.repeat(8_300)}`, {}),
+      503: silent,
+    };
+    for (const [status, { statusCode, headers }] of Object.entries(answers)) {
+      expect([status, statusCode]).toEqual([status, Number(status)]);
+      expect(headers).toMatchObject({
+        'cache-control': 'private, no-store',
+        'cdn-cache-control': 'no-store',
+        'x-content-type-options': 'nosniff',
+        'referrer-policy': 'no-referrer',
+        'x-robots-tag': 'noindex',
+      });
+    }
+  });
+
   test('T22 what one who was let in fetched, a shared cache gives to nobody else', async () => {
     const { site, browser } = await opened();
     const kept = new Map<string, string>();

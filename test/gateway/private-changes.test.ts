@@ -1,0 +1,92 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { systemAct } from '../../src/core/caller.ts';
+import { minute } from '../../src/core/clock.ts';
+import type { Kv } from '../../src/platform/kv/kv.ts';
+import { memoryKv } from '../../src/platform/kv/memory-kv.ts';
+import { FakeClock } from '../clock.ts';
+import { type Harness, openHarness, type Person } from '../harness.ts';
+import { browserOf, privateSite } from './private.ts';
+
+/** Two changes of one private site at the same time: what was true before either is never true again. */
+const storeClock = new FakeClock();
+/** Called once, before the next state of a site is withdrawn. */
+let meanwhile: (() => Promise<unknown>) | undefined;
+
+function kvWithPauses(): Kv {
+  const kv = memoryKv({ clock: storeClock });
+  return {
+    ...kv,
+    async delete(key) {
+      const work = meanwhile;
+      meanwhile = undefined;
+      if (key.endsWith(':state')) await work?.();
+      return await kv.delete(key);
+    },
+  };
+}
+
+let h: Harness;
+let other: Harness;
+let ada: Person;
+beforeAll(async () => {
+  h = await openHarness({ changesPerMinute: 100_000, kv: kvWithPauses() });
+  other = await h.another();
+  ada = await h.person('Ada');
+  const { sitesConfig } = h.app.doors.sitesDoors;
+  const { etag, value } = await sitesConfig.read();
+  await sitesConfig.put(systemAct, etag, {
+    ...value,
+    visibility: { allowPublic: false, allowPrivate: true },
+  });
+});
+afterAll(async () => {
+  await other.close();
+  await h.close();
+});
+
+async function letIn() {
+  const site = await privateSite(h, ada);
+  h.clock.advance(minute);
+  storeClock.advance(minute);
+  const browser = browserOf(other, ada);
+  expect((await browser.open(site.url)).status).toBe(200);
+  return { site, browser };
+}
+
+/** Refused inside its transaction, after what is served was withdrawn. */
+const refusedChange = (id: string) =>
+  h.call('PATCH', `/sites/${id}`, { as: ada, body: { visibility: 'public' } });
+
+test.each([
+  ['the site is deleted', (id: string) => h.call('DELETE', `/sites/${id}`, { as: ada })],
+  ['its grants are ended', (id: string) => h.call('DELETE', `/sites/${id}/grants`, { as: ada })],
+])(
+  'contract 10.3 GR-11 a change that is refused brings back nothing from before another one: %s meanwhile',
+  async (_what, change) => {
+    const { site, browser } = await letIn();
+    let first: { status: number } | undefined;
+    meanwhile = async () => (first = await change(site.id));
+    const second = await refusedChange(site.id);
+    expect(first?.status).toBe(200);
+    expect(second.status).toBeGreaterThanOrEqual(400);
+    // A gateway that has not read the change yet.
+    expect((await browser.fetch(site.url)).status).not.toBe(200);
+  },
+);
+
+test('a change that is refused leaves open what was open, and closed what cannot be read', async () => {
+  const { site, browser } = await letIn();
+  expect((await refusedChange(site.id)).status).toBe(422);
+  expect((await browser.fetch(site.url)).status).toBe(200);
+  const { sites } = h.app.doors.read;
+  const { find } = sites;
+  let asked = 0;
+  const onceOnly = (id: string) => {
+    asked += 1;
+    return asked > 1 ? Promise.reject(new Error('away')) : find(id);
+  };
+  Object.assign(sites, { find: onceOnly });
+  expect((await refusedChange(site.id)).status).toBe(422);
+  Object.assign(sites, { find });
+  expect((await browser.fetch(site.url)).status).not.toBe(200);
+});
