@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
 import inject, { type Response as InjectResponse } from 'light-my-request';
 import { type App, type AppParts, type AppSettings, createApp } from '../src/app.ts';
 import { createGatewayAlone, type GatewayAlone } from '../src/app-gateway-alone.ts';
@@ -100,7 +101,7 @@ export type CallOptions = {
   as?: Person | TestKey | string;
   body?: unknown;
   /** A body that is not JSON, with its content type. */
-  raw?: { type: string; bytes: Buffer | string };
+  raw?: { type: string; bytes: Buffer | string | Readable };
   headers?: Record<string, string>;
   query?: Record<string, string>;
 };

@@ -1,8 +1,10 @@
+import { Readable } from 'node:stream';
 import { afterEach, beforeAll, afterAll, describe, expect, test } from 'vitest';
 import { minute, second } from '../../../src/core/clock.ts';
 import { digestOf } from '../../../src/features/keys/key-value.ts';
 import type { Directory } from '../../../src/features/identity/directory.ts';
 import type { Route } from '../../../src/platform/http.ts';
+import { tarBlocks, tarEnd } from '../../archives/tar.ts';
 import { fakeDirectory, type FakeDirectory, type Trouble } from '../../fakes/directory.ts';
 import { browserOf, privateSite } from '../../gateway/private.ts';
 import {
@@ -14,7 +16,7 @@ import {
   uiOrigin,
 } from '../../harness.ts';
 import { siteRoutes, siteTables, type Target, target, use } from './every-route.ts';
-import { page, upload } from './uploads.ts';
+import { archiveOf, formOf, page, sha256, start, upload } from './uploads.ts';
 
 /**
  * What is asked of the identity provider before anything is done with a site (contract 5), at a provider that behaves
@@ -270,23 +272,6 @@ describe('a provider that cannot tell', () => {
     expect(await siteTables(h)).toEqual(before);
   });
 
-  test('ID-10 a provider that stops while an upload is on its way: nothing is published', async () => {
-    const ada = await human('Ada');
-    const { id } = await target(h, ada.person);
-    for (const as of Object.values(ada.ways)) {
-      const before = await siteTables(h);
-      const going = h.call('PUT', `/sites/${id}/content`, {
-        as,
-        raw: { type: 'text/html', bytes: page('late') },
-        query: {},
-      });
-      fake.trouble('down');
-      expect(outcome(await going)).toBe('503 identity_unavailable');
-      expect(await siteTables(h)).toEqual(before);
-      fake.trouble('none');
-    }
-  });
-
   test('ID-13 while a hundred requests wait for it, what needs nobody’s identity is answered', async () => {
     const ada = await human('Ada');
     const at = await target(h, ada.person);
@@ -351,4 +336,122 @@ test('ID-16 an imported personal key without its person is refused on every rout
     expect(answer.error.hint).toMatch(/key/);
   }
   expect((await h.call('GET', '/repositories', { as })).status).toBe(200);
+});
+
+describe('while an upload is on its way', () => {
+  const late = page('late');
+  const form = formOf([{ name: 'file', fileName: 'index.html', type: 'text/html', value: late }]);
+  const tar = Buffer.concat([tarBlocks([{ name: sha256(late), content: late }]), tarEnd]);
+  const archive = archiveOf({ 'index.html': late });
+  const html = { type: 'text/html', bytes: Buffer.from(late) };
+  const json = { type: 'application/json', bytes: Buffer.from('{"name":"late"}') };
+  const blob = { type: 'application/octet-stream', bytes: Buffer.from(late) };
+
+  type Upload = readonly [
+    what: string,
+    method: 'POST' | 'PUT',
+    path: string,
+    body: { type: string; bytes: Buffer },
+  ];
+  const uploads: readonly Upload[] = [
+    ['a site without content', 'POST', '/sites', json],
+    ['a site from an archive', 'POST', '/sites', archive],
+    ['a site from a form', 'POST', '/sites', form],
+    ['a site from a page', 'POST', '/sites', html],
+    ['content as an archive', 'PUT', '/sites/{id}/content', archive],
+    ['content as a form', 'PUT', '/sites/{id}/content', form],
+    ['content as a page', 'PUT', '/sites/{id}/content', html],
+    ['one blob', 'PUT', `/sites/{id}/uploads/{upload}/blobs/${sha256(late)}`, blob],
+    [
+      'a tar of blobs',
+      'PUT',
+      '/sites/{id}/uploads/{upload}/blobs',
+      { type: 'application/x-tar', bytes: tar },
+    ],
+  ];
+
+  /** A site of this person, and an upload under way that waits for the late page. */
+  async function waiting({ person }: Human): Promise<Target> {
+    const { id } = await target(h, person);
+    const begun = await start(h, person, id, { 'index.html': late });
+    return { id, upload: begun.data.id };
+  }
+
+  /** The second half waits until the server reads the first and `meanwhile` has happened. */
+  async function sendInHalves(
+    [, method, path, { type, bytes }]: Upload,
+    at: Target,
+    as: Person | TestKey | string,
+    meanwhile: () => void | Promise<void>,
+  ): Promise<string> {
+    async function* halves() {
+      yield bytes.subarray(0, bytes.length / 2);
+      await meanwhile();
+      yield bytes.subarray(bytes.length / 2);
+    }
+    const raw = { type, bytes: Readable.from(halves()) };
+    const headers = { 'content-length': String(bytes.length) };
+    const to = path.replace('{id}', at.id).replace('{upload}', at.upload);
+    return outcome(await h.call(method, to, { as, raw, headers }));
+  }
+
+  test('who stays who he is may send and publish it', async () => {
+    const ada = await human('Ada');
+    for (const one of uploads) {
+      const came = await sendInHalves(one, await waiting(ada), ada.person, () => undefined);
+      expect([one[0], came]).toEqual([one[0], expect.stringMatching(/^20\d$/)]);
+    }
+  });
+
+  const ends: [string, (who: Human) => void | Promise<void>, Record<keyof Human['ways'], string>][] = [
+    [
+      'ID-01 a person who is disabled',
+      ({ person }) => fake.person(person.subject, { isEnabled: false }),
+      { session: '401 authentication_required', token: '401 invalid_credential', key: '403 user_disabled' },
+    ],
+    [
+      'ID-02 a person who loses the role',
+      ({ person }) => fake.person(person.subject, { roles: ['admin'] }),
+      { session: '403 role_required', token: '403 role_required', key: '403 role_required' },
+    ],
+    [
+      'ID-05 RV-02 a person whose tokens and key are revoked',
+      async ({ person, token, key }) => {
+        await h.call('DELETE', `/me/tokens/${key.id}`, { as: person });
+        fake.revoke(token);
+        fake.revoke(person.accessToken);
+      },
+      {
+        session: '401 authentication_required',
+        token: '401 invalid_credential',
+        key: '401 invalid_credential',
+      },
+    ],
+    [
+      'ID-10 a provider that stops',
+      () => fake.trouble('down'),
+      {
+        session: '503 identity_unavailable',
+        token: '503 identity_unavailable',
+        key: '503 identity_unavailable',
+      },
+    ],
+  ];
+
+  test.each(ends)(
+    '%s: nothing is published or taken, by session, token or key',
+    async (_what, end, expected) => {
+      for (const way of ['session', 'token', 'key'] as const) {
+        for (const one of uploads) {
+          const ada = await human('Ada');
+          const at = await waiting(ada);
+          const before = await siteTables(h);
+          const came = await sendInHalves(one, at, ada.ways[way], () => end(ada));
+          fake.trouble('none');
+          expect([way, one[0], came]).toEqual([way, one[0], expected[way]]);
+          expect(await siteTables(h)).toEqual(before);
+        }
+      }
+    },
+  );
 });
