@@ -292,3 +292,24 @@ test('a ticket that was lost, or is of another host, leads to the start page and
     expect((await browser.redeem(target, code)).headers['location']).toBe(site.url);
   }
 });
+
+test('GR-06 T09 a grant of the site opens no preview of it, and a grant of the preview not the site', async () => {
+  const site = await privateSite(h, ada);
+  const made = await h.call('POST', `/sites/${site.id}/versions/1/preview`, { as: ada });
+  const preview: string = made.data.url;
+  const browser = browserOf(h, ada);
+  for (const [own, other] of [
+    [site.url, preview],
+    [preview, site.url],
+  ] as const) {
+    h.clock.advance(minute);
+    expect((await browser.open(own)).status).toBe(200);
+    const value = /__Host-postern_grant=([^;]+)/.exec(browser.cookies(own))?.[1] ?? '';
+    const thief = browserOf(h, bob);
+    thief.set(other, grantCookie, value);
+    expect((await thief.fetch(other)).status).toBe(401);
+    expect((await thief.fetch(`${other}a.css`)).status).toBe(401);
+    expect((await thief.navigate(other)).status).toBe(303);
+    expect((await browser.fetch(own)).status).toBe(200);
+  }
+});
