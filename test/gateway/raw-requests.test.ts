@@ -2,6 +2,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { type Harness, openHarness, uiOrigin } from '../harness.ts';
 import { page, upload } from '../api/sites/uploads.ts';
+import { browserOf, privateSite } from './private.ts';
 
 /** What well-behaved clients never send, byte by byte over a socket. */
 let h: Harness;
@@ -115,6 +116,39 @@ test('a hand-over without a body is answered at once, and the connection stays g
     'connection: close',
   ]);
   expect(answer.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 403', 'HTTP/1.1 200']);
+});
+
+test('T07 a hand-over without an Origin, or with two, is refused before its code is looked at', async () => {
+  const ada = await h.person('Ada');
+  const site = await privateSite(h, ada);
+  const browser = browserOf(h, ada);
+  const first = await browser.navigate(site.url);
+  const { code } = await browser.handOver(first.headers['location'] ?? '');
+  const body = `code=${code}`;
+  const post = (...origins: string[]) =>
+    send(
+      [
+        'POST /.postern/redeem HTTP/1.1',
+        `host: ${new URL(site.url).host}`,
+        `cookie: ${browser.cookies(site.url)}`,
+        ...origins.map((origin) => `origin: ${origin}`),
+        'content-type: application/x-www-form-urlencoded',
+        `content-length: ${body.length}`,
+        'connection: close',
+      ],
+      body,
+    );
+  for (const origins of [
+    [],
+    [uiOrigin, uiOrigin],
+    [uiOrigin, 'http://evil.example'],
+    ['http://evil.example', uiOrigin],
+  ]) {
+    const refused = await post(...origins);
+    expect([origins, statusOf(refused), refused.includes('set-cookie')]).toEqual([origins, 403, false]);
+  }
+  const taken = await post(uiOrigin);
+  expect([statusOf(taken), taken.includes('__Host-postern_grant=')]).toEqual([303, true]);
 });
 
 test('T51 a broken request is answered, and the connection goes although its client keeps its side open', async () => {
