@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { day, hour, minute, second } from '../../src/core/clock.ts';
 import { systemAct } from '../../src/core/caller.ts';
 import { type Harness, openHarness, type Person, type TestKey } from '../harness.ts';
@@ -297,6 +297,44 @@ test('T36 a key sent to a site is refused, reported and in no log', async () => 
   await h.app.doors.alarms.flush();
   await h.app.doors.denials.flush({ all: true });
   expect(h.logged.some((line) => line.includes(key.value))).toBe(false);
+});
+
+describe('a key in a request to a site', () => {
+  let kim: Person;
+  let nth = 0;
+  beforeEach(async () => {
+    nth += 1;
+    kim = await h.person(`Kim${nth}`);
+  });
+
+  test.each<[string, (value: string) => { path?: string; headers?: Record<string, string> }]>([
+    ['its address', (value) => ({ path: `?token=${value}` })],
+    ['Authorization', (value) => ({ headers: { authorization: `Bearer ${value}` } })],
+    ['a cookie', (value) => ({ headers: { cookie: `theme=dark; k=${value}` } })],
+    ['another header', (value) => ({ headers: { 'x-api-key': value } })],
+    ['Referer', (value) => ({ headers: { referer: `https://elsewhere.example/?k=${value}` } })],
+  ])(
+    'T36 KF-05 in %s, public or private, is in the trail and told to its owner',
+    async (_where, requestWith) => {
+      for (const visibility of ['public', 'private']) {
+        const made = await upload(h, kim, { 'index.html': page('x') }, { visibility });
+        const exposed = await h.key(kim);
+        const { path = '', headers = {} } = requestWith(exposed.value);
+        expect((await h.open(made.data.url + path, { headers })).statusCode).toBe(400);
+        for (const job of ['gateway-news', 'gateway-news-desk', 'alarms']) await h.app.jobs.runNow(job);
+        await h.app.doors.denials.flush({ all: true });
+        const timeline = await h.call('GET', `/me/tokens/${exposed.id}/timeline`, { as: kim });
+        expect([visibility, timeline.data.map(({ event }: { event: string }) => event)]).toEqual([
+          visibility,
+          expect.arrayContaining(['api_key.exposed']),
+        ]);
+        const notices = await h.call('GET', '/me/notices', { as: kim, query: { limit: '100' } });
+        expect(notices.data).toContainEqual(
+          expect.objectContaining({ kind: 'key_exposed', keyId: exposed.id }),
+        );
+      }
+    },
+  );
 });
 
 test('without news from the database for half a minute nothing is served', async () => {
