@@ -109,6 +109,8 @@ export type OpenOptions = {
   method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE' | 'OPTIONS';
   headers?: Record<string, string>;
   body?: string;
+  /** The address it comes from. */
+  from?: string;
 };
 export type Answer = {
   readonly status: number;
@@ -142,6 +144,7 @@ export async function openHarness(
     limitSource?: LimitSource;
     database?: Database;
     changesPerMinute?: number;
+    gatewayLimits?: AppSettings['gatewayLimits'];
     /** Where the web app and content are served; as above unless a test needs others. */
     uiUrl?: string;
     contentUrl?: string;
@@ -168,6 +171,7 @@ export async function openHarness(
       settings: {
         ...settings,
         ...(options.changesPerMinute === undefined ? {} : { changesPerMinute: options.changesPerMinute }),
+        ...(options.gatewayLimits === undefined ? {} : { gatewayLimits: options.gatewayLimits }),
         ...(options.uiUrl === undefined ? {} : { uiUrl: options.uiUrl }),
         ...(options.contentUrl === undefined ? {} : { contentUrl: options.contentUrl }),
       },
@@ -321,7 +325,7 @@ async function build(
 }
 
 function openerOf({ gateway, feed }: Pick<GatewayAlone, 'gateway' | 'feed'>): Harness['open'] {
-  return async (url, { method = 'GET', headers = {}, body } = {}) => {
+  return async (url, { method = 'GET', headers = {}, body, from = '127.0.0.1' } = {}) => {
     const { host } = new URL(url);
     // What other processes changed is heard within the second; here that second has passed.
     await feed.poll();
@@ -330,6 +334,7 @@ function openerOf({ gateway, feed }: Pick<GatewayAlone, 'gateway' | 'feed'>): Ha
       // The address as it is written: URL would tidy it up.
       url: url.slice(url.indexOf(host) + host.length) || '/',
       headers: { host, 'accept-encoding': 'identity', ...headers },
+      remoteAddress: from,
       ...(body === undefined ? {} : { payload: body }),
     });
   };

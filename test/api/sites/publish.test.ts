@@ -197,3 +197,18 @@ test.each(['site.zip', 'page.html', 'site.tar.gz'])(
     expect([cut.status, cut.error.code]).toEqual([408, 'request_timeout']);
   },
 );
+
+test('with If-Match a roll-back loses to a publish that came between', async () => {
+  const made = await upload(h, key, { 'index.html': page('one') });
+  const { id } = made.data;
+  const second = await replace(h, key, id, { 'index.html': page('two') });
+  const back = (etag: string | undefined) =>
+    h.call('POST', `/sites/${id}/versions/1/publish`, { as: key, headers: { 'if-match': etag ?? '' } });
+  for (const stale of [made.headers['etag'], '"another"', '']) {
+    const late = await back(stale);
+    expect([stale, late.status, late.error?.code]).toEqual([stale, 412, 'precondition_failed']);
+  }
+  expect((await h.call('GET', `/sites/${id}`, { as: key })).data.version.number).toBe(2);
+  const done = await back(second.headers['etag']);
+  expect([done.status, done.data.version.number]).toEqual([200, 1]);
+});

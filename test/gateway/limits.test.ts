@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { minute, second } from '../../src/core/clock.ts';
+import { page, upload } from '../api/sites/uploads.ts';
+import { type Harness, openHarness, type Person } from '../harness.ts';
+import { browserOf, privateSite } from './private.ts';
+
+/** A gateway that takes few requests in a minute, so that a test can send more. */
+const gatewayLimits = { perAddress: 5, perHost: 12 };
+let h: Harness;
+let ada: Person;
+beforeAll(async () => {
+  h = await openHarness({ changesPerMinute: 10_000, gatewayLimits });
+  ada = await h.person('Ada');
+});
+afterAll(() => h.close());
+
+async function publicSite(): Promise<string> {
+  const made = await upload(h, ada, { 'index.html': page('x') }, { visibility: 'public' });
+  return made.data.url;
+}
+
+/** The answers to as many requests, one after another; `from(n)` is where the nth comes from. */
+async function ask(url: string, times: number, from: (nth: number) => string) {
+  const answers = [];
+  for (let nth = 0; nth < times; nth += 1) answers.push(await h.open(url, { from: from(nth) }));
+  return answers;
+}
+const statuses = (answers: Awaited<ReturnType<typeof ask>>) => answers.map(({ statusCode }) => statusCode);
+const times = (count: number, status: number) => Array.from({ length: count }, () => status);
+
+test('an address that asks too often hears 429 and when to come again, at every site; others are served', async () => {
+  const [one, other] = [await publicSite(), await publicSite()];
+  const flood = () => '192.0.2.1';
+  h.clock.advance(minute + second);
+  expect(statuses(await ask(one, 5, flood))).toEqual(times(5, 200));
+  h.clock.advance(20 * second);
+  const [excess] = await ask(one, 1, flood);
+  expect([excess?.statusCode, excess?.payload]).toEqual([429, 'Too many requests.\n']);
+  const wait = Number(excess?.headers['retry-after']);
+  expect([wait > 39, wait <= 41]).toEqual([true, true]);
+  expect(statuses(await ask(other, 1, flood))).toEqual([429]);
+  expect(statuses(await ask(one, 1, () => '192.0.2.2'))).toEqual([200]);
+  h.clock.advance(wait * second);
+  expect(statuses(await ask(one, 1, flood))).toEqual([200]);
+});
+
+test('a site that is asked for too often from everywhere hears 429, and other sites are served', async () => {
+  const [one, other] = [await publicSite(), await publicSite()];
+  h.clock.advance(minute + second);
+  expect(statuses(await ask(one, 12, (nth) => `198.51.100.${nth}`))).toEqual(times(12, 200));
+  const [excess] = await ask(one, 1, () => '203.0.113.1');
+  expect(excess?.statusCode).toBe(429);
+  expect(Number(excess?.headers['retry-after'])).toBeGreaterThan(50);
+  expect(statuses(await ask(other, 1, () => '203.0.113.1'))).toEqual([200]);
+  h.clock.advance(minute + second);
+  expect(statuses(await ask(one, 1, () => '203.0.113.1'))).toEqual([200]);
+});
+
+test('the limits are those of private sites too, and of names that nobody has', async () => {
+  const site = await privateSite(h, ada);
+  const nowhere = site.url.replace(site.label, 'p-aaaaaaaaaaaaaaaaa');
+  for (const url of [site.url, nowhere, 'http://sites.localhost:3001/']) {
+    h.clock.advance(minute + second);
+    const answers = statuses(await ask(url, 6, () => '192.0.2.9'));
+    expect([url, answers.slice(0, 5).includes(429), answers[5]]).toEqual([url, false, 429]);
+  }
+  h.clock.advance(minute + second);
+  const inside = browserOf(h, ada);
+  expect((await inside.open(site.url)).status).toBe(200);
+});
