@@ -9,7 +9,7 @@ import type { Blob } from './blobs.ts';
 /** Content whose digest is not known before its end waits in a file of its own, under a name that says nothing. */
 export type Written = Blob & { readonly path: string };
 
-/** Rejects with what makes `source` fail, or with `storage_full`; then nothing is left in `folder`. */
+/** Rejects with what makes `source` fail, or with `storage_full`; then `source` is closed and nothing left in `folder`. */
 export async function takeAside(
   source: Readable | Buffer,
   folder: string,
@@ -21,6 +21,8 @@ export async function takeAside(
   try {
     return { path, ...(await writeAside(source, path, requireRoom)) };
   } catch (error) {
+    // Nobody reads on: what sends it would wait for ever, and keep its connection.
+    if (source instanceof Readable) source.destroy();
     await rm(path, { force: true });
     return unlessFull(error);
   }

@@ -6,6 +6,7 @@ import {
   readdirSync,
   rmSync,
   statSync,
+  symlinkSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
@@ -21,11 +22,15 @@ import { cachedBlobs } from './cached-blobs.ts';
 import { fileBlobs } from './file-blobs.ts';
 import { verified } from './verified.ts';
 
-const disk = vi.hoisted(() => ({ slow: false, did: [] as string[] }));
+const disk = vi.hoisted(() => ({ slow: false, isFull: false, did: [] as string[] }));
 vi.mock('node:fs/promises', async (importOriginal) => {
   const real = await importOriginal<typeof import('node:fs/promises')>();
   return {
     ...real,
+    async open(...how: Parameters<typeof real.open>) {
+      if (disk.isFull && how[1] === 'wx') throw Object.assign(new Error('full'), { code: 'ENOSPC' });
+      return await real.open(...how);
+    },
     async rename(from: string, to: string) {
       await real.rename(from, to);
       disk.did.push('placed');
@@ -47,17 +52,24 @@ beforeEach(async () => {
 });
 afterEach(() => rmSync(home, { recursive: true, force: true }));
 
-type FarAway = RemoteBlobs & { readonly asked: string[]; breakNext(times: number): void };
+type FarAway = RemoteBlobs & {
+  readonly asked: string[];
+  /** Bodies that were begun: each is a connection until it is closed. */
+  readonly bodies: Readable[];
+  breakNext(times: number): void;
+};
 
 /** A store far away, that counts what it is asked and can break off in the middle of a body. */
 async function farAway(folder: string): Promise<FarAway> {
   const files = fileBlobs(folder);
   await files.prepare();
   const asked: string[] = [];
+  const bodies: Readable[] = [];
   let breaks = 0;
   return {
     ...files,
     asked,
+    bodies,
     breakNext: (times) => (breaks = times),
     prepare: async () => undefined,
     ping: async () => undefined,
@@ -69,7 +81,9 @@ async function farAway(folder: string): Promise<FarAway> {
       const sent = breaks > 0 ? bytes.subarray(0, bytes.length >> 1) : bytes;
       breaks -= 1;
       const expected = { size: bytes.length, digest: range === undefined ? digest : null };
-      return { size: whole.length, stream: verified(Readable.from([sent]), expected) };
+      const body = Readable.from([sent]);
+      bodies.push(body);
+      return { size: whole.length, stream: verified(body, expected) };
     },
   };
 }
@@ -194,6 +208,39 @@ test('a folder that cannot be written costs time, not content', async () => {
   writeFileSync(join(cache(), 'incoming'), 'in the way');
   chmodSync(join(cache(), 'incoming'), 0o400);
   expect(await blobs.text(digest)).toBe('right');
+});
+
+test.each([
+  ['has no room', () => (disk.isFull = true)],
+  [
+    'cannot be written',
+    () => {
+      rmSync(join(cache(), 'incoming'), { recursive: true });
+      writeFileSync(join(cache(), 'incoming'), 'in the way');
+    },
+  ],
+  ['has something in the way', (digest: string) => writeFileSync(join(cache(), digest.slice(0, 2)), '')],
+])('a folder that %s keeps no connection to the store, and nothing in it', async (_, spoil) => {
+  const digest = await put('right');
+  const blobs = await open();
+  spoil(digest);
+  try {
+    expect(await blobs.text(digest)).toBe('right');
+  } finally {
+    disk.isFull = false;
+  }
+  await expect.poll(() => store.bodies.filter((body) => !body.destroyed)).toEqual([]);
+  const incoming = join(cache(), 'incoming');
+  expect(statSync(incoming).isDirectory() ? readdirSync(incoming) : []).toEqual([]);
+});
+
+test('a file that another process removes while the folder is read is left out', async () => {
+  const digest = await put('right');
+  await (await open()).text(digest);
+  // Its name is there, and opening it finds nothing.
+  rmSync(placeOf(digest));
+  symlinkSync(join(home, 'nowhere'), placeOf(digest));
+  expect(await (await open()).text(digest)).toBe('right');
 });
 
 test('a store that is away is told, and what was fetched is still there', async () => {

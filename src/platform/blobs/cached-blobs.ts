@@ -1,6 +1,6 @@
 import type { Stats } from 'node:fs';
 import { createReadStream } from 'node:fs';
-import { type FileHandle, mkdir, open, opendir, rename, rm } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, opendir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { Readable } from 'node:stream';
@@ -8,7 +8,7 @@ import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { AppError } from '../../core/errors.ts';
 import type { Log } from '../log.ts';
-import { takeAside } from './aside.ts';
+import { takeAside, type Written } from './aside.ts';
 import type { OpenBlob, RemoteBlobs } from './blobs.ts';
 
 /**
@@ -103,6 +103,13 @@ export function cachedBlobs(origin: RemoteBlobs, { folder, mostBytes, log }: Cac
   }
 
   async function fetchWhole(digest: string, attempt = 1): Promise<boolean> {
+    try {
+      // Also when somebody emptied the folder meanwhile; before the store begins to send.
+      await mkdir(incoming, { recursive: true, mode: 0o700 });
+    } catch (error) {
+      noteTrouble(error);
+      return false;
+    }
     const { size, stream } = await origin.open(digest);
     if (size > largest) {
       stream.destroy();
@@ -110,20 +117,7 @@ export function cachedBlobs(origin: RemoteBlobs, { folder, mostBytes, log }: Cac
       return false;
     }
     try {
-      // Also when somebody emptied the folder meanwhile.
-      await mkdir(incoming, { recursive: true, mode: 0o700 });
-      const written = await takeAside(stream, incoming);
-      const place = placeOf(digest);
-      await mkdir(join(place, '..'), { recursive: true, mode: 0o700 });
-      // Or what was fetched now would be removed with what was there before.
-      await leaving.get(digest);
-      await rename(written.path, place);
-      const file = await open(place, 'r');
-      try {
-        kept.set(digest, { size, seen: await file.stat() });
-      } finally {
-        await file.close();
-      }
+      await putInPlace(digest, await takeAside(stream, incoming));
       isTroubled = false;
       return true;
     } catch (error) {
@@ -133,6 +127,25 @@ export function cachedBlobs(origin: RemoteBlobs, { folder, mostBytes, log }: Cac
       }
       if (attempt < attempts) return await fetchWhole(digest, attempt + 1);
       throw error;
+    }
+  }
+
+  async function putInPlace(digest: string, { path, size }: Written): Promise<void> {
+    const place = placeOf(digest);
+    try {
+      await mkdir(join(place, '..'), { recursive: true, mode: 0o700 });
+      // Or what was fetched now would be removed with what was there before.
+      await leaving.get(digest);
+      await rename(path, place);
+    } catch (error) {
+      await rm(path, { force: true });
+      throw error;
+    }
+    const file = await open(place, 'r');
+    try {
+      kept.set(digest, { size, seen: await file.stat() });
+    } finally {
+      await file.close();
     }
   }
 
@@ -157,11 +170,13 @@ export function cachedBlobs(origin: RemoteBlobs, { folder, mostBytes, log }: Cac
     const found: { digest: string; size: number; usedAt: number }[] = [];
     for await (const shelf of await opendir(folder)) {
       if (!shelf.isDirectory() || !/^[0-9a-f]{2}$/.test(shelf.name)) continue;
-      for await (const { name } of await opendir(join(folder, shelf.name))) {
-        const file = await open(join(folder, shelf.name, name), 'r');
-        const { size, atimeMs } = await file.stat();
-        await file.close();
-        if (/^[0-9a-f]{62}$/.test(name)) found.push({ digest: shelf.name + name, size, usedAt: atimeMs });
+      // Another process with the same folder may have removed what was there when its name was read.
+      const names = (await opendir(join(folder, shelf.name)).catch(unlessMissing)) ?? [];
+      for await (const { name } of names) {
+        if (!/^[0-9a-f]{62}$/.test(name)) continue;
+        const there = await stat(join(folder, shelf.name, name)).catch(unlessMissing);
+        if (there !== undefined)
+          found.push({ digest: shelf.name + name, size: there.size, usedAt: there.atimeMs });
       }
     }
     for (const { digest, size } of found.toSorted((a, b) => a.usedAt - b.usedAt))
@@ -188,6 +203,10 @@ async function digestOf(file: FileHandle): Promise<string> {
   const sum = createHash('sha256');
   await pipeline(createReadStream('', { fd: file, start: 0, autoClose: false }), sum);
   return sum.digest('hex');
+}
+
+function unlessMissing(error: unknown): undefined {
+  if (!isMissing(error)) throw error;
 }
 
 function isMissing(error: unknown): boolean {
