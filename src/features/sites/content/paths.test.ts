@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createNameRegister, nameEntry } from './paths.ts';
@@ -146,6 +148,63 @@ describe('T42 names that collide', () => {
   ])('%j: %j', (names, refused) => {
     expect(refusedOf(...names)).toEqual(refused);
   });
+});
+
+type Kind = 'file' | 'directory';
+
+/** The same by comparing every folder of every name with all there were. */
+function plainRegister() {
+  const taken = new Map<string, { kind: Kind; path: string }>();
+  const keyOf = (path: string) => path.normalize('NFKC').toUpperCase().toLowerCase().normalize('NFC');
+  return {
+    add(kind: Kind, path: string): string | undefined {
+      const segments = path.split('/');
+      const steps = segments.map((_, at) => ({
+        kind: at < segments.length - 1 ? ('directory' as const) : kind,
+        path: segments.slice(0, at + 1).join('/'),
+      }));
+      for (const step of steps) {
+        const there = taken.get(keyOf(step.path));
+        const subject = step.path === path ? '' : `its folder ${step.path} `;
+        if (there === undefined) continue;
+        if (there.path !== step.path) return `${subject}differs from ${there.path} only in case or accents`;
+        if (there.kind !== step.kind) return `${subject}is both a file and a folder`;
+        if (step.kind === 'file') return 'is there twice';
+      }
+      for (const step of steps) taken.set(keyOf(step.path), step);
+      return undefined;
+    },
+  };
+}
+
+test('T42 whatever the order, each name is compared with every folder and file before it', () => {
+  const segment = fc.constantFrom('a', 'A', 'b', 'aa', 'é', 'e\u0301', 'ß', 'ss');
+  const name = fc.array(segment, { minLength: 1, maxLength: 5 }).map((segments) => segments.join('/'));
+  const kind = fc.constantFrom<Kind>('file', 'directory');
+  fc.assert(
+    fc.property(fc.array(fc.tuple(kind, name), { maxLength: 40 }), (entries) => {
+      const [register, plain] = [createNameRegister(), plainRegister()];
+      for (const [of, path] of entries) expect(register.add(of, path)).toBe(plain.add(of, path));
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+test('T51 ten thousand names of a thousand bytes hold little more than themselves, however deep they are', () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const tail = Array.from({ length: 28 }, () => 'a').join('/');
+  const nameOf = (one: number) =>
+    [String(one >> 1).padStart(6, '0') + 'x'.repeat(249), 'y'.repeat(255), 'z'.repeat(190), tail, one].join(
+      '/',
+    );
+  collect();
+  const before = process.memoryUsage().heapUsed;
+  const register = createNameRegister();
+  for (let one = 0; one < 10_000; one += 1) expect(register.add('directory', nameOf(one))).toBeUndefined();
+  collect();
+  expect((process.memoryUsage().heapUsed - before) / 1e6).toBeLessThan(20);
+  expect(register.add('file', nameOf(0))).toBe('is both a file and a folder');
 });
 
 test('a name that is taken stays inside its site, whatever reads it as a URL or a path', () => {

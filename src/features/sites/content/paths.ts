@@ -127,46 +127,104 @@ export type NameRegister = {
   add(kind: 'file' | 'directory', path: string): string | undefined;
 };
 
+/**
+ * A place in the tree of names. What lies in a row without a fork is one place, so a name costs its own length, however
+ * many folders it names.
+ */
+type Place = {
+  readonly kind: 'file' | 'directory';
+  /** From the place above on: one segment or more, as they were spelled first. */
+  spelling: string;
+  /** By the folded first segment of each; undefined while there is nothing. */
+  below: Map<string, Place> | undefined;
+};
+
+const mostLatest = 1_000;
+
 export function createNameRegister(): NameRegister {
-  const taken = new Map<string, { readonly kind: 'file' | 'directory'; readonly path: string }>();
+  const top: Place = { kind: 'directory', spelling: '', below: undefined };
 
-  function clash(kind: 'file' | 'directory', path: string, key: string): string | undefined {
-    const there = taken.get(key);
-    if (there === undefined) return undefined;
-    if (there.path !== path) return `differs from ${there.path} only in case or accents`;
-    if (there.kind !== kind) return 'is both a file and a folder';
-    return kind === 'file' ? 'is there twice' : undefined;
-  }
-
-  /** Folders that are there, with a slash, and their folded names. Most files lie in the folder of the one before. */
-  const foldedFolders = new Map<string, string>();
+  /** Folders met lately, as they are spelled, with a slash: most files lie in one of them. */
+  const latest = new Map<string, Place>();
 
   return {
     add(kind, path) {
-      // Each segment is folded once: no letter meets another across a slash.
-      const folders: { readonly folder: string; readonly key: string }[] = [];
-      const lastSlash = path.lastIndexOf('/');
-      let key = foldedFolders.get(path.slice(0, lastSlash + 1)) ?? '';
-      if (key === '') {
-        for (let slash = path.indexOf('/'); slash >= 0; slash = path.indexOf('/', slash + 1)) {
-          const folder = path.slice(0, slash);
-          key += folded(folder.slice(folder.lastIndexOf('/') + 1));
-          const problem = clash('directory', folder, key);
-          if (problem !== undefined) return `its folder ${folder} ${problem}`;
-          folders.push({ folder, key });
-          key += '/';
+      const name = path.lastIndexOf('/') + 1;
+      const folder = latest.get(path.slice(0, name));
+      let place = folder ?? top;
+      let ours = folder === undefined ? path.split('/') : [path.slice(name)];
+      for (;;) {
+        const key = folded(ours[0] ?? '');
+        const next = place.below?.get(key);
+        if (next === undefined) {
+          put(place, { kind, spelling: ours.join('/'), below: undefined });
+          if (latest.size >= mostLatest) latest.clear();
+          if (ours.length === 1) latest.set(path.slice(0, name), place);
+          return undefined;
         }
+        const theirs = next.spelling.split('/');
+        const shared = sharedBy(ours, theirs);
+        const there = {
+          kind: next.kind,
+          segments: theirs.slice(0, shared),
+          isWhole: shared === theirs.length,
+        };
+        const problem = clashOf(there, { kind, path, rest: ours });
+        if (problem !== undefined || shared === ours.length) return problem;
+        ours = ours.slice(shared);
+        place = there.isWhole ? next : forkAt(place, next, theirs.slice(0, shared));
       }
-      const folderKey = key;
-      key += folded(path.slice(lastSlash + 1));
-      const problem = clash(kind, path, key);
-      if (problem !== undefined) return problem;
-      for (const one of folders) taken.set(one.key, { kind: 'directory', path: one.folder });
-      taken.set(key, { kind, path });
-      if (folders.length > 0) foldedFolders.set(path.slice(0, lastSlash + 1), folderKey);
-      return undefined;
     },
   };
+}
+
+/** How many segments are the same once folded. */
+function sharedBy(ours: readonly string[], theirs: readonly string[]): number {
+  const differs = ours.findIndex((one, at) => {
+    const other = theirs[at];
+    return other === undefined || (one !== other && folded(one) !== folded(other));
+  });
+  return differs < 0 ? ours.length : differs;
+}
+
+/** What the segments that both share say of an entry: `rest` is what of its path lies below the places passed so far. */
+function clashOf(
+  there: { readonly kind: Place['kind']; readonly segments: readonly string[]; readonly isWhole: boolean },
+  { kind, path, rest }: { kind: Place['kind']; path: string; rest: readonly string[] },
+): string | undefined {
+  const passed = path.split('/').slice(0, -rest.length);
+  for (const [at, theirs] of there.segments.entries()) {
+    const folder = [...passed, ...rest.slice(0, at)];
+    const isFolder = at < rest.length - 1;
+    const ownKind = isFolder ? 'directory' : kind;
+    const theirKind = there.isWhole && at === there.segments.length - 1 ? there.kind : 'directory';
+    const problem =
+      theirs !== rest[at]
+        ? `differs from ${[...folder, theirs].join('/')} only in case or accents`
+        : problemOfBoth(ownKind, theirKind);
+    if (problem === undefined) continue;
+    return isFolder ? `its folder ${[...folder, rest[at]].join('/')} ${problem}` : problem;
+  }
+  return undefined;
+}
+
+function problemOfBoth(kind: Place['kind'], earlier: Place['kind']): string | undefined {
+  if (kind !== earlier) return 'is both a file and a folder';
+  return kind === 'file' ? 'is there twice' : undefined;
+}
+
+function put(above: Place, place: Place): void {
+  above.below ??= new Map();
+  above.below.set(folded(place.spelling.split('/', 1)[0] ?? ''), place);
+}
+
+/** Makes a place of the folders that `place` begins with, between it and the one above. */
+function forkAt(above: Place, place: Place, shared: readonly string[]): Place {
+  const fork: Place = { kind: 'directory', spelling: shared.join('/'), below: undefined };
+  put(above, fork);
+  place.spelling = place.spelling.slice(fork.spelling.length + 1);
+  put(fork, place);
+  return fork;
 }
 
 const ascii = /^[\0-\x7f]*$/;
