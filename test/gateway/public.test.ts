@@ -247,7 +247,8 @@ test('T45 T46 redirects stay on the site and headers only tighten; other rules r
     'index.html': page('x'),
     'docs/index.html': page('d'),
     _redirects: '# old places\n/old /docs/ 302\n/blog/:slug /docs/?post=:slug\n/app/* /docs/:splat 307\n',
-    _headers: "/docs/*\n  Content-Security-Policy: default-src 'self'\n  X-Robots-Tag: noindex\n",
+    _headers:
+      "/docs/*\n  Content-Security-Policy: default-src 'self'\n  X-Robots-Tag: noindex\n  Permissions-Policy: gamepad=()\n",
   });
   expect(made.status).toBe(201);
   const { url } = made.data;
@@ -262,11 +263,13 @@ test('T45 T46 redirects stay on the site and headers only tighten; other rules r
   expect((await h.open(`${url}docs/`)).headers).toMatchObject({
     'content-security-policy': "default-src 'self'",
     'x-robots-tag': 'noindex',
+    'permissions-policy': 'gamepad=(), camera=(), microphone=(), geolocation=(), usb=(), payment=()',
   });
   const bad = await upload(h, key, {
     'index.html': page('x'),
     _redirects: '/a https://evil.example\n/b //evil.example\n/c javascript:alert(1)\n/d /\\evil.example\n',
-    _headers: '/*\n  Set-Cookie: a=b\n  Access-Control-Allow-Origin: *\n  Service-Worker-Allowed: /\n',
+    _headers:
+      '/*\n  Set-Cookie: a=b\n  Access-Control-Allow-Origin: *\n  Service-Worker-Allowed: /\n  Permissions-Policy: camera=*\n',
   });
   expect(bad.error.code).toBe('upload_rejected');
   expect(bad.error.details.files.map((file: { path: string }) => file.path)).toEqual([
@@ -274,6 +277,7 @@ test('T45 T46 redirects stay on the site and headers only tighten; other rules r
     '_redirects',
     '_redirects',
     '_redirects',
+    '_headers',
     '_headers',
     '_headers',
     '_headers',

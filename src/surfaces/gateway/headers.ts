@@ -3,14 +3,14 @@ import { mediaTypeOf } from '../../features/sites/sites.ts';
 import type { Form } from './representation.ts';
 
 /** The headers of content, the same for every file of a kind (private-access.md 2.1). Names in lower case. */
-const always = [
-  'x-content-type-options',
-  'nosniff',
-  'origin-agent-cluster',
-  '?1',
-  'permissions-policy',
-  'camera=(), microphone=(), geolocation=(), usb=(), payment=()',
-];
+const always = ['x-content-type-options', 'nosniff', 'origin-agent-cluster', '?1'];
+
+/** Off on every site, whatever its author says. */
+const turnedOff = ['camera=()', 'microphone=()', 'geolocation=()', 'usb=()', 'payment=()'];
+
+/** What one answer carries of its author's, names included; from longer ones proxies make an error. */
+const mostOwnHeaders = 50;
+const longestOwnHeaders = 8_192;
 
 const whenPublic = [...always, 'cache-control', 'public, max-age=0, must-revalidate'];
 
@@ -36,9 +36,14 @@ const whenPrivate = [
 export type Kind = { readonly isPrivate: boolean; readonly isPreview: boolean; readonly isHttps: boolean };
 
 /** What every answer of a kind carries, also one without content. */
-export function siteHeaders({ isPrivate, isPreview, isHttps }: Kind): string[] {
+export function siteHeaders(
+  { isPrivate, isPreview, isHttps }: Kind,
+  permissions = turnedOff.join(', '),
+): string[] {
   return [
     ...(isPrivate ? whenPrivate : whenPublic),
+    'permissions-policy',
+    permissions,
     ...(isPreview && !isPrivate ? ['x-robots-tag', 'noindex'] : []),
     ...(isHttps ? ['strict-transport-security', 'max-age=31536000'] : []),
   ];
@@ -47,8 +52,9 @@ export function siteHeaders({ isPrivate, isPreview, isHttps }: Kind): string[] {
 /** Of one form of one file; the status and the range are added by who sends it. */
 export function fileHeaders(kind: Kind, content: ServedContent, file: ServedFile, form: Form): string[] {
   const { type, isDownload } = mediaTypeOf(file.path);
+  const own = ownHeaders(kind, content, file.path);
   return [
-    ...siteHeaders(kind),
+    ...siteHeaders(kind, permissionsWith(own)),
     'content-type',
     type,
     ...(isDownload ? ['content-disposition', 'attachment'] : []),
@@ -58,14 +64,29 @@ export function fileHeaders(kind: Kind, content: ServedContent, file: ServedFile
     'bytes',
     ...(file.variants.length > 0 ? ['vary', 'Accept-Encoding'] : []),
     ...(form.encoding === null ? [] : ['content-encoding', form.encoding]),
-    ...ownHeaders(kind, content, file.path),
+    ...own.filter(([name]) => name !== 'permissions-policy').flat(),
   ];
 }
 
+/** One header of all: in two of them the last word on a feature would stand, and that is the author's. */
+function permissionsWith(own: readonly OwnHeader[]): string | undefined {
+  const written = own
+    .filter(([name]) => name === 'permissions-policy')
+    .flatMap(([, value]) => value.split(','));
+  if (written.length === 0) return undefined;
+  const pairs = [...written, ...turnedOff].map((one) => one.trim().split('=', 2));
+  const features = new Map(pairs.map(([feature, allowed]) => [feature, allowed]));
+  return Array.from(features, (pair) => pair.join('=')).join(', ');
+}
+
+type OwnHeader = ServedContent['headers'][number]['headers'][number];
+
 /** What the site's author wrote for this path. On private sites our own words stand (threat T45). */
-function ownHeaders({ isPrivate }: Kind, { headers }: ServedContent, path: string): string[] {
+function ownHeaders({ isPrivate }: Kind, { headers }: ServedContent, path: string): OwnHeader[] {
   const found = headers.filter(({ pattern }) => pattern.test(path)).flatMap((rule) => rule.headers);
+  let room = longestOwnHeaders;
   return found
     .filter(([name]) => !isPrivate || (name !== 'referrer-policy' && name !== 'x-robots-tag'))
-    .flat();
+    .slice(0, mostOwnHeaders)
+    .filter(([name, value]) => (room -= name.length + value.length) >= 0);
 }

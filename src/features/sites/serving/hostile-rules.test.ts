@@ -53,3 +53,56 @@ test('a redirect’s answer stays a header that can be sent', () => {
   expect(at(content(`/* /x/${':splat'.repeat(10)}`), `/${'ü'.repeat(1_000)}`)).toEqual({ kind: 'missing' });
   expect(at(content('/old /Ā/:x/é%20y'), '/old')).toMatchObject({ to: '/%C4%80/:x/%C3%A9%20y' });
 });
+
+test('rules that match an address and lead nowhere are given up after ten', () => {
+  const inVain = Array.from({ length: 1_000 }, () => `/* /%:splat${':splat'.repeat(9)}`);
+  const path = `/2f${'a'.repeat(790)}`;
+  const rules = content(inVain.join('\n'));
+  at(rules, path);
+  expect(
+    millisecondsOf(() => Array.from({ length: 20 }, () => expect(at(rules, path).kind).toBe('missing'))),
+  ).toBeLessThan(60);
+  const few = content(['/* /:splat', '/* /:splat', '/a /b'].join('\n'));
+  expect(at(few, '/a')).toMatchObject({ kind: 'redirect', to: '/b' });
+  expect(at(content([...inVain, '/* /found'].join('\n')), path).kind).toBe('missing');
+});
+
+const headersOf = (...lines: string[]) => {
+  const { rules, problems } = parseHeaders(['/*', ...lines.map((line) => `  ${line}`)].join('\n'));
+  return { headers: rules[0]?.headers, problems: problems.map(({ problem }) => problem) };
+};
+
+test.each([
+  ['Permissions-Policy: camera=*', 'other than a list of feature=() and feature=(self)'],
+  ['Permissions-Policy: fullscreen=*', 'other than a list'],
+  ['Permissions-Policy: fullscreen=(self "https://elsewhere.example")', 'other than a list'],
+  ['Permissions-Policy: !!! not a policy', 'other than a list'],
+  ['Permissions-Policy: fullscreen=(),', 'other than a list'],
+  ["Permissions-Policy: camera 'none'", 'other than a list'],
+  ['Permissions-Policy: fullscreen=();x', 'other than a list'],
+  ['Permissions-Policy: gamepad=(), camera=(self)', 'leave it out or write camera=()'],
+  ['Permissions-Policy: usb=self', 'leave it out or write usb=()'],
+  ['Referrer-Policy: unsafe-url', 'other than no-referrer, '],
+  ['Referrer-Policy: same-origin, UNSAFE-URL', 'other than no-referrer, '],
+  ['Referrer-Policy: whatever', 'other than no-referrer, '],
+  ['Constructor: x', 'sets constructor'],
+])('T45 %s is refused, and says nothing where it was published before', (line, problem) => {
+  expect(headersOf(line)).toEqual({ headers: [], problems: [expect.stringContaining(problem)] });
+});
+
+test.each([
+  'Permissions-Policy: camera=()',
+  'Permissions-Policy: fullscreen=(self), gamepad=self,midi=( ), interest-cohort=()',
+  'Referrer-Policy: no-referrer, Strict-Origin-When-Cross-Origin',
+  "Content-Security-Policy: default-src 'self'",
+])('T45 %s is taken', (line) => {
+  expect(headersOf(line)).toMatchObject({ headers: [expect.anything()], problems: [] });
+});
+
+test('a path has at most 50 headers, and 8,192 characters of them', () => {
+  const many = headersOf(...Array.from({ length: 52 }, () => 'X-Robots-Tag: none'));
+  expect([many.headers?.length, many.problems.length]).toEqual([50, 2]);
+  expect(many.problems[0]).toContain('50 headers, or 8192 characters');
+  const long = headersOf(...Array.from({ length: 5 }, () => `Content-Security-Policy: ${'x'.repeat(2_000)}`));
+  expect([long.headers?.length, long.problems.length]).toEqual([4, 1]);
+});

@@ -1,6 +1,7 @@
 /**
  * What authors may say in `_redirects` and `_headers`: a small, safe part of what these files hold elsewhere. Targets
- * stay on the site (threat T46), headers only add or tighten (threat T45). A line that breaks a rule refuses the upload.
+ * stay on the site (threat T46), headers only add or tighten (threat T45). A line that breaks a rule refuses the upload;
+ * one of a version published before that rule was made says nothing.
  */
 export type RedirectRule = {
   /** Segments; `:name` stands for one, a last `*` for the rest. */
@@ -23,12 +24,17 @@ export const longestRules = 65_536;
 const mostRules = 1_000;
 const mostHeaderRules = 100;
 const longestValue = 2_000;
+const mostHeadersOfPath = 50;
+/** Characters, names included. */
+const longestHeadersOfPath = 8_192;
 /** Characters of a redirect's target, and of an address that is redirected: answering one must cost next to nothing. */
 const longestTarget = 1_000;
 const longestRedirected = 1_024;
 const mostPlaceholders = 10;
 /** Characters of a header that every proxy takes. */
 const longestLocation = 8_000;
+/** Rules that match an address and lead nowhere, before it counts as missing: each costs as much as one that does. */
+const mostInVain = 10;
 
 export function parseRedirects(text: string): { rules: RedirectRule[]; problems: RuleProblem[] } {
   const rules: RedirectRule[] = [];
@@ -89,6 +95,7 @@ export function followRedirects(
   if (path.length > longestRedirected) return undefined;
   const segments = path.split('/');
   const encoded = segments.map(encodeURIComponent);
+  let inVain = 0;
   for (const { from, to, status } of rules) {
     if (!matches(from, segments)) continue;
     const values = valuesOf(from, encoded);
@@ -96,6 +103,8 @@ export function followRedirects(
     if (target.length > longestLocation) return undefined;
     // A wildcard may carry what would make another host of it.
     if (shapeProblem(target) === undefined && target !== `/${path}`) return { to: target, status };
+    inVain += 1;
+    if (inVain === mostInVain) return undefined;
   }
   return undefined;
 }
@@ -119,13 +128,51 @@ function valuesOf(from: readonly string[], encoded: readonly string[]): Readonly
 }
 
 /** A second Content-Security-Policy can only forbid more than the first (CSP3 section 3.3). */
-const allowedHeaders = new Set([
-  'content-security-policy',
-  'content-language',
-  'x-robots-tag',
-  'permissions-policy',
-  'referrer-policy',
+const valueProblems: Readonly<Record<string, (value: string) => string | undefined>> = {
+  'content-security-policy': anything,
+  'content-language': anything,
+  'x-robots-tag': anything,
+  'permissions-policy': permissionsProblem,
+  'referrer-policy': referrerProblem,
+};
+
+function anything(): undefined {
+  return undefined;
+}
+
+/** What the gateway turns off on every site (surfaces/gateway/headers.ts). */
+const turnedOff = new Set(['camera', 'microphone', 'geolocation', 'usb', 'payment']);
+
+/**
+ * Read strictly: a browser throws the whole header away, ours with it, when a part of it is not what it knows. A
+ * feature is allowed to the site itself until somebody says otherwise, so these two can only tighten.
+ */
+function permissionsProblem(value: string): string | undefined {
+  for (const one of value.split(',')) {
+    const [, feature, list] = /^([a-z][a-z0-9-]*)=(\( *\)|\( *self *\)|self)$/.exec(one.trim()) ?? [];
+    if (feature === undefined || list === undefined)
+      return 'has a Permissions-Policy other than a list of feature=() and feature=(self), such as fullscreen=(), gamepad=(self)';
+    if (turnedOff.has(feature) && list.includes('self'))
+      return `allows ${feature}, which is off on every site; leave it out or write ${feature}=()`;
+  }
+  return undefined;
+}
+
+/** All there are (Referrer Policy, section 3) but `unsafe-url`, which tells every site the whole address. */
+const referrerPolicies = new Set([
+  'no-referrer',
+  'no-referrer-when-downgrade',
+  'origin',
+  'origin-when-cross-origin',
+  'same-origin',
+  'strict-origin',
+  'strict-origin-when-cross-origin',
 ]);
+
+function referrerProblem(value: string): string | undefined {
+  const isKnown = value.split(',').every((one) => referrerPolicies.has(one.trim().toLowerCase()));
+  return isKnown ? undefined : `has a Referrer-Policy other than ${[...referrerPolicies].join(', ')}`;
+}
 
 export function parseHeaders(text: string): { rules: HeaderRule[]; problems: RuleProblem[] } {
   const rules: { pattern: HeaderRule['pattern']; headers: [string, string][] }[] = [];
@@ -144,9 +191,19 @@ export function parseHeaders(text: string): { rules: HeaderRule[]; problems: Rul
     const rule = rules.at(-1);
     if (typeof header === 'string') problems.push({ line, problem: header });
     else if (rule === undefined) problems.push({ line, problem: 'names a header before any path' });
-    else rule.headers.push(header);
+    else if (fit([...rule.headers, header])) rule.headers.push(header);
+    else
+      problems.push({
+        line,
+        problem: `is more than the ${mostHeadersOfPath} headers, or ${longestHeadersOfPath} characters of them, allowed for a path`,
+      });
   }
   return { rules, problems };
+}
+
+function fit(headers: readonly (readonly [name: string, value: string])[]): boolean {
+  const bytes = headers.reduce((sum, [name, value]) => sum + name.length + value.length, 0);
+  return headers.length <= mostHeadersOfPath && bytes <= longestHeadersOfPath;
 }
 
 function headerOf(text: string): [string, string] | string {
@@ -154,12 +211,13 @@ function headerOf(text: string): [string, string] | string {
   const name = found?.[1]?.toLowerCase();
   const value = found?.[2] ?? '';
   if (name === undefined) return 'is not "Name: value"';
-  if (!allowedHeaders.has(name)) return `sets ${name}; only ${[...allowedHeaders].join(', ')} can be set`;
+  const problemOf = Object.hasOwn(valueProblems, name) ? valueProblems[name] : undefined;
+  if (problemOf === undefined)
+    return `sets ${name}; only ${Object.keys(valueProblems).join(', ')} can be set`;
   if (value === '' || value.length > longestValue)
     return `must have a value of 1 to ${longestValue} characters`;
-  return /^[\x20-\x7e]+$/.test(value)
-    ? [name, value]
-    : 'has a value with characters that a header cannot carry';
+  if (!/^[\x20-\x7e]+$/.test(value)) return 'has a value with characters that a header cannot carry';
+  return problemOf(value) ?? [name, value];
 }
 
 /**
