@@ -50,6 +50,13 @@ test('a file that nobody reads is skipped, and the next one is whole', async () 
   expect(last).toBe(page.content);
 });
 
+test('a size that a pax header only repeats is no trouble', async () => {
+  const size = String(page.content?.length);
+  expect(await read(tarGzOf([paxOf({ path: 'é.html', size }), page]))).toEqual([
+    { name: 'é.html', content: page.content },
+  ]);
+});
+
 describe('T39 entries that are refused by themselves', () => {
   test.each<[string, TarPart[], RegExp]>([
     ['a symbolic link', [{ name: 'a', type: '2', link: '/etc/passwd' }], /symbolic link/],
@@ -66,6 +73,8 @@ describe('T39 entries that are refused by themselves', () => {
 });
 
 describe('T40 T41 archives that are refused whole', () => {
+  /** Entries that some readers find, and others take for the content of what stands before them. */
+  const within = Buffer.concat([tarEnd, tarBlocks([{ name: 'hidden.html', content: 'x' }])]);
   const cut = tarGzOf([page]);
   test.each<[string, Buffer, RegExp]>([
     ['nothing', Buffer.alloc(0), /gzip|cut short/],
@@ -89,7 +98,32 @@ describe('T40 T41 archives that are refused whole', () => {
       tarGzOf([{ name: 'x', type: 'L', content: 'x'.repeat(100_000) }, page]),
       /header longer/,
     ],
-    ['a folder with content', tarGzOf([{ name: 'a/', type: '5', content: 'x' }]), /not a tar/],
+    [
+      'a folder with content',
+      tarGzOf([{ name: 'a/', type: '5', content: 'x' }]),
+      /not a tar|folder with a size/,
+    ],
+    [
+      'a folder whose content is entries',
+      tarGzOf([page, { name: 'a/', content: within }]),
+      /folder with a size/,
+    ],
+    [
+      'a size that a pax header denies',
+      tarGzOf([page, paxOf({ size: '0' }), { name: 'x', content: within }]),
+      /two different sizes/,
+    ],
+    [
+      'a size that only a pax header has',
+      gzipSync(
+        Buffer.concat([
+          tarBlocks([page, paxOf({ size: '1024' }), { name: 'x' }]),
+          tarBlocks([{ name: 'hidden.html', content: 'x' }]),
+          tarEnd,
+        ]),
+      ),
+      /two different sizes/,
+    ],
     ['a size beyond the end', tarGzOf([{ ...page, size: 5_000_000 }]), /cut short/],
     [
       'two gzip members with two archives',

@@ -9,20 +9,24 @@ import { type ArchiveEntry, ArchiveRefused, modeProblem } from './archive.ts';
  * headers and padding included, before anything is kept of it.
  */
 export function readTarGz(source: Readable, maxBytes: number): AsyncGenerator<ArchiveEntry<Readable>> {
-  return read((reader, done) => pipeline(source, createGunzip(), guard(maxBytes), reader, done));
+  return read((reader, sizes, done) =>
+    pipeline(source, createGunzip(), guard(maxBytes, sizes), reader, done),
+  );
 }
 
 /** The same, not gzipped. */
 export function readTar(source: Readable, maxBytes: number): AsyncGenerator<ArchiveEntry<Readable>> {
-  return read((reader, done) => pipeline(source, guard(maxBytes), reader, done));
+  return read((reader, sizes, done) => pipeline(source, guard(maxBytes, sizes), reader, done));
 }
 
 async function* read(
-  feed: (reader: Extract, done: (error?: Error | null) => void) => void,
+  feed: (reader: Extract, sizes: number[], done: (error?: Error | null) => void) => void,
 ): AsyncGenerator<ArchiveEntry<Readable>> {
   const reader = extract();
+  /** Of the entries to come, as their headers say it. */
+  const sizes: number[] = [];
   let opened: Readable | undefined;
-  feed(reader, (error) => {
+  feed(reader, sizes, (error) => {
     if (!error) return;
     // Whoever reads a file hears of it there, whoever waits for the next one through the reader.
     opened?.destroy(asRefusal(error));
@@ -31,6 +35,7 @@ async function* read(
 
   try {
     for await (const entry of reader) {
+      requireOneSize(entry.header, sizes.shift());
       const described = describe(entry.header);
       const isDirectory = described?.name.endsWith('/') ?? false;
       if (described !== undefined)
@@ -77,6 +82,13 @@ function asRefusal(error: Error): Error {
     : error;
 }
 
+/** Where readers disagree about what is content, one of them finds entries that the other does not. */
+function requireOneSize({ type, size }: Header, inHeader: number | undefined): void {
+  if (size !== inHeader)
+    throw new ArchiveRefused('has an entry with two different sizes; pack it with another program');
+  if (type === 'directory' && size !== 0) throw new ArchiveRefused('has a folder with a size of its own');
+}
+
 function describe(header: Header): Pick<ArchiveEntry, 'name' | 'problem'> | undefined {
   const isDirectory = header.type === 'directory';
   // `tar -C folder -cz .` writes ./ before every name.
@@ -102,9 +114,10 @@ const mostOfHeader = 65_536;
 
 /**
  * Stands before the reader and follows the same blocks: stops too many bytes, extended headers that are too long to
- * keep, and anything after the end of the archive, which some readers take for more entries.
+ * keep, and anything after the end of the archive, which some readers take for more entries. Notes in `sizes` how long it
+ * takes each entry to be.
  */
-function guard(maxBytes: number): Transform {
+function guard(maxBytes: number, sizes: number[]): Transform {
   let total = 0;
   let toSkip = 0;
   let zeroBlocks = 0;
@@ -120,6 +133,7 @@ function guard(maxBytes: number): Transform {
     const type = String.fromCharCode(header[156] ?? 0);
     if ('xgLK'.includes(type) && size > mostOfHeader)
       return new ArchiveRefused(`has a header longer than ${mostOfHeader} bytes`);
+    if (!'xgLK'.includes(type)) sizes.push(size);
     toSkip = Math.ceil(size / block) * block;
     return undefined;
   }
