@@ -161,3 +161,53 @@ test('while a page of many links is looked at, others have their turn', async ()
   clearInterval(timer);
   expect(turns).toBeGreaterThan(10);
 });
+
+test.each([
+  ['nested without end', '<b>'.repeat(10_700) + '</i>'.repeat(8_000)],
+  ['as deep as is looked at', '<bb>'.repeat(511) + '</ii>'.repeat(12_700)],
+])('many pages %s are given up soon, and others have their turn', async (_, html) => {
+  const files = new Map(
+    Array.from({ length: 300 }, (_, at) => [
+      `${at}.html`,
+      { digest: digestOf(String(at)), size: html.length },
+    ]),
+  );
+  let longest = 0;
+  let last = performance.now();
+  const timer = setInterval(() => {
+    longest = Math.max(longest, performance.now() - last);
+    last = performance.now();
+  });
+  const from = performance.now();
+  const { isComplete } = await reportOf({
+    files,
+    before: null,
+    isAnswered: () => true,
+    read: async () =>
+      (async function* whole() {
+        yield Buffer.from(html);
+      })(),
+  });
+  clearInterval(timer);
+  expect(isComplete).toBe(false);
+  expect(performance.now() - from).toBeLessThan(8_000);
+  expect(longest).toBeLessThan(500);
+});
+
+test('pages with the same content are read once, and each has its own links', async () => {
+  const html = '<a href="gone.html">x</a>';
+  let reads = 0;
+  const { brokenLinks } = await reportOf({
+    files: manifestOf({ 'a.html': html, 'b/a.html': html }),
+    before: null,
+    isAnswered: () => false,
+    read: async () => {
+      reads += 1;
+      return (async function* whole() {
+        yield Buffer.from(html);
+      })();
+    },
+  });
+  expect(brokenLinks.map(({ page }) => page)).toEqual(['a.html', 'b/a.html']);
+  expect(reads).toBe(1);
+});

@@ -34,8 +34,12 @@ const longestLink = 2_000;
 const longestList = 20_000;
 /** Links that are judged before others have their turn. */
 const linksAtOnce = 50;
-/** Elements inside each other. The parser takes ever longer for each one more. */
-const deepest = 1_000;
+/** Elements inside each other, of which browsers keep 512. For each one more the parser takes longer for every tag. */
+const deepest = 512;
+/** Tags times elements around them: what the parser compares. Pages as long as `mostBytes` have a tenth of it. */
+const mostComparisons = 100_000_000;
+/** Bytes of a page that are read before others have their turn. */
+const bytesAtOnce = 8_192;
 
 export async function reportOf(deps: {
   readonly files: Manifest;
@@ -52,12 +56,18 @@ export async function reportOf(deps: {
   };
   const folders = new Set([...files.keys()].map((path) => path.split('/', 1)[0] ?? ''));
   const pages = [...files].filter(([path]) => /\.x?html?$/i.test(path));
-  let [seen, bytes, links, isWhole] = [0, 0, 0, true];
+  /** By digest: the same page may lie at many addresses. */
+  const known = new Map<string, LinksFound>();
+  let [seen, bytes, links, comparisons, isWhole] = [0, 0, 0, 0, true];
   for (const [page, { digest, size }] of pages) {
-    if (seen >= mostPages || bytes + size > mostBytes) break;
+    const earlier = known.get(digest);
+    if (earlier === undefined) bytes += size;
+    if (seen >= mostPages || bytes > mostBytes || comparisons > mostComparisons) break;
     seen += 1;
-    bytes += size;
-    const inPage = await linksIn(await read(digest), mostLinks - links);
+    const most = { links: mostLinks - links, comparisons: mostComparisons - comparisons };
+    const inPage = earlier ?? (await linksIn(await read(digest), most));
+    known.set(digest, inPage);
+    if (earlier === undefined) comparisons += inPage.comparisons;
     links += inPage.links.length;
     isWhole &&= inPage.isWhole;
     for (const [at, link] of inPage.links.entries()) {
@@ -141,14 +151,29 @@ const partLinks: Readonly<Record<string, readonly string[]>> = {
 /** Of `link`: these are loaded with the page; `canonical` and its like only name an address. */
 const loadedRelations = /\b(?:stylesheet|icon|preload|modulepreload|manifest|prefetch|apple-touch-icon)\b/i;
 
+type LinksFound = {
+  readonly links: readonly Link[];
+  readonly comparisons: number;
+  readonly isWhole: boolean;
+};
+
 async function linksIn(
   html: AsyncIterable<Buffer>,
-  most: number,
-): Promise<{ links: Link[]; isWhole: boolean }> {
+  most: { readonly links: number; readonly comparisons: number },
+): Promise<LinksFound> {
   const found: Omit<Link, 'base'>[] = [];
   let base: string | undefined;
   let depth = 0;
+  let deepestInPiece = 0;
+  let comparisons = 0;
   let isWhole = true;
+  let isGivenUp = false;
+  /** At once, or the rest of the piece would be read as well. */
+  const giveUp = () => {
+    isGivenUp = true;
+    isWhole = false;
+    parser.pause();
+  };
   const fits = (text: string | undefined, longest: number): text is string => {
     if (text === undefined || text === '') return false;
     isWhole &&= text.length <= longest;
@@ -160,9 +185,11 @@ async function linksIn(
     },
     onopentag(name, attributes) {
       depth += 1;
+      deepestInPiece = Math.max(deepestInPiece, depth);
+      if (depth > deepest || found.length > most.links) giveUp();
       const add = (kind: Link['kind'], target: string | undefined) => {
         const text = target?.trim();
-        if (fits(text, longestLink) && found.length <= most) found.push({ kind, target: text });
+        if (fits(text, longestLink) && found.length <= most.links) found.push({ kind, target: text });
       };
       const href = attributes['href']?.trim();
       if (name === 'base' && fits(href, longestLink)) base ??= href;
@@ -178,15 +205,27 @@ async function linksIn(
     },
   });
   const decoder = new TextDecoder();
+  for await (const piece of inPieces(html)) {
+    deepestInPiece = depth;
+    const markup = decoder.decode(piece, { stream: true });
+    parser.write(markup);
+    comparisons += markup.split('<').length * deepestInPiece;
+    if (comparisons > most.comparisons) giveUp();
+    if (isGivenUp) break;
+  }
+  if (!isGivenUp) parser.end(decoder.decode());
+  isWhole &&= found.length <= most.links;
+  const links = found.slice(0, most.links).map((link) => ({ ...link, base }));
+  return { links, comparisons, isWhole };
+}
+
+async function* inPieces(html: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   for await (const chunk of html) {
-    parser.write(decoder.decode(chunk, { stream: true }));
-    if (depth > deepest || found.length > most) {
-      isWhole = false;
-      break;
+    for (let at = 0; at < chunk.length; at += bytesAtOnce) {
+      await othersFirst();
+      yield chunk.subarray(at, at + bytesAtOnce);
     }
   }
-  if (depth <= deepest && found.length <= most) parser.end(decoder.decode());
-  return { links: found.slice(0, most).map((link) => ({ ...link, base })), isWhole };
 }
 
 /** The addresses of a `srcset`: each may be followed by a width or a density. */
