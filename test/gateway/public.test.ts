@@ -353,3 +353,20 @@ test('without news from the database for half a minute nothing is served', async
   Object.assign(feed, { poll });
   expect((await h.open(made.data.url)).statusCode).toBe(200);
 });
+
+test('T45 a 64 KiB value, a value that ends its line and a file longer than rules may be refuse the upload', async () => {
+  const problemsOf = async (rules: string) => {
+    const refused = await upload(h, key, { 'index.html': page('x'), _headers: rules });
+    expect([refused.status, refused.error.code]).toEqual([422, 'upload_rejected']);
+    return refused.error.details.files.map(({ problem }: { problem: string }) => problem);
+  };
+  const policy = '/*\n  Content-Security-Policy: ';
+  const rest = 65_536 - policy.length;
+  expect(await problemsOf(policy + 'x'.repeat(rest))).toEqual([
+    'line 2: must have a value of 1 to 2000 characters',
+  ]);
+  expect(await problemsOf(policy + 'x'.repeat(rest + 1))).toEqual(['is larger than 65536 bytes']);
+  expect(await problemsOf(`${policy}x\r\n  Set-Cookie: a=b\n`)).toEqual([
+    expect.stringContaining('line 3: sets set-cookie'),
+  ]);
+});
