@@ -370,3 +370,65 @@ test('T45 a 64 KiB value, a value that ends its line and a file longer than rule
     expect.stringContaining('line 3: sets set-cookie'),
   ]);
 });
+
+describe('UP-07 T44 bytes that claim to be something else', () => {
+  const polyglot = '<!doctype html><svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>';
+  const files = {
+    'index.html': page('x'),
+    'picture.svg': polyglot,
+    'page.xhtml': `<html xmlns="http://www.w3.org/1999/xhtml"><script>alert(1)</script></html>`,
+    'notes.txt': polyglot,
+    'notes.md': polyglot,
+    'data.json': polyglot,
+    'data.csv': polyglot,
+    'photo.png': polyglot,
+    'photo.jpg': Buffer.concat([Buffer.from([0xff, 0xd8, 0xff, 0xe0]), Buffer.from(polyglot)]),
+    'photo.gif': `GIF89a/*${polyglot}*/=1`,
+    'clip.mp4': polyglot,
+    'font.woff2': polyglot,
+    'paper.pdf': `%PDF-1.7\n${polyglot}`,
+    'code.wasm': polyglot,
+    README: polyglot,
+    'a.html/README': polyglot,
+    '.htm': polyglot,
+  };
+  let url: string;
+  let taken: string[];
+  beforeAll(async () => {
+    const made = await upload(h, key, files);
+    ({ url } = made.data);
+    taken = Object.keys(files);
+  });
+
+  test.each([
+    ['picture.svg', 'image/svg+xml; charset=utf-8'],
+    ['page.xhtml', 'application/xhtml+xml; charset=utf-8'],
+    ['notes.txt', 'text/plain; charset=utf-8'],
+    ['notes.md', 'text/markdown; charset=utf-8'],
+    ['data.json', 'application/json; charset=utf-8'],
+    ['data.csv', 'text/csv; charset=utf-8'],
+    ['photo.png', 'image/png'],
+    ['photo.jpg', 'image/jpeg'],
+    ['photo.gif', 'image/gif'],
+    ['clip.mp4', 'video/mp4'],
+    ['font.woff2', 'font/woff2'],
+    ['paper.pdf', 'application/pdf'],
+    ['code.wasm', 'application/wasm'],
+    ['README', 'application/octet-stream'],
+    ['a.html/README', 'application/octet-stream'],
+    ['.htm', 'application/octet-stream'],
+  ])('%s is %s, and no browser may guess', async (path, type) => {
+    expect(taken).toContain(path);
+    // What a client would like or says of the bytes decides nothing.
+    for (const headers of [
+      {},
+      { accept: 'text/html', 'content-type': 'text/html' },
+      { range: 'bytes=0-1' },
+    ]) {
+      const answer = await h.open(url + path, { headers });
+      expect(answer.headers).toMatchObject({ 'content-type': type, 'x-content-type-options': 'nosniff' });
+      const isDownload = type === 'application/octet-stream';
+      expect(answer.headers['content-disposition']).toBe(isDownload ? 'attachment' : undefined);
+    }
+  });
+});
