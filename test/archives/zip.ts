@@ -15,7 +15,15 @@ export type ZipPart = {
   readonly compressedSize?: number;
   readonly crc?: number;
   /** The local header alone says otherwise. */
-  readonly local?: { name?: string; size?: number; crc?: number; method?: number; flags?: number };
+  readonly local?: {
+    name?: string;
+    size?: number;
+    compressedSize?: number;
+    crc?: number;
+    method?: number;
+    flags?: number;
+    extra?: Buffer;
+  };
   /** Where the directory says that the local header is. */
   readonly offset?: number;
 };
@@ -28,6 +36,27 @@ export type ZipShape = {
   readonly comment?: Buffer;
   readonly entries?: number;
   readonly disk?: number;
+  /** With a Zip64 end (4.3.14, 4.3.15): what its fields say instead of the truth. */
+  readonly zip64?: Partial<Zip64End>;
+};
+
+export type Zip64End = {
+  readonly signature: number;
+  readonly length: number;
+  readonly disk: number;
+  readonly directoryDisk: number;
+  readonly entriesHere: number;
+  readonly entries: number;
+  readonly directorySize: number;
+  readonly directoryAt: number;
+  readonly locatorSignature: number;
+  readonly recordDisk: number;
+  readonly recordAt: number;
+  readonly disks: number;
+  /** Of the end record, which says "see the other one" otherwise. */
+  readonly endEntries: number;
+  readonly endDirectorySize: number;
+  readonly endDirectoryAt: number;
 };
 
 /** A ZIP file, byte by byte (PKWARE APPNOTE 4.3). */
@@ -45,22 +74,63 @@ export function zipOf(parts: readonly ZipPart[], shape: ZipShape = {}): Buffer {
   at += shape.beforeDirectory?.length ?? 0;
   const whole = Buffer.concat(directory);
   const comment = shape.comment ?? Buffer.alloc(0);
+  const said = {
+    entries: shape.zip64 ? (shape.zip64.endEntries ?? 0xff_ff) : (shape.entries ?? parts.length),
+    directorySize: shape.zip64 ? (shape.zip64.endDirectorySize ?? 0xff_ff_ff_ff) : whole.length,
+    directoryAt: shape.zip64 ? (shape.zip64.endDirectoryAt ?? 0xff_ff_ff_ff) : at,
+  };
   const end = Buffer.alloc(22);
   end.writeUInt32LE(0x06_05_4b_50, 0);
   end.writeUInt16LE(shape.disk ?? 0, 4);
-  end.writeUInt16LE(shape.entries ?? parts.length, 8);
-  end.writeUInt16LE(shape.entries ?? parts.length, 10);
-  end.writeUInt32LE(whole.length, 12);
-  end.writeUInt32LE(at, 16);
+  end.writeUInt16LE(said.entries, 8);
+  end.writeUInt16LE(said.entries, 10);
+  end.writeUInt32LE(said.directorySize, 12);
+  end.writeUInt32LE(said.directoryAt, 16);
   end.writeUInt16LE(comment.length, 20);
+  const directoryOf = { entries: parts.length, directorySize: whole.length, directoryAt: at };
   return Buffer.concat([
     ...pieces,
     whole,
+    ...(shape.zip64 ? [zip64EndOf(directoryOf, shape.zip64)] : []),
     shape.beforeEnd ?? Buffer.alloc(0),
     end,
     comment,
     shape.after ?? Buffer.alloc(0),
   ]);
+}
+
+/** Field 0x0001 (4.5.3): of size, packed size and offset those whose own field is full, in this order. */
+export function zip64Field(...values: readonly number[]): Buffer {
+  const field = Buffer.alloc(4 + 8 * values.length);
+  field.writeUInt16LE(1, 0);
+  field.writeUInt16LE(8 * values.length, 2);
+  for (const [at, value] of values.entries()) field.writeBigUInt64LE(BigInt(value), 4 + 8 * at);
+  return field;
+}
+
+/** The record and its locator. */
+function zip64EndOf(
+  truth: { entries: number; directorySize: number; directoryAt: number },
+  lies: Partial<Zip64End>,
+): Buffer {
+  const said = { ...truth, ...lies };
+  const record = Buffer.alloc(56);
+  record.writeUInt32LE(lies.signature ?? 0x06_06_4b_50, 0);
+  record.writeBigUInt64LE(BigInt(lies.length ?? 44), 4);
+  record.writeUInt16LE(0x03_2d, 12);
+  record.writeUInt16LE(45, 14);
+  record.writeUInt32LE(lies.disk ?? 0, 16);
+  record.writeUInt32LE(lies.directoryDisk ?? 0, 20);
+  record.writeBigUInt64LE(BigInt(lies.entriesHere ?? said.entries), 24);
+  record.writeBigUInt64LE(BigInt(said.entries), 32);
+  record.writeBigUInt64LE(BigInt(said.directorySize), 40);
+  record.writeBigUInt64LE(BigInt(said.directoryAt), 48);
+  const locator = Buffer.alloc(20);
+  locator.writeUInt32LE(lies.locatorSignature ?? 0x07_06_4b_50, 0);
+  locator.writeUInt32LE(lies.recordDisk ?? 0, 4);
+  locator.writeBigUInt64LE(BigInt(lies.recordAt ?? truth.directoryAt + truth.directorySize), 8);
+  locator.writeUInt32LE(lies.disks ?? 1, 16);
+  return Buffer.concat([record, locator]);
 }
 
 function entryOf(part: ZipPart, at: number): { local: Buffer; central: Buffer } {
@@ -79,7 +149,8 @@ function entryOf(part: ZipPart, at: number): { local: Buffer; central: Buffer } 
   const localName = part.local?.name === undefined ? name : Buffer.from(part.local.name);
   const local = Buffer.alloc(30);
   local.writeUInt32LE(0x04_03_4b_50, 0);
-  fields(local, 4, { ...said, ...part.local }, localName.length, extra.length);
+  const localExtra = part.local?.extra ?? extra;
+  fields(local, 4, { ...said, ...part.local }, localName.length, localExtra.length);
   const central = Buffer.alloc(46);
   central.writeUInt32LE(0x02_01_4b_50, 0);
   central.writeUInt16LE(0x03_14, 4);
@@ -87,7 +158,7 @@ function entryOf(part: ZipPart, at: number): { local: Buffer; central: Buffer } 
   central.writeUInt32LE(((part.mode ?? 0) * 0x1_00_00) >>> 0, 38);
   central.writeUInt32LE(part.offset ?? at, 42);
   return {
-    local: Buffer.concat([local, localName, extra, data]),
+    local: Buffer.concat([local, localName, localExtra, data]),
     central: Buffer.concat([central, name, extra]),
   };
 }

@@ -124,6 +124,13 @@ describe('T40 UP-03 archives that unpack to too much', () => {
     expect(await outcomeOf(await putTar(folders))).toEqual(refusedFor('too_many_files'));
   });
 
+  test('65,535 empty folders, in a ZIP, a Zip64 and a tar', async () => {
+    const folders = Array.from({ length: 65_535 }, (_, at) => ({ name: `${at}/` }));
+    expect(await outcomeOf(await putZip(folders))).toEqual(refusedFor('bad_archive'));
+    expect(await outcomeOf(await putZip(folders, { zip64: {} }))).toEqual(refusedFor('bad_archive'));
+    expect(await outcomeOf(await putTar(folders))).toEqual(refusedFor('too_many_files'));
+  });
+
   test('an archive in an archive is a file and is not unpacked', async () => {
     const inner = zipOf([{ name: '../../x.html', content: 'x' }]);
     const made = await upload(h, key, { 'index.html': page('outer'), 'inner.zip': inner });
