@@ -5,9 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import { gzipSync } from 'node:zlib';
+import { deflateSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { tarGzOf, type TarPart } from '../../../../test/archives/tar.ts';
+import { zipOf } from '../../../../test/archives/zip.ts';
 import { systemRandom } from '../../../core/ids.ts';
 import { fileBlobs } from '../../../platform/blobs/file-blobs.ts';
 import { keyFormat } from '../../keys/key-value.ts';
@@ -226,4 +227,53 @@ test('a file that is refused before its end does not hold up the files behind it
   const { files, problems } = await take([{ name: 'broken.gz', content: noise }, page], wide);
   expect(problems).toMatchObject([{ path: 'broken.gz', code: 'bad_entry' }]);
   expect([...files.keys()]).toEqual(['index.html']);
+});
+
+describe('T37 twenty ways to write a key', () => {
+  const { value } = format.mint('service', systemRandom);
+  const wide = (text: string) => Buffer.from(text, 'utf16le');
+  const zlib = deflateSync(`key: ${value}`);
+  const middle = Math.floor(value.length / 2);
+  const ways: readonly (readonly [what: string, isFound: boolean, content: string | Buffer])[] = [
+    ['alone', true, value],
+    ['behind a byte order mark', true, `\ufeff${value}`],
+    ['with letters on both sides', true, `key_${value}abc`],
+    ['in an address', true, `https://example.com/?token=${value}&x=1`],
+    ['in JSON', true, JSON.stringify({ headers: { authorization: `Bearer ${value}` } })],
+    [
+      'in a comment of a picture',
+      true,
+      Buffer.concat([Buffer.from([0x89, 0x50, 0, 0xff]), Buffer.from(value)]),
+    ],
+    ['twice, one right behind the other', true, value + value],
+    ['as UTF-16 with a byte order mark', true, wide(`\ufeff${value}`)],
+    ['as UTF-16, the other way round, with its mark', true, wide(`\ufeff${value}`).swap16()],
+    ['as UTF-16 at an odd place', true, Buffer.concat([Buffer.from('x'), wide(` ${value} `)])],
+    [
+      'as UTF-16 among text of one byte',
+      true,
+      Buffer.concat([Buffer.from('text '), wide(value), Buffer.from(' text')]),
+    ],
+    ['inside gzip that packs nothing', true, gzipSync(value, { level: 0 })],
+    ['inside gzip behind much else', true, gzipSync('x'.repeat(500_000) + value)],
+    ['inside gzip, as UTF-16', true, gzipSync(wide(value))],
+    ['broken over two lines', false, `${value.slice(0, middle)}\n${value.slice(middle)}`],
+    ['in Base64', false, Buffer.from(`key: ${value}`).toString('base64')],
+    ['in hexadecimal', false, Buffer.from(value).toString('hex')],
+    ['backwards', false, value.split('').reverse().join('')],
+    [
+      'as UTF-32',
+      false,
+      Buffer.from([...wide(value)].flatMap((byte, at) => (at % 2 === 0 ? [byte, 0, 0, 0] : []))),
+    ],
+    ['inside zlib', false, zlib],
+    ['inside gzip inside gzip', false, gzipSync(gzipSync(value))],
+    ['inside a ZIP', false, zipOf([{ name: 'a.txt', content: value.repeat(3) }])],
+  ];
+
+  test.each(ways)('%s: found is %s', async (_what, isFound, content) => {
+    const { problems, keys } = await take([page, { name: 'app.txt', content }], { maxFileBytes: 1_000_000 });
+    expect(problems.map(({ code }) => code)).toEqual(isFound ? ['credential_in_content'] : []);
+    expect(new Set(keys)).toEqual(new Set(isFound ? [value] : []));
+  });
 });
