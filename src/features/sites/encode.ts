@@ -36,6 +36,8 @@ const ownersAtOnce = 1_000;
 /** What fails is tried again after a minute, then after two, and so on for about two days. */
 const mostAttempts = 12;
 const firstDelayMs = minute;
+/** Versions that wait for another attempt; with so many of them it is the store that fails. */
+const mostPutOff = 1_000;
 
 export function createEncoder(deps: {
   read: { sites: SiteStore; content: ContentStore };
@@ -122,6 +124,7 @@ export function createEncoder(deps: {
   async function nextVersion(): Promise<WaitingVersion | undefined> {
     const now = clock.now();
     const but = [...failed].filter(([, { againAt }]) => againAt > now).map(([name]) => name);
+    if (but.length >= mostPutOff) return undefined;
     const waiting = await read.sites.waitingForForms(but, ownersAtOnce);
     const turnOf = ({ owner }: WaitingVersion) => turns.get(owner) ?? 0;
     return waiting.toSorted((one, other) => turnOf(one) - turnOf(other))[0];
@@ -141,6 +144,8 @@ export function createEncoder(deps: {
           if (isDone) await finish(next);
         } catch (error) {
           await putOff(next, error);
+          // It may be the store, and not the version.
+          return;
         }
       }
     },

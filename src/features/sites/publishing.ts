@@ -49,6 +49,12 @@ export function publishing(deps: SitesDeps, { room, lane }: { room: UploadRoom; 
     return value;
   }
 
+  /** By the time it is after whatever had to be waited for. */
+  function currentOf(caller: Caller, site: Site | undefined): Site {
+    const now = clock.now();
+    return requireCurrent(owned(caller, site, now), now);
+  }
+
   async function receiveFrom(
     owner: SiteOwner,
     act: Act,
@@ -84,8 +90,7 @@ export function publishing(deps: SitesDeps, { room, lane }: { room: UploadRoom; 
   return {
     async mayPublish(caller, id) {
       await requireEnabled(config);
-      const now = clock.now();
-      requireCurrent(owned(caller, await read.sites.find(id), now), now);
+      currentOf(caller, await read.sites.find(id));
     },
 
     async receive(caller, act, upload) {
@@ -120,7 +125,7 @@ export function publishing(deps: SitesDeps, { room, lane }: { room: UploadRoom; 
         live: null,
       };
       const created = await undoneWhen(dryRun, tx, async (stores) => {
-        await holdCredential(stores, caller, now);
+        await holdCredential(stores, caller, clock.now());
         if (received !== null) await stores.content.lockForPublish(owner);
         await requireRoom(stores, owner, settings);
         await stores.sites.insert(site);
@@ -154,10 +159,10 @@ export function publishing(deps: SitesDeps, { room, lane }: { room: UploadRoom; 
       const settings = judgedBy ?? (await configAtCommit(received));
       const now = clock.now();
       const after = await undoneWhen(dryRun, tx, async (stores) => {
-        await holdCredential(stores, caller, now);
+        await holdCredential(stores, caller, clock.now());
         const owner = requireOwner(caller);
         await stores.content.lockForPublish(owner);
-        const site = requireCurrent(owned(caller, await stores.sites.hold(id), now), now);
+        const site = currentOf(caller, await stores.sites.hold(id));
         requireVersionMatch(site, ifMatch);
         if (spa !== undefined && spa !== site.spa)
           await stores.sites.update({ ...site, spa, updatedAt: now });
@@ -174,8 +179,8 @@ export function publishing(deps: SitesDeps, { room, lane }: { room: UploadRoom; 
       await requireEnabled(config);
       const now = clock.now();
       const after = await tx(async (stores) => {
-        await holdCredential(stores, caller, now);
-        const site = requireCurrent(owned(caller, await stores.sites.hold(id), now), now);
+        await holdCredential(stores, caller, clock.now());
+        const site = currentOf(caller, await stores.sites.hold(id));
         requireVersionMatch(site, ifMatch);
         const version = await stores.sites.findVersion(id, number);
         if (version === undefined)
@@ -195,8 +200,8 @@ export function publishing(deps: SitesDeps, { room, lane }: { room: UploadRoom; 
       await requireEnabled(config);
       const now = clock.now();
       return await tx(async (stores) => {
-        await holdCredential(stores, caller, now);
-        const site = requireCurrent(owned(caller, await stores.sites.hold(id), now), now);
+        await holdCredential(stores, caller, clock.now());
+        const site = currentOf(caller, await stores.sites.hold(id));
         if ((await stores.sites.findVersion(id, number)) === undefined)
           throw new AppError('not_found', { message: `The site has no version ${number}.` });
         const nth = await stores.previews.nthNewestAt(id, mostPreviewsADay);
