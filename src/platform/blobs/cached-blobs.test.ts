@@ -191,6 +191,18 @@ test('what is larger than a quarter of the room passes through, and is asked for
   expect(existsSync(placeOf(digest))).toBe(false);
 });
 
+test('slow readers of large content are refused from the 49th on, and keep nobody from what is small', async () => {
+  const blobs = await open(400);
+  const large = await put('x'.repeat(101));
+  const small = await put('small');
+  const slow = await Promise.all(Array.from({ length: 48 }, () => blobs.read(large)));
+  await expect(blobs.read(large)).rejects.toMatchObject({ code: 'store_unavailable' });
+  expect(await blobs.text(small)).toBe('small');
+  for (const one of slow.splice(0, 1)) one.destroy();
+  await expect.poll(() => blobs.text(large)).toHaveLength(101);
+  for (const one of slow) one.destroy();
+});
+
 test('a body that breaks off once is fetched again, and twice is an outage without half a file', async () => {
   const digest = await put('0123456789');
   const blobs = await open();

@@ -28,6 +28,11 @@ export type CacheOptions = {
 const largestBytes = 64 * 1024 * 1024;
 /** Of a body that breaks off. */
 const attempts = 2;
+/**
+ * Bodies that pass through at once, each as slowly as its reader likes. Fewer than there are connections to a store, so
+ * that what is kept here can still be fetched.
+ */
+const mostPassing = 48;
 /** Digests that are remembered as too large, so that a range of one asks once. */
 const mostKnown = 10_000;
 
@@ -149,6 +154,21 @@ export function cachedBlobs(origin: RemoteBlobs, { folder, mostBytes, log }: Cac
     }
   }
 
+  let passing = 0;
+  async function passThrough(...what: Parameters<RemoteBlobs['open']>): Promise<OpenBlob> {
+    if (passing >= mostPassing)
+      throw new AppError('store_unavailable', { cause: new Error('Too many bodies pass through already.') });
+    passing += 1;
+    try {
+      const opened = await origin.open(...what);
+      opened.stream.once('close', () => (passing -= 1));
+      return opened;
+    } catch (error) {
+      passing -= 1;
+      throw error;
+    }
+  }
+
   async function openBlob(
     digest: string,
     range?: { readonly start: number; readonly end: number },
@@ -162,7 +182,7 @@ export function cachedBlobs(origin: RemoteBlobs, { folder, mostBytes, log }: Cac
           stream: createReadStream('', { fd: there.file, ...(range ?? { start: 0 }) }),
         };
     }
-    return await origin.open(digest, range);
+    return await passThrough(digest, range);
   }
 
   /** What earlier processes fetched, the one used longest ago first. */

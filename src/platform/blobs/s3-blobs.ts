@@ -50,6 +50,8 @@ const partBytes = 8 * 1024 * 1024;
 const partsAtOnce = 4;
 /** Uploads at once of this process, and of one batch: with `partBytes` this bounds the memory. */
 const uploads = { width: 16, perSender: 8, queue: Number.POSITIVE_INFINITY };
+/** Of the bodies that are read, and as many again of everything else: slow readers keep nobody from asking. */
+const connections = 64;
 /** An upload in parts that began so long ago has lost its process. */
 const abandonedMs = day;
 
@@ -60,22 +62,8 @@ export function s3Blobs(
   const Bucket = store.bucket;
   const root = `${store.prefix}blobs/`;
   const lane = createLane(uploads);
-  const client = new S3Client({
-    endpoint: store.endpoint,
-    region: store.region,
-    forcePathStyle: store.isPathStyle,
-    credentials: { accessKeyId: store.accessKey, secretAccessKey: store.secretKey },
-    maxAttempts: 3,
-    retryMode: 'standard',
-    // Ours are sent and looked at by us; what the client would add, not every store understands.
-    requestChecksumCalculation: 'WHEN_REQUIRED',
-    responseChecksumValidation: 'WHEN_REQUIRED',
-    requestHandler: {
-      connectionTimeout: 1_000,
-      httpAgent: { keepAlive: true, maxSockets: 64 },
-      httpsAgent: { keepAlive: true, maxSockets: 64 },
-    },
-  });
+  const client = clientOf(store);
+  const bodies = clientOf(store);
 
   function keyOf(digest: string): string {
     checkDigest(digest);
@@ -103,7 +91,7 @@ export function s3Blobs(
     const Key = keyOf(digest);
     const part = range === undefined ? {} : { Range: `bytes=${range.start}-${range.end}` };
     const { Body, ContentLength, ContentRange } = await ask((how) =>
-      client.send(new GetObjectCommand({ Bucket, Key, ...part }), how),
+      bodies.send(new GetObjectCommand({ Bucket, Key, ...part }), how),
     );
     const bytes = range === undefined ? ContentLength : range.end - range.start + 1;
     const size = range === undefined ? ContentLength : Number(ContentRange?.split('/')[1]);
@@ -287,8 +275,30 @@ export function s3Blobs(
         ContinuationToken = NextContinuationToken;
       } while (ContinuationToken !== undefined);
     },
-    close: () => client.destroy(),
+    close() {
+      client.destroy();
+      bodies.destroy();
+    },
   };
+}
+
+function clientOf(store: ObjectStore): S3Client {
+  return new S3Client({
+    endpoint: store.endpoint,
+    region: store.region,
+    forcePathStyle: store.isPathStyle,
+    credentials: { accessKeyId: store.accessKey, secretAccessKey: store.secretKey },
+    maxAttempts: 3,
+    retryMode: 'standard',
+    // Ours are sent and looked at by us; what the client would add, not every store understands.
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+    responseChecksumValidation: 'WHEN_REQUIRED',
+    requestHandler: {
+      connectionTimeout: 1_000,
+      httpAgent: { keepAlive: true, maxSockets: connections },
+      httpsAgent: { keepAlive: true, maxSockets: connections },
+    },
+  });
 }
 
 /** Runs a task when it is this batch's turn. */
