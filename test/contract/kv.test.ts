@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { setTimeout as realTime } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { memoryKv } from '../../src/platform/kv/memory-kv.ts';
@@ -53,6 +54,25 @@ describe.skipIf(isRedisMissing)('redis', () => {
     await vi.waitFor(async () => expect(await kv.get('a')).toBeNull(), 5_000);
     // The new server has never heard of the script.
     expect(await kv.run(increment, ['n'], ['b'])).toEqual([1, 'b', null]);
+  });
+
+  test('GR-09 a server that only reads answers what it has, takes nothing, and is used again when it does', async () => {
+    await kv.set('there', 'a', { ttlMs: 60_000 });
+    const cli = (...words: string[]) =>
+      execFileSync('redis-cli', ['-u', server.url, ...words], { stdio: 'pipe' });
+    // Nobody listens at the port of its master.
+    cli('replicaof', '127.0.0.1', '1');
+    expect(await kv.get('there')).toBe('a');
+    const refused = { code: 'store_unavailable' };
+    await expect(kv.set('a', 'b', { ttlMs: 1_000 })).rejects.toMatchObject(refused);
+    await expect(kv.setIfAbsent('a', 'b', { ttlMs: 1_000 })).rejects.toMatchObject(refused);
+    await expect(kv.setIfNewer('a', { revision: 1, text: 'b' }, { ttlMs: 1_000 })).rejects.toMatchObject(
+      refused,
+    );
+    await expect(kv.take('there')).rejects.toMatchObject(refused);
+    await expect(kv.delete('there')).rejects.toMatchObject(refused);
+    cli('replicaof', 'no', 'one');
+    expect(await kv.take('there')).toBe('a');
   });
 
   test('a connection that swallows everything is given up for a new one', async () => {

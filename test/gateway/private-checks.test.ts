@@ -6,7 +6,7 @@ import type { Directory, Introspection, Principal } from '../../src/features/ide
 import { safeReturnTo } from '../../src/features/identity/login/return-to.ts';
 import { type Harness, openHarness, type Person } from '../harness.ts';
 import { upload } from '../api/sites/uploads.ts';
-import { browserOf, privateSite } from './private.ts';
+import { browserOf, privateSite, subresource } from './private.ts';
 
 /** The directory's answers can be replaced while a test runs. */
 let principalIs: ((found: Principal) => Principal) | undefined;
@@ -273,6 +273,52 @@ describe('what is left of a grant', () => {
     expect((await browser.fetch(site.url)).status).toBe(200);
     h.clock.set(endsAt);
     expect((await browser.fetch(site.url)).status).toBe(401);
+  });
+
+  test('T11 T14 with seven seconds left it lasts seven seconds, whatever the clock of the gateway says', async () => {
+    for (const clockOffBy of [0, -7 * second, 7 * second]) {
+      const site = await privateSite(h, ada);
+      h.clock.advance(minute);
+      const endsAt = h.clock.now() + 7 * second;
+      introspectionIs = (found) => ({ ...found, expiresAt: endsAt }) as Introspection;
+      const browser = browserOf(h, ada);
+      expect((await browser.open(site.url)).status).toBe(200);
+      introspectionIs = undefined;
+      const other = await h.another({ clockOffBy });
+      const ask = async () => {
+        const headers = { cookie: browser.cookies(site.url), ...subresource };
+        return (await other.open(site.url, { headers })).statusCode;
+      };
+      h.clock.set(endsAt - 1);
+      expect([clockOffBy, await ask()]).toEqual([clockOffBy, 200]);
+      h.clock.set(endsAt);
+      expect([clockOffBy, await ask()]).toEqual([clockOffBy, 401]);
+      await other.close();
+    }
+  });
+
+  test('T11 GR-02 with less than five seconds left, or none, nobody is let in', async () => {
+    for (const [leftMs, status] of [
+      [5 * second, 200],
+      [5 * second - 1, 403],
+      [second, 403],
+      [0, 403],
+      [-1, 403],
+      [-hour, 403],
+    ] as const) {
+      const site = await privateSite(h, ada);
+      h.clock.advance(minute);
+      const endsAt = h.clock.now() + leftMs;
+      introspectionIs = (found) => ({ ...found, expiresAt: endsAt }) as Introspection;
+      const browser = browserOf(h, ada);
+      try {
+        const first = await browser.navigate(site.url);
+        const shown = await browser.handOver(first.headers['location'] ?? '');
+        expect([leftMs, shown.status, shown.code !== '']).toEqual([leftMs, status, status === 200]);
+      } finally {
+        introspectionIs = undefined;
+      }
+    }
   });
 
   test('a grant ends with the site, to the second', async () => {

@@ -16,6 +16,8 @@ import { type Browser, browserOf, privateSite } from './private.ts';
 /** A store whose answers a test can take away or change. */
 const storeClock = new FakeClock();
 let trouble: (() => Promise<never>) | undefined;
+/** What it is that fails; undefined = everything. */
+let troubledWith: readonly string[] | undefined;
 let skewMs = 0;
 /** Of each round trip that changes something, what it was. */
 const written: string[] = [];
@@ -25,19 +27,20 @@ const kept = new Map<string, string>();
 
 function troubledKv(): Kv {
   const real = memoryKv({ clock: { now: () => storeClock.now() + skewMs } });
-  const unless = async <T>(work: () => Promise<T>): Promise<T> => (trouble ? await trouble() : await work());
+  const unless = async <T>(kind: string, work: () => Promise<T>): Promise<T> =>
+    trouble && (troubledWith?.includes(kind) ?? true) ? await trouble() : await work();
   const write = async <T>(kind: string, key: string, work: () => Promise<T>): Promise<T> => {
     written.push(`${kind} ${key}`);
-    return await unless(work);
+    return await unless(kind, work);
   };
   return {
     ...real,
-    get: (key) => unless(() => real.get(key)),
+    get: (key) => unless('get', () => real.get(key)),
     take: (key) => write('take', key, () => real.take(key)),
-    time: () => unless(() => real.time()),
+    time: () => unless('time', () => real.time()),
     getAll(keys) {
       asked.push(keys.length);
-      return unless(async () => await real.getAll(keys));
+      return unless('getAll', async () => await real.getAll(keys));
     },
     delete: (key) => write('delete', key, () => real.delete(key)),
     set: (key, value, options) =>
@@ -65,6 +68,7 @@ beforeAll(async () => {
 });
 afterEach(() => {
   trouble = undefined;
+  troubledWith = undefined;
   skewMs = 0;
 });
 afterAll(() => h.close());
@@ -198,6 +202,31 @@ test('T15 GR-08 ten thousand changed records let nobody in, and nothing breaks',
   await h.app.jobs.runNow('sites-switch');
 });
 
+test('GR-08 a record of another version lets nobody in, though it is signed', async () => {
+  const { site, browser, grantKey } = await opened();
+  const seal = createGrantSeal(['grant-secret-of-the-tests-0123456789abcd'], systemRandom);
+  const stateKey = `site:{${site.id}}:state`;
+  const keys = [grantKey, stateKey, 'sites:switch'];
+  const originals = new Map(keys.map((key) => [key, kept.get(key) ?? '']));
+  for (const key of keys) {
+    const original = originals.get(key) ?? '';
+    const [, revision = '', record = ''] = /^(\d+ )?(.*)$/s.exec(original) ?? [];
+    const signedFor = `${key} ${revision}`.trim();
+    const [version, ...fields] = JSON.parse(record.slice(44));
+    const written = (list: readonly unknown[]) => revision + seal.sign(signedFor, JSON.stringify(list));
+    expect([version, written([version, ...fields])]).toEqual([1, original]);
+    for (const other of [[0, ...fields], [2, ...fields], ['1', ...fields], fields, [null, ...fields]]) {
+      const before = await corruptCount();
+      await kv.set(key, written(other), ttl);
+      const refused = await browser.fetch(site.url);
+      expect([key, other[0], refused.status, refused.text]).toEqual([key, other[0], 401, '']);
+      expect(await corruptCount()).toBe(before + 1);
+      await kv.set(key, original, ttl);
+      expect((await browser.fetch(site.url)).status).toBe(200);
+    }
+  }
+});
+
 test('GR-08 a corrupt record is audited once, by the worker, within its next turn', async () => {
   const { site, browser, grantKey } = await opened();
   await kv.set(grantKey, 'nonsense', ttl);
@@ -275,6 +304,78 @@ test('T16 GR-09 without the store private content says so within 150 ms, public 
   expect([refused.status, refused.headers['retry-after']]).toEqual([503, '5']);
   const change = await h.call('PATCH', `/sites/${site.id}`, { as: ada, body: { visibility: 'public' } });
   expect([change.status, change.error.code]).toEqual([503, 'store_unavailable']);
+});
+
+const down = async (): Promise<never> => {
+  throw new AppError('store_unavailable');
+};
+
+test('T16 GR-09 a code that is redeemed while the store fails lets nobody in, at whichever step it fails', async () => {
+  const neverAnswers = () => new Promise<never>(() => undefined);
+  for (const [step, failure, isUsed] of [
+    ['take', down, false],
+    ['getAll', down, true],
+    ['getAll', neverAnswers, true],
+    ['set', down, true],
+  ] as const) {
+    const site = await privateSite(h, ada);
+    advance(minute);
+    const browser = browserOf(h, ada);
+    const first = await browser.navigate(site.url);
+    const { target, code } = await browser.handOver(first.headers['location'] ?? '');
+    const grants = () => [...kept.keys()].filter((key) => key.startsWith('grant:')).length;
+    const before = grants();
+    [trouble, troubledWith] = [failure, [step]];
+    const startedAt = performance.now();
+    const refused = await browser.redeem(target, code);
+    expect([step, refused.status, refused.headers['retry-after'], refused.setCookies]).toEqual([
+      step,
+      503,
+      '5',
+      [],
+    ]);
+    expect(performance.now() - startedAt).toBeLessThan(150 + 500);
+    trouble = undefined;
+    expect([grants(), (await browser.fetch(site.url)).status]).toEqual([before, 401]);
+    // Nobody saw what a code is for that was not taken; one that was taken is used up.
+    expect([step, (await browser.redeem(target, code)).status]).toEqual([step, isUsed ? 403 : 303]);
+  }
+});
+
+test('GR-09 a store that takes nothing more lets nobody new in, and who is in stays until his time', async () => {
+  const { site, browser } = await opened();
+  const other = await opened();
+  const late = browserOf(h, ada);
+  const first = await late.navigate(site.url);
+  const { target, code } = await late.handOver(first.headers['location'] ?? '');
+  const open = await upload(h, ada, { 'index.html': 'for all' }, { visibility: 'public' });
+  await kv.set(other.grantKey, 'nonsense', ttl);
+  [trouble, troubledWith] = [down, ['take', 'delete', 'set', 'setIfNewer', 'setIfAbsent']];
+  expect([(await browser.fetch(site.url)).status, (await h.open(open.data.url)).statusCode]).toEqual([
+    200, 200,
+  ]);
+  const unredeemed = await late.redeem(target, code);
+  expect([unredeemed.status, unredeemed.headers['retry-after'], unredeemed.setCookies]).toEqual([
+    503,
+    '5',
+    [],
+  ]);
+  // What is corrupt cannot be taken away now, and is believed as little.
+  expect((await other.browser.fetch(other.site.url)).status).toBe(503);
+  const { status, code: none } = await late.handOver(first.headers['location'] ?? '');
+  expect([status, none]).toEqual([503, '']);
+  for (const [method, path, body] of [
+    ['PATCH', `/sites/${site.id}`, { visibility: 'public' }],
+    ['DELETE', `/sites/${site.id}/grants`, undefined],
+  ] as const) {
+    const change = await h.call(method, path, { as: ada, ...(body === undefined ? {} : { body }) });
+    expect([path, change.status, change.error?.code]).toEqual([path, 503, 'store_unavailable']);
+  }
+  advance(5 * minute);
+  expect((await browser.fetch(site.url)).status).toBe(401);
+  trouble = undefined;
+  advance(minute);
+  expect((await browserOf(h, ada).open(site.url)).status).toBe(200);
 });
 
 test('T13 T27 ten thousand requests, and whatever a browser fetches ahead, write nothing to the store', async () => {
