@@ -19,9 +19,9 @@ beforeAll(async () => {
   const key = await h.serviceKey({ scopes: ['sites:write'] });
   const made = await upload(h, key, files);
   ({ host } = new URL(made.data.url));
-  const ada = await h.person('Ada');
-  const { url } = await privateSite(h, ada, files);
-  const browser = browserOf(h, ada);
+  const bob = await h.person('Bob');
+  const { url } = await privateSite(h, bob, files);
+  const browser = browserOf(h, bob);
   await browser.open(url);
   hidden = { host: new URL(url).host, cookie: browser.cookies(url) };
   await new Promise<void>((resolve) => h.app.gateway.listen(0, '127.0.0.1', resolve));
