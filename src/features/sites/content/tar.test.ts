@@ -57,6 +57,14 @@ test('a size that a pax header only repeats is no trouble', async () => {
   ]);
 });
 
+test('a comment for all entries, as git archive writes one, is no trouble', async () => {
+  const comment: TarPart = { ...paxOf({ comment: 'a'.repeat(600) }), type: 'g' };
+  expect(await read(tarGzOf([comment, page, { name: 'a.txt', content: '12 path=text' }]))).toEqual([
+    { name: 'index.html', content: page.content },
+    { name: 'a.txt', content: '12 path=text' },
+  ]);
+});
+
 describe('T39 entries that are refused by themselves', () => {
   test.each<[string, TarPart[], RegExp]>([
     ['a symbolic link', [{ name: 'a', type: '2', link: '/etc/passwd' }], /symbolic link/],
@@ -124,6 +132,13 @@ describe('T40 T41 archives that are refused whole', () => {
       ),
       /two different sizes/,
     ],
+    [
+      'a name for all entries',
+      tarGzOf([{ ...paxOf({ comment: 'x'.repeat(600), path: 'other.html' }), type: 'g' }, page]),
+      /one name or size/,
+    ],
+    ['a size for all entries', tarGzOf([{ ...paxOf({ size: '0' }), type: 'g' }, page]), /one name or size/],
+    ['an empty pax header', tarGzOf([paxOf({}), page]), /empty header/],
     ['a size beyond the end', tarGzOf([{ ...page, size: 5_000_000 }]), /cut short/],
     [
       'two gzip members with two archives',

@@ -109,6 +109,8 @@ function typeProblem({ type, pax }: Header): string | undefined {
 }
 
 const block = 512;
+/** Records of a pax header. */
+const namesOrSizes = /(?:^|\n)\d+ (?:path|linkpath|size)=/;
 /** Long names and pax fields; the reader keeps them in memory. */
 const mostOfHeader = 65_536;
 
@@ -122,6 +124,8 @@ function guard(maxBytes: number, sizes: number[]): Transform {
   let toSkip = 0;
   let zeroBlocks = 0;
   let partial: Buffer = Buffer.alloc(0);
+  /** What passes of a pax header for all entries behind it. */
+  let forAll: Buffer[] | undefined;
 
   function refuse(header: Buffer): ArchiveRefused | undefined {
     const isZero = header.every((byte) => byte === 0);
@@ -133,7 +137,10 @@ function guard(maxBytes: number, sizes: number[]): Transform {
     const type = String.fromCharCode(header[156] ?? 0);
     if ('xgLK'.includes(type) && size > mostOfHeader)
       return new ArchiveRefused(`has a header longer than ${mostOfHeader} bytes`);
+    // The reader takes what comes behind it for a part of it.
+    if ('xgLK'.includes(type) && size === 0) return new ArchiveRefused('has an empty header');
     if (!'xgLK'.includes(type)) sizes.push(size);
+    forAll = type === 'g' ? [] : undefined;
     toSkip = Math.ceil(size / block) * block;
     return undefined;
   }
@@ -143,8 +150,15 @@ function guard(maxBytes: number, sizes: number[]): Transform {
     while (at < chunk.length) {
       if (toSkip > 0) {
         const step = Math.min(toSkip, chunk.length - at);
+        forAll?.push(chunk.subarray(at, at + step));
         toSkip -= step;
         at += step;
+        if (toSkip === 0 && forAll !== undefined) {
+          // Some readers follow it, others do not.
+          if (namesOrSizes.test(Buffer.concat(forAll).toString('latin1')))
+            return new ArchiveRefused('has one name or size for all of its entries');
+          forAll = undefined;
+        }
         continue;
       }
       const piece = chunk.subarray(at, at + block - partial.length);
