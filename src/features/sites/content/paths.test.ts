@@ -53,12 +53,21 @@ describe('T43 special names', () => {
   test.each([
     'a\u202egpj.html',
     'a\u200b.html',
+    'a\u034f.html',
+    'a\u3164.html',
+    'a\u2800.html',
+    'a\u180b.html',
+    'a\u{e0100}.html',
     'a\ufeff.html',
     'a\u2028.html',
     'a\r\nb.html',
     'a\u001b.html',
   ])('%j hides something and is refused', (name) => {
     expect(nameEntry(name).kind).toBe('refused');
+  });
+
+  test('what makes a sign an emoji hides nothing', () => {
+    expect(nameEntry('\u2764\ufe0f.html').kind).toBe('file');
   });
 
   test.each(['a .html/x', ' a.html', 'a.html ', 'a.', 'b./x.html'])('%j loses its end somewhere', (name) => {

@@ -46,8 +46,12 @@ function named(name: string): NamedEntry & { readonly path: string } {
 const plainSegment = String.raw`[\w-]+(?:\.[\w-]+)*`;
 const plainName = new RegExp(`^${plainSegment}(?:/${plainSegment}){0,${deepest - 1}}/?$`);
 
-/** Format characters (bidirectional marks, zero-width), controls, lone surrogates, line separators, U+FFFD. */
-const unseen = /[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029\ufffd]/u;
+/**
+ * Format characters (bidirectional marks, zero-width), fillers and what else is not drawn, controls, lone surrogates, line
+ * separators, U+FFFD. The two selectors that make a sign an emoji or not stay.
+ */
+const unseen =
+  /[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029\u2800\ufffd]|(?![\ufe0e\ufe0f])\p{Default_Ignorable_Code_Point}/u;
 /** Characters that look like a slash or a backslash. */
 const slashLike = /[\u2044\u2215\u2216\u29f5\u29f8\u29f9\ufe68\uff0f\uff3c]/u;
 

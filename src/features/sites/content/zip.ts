@@ -50,6 +50,13 @@ async function readEnd(file: FileHandle, size: number): Promise<End> {
   const endAt = size - (tail.length - at);
   const isZip64 = tail.readUInt32LE(at + 16) === 0xff_ff_ff_ff || tail.readUInt16LE(at + 10) === 0xff_ff;
   const end = isZip64 ? await readZip64End(file, endAt) : plainEnd(tail, at, endAt);
+  const isSame = (old: number, full: number, value: number) => old === full || old === value;
+  if (
+    !isSame(tail.readUInt16LE(at + 10), 0xff_ff, end.entries) ||
+    !isSame(tail.readUInt32LE(at + 12), 0xff_ff_ff_ff, end.directorySize) ||
+    !isSame(tail.readUInt32LE(at + 16), 0xff_ff_ff_ff, end.directoryAt)
+  )
+    throw new ArchiveRefused('has two ends that say different things');
   if (end.directoryAt + end.directorySize !== end.endsAt)
     throw new ArchiveRefused('has bytes between its directory and its end');
   return end;
@@ -80,7 +87,9 @@ async function readZip64End(file: FileHandle, endAt: number): Promise<End & { en
     record.readUInt32LE(0) === 0x06_06_4b_50 &&
     Number(record.readBigUInt64LE(4)) === zip64EndLength - 12 &&
     locator.readUInt32LE(0) === 0x07_06_4b_50 &&
-    Number(locator.readBigUInt64LE(8)) === endsAt;
+    Number(locator.readBigUInt64LE(8)) === endsAt &&
+    locator.readUInt32LE(4) === 0 &&
+    locator.readUInt32LE(16) <= 1;
   if (!isWhole) throw new ArchiveRefused('has a broken Zip64 end');
   const isOneDisk = record.readUInt32LE(16) === 0 && record.readUInt32LE(20) === 0;
   const entries = Number(record.readBigUInt64LE(32));
@@ -205,19 +214,35 @@ function codingProblem({ generalPurposeBitFlag, compressionMethod }: Entry): str
   return undefined;
 }
 
-/** Size and CRC of a local header may be left to the descriptor (bit 3), or to the Zip64 field. */
+const zip64Field = 0x00_01;
+
+/** Of a local header: in its Zip64 field, where one of them is too large for its own (section 4.5.3). */
+function localSizes({ uncompressedSize, compressedSize, extraField }: LocalFileHeader) {
+  if (uncompressedSize !== 0xff_ff_ff_ff && compressedSize !== 0xff_ff_ff_ff)
+    return { uncompressedSize, compressedSize };
+  for (let at = 0; at + 4 <= extraField.length; at += 4 + extraField.readUInt16LE(at + 2)) {
+    const isWhole = extraField.readUInt16LE(at + 2) >= 16 && at + 20 <= extraField.length;
+    if (extraField.readUInt16LE(at) !== zip64Field || !isWhole) continue;
+    return {
+      uncompressedSize: Number(extraField.readBigUInt64LE(at + 4)),
+      compressedSize: Number(extraField.readBigUInt64LE(at + 12)),
+    };
+  }
+  return undefined;
+}
+
+/** Size and CRC of a local header may be left to the descriptor (bit 3). */
 function differenceProblem(entry: Entry, header: LocalFileHeader): string | undefined {
-  const isSame = (local: number, central: number) =>
-    local === central ||
-    local === 0xff_ff_ff_ff ||
-    ((header.generalPurposeBitFlag & hasDescriptor) !== 0 && local === 0);
+  const sizes = localSizes(header);
+  const isSame = (local: number | undefined, central: number) =>
+    local === central || ((header.generalPurposeBitFlag & hasDescriptor) !== 0 && local === 0);
   const agrees =
     header.fileName.equals(entry.fileNameRaw) &&
     header.compressionMethod === entry.compressionMethod &&
     header.generalPurposeBitFlag === entry.generalPurposeBitFlag &&
     isSame(header.crc32, entry.crc32) &&
-    isSame(header.compressedSize, entry.compressedSize) &&
-    isSame(header.uncompressedSize, entry.uncompressedSize);
+    isSame(sizes?.compressedSize, entry.compressedSize) &&
+    isSame(sizes?.uncompressedSize, entry.uncompressedSize);
   return agrees ? undefined : 'is described differently in the archive’s two directories; pack it again';
 }
 

@@ -76,6 +76,10 @@ describe('T40 T41 Zip64 archives', () => {
     ['a locator that points to the start', { recordAt: 0 }, /broken Zip64 end/],
     ['a locator that points beside the record', { recordAt: 1 }, /broken Zip64 end/],
     ['a locator that points behind the end', { recordAt: 2 ** 52 }, /broken Zip64 end/],
+    ['a locator to another disk', { recordDisk: 1 }, /broken Zip64 end/],
+    ['a locator that knows of more disks', { disks: 2 }, /broken Zip64 end/],
+    ['an old end that counts otherwise', { endEntries: 1 }, /two ends/],
+    ['an old end with another size', { endDirectorySize: 1 }, /two ends/],
     ['an old end that points elsewhere', { endEntries: 2, endDirectoryAt: 3 }, /between its directory/],
   ])('an end with %s is refused', async (_what, lie, problem) => {
     const refusal = await read([page, other], { zip64: lie }).catch((error: unknown) => error);
@@ -98,6 +102,21 @@ describe('T40 T41 Zip64 archives', () => {
       await expect(readBytes(without, 100)).rejects.toBeInstanceOf(ArchiveRefused);
     }
     await expect(readBytes(bytes.subarray(-22), 100)).rejects.toThrow('broken Zip64 end');
+  });
+
+  test.each<[string, Buffer]>([
+    ['another size', zip64Field(281, 280)],
+    ['another packed size', zip64Field(280, 281)],
+    ['one size of two', zip64Field(280)],
+    ['no Zip64 field', Buffer.alloc(0)],
+    ['a field that is cut short', zip64Field(280, 280).subarray(0, 18)],
+  ])('T41 a local header with %s is not what the directory says', async (_what, extra) => {
+    const local = { size: full, compressedSize: full };
+    const good = { ...page, local: { ...local, extra: zip64Field(280, 280) } };
+    expect(await read([good], {})).toEqual([{ name: 'index.html', content: text }]);
+    expect(await read([{ ...page, local: { ...local, extra } }], {})).toEqual([
+      { name: 'index.html', problem: expect.stringContaining('two directories') },
+    ]);
   });
 
   test.each<[string, Partial<ZipPart>]>([

@@ -86,6 +86,7 @@ test.each([
   'a.ｈtml',
   'a.toString',
   'a.hasOwnProperty',
+  'a.constructor',
   '',
 ])('UP-07 T44 %j is a download, whatever is in it', (path) => {
   expect(mediaTypeOf(path)).toEqual({ type: 'application/octet-stream', isDownload: true });

@@ -50,7 +50,7 @@ export type MediaType = { readonly type: string; readonly isDownload: boolean };
 
 export function mediaTypeOf(path: string): MediaType {
   const extension = /[^/]\.([^./]+)$/.exec(path)?.[1]?.toLowerCase();
-  const type = extension === undefined ? undefined : types[extension];
+  const type = extension === undefined || !Object.hasOwn(types, extension) ? undefined : types[extension];
   return type === undefined
     ? { type: 'application/octet-stream', isDownload: true }
     : { type, isDownload: false };
