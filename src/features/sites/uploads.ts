@@ -4,7 +4,7 @@ import type { Act, Caller } from '../../core/caller.ts';
 import { day } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import { newId } from '../../core/ids.ts';
-import type { Blob } from '../../platform/blobs/blobs.ts';
+import type { Blob, BlobBatch } from '../../platform/blobs/blobs.ts';
 import type { Lane } from '../../platform/lane.ts';
 import { ArchiveRefused } from './content/archive.ts';
 import { takeBlob } from './content/blob.ts';
@@ -221,9 +221,7 @@ export function uploads(deps: SitesDeps, { replace, room, lane }: UploadsDeps): 
       const problems: UploadProblem[] = [];
       let taken: Blob[] = [];
       let since = clock.now();
-      const batch = blobs.batch();
-      const takeDeps = { ...depsFor(act), budget, write: batch.write };
-      const mark = async (holding: Holding): Promise<void> => {
+      const mark = async (batch: BlobBatch, holding: Holding): Promise<void> => {
         if (taken.length === 0) return;
         await batch.flush();
         const [blobsTaken, begunAt] = [taken, since];
@@ -234,7 +232,8 @@ export function uploads(deps: SitesDeps, { replace, room, lane }: UploadsDeps): 
         await readmit();
         await read.uploads.markReceived(id, digests, clock.now());
       };
-      const takeAll = async (holding: Holding): Promise<void> => {
+      const takeAll = async (batch: BlobBatch, holding: Holding): Promise<void> => {
+        const takeDeps = { ...depsFor(act), budget, write: batch.write };
         const source = limited(tar, settings.upload.maxUploadBytes);
         for await (const entry of readTar(source, mostUnpacked(settings.upload))) {
           if (entry.name.endsWith('/')) continue;
@@ -249,19 +248,20 @@ export function uploads(deps: SitesDeps, { replace, room, lane }: UploadsDeps): 
                 : await takeBlob(await entry.open(), { digest: entry.name, size }, takeDeps);
           if (problem === undefined) taken.push({ digest: entry.name, size: size ?? 0 });
           else if (problems.length < 100) problems.push({ path: entry.name.slice(0, 200), ...problem });
-          if (taken.length >= marksAtOnce) await mark(holding);
+          if (taken.length >= marksAtOnce) await mark(batch, holding);
         }
       };
       await receiving(caller, settings, async (holding) => {
+        const batch = blobs.batch();
         try {
-          await takeAll(holding);
+          await takeAll(batch, holding);
         } catch (error) {
           if (!(error instanceof ArchiveRefused)) throw error;
           problems.push({ path: '', code: 'bad_archive', problem: error.message });
         } finally {
           // What came before a break need not be sent again.
           try {
-            await mark(holding);
+            await mark(batch, holding);
           } finally {
             await batch.close();
           }

@@ -221,6 +221,19 @@ describe('T37 our own keys in what is uploaded', () => {
   });
 });
 
+test('rules are looked at where they hold, in the one folder of an archive too, and are not kept from anywhere else', async () => {
+  const wrong = (name: string) => ({ name, content: 'not a rule' });
+  const codes = async (...parts: TarPart[]) =>
+    (await take(parts)).problems.map(({ path, code }) => [path, code]);
+  expect(await codes(page, wrong('_redirects'), wrong('a/_headers'))).toEqual([['_redirects', 'bad_rule']]);
+  const packed = [{ ...page, name: 'site/index.html' }, wrong('site/_headers'), wrong('site/a/_redirects')];
+  expect(await codes(...packed)).toEqual([['_headers', 'bad_rule']]);
+  expect(await codes(...packed, { ...page, name: 'other/x.html' })).toEqual([]);
+  expect(
+    await codes({ ...page, name: 'a/x.html' }, wrong('b/_redirects'), wrong('_redirects'), page),
+  ).toEqual([['_redirects', 'bad_rule']]);
+});
+
 test('a file that is refused before its end does not hold up the files behind it', async () => {
   const noise = Buffer.concat([Buffer.from([0x1f, 0x8b, 8, 0]), randomBytes(2_000_000)]);
   const wide = { maxFileBytes: 3_000_000, maxExtractedBytes: 3_000_000 };

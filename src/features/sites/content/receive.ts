@@ -30,12 +30,16 @@ export async function receive(
 ): Promise<Received> {
   const batch = deps.blobs.batch();
   const rules = new Map<string, string>();
+  let first: string | undefined;
   const takeAll = async (judge: Judge) => {
     try {
       for await (const entry of entries) {
         deps.left?.throwIfAborted();
         const path = judge.admit(entry.name, entry.problem);
-        if (path !== undefined) await takeFile(entry, path, judge, batch, { ...deps, rules });
+        if (path === undefined) continue;
+        first ??= path;
+        const keepRules = mayHoldRules(path, first) ? rules : undefined;
+        await takeFile(entry, path, judge, batch, { ...deps, keepRules });
       }
     } catch (error) {
       if (!(error instanceof ArchiveRefused)) throw error;
@@ -64,8 +68,8 @@ async function takeFile(
     onKey,
     onBytes,
     budget,
-    rules,
-  }: Omit<ReceiveDeps, 'blobs'> & { readonly rules: Map<string, string> },
+    keepRules,
+  }: Omit<ReceiveDeps, 'blobs'> & { readonly keepRules: Map<string, string> | undefined },
 ): Promise<void> {
   const { count, isTooLong } = counter(judge, onBytes);
   let hasKey = false;
@@ -74,7 +78,7 @@ async function takeFile(
     onKey(value);
   };
   let blob: Blob | undefined;
-  const text = mayHoldRules(path) ? collector() : undefined;
+  const text = keepRules === undefined ? undefined : collector();
   let source: Readable | Buffer | undefined;
   try {
     source = await entry.open();
@@ -104,7 +108,7 @@ async function takeFile(
       'credential_in_content',
       'contains an API key; revoke that key and remove it',
     );
-  if (text !== undefined) rules.set(blob.digest, text.whole());
+  if (text !== undefined) keepRules?.set(blob.digest, text.whole());
   judge.keep(path, blob);
 }
 

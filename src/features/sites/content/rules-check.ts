@@ -12,9 +12,11 @@ import type { UploadProblem } from './judge.ts';
 /** The text of a file that is at most `longestRules` long, by its digest. */
 type TextOf = (digest: string) => Promise<string> | string;
 
-/** Whether a file may hold rules, where it lies now or once the folder around everything is left out. */
-export function mayHoldRules(path: string): boolean {
-  return [redirectsFile, headersFile].includes(path.slice(path.indexOf('/') + 1));
+/** Whether a file may hold rules: where it lies now, or once the folder is left out in which `first` of all files lies. */
+export function mayHoldRules(path: string, first: string): boolean {
+  const folder = first.slice(0, first.indexOf('/') + 1);
+  const name = folder !== '' && path.startsWith(folder) ? path.slice(folder.length) : path;
+  return name === redirectsFile || name === headersFile;
 }
 
 /** What the author's own rules say that is not allowed: told at the upload, not by a page that behaves oddly later. */
