@@ -128,7 +128,7 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
       tag: 'Sites',
       summary: 'Create a site',
       description:
-        'From a ZIP, a tar.gz or one HTML page, as a form with the field `file` or as the body itself; as JSON, a site that waits for its first version. Private unless you say otherwise; service keys own public sites only.',
+        'From a ZIP, a tar.gz or one HTML page, as a form with the field `file` or as the body itself; as JSON, a site that waits for its first version. Private unless you say otherwise; service keys own public sites only. Of one owner 64 uploads are read at the same time; one more is answered 503 `overloaded`.',
       policy: writers,
       query: siteCreateTextSchema,
       body: siteCreateSchema,
