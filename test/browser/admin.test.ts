@@ -696,8 +696,8 @@ test('who is no administrator is told so on every page, and asks the server for 
 });
 
 test('where another provider keeps the people, who is known here can be looked at, with what that provider says now', async () => {
-  const kira = await world.h.person('Kira');
-  await world.h.key(kira, { name: 'kiras key' });
+  const nele = await world.h.person('Nele');
+  await world.h.key(nele, { name: 'neles key' });
   const { page, context, complaints } = await open('/admin');
   const keptElsewhere = {
     code: 'state_conflict',
@@ -718,14 +718,14 @@ test('where another provider keeps the people, who is known here can be looked a
   await page.getByText('Accounts are kept in Keycloak. Change them there.').waitFor();
   await page.getByRole('row', { name: 'Rita' }).waitFor();
   expect(await page.getByRole('button', { name: /^New/ }).count()).toBe(0);
-  await page.getByLabel('Search by name or e-mail address').fill('kira@');
+  await page.getByLabel('Search by name or e-mail address').fill('nele@');
   await page.getByRole('row', { name: 'Rita' }).waitFor({ state: 'detached' });
-  expect(new URL(page.url()).searchParams.get('search')).toBe('kira@');
+  expect(new URL(page.url()).searchParams.get('search')).toBe('nele@');
   expect(await barriersOn(page)).toEqual([]);
 
-  await page.getByRole('link', { name: 'Kira', exact: true }).click();
+  await page.getByRole('link', { name: 'Nele', exact: true }).click();
   const facts = page.getByRole('region', { name: 'Person' });
-  for (const fact of ['Enabled', 'user', kira.user.id, kira.subject])
+  for (const fact of ['Enabled', 'user', nele.user.id, nele.subject])
     await facts.getByText(fact, { exact: true }).waitFor();
   await page.getByText('No program is connected to this account.').waitFor();
   expect(await page.getByRole('main').getByRole('button').allTextContents()).toEqual([]);
@@ -733,7 +733,7 @@ test('where another provider keeps the people, who is known here can be looked a
 
   // The provider is away: what is known here stays, and nothing is said of the account.
   const away = { code: 'identity_unavailable', message: 'Nobody answers there.', hint: 'Try again.' };
-  const account = `**/api/v2/people/${kira.user.id}/account`;
+  const account = `**/api/v2/people/${nele.user.id}/account`;
   await context.route(account, (route) =>
     route.fulfill({ status: 503, json: { request_id: 'req_2', data: null, error: away } }),
   );
@@ -741,7 +741,7 @@ test('where another provider keeps the people, who is known here can be looked a
   await page.getByText('Nobody answers there.').waitFor();
   await facts.getByText('Not known now').first().waitFor();
   expect(await facts.getByText('Enabled').count()).toBe(0);
-  await facts.getByText(kira.subject).waitFor();
+  await facts.getByText(nele.subject).waitFor();
   expect(await barriersOn(page)).toEqual([]);
   await context.unroute(account);
   await press(page, 'Try again');
@@ -749,8 +749,8 @@ test('where another provider keeps the people, who is known here can be looked a
 
   // Keys are found by their owner as well, and the first steps are known.
   await facts.getByRole('link', { name: 'Keys' }).click();
-  await page.getByRole('row', { name: 'kiras key' }).waitFor();
-  await expect.poll(() => page.getByRole('combobox', { name: 'Owner' }).inputValue()).toContain('Kira');
+  await page.getByRole('row', { name: 'neles key' }).waitFor();
+  await expect.poll(() => page.getByRole('combobox', { name: 'Owner' }).inputValue()).toContain('Nele');
   await page.goto(world.uiUrl);
   await page.getByText('Let people in').waitFor();
   expect(complaints.filter((complaint) => !/ (?:409|503) /.test(complaint))).toEqual([]);
