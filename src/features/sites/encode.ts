@@ -25,9 +25,8 @@ const compressible = new Set(
 const smallestBytes = 256;
 /** One content is held in memory at a time. */
 const largestBytes = 16 * 1024 * 1024;
-/** Bytes of originals that one run takes on, and versions; the next goes on from there. */
+/** Bytes of originals that one run takes on; the next goes on from there. */
 const bytesARun = 8 * 1024 * 1024;
-const versionsARun = 20;
 /** A form that saves less is not worth keeping. */
 const mostOfOriginal = 0.95;
 
@@ -79,10 +78,10 @@ export function createEncoder(deps: {
   }
 
   /**
-   * Bytes of originals that were taken on; `isDone` when nothing of the version is left. Only what an earlier version of
-   * the same site has is passed over: were it what anybody has, the time would tell (threat T50).
+   * True when nothing of the version is left to be done. Only what an earlier version of the same site has is passed over:
+   * were it what anybody has, the time would tell (threat T50).
    */
-  async function encodeSome(next: WaitingVersion, most: number): Promise<{ bytes: number; isDone: boolean }> {
+  async function encodeSome(next: WaitingVersion): Promise<boolean> {
     const manifest = await read.sites.manifest(next.siteId, next.number);
     const wanted = [...new Map(worthTrying(manifest).map((blob) => [blob.digest, blob])).values()];
     const before = await read.sites.encodedBefore(next.siteId, next.number);
@@ -93,12 +92,12 @@ export function createEncoder(deps: {
     let bytes = 0;
     for (const blob of wanted) {
       if (own.has(blob.digest) || done.has(blob.digest)) continue;
-      if (bytes > most) return { bytes, isDone: false };
+      if (bytes > bytesARun) return false;
       bytes += blob.size;
       if (!(await encodeOne(blob))) throw new Error('Contents are just being removed.');
       done.add(blob.digest);
     }
-    return { bytes, isDone: true };
+    return true;
   }
 
   async function finish({ siteId, number }: WaitingVersion): Promise<void> {
@@ -131,22 +130,15 @@ export function createEncoder(deps: {
   }
 
   return {
-    /** As many versions as one run takes on, or a part of a large one. Owners take turns. */
+    /** One version, or a part of a large one: each that is finished is news to every process. Owners take turns. */
     async run(): Promise<void> {
-      let left = bytesARun;
-      for (let versions = 0; versions < versionsARun && left > 0; versions++) {
-        const next = await nextVersion();
-        if (next === undefined) return;
-        turns.set(next.owner, (turn += 1));
-        try {
-          const { bytes, isDone } = await encodeSome(next, left);
-          left -= bytes;
-          if (isDone) await finish(next);
-        } catch (error) {
-          await putOff(next, error);
-          // It may be the store, and not the version.
-          return;
-        }
+      const next = await nextVersion();
+      if (next === undefined) return;
+      turns.set(next.owner, (turn += 1));
+      try {
+        if (await encodeSome(next)) await finish(next);
+      } catch (error) {
+        await putOff(next, error);
       }
     },
   };

@@ -51,14 +51,18 @@ const waiting = () => h.app.doors.read.sites.waitingForForms([], 10);
 
 test('owners take turns: who publishes much keeps nobody from compressed forms', async () => {
   const other = await h.key(await h.person('Bo'), { scopes: ['sites:write'] });
-  const many = Array.from({ length: 30 }, (_, at) => text(`page ${at}`));
+  const many = Array.from({ length: 6 }, (_, at) => text(`page ${at}`));
   for (const html of many) await upload(h, key, { 'index.html': html });
   const own = text('of somebody else');
   await upload(h, other, { 'index.html': own });
-  await encode();
+  for (let turn = 0; turn < 2; turn++) await encode();
   expect((await variantsOf([sha256(own)])).size).toBe(1);
-  await encode();
-  expect((await variantsOf(many.map((html) => sha256(html)))).size).toBe(30);
+  const seen: number[] = [];
+  for (let turn = 0; turn < 6; turn++) {
+    seen.push((await variantsOf(many.map((html) => sha256(html)))).size);
+    await encode();
+  }
+  expect(seen).toEqual([1, 2, 3, 4, 5, 6]);
   expect(await waiting()).toEqual([]);
 });
 
