@@ -7,7 +7,7 @@ import { Browser } from './browser.ts';
 import { tell } from './figures.ts';
 import { compare, createDice, type Cut, type Dice, type Ledger, work } from './ledger.ts';
 import { compareSites, type SiteHand, type SiteLedger, workOnSites } from './site-ledger.ts';
-import { contentsOf, leftoverProblems, letTimePass, hasCleanedUp } from './site-leftovers.ts';
+import { contentsOf, hasCleanedUp, leftoverProblems, letTimePass, restEncoder } from './site-leftovers.ts';
 import { findPostgres } from '../../scripts/local-servers.ts';
 import { createDatabase, type PostgresServer, startPostgres } from './postgres-server.ts';
 import {
@@ -170,6 +170,7 @@ async function cleanUpThroughKills(installation: Installation, count: number) {
   hand.browser.disconnect();
   // A compressed form of what was removed while it was made is for the clean-up after that.
   await letTimePass(dataDir);
+  await restEncoder(dataDir);
   const last = await startProgram(installation);
   if (!(await hasCleanedUp(installation.ports.operations))) problems.push('the clean-up had no turn');
   await last.end('SIGTERM');

@@ -25,6 +25,13 @@ export async function letTimePass(dataDir: string): Promise<void> {
   });
 }
 
+/** As if every compressed form was made: in the life that follows nothing but the clean-up is at work on contents. */
+export async function restEncoder(dataDir: string): Promise<void> {
+  await withDatabase(dataDir, async ({ sql: db }) => {
+    await sql`update site_versions set encoded_at = now() where encoded_at is null`.execute(db);
+  });
+}
+
 /** What is wrong after a clean-up that came to its end, one line each. */
 export async function leftoverProblems(dataDir: string): Promise<string[]> {
   const there = contentsOf(dataDir);
