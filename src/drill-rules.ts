@@ -210,7 +210,9 @@ const scenarios: readonly Scenario[] = [
     name: 'the database is away',
     async play(scene) {
       const { hold, owner, open, closed, unseenKey } = scene;
+      // What a gateway has to read anew, it cannot read then: both are in its memory, whatever was news before.
       await must(owner.navigate(open.url));
+      await must(owner.asset(closed.url));
       breakOnly(scene, { database: 'away' });
       await hold('a good key is not called wrong', unavailable, useKey(scene, unseenKey));
       await hold('a session is not called ended', unavailable, owner.api('GET', '/me/tokens'));
