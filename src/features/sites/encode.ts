@@ -32,7 +32,7 @@ const mostOfOriginal = 0.95;
 
 /** Owners whose forms may wait at the same time; those beyond wait for these. */
 const ownersAtOnce = 1_000;
-/** What fails is tried again after a minute, then after two, and so on for about two days. */
+/** What fails is tried again after a minute, then after two, and so on: the last time after a day and a half. */
 const mostAttempts = 12;
 const firstDelayMs = minute;
 /** Versions that wait for another attempt; with so many of them it is the store that fails. */

@@ -40,6 +40,7 @@ export { visibilityOfLabel } from './labels.ts';
 export type { Served } from './serving/catalog.ts';
 export { mediaTypeOf } from './serving/media-types.ts';
 export { resolve, type ServedContent, type ServedFile } from './serving/resolve.ts';
+export { featuresOff } from './serving/site-rules.ts';
 export type { SiteStore } from './site-store.ts';
 export { defaultSitesConfig, type SitesConfig } from './sites-config.ts';
 

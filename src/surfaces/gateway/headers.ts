@@ -1,12 +1,11 @@
 import type { ServedContent, ServedFile } from '../../features/sites/sites.ts';
-import { mediaTypeOf } from '../../features/sites/sites.ts';
+import { featuresOff, mediaTypeOf } from '../../features/sites/sites.ts';
 import type { Form } from './representation.ts';
 
 /** The headers of content, the same for every file of a kind (private-access.md 2.1). Names in lower case. */
 const always = ['x-content-type-options', 'nosniff', 'origin-agent-cluster', '?1'];
 
-/** Off on every site, whatever its author says. */
-const turnedOff = ['camera=()', 'microphone=()', 'geolocation=()', 'usb=()', 'payment=()'];
+const turnedOff = featuresOff.map((feature) => `${feature}=()`);
 
 /** What one answer carries of its author's, names included; from longer ones proxies make an error. */
 const mostOwnHeaders = 50;

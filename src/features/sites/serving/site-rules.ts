@@ -140,8 +140,8 @@ function anything(): undefined {
   return undefined;
 }
 
-/** What the gateway turns off on every site (surfaces/gateway/headers.ts). */
-const turnedOff = new Set(['camera', 'microphone', 'geolocation', 'usb', 'payment']);
+/** Off on every site, whatever its author says. */
+export const featuresOff: readonly string[] = ['camera', 'microphone', 'geolocation', 'usb', 'payment'];
 
 /**
  * Read strictly: a browser throws the whole header away, ours with it, when a part of it is not what it knows. A
@@ -152,7 +152,7 @@ function permissionsProblem(value: string): string | undefined {
     const [, feature, list] = /^([a-z][a-z0-9-]*)=(\( *\)|\( *self *\)|self)$/.exec(one.trim()) ?? [];
     if (feature === undefined || list === undefined)
       return 'has a Permissions-Policy other than a list of feature=() and feature=(self), such as fullscreen=(), gamepad=(self)';
-    if (turnedOff.has(feature) && list.includes('self'))
+    if (featuresOff.includes(feature) && list.includes('self'))
       return `allows ${feature}, which is off on every site; leave it out or write ${feature}=()`;
   }
   return undefined;
