@@ -1,24 +1,24 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
-import { createApp } from '../src/app.ts';
-import { readConfig } from '../src/config.ts';
-import { systemAct } from '../src/core/caller.ts';
+import { createApp } from '../src/composition/app.ts';
+import { readConfig } from '../src/config/read.ts';
+import { systemAuditContext } from '../src/core/caller.ts';
 import { defaultKeyPolicy } from '../src/features/keys/key-policy.ts';
 import type { SpendRequest } from '../src/features/ratelimit/ratelimit.ts';
 import { migrate } from '../src/platform/database/migrate.ts';
 import type { Sql } from '../src/platform/database/database.ts';
 import { defineRoute } from '../src/platform/http.ts';
-import { openParts } from '../src/parts.ts';
+import { openBackends } from '../src/composition/backends.ts';
 import { keepTickShapes } from '../src/platform/tick-shapes.ts';
 
-// The whole server as npm start builds it, over the engines of the environment, with people and keys to measure
-// with and one more route: the same answer to anyone, without key, limit and count. Started by server-process.ts.
+// The whole server as npm start builds it, on the engines of the environment, with people and keys to measure with. One
+// extra route returns the same response to anyone, without key, limit and usage count. Started by server-process.ts.
 keepTickShapes();
 const config = readConfig();
-const opened = await openParts(config, { isServer: true });
-await migrate(opened.database, new URL('../migrations', import.meta.url).pathname);
+const opened = await openBackends(config, { isServer: true });
+await migrate(opened.database);
 
-/** Calls of the database and the key-value store since the last look. */
+/** Calls of the database and the key-value store since the last report. */
 const calls = { database: 0, kv: 0 };
 const sql: Sql = {
   getExecutor() {
@@ -26,7 +26,7 @@ const sql: Sql = {
     return opened.database.sql.getExecutor();
   },
 };
-const parts: typeof opened = {
+const backends: typeof opened = {
   ...opened,
   database: {
     ...opened.database,
@@ -45,12 +45,12 @@ const parts: typeof opened = {
       calls.kv += 1;
       return opened.limitSource.peek(owner, limit);
     },
-    setMark: (mark) => opened.limitSource.setMark(mark),
+    setStamp: (stamp) => opened.limitSource.setStamp(stamp),
   },
 };
 
 let plainData: unknown = {};
-const app = await createApp({ ...config, passwordCost: { memoryKib: 8, passes: 1 } }, parts, [
+const app = await createApp({ ...config, passwordCost: { memoryKib: 8, passes: 1 } }, backends, [
   defineRoute({
     method: 'GET',
     path: '/bench/plain',
@@ -64,14 +64,14 @@ const app = await createApp({ ...config, passwordCost: { memoryKib: 8, passes: 1
   }),
 ]);
 await app.start();
-const { policies, identity, keys } = app.doors;
+const { policies, identity, keys } = app.services;
 const before = await policies.read();
-await policies.put(systemAct, before.etag, { ...defaultKeyPolicy, rateLimitPerMinute: 1_000_000 });
+await policies.put(systemAuditContext, before.etag, { ...defaultKeyPolicy, rateLimitPerMinute: 1_000_000 });
 
-/** A person each, because the limit is a person's: no round uses up another's budget. */
+/** One person for each key, because the limit is for each person: no round uses up another round's budget. */
 const values: string[] = [];
 for (let index = 0; index < 12; index++) {
-  const { account } = await identity.accounts.create(systemAct, {
+  const { account } = await identity.accounts.create(systemAuditContext, {
     email: `${randomUUID()}@example.com`,
     name: 'Ada Lovelace',
     password: randomUUID(),
@@ -80,7 +80,7 @@ for (let index = 0; index < 12; index++) {
     enabled: true,
   });
   const issued = await keys.create(
-    systemAct,
+    systemAuditContext,
     { type: 'personal', userId: account.userId },
     {
       name: 'deploy from CI',
@@ -106,12 +106,12 @@ process.on('message', (message) => {
     calls.database = 0;
     calls.kv = 0;
   }
-  // The feed's reading and the batches' writing are not the requests' doing.
+  // Reading the feed and writing batches must not count as work of the requests.
   if (message === 'rest') void app.jobs.stop().then(() => process.send?.('resting'));
   if (message === 'stop') {
     void app
       .stop()
-      .then(() => parts.close())
+      .then(() => backends.close())
       .then(() => process.exit(0));
   }
 });

@@ -1,35 +1,36 @@
 import { Readable } from 'node:stream';
 import type { AddressInfo } from 'node:net';
 import { randomUUID } from 'node:crypto';
-import { createApp } from '../src/app.ts';
-import { readConfig } from '../src/config.ts';
-import { type Caller, systemAct } from '../src/core/caller.ts';
+import { createApp } from '../src/composition/app.ts';
+import { readConfig } from '../src/config/read.ts';
+import { type Caller, systemAuditContext } from '../src/core/caller.ts';
 import { hour } from '../src/core/clock.ts';
 import { writeGrant } from '../src/features/grants/records.ts';
 import { migrate } from '../src/platform/database/migrate.ts';
-import { openParts } from '../src/parts.ts';
+import { openBackends } from '../src/composition/backends.ts';
 import { keepTickShapes } from '../src/platform/tick-shapes.ts';
 import { grantCookie } from '../src/surfaces/gateway/private.ts';
 import { pageOf } from './content.ts';
 
-// The whole server as npm start builds it, with one public and one private site a size to measure with. Started by content-process.ts.
+// The whole server as npm start builds it, with one public and one private site for each page size. Started by
+// server-process.ts.
 keepTickShapes();
 const config = readConfig();
-const parts = await openParts(config, { isServer: true });
-await migrate(parts.database, new URL('../migrations', import.meta.url).pathname);
+const backends = await openBackends(config, { isServer: true });
+await migrate(backends.database);
 const app = await createApp(
   {
     ...config,
     passwordCost: { memoryKib: 8, passes: 1 },
-    gatewayLimits: { perAddress: 1_000_000_000, perHost: 1_000_000_000 },
+    gatewayLimits: { perAddress: 0, perHost: 0 },
   },
-  parts,
+  backends,
 );
 await app.start();
-const { keys, identity, sitesDoors } = app.doors;
-const { sites, seal } = sitesDoors;
+const { keys, identity, sitesServices } = app.services;
+const { sites, signer } = sitesServices;
 const { key } = await keys.create(
-  systemAct,
+  systemAuditContext,
   { type: 'service' },
   { name: 'bench', scopes: ['sites:write'], repositoryAccess: { mode: 'all' } },
 );
@@ -37,7 +38,7 @@ const service: Caller = {
   kind: 'service_key',
   key: { ...key, repositoryNames: [], isBound: true, isSuspended: false, isTypeEnabled: true },
 };
-const { account } = await identity.accounts.create(systemAct, {
+const { account } = await identity.accounts.create(systemAuditContext, {
   email: 'ada@example.com',
   name: 'Ada Lovelace',
   password: randomUUID(),
@@ -54,35 +55,46 @@ const hosts: Record<string, string> = {};
 const privateSites: Record<number, { id: string; host: string }> = {};
 for (const size of [1, 100]) {
   const receive = (caller: Caller) =>
-    sites.receive(caller, systemAct, {
+    sites.receive(caller, systemAuditContext, {
       kind: 'html',
       stream: Readable.from([pageOf(size)]),
       fileName: '',
       left: AbortSignal.any([]),
     });
-  const shown = await sites.create(service, systemAct, { visibility: 'public' }, await receive(service));
-  const hidden = await sites.create(person, systemAct, { visibility: 'private' }, await receive(person));
-  const hostOf = (label: string) => new URL(sitesDoors.siteAddresses.urlOf(label)).host;
+  const shown = await sites.create(
+    service,
+    systemAuditContext,
+    { visibility: 'public' },
+    await receive(service),
+  );
+  const hidden = await sites.create(
+    person,
+    systemAuditContext,
+    { visibility: 'private' },
+    await receive(person),
+  );
+  const hostOf = (label: string) => new URL(sitesServices.siteAddresses.urlOf(label)).host;
   hosts[size] = hostOf(shown.label);
   privateSites[size] = { id: hidden.id, host: hostOf(hidden.label) };
 }
 
-/** A browser that was let in just now, for the five minutes a grant lasts. */
+/** A browser with a new grant, which lasts five minutes. */
 async function letIn(size: number): Promise<{ host: string; cookie: string }> {
   const { id: siteId = '', host = '' } = privateSites[size] ?? {};
-  const site = await app.doors.read.sites.find(siteId);
-  const generation = await app.doors.read.sitesSwitch.generation();
+  const site = await app.services.read.sites.find(siteId);
+  const generation = await app.services.read.sitesSwitch.generation();
   if (site === undefined) throw new Error('The site is gone.');
-  await sitesDoors.siteStates.publish(site);
-  const { cookie, key } = seal.mintGrant();
-  const issuedAt = await parts.kv.time();
+  await sitesServices.siteStates.publish(site);
+  const { cookie, key } = signer.generateGrant();
+  const issuedAt = await backends.kv.time();
   const endsAt = issuedAt + 300_000;
   const record = { siteId, userId: account.userId, host, epoch: site.epoch, generation, issuedAt, endsAt };
-  await parts.kv.set(key, writeGrant(seal, key, record), { ttlMs: 300_000 });
+  await backends.kv.set(key, writeGrant(signer, key, record), { ttlMs: 300_000 });
   return { host, cookie: `${grantCookie}=${cookie}` };
 }
 
 await new Promise<void>((resolve) => app.gateway.listen(config.gatewayPort, '127.0.0.1', resolve));
+const webAddress = await app.web.listen({ host: '127.0.0.1', port: config.port });
 app.jobs.start();
 const { port } = app.gateway.address() as AddressInfo;
 process.on('message', (message) => {
@@ -90,7 +102,7 @@ process.on('message', (message) => {
   else
     void app
       .stop()
-      .then(() => parts.close())
+      .then(() => backends.close())
       .then(() => process.exit(0));
 });
-process.send?.({ address: `http://127.0.0.1:${port}`, hosts });
+process.send?.({ address: `http://127.0.0.1:${port}`, webAddress, hosts });

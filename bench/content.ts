@@ -1,4 +1,4 @@
-/** A page of `kib` KiB that compresses no better than prose does, the same on both sides of a comparison. */
+/** A page of `kib` KiB that compresses like prose, the same for both sides of a comparison. */
 export function pageOf(kib: number): Buffer {
   const words = 'grant site key scope owner label version visible private public expiry audit store'.split(
     ' ',

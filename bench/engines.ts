@@ -8,7 +8,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { freePort, postgresAnswers, preparePostgres } from '../scripts/local-servers.ts';
 import { loadCore } from './load.ts';
 
-/** PostgreSQL and Redis of their own, on loopback and beside the load generator, gone afterwards. */
+/** Temporary PostgreSQL and Redis servers, on loopback and on the core of the load generator; removed afterwards. */
 export type Engine = { readonly url: string; stop(): Promise<void> };
 
 export async function startPostgres(): Promise<Engine> {
@@ -16,7 +16,7 @@ export async function startPostgres(): Promise<Engine> {
   const settings = [
     'log_min_messages=fatal',
     'max_connections=100',
-    // Room for all that is measured: how growth costs a query, not how much memory the server was given.
+    // Enough memory for all data: the bench measures how growth affects a query, not the size of the server's memory.
     'shared_buffers=4GB',
     'max_wal_size=4GB',
   ];
@@ -68,7 +68,7 @@ async function end(server: ChildProcess, signal: NodeJS.Signals, folder: string)
   rmSync(folder, { recursive: true, force: true });
 }
 
-/** Asks until the answer is yes; no is for a server that is still starting. */
+/** Retries until `ask` succeeds, while the server is starting. */
 async function answering(server: ChildProcess, ask: () => Promise<boolean>): Promise<void> {
   for (let attempt = 0; attempt < 150; attempt++) {
     if (server.exitCode !== null)

@@ -1,11 +1,11 @@
-/** What every bench answers, and how it is printed. */
+/** The result of every bench, and how it is printed. */
 export type Figure = {
   /** The promise's id in bench/README.md. */
   readonly id: string;
   readonly what: string;
   readonly ours: string;
   readonly reference: string;
-  /** Ours against the reference; for plain limits (seconds, megabytes) the value itself. */
+  /** Our value divided by the reference; for plain limits (seconds, megabytes) the value itself. */
   readonly ratio: number;
   readonly floor: string;
   readonly goal: string;
@@ -13,7 +13,7 @@ export type Figure = {
 };
 
 export type BenchOptions = {
-  /** True: every step once and short, to see that it works. The figures mean nothing then. */
+  /** True: runs every step once and briefly, to test the bench. The figures are meaningless then. */
   readonly quick: boolean;
 };
 
@@ -27,9 +27,9 @@ export function median(values: readonly number[]): number {
 }
 
 /**
- * Runs both sides in turn, in short rounds, and takes the median of the rounds' ratios: two neighbours in time share
- * whatever else the machine does just then, and a round that was disturbed is one of many. One round first that does not
- * count: it fills caches and lets the compiler work.
+ * Runs both sides alternately, in short rounds, and takes the median of the rounds' ratios. Adjacent rounds share the
+ * other load of the machine, and one disturbed round is one of many. An extra first round does not count: it fills caches
+ * and lets the compiler optimize.
  */
 export async function sideBySide(
   rounds: number,
@@ -41,13 +41,13 @@ export async function sideBySide(
   const left: number[] = [];
   const right: number[] = [];
   for (let round = 1; round <= rounds; round++) {
-    // The order changes too: what runs second finds a warmer machine.
+    // Alternates the order too: the second side runs on a warmer machine.
     if (round % 2 === 0) left.push(await ours(round));
     right.push(await reference(round));
     if (round % 2 === 1) left.push(await ours(round));
   }
   const ratios = left.map((value, index) => value / (right[index] ?? Number.NaN));
-  // How far apart the rounds lie says how much the machine was somebody else's.
+  // The spread of the rounds shows how much other load the machine had.
   console.error(`bench: ratios ${ratios.map((ratio) => ratio.toFixed(2)).join(' ')}`);
   return { ours: median(left), reference: median(right), ratio: median(ratios) };
 }

@@ -2,8 +2,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createClient } from 'redis';
 
-// What nginx asks before each private file: is this cookie a live grant? The same look-up as the gateway's, in memory or
-// in Redis, answered 204 on a connection that stays open. Started by p5-private-asset.ts.
+// The check that nginx makes before each private file: is this cookie a live grant? It does the same look-up as the
+// gateway, in memory or in Redis, and responds 204 on a persistent connection. Started by p5-private-asset.ts.
 const url = process.env['KV_URL'];
 const grants = new Map([['grant:1', JSON.stringify({ endsAt: Date.now() + 600_000 })]]);
 const redis = url === undefined ? undefined : await createClient({ url }).connect();

@@ -1,14 +1,14 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 
-/** One answer of `wrk` (Debian): how many requests a second one address answered, and how. */
+/** The result of one run of `wrk` (Debian). */
 export type Load = {
   readonly perSecond: number;
   /** Milliseconds. */
   readonly p50: number;
   readonly p99: number;
   readonly requests: number;
-  /** Answers outside 2xx and 3xx. */
+  /** Responses with a status outside 2xx and 3xx. */
   readonly refused: number;
   /** Connections that failed, timed out or were cut. */
   readonly broken: number;
@@ -18,7 +18,7 @@ export const serverCore = '0';
 export const loadCore = '1';
 const connections = 64;
 
-/** Sends requests to `url` for `seconds` over 64 connections, from a core of its own. */
+/** Sends requests to `url` for `seconds` over 64 connections, from a separate core. */
 export async function load(
   url: string,
   options: { seconds: number; headers?: Readonly<Record<string, string>>; script?: string },

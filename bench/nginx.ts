@@ -9,8 +9,8 @@ import { freePort } from '../scripts/local-servers.ts';
 import { serverCore } from './load.ts';
 
 /**
- * nginx (Debian) on one core: one worker, sendfile, no access log. Tuned further it keeps files open
- * (`open_file_cache`, which its own defaults do not), and hears of a changed file after a minute.
+ * nginx (Debian) on one core: one worker, sendfile, no access log. The tuned variant keeps files open (`open_file_cache`,
+ * which is off by default), and notices a changed file after a minute.
  */
 export async function startNginx(
   files: Readonly<Record<string, Buffer>>,

@@ -4,14 +4,14 @@ import type { Key } from '../src/features/keys/key.ts';
 import { keyFormat } from '../src/features/keys/key-value.ts';
 import { createVerifier } from '../src/features/keys/verifier.ts';
 import { createRateLimiter, type LimitSource, memorySource } from '../src/features/ratelimit/ratelimit.ts';
-import type { Change } from '../src/platform/database/changes.ts';
+import type { Change } from '../src/platform/database/change-feed.ts';
 import type { BenchOptions, Figure } from './figures.ts';
 import { VirtualTime } from './virtual-time.ts';
 
 /**
- * P11 in numbers that no single machine has: the product's own limiter and verifier in many processes, with a network between
- * them and the two stores, in virtual time. Simulated are the network, the stores' answers and who asks when; the
- * arithmetic and the decisions are the program's.
+ * P11 for sizes that no single machine has: the product's own limiter and verifier in many processes, with a network
+ * between them and the two stores, in virtual time. The network, the stores' responses and the load are simulated; the
+ * arithmetic and the decisions are the program's own code.
  */
 export async function apart({ quick }: BenchOptions): Promise<Figure[]> {
   const sizes = quick ? [2] : [1, 4, 16, 64];
@@ -21,9 +21,9 @@ export async function apart({ quick }: BenchOptions): Promise<Figure[]> {
     for (const delayMs of delays) figures.push(await limitWith(processes, delayMs));
   }
   for (const processes of sizes) figures.push(await limitWithoutStore(processes));
-  for (const markIsLost of [false, true]) {
+  for (const stampIsLost of [false, true]) {
     for (const processes of sizes) {
-      for (const delayMs of delays) figures.push(await revocation({ processes, delayMs, markIsLost }));
+      for (const delayMs of delays) figures.push(await revocation({ processes, delayMs, stampIsLost }));
     }
   }
   return figures;
@@ -31,15 +31,15 @@ export async function apart({ quick }: BenchOptions): Promise<Figure[]> {
 
 const limit = 600;
 const owner = 'usr_busy';
-/** What the client of the store waits for (platform/kv/redis-kv.ts). */
+/** How long the client of the store waits (platform/kv/redis-kv.ts). */
 const answerMs = 250;
-/** What a process waits between two reads of the change feed (app.ts). */
+/** The interval between two reads of the change feed (composition/app.ts). */
 const pollMs = 250;
 
 type World = {
   readonly time: VirtualTime;
   readonly random: () => number;
-  /** Milliseconds one way: half of it always, the rest with a long tail. */
+  /** One-way delay in milliseconds: half of it is constant, the rest has a long tail. */
   readonly delay: () => number;
   readonly store: ReturnType<typeof memorySource>;
 };
@@ -55,7 +55,7 @@ function openWorld(delayMs: number, seed = 1): World {
   };
 }
 
-/** The shared store as one process sees it. */
+/** The shared store as seen by one process. */
 function acrossTheNetwork({ time, delay, store }: World, isThere: boolean): LimitSource {
   async function ask<T>(question: () => T): Promise<T> {
     if (!isThere) throw new Error('The connection is refused.');
@@ -70,11 +70,11 @@ function acrossTheNetwork({ time, delay, store }: World, isThere: boolean): Limi
   return {
     spend: (request) => ask(() => store.spend(request)),
     peek: (who, most) => ask(() => store.peek(who, most)),
-    setMark: (mark) => ask(() => store.setMark(mark)),
+    setStamp: (stamp) => ask(() => store.setStamp(stamp)),
   };
 }
 
-/** Everybody asks four times as often as the owner may, from all processes alike. */
+/** Clients send four times the owner's limit, spread evenly over all processes. */
 async function demand(world: World, processes: number, isThere: boolean): Promise<number> {
   const { time, random } = world;
   const limiters = Array.from({ length: processes }, () =>
@@ -88,7 +88,7 @@ async function demand(world: World, processes: number, isThere: boolean): Promis
   );
   const allowedAt: number[] = [];
   const end = 150 * second;
-  // Without the store each process has the whole limit, and is asked for more than that.
+  // Without the store each process allows the whole limit, so the load on each must exceed it.
   const perSecond = (limit / 60) * 4 * (isThere ? 1 : processes);
   for (let at = 0; at < end; at += -Math.log(1 - random()) * (second / perSecond)) {
     const limiter = limiters[Math.floor(random() * processes)];
@@ -100,7 +100,7 @@ async function demand(world: World, processes: number, isThere: boolean): Promis
     });
   }
   await time.run(end + second);
-  return mostInAMinute(allowedAt);
+  return maxInAMinute(allowedAt);
 }
 
 async function limitWith(processes: number, delayMs: number): Promise<Figure> {
@@ -113,8 +113,8 @@ async function limitWith(processes: number, delayMs: number): Promise<Figure> {
     ratio: most / limit,
     floor: '≤ 1.05',
     goal: '1',
-    // A store that is late for once leaves that process alone for a second; and what the store allowed at one moment
-    // arrives as far apart as the network scatters it.
+    // After one late response of the store, a process counts alone for a second. And permits that the store gave at one
+    // moment arrive spread out by the network's delay.
     passes: most <= limit * 1.05,
   };
 }
@@ -133,7 +133,7 @@ async function limitWithoutStore(processes: number): Promise<Figure> {
   };
 }
 
-function mostInAMinute(at: readonly number[]): number {
+function maxInAMinute(at: readonly number[]): number {
   const sorted = at.toSorted((a, b) => a - b);
   let [most, from] = [0, 0];
   for (const [index, last] of sorted.entries()) {
@@ -143,20 +143,20 @@ function mostInAMinute(at: readonly number[]): number {
   return most;
 }
 
-type Revocation = { processes: number; delayMs: number; markIsLost: boolean };
+type Revocation = { processes: number; delayMs: number; stampIsLost: boolean };
 
-/** What contract 10.2 promises. */
+/** The limit of contract 10.2. */
 const bound = second;
 
-/** From the commit of a revocation to the last request that was still let through, of many tries. */
-async function revocation({ processes, delayMs, markIsLost }: Revocation): Promise<Figure> {
+/** The time from the commit of a revocation to the last request that was still accepted, over many tries. */
+async function revocation({ processes, delayMs, stampIsLost }: Revocation): Promise<Figure> {
   const latest: number[] = [];
   for (let round = 0; round < 5; round++)
-    latest.push(await revokeOnce({ processes, delayMs, markIsLost, round }));
+    latest.push(await revokeOnce({ processes, delayMs, stampIsLost, round }));
   const worst = Math.max(...latest);
   return {
     id: 'P11',
-    what: `last use after a revocation${markIsLost ? ', its mark lost' : ''}, ${count(processes)}, ${delayMs} ms`,
+    what: `last use after a revocation${stampIsLost ? ', its stamp lost' : ''}, ${count(processes)}, ${delayMs} ms`,
     ours: `${worst.toFixed(0)} ms`,
     reference: `${bound} ms`,
     ratio: worst / bound,
@@ -167,11 +167,11 @@ async function revocation({ processes, delayMs, markIsLost }: Revocation): Promi
 }
 
 async function revokeOnce(asked: Revocation & { round: number }): Promise<number> {
-  const { processes, delayMs, markIsLost, round } = asked;
+  const { processes, delayMs, stampIsLost, round } = asked;
   const world = openWorld(delayMs, 1 + round);
   const { time, random, delay, store } = world;
   const format = keyFormat('app');
-  const { value, id } = format.mint('service', systemRandom);
+  const { value, id } = format.generate('service', systemRandom);
   const row = { revokedAt: null as number | null };
   const revokeAt = 3 * second + random() * second;
   let lastAllowed = revokeAt;
@@ -188,6 +188,7 @@ async function revokeOnce(asked: Revocation & { round: number }): Promise<number
         return seen;
       },
       findUser: async () => undefined,
+      recordExpiry: async () => undefined,
       feed: { subscribe: (listener) => void listeners.push(listener) },
       isFresh: () => time.now() - lastReadAt <= second,
       clock: time,
@@ -199,7 +200,7 @@ async function revokeOnce(asked: Revocation & { round: number }): Promise<number
       random: systemRandom,
       onFallback: () => undefined,
     });
-    // Each process reads the feed in its own rhythm; the row of the change is there from the commit on.
+    // Each process reads the feed at its own times; the row of the change exists from the commit on.
     let isTold = false;
     const poll = async (): Promise<void> => {
       const startedAt = time.now();
@@ -213,12 +214,12 @@ async function revokeOnce(asked: Revocation & { round: number }): Promise<number
       await poll();
     };
     time.at(random() * pollMs, () => void poll());
-    // As the gate does it: verify, spend and read the mark, confirm.
+    // The same steps as the server's: verify, count and read the revocation stamp, confirm.
     const use = async (): Promise<void> => {
       const verified = await verifier.verify(value, null);
       if (verified.kind !== 'live') return;
-      const { allowed, mark } = await limiter.spend({ owner: id, key: id, limit: 1_000_000 });
-      const read = mark.kind === 'read' && !markIsLost ? mark.value : undefined;
+      const { allowed, stamp } = await limiter.spend({ owner: id, key: id, limit: 1_000_000 });
+      const read = stamp.kind === 'read' && !stampIsLost ? stamp.value : undefined;
       const confirmed = await verifier.confirm(verified.live, read);
       if (allowed && confirmed.kind === 'live') lastAllowed = Math.max(lastAllowed, time.now());
     };
@@ -226,9 +227,9 @@ async function revokeOnce(asked: Revocation & { round: number }): Promise<number
   }
   time.at(revokeAt, () => {
     row.revokedAt = time.now();
-    if (!markIsLost)
+    if (!stampIsLost)
       time.at(revokeAt + delay(), () =>
-        store.setMark({ owner: id, key: id, mark: 'revoked', ttlMs: 600_000 }),
+        store.setStamp({ owner: id, key: id, stamp: 'revoked', ttlMs: 600_000 }),
       );
   });
   await time.run(revokeAt + 3 * second);
@@ -246,6 +247,7 @@ const blank: Omit<Key, 'id' | 'revokedAt'> = {
   createdBy: null,
   lifetimeMs: null,
   expiresAt: null,
+  expiryRecordedAt: null,
   revokedBy: null,
   revokeReason: null,
   suspendedAt: null,
@@ -254,11 +256,12 @@ const blank: Omit<Key, 'id' | 'revokedAt'> = {
   graceSeconds: null,
   firstUsedAt: null,
   lastUsedAt: null,
+  lastUsedFrom: null,
 };
 
 const count = (processes: number) => (processes === 1 ? '1 process' : `${processes} processes`);
 
-/** The same numbers each time (Lehmer's generator, 1951). */
+/** A repeatable sequence (Lehmer's generator, 1951). */
 function numbersFrom(seed: number): () => number {
   let state = seed;
   return () => {

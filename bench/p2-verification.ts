@@ -7,8 +7,8 @@ import { serverCore } from './load.ts';
 const here = import.meta.dirname;
 
 /**
- * P2: one verification in process, ours (key check, limit, confirmation) against better-auth's verifyApiKey on
- * in-memory SQLite. Its packages are installed when first asked for, in bench/better-auth, never in the project.
+ * P2: one verification in process: ours (key check, limit, confirmation) against better-auth's verifyApiKey on in-memory
+ * SQLite. better-auth is installed on first use, in bench/better-auth, never in the project.
  */
 export async function verification({ quick }: BenchOptions): Promise<Figure[]> {
   const folder = join(here, 'better-auth');
@@ -35,7 +35,7 @@ export async function verification({ quick }: BenchOptions): Promise<Figure[]> {
   ];
 }
 
-/** A process of its own for every round, pinned to one core. */
+/** Runs each round in a new process, pinned to one core. */
 function measure(program: string, seconds: number): number {
   const text = execFileSync('taskset', ['-c', serverCore, process.execPath, program, String(seconds)], {
     encoding: 'utf8',

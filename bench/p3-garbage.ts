@@ -7,9 +7,9 @@ import { load } from './load.ts';
 import { type BenchServer, startServer } from './server-process.ts';
 
 /**
- * P3: keys that nobody ever issued (random values, so their checksum is wrong), against the answer without a key.
- * Most are answered 429, because the address is throttled after 120; 401 and 429 are both refusals. Then, with the
- * periodic jobs at rest, the database and key-value calls of a flood are counted: there must be none.
+ * P3: keys that were never issued (random values, so their checksum is wrong), against the same response without a key.
+ * Most get 429, because the address is throttled after 120; 401 and 429 both count as refusals. Then, with the periodic
+ * jobs stopped, the bench counts the database and key-value calls of a flood: there must be none.
  */
 export async function garbage(options: BenchOptions): Promise<Figure[]> {
   const folder = mkdtempSync(join(tmpdir(), 'postern-bench-garbage-'));
@@ -37,7 +37,7 @@ async function measure(server: BenchServer, script: string, { quick }: BenchOpti
   const speed = await sideBySide(
     quick ? 1 : 15,
     async () => (await refuse(seconds)).perSecond,
-    // The same requests, to a route that asks for no key: making them must cost the load generator the same.
+    // The same requests to a route that needs no key, so that the load generator has the same cost.
     async () => (await load(`${server.address}/api/v2/bench/plain`, { seconds, script })).perSecond,
   );
   await server.restJobs();
@@ -69,7 +69,7 @@ async function measure(server: BenchServer, script: string, { quick }: BenchOpti
   ];
 }
 
-/** Requests made once, sent in turn: the load generator must not spend its time on making them. */
+/** Requests generated once and sent in turn: the load generator must not spend its time on generating them. */
 function scriptOf(count: number): string {
   const values = Array.from({ length: count }, () => `app_pat_${randomBase62(systemRandom, 50)}`);
   return `

@@ -7,8 +7,9 @@ import { startNginx } from './nginx.ts';
 import { type ContentServer, startContentServer, startNeighbour } from './server-process.ts';
 
 /**
- * P5: a private page with a live grant against nginx that asks a check (auth_request) before each file, tuned: answered
- * 204, connections kept, the same look-up. P6: the same page against a public one on our own gateway.
+ * P5: a private page with a live grant, against a tuned nginx that sends a check (auth_request) before each file: it
+ * responds 204 on persistent connections, with the same look-up. P6: the same page against a public one on our own
+ * gateway.
  */
 export async function privateAsset(options: BenchOptions): Promise<Figure[]> {
   const embedded = await measure(options, undefined, [
@@ -56,9 +57,11 @@ async function measure(
         figure('P6', `private page of ${kib} KiB against public, ${store}`, publics, againstPublic),
       );
       if (kvUrl === undefined) {
-        const about = { id: 'P5', what: `${kib} KiB against nginx`, rounds: Math.min(rounds, 7), seconds };
+        const about = { id: 'P5', what: `private page of ${kib} KiB`, rounds: Math.min(rounds, 7), seconds };
         const { host, cookie } = await gateway.letIn(kib);
-        figures.push(await bareHttp(about, `${gateway.address}/`, { Host: host, Cookie: cookie }, checked));
+        const headers = { Host: host, Cookie: cookie };
+        const sides = { ours, reference: checked };
+        figures.push(...(await bareHttp(about, `${gateway.address}/`, headers, sides)));
       }
     }
     return figures;
@@ -69,15 +72,15 @@ async function measure(
   }
 }
 
-/** A new grant each round: none lives longer than five minutes. */
+/** Gets a new grant for each round, because a grant lasts at most five minutes. */
 async function privatePage(gateway: ContentServer, kib: number, seconds: number): Promise<number> {
   const { host, cookie } = await gateway.letIn(kib);
   return await good(`${gateway.address}/`, seconds, { Host: host, Cookie: cookie });
 }
 
 /**
- * Answers with content. When the machine is somebody else's for a moment, the store is late and the gateway says 503
- * (threat T16); those do not count as answers, and many of them are no measurement.
+ * Counts responses with content. When another load slows the machine down, the store is late and the gateway returns 503
+ * (threat T16). Those do not count, and with many of them the measurement is invalid.
  */
 async function good(url: string, seconds: number, headers: Record<string, string>): Promise<number> {
   const { perSecond: value, requests, refused, broken } = await load(url, { seconds, headers });

@@ -8,7 +8,10 @@ import { serverCore } from './load.ts';
 import { startServer } from './server-process.ts';
 import { archiveOf, residentMib, send, siteFiles } from './site-files.ts';
 
-/** P7: a ZIP of 1,000 files and 50 MB is sent and live, against `unzip` to disk; and what the server's memory grows by. */
+/**
+ * P7: time to send and publish a ZIP of 1,000 files and 50 MB, against `unzip` to disk; and the growth of the server's
+ * memory.
+ */
 export async function publish({ quick }: BenchOptions): Promise<Figure[]> {
   if (!hasUnzip()) {
     console.error('bench: p7 needs unzip (Debian: unzip); skipped.');
@@ -17,7 +20,7 @@ export async function publish({ quick }: BenchOptions): Promise<Figure[]> {
   const folder = mkdtempSync(join(tmpdir(), 'postern-bench-zip-'));
   const archive = join(folder, 'site.zip');
   const server = await startServer();
-  // The compressed forms follow a publish; they are not a part of it.
+  // Compressed forms are made after a publish, so they are not part of it.
   await server.restJobs();
   const [key = ''] = server.keys;
   let body: Buffer = Buffer.alloc(0);

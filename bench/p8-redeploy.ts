@@ -4,8 +4,8 @@ import { startServer } from './server-process.ts';
 import { archiveOf, digestOf, send, type SiteFile, siteFiles } from './site-files.ts';
 
 /**
- * P8: one of 1,000 files changed and sent by digest, against publishing all of them in the same way (one body is sent
- * instead of 1,000, in one tar as the web app sends them) and, for comparison, as one ZIP.
+ * P8: sends one changed file of 1,000 by digest, against publishing all of them in the same way (one body instead of
+ * 1,000, in one tar as the web app sends them) and, for comparison, as one ZIP.
  */
 export async function redeploy({ quick }: BenchOptions): Promise<Figure[]> {
   const server = await startServer();
@@ -13,7 +13,7 @@ export async function redeploy({ quick }: BenchOptions): Promise<Figure[]> {
   const [key = ''] = server.keys;
   const api = `${server.address}/api/v2/sites`;
   const count = quick ? 50 : 1_000;
-  /** Sent by the last upload, and the most of those that changed one file. */
+  /** Bodies sent by the last upload, and the maximum over the uploads that changed one file. */
   let bodies = 0;
   let most = 0;
   let files: SiteFile[] = siteFiles(count);

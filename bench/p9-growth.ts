@@ -18,12 +18,11 @@ import { startPostgres } from './engines.ts';
 import { type BenchOptions, type Figure, median } from './figures.ts';
 import { begin, fillKeys, fillSites } from './rows.ts';
 
-const migrations = join(import.meta.dirname, '../migrations');
-const mostGrowth = 1.3;
+const maxGrowth = 1.3;
 
 /**
- * P9: what a key check and the first pages cost with few rows and with many, each size in a database of its own,
- * asked in turn. Asked at the stores, without HTTP around them: a constant part would make growth look smaller.
+ * P9: the cost of a key check and of the first pages with few rows and with many, each size in a separate database,
+ * measured alternately. Measured at the stores, without HTTP: a constant part would make growth look smaller.
  */
 export async function growth({ quick }: BenchOptions): Promise<Figure[]> {
   const rounds = quick ? 3 : 300;
@@ -76,15 +75,18 @@ async function onEmbedded(sizes: readonly number[], rounds: number): Promise<Fig
 
 type Sized = { readonly rows: number; readonly database: Database };
 
-/** Rows a statement: each must end within the pool's ten seconds. */
+/** Rows in each statement, which must end within the pool's ten seconds. */
 const atOnce = 20_000;
-/** Each has 5 of what people have. */
+/** Each person has 5 of everything. */
 const owner = sql`'usr_' || (i / 5)`;
 
-/** As many keys, sites and events; each person has 5 keys and 5 sites, each actor and target 20 events, at every size. */
+/**
+ * Inserts the same number of keys, sites and events. Each person has 5 keys and 5 sites, each actor and target 20 events,
+ * at every size.
+ */
 async function fill(database: Database, rows: number): Promise<void> {
-  await migrate(database, migrations);
-  // The counter's trigger would update one row a million times in one go; no real use does.
+  await migrate(database);
+  // The counter's trigger would update one row a million times in one statement, which no real use does.
   await sql`alter table api_keys disable trigger api_keys_counted`.execute(database.sql);
   for (let from = 0; from < rows; from += atOnce) {
     const to = Math.min(from + atOnce, rows) - 1;
@@ -97,7 +99,7 @@ async function fill(database: Database, rows: number): Promise<void> {
     update api_key_counts c set total = (select count(*) from api_keys k where k.type = c.type)`.execute(
     database.sql,
   );
-  // What autovacuum does on a server that has been running for a while.
+  // As autovacuum does on a long-running server.
   for (const table of [
     'api_keys',
     'api_key_last_used',
@@ -111,7 +113,7 @@ async function fill(database: Database, rows: number): Promise<void> {
     await sql`vacuum analyze ${sql.table(table)}`.execute(database.sql);
 }
 
-/** Into memory, where a server that has been running for a while has them (PostgreSQL's own pg_prewarm). */
+/** Loads the tables into memory, where a long-running server has them (PostgreSQL's pg_prewarm). */
 async function warm(database: Database): Promise<void> {
   await sql`create extension pg_prewarm`.execute(database.sql);
   await sql`
@@ -146,7 +148,7 @@ function eventId(index: number): string {
 
 type Question = readonly [what: string, ask: (at: number) => Promise<unknown>];
 
-/** The questions, each with another key, person or moment every time it is asked. */
+/** The measured queries, each run with a different key, person or time. */
 function questionsTo({ database, rows }: Sized): Question[] {
   const keys = keyStore(database.sql);
   const audit = createAudit({
@@ -201,7 +203,7 @@ function seenBy(userId: string) {
   return { viewer: { kind: 'user', id: userId }, mine: false } as const;
 }
 
-/** What the gateway asks the first time somebody opens an address. */
+/** What the gateway queries on the first request for an address. */
 async function siteAt(sites: SiteStore, label: string) {
   const found = await sites.findLabel(label);
   return found === undefined ? undefined : await sites.find(found.siteId);
@@ -212,7 +214,7 @@ async function compare(engine: string, opened: readonly Sized[], rounds: number)
   const figures: Figure[] = [];
   for (const [index, [what]] of (asked[0] ?? []).entries()) {
     const times = asked.map((): number[] => []);
-    // A tenth of the rounds first, uncounted; then every size in turn.
+    // A tenth of the rounds first, uncounted; then all sizes alternately.
     for (let at = -rounds / 10; at < rounds; at++) {
       for (const [size, questions] of asked.entries()) {
         const startedAt = performance.now();
@@ -241,8 +243,8 @@ function figure(what: string, opened: readonly Sized[], medians: readonly number
       .join(', '),
     reference: said(0),
     ratio: largest / smallest,
-    floor: `≤ ${mostGrowth}`,
-    goal: `≤ ${mostGrowth}`,
-    passes: largest / smallest <= mostGrowth,
+    floor: `≤ ${maxGrowth}`,
+    goal: `≤ ${maxGrowth}`,
+    passes: largest / smallest <= maxGrowth,
   };
 }

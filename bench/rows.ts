@@ -1,12 +1,12 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Database } from '../src/platform/database/database.ts';
 
-/** Rows `from` to `to` of what people have, straight into the tables: through the API it would take hours. */
+/** Inserts rows `from` to `to` directly into the tables: through the API it would take hours. */
 
-/** When the first was made, in ms; each further one a second later. */
+/** Creation time of the first row, in ms; each later row is a second newer. */
 export const begin = Date.UTC(2026, 0, 1);
 
-/** Every tenth is a service key, and nobody's. `owner`: in SQL, of row `i`. */
+/** Every tenth key is a service key without an owner. `owner`: an SQL expression for row `i`. */
 export async function fillKeys(
   database: Database,
   from: number,
@@ -18,7 +18,7 @@ export async function fillKeys(
                           lifetime_ms, expires_at)
     select lpad(i::text, 12, '0'), sha256(convert_to('value ' || i, 'UTF8')),
            case when i % 10 = 0 then 'service' else 'personal' end,
-           case when i < 5 then 'nightly ' || i else 'key ' || i end,
+           case when i < 5 then 'the nightly ' || i else 'key ' || i end,
            '["repos:read"]'::jsonb, 'all',
            case when i % 10 = 0 then null else ${owner} end,
            ${new Date(begin)}::timestamptz + i * interval '1 second', ${owner}, 86400000,
@@ -26,7 +26,7 @@ export async function fillKeys(
       from generate_series(${from}::int, ${to}::int) i`.execute(database.sql);
 }
 
-/** Every fourth is private. `owner`: as above. */
+/** Every fourth site is private. `owner`: as above. */
 export async function fillSites(
   database: Database,
   from: number,
@@ -36,7 +36,7 @@ export async function fillSites(
   await sql`
     insert into sites (id, name, owner_kind, owner_id, visibility, label, spa, live_version, next_version, created_at,
                        updated_at, expires_at)
-    select ${siteId}, case when i < 5 then 'nightly ' || i else 'site ' || i end, 'user', ${owner},
+    select ${siteId}, case when i < 5 then 'the nightly ' || i else 'site ' || i end, 'user', ${owner},
            case when i % 4 = 0 then 'private' else 'public' end, 'label' || i, false, 1, 2, at, at, timestamptz '2030-01-01'
       from (select i, ${new Date(begin)}::timestamptz + i * interval '1 second' as at
               from generate_series(${from}::int, ${to}::int) i) each`.execute(database.sql);

@@ -1,3 +1,5 @@
+import { spawnSync } from 'node:child_process';
+import { cpus, loadavg, release, tmpdir, type } from 'node:os';
 import { type Bench, type Figure, print } from './figures.ts';
 import { keyRequest } from './p1-key-request.ts';
 import { verification } from './p2-verification.ts';
@@ -9,10 +11,11 @@ import { privateAsset } from './p5-private-asset.ts';
 import { growth } from './p9-growth.ts';
 import { start } from './p10-start.ts';
 import { apart } from './p11-apart.ts';
+import { pipelining } from './r7-pipelining.ts';
 import { uiBudget } from './ui-budget.ts';
 import { uiLists } from './ui-lists.ts';
 
-// npm run bench [-- p1 p3 …] [--quick]: runs the benches named, or all of them, and prints one table.
+// npm run bench [-- p1 p3 …] [--quick]: runs the named benches, or all of them, and prints one table.
 const benches: Record<string, Bench> = {
   p1: keyRequest,
   p2: verification,
@@ -24,6 +27,7 @@ const benches: Record<string, Bench> = {
   p9: growth,
   p10: start,
   p11: apart,
+  r7: pipelining,
   ui: uiBudget,
   lists: uiLists,
 };
@@ -37,6 +41,13 @@ if (unknown.length > 0) {
   process.exit(2);
 }
 
+// Figures are recorded with the machine: P4 alone differs by a factor of two between machines.
+const [processor] = cpus();
+console.log(
+  `${processor?.model ?? 'unknown processor'} (${cpus().length}), ${type()} ${release()}, ${fileSystemOf(tmpdir())}, ` +
+    `Node ${process.versions.node}, load average ${loadavg()[0]?.toFixed(1)} at the start`,
+);
+
 const figures: Figure[] = [];
 for (const [name, bench] of Object.entries(benches)) {
   if (names.length > 0 && !names.includes(name)) continue;
@@ -44,5 +55,11 @@ for (const [name, bench] of Object.entries(benches)) {
   figures.push(...(await bench({ quick })));
 }
 print(figures);
-// A short run proves that the benches work; its figures mean nothing.
+/** The type of the file system of `folder`, as GNU coreutils' `stat` names it. */
+function fileSystemOf(folder: string): string {
+  const { stdout } = spawnSync('stat', ['--file-system', '--format=%T', folder], { encoding: 'utf8' });
+  return stdout?.trim() || 'unknown file system';
+}
+
+// A short run only tests the benches; its figures mean nothing.
 if (!quick && figures.some(({ passes }) => !passes)) process.exit(1);

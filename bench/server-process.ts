@@ -6,15 +6,15 @@ import { join } from 'node:path';
 import { freePort } from '../scripts/local-servers.ts';
 import { serverCore } from './load.ts';
 
-/** The server of bench-server.ts in a process of its own, pinned to one core. */
+/** The server of bench-server.ts in a separate process, pinned to one core. */
 export type BenchServer = {
   readonly pid: number;
   readonly address: string;
-  /** Live personal keys, each of another person. */
+  /** Live personal keys, each of a different person. */
   readonly keys: readonly string[];
-  /** Database and key-value calls since the last time this was asked. */
+  /** Database and key-value calls since the last call of this function. */
   calls(): Promise<{ database: number; kv: number }>;
-  /** Ends the periodic jobs, so that what is counted afterwards is the requests' own. */
+  /** Stops the periodic jobs, so that later counts include the requests only. */
   restJobs(): Promise<void>;
   stop(): Promise<void>;
 };
@@ -26,7 +26,7 @@ export async function startServer(
   const { child, stop } = await startProgram('bench-server.ts', engines, nodeOptions);
   const { address, keys } = (await answerOf(child)) as { address: string; keys: string[] };
   return {
-    // A child that answered has a process id.
+    // A child that sent a message has a process id.
     pid: child.pid ?? 0,
     address,
     keys,
@@ -42,22 +42,27 @@ export async function startServer(
   };
 }
 
-/** The server of content-server.ts in a process of its own, pinned to one core. */
+/** The server of content-server.ts in a separate process, pinned to one core. */
 export type ContentServer = {
-  /** Of the gateway. */
+  /** Address of the gateway. */
   readonly address: string;
-  /** The Host header of the public site with a page of so many KiB. */
+  readonly webAddress: string;
+  /** The Host header of the public site, by page size in KiB. */
   readonly hosts: Readonly<Record<string, string>>;
-  /** A grant for the private site with a page of so many KiB: its Host and Cookie headers. */
+  /** Gets a grant for the private site with this page size: its Host and Cookie headers. */
   letIn(kib: number): Promise<{ readonly host: string; readonly cookie: string }>;
   stop(): Promise<void>;
 };
 
 export async function startContentServer(engines: Engines = {}): Promise<ContentServer> {
   const { child, stop } = await startProgram('content-server.ts', engines, []);
-  const { address, hosts } = (await answerOf(child)) as Pick<ContentServer, 'address' | 'hosts'>;
+  const { address, webAddress, hosts } = (await answerOf(child)) as Pick<
+    ContentServer,
+    'address' | 'webAddress' | 'hosts'
+  >;
   return {
     address,
+    webAddress,
     hosts,
     async letIn(kib) {
       child.send(kib);
@@ -97,7 +102,7 @@ async function startProgram(program: string, engines: Engines, nodeOptions: read
   };
 }
 
-/** A small server beside ours, pinned to the same core, that answers the port it listens on. */
+/** A small server pinned to the same core as ours, which reports the port it listens on. */
 export async function startNeighbour(
   program: string,
   { env = {}, message }: { env?: NodeJS.ProcessEnv; message?: object } = {},
@@ -123,14 +128,14 @@ async function answerOf(child: ChildProcess): Promise<unknown> {
   const ended = once(child, 'exit', { signal: answered.signal }).then(([code]) => {
     throw new Error(`The server ended (${String(code)}); its message is above.`);
   });
-  // Whoever waits hears of it below; afterwards the end of the process is nobody's failure.
+  // The await below gets the failure. Later the end of the process is expected.
   ended.catch(() => undefined);
   const [message]: unknown[] = await Promise.race([once(child, 'message'), ended]);
   answered.abort();
   return message;
 }
 
-/** Settings of the shell must not reach the server under test. */
+/** Settings in the shell must not reach the measured server. */
 export function withoutSettings(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const kept = { ...env };
   for (const name of [

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { zipOf } from '../test/archives/zip.ts';
 import { pageOf } from './content.ts';
 
-/** What the upload benches publish: half pages and scripts, half images, 50 KB each. */
+/** The files that the upload benches publish: half pages and scripts, half images, 50 KB each. */
 export type SiteFile = { readonly name: string; readonly content: Buffer; readonly stored: boolean };
 
 export function siteFiles(count: number): SiteFile[] {
@@ -12,7 +12,7 @@ export function siteFiles(count: number): SiteFile[] {
     const isText = at % 2 === 0;
     return {
       name: `assets/${at % 20}/file-${at}.${isText ? 'html' : 'png'}`,
-      // Every file another, and in every round: content that is there already would cost less.
+      // Every file is different, in every round too: uploading existing content would cost less.
       content: isText
         ? Buffer.concat([Buffer.from(`<!-- ${randomBytes(8).toString('hex')} -->`), prose])
         : randomBytes(50_000),

@@ -4,9 +4,8 @@ import { openProgram } from '../test/browser/real-ports.ts';
 import type { BenchOptions, Figure } from './figures.ts';
 
 /**
- * The web app's budget, as Lighthouse counts it: what the first load of each page costs over the wire, when its largest part
- * is painted, how far things jump meanwhile, and how long the page does not answer. Chromium, a cold cache, a processor
- * half as fast as the one it runs on.
+ * The web app's budget, in Lighthouse's metrics for the first load of each page: bytes transferred, largest contentful
+ * paint, layout shift, and blocking time. Chromium, a cold cache, and a processor slowed to half its speed.
  */
 export async function uiBudget({ quick }: BenchOptions): Promise<Figure[]> {
   const program = await openProgram();
@@ -43,7 +42,7 @@ export async function uiBudget({ quick }: BenchOptions): Promise<Figure[]> {
 
 type Seen = { readonly paintedMs: number; readonly shift: number; readonly blockedMs: number };
 
-/** Noted from the first moment on: what was painted largest, what jumped, and tasks of more than 50 ms. */
+/** Records from the first moment on: the largest paint, layout shifts, and tasks of more than 50 ms. */
 const watching = `
   window.seen = { paintedMs: 0, shift: 0, blockedMs: 0 };
   const watch = (type, note) => new PerformanceObserver((list) => list.getEntries().forEach(note)).observe({ type, buffered: true });

@@ -12,8 +12,8 @@ import { type BenchOptions, type Figure, sideBySide } from './figures.ts';
 import { fillKeys, fillSites } from './rows.ts';
 
 /**
- * What a person with very many keys and sites waits in the web app, against one with two pages of each, in the same
- * installation: from the moment the app asks for a list until its rows are there, in Chromium.
+ * How long a person with very many keys and sites waits in the web app, against one with two pages of each, in the same
+ * installation. Measured in Chromium, from the app's request for a list until its rows are visible.
  */
 export async function uiLists({ quick }: BenchOptions): Promise<Figure[]> {
   const folder = await mkdtemp(join(tmpdir(), 'postern-bench-lists-'));
@@ -66,7 +66,7 @@ type Whose = {
   readonly password: string;
   readonly keys: number;
   readonly sites: number;
-  /** The first row's number. */
+  /** Number of the first row. */
   readonly from: number;
 };
 
@@ -78,7 +78,7 @@ const lists: readonly List[] = [
 ];
 
 const perPage = 20;
-/** In the lists of keys every tenth number is nobody's. */
+/** In the lists of keys every tenth number is a service key, which has no owner. */
 const lastOf = ({ from }: Whose, count: number, of: List['of']) =>
   of === 'keys' ? from + Math.ceil((count * 10) / 9) : from + count - 1;
 
@@ -94,7 +94,7 @@ async function fill(dataDir: string, people: readonly Whose[]): Promise<void> {
   await database.close();
 }
 
-/** Signed in, in a profile of its own. */
+/** Signs in, in a new browser profile. */
 async function visit(
   browser: Browser,
   origin: string,
@@ -128,7 +128,7 @@ function stepsOf({ path, of, asks }: List): Step[] {
     const address = new URL(path, page.url()).href;
     return await timed(page, asks, firstOf(whose, 0), () => page.goto(address));
   };
-  /** The newest of a page are the rows with the highest numbers. */
+  /** The newest rows have the highest numbers, so a page starts with them. */
   const firstOf = (whose: Whose, skipped: number) => {
     const numbers: number[] = [];
     for (let at = lastOf(whose, whose[of], of); numbers.length <= skipped; at -= 1)
@@ -169,7 +169,10 @@ function stepsOf({ path, of, asks }: List): Step[] {
   ];
 }
 
-/** Milliseconds from the first question that `step` makes the app ask until `row` is there, and no more rows than a page has. */
+/**
+ * Milliseconds from the first request that `step` causes until `row` is visible and the page has no more rows than a page
+ * holds.
+ */
 async function timed(page: Page, asks: RegExp, row: string, step: () => Promise<unknown>): Promise<number> {
   const [asked] = await Promise.all([page.waitForRequest(asks).then(() => performance.now()), step()]);
   await page.getByRole('link', { name: row, exact: true }).waitFor();

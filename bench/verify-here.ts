@@ -10,7 +10,7 @@ import { systemRandom } from '../src/core/ids.ts';
 const seconds = Number(process.argv[2] ?? 5);
 const clock = systemClock;
 const format = keyFormat('app');
-const { value, id } = format.mint('personal', systemRandom);
+const { value, id } = format.generate('personal', systemRandom);
 const key: Key = {
   id,
   type: 'personal',
@@ -23,6 +23,7 @@ const key: Key = {
   createdBy: 'usr_1',
   lifetimeMs: null,
   expiresAt: null,
+  expiryRecordedAt: null,
   revokedAt: null,
   revokedBy: null,
   revokeReason: null,
@@ -32,12 +33,14 @@ const key: Key = {
   graceSeconds: null,
   firstUsedAt: null,
   lastUsedAt: null,
+  lastUsedFrom: null,
 };
 const digest = digestOf(value);
 const verifier = createVerifier({
   format,
   findByDigest: async (asked) => (asked === digest ? key : undefined),
   findUser: async () => ({ id: 'usr_1', issuer: 'https://issuer.example', subject: 'ada', name: 'Ada' }),
+  recordExpiry: async () => undefined,
   feed: { subscribe: () => undefined },
   isFresh: () => true,
   clock,
@@ -50,7 +53,7 @@ const limiter = createRateLimiter({
   onFallback: () => undefined,
 });
 
-/** The steps of surfaces/web/gate.ts, in its order. */
+/** The steps of surfaces/web/gate.ts, in the same order. */
 async function verifyOnce(): Promise<void> {
   const found = verifier.verify(value, null);
   const verification = found instanceof Promise ? await found : found;
@@ -58,7 +61,7 @@ async function verifyOnce(): Promise<void> {
   const { live } = verification;
   const spending = limiter.spend({ owner: live.owner, key: live.key.id, limit: 1_000_000_000 });
   const spend = spending instanceof Promise ? await spending : spending;
-  const confirming = verifier.confirm(live, spend.mark.kind === 'read' ? spend.mark.value : undefined);
+  const confirming = verifier.confirm(live, spend.stamp.kind === 'read' ? spend.stamp.value : undefined);
   const confirmed = confirming instanceof Promise ? await confirming : confirming;
   if (!spend.allowed || confirmed.kind !== 'live') throw new Error('A good key was refused.');
 }

@@ -1,9 +1,9 @@
 import type { Clock } from '../src/core/clock.ts';
 
-/** Time that passes only when something is due: a minute of a hundred processes takes a second. */
+/** Virtual time, which advances only to the next due event: a minute of a hundred processes takes a second. */
 export class VirtualTime implements Clock {
   #now = 0;
-  /** Earliest last. */
+  /** Sorted, the earliest last. */
   readonly #due: { readonly at: number; readonly run: () => void }[] = [];
 
   now(): number {
@@ -16,7 +16,7 @@ export class VirtualTime implements Clock {
     while (low < high) {
       const middle = (low + high) >> 1;
       const there = this.#due[middle];
-      // What came first goes first, and stands behind.
+      // Events with equal times run in the order in which they were added.
       if (there !== undefined && there.at > at) low = middle + 1;
       else high = middle;
     }
@@ -27,12 +27,12 @@ export class VirtualTime implements Clock {
     await new Promise<void>((resolve) => this.at(this.#now + ms, resolve));
   }
 
-  /** Until `end`, in milliseconds; what is due later is forgotten. */
+  /** Runs until `end`, in milliseconds; later events are discarded. */
   async run(end: number): Promise<void> {
     for (let next = this.#due.pop(); next !== undefined && next.at <= end; next = this.#due.pop()) {
       this.#now = next.at;
       next.run();
-      // Everything that follows from it without time passing.
+      // Lets everything run that follows from the event without a delay.
       await new Promise((resolve) => setImmediate(resolve));
     }
     this.#now = end;

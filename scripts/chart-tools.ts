@@ -5,16 +5,17 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 
 /**
- * What the chart is tested with, built once into node_modules/.cache: Helm 3 and 4 and kubeconform (test/chart/tools/go.mod
- * pins them and everything below), the schemas of the oldest and the newest Kubernetes, and those of the custom resources
- * the chart can make. Every version is exact and every download is held to its sum. Needs Go 1.26 and python3 with venv;
- * about four minutes on two cores, then nothing until a version changes.
+ * The tools that test the chart, built once into node_modules/.cache: Helm 3 and 4 and kubeconform
+ * (test/chart/tools/go.mod pins them and their dependencies), the schemas of the oldest and the newest supported
+ * Kubernetes, and those of the custom resources that the chart can create. Every version is exact, and every download is
+ * verified against its checksum. Needs Go 1.26 and python3 with venv. Takes about four minutes on two cores, then nothing
+ * until a version changes.
  */
 const root = join(import.meta.dirname, '..');
 const folder = join(root, 'node_modules/.cache/chart-tools');
 const sources = join(root, 'test/chart/tools');
 
-/** The oldest that Chart.yaml allows, and the newest there are schemas of. */
+/** The oldest version that Chart.yaml allows, and the newest one with schemas. */
 export const kubernetesVersions = ['1.30.0', '1.37.0'] as const;
 
 export const chartTools = {
@@ -33,7 +34,7 @@ const programs = [
   ['helm3', 'helm.sh/helm/v3/cmd/helm'],
 ] as const;
 
-/** The schemas that validators of Kubernetes share, as a package. */
+/** A package with the schemas that Kubernetes validators share. */
 const schemasPackage =
   'kubernetes-validate==1.37.0 --hash=sha256:85136d018a27b50ec7fc049d902bfa5193f5976807e6c0f408e3ab6fe078cad9';
 
@@ -116,11 +117,11 @@ type Definition = {
 
 function writeCustomSchemas({ module, sum, files }: CustomResource): void {
   const answer = run('go', ['mod', 'download', '-json', module], { GOTOOLCHAIN: 'local', GOFLAGS: '' });
-  // What `go mod download -json` prints.
+  // The output of `go mod download -json`.
   const { Dir, Sum } = JSON.parse(answer) as { Dir: string; Sum: string };
   if (Sum !== sum) throw new Error(`${module} has the sum ${Sum}, and not ${sum}.`);
   for (const file of files) {
-    // A CustomResourceDefinition, from an archive whose sum was right.
+    // A CustomResourceDefinition, from an archive whose checksum was verified.
     const { spec } = parse(readFileSync(join(Dir, file), 'utf8')) as Definition;
     for (const { name, schema } of spec.versions) {
       const path = join(chartTools.customSchemas, `${spec.names.kind.toLowerCase()}-${name}.json`);
@@ -129,7 +130,10 @@ function writeCustomSchemas({ module, sum, files }: CustomResource): void {
   }
 }
 
-/** An object with named properties has no others, as the API server sees it; a number may be text where it says so. */
+/**
+ * Makes the schema as strict as the API server: an object with named properties has no others, and a number may be text
+ * only where the schema says so.
+ */
 function strict(node: unknown): unknown {
   if (Array.isArray(node)) return node.map(strict);
   if (typeof node !== 'object' || node === null) return node;
@@ -142,7 +146,7 @@ function strict(node: unknown): unknown {
   return copy;
 }
 
-/** @throws with everything the program said */
+/** @throws Error with all output of the program */
 function run(program: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): string {
   const done = spawnSync(program, args, {
     cwd: sources,

@@ -2,18 +2,18 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isMap, isScalar, parseDocument, type YAMLMap } from 'yaml';
 
-/** The table of chart/README.md, from the comments `# -- …` of chart/values.yaml. */
+/** Generates the table of chart/README.md from the comments `# -- …` in chart/values.yaml. */
 const folder = join(import.meta.dirname, '../chart');
 export const chartReadme = 'chart/README.md';
 const [begin, end] = ['<!-- values: npm run docs -->', '<!-- end of values -->'];
 
-/** Helm reads only what is in the chart, so it has copies: from there, to here. */
+/** Helm reads only files inside the chart, so the chart has copies of these: source, then copy. */
 export const chartCopies = [
   ['deploy/prometheus/alerts.yaml', 'chart/files/alerts.yaml'],
   ['deploy/grafana/postern.json', 'chart/files/dashboard.json'],
 ] as const;
 
-/** chart/README.md as it should be. @throws naming values that say nothing about themselves */
+/** The expected text of chart/README.md. @throws an error that names values without a description */
 export function renderChartReadme(): string {
   const text = readFileSync(join(folder, 'README.md'), 'utf8');
   const [before, after] = [text.indexOf(begin), text.indexOf(end)];
@@ -33,12 +33,12 @@ function valuesTable(): string {
 
 type Row = { readonly name: string; readonly meaning: string; readonly value: string };
 
-/** A value with a comment is a row; one without is a group of others. */
+/** A value with a comment becomes a row; one without is a group of other values. */
 function rowsOf(map: YAMLMap, path: string): readonly Row[] {
   return map.items.flatMap(({ key, value }, index) => {
     if (!isScalar(key)) throw new Error('A name in chart/values.yaml is not a word.');
     const name = `${path}${String(key.value)}`;
-    // The parser hangs the comment above the first entry of a map on the map.
+    // The parser attaches the comment above the first entry of a map to the map itself.
     const above = `${key.commentBefore ?? ''}\n${index === 0 ? (map.commentBefore ?? '') : ''}`;
     const meaning = /^ -- (.*)$/m.exec(above)?.[1] ?? '';
     if (meaning === '' && isMap(value) && value.items.length > 0) return rowsOf(value, `${name}.`);

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 
-// npm run check [-- types lint …]: every part runs, then the ones that failed are named.
+// npm run check [-- types lint …]: runs every part, then names those that failed.
 const root = join(import.meta.dirname, '..');
 const parts: Record<string, string[]> = {
   types: ['typescript/bin/tsc', '-p', '.'],
@@ -9,7 +9,14 @@ const parts: Record<string, string[]> = {
   lint: ['oxlint/bin/oxlint', '--type-aware'],
   format: ['@biomejs/biome/bin/biome', 'format'],
   unused: ['knip/bin/knip.js'],
-  house: ['vitest/vitest.mjs', 'run', 'test/boundaries.test.ts', 'test/docs.test.ts'],
+  house: [
+    'vitest/vitest.mjs',
+    'run',
+    'test/boundaries.test.ts',
+    'test/citations.test.ts',
+    'test/docs.test.ts',
+    'test/plain-english.test.ts',
+  ],
 };
 
 const asked = process.argv.slice(2);

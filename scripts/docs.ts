@@ -4,8 +4,8 @@ import { chartCopies, chartReadme, renderChartReadme } from './chart-values.ts';
 import { references } from './references.ts';
 import { contract, contractFile } from './ui-contract.ts';
 
-// Writes the generated pages of docs/reference and the web app's types of the API, and the chart's table of values. test/docs.test.ts fails while one
-// of them is out of date.
+// Writes the generated pages of docs/reference, the web app's API types and the chart's table of values.
+// test/docs.test.ts fails while one of them is out of date.
 const root = join(import.meta.dirname, '..');
 const folder = join(root, 'docs/reference');
 await mkdir(folder, { recursive: true });

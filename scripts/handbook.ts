@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import markdown from '@metalsmith/markdown';
 import Metalsmith from 'metalsmith';
 
-/** Makes a static site of docs/: what the tour publishes, and anybody else who wants the documents beside the service. */
+/** Builds a static site from docs/. The tour publishes it; anyone can publish it next to the service. */
 const root = join(import.meta.dirname, '..');
 
 export async function buildHandbook(destination: string): Promise<number> {
@@ -21,7 +21,7 @@ export async function buildHandbook(destination: string): Promise<number> {
 
 type Files = Record<string, { contents: Buffer }>;
 
-/** One head and one style for all, links to the pages instead of their sources, and a page to begin with. */
+/** Gives every page the same head and style, links to pages instead of their sources, and an index page. */
 function asPages(files: Files): void {
   const pages = Object.keys(files).filter((path) => path.endsWith('.html'));
   for (const path of pages) {

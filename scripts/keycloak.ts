@@ -6,7 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { freePort } from './local-servers.ts';
 
 /**
- * A Keycloak of one's own: its distribution, fetched once by Maven into node_modules/.cache/tools, on loopback, with
+ * A local Keycloak: Maven downloads its distribution once into node_modules/.cache/tools. It runs on loopback, with
  * everything in memory.
  */
 const version = '26.7.5';
@@ -16,7 +16,7 @@ const home = join(tools, `keycloak-${version}`);
 
 export const administrator = { username: 'admin', password: 'administrator-of-the-tests' };
 
-/** What has to be installed first, in words; null when nothing is missing. */
+/** What must be installed first; null when nothing is missing. */
 export function missingForKeycloak(): string | null {
   const missing = [
     ...(answers('java', '-version') ? [] : ['Java 17 or newer (openjdk-17-jre-headless)']),
@@ -32,7 +32,7 @@ export type RunningKeycloak = {
   stop(): Promise<void>;
 };
 
-/** `environment`: values for the placeholders of deploy/keycloak/postern-realm.json, which is imported at the start. */
+/** `environment`: values for the placeholders in deploy/keycloak/postern-realm.json, which is imported at startup. */
 export async function startKeycloak(environment: Record<string, string>): Promise<RunningKeycloak> {
   await install();
   const imports = join(home, 'data/import');
@@ -52,7 +52,7 @@ export async function startKeycloak(environment: Record<string, string>): Promis
       '--log-level=warn',
     ],
     {
-      // The script starts Java below itself; they end together.
+      // The script starts Java as a child; both must end together.
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe'],
       env: {
@@ -78,29 +78,29 @@ export async function startKeycloak(environment: Record<string, string>): Promis
   return { url, stop };
 }
 
-/** From the registry that Maven is set up with. The folder appears whole or not at all. */
+/** Downloads from the registry that Maven is configured with. The folder appears complete or not at all. */
 async function install(): Promise<void> {
   if (existsSync(home)) return;
   const missing = missingForKeycloak();
   if (missing !== null) throw new Error(missing);
   mkdirSync(tools, { recursive: true });
-  const aside = mkdtempSync(join(tools, 'keycloak-'));
+  const staging = mkdtempSync(join(tools, 'keycloak-'));
   try {
-    // A project of its own in an empty folder: what lies above it is none of Maven's business.
-    writeFileSync(join(aside, 'pom.xml'), project);
+    // A project in an empty folder, so that Maven reads no configuration from a parent folder.
+    writeFileSync(join(staging, 'pom.xml'), project);
     run(
       'mvn',
-      aside,
+      staging,
       '-B',
       '-q',
       'dependency:copy',
       `-Dartifact=${artifact}:${version}:zip`,
       '-DoutputDirectory=.',
     );
-    run('unzip', aside, '-q', `keycloak-quarkus-dist-${version}.zip`);
-    renameSync(join(aside, `keycloak-${version}`), home);
+    run('unzip', staging, '-q', `keycloak-quarkus-dist-${version}.zip`);
+    renameSync(join(staging, `keycloak-${version}`), home);
   } finally {
-    rmSync(aside, { recursive: true, force: true });
+    rmSync(staging, { recursive: true, force: true });
   }
 }
 
@@ -121,7 +121,7 @@ function answers(program: string, argument: string): boolean {
   }
 }
 
-/** The first start on a machine puts Keycloak together; on two busy cores that takes minutes. */
+/** On the first start on a machine Keycloak builds itself, which takes minutes on two busy cores. */
 async function answering(url: string, child: ChildProcess): Promise<void> {
   for (let attempt = 0; attempt < 600; attempt += 1) {
     if (!isRunning(child)) throw new Error('It ended.');
@@ -140,7 +140,7 @@ function isRunning(child: ChildProcess): boolean {
 async function end(child: ChildProcess): Promise<void> {
   if (!isRunning(child) || child.pid === undefined) return;
   const ended = once(child, 'exit');
-  // The whole group that `detached` made.
+  // The whole process group that `detached` created.
   process.kill(-child.pid, 'SIGKILL');
   await ended;
 }

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 
-/** What whoever starts servers of its own needs: on loopback, in a temporary folder. */
+/** Helpers to start local servers: on loopback, in a temporary folder. */
 export async function freePort(): Promise<number> {
   const probe = createServer().listen(0, '127.0.0.1');
   await once(probe, 'listening');
@@ -17,7 +17,7 @@ export async function freePort(): Promise<number> {
   return address.port;
 }
 
-/** Where the newest installed PostgreSQL is: Debian keeps each version in a directory of its own. Undefined = none is. */
+/** The folder of the newest installed PostgreSQL (Debian keeps each version in its own); undefined when none is installed. */
 export function findPostgres(): string | undefined {
   const debian = '/usr/lib/postgresql';
   const versions = existsSync(debian) ? readdirSync(debian).toSorted((a, b) => Number(b) - Number(a)) : [];
@@ -29,20 +29,20 @@ export function findPostgres(): string | undefined {
 }
 
 export type PreparedPostgres = {
-  /** To be removed when the server has ended. */
+  /** The caller removes it after the server has ended. */
   readonly folder: string;
   readonly url: string;
   readonly program: string;
   readonly args: readonly string[];
-  /** Whom to run it as; undefined = whoever runs this. */
+  /** The account that runs the server; undefined = the current user. */
   readonly account: { readonly uid: number; readonly gid: number } | undefined;
 };
 
-/** An empty database in a folder of its own, ready to be started. Throws when no PostgreSQL is installed. */
+/** Creates an empty database in a new folder, ready to be started. Throws when no PostgreSQL is installed. */
 export async function preparePostgres(bin = findPostgres()): Promise<PreparedPostgres> {
   if (bin === undefined) throw new Error('There is no PostgreSQL here: apt-get install postgresql');
   const folder = mkdtempSync(join(tmpdir(), 'postern-postgres-'));
-  // PostgreSQL refuses to run as root; Debian's package brings a user for it.
+  // PostgreSQL refuses to run as root; Debian's package creates an account for it.
   const account = process.getuid?.() === 0 ? { uid: idOf('-u'), gid: idOf('-g') } : undefined;
   if (account) chownSync(folder, account.uid, account.gid);
   const data = join(folder, 'data');

@@ -7,9 +7,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { freePort } from './local-servers.ts';
 
 /**
- * An S3 server for tests: Versity's gateway over a temporary folder, on loopback. It is compiled once, by Go, into the
- * cache beside the packages.
- *   node scripts/object-store.ts          installs it
+ * An S3 server for tests: Versity's gateway over a temporary folder, on loopback. Go compiles it once, into the cache
+ * next to the packages. `node scripts/object-store.ts` installs it.
  */
 const version = 'v1.8.0';
 const folder = join(import.meta.dirname, '../node_modules/.cache/tools');
@@ -19,7 +18,7 @@ export function isObjectStoreInstalled(): boolean {
   return existsSync(program);
 }
 
-/** Throws when there is no Go to compile it. Takes minutes the first time. */
+/** Throws without an installed Go. Takes minutes the first time. */
 function installObjectStore(): void {
   if (isObjectStoreInstalled()) return;
   mkdirSync(folder, { recursive: true });
@@ -36,14 +35,14 @@ function installObjectStore(): void {
 }
 
 export type TestObjectStore = {
-  /** `http://host:port/bucket`, with a bucket that is there. */
+  /** `http://host:port/bucket`, with an existing bucket. */
   readonly url: string;
   readonly accessKey: string;
   readonly secretKey: string;
   /** The bucket, as a folder. */
   readonly folder: string;
   stop(): Promise<void>;
-  /** Again, at the same address with the same content. */
+  /** Starts it again, at the same address with the same content. */
   start(): Promise<void>;
   close(): Promise<void>;
 };
@@ -80,7 +79,7 @@ async function launch(home: string, address: string): Promise<ChildProcess> {
     env: { ...process.env, ROOT_ACCESS_KEY: accessKey, ROOT_SECRET_KEY: secretKey },
     stdio: ['ignore', 'ignore', 'inherit'],
   });
-  // A run that is broken off leaves no server behind.
+  // So that an interrupted run leaves no server behind.
   const kill = () => void child.kill('SIGKILL');
   process.once('exit', kill);
   child.once('exit', () => process.off('exit', kill));
@@ -105,7 +104,7 @@ if (import.meta.main) {
   try {
     installObjectStore();
   } catch (error) {
-    // In CI it is a failure; elsewhere the suites that need it are left out.
+    // Fails in CI; elsewhere the suites that need it are skipped.
     if (process.env['CI'] === 'true') throw error;
     console.error(String(error));
   }

@@ -1,5 +1,5 @@
-import { allRoutes } from '../src/app.ts';
-import { configReference } from '../src/config.ts';
+import { allRoutes } from '../src/composition/app.ts';
+import { configReference } from '../src/config/settings.ts';
 import { errorCodes, errorRegistry } from '../src/core/errors.ts';
 import { auditEvents } from '../src/features/audit/events.ts';
 import { surfaces } from '../src/features/settings/surfaces.ts';
@@ -8,7 +8,7 @@ import { createMetrics } from '../src/surfaces/web/metrics.ts';
 import { callersInWords } from '../src/surfaces/web/openapi/callers.ts';
 import { codesOf, isAnyRequestsCode } from '../src/surfaces/web/openapi/codes.ts';
 
-/** The pages of docs/reference that are written from the program itself: file name → text. */
+/** The pages of docs/reference that are generated from the program: file name → text. */
 export async function references(): Promise<Map<string, string>> {
   return new Map([
     ['routes.md', routesPage(await allRoutes())],
@@ -113,10 +113,16 @@ function configPage(settings: ReturnType<typeof configReference>): string {
   return page(
     'Configuration',
     'Environment variables. Every secret can also be given as a file: `NAME_FILE` holds its path. All mistakes are ' +
-      'printed together at start, each with the fix.',
+      'printed together at start, each with the fix. `npm start` without a workload, and commands, read all of them.',
     table(
-      ['Variable', 'Meaning', 'Default', 'Secret'],
-      settings.map((one) => [`\`${one.name}\``, one.meaning, one.default, one.secret ? 'yes' : '–']),
+      ['Variable', 'Meaning', 'Default', 'Secret', 'Read by'],
+      settings.map(({ name, meaning, default: value, isSecret, readers }) => [
+        `\`${name}\``,
+        meaning,
+        value,
+        isSecret ? 'yes' : '–',
+        readers.length === 4 ? 'every process' : readers.join(', '),
+      ]),
     ),
   );
 }

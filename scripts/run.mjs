@@ -1,4 +1,4 @@
-// Runs a program of this project on the Node it brings along, installing and building first what is missing.
+// Runs a program of this project with the project's own Node version, after it installs and builds what is missing:
 //   node scripts/run.mjs src/main.ts [arguments…]
 // Plain JavaScript for old Node versions: this file and ui-build.mjs run before anything is installed.
 import { spawn, spawnSync } from 'node:child_process';
@@ -16,11 +16,11 @@ function isInstalled() {
 }
 
 function install() {
-  console.error('postern: installing what is missing (npm install) …');
+  console.error('postern: installing the packages …');
   const npm = process.env.npm_execpath;
-  // The versions of the lock file, and nothing written back. Not `npm ci`: it refuses the whole lock file when a
-  // registry lacks a package that only another platform would use.
-  const install = ['install', '--no-save'];
+  // Installs the versions of the lock file and does not change it. `npm ci` first deletes node_modules, which may contain
+  // the Node that runs this, so it is used only in a clean clone.
+  const install = existsSync(installed) ? ['install', '--no-save'] : ['ci'];
   const command = npm === undefined ? ['npm', ...install] : [process.execPath, npm, ...install];
   const done = spawnSync(command[0], [...command.slice(1), '--no-audit', '--no-fund', '--loglevel=error'], {
     cwd: root,
@@ -28,7 +28,9 @@ function install() {
     shell: npm === undefined && process.platform === 'win32',
   });
   if (done.status !== 0) {
-    console.error('postern: npm install failed. Read its message above, mend it, and run the command again.');
+    console.error(
+      `postern: npm ${install[0]} failed. Read its message above, fix the cause, and run the command again.`,
+    );
     process.exit(done.status ?? 1);
   }
 }
@@ -49,14 +51,14 @@ function buildUi(node) {
   const done = spawnSync(node, ['ui/build.ts'], { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] });
   if (done.status === 0) return;
   console.error(
-    'postern: the web app could not be built. Read the message above, mend it, and run the command again.',
+    'postern: the web app could not be built. Read the message above, fix it, and run the command again.',
   );
   process.exit(done.status ?? 1);
 }
 
 /**
- * Whoever would have to die for npm to be gone, as process ids: our parent, and the parent of the shell that npm runs
- * scripts in. Not the one that started npm: a terminal may be closed and the server be meant to stay (nohup, &).
+ * The process ids whose end means that npm is gone: our parent, and the parent of the shell in which npm runs scripts.
+ * Not the process that started npm: a user may close the terminal and keep the server running (nohup, &).
  */
 function npmAndItsShell() {
   const parent = process.ppid;
@@ -66,12 +68,12 @@ function npmAndItsShell() {
     const stat = readFileSync(`/proc/${parent}/stat`, 'utf8');
     return `${parent} ${stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]}`;
   } catch {
-    // No /proc here. Of an npm that is killed outright we hear when its shell ends, too.
+    // There is no /proc here. When npm is killed with SIGKILL, this process notices only when npm's shell ends too.
     return `${parent}`;
   }
 }
 
-/** npm passes SIGTERM to its shell, which dies of it and tells nobody: without this the program would stay behind. */
+/** npm sends SIGTERM to its shell, which ends without passing it on. Without this the program would keep running. */
 function stopWithNpm(program) {
   if (process.env.npm_lifecycle_event === undefined || process.platform === 'win32') return;
   const since = npmAndItsShell();
@@ -87,7 +89,8 @@ if (!isInstalled()) install();
 const node = findNode();
 if (needsUiBuild(root, process.argv[2])) buildUi(node);
 const child = spawn(node, process.argv.slice(2), { cwd: root, stdio: 'inherit' });
-// The child hears Ctrl-C by itself; we only wait for it. SIGTERM goes to us alone, so it is passed on.
+// Ctrl-C reaches the child directly, so this process only waits for it. SIGTERM reaches this process only, so it is
+// passed on.
 process.on('SIGINT', () => undefined);
 process.on('SIGTERM', () => child.kill('SIGTERM'));
 stopWithNpm(child);

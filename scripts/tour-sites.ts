@@ -4,12 +4,14 @@ import { request as httpsRequest } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { buffer, text } from 'node:stream/consumers';
+import { setTimeout as wait } from 'node:timers/promises';
 import { createGzip } from 'node:zlib';
 import { pack } from 'tar-stream';
+import { second } from '../src/core/clock.ts';
 import { buildHandbook } from './handbook.ts';
 import { type Answer, expect, masked, show, title, type Visitor } from './tour-visitor.ts';
 
-/** The part of the tour that publishes a site, keeps it private, lets its owner in and makes it public. */
+/** The part of the tour that publishes a site, keeps it private, opens it as its owner and makes it public. */
 export async function tourOfSites(person: Visitor, base: string): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'postern-handbook-'));
   try {
@@ -70,7 +72,9 @@ async function walk(person: Visitor, base: string, { files, archive, changed }: 
     changed,
   );
   expect(replaced, 200);
-  is((await browser.open(`${site.url}assets/style.css`, 'style')).body.includes('hotpink'), true);
+  await soon(async () =>
+    is((await browser.open(`${site.url}assets/style.css`, 'style')).body.includes('hotpink'), true),
+  );
   const report = await person.ask('GET', `/api/v2/sites/${site.id}/versions/2`);
   expect(report, 200);
   show(`GET /api/v2/sites/${site.id}/versions/2`, report);
@@ -89,14 +93,17 @@ async function walk(person: Visitor, base: string, { files, archive, changed }: 
   expect(shown, 200);
   show(`PATCH /api/v2/sites/${site.id} {"visibility":"public"}`, shown);
   const { url } = shown.json.data as unknown as Site;
-  const anybody = await new ContentBrowser(base).open(`${url}tutorial`, 'document');
-  is(anybody.status, 200);
-  tell(`GET ${url}tutorial   (anybody)`, anybody, anybody.headers['etag']);
+  const anyone = await soon(async () => {
+    const page = await new ContentBrowser(base).open(`${url}tutorial`, 'document');
+    is(page.status, 200);
+    return page;
+  });
+  tell(`GET ${url}tutorial   (anyone)`, anyone, anyone.headers['etag']);
 
   title('Delete it; nothing is served, and for some days it can be restored');
   const deleted = await person.ask('DELETE', `/api/v2/sites/${site.id}`);
   expect(deleted, 200);
-  is((await new ContentBrowser(base).open(url, 'document')).status, 404);
+  await soon(async () => is((await new ContentBrowser(base).open(url, 'document')).status, 404));
   show(`DELETE /api/v2/sites/${site.id}`, deleted);
 }
 
@@ -107,7 +114,7 @@ type Content = {
   body: string;
 };
 
-/** The same person's browser on content hosts. It finds *.localhost on this machine without asking anybody. */
+/** The same person's browser on content hosts. It resolves *.localhost to this machine without DNS. */
 class ContentBrowser {
   readonly #cookies = new Map<string, Map<string, string>>();
   readonly #base: string;
@@ -120,12 +127,12 @@ class ContentBrowser {
     return await this.#send(url, 'GET', dest);
   }
 
-  /** The steps of a browser from the stable link to the page, the form's button included. */
+  /** The browser's steps from the stable link to the page, including the form's button. */
   async letIn(person: Visitor, link: string): Promise<Content> {
     const linked = await person.ask('GET', new URL(link).pathname);
     const page = await this.open(locationOf(linked.status, linked.headers.get('location')), 'document');
     const asked = locationOf(page.status, page.headers['location']);
-    // A page to look at: what a program fetches is handed no code.
+    // Requests it as a page navigation: other requests of a program get no code.
     const handed = await this.#send(asked, 'GET', 'document', { cookie: person.cookies() });
     is(handed.status, 200);
     tell(`GET ${asked}`, { status: handed.status }, 'a page that hands a one-time code over by a form');
@@ -205,6 +212,19 @@ function unescaped(attribute: string): string {
 
 function tell(what: string, { status }: Pick<Answer, 'status'>, note = ''): void {
   console.log(`   → ${masked(what)}\n   ← ${status}${note === '' ? '' : `   ${masked(note)}`}`);
+}
+
+/** A change takes effect on every gateway within a second (contract 6), so this retries until then. */
+async function soon<T>(holds: () => Promise<T>): Promise<T> {
+  const until = Date.now() + second;
+  for (;;) {
+    try {
+      return await holds();
+    } catch (error) {
+      if (Date.now() > until) throw error;
+    }
+    await wait(50);
+  }
 }
 
 function is<T>(found: T, wanted: T): void {

@@ -1,8 +1,8 @@
-/** Who walks the tour, and how each request and answer is shown: credential values masked, whatever they are in. */
+/** The visitor of the tour, and how each request and response is printed: with all credential values masked. */
 export type Answer = { status: number; headers: Headers; body: string; json: Envelope };
 type Envelope = { data: Record<string, unknown>; error: { code: string } | null };
 
-/** A person with a browser: cookies are kept, redirects are followed one by one. */
+/** A person with a browser: keeps cookies and follows redirects one by one. */
 export class Visitor {
   readonly #cookies = new Map<string, string>();
   readonly #base: string;
@@ -26,7 +26,7 @@ export class Visitor {
     return [...this.#cookies].map((pair) => pair.join('=')).join('; ');
   }
 
-  /** A request as the browser of a signed-in person sends it: cookies, and Origin on writes. */
+  /** Sends a request as the browser of a signed-in person does: with cookies, and with Origin on writes. */
   async ask(
     method: string,
     path: string,
@@ -87,14 +87,14 @@ export async function toAnswer(response: Response): Promise<Answer> {
   };
 }
 
-/** Credential values leave this program masked, whatever they are in. */
+/** Masks every credential value before the text is printed. */
 export function masked(text: string): string {
   return text
     .replaceAll(/\b([a-z][a-z0-9]*_(?:pat|svc)_)[0-9A-Za-z]{12,}/g, '$1••••••••')
     .replaceAll(/\b((?:ticket|binding|code)=)[A-Za-z0-9_-]{20,}/g, '$1••••••••');
 }
 
-/** How many steps were walked. */
+/** The number of steps so far. */
 export let steps = 0;
 
 export function title(text: string): void {

@@ -7,10 +7,10 @@ import { tourOfSites } from './tour-sites.ts';
 import { type Answer, expect, masked, show, steps, title, toAnswer, Visitor } from './tour-visitor.ts';
 
 /**
- * `npm run tour`: walks a server the way the author of a script would, showing each request and answer with
- * credential values masked. With TOUR_EMAIL and TOUR_PASSWORD it walks the server at SERVICE_UI_URL as that
- * administrator; otherwise it starts one of its own in a temporary folder. Any answer other than the expected
- * one ends it with exit code 1, so it is an end-to-end test too.
+ * `npm run tour`: exercises a server as the author of a script would, and prints each request and response with
+ * credential values masked. With TOUR_EMAIL and TOUR_PASSWORD it uses the server at SERVICE_UI_URL as that administrator;
+ * otherwise it starts a server in a temporary folder. Any unexpected response ends it with exit code 1, so it is an
+ * end-to-end test too.
  */
 async function tour(base: string, email: string, password: string): Promise<void> {
   const person = new Visitor(base);
@@ -87,11 +87,11 @@ async function tour(base: string, email: string, password: string): Promise<void
   show(`GET /api/v2/me/tokens/${id}/timeline?limit=2`, timeline);
 
   title('An administrator reads the audit trail');
-  const trail = await person.ask('GET', `/api/v2/audit/events?target=${id}&event=api_key.revoked`);
-  expect(trail, 200);
-  if (!Array.isArray(trail.json.data) || trail.json.data.length !== 1)
+  const auditLog = await person.ask('GET', `/api/v2/audit/events?target=${id}&event=api_key.revoked`);
+  expect(auditLog, 200);
+  if (!Array.isArray(auditLog.json.data) || auditLog.json.data.length !== 1)
     throw new Error('The revocation is not in the trail once.');
-  show(`GET /api/v2/audit/events?target=${id}&event=api_key.revoked`, trail);
+  show(`GET /api/v2/audit/events?target=${id}&event=api_key.revoked`, auditLog);
 
   await tourOfSites(person, base);
 
@@ -104,7 +104,7 @@ async function tour(base: string, email: string, password: string): Promise<void
   console.log(`\nThe tour is over: ${steps} steps, every answer as expected.`);
 }
 
-/** Asks until refused, a few at a time; an owner’s budget is 600 a minute unless the policy says otherwise. */
+/** Sends requests until one is refused, a few at a time; an owner's limit is 600 a minute unless the policy says otherwise. */
 async function exceed(ask: () => Promise<Answer>): Promise<{ asked: number; answer: Answer }> {
   for (let asked = 0; asked < 20_000; asked += 20) {
     const answers = await Promise.all(Array.from({ length: 20 }, ask));

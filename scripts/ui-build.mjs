@@ -1,8 +1,8 @@
-// Whether ui/dist is what its sources would give. Plain JavaScript for old Node versions, like run.mjs.
+// Checks whether ui/dist is up to date with its sources. Plain JavaScript for old Node versions, like run.mjs.
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Programs that serve the web app or look at it; the others start without it. */
+/** Programs that serve or test the web app; the others start without it. */
 const servesUi = /^(?:src\/main\.ts|node_modules\/vitest\/|scripts\/(?:with-postgres|tour)\.ts|bench\/)/;
 
 export function needsUiBuild(root, program) {
@@ -14,7 +14,7 @@ export function needsUiBuild(root, program) {
   return sources.some((name) => newest(join(root, name)) > builtAt);
 }
 
-/** A folder's own time tells of a file that was taken away. */
+/** Includes the folder's own time, which changes when a file is removed. */
 function newest(path) {
   const found = statSync(path);
   if (!found.isDirectory()) return found.mtimeMs;

@@ -1,8 +1,8 @@
-import { allRoutes, version } from '../src/app.ts';
+import { allRoutes, version } from '../src/composition/app.ts';
 import { buildOpenApi } from '../src/surfaces/web/openapi/openapi.ts';
 import type { JsonSchema, Operation, PathItem } from '../src/surfaces/web/openapi/types.ts';
 
-/** What the web app may ask and what it gets, as TypeScript, written from the OpenAPI document. */
+/** The API's requests and responses as TypeScript types for the web app, generated from the OpenAPI document. */
 export const contractFile = 'ui/src/api/contract.ts';
 
 export async function contract(): Promise<string> {

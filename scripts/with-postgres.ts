@@ -4,7 +4,7 @@ import { rmSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import { postgresAnswers, preparePostgres } from './local-servers.ts';
 
-// Runs a program against a PostgreSQL of its own: a temporary directory, a free port on loopback, gone afterwards.
+// Runs a program with a temporary PostgreSQL, in a temporary folder and on a free loopback port:
 //   node scripts/with-postgres.ts node_modules/vitest/vitest.mjs run
 const { folder, url, program: postgres, args, account } = await preparePostgres();
 const settings = ['log_min_messages=error', 'fsync=off', 'max_connections=200'];

@@ -1,10 +1,13 @@
 import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
-import { type Config, ConfigError, existingSecrets, readConfig, type Workload, workloads } from './config.ts';
+import { ConfigError } from './config/config-error.ts';
+import { existingSecrets } from './config/generated-secrets.ts';
+import { type Config, readConfig } from './config/read.ts';
+import { type Workload, workloads } from './config/settings.ts';
 import { keepTickShapes } from './platform/tick-shapes.ts';
-import { explainStart, isInUse } from './start-errors.ts';
+import { explainStart, isInUse } from './composition/start-errors.ts';
 
-/** The front door: reads what to do, lets it be done, and says in words why it cannot. */
+/** The entry point: parses the arguments, runs the command or the server, and explains errors in words. */
 const usage = `usage: npm start                                        the server: web, gateway and worker in one process
        npm start -- web | gateway | worker              one of them on its own, on PostgreSQL and Redis
        npm start -- migrate                             bring the database to the newest step
@@ -16,37 +19,38 @@ const usage = `usage: npm start                                        the serve
        npm start -- sites check FILE                    judge a .zip, .tar.gz or .html as an upload would be
        npm start -- audit verify [SEQ:HASH]             walk the audit chain; with a head that an earlier run printed,
                                                         prove that nothing was cut off since
-       npm start -- doctor [web|gateway|worker] [--json] look at everything a server stands on, and say what to mend
+       npm start -- doctor [web|gateway|worker] [--json] look at everything a server stands on, and say what to fix
        npm start -- drill [--json]                      break an instance of its own, part by part, and hold every rule
        npm start -- backup FILE [--with-secrets]        write the embedded database and the files of sites into one file
-       npm start -- restore FILE                        put them back into an empty DATA_DIR, checked first
+       npm start -- restore FILE                        restore them into an empty DATA_DIR, checked first
        npm start -- --version                           print the version
 On the embedded database, all but login-link, secrets rotate, doctor and drill need the server stopped. Settings: docs/reference/config.md`;
 
-// Compiled code is kept beside the packages, a folder that is trusted like the code itself. It must be on before
-// most of the program is loaded, so everything below is imported where it is needed. Without a place to write, Node
-// goes on without it.
+// Compiled code is cached next to the packages, in a folder that is trusted like the code itself. The cache must be
+// enabled before most of the program is loaded, so everything below is imported where it is needed. If the folder cannot
+// be written, Node runs without the cache.
 enableCompileCache(join(import.meta.dirname, '../node_modules/.cache/postern'));
 
 keepTickShapes();
 
 type Work = (config: Config) => Promise<number>;
 
-/** What the arguments ask for, or what is wrong with them. */
+/** Parses the arguments; returns an error message when they are wrong. */
 function workOf(args: readonly string[]): Work | string {
   const command = args.slice(0, 2).join(' ');
   const [first = '', , value = '', ...more] = args;
-  // Not repeated, what it is: it may be a password.
+  // The argument is not repeated: it may be a password.
   if (more.length > 0) return `${command} was given too much`;
-  const commands = () => import('./commands.ts');
+  const commands = () => import('./operations/commands.ts');
   switch (command) {
     case '':
     case 'all':
     case 'web':
     case 'worker':
-      return async (config) => (await import('./serve.ts')).serve(config, command === '' ? 'all' : command);
+      return async (config) =>
+        (await import('./run/serve.ts')).serve(config, command === '' ? 'all' : command);
     case 'gateway':
-      return async (config) => (await import('./serve-gateway.ts')).serveGateway(config);
+      return async (config) => (await import('./run/serve-gateway.ts')).serveGateway(config);
     case 'migrate':
       return async (config) => (await commands()).runMigrations(config);
     case 'admin login-link':
@@ -77,12 +81,12 @@ function workOf(args: readonly string[]): Work | string {
 
 async function changeSecret(options: readonly string[]): Promise<number> {
   const [verb = '', name = '', ...more] = options;
-  const { isGeneratedName, runRetire, runRotate } = await import('./secrets.ts');
+  const { isGeneratedName, runRetire, runRotate } = await import('./operations/secrets.ts');
   if (!/^(?:rotate|retire)$/.test(verb) || !isGeneratedName(name) || more.length > 0) {
     console.error(`postern: secrets takes rotate or retire, and the name of a generated secret\n\n${usage}`);
     return 2;
   }
-  // Makes none: in a folder that was mistyped there is nothing to rotate.
+  // Generates no secrets: a mistyped folder has nothing to rotate.
   config = readConfig(undefined, 'all', existingSecrets);
   return verb === 'rotate' ? runRotate(config, name) : await runRetire(config, name);
 }
@@ -94,32 +98,32 @@ async function copy(command: 'backup' | 'restore', options: readonly string[]): 
     console.error(`postern: ${command} takes a FILE\n\n${usage}`);
     return 2;
   }
-  const { runBackup, runRestore } = await import('./backup.ts');
-  // Neither makes secrets: new ones would open nothing of what is there, or of what comes.
+  const { runBackup, runRestore } = await import('./operations/backup/backup.ts');
+  // These commands generate no secrets either: new ones could not decrypt existing or restored data.
   config = readConfig(undefined, 'all', existingSecrets);
   return command === 'backup'
     ? await runBackup(config, file, { withSecrets })
     : await runRestore(config, file);
 }
 
-/** Before the settings are read: it tells of all that is wrong with them. */
+/** Runs before the settings are read, because it reports everything that is wrong with them. */
 async function examine(options: readonly string[]): Promise<number> {
   const [word = 'all', ...more] = options.filter((option) => option !== '--json');
   if (!isWorkload(word) || more.length > 0) {
     console.error(`postern: doctor takes a workload and --json\n\n${usage}`);
     return 2;
   }
-  const { runDoctor } = await import('./doctor.ts');
+  const { runDoctor } = await import('./operations/doctor/doctor.ts');
   return await runDoctor({ workload: word, isJson: options.includes('--json') });
 }
 
-/** Reads no settings: it has nothing to do with an installation. */
+/** Reads no settings: it does not touch an installation. */
 async function rehearse(options: readonly string[]): Promise<number> {
   if (options.some((option) => option !== '--json')) {
     console.error(`postern: drill takes --json and nothing else\n\n${usage}`);
     return 2;
   }
-  const { runDrill } = await import('./drill.ts');
+  const { runDrill } = await import('./operations/drill/drill.ts');
   return await runDrill({ isJson: options.includes('--json') });
 }
 
@@ -133,7 +137,7 @@ async function main(args: readonly string[]): Promise<number> {
     return 0;
   }
   if (/^(?:version|--version)$/.test(args.join(' '))) {
-    console.log((await import('./app.ts')).version);
+    console.log((await import('./composition/app.ts')).version);
     return 0;
   }
   if (args[0] === 'doctor') return await examine(args.slice(1));
@@ -152,15 +156,16 @@ async function main(args: readonly string[]): Promise<number> {
 }
 
 /**
- * Until it is ready (running.ts), a signal ends the process at once: nothing was promised to anybody yet. Without a handler the
- * first process of a container would ignore it (pid_namespaces(7)), begin to serve, and be killed in the middle of it.
+ * Until the process is ready (run/lifecycle.ts), a signal ends it at once: no client has been promised anything yet.
+ * Without a handler, the first process of a container would ignore the signal (pid_namespaces(7)), begin to serve, and be
+ * killed later.
  */
 function endOnSignals(): void {
   process.once('SIGTERM', () => process.exit(143));
   process.once('SIGINT', () => process.exit(130));
 }
 
-/** A mistake of the operator is told in words; anything else with its stack. */
+/** Reports an operator's mistake in words, and any other error with its stack. */
 function tell(error: unknown, isCommand: boolean): void {
   const mistake = explainStart(
     error,
@@ -169,9 +174,7 @@ function tell(error: unknown, isCommand: boolean): void {
       : { PORT: config.port, GATEWAY_PORT: config.gatewayPort, METRICS_PORT: config.metricsPort },
   );
   if (error instanceof ConfigError) {
-    console.error(
-      `postern cannot start; ${error.mistakes.length} setting(s) need mending:\n${error.message}`,
-    );
+    console.error(`postern cannot start; ${error.mistakes.length} setting(s) need fixing:\n${error.message}`);
   } else if (mistake !== undefined) {
     console.error(
       `postern cannot ${isCommand ? 'do this' : 'start'}:\n${new ConfigError([mistake]).message}`,

@@ -1,15 +1,18 @@
 import { expect, test } from 'vitest';
+import { defaultAccessConfig } from '../src/features/identity/login/access-config.ts';
 import { defaultKeyPolicy } from '../src/features/keys/key-policy.ts';
 import { defaultSitesConfig } from '../src/features/sites/sites-config.ts';
 import { actorInWords, eventInWords, reasonInWords } from '../ui/src/admin/audit/event-words.ts';
 import { fieldsOf } from '../ui/src/admin/documents/fields.ts';
 import { differences, rebased, type Tree, withAt } from '../ui/src/admin/documents/values.ts';
 import { policySections } from '../ui/src/admin/policy/policy-fields.ts';
+import { signInSections } from '../ui/src/admin/sign-ins/sign-in-fields.ts';
 import { sitesSections } from '../ui/src/admin/sites/sites-fields.ts';
 
 test.each([
   ['the key policy', policySections, defaultKeyPolicy],
   ['the Sites configuration', sitesSections, defaultSitesConfig],
+  ['the access configuration', signInSections, defaultAccessConfig({ isKeycloak: false })],
 ])('the page of %s shows every setting there is, with its true default', (_name, sections, standard) => {
   let shown: Tree = {};
   for (const field of fieldsOf(sections)) shown = withAt(shown, field.path, field.standard);
@@ -31,8 +34,8 @@ test('what two people change at once is kept of both, and the settings both chan
 test('the trail begins with the first administrator, told in plain words', () => {
   const setUp = { event: 'user.created', reason: 'first_administrator' };
   expect(eventInWords(setUp)).toBe('First administrator created');
-  expect(actorInWords(setUp, 'anonymous')).toBe('Whoever opened the one-time link');
-  expect(reasonInWords(setUp.reason)).toBe('At the installation');
+  expect(actorInWords(setUp, 'anonymous')).toBe('The person who opened the one-time link');
+  expect(reasonInWords(setUp.reason)).toBe('During installation');
   expect(eventInWords({ ...setUp, reason: null })).toBe('Account created');
   // An error's code is what one searches for.
   expect(reasonInWords('forbidden_scope')).toBeUndefined();

@@ -2,10 +2,11 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { expect, test } from 'vitest';
 
-// The rule in one sentence: surfaces → features → platform → core; a feature uses another only through its door
-// and never in a circle; only app.ts constructs; only config.ts reads the environment.
+// The rule in one sentence: run → operations → composition → config → surfaces → features → platform → core; a feature uses
+// another only through its public file and never in a circle; only composition/ constructs; only config/ reads the environment.
 const root = resolve(import.meta.dirname, '..');
-const floors = ['core', 'platform', 'features', 'surfaces'];
+const floors = ['core', 'platform', 'features', 'surfaces', 'config', 'composition', 'operations', 'run'];
+const entry = 'src/main.ts';
 type File = { path: string; text: string; imports: { names: string; target: string }[] };
 
 const files = (readdirSync(join(root, 'src'), { recursive: true }) as string[])
@@ -26,26 +27,29 @@ function read(path: string): File {
 
 const edges = files.flatMap(({ path, imports }) => imports.map((one) => ({ path, ...one })));
 const floor = (path: string) => floors.indexOf(path.split('/')[1] ?? '');
-const isTop = (path: string) => /^src\/[^/]+\.ts$/.test(path);
+const isBuilder = (path: string) => /^src\/(?:composition|operations)\//.test(path);
 /** `keys` of src/features/keys/…, `web` of src/surfaces/web/…; undefined elsewhere. */
 const part = (path: string) => /^src\/(?:features|surfaces)\/([^/]+)\//.exec(path)?.[1];
 const feature = (path: string) => (floor(path) === 2 ? part(path) : undefined);
-const isDoor = (path: string) => basename(path, '.ts') === basename(dirname(path));
+const isPublicFile = (path: string) => basename(path, '.ts') === basename(dirname(path));
 const print = (found: { path: string; target: string }[]) =>
   found.map((one) => `${one.path} → ${one.target}`);
 
-test('imports go down: surfaces → features → platform → core', () => {
-  const up = edges.filter(
-    ({ path, target }) => !isTop(path) && (isTop(target) || floor(target) > floor(path)),
-  );
+test('nothing lies loose in src but its entry point, and nothing imports that', () => {
+  expect(files.filter(({ path }) => floor(path) === -1).map(({ path }) => path)).toEqual([entry]);
+  expect(print(edges.filter(({ target }) => target === entry))).toEqual([]);
+});
+
+test('imports go down: run → operations → composition → config → surfaces → features → platform → core', () => {
+  const up = edges.filter(({ path, target }) => path !== entry && floor(target) > floor(path));
   expect(print(up)).toEqual([]);
 });
 
-test('a feature uses another feature only through its door', () => {
+test('a feature uses another feature only through its public file', () => {
   const crossing = edges.filter(
     ({ path, target }) => feature(path) && feature(target) && part(path) !== part(target),
   );
-  expect(print(crossing.filter(({ target }) => !isDoor(target)))).toEqual([]);
+  expect(print(crossing.filter(({ target }) => !isPublicFile(target)))).toEqual([]);
 });
 
 test('features form no circle', () => {
@@ -55,19 +59,18 @@ test('features form no circle', () => {
     if (from && to && from !== to) uses.set(from, (uses.get(from) ?? new Set()).add(to));
   }
   const circles: string[] = [];
-  const walk = (name: string, trail: string[]): void => {
-    if (trail.includes(name))
-      return void circles.push([...trail.slice(trail.indexOf(name)), name].join(' → '));
-    for (const next of uses.get(name) ?? []) walk(next, [...trail, name]);
+  const walk = (name: string, path: string[]): void => {
+    if (path.includes(name)) return void circles.push([...path.slice(path.indexOf(name)), name].join(' → '));
+    for (const next of uses.get(name) ?? []) walk(next, [...path, name]);
   };
   for (const name of uses.keys()) walk(name, []);
   expect(circles).toEqual([]);
 });
 
-test('only app.ts and main.ts construct what features and surfaces make', () => {
+test('only composition/, and commands of operations/, construct what features and surfaces make', () => {
   const made = edges.filter(
     ({ path, target, names }) =>
-      floor(target) >= 2 && !isTop(path) && part(path) !== part(target) && /\bcreate[A-Z]\w*/.test(names),
+      floor(target) >= 2 && !isBuilder(path) && part(path) !== part(target) && /\bcreate[A-Z]\w*/.test(names),
   );
   expect(print(made)).toEqual([]);
 });
@@ -81,8 +84,10 @@ test('the web app knows the server by its API alone', () => {
   expect(print(out.filter(({ target }) => !target.startsWith('ui/src/')))).toEqual([]);
 });
 
-test('only config.ts reads the environment, and nothing in src imports from test', () => {
-  const readers = files.filter(({ path, text }) => path !== 'src/config.ts' && /process\.env\b/.test(text));
+test('only config/ reads the environment, and nothing in src imports from test', () => {
+  const readers = files.filter(
+    ({ path, text }) => !path.startsWith('src/config/') && /process\.env\b/.test(text),
+  );
   expect(readers.map(({ path }) => path)).toEqual([]);
   expect(print(edges.filter(({ target }) => !target.startsWith('src/')))).toEqual([]);
 });

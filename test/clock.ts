@@ -1,6 +1,6 @@
 import type { Clock } from '../src/core/clock.ts';
 
-/** Time that only moves when a test says so. Starts at 2026-01-01T00:00:00Z. */
+/** Time that changes only when a test changes it. Starts at 2026-01-01T00:00:00Z. */
 export class FakeClock implements Clock {
   #now: number;
 

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { chartCopies, chartReadme, renderChartReadme } from '../scripts/chart-values.ts';
 import { references } from '../scripts/references.ts';
 import { contract, contractFile } from '../scripts/ui-contract.ts';
-import { allRoutes, version } from '../src/app.ts';
+import { allRoutes, version } from '../src/composition/app.ts';
 import { buildOpenApi } from '../src/surfaces/web/openapi/openapi.ts';
 import { renderReference } from '../src/surfaces/web/reference/reference.ts';
 import { problemsOf } from './openapi-problems.ts';

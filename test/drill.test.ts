@@ -4,9 +4,9 @@ import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Weaken } from '../src/app-drill.ts';
-import { drill } from '../src/drill.ts';
-import type { Rule } from '../src/drill-rules.ts';
+import type { Weaken } from '../src/composition/drill-app.ts';
+import { drill } from '../src/operations/drill/drill.ts';
+import type { Rule } from '../src/operations/drill/rules.ts';
 import type { Kv } from '../src/platform/kv/kv.ts';
 
 let folder: string;
@@ -31,7 +31,7 @@ describe('the drill', () => {
   });
 
   test('a store that answers from what it remembers is found', async () => {
-    const weaken: Weaken = (parts) => ({ ...parts, kv: rememberingKv(parts.kv) });
+    const weaken: Weaken = (parts) => ({ ...parts, kv: recordingKv(parts.kv) });
     const shown = '200 with the private page';
     const failed = await found(weaken, /store is away|lost everything|record of the (?:grant|state)/);
     expect(failed).toEqual(
@@ -111,7 +111,7 @@ const trustingDirectory: Weaken = (parts) => ({
 });
 
 /** What was read once is good for ever. */
-function rememberingKv(real: Kv): Kv {
+function recordingKv(real: Kv): Kv {
   const known = new Map<string, string>();
   const remember = (key: string, value: string | null) => {
     if (value === null || value.includes('nonsense')) return known.get(key) ?? value;

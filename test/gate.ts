@@ -3,7 +3,7 @@ import type { Caller } from '../src/core/caller.ts';
 import { AppError } from '../src/core/errors.ts';
 import type { Gate } from '../src/surfaces/web/gate.ts';
 
-/** A gate that takes everybody for one caller and enforces the routes' real policies. For tests of one feature's routes. */
+/** A gate with one fixed caller that enforces the routes' real policies. For tests of one feature's routes. */
 export function fixedGate(
   caller: Caller | (() => Caller),
   principal: () => PrincipalFacts = () => ({ kind: 'active', roles: ['user', 'admin'] }),

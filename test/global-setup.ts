@@ -5,23 +5,29 @@ import type { TestProject } from 'vitest/node';
 import { openDatabase } from '../src/platform/database/database.ts';
 import { embeddedDatabase } from '../src/platform/database/embedded.ts';
 import { migrate } from '../src/platform/database/migrate.ts';
+import { emptyingOf, schemaOf } from './emptying.ts';
 import { makeTemplate, testServer } from './postgres.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
     databaseSnapshot: string;
+    /** What emptying.ts says of it. */
+    databaseSchema: string;
+    databaseEmptying: string;
   }
 }
 
-/** Migrates one database and keeps its image, so that each test file opens a ready one in a fraction of a second. */
+/** Migrates one database and keeps its snapshot, so that each test file opens a migrated one in a fraction of a second. */
 export default async function setup(project: TestProject) {
   if (testServer !== undefined) await makeTemplate(testServer);
   const folder = await mkdtemp(join(tmpdir(), 'postern-test-'));
   const embedded = embeddedDatabase({});
   const database = openDatabase(embedded.dialect);
-  await migrate(database, join(import.meta.dirname, '../migrations'));
+  await migrate(database);
   const snapshot = join(folder, 'database.tar');
   await writeFile(snapshot, await embedded.dump());
+  project.provide('databaseSchema', await schemaOf(database));
+  project.provide('databaseEmptying', await emptyingOf(database));
   await database.close();
   project.provide('databaseSnapshot', snapshot);
   return () => rm(folder, { recursive: true, force: true });

@@ -4,16 +4,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import inject, { type Response as InjectResponse } from 'light-my-request';
-import { type App, type AppParts, type AppSettings, createApp } from '../src/app.ts';
-import { createGatewayAlone, type GatewayAlone } from '../src/app-gateway-alone.ts';
+import { type App, type AppBackends, type AppSettings, createApp } from '../src/composition/app.ts';
+import { createGatewayAlone, type GatewayAlone } from '../src/composition/gateway-alone.ts';
 import type { KeyType, UserRef } from '../src/core/caller.ts';
 import { day } from '../src/core/clock.ts';
 import { systemRandom } from '../src/core/ids.ts';
 import type { Scope } from '../src/core/scopes.ts';
 import type { Directory } from '../src/features/identity/directory.ts';
 import type { ProviderTokens } from '../src/features/identity/oidc-client.ts';
-import { createSealer } from '../src/features/identity/sealing.ts';
-import { sealTokens } from '../src/features/identity/sessions/access-token.ts';
+import { createEncryption } from '../src/features/identity/encryption.ts';
+import { encryptTokens } from '../src/features/identity/sessions/access-token.ts';
 import type { RepositorySelection } from '../src/features/keys/keys.ts';
 import { type LimitSource, memorySource } from '../src/features/ratelimit/ratelimit.ts';
 import type { Database } from '../src/platform/database/database.ts';
@@ -24,13 +24,13 @@ import type { Kv } from '../src/platform/kv/kv.ts';
 import { memoryKv } from '../src/platform/kv/memory-kv.ts';
 import { createLog } from '../src/platform/log.ts';
 import type { Tracing } from '../src/platform/tracing.ts';
-import { fileSpool } from '../src/platform/spool.ts';
+import { temporaryFilesIn } from '../src/platform/temporary-files.ts';
 import { FakeClock } from './clock.ts';
 import { openTestDatabase } from './database.ts';
 
 /**
- * The whole product in one object, as its callers see it: real database, real pipeline, fake time. Every answer is
- * held against its route's schema, so an undocumented field or code fails the test that met it.
+ * The whole product in one object, as its callers see it: real database, real pipeline, fake time. Every response is
+ * checked against its route's schema, so an undocumented field or code fails the test that received it.
  */
 export const uiOrigin = 'http://localhost:3000';
 export const contentUrl = 'http://sites.localhost:3001';
@@ -53,11 +53,11 @@ export type Harness = {
   readonly database: Database;
   readonly logged: string[];
   readonly blobs: Blobs;
-  /** Where bytes lie until they are whole. */
+  /** The folder of staging files. */
   readonly incoming: string;
   /** A person with an account and a browser session. */
   person(name: string, options?: { admin?: boolean; tokenMs?: number }): Promise<Person>;
-  /** Revokes the token behind a person's session, as a provider does at RFC 7009. */
+  /** Revokes the access token behind a person's session, as a provider does (RFC 7009). */
   revokeToken(person: Person): void;
   key(owner: Person, options?: KeyOptions): Promise<TestKey>;
   serviceKey(options?: KeyOptions): Promise<TestKey>;
@@ -66,20 +66,20 @@ export type Harness = {
   call(method: string, path: string, options?: CallOptions): Promise<Answer>;
   /** Sends one request to the gateway at an address of content, such as a site's `url`. */
   open(url: string, options?: OpenOptions): Promise<InjectResponse>;
-  /** Lets the work that follows an answer finish. */
+  /** Waits for the work that follows a response. */
   settle(): Promise<void>;
-  /** A second process over the same database and key-value store; its own clock may be off by milliseconds. */
+  /** A second process on the same database and key-value store; its clock may differ by milliseconds. */
   another(options?: {
     clockOffBy?: number;
     workload?: 'web' | 'worker';
     secrets?: Partial<Secrets>;
   }): Promise<Harness>;
-  /** A gateway on its own over the same, as a function that opens an address, and with its jobs. */
+  /** A standalone gateway on the same backends: a function that opens an address, and its jobs. */
   gatewayAlone(database?: Database): Promise<GatewayAlone & { open: Harness['open'] }>;
   close(): Promise<void>;
 };
 
-/** In place of those of the first process. */
+/** Replace those of the first process. */
 type Secrets = Pick<AppSettings, 'sessionSecrets' | 'encryptionKeys' | 'grantSecrets'>;
 
 export type Person = {
@@ -87,7 +87,7 @@ export type Person = {
   readonly cookie: string;
   readonly sessionId: string;
   readonly subject: string;
-  /** Behind the session. */
+  /** The access token behind the session. */
   readonly accessToken: string;
 };
 export type TestKey = { readonly id: string; readonly value: string; readonly type: KeyType };
@@ -104,19 +104,21 @@ export type CallOptions = {
   raw?: { type: string; bytes: Buffer | string | Readable };
   headers?: Record<string, string>;
   query?: Record<string, string>;
+  /** The client's address. */
+  from?: string;
 };
 export type OpenOptions = {
   method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE' | 'OPTIONS';
   headers?: Record<string, string>;
   body?: string;
-  /** The address it comes from. */
+  /** The client's address. */
   from?: string;
 };
 export type Answer = {
   readonly status: number;
   readonly headers: Record<string, string>;
   readonly text: string;
-  // Tests read the wire form freely; a wrong field name shows as a failing expectation.
+  // Parsed JSON; a wrong field name shows as a failing expectation.
   // oxlint-disable-next-line typescript/no-explicit-any
   readonly data: any;
   // oxlint-disable-next-line typescript/no-explicit-any
@@ -128,7 +130,7 @@ export type Answer = {
 type Shared = {
   database: Database;
   kv: Kv;
-  /** Blobs and half uploads. */
+  /** Blobs and unfinished uploads. */
   folder: string;
   tokens: Map<string, SessionToken>;
   directory: ((builtin: Directory) => Directory) | undefined;
@@ -144,15 +146,17 @@ export async function openHarness(
     limitSource?: LimitSource;
     database?: Database;
     changesPerMinute?: number;
+    ownerSweepMinutes?: number;
     gatewayLimits?: AppSettings['gatewayLimits'];
-    /** Where the web app and content are served; as above unless a test needs others. */
+    gatewayFastHttp?: boolean;
+    /** Public addresses of the web app and content; default: those above. */
     uiUrl?: string;
     contentUrl?: string;
     kv?: Kv;
     tracing?: Tracing | null;
-    /** Everything in one process unless a test needs its parts apart. */
+    /** Default: all workloads in one process. */
     workload?: 'web' | 'worker';
-    /** Decides about people; without it the built-in provider's tables do. */
+    /** Decides about people; default: the built-in provider's tables. */
     directory?: (builtin: Directory) => Directory;
   } = {},
 ): Promise<Harness> {
@@ -171,7 +175,9 @@ export async function openHarness(
       settings: {
         ...settings,
         ...(options.changesPerMinute === undefined ? {} : { changesPerMinute: options.changesPerMinute }),
+        ...(options.ownerSweepMinutes === undefined ? {} : { ownerSweepMinutes: options.ownerSweepMinutes }),
         ...(options.gatewayLimits === undefined ? {} : { gatewayLimits: options.gatewayLimits }),
+        ...(options.gatewayFastHttp === undefined ? {} : { gatewayFastHttp: options.gatewayFastHttp }),
         ...(options.uiUrl === undefined ? {} : { uiUrl: options.uiUrl }),
         ...(options.contentUrl === undefined ? {} : { contentUrl: options.contentUrl }),
       },
@@ -192,14 +198,14 @@ async function build(
   const { clock, database } = shared;
   const logged: string[] = [];
   const blobs = fileBlobs(join(shared.folder, 'blobs'));
-  const spool = fileSpool(join(shared.folder, `uploads-${shared.others}`));
+  const temporaryFiles = temporaryFilesIn(join(shared.folder, `uploads-${shared.others}`));
   await blobs.prepare();
-  await spool.prepare();
-  const parts: AppParts = {
+  await temporaryFiles.prepare();
+  const backends: AppBackends = {
     database,
     kv: shared.kv,
     blobs,
-    spool,
+    temporaryFiles,
     directory: shared.directory ?? ((builtin) => withSessionTokens(builtin, shared)),
     limitSource: shared.limitSource,
     clock: { now: () => clock.now() + clockOffBy },
@@ -210,22 +216,22 @@ async function build(
       more: shared.tracing?.ids,
     }),
     tracing: shared.tracing,
-    // A pair of processes must hear of each other; alone, nobody else changes the database.
+    // Two processes must read each other's changes. A single process is the only one to change the database.
     isOnlyProcess: false,
     serverTime: async () => clock.now(),
   };
-  const app = await createApp({ ...shared.settings, workload: workload ?? 'all' }, parts);
+  const app = await createApp({ ...shared.settings, workload: workload ?? 'all' }, backends);
   await app.start();
   await app.web.ready();
-  const { identity, keys, repositories } = app.doors;
-  const sealer = createSealer(shared.settings.encryptionKeys, systemRandom);
-  const act = {
+  const { identity, keys, repositories } = app.services;
+  const encryption = createEncryption(shared.settings.encryptionKeys, systemRandom);
+  const auditContext = {
     actor: { kind: 'system', id: null, name: 'test', credential: null },
     origin: { requestId: null, address: null, agent: null },
   } as const;
 
   async function issued(owner: Parameters<typeof keys.create>[1], request: KeyOptions): Promise<TestKey> {
-    const { key, value } = await keys.create(act, owner, {
+    const { key, value } = await keys.create(auditContext, owner, {
       name: request.name ?? 'test key',
       scopes: request.scopes ?? ['repos:read'],
       repositoryAccess: request.repositoryAccess ?? { mode: 'all' },
@@ -242,7 +248,7 @@ async function build(
     blobs,
     incoming: join(shared.folder, 'blobs', 'incoming'),
     async person(name, { admin = false, tokenMs = 7 * day } = {}) {
-      const { account } = await identity.accounts.create(act, {
+      const { account } = await identity.accounts.create(auditContext, {
         email: `${name.toLowerCase()}@example.com`,
         name,
         password: 'correct horse battery',
@@ -260,10 +266,10 @@ async function build(
       };
       shared.tokens.set(accessToken, { subject: user.subject, expiresAt: tokens.accessExpiresAt });
       const session = await identity.sessions.begin(
-        act,
+        auditContext,
         user,
         {
-          sealedFor: (sessionId) => sealTokens(sealer, sessionId, tokens),
+          encryptedFor: (sessionId) => encryptTokens(encryption, sessionId, tokens),
           accessExpiresAt: tokens.accessExpiresAt,
           authenticatedAt: null,
         },
@@ -276,7 +282,7 @@ async function build(
     key: (owner, request = {}) => issued({ type: 'personal', userId: owner.user.id }, request),
     serviceKey: (request = {}) => issued({ type: 'service' }, request),
     async repository(fullName) {
-      const created = await repositories.create({ kind: 'anonymous' }, act, {
+      const created = await repositories.create({ kind: 'anonymous' }, auditContext, {
         fullName,
         cloneUrl: `https://git.example.com/${fullName}.git`,
         defaultBranch: 'main',
@@ -290,6 +296,7 @@ async function build(
         ...(callOptions.query === undefined ? {} : { query: callOptions.query }),
         ...(callOptions.body === undefined ? {} : { payload: JSON.stringify(callOptions.body) }),
         ...(callOptions.raw === undefined ? {} : { payload: callOptions.raw.bytes }),
+        ...(callOptions.from === undefined ? {} : { remoteAddress: callOptions.from }),
         headers: headersOf(callOptions, shared.settings.uiUrl),
       });
       const answer = toAnswer(response);
@@ -300,7 +307,7 @@ async function build(
       holdAgainstSchema(app.routes, method, path, answer);
       return answer;
     },
-    open: openerOf({ gateway: app.gateway, feed: app.doors.feed }),
+    open: openerOf({ gateway: app.gateway, feed: app.services.feed }),
     settle: () => app.settled(),
     another: ({ clockOffBy: off = 0, workload, secrets = {} } = {}) => {
       shared.others += 1;
@@ -310,7 +317,7 @@ async function build(
       );
     },
     async gatewayAlone(own = database) {
-      const alone = createGatewayAlone(shared.settings, { ...parts, database: own });
+      const alone = createGatewayAlone(shared.settings, { ...backends, database: own });
       await alone.start();
       return { ...alone, open: openerOf(alone) };
     },
@@ -327,11 +334,11 @@ async function build(
 function openerOf({ gateway, feed }: Pick<GatewayAlone, 'gateway' | 'feed'>): Harness['open'] {
   return async (url, { method = 'GET', headers = {}, body, from = '127.0.0.1' } = {}) => {
     const { host } = new URL(url);
-    // What other processes changed is heard within the second; here that second has passed.
+    // Another process's changes arrive within a second; here that second has passed.
     await feed.poll();
     return await inject((request, response) => void gateway.emit('request', request, response), {
       method,
-      // The address as it is written: URL would tidy it up.
+      // The address exactly as written: URL would normalize it.
       url: url.slice(url.indexOf(host) + host.length) || '/',
       headers: { host, 'accept-encoding': 'identity', ...headers },
       remoteAddress: from,
@@ -342,7 +349,7 @@ function openerOf({ gateway, feed }: Pick<GatewayAlone, 'gateway' | 'feed'>): Ha
 
 type SessionToken = { readonly subject: string; readonly expiresAt: number };
 
-/** The built-in directory, and the tokens that person() put behind sessions. */
+/** The built-in directory, extended by the tokens that person() put behind sessions. */
 function withSessionTokens(builtin: Directory, { tokens, clock, settings: { uiUrl } }: Shared): Directory {
   return {
     principal: builtin.principal,
@@ -391,12 +398,12 @@ function toAnswer(response: InjectResponse): Answer {
   };
 }
 
-/** Beside the API: what people open. */
+/** Pages for people, besides the API. */
 function isPage(path: string): boolean {
   return /^\/(?:auth\/login|identity|s\/|sites\/open)/.test(path);
 }
 
-/** Throws when an answer is not what the route promises: a field too many, a code not documented, a missing envelope. */
+/** Throws when a response breaks the route's promise: an extra field, an undocumented code, a missing envelope. */
 function holdAgainstSchema(routes: readonly Route[], method: string, path: string, answer: Answer): void {
   const plain = path.split('?', 1)[0] ?? '';
   const fits = routes.filter(
@@ -404,7 +411,7 @@ function holdAgainstSchema(routes: readonly Route[], method: string, path: strin
       candidate.method === method &&
       new RegExp(`^${candidate.path.replaceAll(/\{\w+\*?\}/g, '[^/]+')}$`).test(plain),
   );
-  // As the server does: `/sites/storage` before `/sites/{id}`.
+  // In the server's order: `/sites/storage` before `/sites/{id}`.
   const route = fits.find(({ path: written }) => written === plain) ?? fits[0];
   if (answer.headers['x-request-id'] === undefined)
     throw new Error(`${method} ${path} answered without a request id.`);

@@ -5,16 +5,20 @@ import type { Caller } from '../src/core/caller.ts';
 import { type Clock, second } from '../src/core/clock.ts';
 import { systemRandom } from '../src/core/ids.ts';
 import type { AuditEntry, AuditWriter } from '../src/features/audit/audit.ts';
-import { type BuiltinIdentity, createIdentity, mintSetupToken } from '../src/features/identity/identity.ts';
+import {
+  type BuiltinIdentity,
+  createIdentity,
+  generateSetupToken,
+} from '../src/features/identity/identity.ts';
 import { identityRoutes } from '../src/features/identity/routes.ts';
 import { identityStores } from '../src/features/identity/stores.ts';
-import { type ChangeFeed, changeStore, createChangeFeed } from '../src/platform/database/changes.ts';
+import { type ChangeFeed, changeStore, createChangeFeed } from '../src/platform/database/change-feed.ts';
 import type { Database } from '../src/platform/database/database.ts';
 import { createLog } from '../src/platform/log.ts';
 import { findCredential } from '../src/surfaces/web/credential.ts';
 import { createMetrics } from '../src/surfaces/web/metrics.ts';
-import { authPages } from '../src/surfaces/web/pages/auth-pages.ts';
-import { interactionPages, providerEndpoints } from '../src/surfaces/web/pages/identity-pages.ts';
+import { authPages } from '../src/surfaces/web/pages/auth-routes.ts';
+import { interactionPages, providerEndpoints } from '../src/surfaces/web/pages/provider-routes.ts';
 import { providerViews } from '../src/surfaces/web/pages/provider-views.ts';
 import { createWebServer } from '../src/surfaces/web/server.ts';
 import { openTestDatabase } from './database.ts';
@@ -24,7 +28,7 @@ export const uiOrigin = 'http://localhost:3000';
 export const sessionSecrets = ['test-session-secret-one', 'test-session-secret-two'];
 export const encryptionKeys = ['test-encryption-key-one', 'test-encryption-key-two'];
 
-/** Freezes Date for this process: oidc-provider reads the time there, so the injected clock must read it too. */
+/** Freezes Date for this process: oidc-provider reads it, so the injected clock must read it too. */
 export function frozenTime(start = Date.UTC(2026, 0, 1)): Clock & { advance(ms: number): void } {
   vi.useFakeTimers({ toFake: ['Date'], now: start });
   return { now: () => Date.now(), advance: (ms) => void vi.setSystemTime(Date.now() + ms) };
@@ -40,17 +44,17 @@ export type IdentityApp = {
   audit: AuditEntry[];
   refusals: { reason: string; userId: string | null }[];
   setupToken(): string;
-  /** A second process on the same database, with secrets and a trail of its own when they are given. */
-  another(secrets?: Partial<Secrets>, trail?: AuditWriter): Promise<IdentityApp>;
+  /** A second process on the same database; optionally with its own secrets and audit log. */
+  another(secrets?: Partial<Secrets>, auditLog?: AuditWriter): Promise<IdentityApp>;
   close(): Promise<void>;
 };
 
-/** The identity feature behind the real web server, with a gate that knows browser sessions only. */
+/** The identity feature behind the real web server, with a gate that accepts browser sessions only. */
 export async function openIdentityApp(
   clock: Clock,
   database?: Database,
   secrets: Partial<Secrets> = {},
-  trail?: AuditWriter,
+  auditLog?: AuditWriter,
 ): Promise<IdentityApp> {
   const db = database ?? (await openTestDatabase());
   const feed = createChangeFeed({ database: db, clock });
@@ -65,7 +69,7 @@ export async function openIdentityApp(
         work({
           ...identityStores(sql, clock),
           changes: changeStore(sql, clock),
-          audit: trail ?? { append: async (entry) => void audit.push(entry) },
+          audit: auditLog ?? { append: async (entry) => void audit.push(entry) },
         }),
       ),
     feed,
@@ -79,6 +83,7 @@ export async function openIdentityApp(
     passwordCost: { memoryKib: 8, passes: 1 },
     views: providerViews,
     holder: `test-${Math.random()}`,
+    signInsPerMinute: () => 60,
     signInRefused: (reason, _origin, userId) => void refusals.push({ reason, userId }),
   });
   await identity.start();
@@ -119,8 +124,8 @@ export async function openIdentityApp(
     feed,
     audit,
     refusals,
-    setupToken: () => mintSetupToken(sessionSecrets, clock),
-    another: (own, ownTrail) => openIdentityApp(clock, db, own, ownTrail),
+    setupToken: () => generateSetupToken(sessionSecrets, clock),
+    another: (own, ownAuditLog) => openIdentityApp(clock, db, own, ownAuditLog),
     async close() {
       await app.close();
       if (database === undefined) await db.close();
@@ -187,7 +192,7 @@ export class Browser {
     return current;
   }
 
-  /** Goes to the sign-in page; resolves with its path. */
+  /** Opens the sign-in page; resolves with its path. */
   async openSignIn(returnTo = '/after'): Promise<string> {
     const page = await this.follow(await this.get(`/auth/login?returnTo=${encodeURIComponent(returnTo)}`));
     const action = /<form method="post" action="([^"]+)"/.exec(page.text)?.[1];
@@ -195,7 +200,7 @@ export class Browser {
     return action;
   }
 
-  /** Signs in; resolves with the last answer, which on success is a redirect to `returnTo`. */
+  /** Signs in; resolves with the last response, which on success is a redirect to `returnTo`. */
   async signIn(email: string, password: string, returnTo = '/after'): Promise<Answer> {
     const action = await this.openSignIn(returnTo);
     let answer = await this.post(action, { email, password, decision: 'sign-in' });
@@ -241,14 +246,14 @@ export class Browser {
 
 export const admin = { email: 'ada@example.com', password: 'correct horse battery' };
 
-/** An installation with its administrator, made the way an operator would. */
+/** An installation with its administrator, created as an operator would. */
 export async function withAdministrator(open: IdentityApp): Promise<void> {
   await open.identity.firstAdministrator.ensure(admin);
 }
 
 export const programRedirect = 'http://127.0.0.1:45123/callback';
 
-/** Signs in through a loopback redirect, the way a command line on the same machine does. */
+/** Signs in through a loopback redirect, as a command-line program on the same machine does. */
 export async function authorizeProgram(
   browser: Browser,
   scope: string,

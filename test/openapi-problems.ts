@@ -1,6 +1,6 @@
 import type { OpenApi, Operation } from '../src/surfaces/web/openapi/types.ts';
 
-/** What is wrong with an OpenAPI 3.1 document, one line each; empty when nothing is. */
+/** The problems of an OpenAPI 3.1 document, one line each; empty when there are none. */
 export function problemsOf(document: OpenApi): string[] {
   const operations = Object.entries(document.paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, operation]) => ({ path, method, operation })),

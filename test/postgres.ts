@@ -1,13 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import { join } from 'node:path';
 import pg from 'pg';
 import { type Database, openDatabase } from '../src/platform/database/database.ts';
 import { migrate } from '../src/platform/database/migrate.ts';
 import { postgresDialect } from '../src/platform/database/postgres.ts';
 
 /**
- * The same suites on a real PostgreSQL: set TEST_DATABASE_URL (npm run test:postgres does) to a server where
- * databases may be made. Each test file gets a database of its own, copied from a migrated one.
+ * Runs the same suites on a real PostgreSQL: set TEST_DATABASE_URL (npm run test:postgres does) to a server that allows
+ * creating databases. Each test file gets its own database, copied from a migrated one.
  */
 export const testServer = process.env['TEST_DATABASE_URL'];
 
@@ -15,9 +14,10 @@ const template = 'postern_template';
 
 export async function makeTemplate(server: string): Promise<void> {
   await run(server, `drop database if exists ${template}`);
-  await run(server, `create database ${template}`);
+  // Like most installations: in the C locale, upper and lower case exist for ASCII only.
+  await run(server, `create database ${template} template template0 encoding 'UTF8' locale 'C.UTF-8'`);
   const database = openDatabase(postgresDialect(named(server, template), { max: 1 }));
-  await migrate(database, join(import.meta.dirname, '../migrations'));
+  await migrate(database);
   await database.close();
 }
 

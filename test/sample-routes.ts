@@ -3,7 +3,7 @@ import { grantableScopes } from '../src/core/scopes.ts';
 import { defineRoute, type Route } from '../src/platform/http.ts';
 import { cursorQuery, idParams, pageQuery, plainText, timestampSchema } from '../src/platform/schemas.ts';
 
-/** A handful of routes with every shape a route can have, for tests of what is written from routes. */
+/** A few routes with every shape a route can have, for tests of text generated from routes. */
 const scopes = z.array(z.enum(grantableScopes)).min(1);
 const repositories = z.discriminatedUnion('mode', [
   z.strictObject({ mode: z.literal('all') }),

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { InMemorySpanExporter, NodeTracerProvider, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-node';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { memoryKv } from '../src/platform/kv/memory-kv.ts';
-import { trustedPeers } from '../src/platform/peers.ts';
+import { trustedPeers } from '../src/platform/trusted-proxies.ts';
 import { openTracing } from '../src/platform/tracing.ts';
 import { openTestDatabase } from './database.ts';
 import { FakeClock } from './clock.ts';

@@ -22,6 +22,7 @@ const adminPages = [
   '/admin/user-keys',
   '/admin/user-keys/4fKd02LmQx9Z',
   '/admin/access-controls',
+  '/admin/access-controls/sign-ins',
   '/admin/sites',
   '/admin/sites/all',
   '/admin/users',

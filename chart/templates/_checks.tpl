@@ -41,7 +41,7 @@ values.schema.json. checks.yaml asks these one after the other: (list $ WRONG) e
 {{- include "postern.wrong" (list $wrong "sites.contentUrl" "is missing" "Set the public address of the content hosts, such as https://sites.example.net, with DNS and a certificate for *.sites.example.net.") -}}
 {{- end -}}
 {{- if and (or .ingress.enabled .httpRoute.enabled) (not .trustedProxies) -}}
-{{- include "postern.wrong" (list $wrong "trustedProxies" "is empty while ingress or httpRoute is on: everybody would count as the proxy, in limits and in the audit trail" "Name the addresses or ranges of the proxy, such as [10.20.0.0/16], or write none (trustedProxies: none) if it forwards no address.") -}}
+{{- include "postern.wrong" (list $wrong "trustedProxies" "is empty while ingress or httpRoute is on: everyone would count as the proxy, in limits and in the audit trail" "Name the addresses or ranges of the proxy, such as [10.20.0.0/16], or write none (trustedProxies: none) if it forwards no address.") -}}
 {{- end -}}
 {{- if and .httpRoute.enabled (not (and .httpRoute.web.parentRefs .httpRoute.content.parentRefs)) -}}
 {{- include "postern.wrong" (list $wrong "httpRoute" "has no parentRefs for web, for content, or for both" "Name the Gateway and the listener with the certificate of each.") -}}
@@ -95,7 +95,7 @@ values.schema.json. checks.yaml asks these one after the other: (list $ WRONG) e
 
 {{/*
 Secrets are generated only where the ones of an earlier install would be seen. Without a cluster (helm template, and what
-is built on it) each rendering would make new ones: everybody signed out, and stored tokens lost.
+is built on it) each rendering would make new ones: everyone signed out, and stored tokens lost.
 */}}
 {{- define "postern.checkGenerated" -}}
 {{- $root := index . 0 -}}
@@ -187,7 +187,7 @@ is built on it) each rendering would make new ones: everybody signed out, and st
 
 {{/* What the chart sets; a second value beside it would win or lose by chance. */}}
 {{- define "postern.ownVariables" -}}
-^(NODE_ENV|SERVICE_UI_URL|SITES_CONTENT_URL|HOST|PORT|GATEWAY_PORT|METRICS_PORT|DATA_DIR|KEY_PREFIX|LOG_LEVEL|TRUSTED_PROXIES|(DATABASE_URL|KV_URL|OBJECT_[A-Z_]+|SESSION_SECRET|ENCRYPTION_KEY|GRANT_SECRET|IDENTITY_[A-Z_]+|OIDC_[A-Z_]+|PRINCIPAL_SYNC_[A-Z_]+|BOOTSTRAP_[A-Z_]+?)(_FILE)?)$
+^(NODE_ENV|SERVICE_UI_URL|SITES_CONTENT_URL|HOST|PORT|GATEWAY_PORT|METRICS_PORT|DATA_DIR|KEY_PREFIX|OWNER_SWEEP_MINUTES|LOG_LEVEL|TRUSTED_PROXIES|GATEWAY_DATABASE_ROLE|(DATABASE_URL|KV_URL|OBJECT_[A-Z_]+|SESSION_SECRET|ENCRYPTION_KEY|GRANT_SECRET|IDENTITY_[A-Z_]+|OIDC_[A-Z_]+|PRINCIPAL_SYNC_[A-Z_]+|BOOTSTRAP_[A-Z_]+?)(_FILE)?)$
 {{- end }}
 
 {{/* Secret references of extraEnv, extraEnvFrom and extraVolumes as lines NAME/KEY, or NAME/* for all of it. */}}

@@ -56,9 +56,15 @@ the gateway has no identity client, no session secret and no encryption key; a m
 {{ include "postern.fromSecret" (list "OBJECT_STORE_ACCESS_KEY" $store.accessKey.existingSecret $store.accessKey.key) }}
 {{ include "postern.fromSecret" (list "OBJECT_STORE_SECRET_KEY" $store.secretKey.existingSecret $store.secretKey.key) }}
 {{ include "postern.fromOwnSecret" (list $root "GRANT_SECRET" "grant") }}
+{{- if $isGateway }}
+{{ include "postern.fromValue" (list "GATEWAY_REQUESTS_PER_ADDRESS" (int64 .gateway.requestsPerAddress)) }}
+{{ include "postern.fromValue" (list "GATEWAY_REQUESTS_PER_HOST" (int64 .gateway.requestsPerHost)) }}
+{{ include "postern.fromValue" (list "GATEWAY_FAST_HTTP" (ternary "on" "off" .gateway.fastHttp)) }}
+{{- end }}
 {{- if not $isGateway }}
 {{ include "postern.fromOwnSecret" (list $root "SESSION_SECRET" "session") }}
 {{ include "postern.fromOwnSecret" (list $root "ENCRYPTION_KEY" "encryption") }}
+{{ include "postern.fromValue" (list "OWNER_SWEEP_MINUTES" (int64 .identity.ownerSweepMinutes)) }}
 {{ include "postern.fromValue" (list "IDENTITY_PROVIDER" .identity.provider) }}
 {{- if eq .identity.provider "keycloak" }}
 {{ include "postern.fromValue" (list "OIDC_ISSUER" .identity.issuer) }}
@@ -95,4 +101,7 @@ the gateway has no identity client, no session secret and no encryption key; a m
 {{ include "postern.fromValue" (list "LOG_LEVEL" .Values.logLevel) }}
 {{- $database := ternary .Values.database.migrations .Values.database (ne .Values.database.migrations.existingSecret "") }}
 {{ include "postern.fromSecret" (list "DATABASE_URL" $database.existingSecret $database.key) }}
+{{- with .Values.database.gateway.role }}
+{{ include "postern.fromValue" (list "GATEWAY_DATABASE_ROLE" .) }}
+{{- end }}
 {{- end }}

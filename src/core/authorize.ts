@@ -3,7 +3,7 @@ import type { ErrorCode, ErrorDetails } from './errors.ts';
 import { isScope, satisfies, type Scope } from './scopes.ts';
 
 /**
- * Who may call a route. It is data: the same value enforces, writes the OpenAPI security and fills
+ * Who may call a route. The policy is data: the same value drives the enforcement, the OpenAPI security and
  * docs/reference/routes.md.
  */
 export type RoutePolicy = {
@@ -13,20 +13,25 @@ export type RoutePolicy = {
   readonly scope?: Scope;
   /** Required of people (session, access token, personal key), read live from the directory. */
   readonly role?: Role;
-  /** An OAuth scope an access token needs besides, such as `admin` (contract 10.15). */
+  /** An OAuth scope that an access token must also have, such as `admin` (contract 10.15). */
   readonly tokenScope?: string;
   /**
-   * `live`: the person behind the credential must exist and be enabled, asked of the directory now.
-   * `introspected`: besides, the token behind a browser session must be active now (contract 5); an access token's
-   * always is, it was asked about when it was presented.
+   * Which checks the identity service makes of the person during the request.
+   * `introspected`: the directory confirms now that the person behind the credential exists and is enabled. The token
+   * behind a browser session must be active now; an access token was checked when the client presented it. Every route
+   * that grants or changes rights requires this (decision 0008).
+   * `live`: the same check of the person, without the token behind the session. For routes that remove rights, and for
+   * a person's own lists.
+   * `people`: `live` for a session and an access token. A personal key is not checked, because the owner sweep suspends
+   * the keys of people who may not use the service.
    * `none`: works without the identity service, such as revoking one's own key.
    */
-  readonly identity: 'live' | 'introspected' | 'none';
-  /** True: never counted as a change by a person and never refused for too many, such as revoking a leaked key. */
+  readonly identity: 'live' | 'introspected' | 'people' | 'none';
+  /** True: the limit on changes by a person neither counts nor refuses this route, such as revoking a leaked key. */
   readonly exemptFromChangeLimit?: true;
 };
 
-/** What the directory says of the person behind the caller, at this moment. */
+/** What the directory says about the person behind the caller at this moment. */
 export type PrincipalFacts =
   | { readonly kind: 'active'; readonly roles: readonly Role[] }
   | { readonly kind: 'disabled' }
@@ -34,7 +39,7 @@ export type PrincipalFacts =
   | { readonly kind: 'unavailable' }
   /** The token behind the session was revoked or cannot be renewed. */
   | { readonly kind: 'signed_out' }
-  /** The caller is no person, or the policy does not ask. */
+  /** The caller is not a person, or the policy requires no check. */
   | { readonly kind: 'not_asked' };
 
 export type RuleName =
@@ -47,10 +52,15 @@ export type RuleName =
   | 'role'
   | 'repository';
 
-/** One check with its result, as people read it in `GET /auth/context?can=`. */
+/** One check with its result, as `GET /auth/context?can=` shows it. */
 export type RuleResult = { readonly rule: RuleName; readonly passed: boolean; readonly detail: string };
 
-export type Denial = { readonly code: ErrorCode; readonly details?: ErrorDetails };
+export type Denial = {
+  readonly code: ErrorCode;
+  /** Replaces the registry's sentence where this one can name the values that decided. */
+  readonly message?: string;
+  readonly details?: ErrorDetails;
+};
 
 export type Decision = {
   readonly allowed: boolean;
@@ -61,8 +71,8 @@ export type Decision = {
 type Check = { rule: RuleName; passed: boolean; detail: string; denial: Denial };
 
 /**
- * Decides whether `caller` satisfies `policy`. Pure, and the only place that does: routes enforce with it
- * and `?can=` explains with it. Every rule is evaluated; the first that fails gives the answer.
+ * Decides whether `caller` satisfies `policy`. Pure, and the only place that decides: routes enforce with it and
+ * `?can=` explains with it. It evaluates every rule; the first one that fails determines the error.
  *
  * `repository` is the id of the repository the action touches, `unregistered`, or null when none is involved.
  */
@@ -78,7 +88,7 @@ export function decide(
       ? [credentialCheck()]
       : [
           kindCheck(caller, policy.callers),
-          ...keyChecks(caller, policy),
+          ...keyChecks(caller, policy, principal),
           ...scopeChecks(caller, policy),
           ...personChecks(caller, policy, principal),
           ...(repository === null ? [] : [repositoryCheck(caller, repository)]),
@@ -106,13 +116,22 @@ function kindCheck(caller: Caller, callers: readonly CallerKind[]): Check {
     rule: 'caller_kind',
     passed,
     detail: passed ? `Accepts ${words(caller.kind)}.` : `Does not accept ${words(caller.kind)}.`,
-    denial: {
-      code: callers.length === 1 && callers[0] === 'session' ? 'interactive_auth_required' : 'forbidden_role',
-    },
+    denial: { code: acceptsKeys(callers) ? 'forbidden_role' : 'interactive_auth_required' },
   };
 }
 
-function keyChecks(caller: Caller, policy: RoutePolicy): Check[] {
+/** False for routes that need a signed-in person, whatever a key may do. */
+export function acceptsKeys(callers: readonly CallerKind[]): boolean {
+  return callers.includes('personal_key') || callers.includes('service_key');
+}
+
+/** True when the policy requires the directory to check a caller of this kind. */
+export function asksAbout(kind: CallerKind, { identity }: RoutePolicy): boolean {
+  if (kind === 'anonymous' || kind === 'service_key') return false;
+  return identity === 'people' ? kind !== 'personal_key' : identity !== 'none';
+}
+
+function keyChecks(caller: Caller, policy: RoutePolicy, principal: PrincipalFacts): Check[] {
   if (caller.kind !== 'personal_key' && caller.kind !== 'service_key') return [];
   const { key } = caller;
   const checks: Check[] = [
@@ -124,12 +143,7 @@ function keyChecks(caller: Caller, policy: RoutePolicy): Check[] {
         : `${key.type} keys are switched off by policy.`,
       denial: { code: 'api_keys_disabled' },
     },
-    {
-      rule: 'owner_enabled',
-      passed: !key.isSuspended,
-      detail: key.isSuspended ? 'The owner’s account is disabled.' : 'The key is not suspended.',
-      denial: { code: 'user_disabled' },
-    },
+    suspensionCheck(key.isSuspended, principal),
   ];
   if (policy.scope?.startsWith('sites:') && key.type === 'personal') {
     checks.push({
@@ -142,10 +156,27 @@ function keyChecks(caller: Caller, policy: RoutePolicy): Check[] {
   return checks;
 }
 
+/**
+ * A suspension records what the owner sweep found last. The directory's response to this request is newer. An owner
+ * who is enabled again and has the role need not wait for the next sweep.
+ */
+function suspensionCheck(isSuspended: boolean, principal: PrincipalFacts): Check {
+  const lacksRole = principal.kind === 'active' && !principal.roles.includes('user');
+  const passed = !isSuspended || (principal.kind === 'active' && !lacksRole);
+  return {
+    rule: 'owner_enabled',
+    passed,
+    detail: passed ? 'The key is not suspended.' : 'The key is suspended: its owner may not use the service.',
+    denial: lacksRole
+      ? { code: 'role_required', details: { requiredRole: 'user' } }
+      : { code: 'user_disabled' },
+  };
+}
+
 function scopeChecks(caller: Caller, policy: RoutePolicy): Check[] {
   const checks: Check[] = [];
   if (policy.scope !== undefined && caller.kind !== 'session') {
-    checks.push(scopeCheck(grantedScopes(caller), policy.scope));
+    checks.push(scopeCheck(caller, policy.scope));
   }
   if (policy.tokenScope !== undefined && caller.kind === 'access_token') {
     const passed = caller.scopes.includes(policy.tokenScope);
@@ -153,20 +184,36 @@ function scopeChecks(caller: Caller, policy: RoutePolicy): Check[] {
       rule: 'scope',
       passed,
       detail: passed ? `Has ${policy.tokenScope}.` : `Needs the OAuth scope ${policy.tokenScope}.`,
-      denial: { code: 'forbidden_scope', details: { requiredScope: policy.tokenScope } },
+      denial: {
+        code: 'forbidden_scope',
+        message: scopeMessage(caller, caller.scopes, policy.tokenScope),
+        details: { requiredScope: policy.tokenScope },
+      },
     });
   }
   return checks;
 }
 
-function scopeCheck(granted: readonly Scope[], required: Scope): Check {
+function scopeCheck(caller: Caller, required: Scope): Check {
+  const granted = grantedScopes(caller);
   const passed = satisfies(granted, required);
   return {
     rule: 'scope',
     passed,
     detail: passed ? `Has ${required}.` : `Needs ${required}; has ${granted.join(', ') || 'no scope'}.`,
-    denial: { code: 'forbidden_scope', details: { requiredScope: required, grantedScopes: granted } },
+    denial: {
+      code: 'forbidden_scope',
+      message: scopeMessage(caller, granted, required),
+      details: { requiredScope: required, grantedScopes: granted },
+    },
   };
+}
+
+/** The client chooses the scopes of an access token, so the message lists a bounded number of them. */
+function scopeMessage(caller: Caller, granted: readonly string[], required: string): string {
+  const credential = caller.kind === 'access_token' ? 'access token' : 'key';
+  const has = granted.length === 0 ? 'no scope' : granted.slice(0, 10).join(', ');
+  return `This ${credential} has ${has}; this request needs ${required}.`;
 }
 
 /** The scopes a caller holds. A session holds none: it is limited by roles and ownership. */
@@ -177,7 +224,7 @@ export function grantedScopes(caller: Caller): readonly Scope[] {
 }
 
 function personChecks(caller: Caller, policy: RoutePolicy, principal: PrincipalFacts): Check[] {
-  if (caller.kind === 'service_key' || policy.identity === 'none') return [];
+  if (!asksAbout(caller.kind, policy)) return [];
   const checks: Check[] = [ownerCheck(principal)];
   if (policy.role !== undefined) checks.push(roleCheck(policy.role, principal));
   return checks;
@@ -211,7 +258,7 @@ export const unregistered = 'unregistered';
 
 function repositoryCheck(caller: Caller, repositoryId: string): Check {
   const passed = canReachRepository(caller, repositoryId);
-  // A key with a selection hears the same of what is not there and of what is not its own.
+  // A key with a selected list gets the same message for a missing repository as for one outside its list.
   const isSelected = 'key' in caller && caller.key.repositories.mode === 'selected';
   const missing = isSelected
     ? 'The repository is not in the key’s selection.'
@@ -224,7 +271,7 @@ function repositoryCheck(caller: Caller, repositoryId: string): Check {
   };
 }
 
-/** Sessions and tokens reach every registered repository; a key only those of its constraint. */
+/** Sessions and tokens reach every registered repository; a key reaches only those its repository access allows. */
 export function canReachRepository(caller: Caller, repositoryId: string): boolean {
   if (repositoryId === unregistered) return false;
   if (caller.kind !== 'personal_key' && caller.kind !== 'service_key') return caller.kind !== 'anonymous';

@@ -31,13 +31,13 @@ export type CallerKey = {
   readonly expiresAt: number | null;
   /** False only for imported personal keys that name no user. */
   readonly isBound: boolean;
-  /** Set by the owner sweep while the owner is disabled (contract 5). */
+  /** Set by the owner sweep while the owner is disabled or lacks the role `user` (contract 5). */
   readonly isSuspended: boolean;
   /** The policy's authentication switch for this type. */
   readonly isTypeEnabled: boolean;
 };
 
-/** Who is asking. Nothing behind authentication sees the raw credential. */
+/** The caller of a request. No code behind authentication sees the raw credential. */
 export type Caller =
   | { readonly kind: 'anonymous' }
   | {
@@ -66,7 +66,7 @@ export function userOf(caller: Caller): UserRef | null {
   return caller.user;
 }
 
-/** Who did it, for the audit trail. `credential` is a key id, a session id or a client id; never a secret. */
+/** Who acted, for the audit log. `credential` is a key id, a session id or a client id; never a secret. */
 export type Actor = {
   readonly kind: 'user' | 'service_key' | 'system' | 'anonymous';
   readonly id: string | null;
@@ -103,10 +103,10 @@ export type RequestOrigin = {
   readonly agent: string | null;
 };
 
-/** Who is doing something and from where: the first argument of every command. */
-export type Act = { readonly actor: Actor; readonly origin: RequestOrigin };
+/** The audit context: who acts and from where. Every command takes one, for its audit event. */
+export type AuditContext = { readonly actor: Actor; readonly origin: RequestOrigin };
 
-export const systemAct: Act = {
+export const systemAuditContext: AuditContext = {
   actor: systemActor,
   origin: { requestId: null, address: null, agent: null },
 };

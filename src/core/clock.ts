@@ -13,7 +13,7 @@ export function timestamp(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-/** The same for what has no time yet, or never gets one. */
+/** The same for a value that has no time yet, or never gets one. */
 export function timestampOrNull(ms: number | null): string | null {
   return ms === null ? null : timestamp(ms);
 }

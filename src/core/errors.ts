@@ -1,6 +1,6 @@
 /**
- * The closed list of error codes (contract 2). Every failure the product answers has one of these;
- * `docs/reference/errors.md` and the OpenAPI answers are generated from this table.
+ * The closed list of error codes (contract 2). Every failure response has one of these; `docs/reference/errors.md` and
+ * the OpenAPI responses are generated from this table.
  */
 export const errorRegistry = {
   invalid_body: [
@@ -52,14 +52,14 @@ export const errorRegistry = {
   ],
   interactive_auth_required: [
     403,
-    'This route accepts a signed-in browser session only.',
-    'Sign in to the web app and do it there; keys and tokens cannot.',
+    'This route does not accept this kind of credential.',
+    'Sign in to the web app and do it there.',
   ],
   forbidden_role: [403, 'Your account lacks the role this needs.', 'Ask an administrator.'],
   forbidden_scope: [
     403,
-    'The credential lacks the scope this needs.',
-    'Use a key that has the scope named in details.requiredScope.',
+    'The key or token lacks a scope that this request needs.',
+    'Use a key that has the scope in details.requiredScope.',
   ],
   forbidden_repository: [
     403,
@@ -95,13 +95,13 @@ export const errorRegistry = {
   sites_disabled: [403, 'Sites is switched off.', 'Ask an administrator.'],
   user_disabled: [
     403,
-    'The account behind this credential is disabled.',
-    'Ask an administrator to enable the account.',
+    'The account behind this credential is disabled, or may not use this service.',
+    'Ask an administrator to enable the account or give it the role user.',
   ],
   role_required: [
     403,
-    'The account lacks the role this service requires.',
-    'Ask an administrator for the role.',
+    'The account lacks the role that lets a person use this service.',
+    'Ask an administrator for the role user.',
   ],
   not_found: [404, 'There is nothing here.', 'Check the path against the API reference.'],
   token_not_found: [404, 'There is no such key.', 'List your keys to see their ids.'],
@@ -126,7 +126,11 @@ export const errorRegistry = {
     'This idempotency key was used with another body.',
     'Use a new idempotency key.',
   ],
-  state_conflict: [409, 'The current state does not allow this.', 'Read the resource again and decide anew.'],
+  state_conflict: [
+    409,
+    'The current state does not allow this.',
+    'Read the resource again before you retry.',
+  ],
   expiry_conflict: [409, 'Expiry is switched off here.', 'There is nothing to extend.'],
   site_expired: [410, 'The site has expired.', 'Extend it first; within its days it is kept as it was.'],
   precondition_failed: [
@@ -166,7 +170,7 @@ export const errorRegistry = {
     'The repository selection is not allowed here.',
     'Use a selection the policy allows; an edit can only narrow.',
   ],
-  upload_rejected: [422, 'The upload was refused.', 'Mend every file in details and upload again.'],
+  upload_rejected: [422, 'The upload was refused.', 'Fix every file in details and upload again.'],
   credential_in_content: [
     422,
     'The upload contains an API key.',
@@ -179,7 +183,7 @@ export const errorRegistry = {
   ],
   visibility_not_allowed: [422, 'This visibility is not allowed.', 'Choose one of the allowed ones.'],
   quota_exceeded: [422, 'A quota is used up.', 'Delete what you no longer need, or ask an administrator.'],
-  config_invalid: [422, 'The configuration document is not valid.', 'Mend every field in details.'],
+  config_invalid: [422, 'The configuration document is not valid.', 'Fix every field in details.'],
   precondition_required: [
     428,
     'This change needs an If-Match header.',
@@ -228,11 +232,11 @@ type AppErrorOptions = {
   /** Whole seconds, at least 1; sent as Retry-After. */
   retryAfterSeconds?: number;
   headers?: Readonly<Record<string, string>>;
-  /** For our log only. */
+  /** For the log only. */
   cause?: unknown;
 };
 
-/** A refusal with a code of the registry. Commands throw it; the one translator turns it into HTTP. */
+/** A refusal with a code from the registry. Commands throw it; one translator turns it into an HTTP response. */
 export class AppError extends Error {
   readonly code: ErrorCode;
   readonly status: number;
@@ -242,7 +246,7 @@ export class AppError extends Error {
 
   constructor(code: ErrorCode, options: AppErrorOptions = {}) {
     const [status, message, hint] = errorRegistry[code];
-    // A caller's mistake needs no stack, and walking one for each costs more than the whole refusal of a bad key.
+    // A client's mistake needs no stack trace, and capturing one costs more than the whole refusal of a bad key.
     const { stackTraceLimit } = Error;
     if (status < 500) Error.stackTraceLimit = 0;
     super(options.message ?? message, options.cause === undefined ? undefined : { cause: options.cause });

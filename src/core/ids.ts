@@ -14,7 +14,7 @@ export function randomBase62(random: Random, length: number): string {
 
 /** `length` characters of `alphabet` (at most 256 characters), uniform. */
 export function randomFrom(random: Random, alphabet: string, length: number): string {
-  // Bytes at and above the largest multiple would favour the first letters, so they are thrown away.
+  // Bytes at or above the largest multiple would favour the first letters, so they are discarded.
   const even = 256 - (256 % alphabet.length);
   let text = '';
   while (text.length < length) {

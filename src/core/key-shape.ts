@@ -1,6 +1,6 @@
 /**
- * Text shaped like one of our keys, whole or cut short, whatever product word its prefix has. For keeping keys out
- * of logs and out of stored text; features/keys/key-value.ts judges whether a value really is one.
+ * Text shaped like a Postern key, whole or truncated, with any word before `_pat_` or `_svc_`. Used to keep keys out of
+ * logs and stored text; features/keys/key-value.ts decides whether a value really is a key.
  */
 const shape = String.raw`\b([a-z][a-z0-9]{0,15}_(?:pat|svc)_)[0-9A-Za-z]{12,}`;
 const all = new RegExp(shape, 'g');
@@ -12,7 +12,7 @@ export function maskKeys(text: string): string {
 }
 
 export function containsKey(text: string): boolean {
-  // Looked for in everything that is sent; nearly nothing gets past the first line.
+  // This check runs on everything that is sent, and nearly every text returns here.
   if (!text.includes('_pat_') && !text.includes('_svc_')) return false;
   return any.test(text);
 }

@@ -1,4 +1,4 @@
-/** The six scopes a new key may carry (description 2.2), in the order people read them. */
+/** The six scopes a new key may carry (contract 4), in the order people read them. */
 export const grantableScopes = [
   'env:read',
   'env:write',

@@ -33,7 +33,7 @@ test('FT-12 a holder in another container is seen, though its process id and hos
   lock.release();
 });
 
-test('FT-12 a container made anew takes the folder of the one before it, whatever it was called', async () => {
+test('FT-12 a container made again takes the folder of the one before it, whatever it was called', async () => {
   // A process that was killed: its socket's file stays, and nobody listens.
   const code = `import { lockDataDir } from ${JSON.stringify(join(import.meta.dirname, 'data-dir.ts'))};
     await lockDataDir(process.argv[1]); process.kill(process.pid, 'SIGKILL');`;
@@ -141,10 +141,22 @@ test('a lock file that was cut short is nobody’s', async () => {
   lock.release();
 });
 
+test('a database is made in a folder that an interrupted start knows nothing of', async () => {
+  const made: string[] = [];
+  const note = async (staging: string) => void made.push(staging);
+  // Its start was ended: nobody waits for it, and it may still write.
+  void ensureDatabaseFolder(join(folder, 'twice'), async (staging) => {
+    await note(staging);
+    await new Promise(() => undefined);
+  });
+  await ensureDatabaseFolder(join(folder, 'twice'), note);
+  expect(new Set(made).size).toBe(2);
+});
+
 test('a database that was half made is made again; a whole one is left alone', async () => {
   mkdirSync(join(folder, 'database.new'));
   writeFileSync(join(folder, 'database.new', 'half'), '');
-  const make = async (aside: string) => writeFileSync(join(aside, 'PG_VERSION'), '18');
+  const make = async (staging: string) => writeFileSync(join(staging, 'PG_VERSION'), '18');
   const made = await ensureDatabaseFolder(folder, make);
   expect(existsSync(join(made, 'half'))).toBe(false);
   await ensureDatabaseFolder(folder, () => Promise.reject(new Error('must not be called')));

@@ -1,31 +1,28 @@
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import {
-  closeSync,
   existsSync,
   mkdirSync,
-  openSync,
+  mkdtempSync,
   readdirSync,
   readFileSync,
   renameSync,
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { connect, createServer } from 'node:net';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import { answers, showLife } from './sign-of-life.ts';
 
 /**
- * The folder of the embedded parts. PGlite does not lock it and a second open corrupts it (decision 0002), so we do.
+ * Locks the folder of the embedded backends. PGlite does not lock it, and a second open corrupts it (decision 0002).
  *
- * Whoever wants the folder lays a claim into it, a file of its own that names the process, and then looks at the
- * other claims. Two that want it at once cannot both overlook the other: the later claim finds the earlier. A claim
- * of a process that is gone is removed; its name is never used again, so nobody else's can be removed by mistake.
- * The one that is left alone with its claim holds the folder, and the file `lock` says so to people.
+ * A process that wants the folder writes a claim, a file that names the process, and then reads the other claims. Two
+ * processes cannot miss each other: the later claim finds the earlier. A claim of an ended process is removed; its name
+ * is never reused, so no other claim can be removed by mistake. The process whose claim is the only one left holds the
+ * folder. It writes the file `lock`, for people to read.
  *
- * A process listens on a socket in the folder for as long as it lives: whoever sees the folder can ask, also from
- * another container, where process ids and host names mean nothing. A folder shared between machines over a network
- * is not supported.
+ * The process listens on a socket in the folder as long as it runs (sign-of-life.ts). A folder shared between machines
+ * over a network is not supported.
  */
 export class DataDirInUse extends Error {
   constructor(folder: string, holder: Holder) {
@@ -42,17 +39,20 @@ export type Holder = {
   readonly started: string;
   readonly host: string;
   readonly since: string;
-  /** Tells this holder from every other one. */
+  /** Distinguishes this holder from every other one. */
   readonly token: string;
-  /** Null: the file system has no sockets, and the process id has to do. */
+  /** Null: the file system has no sockets, and the process id is used instead. */
   readonly socket: string | null;
 };
 
 export type DataDirLock = { release(): void };
 
-/** Milliseconds between two looks at the claims of others that want the folder too. */
+/** Milliseconds between two reads of the other claims. */
 const lookAgainMs = 20;
-/** A process that wants the folder knows within milliseconds whether it has it; one that is stopped may never. */
+/**
+ * Fails after this time. A process gets the folder or an error within milliseconds, unless another claimant is
+ * suspended.
+ */
 const patienceMs = 5_000;
 
 /** @throws DataDirInUse naming the holder */
@@ -61,7 +61,7 @@ export async function lockDataDir(folder: string): Promise<DataDirLock> {
   const lock = join(folder, 'lock');
   const token = randomUUID();
   const mine = join(folder, `lock.${token}`);
-  // It listens before it claims: nobody can find the claim and nobody behind it.
+  // Listen before the claim: otherwise another process could find the claim without a listener and remove it.
   const life = await showLife(folder, `lock.${token}.sock`);
   const me: Holder = {
     pid: process.pid,
@@ -91,15 +91,15 @@ export async function lockDataDir(folder: string): Promise<DataDirLock> {
   };
 }
 
-/** Who has the folder now; undefined when nobody has. Asks, and claims nothing. */
+/** The current holder of the folder; undefined when there is none. Makes no claim. */
 export async function holderOf(folder: string): Promise<Holder | undefined> {
   const holder = readHolder(join(folder, 'lock'));
   return holder !== undefined && (await isAlive(folder, holder)) ? holder : undefined;
 }
 
 /**
- * Returns when no other claim of a living process is left. Of several that want the folder at once the smallest token
- * waits and the others go, so that one of them gets it.
+ * Returns when no other claim of a living process is left. Of several claimants the one with the smallest token waits and
+ * the others fail, so that one of them gets the folder.
  */
 async function untilAlone(folder: string, token: string): Promise<void> {
   const begun = performance.now();
@@ -119,7 +119,7 @@ async function untilAlone(folder: string, token: string): Promise<void> {
   }
 }
 
-/** The claims of others. Those of processes that are gone are removed on the way. */
+/** The claims of other living processes. Removes those of ended processes. */
 async function livingClaims(folder: string, token: string): Promise<Holder[]> {
   const living: Holder[] = [];
   for (const name of readdirSync(folder)) {
@@ -129,80 +129,27 @@ async function livingClaims(folder: string, token: string): Promise<Holder[]> {
       living.push(claim);
       continue;
     }
-    // A claim has its name only while it is whole: one that cannot be parsed was left by a power failure.
+    // A claim gets its name only when it is complete. One that cannot be parsed was left by a power failure.
     rmSync(join(folder, name), { force: true });
     if (claim?.socket) rmSync(join(folder, claim.socket), { force: true });
   }
   return living;
 }
 
-/** A reader finds all of it or nothing: rename() gives a file its name at once. */
+/** rename() is atomic, so a reader finds the complete file or none. */
 function writeWhole(path: string, holder: Holder): void {
-  const aside = `${path}.${holder.token}.new`;
-  writeFileSync(aside, JSON.stringify(holder), { mode: 0o600 });
-  renameSync(aside, path);
-}
-
-/** Listens until end(), without keeping the process. Null where the file system has no sockets. */
-async function showLife(folder: string, name: string): Promise<{ end(): void } | null> {
-  const at = addressOf(folder, name);
-  const server = createServer((asking) => asking.destroy()).listen(at.path);
-  try {
-    await once(server, 'listening');
-  } catch {
-    at.close();
-    return null;
-  }
-  server.unref();
-  return {
-    end() {
-      // Removes the socket's file too, by the address it was made with.
-      server.close();
-      at.close();
-    },
-  };
-}
-
-/** True when somebody listens there. */
-async function answers(folder: string, name: string): Promise<boolean> {
-  const at = addressOf(folder, name);
-  const asking = connect(at.path);
-  try {
-    await once(asking, 'connect');
-    return true;
-  } catch (error) {
-    // Nobody listens, or there is no such socket. Any other failure proves nothing: somebody may be there.
-    const { code } = error as NodeJS.ErrnoException;
-    return code !== 'ECONNREFUSED' && code !== 'ENOENT';
-  } finally {
-    asking.destroy();
-    at.close();
-  }
-}
-
-/** Longest path of a socket on macOS, in bytes; Linux takes four more (unix(7)). */
-const longestSocketPath = 103;
-
-/** How a socket in the folder is reached; close() when it is not needed any longer. */
-function addressOf(folder: string, name: string): { readonly path: string; close(): void } {
-  const nothing = () => undefined;
-  // Sockets have no files there; the name holds a random part.
-  if (process.platform === 'win32') return { path: `\\\\.\\pipe\\postern-${name}`, close: nothing };
-  const path = join(folder, name);
-  if (Buffer.byteLength(path) <= longestSocketPath) return { path, close: nothing };
-  if (!existsSync('/proc/self/fd'))
-    throw new Error(`${folder} is too long a path for a socket in it. Choose a shorter one with DATA_DIR.`);
-  const descriptor = openSync(folder, 'r');
-  return { path: `/proc/self/fd/${descriptor}/${name}`, close: () => closeSync(descriptor) };
+  const staging = `${path}.${holder.token}.new`;
+  writeFileSync(staging, JSON.stringify(holder), { mode: 0o600 });
+  renameSync(staging, path);
 }
 
 function readHolder(path: string): Holder | undefined {
   try {
     const read = JSON.parse(readFileSync(path, 'utf8')) as Holder;
-    // It becomes part of a path.
+    // The name becomes part of a path.
     return { ...read, socket: /^lock\.[\w-]+\.sock$/.test(read.socket ?? '') ? read.socket : null };
   } catch (error) {
-    // Missing or cut short: nobody we could name holds it. One that may not be read is somebody's.
+    // Missing or incomplete: it names no holder. A file that cannot be read for another reason still belongs to someone.
     if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
   }
@@ -210,7 +157,7 @@ function readHolder(path: string): Holder | undefined {
 
 async function isAlive(folder: string, holder: Holder): Promise<boolean> {
   if (holder.socket !== null) return await answers(folder, holder.socket);
-  // A process on another host cannot be asked, so its lock is believed.
+  // A process on another host cannot be checked, so its lock counts as held.
   if (holder.host !== hostname()) return true;
   try {
     process.kill(holder.pid, 0);
@@ -236,8 +183,8 @@ export function hasDatabase(dataDir: string): boolean {
 }
 
 /**
- * Where the embedded database lives. On the first start it is made aside and renamed when whole, so that a start
- * that was interrupted leaves nothing half-made behind.
+ * Returns the folder of the embedded database. The first start creates it under a temporary name and renames it when it
+ * is complete, so that an interrupted start leaves no partial database.
  */
 export async function ensureDatabaseFolder(
   dataDir: string,
@@ -245,11 +192,13 @@ export async function ensureDatabaseFolder(
 ): Promise<string> {
   const folder = join(dataDir, 'database');
   if (hasDatabase(dataDir)) return folder;
-  const aside = join(dataDir, 'database.new');
-  rmSync(aside, { recursive: true, force: true });
-  mkdirSync(aside, { recursive: true, mode: 0o700 });
-  await create(aside);
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  for (const left of readdirSync(dataDir).filter((name) => name.startsWith('database.new')))
+    rmSync(join(dataDir, left), { recursive: true, force: true, maxRetries: 5 });
+  // A unique name (mode 0700): an interrupted start may still write for a moment, and must not write here.
+  const staging = mkdtempSync(join(dataDir, 'database.new-'));
+  await create(staging);
   rmSync(folder, { recursive: true, force: true });
-  renameSync(aside, folder);
+  renameSync(staging, folder);
   return folder;
 }

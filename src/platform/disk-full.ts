@@ -1,6 +1,6 @@
 import { AppError } from '../core/errors.ts';
 
-/** Rethrows what a disk answered; that it, or the quota on it, is full as the answer that deserves. */
+/** Rethrows an error of the file system. A full disk or quota becomes the error code for it. */
 export function unlessFull(error: unknown): never {
   const isFull =
     error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT');

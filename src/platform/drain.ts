@@ -1,15 +1,15 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { second } from '../core/clock.ts';
 
-/** What answers under way have, in ms. What was held in memory is written down after it, in the rest of 10 s (contract 1). */
+/** Time for requests in progress, in ms. The rest of the 10 s is for writing what was held in memory (contract 1). */
 const patienceMs = 7 * second;
-/** Between two looks for connections that nobody uses any more, in ms. */
+/** Between two searches for idle connections, in ms. */
 const lookMs = 100;
 
 /**
- * Closes a server: what is under way is answered, and each answer is the last of its connection and says so (RFC 9112 section
- * 9.6), because a client that always has the next request ready would keep it open for ever. Who is still there when the
- * patience is over is cut off. Resolves when nobody is left, also when the server never listened.
+ * Closes a server gracefully. It completes requests in progress, and marks each response as the last of its connection
+ * (RFC 9112 section 9.6): a client that always has another request would keep the connection open forever. After the time
+ * limit it closes the remaining connections. Resolves when none is left, also when the server never listened.
  */
 export async function drain(
   server: Server,
@@ -18,7 +18,7 @@ export async function drain(
     patience = patienceMs,
   }: { close?: () => Promise<void>; patience?: number } = {},
 ): Promise<void> {
-  // Before whatever answers.
+  // Runs before the listener that responds.
   server.prependListener('request', lastOfItsConnection);
   const looking = setInterval(() => server.closeIdleConnections(), lookMs);
   const cutting = setTimeout(() => server.closeAllConnections(), patience);

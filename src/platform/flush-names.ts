@@ -3,9 +3,9 @@ import { closeSync, fsyncSync, openSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { promisify } from 'node:util';
 
-/** Keeps the names in a folder: a file whose name was not flushed is lost with the power, whatever was flushed of it. */
+/** Flushes the names in a folder. After a power loss a file with an unflushed name is gone, even if its content was flushed. */
 export async function flushNames(folder: string): Promise<void> {
-  // Windows has no way to flush a folder, and refuses to open one.
+  // Windows cannot flush a folder, and refuses to open one.
   if (process.platform === 'win32') return;
   const names = await open(folder, 'r');
   try {
@@ -15,7 +15,7 @@ export async function flushNames(folder: string): Promise<void> {
   }
 }
 
-/** The same, for what is done before anything else may be: it waits for the disk. */
+/** The synchronous form, for data that must be durable before the next step. */
 export function flushNamesNow(folder: string): void {
   if (process.platform === 'win32') return;
   const names = openSync(folder, 'r');
@@ -29,8 +29,9 @@ export function flushNamesNow(folder: string): void {
 const run = promisify(execFile);
 
 /**
- * Asks the disk to keep everything that was written to the file system of `folder`: for a thousand files a tenth of the
- * time that asking for each takes. False where that cannot be had (syncfs(2) is Linux’s, and Node has no call for it).
+ * Flushes everything written to the file system of `folder`. For a thousand files it takes a tenth of the time of
+ * flushing each. Returns false where it is not available: syncfs(2) exists on
+ * Linux only, and Node has no call for it, so this runs `sync -f` of GNU coreutils.
  */
 export async function flushFileSystem(folder: string): Promise<boolean> {
   if (process.platform !== 'linux') return false;

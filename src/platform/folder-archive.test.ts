@@ -85,7 +85,7 @@ test('an archive in which any byte was changed is refused, or says the same in a
 });
 
 test.each(['../outside', '/etc/passwd', 'a/../../b', 'a//b', 'a\\b', '.ssh/key', 'twice'])(
-  'an archive that somebody else made with %s in it is refused, and nothing is written beside',
+  'an archive that someone else made with %s in it is refused, and nothing is written beside',
   async (name) => {
     const tar = pack();
     tar.entry({ name }, 'x');

@@ -9,23 +9,23 @@ import { createGunzip, createGzip } from 'node:zlib';
 import { extract, pack } from 'tar-stream';
 
 /**
- * Folders and texts in one .tar.gz, whose last entry is a manifest with the size and SHA-256 of every other. Read back
- * it is what was written or it is refused: gzip's sum covers what no digest does, and without its end there is no
- * manifest. Nobody's name, owner or mode from inside an archive is believed.
+ * Folders and texts in one .tar.gz, whose last entry is a manifest with the size and SHA-256 of every other entry. An
+ * archive is read back exactly as written, or refused: gzip's checksum covers what no digest does, and a truncated
+ * archive has no manifest. Names, owners and modes inside an archive are never trusted.
  */
 export type Part = { readonly path: string; readonly size: number; readonly sha256: string | null };
 
 export class ArchiveSpoiled extends Error {}
 
 const manifestName = 'manifest.json';
-/** What we write ourselves: no `..`, nothing absolute, nothing with a drive or a backslash. */
+/** Paths that this program writes: no `..`, no absolute path, no drive letter, no backslash. */
 const pathShape = /^(?:[A-Za-z0-9_-][A-Za-z0-9_.-]*)(?:\/[A-Za-z0-9_-][A-Za-z0-9_.-]*)*$/;
 
 export function writeArchive(to: Writable) {
   const tar = pack();
   const parts: Part[] = [];
   const done = pipeline(tar, createGzip({ level: 1 }), to);
-  // Whoever awaits finish() or add…() hears of it; until then it must not end the process.
+  // A caller that awaits finish() or add…() gets the error. Until then it must not end the process.
   done.catch((error: Error) => tar.destroy(error));
 
   function entry(path: string, content: string): Promise<void> {
@@ -43,7 +43,7 @@ export function writeArchive(to: Writable) {
         next(null, chunk);
       },
     });
-    // Fails when the file is longer or shorter than it was a moment ago.
+    // Fails when the size of the file changed since it was read.
     await pipeline(createReadStream(from), hashing, tar.entry({ name: path, size }));
     const part = { path, size, sha256: sum.digest('hex') };
     parts.push(part);
@@ -56,7 +56,7 @@ export function writeArchive(to: Writable) {
       const bytes = Buffer.from(content);
       parts.push({ path, size: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') });
     },
-    /** Everything in a folder that `takes` says yes to; empty folders too. */
+    /** Adds every entry of a folder that `takes` accepts, and empty folders too. */
     async addFolder(
       path: string,
       from: string,
@@ -72,7 +72,7 @@ export function writeArchive(to: Writable) {
         else if (found.isFile()) await addFile(`${path}/${found.name}`, join(from, found.name));
       }
     },
-    /** The manifest, and the end. */
+    /** Writes the manifest and ends the archive. */
     async finish(): Promise<void> {
       await entry(manifestName, JSON.stringify(parts));
       tar.finalize();
@@ -81,9 +81,7 @@ export function writeArchive(to: Writable) {
   };
 }
 
-/**
- * Unpacks into a folder that is empty. @throws ArchiveSpoiled, and then what is in the folder must not be used
- */
+/** Unpacks into an empty folder. @throws ArchiveSpoiled; then the contents of the folder must not be used */
 export async function readArchive(file: string, into: string): Promise<readonly Part[]> {
   await checkSum(file);
   const source = createReadStream(file);
@@ -113,7 +111,7 @@ export async function readArchive(file: string, into: string): Promise<readonly 
     await feeding;
   } catch (error) {
     source.destroy();
-    // A disk that is full is not the archive's fault.
+    // A full disk is not the archive's fault.
     if (error instanceof Error && 'syscall' in error) throw error;
     throw error instanceof ArchiveSpoiled
       ? error
@@ -124,7 +122,7 @@ export async function readArchive(file: string, into: string): Promise<readonly 
   return [...found.values()];
 }
 
-/** Read to its end once, before anything is written: a reader of tar is content before gzip's sum has come. */
+/** Reads the file to its end before anything is written: a tar reader can finish before gzip's checksum arrives. */
 async function checkSum(file: string): Promise<void> {
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
   try {
@@ -138,7 +136,7 @@ async function checkSum(file: string): Promise<void> {
 function checkParts(manifest: string, found: ReadonlyMap<string, Part>): void {
   let wanted: Part[];
   try {
-    // Compared with what is there, field by field.
+    // Compared with the entries below, field by field.
     wanted = JSON.parse(manifest) as Part[];
   } catch (error) {
     throw new ArchiveSpoiled('its manifest is changed', { cause: error });

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { expect, test } from 'vitest';
-import { takeAside } from './blobs/aside.ts';
-import { createRoomCheck, createSpaceWatch } from './free-space.ts';
-import { fileSpool } from './spool.ts';
+import { writeStagingFile } from './blobs/staging-file.ts';
+import { createFreeSpaceCheck, createSpaceWatch } from './free-space.ts';
+import { temporaryFilesIn } from './temporary-files.ts';
 
 test('a disk that fills up is noticed within a second, told once, and again when there is room', async () => {
   let [now, free] = [0, 100];
@@ -16,7 +16,7 @@ test('a disk that fills up is noticed within a second, told once, and again when
       looks += 1;
       return free;
     },
-    leastBytes: 50,
+    minBytes: 50,
     now: () => now,
     onChange: (...change) => told.push(change),
   });
@@ -41,7 +41,7 @@ test('a disk that does not say how full it is has changed nothing', async () => 
       if (isSilent) throw new Error('EIO');
       return 10;
     },
-    leastBytes: 50,
+    minBytes: 50,
     now: () => now,
     onChange: () => undefined,
   });
@@ -54,18 +54,20 @@ test('a disk that does not say how full it is has changed nothing', async () => 
 test('UP-08 an upload stops while there is too little room for more of it, and leaves nothing', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'postern-room-'));
   let isLow = false;
-  const requireRoom = createRoomCheck({ isLow: async () => isLow });
-  const spool = fileSpool(folder, { requireRoom });
+  const requireFreeSpace = createFreeSpaceCheck({ isLow: async () => isLow });
+  const temporaryFiles = temporaryFilesIn(folder, { requireFreeSpace });
   async function* pieces(): AsyncGenerator<Buffer> {
     yield Buffer.alloc(300_000);
     isLow = true;
     yield Buffer.alloc(300_000);
   }
   const full = { code: 'storage_full', status: 507 };
-  await expect(spool.take(Readable.from(pieces()))).rejects.toMatchObject(full);
+  await expect(temporaryFiles.take(Readable.from(pieces()))).rejects.toMatchObject(full);
   isLow = false;
-  await expect(takeAside(Readable.from(pieces()), folder, requireRoom)).rejects.toMatchObject(full);
-  await expect(takeAside(Buffer.alloc(10), folder, requireRoom)).rejects.toMatchObject(full);
+  await expect(writeStagingFile(Readable.from(pieces()), folder, requireFreeSpace)).rejects.toMatchObject(
+    full,
+  );
+  await expect(writeStagingFile(Buffer.alloc(10), folder, requireFreeSpace)).rejects.toMatchObject(full);
   expect(await readdir(folder)).toEqual([]);
   await rm(folder, { recursive: true });
 });

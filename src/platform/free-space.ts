@@ -1,20 +1,20 @@
 import { statfs } from 'node:fs/promises';
 import { AppError } from '../core/errors.ts';
 
-/** Bytes that are left for this process on the disk of `folder`; Infinity where the file system does not say. */
+/** Bytes that this process can still write to the disk of `folder`; Infinity where the file system does not report it. */
 export async function freeBytesIn(folder: string): Promise<number> {
   const { blocks, bavail, bsize } = await statfs(folder);
   return blocks === 0 ? Number.POSITIVE_INFINITY : bavail * bsize;
 }
 
-/** Whether a disk has less left than `leastBytes`, looked at once a second at most. */
+/** Whether a disk has less free space than `minBytes`. Checks the disk once a second at most. */
 export type SpaceWatch = { isLow(): Promise<boolean> };
 
 const lookEveryMs = 1_000;
 
 export function createSpaceWatch(deps: {
   readonly freeBytes: () => Promise<number>;
-  readonly leastBytes: number;
+  readonly minBytes: number;
   /** In ms. */
   readonly now: () => number;
   readonly onChange: (isLow: boolean, freeBytes: number) => void;
@@ -25,10 +25,10 @@ export function createSpaceWatch(deps: {
     async isLow() {
       if (deps.now() - lookedAt < lookEveryMs) return isLow;
       lookedAt = deps.now();
-      // A disk that does not say how full it is has changed nothing.
+      // When the file system cannot report its free space, keep the last result.
       const free = await deps.freeBytes().catch(() => undefined);
       if (free === undefined) return isLow;
-      if (free < deps.leastBytes !== isLow) {
+      if (free < deps.minBytes !== isLow) {
         isLow = !isLow;
         deps.onChange(isLow, free);
       }
@@ -37,13 +37,13 @@ export function createSpaceWatch(deps: {
   };
 }
 
-/** Rejects with `storage_full` while there is too little room for more of an upload. */
-export type RoomCheck = () => Promise<void>;
+/** Rejects with `storage_full` while the disk has too little free space for an upload. */
+export type FreeSpaceCheck = () => Promise<void>;
 
-export const roomForAll: RoomCheck = async () => undefined;
+export const unlimitedSpace: FreeSpaceCheck = async () => undefined;
 
-/** Asked for every piece of an upload, so the disk itself is looked at once a second. */
-export function createRoomCheck(watch: SpaceWatch): RoomCheck {
+/** Called for every chunk of an upload. The disk itself is checked once a second. */
+export function createFreeSpaceCheck(watch: SpaceWatch): FreeSpaceCheck {
   return async () => {
     if (await watch.isLow()) throw new AppError('storage_full');
   };

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { z } from 'zod';
 import type { RoutePolicy } from '../core/authorize.ts';
-import type { Act, Caller, RequestOrigin } from '../core/caller.ts';
+import type { AuditContext, Caller, RequestOrigin } from '../core/caller.ts';
 import type { ErrorCode } from '../core/errors.ts';
 
 /**
@@ -10,37 +10,37 @@ import type { ErrorCode } from '../core/errors.ts';
  */
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** Requests a minute: all, those left, and seconds until capacity returns. */
+/** Requests a minute: the limit, the requests left, and seconds until capacity returns. */
 export type RequestBudget = {
   readonly limit: number;
   readonly remaining: number;
   readonly resetSeconds: number;
 };
 
-/** What a handler gets: parsed input and who asks. Never the raw credential. */
+/** What a handler receives: parsed input and the caller. Never the raw credential. */
 export type RouteRequest<P, Q, B> = {
   readonly caller: Caller;
-  readonly act: Act;
+  readonly auditContext: AuditContext;
   readonly origin: RequestOrigin;
   readonly params: P;
   readonly query: Q;
   readonly body: B;
-  /** Where the owner of the key that asks stands after this request; null when no key asks. */
+  /** The rate limit of the key's owner after this request; null when the caller uses no key. */
   readonly budget: RequestBudget | null;
   /** The bytes of a request to a route with `uploads`; null when it sent JSON. */
   readonly upload: RequestUpload | null;
   /**
-   * For routes with `uploads`: what the caller may do, asked again after the bytes came and before anything is changed.
-   * Every other route that changes something is asked again by the server, before its handler.
+   * For routes with `uploads`: checks the caller's permission again, after the bytes arrived and before anything changes.
+   * For every other route that changes something, the server does this before its handler.
    */
   readmit(): Promise<void>;
   header(name: string): string | undefined;
 };
 
-/** A body that is no JSON. A raw body is one file; parts of a form come in the order the client wrote them. */
+/** A body that is not JSON. A raw body is one file; form parts come in the order the client sent them. */
 export type RequestUpload = {
   parts(): AsyncIterable<UploadPart>;
-  /** Aborted when the client is gone before its answer. */
+  /** Aborted when the client disconnects before the response. */
   readonly left: AbortSignal;
 };
 
@@ -48,13 +48,13 @@ export type UploadPart =
   | { readonly kind: 'field'; readonly name: string; readonly value: string }
   | {
       readonly kind: 'file';
-      /** Of the form's field; empty for a raw body. */
+      /** Name of the form field; empty for a raw body. */
       readonly name: string;
-      /** As the client calls it; empty for a raw body. */
+      /** File name that the client sent; empty for a raw body. */
       readonly fileName: string;
       /** Without parameters, lower case. */
       readonly contentType: string;
-      /** To be read to its end, or destroyed, before the next part is asked for. */
+      /** Read it to its end, or destroy it, before you request the next part. */
       readonly stream: Readable;
     };
 
@@ -62,13 +62,15 @@ export type PagePagination = { current: number; total: number; items: number; li
 export type CursorPagination = { limit: number; nextCursor: string | null };
 
 export type RouteReply<R> = {
-  /** Undefined where the answer has no body (204). */
+  /** Undefined when the response has no body (204). */
   readonly data: R;
   readonly pagination?: PagePagination | CursorPagination;
   readonly headers?: Readonly<Record<string, string>>;
+  /** True: the request only verified its key, which is not the first use that ends a predecessor (decision 0039). */
+  readonly isCheck?: boolean;
 };
 
-/** A body that is not the JSON envelope, such as an export: written chunk by chunk. */
+/** A body that is not the JSON envelope, such as an export; written chunk by chunk. */
 export type StreamReply = {
   readonly stream: AsyncIterable<string | Uint8Array>;
   readonly contentType: string;
@@ -78,7 +80,7 @@ export type StreamReply = {
 
 type Described = {
   readonly method: Method;
-  /** Below /api/v2, parameters as `{id}`; `{path*}` at the end takes slashes too. */
+  /** Below /api/v2, parameters as `{id}`; `{path*}` at the end also matches slashes. */
   readonly path: string;
   /** OpenAPI operationId, lowerCamelCase, unique. */
   readonly operationId: string;
@@ -86,19 +88,19 @@ type Described = {
   readonly summary: string;
   readonly description?: string;
   readonly policy: RoutePolicy;
-  /** Which code a bad top-level body or query field gets; `invalid_body` / `invalid_query` otherwise. */
+  /** Error code for an invalid top-level body or query field; default `invalid_body` / `invalid_query`. */
   readonly fieldCodes?: Readonly<Record<string, ErrorCode>>;
-  /** Body fields in which the handler looks for our keys itself, to say where they are and to tell of them. */
+  /** Body fields that the handler itself scans for our keys, to report their position and the exposure. */
   readonly looksForKeysIn?: readonly string[];
-  /** Codes this route can answer besides those its policy and shape imply. */
+  /** Error codes of this route besides those its policy and schemas imply. */
   readonly errors?: readonly ErrorCode[];
-  /** An example body and answer for the reference; credential values masked. */
+  /** An example body and response for the reference; credential values masked. */
   readonly example?: { readonly body?: unknown; readonly data?: unknown };
-  /** True: the limiter does not count this route and does not refuse it. */
+  /** True: the rate limiter neither counts nor refuses this route. */
   readonly exemptFromLimit?: boolean;
-  /** Most bytes of its JSON body; 64 KiB where nothing is said. */
+  /** Maximum bytes of the JSON body; default 64 KiB. */
   readonly bodyBytes?: number;
-  /** Content types this route takes besides JSON; its handler gets them as they arrive. */
+  /** Content types this route accepts besides JSON; its handler streams them as they arrive. */
   readonly uploads?: readonly UploadType[];
 };
 
@@ -128,7 +130,7 @@ export type RouteSpec<P, Q, B, R> = Described & {
   handle(request: RouteRequest<P, Q, B>): Promise<RouteReply<R> | StreamReply> | RouteReply<R>;
 };
 
-/** A route whose types are checked where it is declared and forgotten where it is assembled. */
+/** A route with its types erased. They are checked where it is declared. */
 export type Route = Described & {
   readonly params?: z.ZodType;
   readonly query?: z.ZodType;
@@ -142,11 +144,11 @@ export type Route = Described & {
 export function defineRoute<P = Record<string, never>, Q = Record<string, never>, B = undefined, R = unknown>(
   spec: RouteSpec<P, Q, B, R>,
 ): Route {
-  // Sound because the server parses every input with this very spec's schemas before it calls handle().
+  // Sound because the server parses every input with the schemas of this spec before it calls handle().
   return spec as unknown as Route;
 }
 
-/** True of a route that changes something for people, and whose policy lets the limit on their changes count it. */
+/** True for a route that changes something for people and whose policy includes the limit on changes. */
 export function isLimitedChange({ method, policy }: Pick<Route, 'method' | 'policy'>): boolean {
   if (method === 'GET' || policy.callers === 'anyone' || policy.exemptFromChangeLimit) return false;
   return policy.callers.includes('session') || policy.callers.includes('access_token');

@@ -4,12 +4,12 @@ type Issue = z.core.$ZodRawIssue;
 type Numbers = { readonly origin: string; readonly bound: number | bigint; readonly isInclusive: boolean };
 
 /**
- * A schema's refusal in plain words that follow the field's name: the mistake and with it the fix. Words that a
- * schema brings of its own win over these; zod asks here only when there are none. Never repeats what was sent.
+ * Turns a schema's refusal into plain words that follow the field's name: the mistake, and so the fix. A message in the
+ * schema takes precedence; zod calls this only when there is none. Never repeats the value that was sent.
  */
 export const inputWords = inputWordsWith('is not a field of this request');
 
-/** The same, with other words for a name that the schema does not know. */
+/** The same, with another message for a field that the schema does not know. */
 export function inputWordsWith(unknownField: string): (issue: Issue) => string {
   return (issue) => wordsFor(issue, unknownField);
 }
@@ -64,7 +64,7 @@ const formatWords: Readonly<Record<string, string>> = {
   email: 'must be an e-mail address',
 };
 
-/** The whole body is not a field: what is missing is an object, not this field. */
+/** True when the whole body is missing, so that the message names an object and not a field. */
 function isWhole(issue: Issue): boolean {
   return issue.path === undefined || issue.path.length === 0;
 }
@@ -98,7 +98,7 @@ function unionWords(issue: UnionIssue): string {
     return isMissing ? `is required: ${options.join(' or ')}` : oneOf(options);
   }
   const found = issue.errors.flat();
-  // The one kind that was meant, and what is wrong with it, says more than the list of all kinds.
+  // When one member of the union clearly was meant, its error is more useful than a list of all members.
   const meant = found.find(({ code }) => code !== 'invalid_type' && code !== 'invalid_union');
   if (meant !== undefined) return meant.message;
   const kinds = found.flatMap((one) => (one.code === 'invalid_type' ? [one.expected] : []));

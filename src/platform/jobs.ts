@@ -4,40 +4,42 @@ import type { Database } from './database/database.ts';
 import type { Log } from './log.ts';
 
 /**
- * Periodic work. Each job holds a lease in the database, so one process runs it at a time and another takes
- * over when that one is gone. tick() runs what is due; start() only calls tick() on a timer, which tests leave out.
- * A clock that is set back delays no job by more than its period. A run that is not done by its deadline is given up: nobody
- * waits for it, it is told, and its job does not begin again in this process before it has ended. Other jobs go on, and
- * another process takes the job over when the lease has lapsed.
+ * Periodic jobs. A leased job holds a lease in the database, so one process runs it at a time, and another takes over
+ * when that process ends. tick() runs what is due; start() only calls tick() on a timer, which tests omit. A clock that
+ * is set back delays no job by more than its period.
+ *
+ * A run that exceeds its deadline is abandoned: its signal is aborted, and nothing waits for it. Its job does not start
+ * again in this process before the run has ended. Other jobs continue, and another process takes the job over when the
+ * lease has expired.
  */
 export type Job = {
   readonly name: string;
   readonly everyMs: number;
-  /** False = every process runs it for itself (reading the feed, flushing its own counters). */
+  /** False: every process runs the job for itself (reading the feed, flushing its own counters). */
   readonly leased: boolean;
   /**
-   * `signal` is aborted when the run is given up; whoever works long looks at it between two steps, and stops.
-   * 'unfinished' = there is more to do, and the next turn comes at once instead of after the period.
+   * `signal` is aborted when the run is abandoned; a long run must check it between steps, and stop. 'unfinished' = more
+   * work remains, and the next run starts at once instead of after the period.
    */
   run(signal: AbortSignal): Promise<'unfinished' | void>;
 };
 
 export type Jobs = {
   start(): void;
-  /** Waits for what is running, until its deadline at most, and gives its leases back. */
+  /** Waits for running jobs, until their deadline at most, and releases their leases. */
   stop(): Promise<void>;
-  /** Runs every job that is due by the clock, in the order given. */
+  /** Runs every job that is due by the clock, in the given order. */
   tick(): Promise<void>;
-  /** Runs one job now, due or not, after a run of it that is under way. For commands and tests. */
+  /** Runs one job now, due or not, after its current run. For commands and tests. */
   runNow(name: string): Promise<void>;
 };
 
 type Outcome = 'done' | 'unfinished' | 'not its turn';
 
-/** Far longer than any run takes: what is not done by then waits for something that will not come. */
+/** Far longer than any run takes. A run that exceeds it waits for something that will never happen. */
 const runDeadlineMs = minute;
-/** How far the clocks of two processes may lie apart before one takes the other's lease for lapsed. */
-const mostSkewMs = minute;
+/** Maximum clock difference between two processes before one treats the other's lease as expired. */
+const maxSkewMs = minute;
 
 export function createJobs(deps: {
   database: Database;
@@ -45,11 +47,11 @@ export function createJobs(deps: {
   log: Log;
   holder: string;
   jobs: readonly Job[];
-  /** Nobody else can run them, so nothing is waited for that an earlier process left behind. */
+  /** True: no other process can run the jobs, so leases of an earlier process are ignored. */
   isOnlyProcess?: boolean;
-  /** `at`: when the run ended. A turn that another process had is none. */
+  /** `at`: when the run ended. Not called when another process holds the lease. */
   onRun?: (job: string, result: 'done' | 'failed', at: number) => void;
-  /** Milliseconds of real time that a run may take. */
+  /** Milliseconds of real time after which a run is abandoned. */
   deadlineMs?: number;
 }): Jobs {
   const {
@@ -64,15 +66,15 @@ export function createJobs(deps: {
   } = deps;
   const dueAt = new Map<string, number>();
   const running = new Map<string, Promise<void>>();
-  /** Until the work itself has ended, also when it was given up. Never rejects. */
+  /** Runs that have not ended yet, including abandoned ones. These promises never reject. */
   const underWay = new Map<string, Promise<void>>();
   let timer: NodeJS.Timeout | undefined;
 
   async function runLeased(job: Job, signal: AbortSignal): Promise<Outcome> {
     const now = clock.now();
     const leaseMs = job.everyMs + 10 * second;
-    // A lease that ends later than any lease can was made before the clock was set back.
-    const latestEnd = new Date(now + leaseMs + mostSkewMs);
+    // A lease that ends later than any new lease could was made before the clock was set back.
+    const latestEnd = new Date(now + leaseMs + maxSkewMs);
     const { rows } = await sql`
       insert into job_leases (job, holder, held_until)
       values (${job.name}, ${holder}, ${new Date(now + leaseMs)})
@@ -87,7 +89,7 @@ export function createJobs(deps: {
     return (await job.run(signal)) ?? 'done';
   }
 
-  /** Notes the work as under way until it has ended. */
+  /** Tracks the work until it has ended. */
   function watched<T>(name: string, signal: AbortSignal, work: Promise<T>): Promise<T> {
     const startedAt = performance.now();
     const ended = () => {
@@ -111,7 +113,7 @@ export function createJobs(deps: {
       if (outcome === 'unfinished') dueAt.set(job.name, clock.now());
       onRun?.(job.name, 'done', clock.now());
     } catch (error) {
-      // A job that failed runs again at its next turn; ending the process would take healthy requests with it.
+      // A failed job runs again at its next turn. Ending the process would also fail healthy requests.
       log.warn({ err: error, job: job.name }, 'job failed');
       onRun?.(job.name, 'failed', clock.now());
     } finally {
@@ -124,7 +126,7 @@ export function createJobs(deps: {
     if (already) return already;
     dueAt.set(job.name, clock.now() + job.everyMs);
     if (underWay.has(job.name)) {
-      // The log has it from when it was given up; the count goes on, so that an alert stays.
+      // Logged when it was abandoned. The failure is counted again, so that an alert keeps firing.
       onRun?.(job.name, 'failed', clock.now());
       return Promise.resolve();
     }
@@ -136,7 +138,7 @@ export function createJobs(deps: {
   function isDue(job: Job): boolean {
     const now = clock.now();
     const at = dueAt.get(job.name) ?? now;
-    // Further away than one period: the clock was set back since.
+    // More than one period away: the clock was set back since.
     return at <= now || at > now + job.everyMs;
   }
 
@@ -153,7 +155,7 @@ export function createJobs(deps: {
       clearInterval(timer);
       await Promise.all(running.values());
       if (isOnlyProcess || !jobs.some(({ leased }) => leased)) return;
-      // The next process need not wait for them to lapse.
+      // Otherwise the next process would wait for them to expire.
       await sql`delete from job_leases where holder = ${holder}`
         .execute(database.sql)
         .catch((error: unknown) => log.warn({ err: error }, 'leases not given back; they lapse'));
@@ -171,7 +173,7 @@ export function createJobs(deps: {
   };
 }
 
-/** A signal that is aborted after `ms` of real time, and a promise that rejects then; neither when cancelled before. */
+/** A signal that is aborted after `ms` of real time, and a promise that rejects then; neither after cancel(). */
 function givenUpAfter(ms: number) {
   const controller = new AbortController();
   const { promise, reject } = Promise.withResolvers<never>();

@@ -21,15 +21,15 @@ const tokenFields = [
   'refresh_token',
 ];
 
-/** One JSON line an event, secrets removed by field name and by shape. */
+/** One JSON line for each event. Secrets are removed by field name and by shape. */
 export function createLog(options: {
   level: string;
   sink?: LogSink;
-  /** More fields of every line, such as the trace it belongs to. */
+  /** More fields for every line, such as its trace id. */
   more?: (() => object) | undefined;
 }): Log {
   const sink = options.sink ?? process.stdout;
-  // A log that finds no room, or whose reader went away, is no reason to stop serving.
+  // A full disk or a closed reader of the log must not stop the server.
   const { stdout } = process;
   if (options.sink === undefined && stdout.listenerCount('error') === 0) stdout.on('error', () => undefined);
   return pino(

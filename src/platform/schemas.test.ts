@@ -12,7 +12,7 @@ test.each([
   'é',
   '日本語',
   '<b>not our problem</b>'.slice(0, 20),
-])('a name in anybody’s script is taken: %j', (text) => {
+])('a name in anyone’s script is taken: %j', (text) => {
   expect(name.parse(text)).toBe(text.trim());
 });
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Shapes that every feature's schemas use. Objects are strict: an unknown field is refused (contract 2). */
+/** Schemas that every feature uses. Objects are strict: an unknown field is refused (contract 2). */
 export const timestampSchema = z.iso.datetime({ precision: 3 }).describe('RFC 3339, UTC, milliseconds');
 
 /** A number in a query string. */
@@ -24,13 +24,13 @@ export const cursorQuery = {
   limit: queryInteger(1, 100, 25),
 };
 
-/** Text without control characters: NUL cannot be stored, the others can only deceive a reader. */
+/** Text without control characters: PostgreSQL cannot store NUL, and the others can only deceive a reader. */
 export function plainText(max: number) {
   return (
     z
       .string()
       .refine((text) => !/[\p{Cc}\p{Cs}\u2028\u2029]/u.test(text), 'must not contain control characters')
-      // The two joiners stay: emoji and several scripts are written with them.
+      // The two joiners are allowed: emoji and several scripts need them.
       .refine(
         (text) => !/(?![\u200c\u200d])\p{Cf}/u.test(text),
         'must not contain characters that cannot be seen or that turn the reading direction',
@@ -45,7 +45,7 @@ export function plainText(max: number) {
   );
 }
 
-/** An id in a path. Not validated further: a wrong id is a thing that does not exist, 404. `example` is for readers. */
+/** An id in a path, without further validation: a wrong id is 404, like a missing resource. `example` is for readers. */
 export function idParams(description: string, example: string) {
   return z.strictObject({ id: z.string().meta({ description, examples: [example] }) });
 }

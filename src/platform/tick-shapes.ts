@@ -1,13 +1,13 @@
 import { createHook } from 'node:async_hooks';
 
 /**
- * Keeps process.nextTick fast for as long as the process lives. Each entry of its queue is an object with computed
- * names, for which V8 generates fast code as long as it sees the same hidden classes. A collection at a moment when the
- * queue is empty throws those classes away, the next entries get others, and from then on every tick takes the slow path:
- * five times as long, a tenth of what a small HTTP answer costs. One entry that is never let go keeps the classes.
+ * Keeps process.nextTick fast for the life of the process. Each entry of its queue is an object with computed property
+ * names, for which V8 generates fast code as long as it sees the same hidden classes. A garbage collection while the
+ * queue is empty discards those classes, and later entries get others. From then on every tick takes the slow path: five
+ * times as long, a tenth of what a small HTTP response costs. One entry that is never released keeps the classes.
  *
- * Call it once, before anything else. It changes nothing but speed; on a Node where entries are made in another way it
- * keeps one small object for nothing. Measured in bench/README.md (P4).
+ * Call it once, before anything else. It changes nothing but speed. On a Node version that creates entries in another
+ * way, it keeps one small object for nothing. Measured in bench/README.md (P4).
  */
 export function keepTickShapes(): void {
   const hook = createHook({

@@ -8,31 +8,34 @@ import {
   SpanStatusCode,
   trace,
 } from '@opentelemetry/api';
-import { trustedPeers } from './peers.ts';
+import { trustedPeers } from './trusted-proxies.ts';
 
 /**
- * OpenTelemetry, for whoever loads an SDK before the program (docs/how-to/trace-requests.md, decision 0029): a span for
- * every request and for what it waits for. In a span are a method, a route, a status, a statement without its values, the
- * name of a call, and nothing that a client sent.
+ * OpenTelemetry, for operators who load an SDK before the program (docs/how-to/trace-requests.md, decision 0029). Records
+ * a span for every request and for each call that it waits for. A span contains a method, a route, a status, a statement
+ * without its values and the name of a call; nothing that a client sent.
  */
 export type Tracing = {
-  /** Goes on a trace that a proxy of ours began; a `traceparent` of anybody else begins none (W3C Trace Context section 3). */
+  /**
+   * Continues a trace that one of our proxies began; a `traceparent` from anyone else is ignored (W3C Trace Context
+   * section 3).
+   */
   request(request: Pick<IncomingMessage, 'method' | 'headers' | 'socket'>, route?: string): RequestSpan;
-  /** The same part, with a span for each call of its methods, called `name method`. */
+  /** Returns the same object, with a span for each call of its methods, named `name method`. */
   around<Part extends object>(name: string, part: Part): Part;
-  /** The same, of a single function. */
+  /** The same, for a single function. */
   aroundCall<Args extends unknown[], Result>(
     name: string,
     call: (...args: Args) => Result,
   ): (...args: Args) => Result;
-  /** A statement that was just answered, as the database reads it, with `$1` for each value. */
+  /** Records a completed statement, as the database reads it, with `$1` for each value. */
   statement(text: string, tookMs: number, isFailed: boolean): void;
-  /** For a line of the log: which trace it belongs to. */
+  /** The trace and span ids for a log line. */
   ids(): { readonly trace_id?: string; readonly span_id?: string };
 };
 
 export type RequestSpan = {
-  /** What is done in `work` belongs to the request. */
+  /** Everything done in `work` belongs to the request. */
   run<Result>(work: () => Result): Result;
   end(status: number): void;
 };
@@ -123,12 +126,12 @@ export function openTracing(trustedProxies: readonly string[]): Tracing | null {
   };
 }
 
-/** Names are few: what a client makes up is none (OpenTelemetry, semantic conventions for HTTP spans). */
+/** Span names come from a small set and never from a client's input (OpenTelemetry, semantic conventions for HTTP spans). */
 function nameOf(method: string, route: string | undefined): string {
   return route === undefined ? method : `${method} ${route}`;
 }
 
-/** Its kind and not its message, which may hold what a client sent. */
+/** Records the error's type but not its message, which may contain what a client sent. */
 function endFailed(span: Span, error: unknown): void {
   if (error instanceof Error) span.setAttribute('error.type', error.name);
   span.setStatus({ code: SpanStatusCode.ERROR });

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { day, hour } from '../../src/core/clock.ts';
+import { day, hour, second } from '../../src/core/clock.ts';
 import { type Harness, openHarness, type Person, type TestKey } from '../harness.ts';
 import { noLimits, setPolicy } from './access/cast.ts';
 
@@ -36,7 +36,7 @@ async function use(name: string): Promise<void> {
   const key = made[name];
   if (key === undefined) throw new Error(`There is no key ${name}.`);
   await h.call('GET', '/auth/context', { as: key });
-  await h.app.doors.usage.flush();
+  await h.app.services.usage.flush();
 }
 
 async function names(path: string, query: Record<string, string>, as: Person = ada): Promise<string[]> {
@@ -73,7 +73,7 @@ describe('a list of keys', () => {
     expect(order.at(-1)).toBe('old');
   });
 
-  test('of an administrator takes the same filters, over everybody’s keys', async () => {
+  test('of an administrator takes the same filters, over everyone’s keys', async () => {
     const query = { kind: 'all', scope: 'sites:read', sort: 'name' };
     expect(await names('/tokens', query, root)).toEqual(['bobs', 'old', 'robot', 'young']);
     expect(await names('/tokens', { unusedDays: '30', kind: 'personal' }, root)).toEqual(['Idle']);
@@ -120,7 +120,7 @@ describe('why a request was refused', () => {
     const young = made['young'];
     if (young === undefined) throw new Error('There is no young key.');
     const ids = [await refused(young), await refused(young), await refused(young)];
-    await h.app.doors.denials.flush({ all: true });
+    await h.app.services.denials.flush({ all: true });
     for (const id of ids) {
       const { data } = await explain(id, ada);
       expect(data).toMatchObject({
@@ -141,7 +141,7 @@ describe('why a request was refused', () => {
     const key = await h.key(ada, { name: 'short', ttlHours: 1 });
     h.clock.advance(hour);
     const id = await refused(key);
-    await h.app.doors.denials.flush({ all: true });
+    await h.app.services.denials.flush({ all: true });
     expect((await explain(id, ada)).data).toMatchObject({
       keyId: key.id,
       code: 'invalid_credential',
@@ -152,9 +152,49 @@ describe('why a request was refused', () => {
     expect((await explain(id, bob)).status).toBe(404);
   });
 
+  test('is listed for the owner of the key, newest first and at most ten, and for nobody else', async () => {
+    const zoe = await h.person('Zoe');
+    const list = async (as: Person) => (await h.call('GET', '/me/refusals', { as })).data;
+    expect(await list(zoe)).toEqual([]);
+    const [key, over] = [
+      await h.key(zoe, { name: 'named', scopes: ['repos:read'] }),
+      await h.key(zoe, { ttlHours: 1 }),
+    ];
+    await refused(key);
+    await refused(key);
+    await h.call('GET', '/users', { as: zoe });
+    await h.app.services.denials.flush({ all: true });
+    h.clock.advance(hour);
+    const last = await refused(over);
+    await h.app.services.denials.flush({ all: true });
+    expect(await list(zoe)).toMatchObject([
+      { requestId: last, keyId: over.id, code: 'invalid_credential', keyStatus: 'expired', count: 1 },
+      { keyId: key.id, keyName: 'named', code: 'forbidden_scope', requiredScope: 'sites:write', count: 2 },
+    ]);
+    expect(await list(root)).toEqual([]);
+    for (let at = 0; at < 11; at++) {
+      h.clock.advance(second);
+      await refused(key);
+      await h.app.services.denials.flush({ all: true });
+    }
+    const full = await list(zoe);
+    expect([full.length, new Set(full.map(({ keyId }: { keyId: string }) => keyId))]).toEqual([
+      10,
+      new Set([key.id]),
+    ]);
+  });
+
+  test('is listed for administrators where a service key asked', async () => {
+    const id = await refused(robot);
+    await h.app.services.denials.flush({ all: true });
+    const { data } = await h.call('GET', '/tokens/refusals', { as: root });
+    expect(data).toMatchObject([{ requestId: id, keyId: robot.id, keyName: 'robot', status: 403 }]);
+    expect((await h.call('GET', '/tokens/refusals', { as: ada })).status).toBe(403);
+  });
+
   test('is not told of what a browser session was refused, nor of an id that nobody had', async () => {
     const { headers } = await h.call('GET', '/users', { as: ada });
-    await h.app.doors.denials.flush({ all: true });
+    await h.app.services.denials.flush({ all: true });
     expect((await explain(headers['x-request-id'] ?? '', ada)).status).toBe(404);
     expect((await explain('no-such-request', ada)).status).toBe(404);
   });

@@ -254,11 +254,11 @@ describe('expiry', () => {
   test('the owner hears a week before, a day before and at the end, once each', async () => {
     const hana = await h.person('Hana');
     await create({ ...minimal, name: 'short', ttlHours: 24 * 10 }, hana);
-    // Read through the door: a session does not live as long as this story.
+    // Read through the service: a session does not live as long as this story.
     const kinds = async () => {
       await h.app.jobs.runNow('key-expiry');
       await h.app.jobs.runNow('key-expiry');
-      const { notices } = await h.app.doors.notices.list(
+      const { notices } = await h.app.services.notices.list(
         { kind: 'user', userId: hana.user.id },
         { page: 1, limit: 25 },
       );
@@ -281,7 +281,7 @@ describe('expiry', () => {
     await h.call('POST', `/me/tokens/${old.data.id}/rotate`, { as: ines, body: {} });
     const told = async () => {
       await h.app.jobs.runNow('key-expiry');
-      const { notices } = await h.app.doors.notices.list(
+      const { notices } = await h.app.services.notices.list(
         { kind: 'user', userId: ines.user.id },
         { page: 1, limit: 25 },
       );

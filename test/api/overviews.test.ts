@@ -22,7 +22,7 @@ test('requests of all keys are counted together', async () => {
   const two = await h.serviceKey();
   for (const key of [one, one, two]) await h.call('GET', '/auth/context', { as: key });
   await h.call('GET', '/users', { as: two });
-  await h.app.doors.usage.flush();
+  await h.app.services.usage.flush();
   for (const per of ['minute', 'hour', 'day']) {
     const { total, points } = await read('/tokens/totals', { per });
     expect([per, total.allowed, total.denied, points.length]).toEqual([per, 3, 1, 1]);
@@ -47,7 +47,7 @@ test('keys that end are counted by day and type; revoked ones and those without 
 });
 
 test('the trail is counted by kind and outcome once it is sealed', async () => {
-  await h.app.doors.sealer.run();
+  await h.app.services.chainWriter.run();
   const { counts } = await read('/audit/summary', { per: 'hour' });
   const of = (event: string, outcome: string) =>
     counts
@@ -60,7 +60,7 @@ test('the trail is counted by kind and outcome once it is sealed', async () => {
   expect(of('api_key.revoked', 'denied')).toBe(0);
   h.clock.advance(2 * hour);
   const later = await h.key(ada);
-  await h.app.doors.sealer.run();
+  await h.app.services.chainWriter.run();
   const { counts: byDay } = await read('/audit/summary', { per: 'day' });
   expect(byDay.filter((one: { event: string }) => one.event === 'api_key.created')).toHaveLength(1);
   expect(later.id).toHaveLength(12);
@@ -88,7 +88,7 @@ test('storage follows what is published and removed, and names owners but no sit
   expect(await read('/sites/storage')).toMatchObject({ owners: [{ sites: 1, bytes: 1500 }] });
   // Both are over by now: one deleted, one expired, and their days to be restored have passed.
   h.clock.advance(60 * day);
-  await h.app.doors.sitesDoors.siteCleanup.run();
+  await h.app.services.sitesServices.siteCleanup.run();
   const { data } = await h.call('GET', '/sites/storage', { as: await h.person('Ruth', { admin: true }) });
   expect(data).toEqual({ totalBytes: 0, owners: [] });
 });
@@ -119,7 +119,7 @@ test('a site that was taken down is found again without its name, and gone from 
   const answer = await h.call('GET', '/sites/taken-down', { as: root2 });
   expect(answer.data).toMatchObject([{ id: site.id, owner: { name: 'Eve' }, reason: 'Phishing' }]);
   expect(answer.text).not.toContain('Secret plans');
-  await h.call('POST', `/sites/${site.id}/put-back`, { as: root2, body: { reason: 'Mended' } });
+  await h.call('POST', `/sites/${site.id}/put-back`, { as: root2, body: { reason: 'Fixed' } });
   expect((await h.call('GET', '/sites/taken-down', { as: root2 })).data).toEqual([]);
 });
 

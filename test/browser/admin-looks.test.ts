@@ -4,7 +4,7 @@ import type { Person } from '../harness.ts';
 import { barriersOn, overflowOf, visit } from './app-pages.ts';
 import { openWorld, signIn, type World } from './real-ports.ts';
 
-// How the administration looks to everybody: in both colour schemes, on small screens, with names that mean it ill.
+// How the administration looks to everyone: in both colour schemes, on small screens, with names that mean it ill.
 let world: World;
 let root: Person;
 let pages: readonly string[];
@@ -31,7 +31,7 @@ beforeAll(async () => {
     });
     const owner = { type: 'personal', userId: data.id } as const;
     const request = { name, scopes: ['repos:read'], repositoryAccess: { mode: 'all' } } as const;
-    const { key: personal } = await world.h.app.doors.keys.create(system, owner, {
+    const { key: personal } = await world.h.app.services.keys.create(system, owner, {
       ...request,
       ttlHours: 24 * (at + 1),
     });
@@ -60,11 +60,11 @@ beforeAll(async () => {
     const headersOf = { 'if-match': headers['etag'] ?? '' };
     await call('PUT', `/config/${config}`, { as: root, headers: headersOf, body: next });
   }
-  const { doors } = world.h.app;
-  await doors.alarms.flush();
-  await doors.usage.flush();
-  await doors.denials.flush({ all: true });
-  await doors.sealer.run();
+  const { services } = world.h.app;
+  await services.alarms.flush();
+  await services.usage.flush();
+  await services.denials.flush({ all: true });
+  await services.chainWriter.run();
   const { data: changes } = await call('GET', '/audit/events', {
     as: root,
     query: { event: 'policy.changed' },
@@ -81,6 +81,8 @@ beforeAll(async () => {
     `/admin/user-keys/${ids.personal}?span=hour`,
     '/admin/access-controls',
     '/admin/access-controls?view=history',
+    '/admin/access-controls/sign-ins',
+    '/admin/access-controls/sign-ins?view=history',
     '/admin/sites',
     '/admin/sites?view=history',
     '/admin/sites/all',
@@ -127,7 +129,7 @@ async function open({
   };
 }
 
-test.each(['light', 'dark'] as const)('in %s, nothing stands in anybody’s way', async (colorScheme) => {
+test.each(['light', 'dark'] as const)('in %s, nothing stands in anyone’s way', async (colorScheme) => {
   const { page, context, complaints, at } = await open({ colorScheme });
   for (const path of pages) {
     await at(path);
@@ -143,13 +145,13 @@ const dialogs = [
   ['/admin/service-keys', 'Revoke reader'],
   ['/admin/service-keys', 'Replace reader'],
   ['/admin/user-keys', `Revoke ${hostile[4]}`],
-  ['/admin/users', 'New account'],
+  ['/admin/users', 'New user'],
   ['/admin/groups', 'New group'],
   ['/admin/groups', `Delete ${hostile[4]}`],
   ['/admin/repositories', 'Register a repository'],
   ['/admin/repositories', 'Remove acme/website'],
   ['/admin/sites/all', `Take down ${hostile[4]}`],
-  ['/admin/access-controls?view=history', 'Bring back the default'],
+  ['/admin/access-controls?view=history', 'Revert to the default'],
 ] as const;
 
 test.each(['light', 'dark'] as const)(

@@ -63,12 +63,10 @@ test('an administrator creates a service key, replaces it and revokes it; no val
   await press(page, 'Create the successor');
   const successor = await valueShown(page);
   expect(successor).not.toBe(value);
-  await dialog(page)
-    .getByText('This counts as its first use: the old key then ends 5 minutes later.')
-    .waitFor();
+  await dialog(page).getByText('This does not count as its first use: the old key keeps working.').waitFor();
   await page.getByLabel('I have stored it').check();
   await press(page, 'Done');
-  await page.getByText('Now bring it to work').waitFor();
+  await page.getByText('Put the new key to use').waitFor();
   await press(page, 'Done');
   await closed(page);
   await page.getByText('Being replaced').waitFor();
@@ -82,10 +80,8 @@ test('an administrator creates a service key, replaces it and revokes it; no val
     .getByRole('button', { name: /^Revoke/ })
     .click();
   await (await counted).finished();
-  await dialog(page).getByText('is refused from this second on').waitFor();
+  await dialog(page).getByText('is refused immediately').waitFor();
   expect(await dialog(page).getByText('unmanageable').count()).toBe(0);
-  expect(await page.getByRole('button', { name: 'Revoke for good' }).isDisabled()).toBe(true);
-  await page.getByLabel('Type its name to go on').fill('nightly builds');
   await press(page, 'Revoke for good');
   await closed(page);
   await page.getByRole('row', { name: value.slice(8, 20) }).waitFor({ state: 'detached' });
@@ -99,14 +95,20 @@ test('a service key’s page tells its facts, its usage and its story, where an 
   const key = await world.h.serviceKey({ name: 'releases', scopes: ['env:read'], ttlHours: 48 });
   for (let at = 0; at < 3; at++) await world.call('GET', '/auth/context', { as: key });
   const refused = await world.call('GET', '/users', { as: key });
-  await world.h.app.doors.denials.flush({ all: true });
-  await world.h.app.doors.usage.flush();
+  await world.h.app.services.denials.flush({ all: true });
+  await world.h.app.services.usage.flush();
   const { page, context, complaints } = await open('/admin/service-keys?search=releases');
   await page.getByRole('img', { name: '3 requests answered, 1 refused, in 14 days' }).waitFor();
   await page.getByRole('link', { name: 'releases' }).click();
   await page.getByRole('heading', { level: 1, name: 'releases' }).waitFor();
   const facts = page.getByRole('region', { name: 'Facts' });
-  for (const fact of ['env:read', 'All, also those registered later', 'Created by', 'Last used', 'Expires'])
+  for (const fact of [
+    'env:read',
+    'All, including those registered later',
+    'Created by',
+    'Last used',
+    'Expires',
+  ])
     await facts.getByText(fact, { exact: true }).waitFor();
   const usage = page.getByRole('region', { name: 'Usage', exact: true });
   await usage.locator('svg.recharts-surface').first().waitFor();
@@ -143,7 +145,7 @@ test('a service key is narrowed and replaced on its page, and the pair leads to 
   const successor = await valueShown(page);
   await page.getByLabel('I have stored it').check();
   await press(page, 'Done');
-  await page.getByText('Now bring it to work').waitFor();
+  await page.getByText('Put the new key to use').waitFor();
   await press(page, 'Done');
   await closed(page);
   await page.getByRole('alert').getByText('This key is being replaced').waitFor();
@@ -164,15 +166,15 @@ test('where the sites of a service key cannot be counted, its revocation warns o
   await context.route(/\/sites\/storage\?owner=/, (route) => route.fulfill({ status: 403, json: {} }));
   await press(page, 'Revoke');
   await dialog(page).getByText('Its sites become unmanageable').waitFor();
-  expect(await dialog(page).getByText('stays served until it expires').count()).toBe(1);
+  expect(await dialog(page).getByText('are served until they expire').count()).toBe(1);
   await context.close();
 });
 
-test('somebody’s key is examined and revoked, never changed, and its owner reads the reason', async () => {
+test('someone’s key is examined and revoked, never changed, and its owner reads the reason', async () => {
   const kit = await world.h.person('Kit');
   const key = await world.h.key(kit, { name: 'laptop', ttlHours: 48 });
   await world.call('GET', '/auth/context', { as: key });
-  await world.h.app.doors.usage.flush();
+  await world.h.app.services.usage.flush();
   const { page, context, complaints } = await open(`/admin/service-keys/${key.id}/narrow`);
   // Whoever knows only the id is brought to where the key is, and may change it nowhere.
   await page.waitForURL(`**/admin/user-keys/${key.id}`);
@@ -255,14 +257,14 @@ test('an administrator finds keys worth a look and revokes them together, with a
   await page.getByRole('button', { name: 'Show only keys of Kim' }).first().click();
   await page.waitForURL(new RegExp(kim.user.id));
   await page.getByRole('row', { name: 'two' }).waitFor();
-  await press(page, 'Choose all on this page');
-  await page.getByText('2 chosen').waitFor();
-  await press(page, 'Revoke chosen…');
+  await press(page, 'Select all on this page');
+  await page.getByText('2 selected').waitFor();
+  await press(page, 'Revoke selected…');
   await dialog(page).getByText('2 keys of 1 person').waitFor();
   await page.getByLabel('Reason').fill('Found in a public log');
   await press(page, 'Revoke 2 keys for good');
   await closed(page);
-  await page.getByText('There are no keys like this.').waitFor();
+  await page.getByText('No key matches these filters.').waitFor();
   for (const key of endless) {
     expect((await world.call('GET', '/auth/context', { as: key })).status).toBe(401);
     const { data } = await world.call('GET', `/me/tokens/${key.id}/timeline`, { as: kim });
@@ -273,14 +275,14 @@ test('an administrator finds keys worth a look and revokes them together, with a
   await context.close();
 });
 
-test('a policy is tried out, met with somebody else’s change without losing a word, saved, and brought back', async () => {
+test('a policy is tried out, met with someone else’s change without losing a word, saved, and brought back', async () => {
   const zoe = await world.h.person('Zoe');
   await world.h.key(zoe, { name: 'for ever' });
   const { page, context, complaints } = await open('/admin/access-controls');
   const field = (name: string) => page.getByRole('textbox', { name, exact: true });
   await page.getByText('Limits', { exact: true }).waitFor();
-  await flip(page, 'Lifetime of personal keys Keys without an end');
-  await field('Limits Requests of one owner').fill('450');
+  await flip(page, 'Lifetime of personal keys Keys without an expiry');
+  await field('Limits Requests per owner').fill('450');
   await page.getByText('2 settings changed, not saved').waitFor();
   await press(page, 'Review changes');
   await dialog(page)
@@ -289,22 +291,23 @@ test('a policy is tried out, met with somebody else’s change without losing a 
   await dialog(page).getByText('Which keys').click();
   await dialog(page).getByText('for ever', { exact: true }).waitFor();
 
-  // Meanwhile somebody else is faster, with one setting of mine and one of their own.
+  // Meanwhile someone else is faster, with one setting of mine and one of their own.
   const { data, headers } = await world.call('GET', '/config/api-keys', { as: rita });
   const theirs = { ...data.policy, rateLimitPerMinute: 700, maxActivePersonalKeysPerUser: 20 };
   const etag = headers['etag'] ?? '';
   await world.call('PUT', '/config/api-keys', { as: rita, headers: { 'if-match': etag }, body: theirs });
-  await press(page, 'Save for everybody');
-  const alert = page.getByRole('alert').filter({ hasText: 'Somebody else changed this meanwhile' });
+  await press(page, 'Save for everyone');
+  const alert = page.getByRole('alert').filter({ hasText: 'Someone else saved changes while you edited' });
   await alert.getByText('Rita').waitFor();
   await alert.getByText('700 a minute').waitFor();
-  await alert.getByText(/You both changed Limits: requests of one owner/).waitFor();
-  expect(await field('Limits Requests of one owner').inputValue()).toBe('450 a minute');
-  expect(await field('Limits Active personal keys of one person').inputValue()).toBe('20 keys');
+  await alert.getByText(/You both changed Limits: requests per owner/).waitFor();
+  expect(await field('Limits Requests per owner').inputValue()).toBe('450 a minute');
+  expect(await field('Limits Active personal keys per person').inputValue()).toBe('20 keys');
   await press(page, 'Review changes');
-  await press(page, 'Save for everybody');
+  await press(page, 'Save for everyone');
   await closed(page);
   await page.getByText('not saved').waitFor({ state: 'detached' });
+  await page.getByText('Saved. Takes effect everywhere within a second.').waitFor();
   const inForce = async () => (await world.call('GET', '/config/api-keys', { as: root })).data.policy;
   expect(await inForce()).toMatchObject({
     rateLimitPerMinute: 450,
@@ -314,9 +317,9 @@ test('a policy is tried out, met with somebody else’s change without losing a 
 
   await page.getByText('History', { exact: true }).click();
   await page.getByText('Version 2').waitFor();
-  await press(page, 'Bring back version 1');
+  await press(page, 'Revert to version 1');
   await dialog(page).getByText('450 a minute').waitFor();
-  await press(page, 'Bring it back for everybody');
+  await press(page, 'Revert for everyone');
   await closed(page);
   await page.getByText('Version 3').waitFor();
   expect(await inForce()).toMatchObject({ rateLimitPerMinute: 700 });
@@ -324,17 +327,41 @@ test('a policy is tried out, met with somebody else’s change without losing a 
   await context.close();
 });
 
+test('the limit of sign-ins is found under Access controls, tried out, saved, and in its history', async () => {
+  const { page, context, complaints } = await open('/admin/access-controls');
+  await page.getByRole('link', { name: 'Sign-in limits' }).click();
+  await page.getByRole('heading', { level: 1, name: 'Sign-in limits' }).waitFor();
+  await page.getByRole('textbox', { name: 'Sign-ins Sign-ins from one address', exact: true }).fill('300');
+  await press(page, 'Review changes');
+  await dialog(page).getByText('No address exceeded this limit').waitFor();
+  await press(page, 'Save for everyone');
+  await closed(page);
+  await page.getByText('Saved. Takes effect everywhere within a second.').waitFor();
+  const { data } = await world.call('GET', '/config/access', { as: root });
+  expect(data).toMatchObject({ version: 1, config: { signInsPerAddressPerMinute: 300 } });
+  await page.getByText('History', { exact: true }).click();
+  await page.getByText('300 a minute').waitFor();
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
 test('what the server does not take is shown beside its setting', async () => {
   const { page, context, complaints } = await open('/admin/access-controls');
-  const field = page.getByRole('textbox', { name: 'Limits Requests of one owner', exact: true });
+  const field = page.getByRole('textbox', { name: 'Limits Requests per owner', exact: true });
   await field.fill('0');
   await press(page, 'Review changes');
   await page.getByText('Enter a number from 1 to 1,000,000.').waitFor();
   await press(page, 'Discard');
   await page.getByRole('textbox', { name: 'Lifetime of personal keys Longest lifetime' }).fill('100');
   await press(page, 'Review changes');
-  await press(page, 'Show what is wrong');
-  await page.getByText('This must not be longer than maxTtlHours.').first().waitFor();
+  await dialog(page).getByText('168, 336, and 720 hours exceed the longest lifetime (100 hours).').waitFor();
+  await press(page, 'Go to the setting');
+  const offered = page.locator('[data-path="lifetime.personal.offeredTtlHours"]');
+  await offered
+    .getByText('168, 336, and 720 hours exceed the longest lifetime (100 hours). Remove them.')
+    .waitFor();
+  const chosen = page.locator('[data-path="lifetime.personal.defaultTtlHours"]');
+  await chosen.getByText('168 hours exceed the longest lifetime (100 hours). Choose at most 100.').waitFor();
   await press(page, 'Discard');
   expect(complaints.filter((one) => !one.includes('422'))).toEqual([]);
   await context.close();
@@ -345,7 +372,7 @@ test('the letter n makes a new one of what an administration page lists', async 
   await page.keyboard.press('n');
   await page.waitForURL('**/admin/service-keys/new');
   for (const [path, title] of [
-    ['users', 'New account'],
+    ['users', 'New user'],
     ['groups', 'New group'],
     ['repositories', 'Register a repository'],
   ] as const) {
@@ -359,7 +386,7 @@ test('the letter n makes a new one of what an administration page lists', async 
   await page.getByRole('heading', { level: 1 }).waitFor();
   await page.keyboard.press('n');
   await page.keyboard.press('Shift+?');
-  await page.getByText('Make a new one of what the page lists').waitFor();
+  await page.getByText('Create a new item for the list on the page').waitFor();
   expect(new URL(page.url()).pathname).toBe('/admin/user-keys');
   expect(complaints).toEqual([]);
   await context.close();
@@ -394,15 +421,15 @@ test('a disabled person’s keys stop, and work again when the account is enable
 
 test('a new account’s password is shown once and leaves nothing behind; the account is changed and deleted', async () => {
   const { page, context, complaints } = await open('/admin/users');
-  await press(page, 'New account');
+  await press(page, 'New user');
   await dialog(page).getByLabel('Name').fill('Nora');
   await dialog(page).getByLabel('E-mail address').fill('nora@example.com');
-  await press(page, 'Create account');
+  await press(page, 'Create user');
   const password = await dialog(page).getByLabel('Password').inputValue();
   expect(password.length).toBeGreaterThanOrEqual(12);
   await page.keyboard.press('Escape');
   expect(await page.getByRole('button', { name: 'Done' }).isDisabled()).toBe(true);
-  await page.getByLabel('It is handed over').check();
+  await page.getByLabel('I have handed it over').check();
   await press(page, 'Done');
   await closed(page);
   expect(await traces(page)).not.toContain(password);
@@ -411,7 +438,7 @@ test('a new account’s password is shown once and leaves nothing behind; the ac
   await press(page, 'Save');
   await page.getByRole('definition').getByText('admin', { exact: true }).waitFor();
   await press(page, 'Delete account');
-  await page.getByLabel('Type its name to go on').fill('Nora');
+  await page.getByLabel('Type its name to confirm').fill('Nora');
   await press(page, 'Delete for good');
   await page.waitForURL(/\/admin\/users$/);
   await page.getByRole('heading', { name: 'Users' }).waitFor();
@@ -424,10 +451,10 @@ test.each(['absent', 'denied', 'hopeless'] as const)(
   'the made-up password can be taken along where the clipboard is %s',
   async (clipboard) => {
     const { page, context, complaints } = await open('/admin/users', root, clipboard);
-    await press(page, 'New account');
+    await press(page, 'New user');
     await dialog(page).getByLabel('Name').fill(`Copied ${clipboard}`);
     await dialog(page).getByLabel('E-mail address').fill(`${clipboard}@example.com`);
-    await press(page, 'Create account');
+    await press(page, 'Create user');
     const password = await dialog(page).getByLabel('Password').inputValue();
     await press(page, 'Copy');
     if (clipboard === 'hopeless') {
@@ -435,7 +462,7 @@ test.each(['absent', 'denied', 'hopeless'] as const)(
       await page.keyboard.press('Control+C');
     } else await page.getByText('Copied.').waitFor();
     expect(await page.evaluate('globalThis.copied')).toBe(password);
-    await page.getByLabel('It is handed over').check();
+    await page.getByLabel('I have handed it over').check();
     await press(page, 'Done');
     await closed(page);
     expect(complaints).toEqual([]);
@@ -447,7 +474,7 @@ test('an auditor finds out why a request was refused by its id, and takes the tr
   const key = await world.h.serviceKey({ name: 'reader', scopes: ['repos:read'] });
   const refused = await world.call('POST', '/repositories', { as: key, body: {} });
   const requestId = refused.headers['x-request-id'] ?? '';
-  await world.h.app.doors.denials.flush({ all: true });
+  await world.h.app.services.denials.flush({ all: true });
   const { page, context, complaints } = await open('/admin/audit');
   await page.getByLabel('Request id').fill(requestId);
   await press(page, 'Search');
@@ -455,7 +482,7 @@ test('an auditor finds out why a request was refused by its id, and takes the tr
   const row = page.getByRole('table').locator('tbody tr');
   await row.getByText('forbidden_scope').waitFor();
   expect(await row.count()).toBe(1);
-  await row.getByRole('link').click();
+  await row.getByRole('link', { name: 'Refused' }).click();
   await page.getByRole('heading', { name: 'Refused' }).waitFor();
   await page.getByText('POST /api/v2/repositories').waitFor();
   await page.goBack();
@@ -480,10 +507,10 @@ test('the picture of the trail stays with an outcome and a time, and goes where 
   await says(/^\d+ refused\.$/).waitFor();
   expect(await picture.getByRole('radiogroup', { name: 'Length' }).count()).toBe(0);
   await page.goto(`${world.uiUrl}/admin/audit?to=2026-01-01`);
-  await picture.getByText('The last year of what is chosen').waitFor();
+  await picture.getByText('Only the last year of the selected range').waitFor();
   await says(/events done/).waitFor();
   await page.goto(`${world.uiUrl}/admin/audit?actor=nobody`);
-  await page.getByText('No event is like this.').waitFor();
+  await page.getByText('No event matches these filters.').waitFor();
   expect(await picture.count()).toBe(0);
   expect(complaints).toEqual([]);
   await context.close();
@@ -498,12 +525,12 @@ test('Sites is switched off after a look at what goes, and on again', async () =
   await flip(page, 'Availability Sites is on');
   await press(page, 'Review changes');
   await dialog(page).getByText('1 site goes offline').waitFor();
-  await press(page, 'Save for everybody');
+  await press(page, 'Save for everyone');
   await closed(page);
   expect(await served()).toBe(404);
   await flip(page, 'Availability Sites is on');
   await press(page, 'Review changes');
-  await press(page, 'Save for everybody');
+  await press(page, 'Save for everyone');
   await closed(page);
   expect(await served()).toBe(200);
 
@@ -515,8 +542,8 @@ test('Sites is switched off after a look at what goes, and on again', async () =
   await press(page, 'Take it down');
   await closed(page);
   expect(await served()).toBe(404);
-  await press(page, `Put back ${site.id}`);
-  await page.getByLabel('Reason').fill('Mended');
+  await press(page, `Reinstate ${site.id}`);
+  await page.getByLabel('Reason').fill('Fixed');
   await press(page, 'Serve it again');
   await closed(page);
   await page.getByText('Taken down', { exact: true }).waitFor({ state: 'detached' });
@@ -538,7 +565,6 @@ test('before a service key is revoked, it is said how many sites nobody could ch
   await publish();
   await press(page, 'Revoke');
   await dialog(page).getByText('The 2 sites it manages become unmanageable').waitFor();
-  await page.getByLabel('Type its name to go on').fill('publisher');
   await page.getByLabel('Reason').fill('The pipeline is gone');
   await press(page, 'Revoke for good');
   await closed(page);
@@ -578,7 +604,7 @@ test('groups and repositories are made, changed and removed', async () => {
   await closed(page);
   await press(page, 'Remove acme/tools');
   await dialog(page).getByText('No key has it in the selection.').waitFor();
-  await page.getByLabel('Type its name to go on').fill('acme/tools');
+  await page.getByLabel('Type its name to confirm').fill('acme/tools');
   await press(page, 'Remove from the registry');
   await closed(page);
   await page.getByRole('row', { name: 'acme/tools' }).waitFor({ state: 'detached' });
@@ -627,10 +653,10 @@ test('every page on the map opens under the name that the map and the menu give 
 test('a notice about a service key waits for an administrator until it is read', async () => {
   const key = await world.h.serviceKey({ name: 'leaky' });
   await world.call('GET', `/repositories?search=${key.value}`);
-  await world.h.app.doors.alarms.flush();
+  await world.h.app.services.alarms.flush();
   const { page, context, complaints } = await open('/admin');
   const alert = page.getByRole('alert').filter({ hasText: 'leaky' });
-  await alert.getByRole('link', { name: 'Look at the key: leaky' }).click();
+  await alert.getByRole('link', { name: 'View the key: leaky' }).click();
   await page.getByRole('heading', { level: 1, name: 'leaky' }).waitFor();
   await page.goBack();
   await alert.waitFor();
@@ -673,6 +699,7 @@ test('who is no administrator is told so on every page, and asks the server for 
     '/admin/user-keys',
     '/admin/user-keys/4fKd02LmQx9Z',
     '/admin/access-controls',
+    '/admin/access-controls/sign-ins',
     '/admin/sites',
     '/admin/sites/all',
     '/admin/users',
@@ -699,7 +726,7 @@ test('where another provider keeps the people, who is known here can be looked a
   const nele = await world.h.person('Nele');
   await world.h.key(nele, { name: 'neles key' });
   const { page, context, complaints } = await open('/admin');
-  const keptElsewhere = {
+  const externalAccounts = {
     code: 'state_conflict',
     message: 'Accounts are kept in Keycloak.',
     hint: 'Change them there.',
@@ -707,14 +734,14 @@ test('where another provider keeps the people, who is known here can be looked a
   await context.route(
     ({ pathname }) => /^\/api\/v2\/(?:users|groups)(?:\/[^/]+)?$/.test(pathname),
     (route) =>
-      route.fulfill({ status: 409, json: { request_id: 'req_1', data: null, error: keptElsewhere } }),
+      route.fulfill({ status: 409, json: { request_id: 'req_1', data: null, error: externalAccounts } }),
   );
   await page.getByRole('link', { name: 'Groups', exact: true }).click();
   await page.getByText('Accounts are kept in Keycloak. Change them there.').waitFor();
   expect(await page.getByRole('button', { name: /^New/ }).count()).toBe(0);
   expect(await barriersOn(page)).toEqual([]);
 
-  await page.getByRole('link', { name: 'Who is known here' }).click();
+  await page.getByRole('link', { name: 'Known users' }).click();
   await page.getByText('Accounts are kept in Keycloak. Change them there.').waitFor();
   await page.getByRole('row', { name: 'Rita' }).waitFor();
   expect(await page.getByRole('button', { name: /^New/ }).count()).toBe(0);
@@ -739,7 +766,7 @@ test('where another provider keeps the people, who is known here can be looked a
   );
   await page.reload();
   await page.getByText('Nobody answers there.').waitFor();
-  await facts.getByText('Not known now').first().waitFor();
+  await facts.getByText('Unknown').first().waitFor();
   expect(await facts.getByText('Enabled').count()).toBe(0);
   await facts.getByText(nele.subject).waitFor();
   expect(await barriersOn(page)).toEqual([]);
@@ -752,7 +779,7 @@ test('where another provider keeps the people, who is known here can be looked a
   await page.getByRole('row', { name: 'neles key' }).waitFor();
   await expect.poll(() => page.getByRole('combobox', { name: 'Owner' }).inputValue()).toContain('Nele');
   await page.goto(world.uiUrl);
-  await page.getByText('Let people in').waitFor();
+  await page.getByText('Add users').waitFor();
   expect(complaints.filter((complaint) => !/ (?:409|503) /.test(complaint))).toEqual([]);
   await context.close();
 });

@@ -47,7 +47,7 @@ const axeSource = await readFile(createRequire(import.meta.url).resolve('axe-cor
 export async function barriersOn(page: Page): Promise<string[]> {
   // A dialog gets its name a moment after it appears.
   await page.locator('[role=dialog]:not([aria-label]):not([aria-labelledby])').waitFor({ state: 'detached' });
-  // As text, because the page's policy lets no script in; the debugger's own door is not the page's.
+  // As text, because the page's policy lets no script in; the debugger's own interface is not the page's.
   await page.evaluate(axeSource);
   const { violations } = await page.evaluate<AxeResults>(
     'axe.run(document, { resultTypes: ["violations"] })',

@@ -4,7 +4,7 @@ import type { Locator, Page } from 'playwright-core';
 import { create, fillIn, signIn, store, valueShown } from './app-pages.ts';
 import { openProgram } from './real-ports.ts';
 
-// Takes the pictures of docs/tutorial.md anew, from the real program: npm run pictures. No value of a key is on one.
+// Takes the pictures of docs/tutorial.md again, from the real program: npm run pictures. No value of a key is on one.
 const folder = join(import.meta.dirname, '../../docs/pictures');
 const person = { name: 'Ada', email: 'ada@example.com', password: 'correct horse battery staple' };
 
@@ -66,7 +66,7 @@ async function tellStory(page: Page): Promise<void> {
     buffer: Buffer.from('<!doctype html><title>Hello</title><h1>Hello</h1>'),
   });
   await page.locator('form').getByLabel('Name').fill('Hello');
-  await page.getByLabel('Everybody').check();
+  await page.getByLabel('Everyone').check();
   await page.getByRole('button', { name: 'Publish', exact: true }).click();
   await page.getByText('1 file added').waitFor();
   await page.evaluate('scrollTo(0, 0)');

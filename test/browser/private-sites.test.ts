@@ -124,6 +124,30 @@ test('T06 another browser signs in first, and only the owner’s account gets in
   await context.close();
 });
 
+test.each([
+  ['with scripts', true],
+  ['without scripts', false],
+])(
+  'the link of a private site leads a browser that is not signed in through the form to the site, %s',
+  async (_how, javaScriptEnabled) => {
+    const { context, page } = await signedIn();
+    const site = await upload(page);
+    const fresh = await browser.newContext({ javaScriptEnabled });
+    const visitor = await fresh.newPage();
+    const complaints: string[] = [];
+    visitor.on('console', (message) => void complaints.push(message.text()));
+    await visitor.goto(site.link);
+    await fillIn(visitor);
+    // Without scripts the last step is a button.
+    if (!javaScriptEnabled) await visitor.click('text=Open the site');
+    await visitor.waitForURL(site.url);
+    expect(await visitor.textContent('#text')).toBe('the secret page');
+    expect(complaints.filter((text) => /Content Security Policy|Refused/.test(text))).toEqual([]);
+    await fresh.close();
+    await context.close();
+  },
+);
+
 test('T05 T29 a page elsewhere gets nothing by a form, a frame, an image or a fetch', async () => {
   const { context, page } = await signedIn();
   const site = await upload(page);

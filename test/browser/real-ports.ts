@@ -133,17 +133,17 @@ export async function openWorld(): Promise<World> {
     async publish(person, visibility, files) {
       const made = await upload(h, person, files, { visibility });
       if (made.error) throw new Error(JSON.stringify(made.error));
-      await h.app.doors.feed.poll();
+      await h.app.services.feed.poll();
       return made.data;
     },
     async call(method, path, options) {
       const answer = await h.call(method, path, options);
-      await h.app.doors.feed.poll();
+      await h.app.services.feed.poll();
       return answer;
     },
     async advance(ms) {
       h.clock.advance(ms);
-      await h.app.doors.feed.poll();
+      await h.app.services.feed.poll();
     },
     async close() {
       await browser.close();

@@ -1,7 +1,7 @@
 import Fastify from 'fastify';
 import { type Browser, chromium } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { allRoutes, version } from '../../src/app.ts';
+import { allRoutes, version } from '../../src/composition/app.ts';
 import { buildOpenApi } from '../../src/surfaces/web/openapi/openapi.ts';
 import { referencePage } from '../../src/surfaces/web/reference/reference.ts';
 
@@ -55,3 +55,32 @@ test.each(screens)(
     });
   },
 );
+
+test('the reference begins with its groups closed, and a field narrows it to what is wanted', async () => {
+  const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
+  const complaints: string[] = [];
+  page.on('console', (message) => complaints.push(message.text()));
+  await page.goto(`${address}/api/v2/docs`);
+  const height = () => page.evaluate<number>('document.documentElement.scrollHeight');
+  expect(await height()).toBeLessThan(25_000);
+  const shown = page.locator('main .operation[id]:visible h3');
+  const field = page.getByRole('searchbox', { name: 'Filter' });
+  await field.fill('publish new CONTENT');
+  const found = page.getByRole('status');
+  await found.getByText('1 operation', { exact: true }).waitFor();
+  expect((await shown.allTextContents()).filter((text) => text.startsWith('Publish'))).toEqual([
+    'Publish new content',
+  ]);
+  const links = page.locator('.toc-wide li:visible');
+  expect(await links.count()).toBe(1);
+  await field.fill('no such thing');
+  await found.getByText('0 operations', { exact: true }).waitFor();
+  await field.fill('');
+  await links.nth(50).waitFor();
+  // An answer links to its error, a colleague to an operation: both are found in a closed group.
+  await page.goto('about:blank');
+  await page.goto(`${address}/api/v2/docs#replaceSiteContent`);
+  await page.getByRole('heading', { name: 'Publish new content' }).waitFor();
+  expect(complaints).toEqual([]);
+  await page.close();
+});

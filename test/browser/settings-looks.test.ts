@@ -4,7 +4,7 @@ import type { Person, TestKey } from '../harness.ts';
 import { barriersOn, overflowOf, valueShown, visit } from './app-pages.ts';
 import { openWorld, signIn, type World } from './real-ports.ts';
 
-// How Settings and the first page look to everybody: in both colour schemes, on small screens, with names that mean it ill.
+// How Settings and the first page look to everyone: in both colour schemes, on small screens, with names that mean it ill.
 let world: World;
 let root: Person;
 let key: TestKey;
@@ -28,7 +28,7 @@ beforeAll(async () => {
   requestId = refused.headers['x-request-id'] ?? '';
   await world.advance(3_600_000);
   await world.call('GET', '/auth/context', { as: dead });
-  const { alarms, denials, usage } = world.h.app.doors;
+  const { alarms, denials, usage } = world.h.app.services;
   await alarms.flush();
   await denials.flush({ all: true });
   await usage.flush();
@@ -99,7 +99,7 @@ async function forEachPage(look: Look, check: (page: Page, path: string) => Prom
 }
 
 test.each(['light', 'dark'] as const)(
-  'in %s, no page of Settings stands in anybody’s way',
+  'in %s, no page of Settings stands in anyone’s way',
   async (colorScheme) => {
     await forEachPage({ colorScheme }, async (page, path) => {
       expect([path, await barriersOn(page)]).toEqual([path, []]);

@@ -38,14 +38,14 @@ const selected = (...repositories: string[]) => ({
 /** Uses a key, and lets the count of it be written. */
 async function use(key: TestKey, times = 1): Promise<void> {
   for (let at = 0; at < times; at++) await world.call('GET', '/auth/context', { as: key });
-  await world.h.app.doors.usage.flush();
+  await world.h.app.services.usage.flush();
 }
 
 /** Does with a key what it may not; resolves with the id of the refused request. */
 async function beRefused(key: TestKey): Promise<string> {
   const { headers } = await world.call('POST', '/repositories', { as: key, body: {} });
-  await world.h.app.doors.denials.flush({ all: true });
-  await world.h.app.doors.usage.flush();
+  await world.h.app.services.denials.flush({ all: true });
+  await world.h.app.services.usage.flush();
   return headers['x-request-id'] ?? '';
 }
 
@@ -56,7 +56,7 @@ const names = (page: Page) => rows(page).locator('th a').allTextContents();
 test('the first steps are ticked by what is so, are copied without a key in them, and can be put away and taken out', async () => {
   const { page, context, complaints } = await open('/');
   await page.getByText('0 of 3 done').waitFor();
-  await page.getByText('You have no keys yet. Give each one an end').waitFor();
+  await page.getByText('You have no keys yet. Give each key an expiry').waitFor();
   const step = (name: string) => page.getByRole('listitem').filter({ hasText: name });
   await step('Create an API key').getByRole('button', { name: 'Create a key' }).click();
   await page.waitForURL('**/settings/keys/new?name=first-script**');
@@ -71,11 +71,11 @@ test('the first steps are ticked by what is so, are copied without a key in them
   await page.getByText('2 of 3 done').waitFor();
   await world.publish(ada, 'public', { 'index.html': '<h1>Hello</h1>' });
   await page.reload();
-  await page.getByText('You have made all first steps').waitFor();
-  await page.getByRole('button', { name: 'Put this away' }).click();
+  await page.getByText('All first steps are done').waitFor();
+  await page.getByRole('button', { name: 'Hide the first steps' }).click();
   await page.reload();
   await page.getByRole('button', { name: 'Show the first steps' }).click();
-  await page.getByText('You have made all first steps').waitFor();
+  await page.getByText('All first steps are done').waitFor();
   expect(complaints).toEqual([]);
   await context.close();
 });
@@ -144,10 +144,10 @@ test('an administrator is shown two steps more: letting people in, and deciding 
   const root = await world.h.person('Root', { admin: true });
   const { page, context, complaints } = await open('/', root);
   await page.getByText('of 5 done').waitFor();
-  const people_ = page.getByRole('listitem').filter({ hasText: 'Let people in' });
+  const people_ = page.getByRole('listitem').filter({ hasText: 'Add users' });
   // There are other people already, and nobody has touched the policy.
   await people_.getByText('Done').waitFor();
-  const policy = page.getByRole('listitem').filter({ hasText: 'Decide what keys may be' });
+  const policy = page.getByRole('listitem').filter({ hasText: 'Set the key policy' });
   expect(await policy.getByText('Done').count()).toBe(0);
   expect(complaints).toEqual([]);
   await context.close();
@@ -172,7 +172,7 @@ test('a key’s page tells its facts, its usage as picture and numbers, and its 
   const story = page.getByRole('region', { name: 'Timeline' });
   await story.getByText('Created', { exact: true }).waitFor();
   await story.getByRole('link', { name: 'Why?' }).click();
-  await page.getByText('The credential lacks the scope this needs.').waitFor();
+  await page.getByText('The request needs repos:write; the key did not have it.').waitFor();
   expect(complaints).toEqual([]);
   await context.close();
 });
@@ -195,7 +195,7 @@ test('a key is narrowed, never widened, and a refusal stands beside what it is a
   await page.getByLabel('acme/handbook').uncheck();
   await page.getByLabel('acme/website').uncheck();
   await page.getByRole('button', { name: 'Narrow the key' }).click();
-  await page.getByText('Leave it at least one repository').waitFor();
+  await page.getByText('Keep at least one repository').waitFor();
   await page.getByLabel('acme/website').check();
   await level('Repositories', 'Read').click();
 
@@ -224,7 +224,9 @@ test('a key is replaced step by step: value shown once, proof of use, end of the
   await page.getByLabel('Name of the new key').fill('nightly-2');
   await page.getByRole('button', { name: 'Create the new key' }).click();
   const value = await valueShown(page);
-  await page.getByText('the old key then ends 5 minutes later').waitFor();
+  await page.getByText('This does not count as its first use: the old key keeps working.').waitFor();
+  await page.getByRole('button', { name: 'Verify now' }).click();
+  await page.getByText('It works: repos:read').waitFor();
   await store(page);
   await page.getByText('Waiting for the first use of the new key').waitFor();
   const left = await page.evaluate(
@@ -234,12 +236,12 @@ test('a key is replaced step by step: value shown once, proof of use, end of the
 
   // The page can be left and come back to.
   await page.goto(`${world.uiUrl}/settings/keys/${old.id}`);
-  await page.getByRole('link', { name: 'Go on with the replacement' }).click();
+  await page.getByRole('link', { name: 'Continue the replacement' }).click();
   await page.getByText('Waiting for the first use of the new key').waitFor();
   const fresh: TestKey = { id: value.slice(8, 20), value, type: 'personal' };
   expect(await statusOf(old)).toBe(200);
   await use(fresh);
-  await page.getByText('The new key is at work').waitFor();
+  await page.getByText('The new key is in use').waitFor();
   await page.getByRole('button', { name: 'End the old key now' }).click();
   const dialog = page.getByRole('dialog');
   // The old one was used a moment ago, too.
@@ -263,7 +265,7 @@ test('an old key that nobody ends goes by itself after the grace, and the page s
   const { page, context, complaints } = await open(`/settings/keys/${old.id}/replace`);
   await page.getByText('Waiting for the first use').waitFor();
   await use({ id: data.id, value: data.token, type: 'personal' });
-  await page.getByText('The new key is at work').waitFor();
+  await page.getByText('The new key is in use').waitFor();
   await world.advance(301_000);
   await page.getByText('Replaced', { exact: true }).waitFor();
   expect(await statusOf(old)).toBe(401);
@@ -275,6 +277,12 @@ test('why a request was refused is told to the owner of the key, with what to do
   const key = await world.h.key(ada, { name: 'reader', scopes: ['repos:read'] });
   const requestId = await beRefused(key);
   const { page, context, complaints } = await open('/settings/refusals');
+  const last = page.getByRole('row').filter({ hasText: 'POST /api/v2/repositories' });
+  await last.getByRole('link', { name: 'reader' }).waitFor();
+  await last.getByRole('link', { name: '403 forbidden_scope' }).click();
+  await page.waitForURL(new RegExp(`requestId=${requestId}`));
+  await page.getByText('The request needs repos:write; the key did not have it.').waitFor();
+  await page.goBack();
   await page.getByLabel('Request id').fill(requestId);
   await page.getByRole('button', { name: 'Explain' }).click();
   await page.waitForURL(new RegExp(`requestId=${requestId}`));
@@ -287,7 +295,7 @@ test('why a request was refused is told to the owner of the key, with what to do
   const bob = await world.h.person(`Bob${people}`);
   const other = await open(`/settings/refusals?requestId=${requestId}`, bob);
   await other.page.getByText('No refused request with one of your keys has this id').waitFor();
-  expect(await other.page.getByRole('link', { name: 'look for it in the audit trail' }).count()).toBe(0);
+  expect(await other.page.getByRole('link', { name: 'find it in the audit trail' }).count()).toBe(0);
   await other.context.close();
 });
 
@@ -301,13 +309,13 @@ test('the id of a request leads to why it was refused, and administrators to the
     await within.getByRole('dialog').getByPlaceholder('Go to a page').fill(requestId);
   };
   await find(page);
-  await page.getByRole('button', { name: 'What it left in the audit trail' }).waitFor();
+  await page.getByRole('button', { name: 'Its events in the audit trail' }).waitFor();
   await page.getByRole('button', { name: 'Why was it refused?' }).click();
   await page.waitForURL(`**/settings/refusals?requestId=${requestId}`);
-  await page.getByRole('link', { name: 'look for it in the audit trail' }).click();
+  await page.getByRole('link', { name: 'find it in the audit trail' }).click();
   await page.waitForURL(`**/admin/audit?requestId=${requestId}`);
   await page.getByRole('table').getByRole('link').first().waitFor();
-  // The browser notes the 404 of somebody else's refusal itself.
+  // The browser notes the 404 of someone else's refusal itself.
   expect(complaints.filter((text) => !text.startsWith('Failed to load resource'))).toEqual([]);
   await context.close();
 
@@ -317,7 +325,7 @@ test('the id of a request leads to why it was refused, and administrators to the
   await own.page.getByText('POST /api/v2/repositories').waitFor();
   await find(own.page);
   await own.page.getByRole('button', { name: 'Why was it refused?' }).waitFor();
-  expect(await own.page.getByText('What it left in the audit trail').count()).toBe(0);
+  expect(await own.page.getByText('Its events in the audit trail').count()).toBe(0);
   await own.context.close();
 });
 
@@ -333,7 +341,7 @@ test('notices are counted beside every page until they are read', async () => {
   const key = await world.h.key(ada, { name: 'short', ttlHours: 1 });
   await world.advance(3_600_000);
   await statusOf(key);
-  await world.h.app.doors.alarms.flush();
+  await world.h.app.services.alarms.flush();
   const { page, context, complaints } = await open('/settings/keys');
   const link = page.getByRole('link', { name: /^Notices/ });
   await link.getByText('unread').waitFor();
@@ -345,7 +353,7 @@ test('notices are counted beside every page until they are read', async () => {
     await waiting.first().click();
     await expect.poll(() => waiting.count()).toBe(left);
   }
-  await page.getByText('There is nothing you have not read.').waitFor();
+  await page.getByText('You’re all caught up.').waitFor();
   expect(await link.getByText('unread').count()).toBe(0);
   await page.getByRole('button', { name: 'Show all notices' }).click();
   await page.getByRole('link', { name: 'Go to the key' }).first().click();
@@ -396,7 +404,7 @@ test('when there is no room for another key, those unused longest are named and 
   }
   for (const key of made.slice(1)) await use(key);
   const { page, context, complaints } = await open('/settings/keys');
-  const room = page.getByRole('alert').filter({ hasText: 'There is no room for another key' });
+  const room = page.getByRole('alert').filter({ hasText: 'You have reached the limit of active keys' });
   await room.getByText('script 0').waitFor();
   await room.getByRole('button', { name: 'Make room: revoke script 0' }).click();
   await page.getByRole('button', { name: 'Revoke for good' }).click();
@@ -501,7 +509,7 @@ test('who may have no more keys is shown, where a new one is made, which to give
   const { page, context, complaints } = await open('/settings/keys/new');
   await page.locator('form').getByLabel('Name').fill('one more');
   expect(await page.getByRole('button', { name: 'Create key' }).isDisabled()).toBe(true);
-  const room = page.getByRole('alert').filter({ hasText: 'There is no room for another key' });
+  const room = page.getByRole('alert').filter({ hasText: 'You have reached the limit of active keys' });
   await room
     .getByRole('button', { name: /^Make room: revoke script/ })
     .first()
@@ -582,12 +590,12 @@ test('the own password is changed from the menu, by who knows it, and nothing of
   await page.getByRole('button', { name: ada.user.name }).click();
   await page.getByRole('menuitem', { name: 'Change password' }).click();
   const [current, wanted] = ['correct horse battery', 'a password of one’s own'];
-  await page.getByLabel('The password you have').fill('not the password');
-  await page.getByLabel('The new one').fill(wanted);
+  await page.getByLabel('Current password').fill('not the password');
+  await page.getByLabel('New password').fill(wanted);
   await page.getByRole('button', { name: 'Change password' }).click();
   await page.getByText('This is not your password.').waitFor();
   expect((await world.call('GET', '/me/clients', { as: ada })).status).toBe(200);
-  await page.getByLabel('The password you have').fill(current);
+  await page.getByLabel('Current password').fill(current);
   await page.getByRole('button', { name: 'Change password' }).click();
   await page.getByText('Your password is changed').waitFor();
   const left = await page.content();

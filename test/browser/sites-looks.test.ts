@@ -6,7 +6,7 @@ import { barriersOn, overflowOf } from './app-pages.ts';
 import { openWorld, type World } from './real-ports.ts';
 import { atPage, chooseFolder, type Folders, html, type Look, openFolders, publish } from './site-pages.ts';
 
-// How the Sites pages look to everybody: in both colour schemes, on small screens, with names that mean it ill.
+// How the Sites pages look to everyone: in both colour schemes, on small screens, with names that mean it ill.
 let world: World;
 let folders: Folders;
 let ada: Person;
@@ -113,7 +113,7 @@ const states: readonly (readonly [string, () => string, (page: Page) => Promise<
     () => `/sites/${handbook}?tab=versions`,
     async (page) => {
       await page.getByRole('button', { name: 'Preview version 1' }).click();
-      await page.getByRole('dialog').getByText('whatever is live').waitFor();
+      await page.getByRole('dialog').getByText('whichever version is live').waitFor();
     },
   ],
   ['files', () => `/sites/${secret}?tab=files`, (page) => rows(page).first().waitFor()],
@@ -130,10 +130,14 @@ const states: readonly (readonly [string, () => string, (page: Page) => Promise<
       await page.getByRole('dialog').waitFor();
     },
   ],
-  ['no such site', () => '/sites/aaaaaaaaaa', (page) => page.getByText('Nobody is told which').waitFor()],
+  [
+    'no such site',
+    () => '/sites/aaaaaaaaaa',
+    (page) => page.getByText('Postern does not say which').waitFor(),
+  ],
 ];
 
-test.each(['light', 'dark'] as const)('in %s, nothing stands in anybody’s way', async (colorScheme) => {
+test.each(['light', 'dark'] as const)('in %s, nothing stands in anyone’s way', async (colorScheme) => {
   const { page, context, complaints } = await at('/sites', { colorScheme });
   for (const [name, path, show] of states) {
     await page.goto(`${world.uiUrl}${path()}`);
@@ -247,7 +251,7 @@ test('the list is put in order by the heads of its columns, or by a choice where
   await first('notes');
   await page.setViewportSize({ width: 360, height: 800 });
   const order = page.getByRole('combobox', { name: 'Order' });
-  expect(await order.locator('option:checked').textContent()).toBe('Lasting longest first');
+  expect(await order.locator('option:checked').textContent()).toBe('Expiring latest first');
   await order.selectOption('Name, from A');
   await page.waitForURL(/\?sort=name$/);
   await first('Atlas');
@@ -313,10 +317,10 @@ test('a list that cannot be read says under which id the server tells the rest, 
   await context.close();
 });
 
-test('who lacks the role is told so', async () => {
+test('an administrator without the role user is told that Sites need it', async () => {
   const guest = await world.h.person('Gus');
   const { data } = await world.call('GET', '/users', { as: ada, query: { search: 'gus' } });
-  await world.call('PATCH', `/users/${data[0].id}`, { as: ada, body: { roles: [] } });
+  await world.call('PATCH', `/users/${data[0].id}`, { as: ada, body: { roles: ['admin'] } });
   const { page, context } = await at('/sites', {}, guest);
   await page.getByText('You may not use Sites').waitFor();
   expect(await barriersOn(page)).toEqual([]);

@@ -72,7 +72,7 @@ test('a newcomer drops a folder on the empty list and has a site that answers', 
   await page.getByText('1 entry will not be sent').waitFor();
   expect(await page.getByLabel('Name').inputValue()).toBe('my-first-site');
   expect(await page.getByLabel('Only me').isChecked()).toBe(true);
-  await page.getByLabel('Everybody').check();
+  await page.getByLabel('Everyone').check();
   await publish(page);
   const address = await addressShown(page);
   await page.getByText('3 files sent').waitFor();
@@ -193,6 +193,70 @@ test('what is wrong is said before anything is sent, one entry for each file, an
   expect(complaints()).toEqual([]);
 });
 
+test('what cannot be published is left out by one button that names it, and the rest goes live', async () => {
+  const page = await at(ada, '/sites/new');
+  await chooseFolder(page, await folders.make('mixed', { ...files, 'run.exe': 'x', 'a/tool.exe': 'x' }));
+  await page.getByText('Fix 2 problems before publishing').waitFor();
+  await page.getByRole('button', { name: 'Publish without these 2 files' }).click();
+  const leftOut = page.getByRole('alert').filter({ hasText: '2 entries will not be sent' });
+  expect((await leftOut.getByRole('listitem').allTextContents()).sort()).toEqual([
+    'a/tool.exe ends in .exe, which is not allowed here',
+    'run.exe ends in .exe, which is not allowed here',
+  ]);
+  await page.getByLabel('Name').fill('Mixed');
+  await publish(page);
+  await addressShown(page);
+  await page.getByText('3 files,').waitFor();
+  expect(complaints()).toEqual([]);
+});
+
+const headOf = async (address: string) => {
+  const { statusCode, headers } = await world.h.open(address);
+  return [statusCode, headers['location']];
+};
+
+test('a folder without index.html: said before it is sent, and a start page can be chosen', async () => {
+  const page = await at(ada, '/sites/new');
+  const pages = { 'guide/report one.html': html('one'), 'summary.html': html('two'), 'data.json': '{}' };
+  await chooseFolder(page, await folders.make('reports', { ...pages, _redirects: '/old /summary\n' }));
+  await page
+    .getByText('Unless _redirects has a rule for “/”, the site’s address will show “Not found”.')
+    .waitFor();
+  await page.getByRole('combobox', { name: 'Start page' }).click();
+  await page.getByRole('option', { name: 'guide/report one.html' }).click();
+  await page
+    .getByText('The line “/ /guide/report%20one.html 302” is added to the file _redirects.')
+    .waitFor();
+  await page.getByLabel('Everyone').check();
+  await publish(page);
+  const address = await addressShown(page);
+  expect(await headOf(address)).toEqual([302, '/guide/report%20one.html']);
+  expect(await headOf(`${address}old`)).toEqual([301, '/summary']);
+  expect(await page.getByText('There is no start page').count()).toBe(0);
+  expect(complaints()).toEqual([]);
+});
+
+test('an archive without index.html: the check warns, and after publishing a start page can be chosen', async () => {
+  const page = await at(ada, '/sites/new');
+  const { bytes } = archiveOf({ 'summary.html': html('two'), _redirects: '/old /summary\n' });
+  await chooseFile(page, { name: 'reports.zip', mimeType: 'application/zip', buffer: bytes });
+  await page.getByLabel('Everyone').check();
+  await page.getByRole('button', { name: 'Check only' }).click();
+  await page.getByText('It can be published, with a warning').waitFor();
+  await page.getByText('add the line “/ /summary.html 302” to the file _redirects').waitFor();
+  await publish(page);
+  const address = await addressShown(page);
+  expect(await headOf(address)).toEqual([404, undefined]);
+  await page.getByRole('combobox', { name: 'Start page' }).click();
+  await page.getByRole('option', { name: 'summary.html' }).click();
+  await page.getByRole('button', { name: 'Publish with this start page' }).click();
+  await page.getByText('A new version is live').waitFor();
+  await world.h.app.services.feed.poll();
+  expect(await headOf(address)).toEqual([302, '/summary.html']);
+  expect(await headOf(`${address}old`)).toEqual([301, '/summary']);
+  expect(complaints()).toEqual([]);
+});
+
 test('a folder whose site is in dist/ is understood', async () => {
   const page = await at(ada, '/sites/new');
   const project = {
@@ -204,7 +268,7 @@ test('a folder whose site is in dist/ is understood', async () => {
   await chooseFolder(page, await folders.make('project', project));
   await page.getByRole('button', { name: 'Publish dist/ alone' }).click();
   await page.getByText('2 files').waitFor();
-  await page.getByText('Names, sizes and limits are fine').waitFor();
+  await page.getByText('Names and sizes are within the limits').waitFor();
   expect(complaints()).toEqual([]);
 });
 
@@ -235,14 +299,14 @@ test('after a reload in the middle the same folder goes on with what is missing'
     sent += 1;
     if (sent === 1) await route.continue();
   });
-  await page.getByLabel('Everybody').check();
+  await page.getByLabel('Everyone').check();
   await chooseFolder(page, folder);
   await publish(page);
   await world.answered(({ method, url }) => method === 'PUT' && url.endsWith('/blobs'));
   await page.reload();
   await page.getByText('An upload is not finished').waitFor();
   await page.unroute('**/blobs');
-  await page.getByLabel('Everybody').check();
+  await page.getByLabel('Everyone').check();
   await chooseFolder(page, folder);
   await publish(page);
   await addressShown(page);
@@ -301,7 +365,7 @@ test('a session that ends meanwhile costs nothing: signed in again, the upload g
   await page.getByText('Sign in again in another tab').first().waitFor();
   const other = await page.context().newPage();
   await signIn(other, dev, world.uiUrl);
-  await page.getByRole('button', { name: 'Go on where it stopped' }).click();
+  await page.getByRole('button', { name: 'Resume the upload' }).click();
   await addressShown(page);
   await page.getByRole('heading', { name: 'Long work is live' }).waitFor();
   expect(complaints()).toEqual([]);
@@ -343,7 +407,7 @@ test('a dropped folder that takes long to read says how far it is, can be left, 
 test('one page that is dropped is a site, and its new name is said before and after', async () => {
   const page = await at(dev, '/sites/new');
   await drop(page, `${await folders.make('single', { 'hello.html': html('hello') })}/hello.html`);
-  await page.getByLabel('Everybody').check();
+  await page.getByLabel('Everyone').check();
   expect(await page.getByLabel('Name').inputValue()).toBe('hello');
   await page.getByText('It is published as index.html').waitFor();
   await publish(page);
@@ -364,14 +428,14 @@ test('a connection that is lost is waited for without forgetting how far it had 
   const two = { 'index.html': noise(9_000_000), 'two.pdf': noise(9_000_000) };
   await chooseFolder(page, await folders.make('shaky', two));
   await publish(page);
-  await page.getByRole('heading', { name: 'Waiting to go on' }).waitFor();
+  await page.getByRole('heading', { name: 'Waiting to retry' }).waitFor();
   expect(Number(await page.getByRole('progressbar').getAttribute('aria-valuenow'))).toBeGreaterThan(40);
   await addressShown(page);
   expect(tries).toBe(3);
   expect(complaints()).toEqual([]);
 });
 
-test('an archive that was broken off begins anew, and says so', async () => {
+test('an archive that was broken off begins again, and says so', async () => {
   const page = await at(dev, '/sites/new');
   await page.route('**/api/v2/sites?*', async (route) => {
     await (route.request().method() === 'POST' ? route.abort('connectionreset') : route.continue());
@@ -380,7 +444,7 @@ test('an archive that was broken off begins anew, and says so', async () => {
   await chooseFile(page, zip);
   await publish(page);
   await page.getByText('The server could not be reached.').waitFor();
-  expect(await page.getByRole('button', { name: 'Go on where it stopped' }).count()).toBe(0);
+  expect(await page.getByRole('button', { name: 'Resume the upload' }).count()).toBe(0);
   await page.unroute('**/api/v2/sites?*');
   await page.getByRole('button', { name: 'Try again from the beginning' }).click();
   await addressShown(page);
@@ -392,9 +456,11 @@ test('an archive is checked without being kept, then published', async () => {
   const page = await at(dev, '/sites/new');
   const zip = { name: 'handbook.zip', mimeType: 'application/zip', buffer: archiveOf(files).bytes };
   await chooseFile(page, zip);
-  await page.getByText('The size is fine. When it is sent, the names and files inside are checked').waitFor();
+  await page
+    .getByText('The size is within the limit. The server also checks the names and files inside')
+    .waitFor();
   await page.getByRole('button', { name: 'Check only' }).click();
-  await page.getByText('Nothing is wrong with it').waitFor();
+  await page.getByText('The check found no problems').waitFor();
   expect(await mine(dev)).toEqual(before);
   await publish(page);
   await addressShown(page);
@@ -427,16 +493,16 @@ test('a site of a service key says why a person cannot change it', async () => {
   expect(complaints()).toEqual([]);
 });
 
-test('a site is renamed, shown to everybody, extended, deleted and restored, each with its consequences said', async () => {
+test('a site is renamed, shown to everyone, extended, deleted and restored, each with its consequences said', async () => {
   const { data } = await upload(world.h, ada, files, { name: 'Draft', ttlHours: '24' });
   const page = await at(ada, `/sites/${data.id}?tab=settings`);
   await page.getByLabel('Name').fill('Final');
   await page.getByRole('button', { name: 'Rename' }).click();
   await page.getByRole('heading', { name: 'Final', exact: true }).waitFor();
   await page.getByRole('button', { name: 'Make it public' }).click();
-  await page.getByText('The one it has now answers nobody any more').waitFor();
+  await page.getByText('The current address stops working for everyone').waitFor();
   await page.getByRole('dialog').getByRole('button', { name: 'Make it public' }).click();
-  await page.getByRole('heading', { name: 'Public: everybody sees it' }).waitFor();
+  await page.getByRole('heading', { name: 'Public: everyone sees it' }).waitFor();
   const moved = (await world.call('GET', `/sites/${data.id}`, { as: ada })).data;
   expect(moved.url).not.toBe(data.url);
   await page.getByRole('tab', { name: 'Overview' }).click();
@@ -456,7 +522,7 @@ test('a site is renamed, shown to everybody, extended, deleted and restored, eac
   expect(complaints()).toEqual([]);
 });
 
-test('an administrator takes a site down with a reason that its owner reads, and puts it back unseen', async () => {
+test('an administrator takes a site down with a reason that its owner reads, and reinstates it unseen', async () => {
   const { data } = await upload(world.h, dev, files, { name: 'Reported', visibility: 'public' });
   const page = await at(root, `/sites/${data.id}?tab=settings`);
   await page.getByLabel('Reason').fill('Phishing, reported by the bank');
@@ -468,7 +534,7 @@ test('an administrator takes a site down with a reason that its owner reads, and
   await owner.page.getByText('Phishing, reported by the bank').waitFor();
   await owner.context.close();
   await page.getByLabel('Reason').fill('The page was cleaned');
-  await page.getByRole('button', { name: 'Put it back' }).click();
+  await page.getByRole('button', { name: 'Reinstate it' }).click();
   await page.getByRole('heading', { name: 'Reported' }).waitFor();
   expect(complaints()).toEqual([]);
 });
@@ -492,9 +558,7 @@ test('with Sites switched off every page says so, and nothing else', async () =>
   expect(complaints()).toEqual([]);
 });
 
-test('with Sites switched off, or closed to one’s role, the first page goes on without them and asks once', async () => {
-  const gus = await world.h.person('Gus');
-  await world.call('PATCH', `/users/${gus.user.id}`, { as: root, body: { roles: [] } });
+test('with Sites switched off the first page goes on without them and asks once', async () => {
   const asked = () => world.seen.filter(({ url }) => url.includes('/api/v2/sites?')).length;
   const shows = async (person: Person, words: string) => {
     world.seen.length = 0;
@@ -508,7 +572,6 @@ test('with Sites switched off, or closed to one’s role, the first page goes on
     expect(complaints()).toEqual([]);
     await open?.context.close();
   };
-  await shows(gus, 'Your account may not use Sites');
   await switchSites(false);
   await shows(dev, 'Sites are switched off');
   await switchSites(true);

@@ -1,4 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { barriersOn, overflowOf, signIn, visit } from './app-pages.ts';
@@ -22,10 +25,10 @@ const person = {
 const redirectUri = 'http://127.0.0.1:45123/callback';
 
 /** Where a command line sends its person, who signs in there and agrees. */
-function consentAddress(verifier = randomBytes(32).toString('base64url')): string {
+function consentAddress(verifier = randomBytes(32).toString('base64url'), redirect = redirectUri): string {
   const query = new URLSearchParams({
     client_id: 'postern-cli',
-    redirect_uri: redirectUri,
+    redirect_uri: redirect,
     response_type: 'code',
     scope: 'openid offline_access repos:read',
     prompt: 'consent',
@@ -66,7 +69,7 @@ async function narrow(colorScheme: (typeof looks)[number]) {
   return { context, ...(await visit(context)) };
 }
 
-/** What stands in somebody's way on this page, or is wider than the window. */
+/** What stands in someone's way on this page, or is wider than the window. */
 async function flawsOf(page: Page, name: string): Promise<string[]> {
   const wider = await overflowOf(page);
   const flaws = [...(await barriersOn(page)), ...(wider === 0 ? [] : [`${wider} pixels too wide`])];
@@ -153,6 +156,37 @@ test('a connected client is listed with what it may do, and is disconnected by a
   await context.close();
 });
 
+test.each([
+  ['127.0.0.1', 'Allow', /^code=/],
+  ['[::1]', 'Allow', /^code=/],
+  ['[::1]', 'Do not allow', /^error=access_denied/],
+])(
+  'a program that listens on %s and then shows a page of another host gets the answer to “%s”',
+  async (host, button, answer) => {
+    const listener = createServer((request, response) => {
+      const { pathname, search } = new URL(request.url ?? '/', 'http://program');
+      if (pathname === '/callback')
+        response.writeHead(302, {
+          location: `${program.origin.replace('localhost', '127.0.0.1')}/auth/signed-out${search}`,
+        });
+      response.end();
+    });
+    listener.listen(0, host.replaceAll(/[[\]]/g, ''));
+    await once(listener, 'listening');
+    const { port } = listener.address() as AddressInfo;
+    const context = await browser.newContext();
+    const { page, complaints } = await visit(context);
+    await page.goto(consentAddress(undefined, `http://${host}:${port}/callback`));
+    await signIn(page, person);
+    await page.getByRole('button', { name: button, exact: true }).click();
+    await page.waitForURL('**/auth/signed-out?**');
+    expect(new URL(page.url()).search.slice(1)).toMatch(answer);
+    expect(complaints).toEqual([]);
+    await context.close();
+    listener.close();
+  },
+);
+
 test('a key in the address shows a page that says so, and leaves the address bar', async () => {
   const context = await browser.newContext();
   const { page } = await visit(context);
@@ -194,7 +228,7 @@ test.each([
   await context.close();
 });
 
-test.each(looks)('in %s at 320 pixels, nothing stands in anybody’s way before the app', async (look) => {
+test.each(looks)('in %s at 320 pixels, nothing stands in anyone’s way before the app', async (look) => {
   const { context, page } = await narrow(look);
   const flaws: string[] = [];
   const at = async (name: string, heading: string) => {

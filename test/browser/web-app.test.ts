@@ -267,7 +267,7 @@ test('a key without expiry needs a second word', async () => {
   await page.getByText('No expiry').click();
   await create(page);
   await page.getByText('Confirm that the key may work until').waitFor();
-  await page.getByLabel('It may work until somebody revokes it').check();
+  await page.getByLabel('I understand this key works until someone revokes it').check();
   await create(page);
   await valueShown(page);
   await store(page);
@@ -288,7 +288,7 @@ test('a key ends on the day one chooses, which must be to come and within the po
   await fillIn(page, { name: 'until then' });
   await page.getByText('Custom', { exact: true }).click();
   for (const [days, mistake] of [
-    [-1, 'Choose a time that is still to come.'],
+    [-1, 'Choose a time in the future.'],
     [31, 'This is later than the policy allows.'],
   ] as const) {
     await page.getByLabel('Ends on').fill(await inDays(days));
@@ -306,7 +306,7 @@ test('a key ends on the day one chooses, which must be to come and within the po
   await context.close();
 });
 
-test('a scope that only an administrator can use is marked for everybody else', async () => {
+test('a scope that only an administrator can use is marked for everyone else', async () => {
   const colleague = { email: 'eve@example.com', password: 'another long password' };
   const first = await atKeys();
   await asAdministrator(first.page, 'POST', '/users', { ...colleague, name: 'Eve' });
@@ -359,7 +359,7 @@ test.each([
     await fillIn(page, { name: `copied, ${clipboard}` });
     await create(page);
     const value = await valueShown(page);
-    // Somebody clicked elsewhere meanwhile.
+    // Someone clicked elsewhere meanwhile.
     await page.evaluate('document.activeElement.blur(); getSelection().removeAllRanges()');
     await page.getByRole('button', { name: 'Copy', exact: true }).click();
     await page.getByText(says).waitFor();

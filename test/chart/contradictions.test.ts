@@ -19,7 +19,7 @@ withEachHelm((helm) => {
   /** What is told when nothing else is wrong with the values. */
   function onlyMistake(values: Values): string {
     const trouble = refusal(helm, values);
-    if (!trouble.includes(': 1 value(s) need mending')) throw new Error(`Not one mistake, but: ${trouble}`);
+    if (!trouble.includes(': 1 value(s) need fixing')) throw new Error(`Not one mistake, but: ${trouble}`);
     return trouble;
   }
 
@@ -240,7 +240,7 @@ withEachHelm((helm) => {
     );
   });
 
-  test('a proxy in front whose addresses nobody names is refused: everybody would count as the proxy', () => {
+  test('a proxy in front whose addresses nobody names is refused: everyone would count as the proxy', () => {
     const parents = { parentRefs: [{ name: 'public' }] };
     for (const front of [
       { ingress: { enabled: true } },

@@ -76,7 +76,7 @@ export const keycloak: Values = {
     provider: 'keycloak',
     issuer: 'https://id.example.com/realms/postern',
     clients: {
-      login: { clientId: 'postern-login', existingSecret: 'login' },
+      login: { clientId: 'postern-web', existingSecret: 'login' },
       principalSync: { clientId: 'postern-principal-sync', existingSecret: 'principal-sync' },
       management: { clientId: 'provisioning', existingSecret: 'management' },
     },

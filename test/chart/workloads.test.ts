@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
-import { configReference, readConfig } from '../../src/config.ts';
+import { readConfig } from '../../src/config/read.ts';
+import { configReference } from '../../src/config/settings.ts';
 import { fewest, keycloak, over, render, template, type Values, withEachHelm, workloads } from './helm.ts';
 
 const known = new Set(configReference().map(({ name }) => name));
@@ -36,6 +37,16 @@ withEachHelm((helm) => {
     // At a first install nothing of the release is there yet.
     expect(rendered.pod('migrate')['serviceAccountName']).toBeUndefined();
     expect(render(helm, over(fewest, { migrations: { enabled: false } })).has('Job')).toBe(false);
+  });
+
+  test('the limits and the reader of the gateway are values, and no other workload is told them', () => {
+    const set = { gateway: { requestsPerAddress: 250_000, requestsPerHost: 0, fastHttp: false } };
+    const names = ['GATEWAY_REQUESTS_PER_ADDRESS', 'GATEWAY_REQUESTS_PER_HOST', 'GATEWAY_FAST_HTTP'];
+    const told = (values: Values, component: (typeof workloads)[number]) =>
+      names.map((name) => render(helm, values).env(component).get(name)?.value);
+    expect(told(fewest, 'gateway')).toEqual(['60000', '600000', 'on']);
+    expect(told(over(fewest, set), 'gateway')).toEqual(['250000', '0', 'off']);
+    expect(told(over(fewest, set), 'web')).toEqual([undefined, undefined, undefined]);
   });
 
   test('a migration has time to wait for another that takes an hour, and to take an hour itself', () => {
@@ -180,7 +191,7 @@ withEachHelm((helm) => {
     }
   });
 
-  test('a pod is started anew when the process hangs, and gets no requests while it could answer none', () => {
+  test('a pod is started again when the process hangs, and gets no requests while it could answer none', () => {
     const paths = {
       web: '/readyz?exclude=kv&exclude=blobs',
       gateway: '/readyz?exclude=database&exclude=kv&exclude=blobs',

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { systemAct } from '../../src/core/caller.ts';
+import { systemAuditContext } from '../../src/core/caller.ts';
 import { minute, second } from '../../src/core/clock.ts';
 import { AppError } from '../../src/core/errors.ts';
 import { effectiveRoles } from '../../src/features/identity/accounts/effective-roles.ts';
@@ -120,7 +120,7 @@ async function builtinStage(): Promise<DirectoryStage> {
     issuer: identity.issuer,
     async person(roles) {
       made += 1;
-      const { account } = await identity.accounts.create(systemAct, {
+      const { account } = await identity.accounts.create(systemAuditContext, {
         email: `p${made}@example.com`,
         name: `P ${made}`,
         roles,
@@ -131,33 +131,33 @@ async function builtinStage(): Promise<DirectoryStage> {
       return account.subject;
     },
     async setRoles(subject, roles) {
-      await identity.accounts.change(systemAct, await idOf(subject), { roles });
+      await identity.accounts.change(systemAuditContext, await idOf(subject), { roles });
     },
     async setEnabled(subject, enabled) {
-      await identity.accounts.change(systemAct, await idOf(subject), { enabled });
+      await identity.accounts.change(systemAuditContext, await idOf(subject), { enabled });
     },
     async remove(subject) {
-      await identity.accounts.remove(systemAct, await idOf(subject));
+      await identity.accounts.remove(systemAuditContext, await idOf(subject));
     },
     async giveAdminByNestedGroup(subject) {
       made += 1;
       const name = `G${made}`;
-      const top = await identity.groups.create(systemAct, {
+      const top = await identity.groups.create(systemAuditContext, {
         name: `${name} top`,
         parentId: null,
         roles: ['admin'],
       });
-      const middle = await identity.groups.create(systemAct, {
+      const middle = await identity.groups.create(systemAuditContext, {
         name: `${name} mid`,
         parentId: top.id,
         roles: [],
       });
-      const own = await identity.groups.create(systemAct, {
+      const own = await identity.groups.create(systemAuditContext, {
         name: `${name} own`,
         parentId: middle.id,
         roles: [],
       });
-      await identity.accounts.change(systemAct, await idOf(subject), { groups: [own.id] });
+      await identity.accounts.change(systemAuditContext, await idOf(subject), { groups: [own.id] });
     },
     async token(subject, scopes) {
       const browser = new Browser(open.app);

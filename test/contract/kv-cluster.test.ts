@@ -34,9 +34,9 @@ describe.skipIf(isRedisMissing)('a Redis Cluster of three masters', () => {
       );
       expect(spent.filter((one) => one?.allowed)).toHaveLength(7);
     }
-    await sources[0]?.setMark({ owner: 'usr_1', key: 'k', mark: 'revoked', ttlMs: 10_000 });
+    await sources[0]?.setStamp({ owner: 'usr_1', key: 'k', stamp: 'revoked', ttlMs: 10_000 });
     const seen = await sources[1]?.spend({ owner: 'usr_1', key: 'k', limit: 100 });
-    expect(seen?.mark).toEqual({ kind: 'read', value: 'revoked' });
+    expect(seen?.stamp).toEqual({ kind: 'read', value: 'revoked' });
   });
 
   test('what lies on several nodes is read in one go, by one clock', async () => {
@@ -64,7 +64,7 @@ describe.skipIf(isRedisMissing)('a Redis Cluster of three masters', () => {
   const write = () => outcome((key) => kv.set(key, 'there', { ttlMs: 10_000 }));
   const read = () => outcome((key) => kv.get(key));
 
-  /** Somebody always asks: that is how a silence is found out, and what must not start two attempts at once. */
+  /** Someone always asks: that is how a silence is found out, and what must not start two attempts at once. */
   async function askInVain(ms: number): Promise<void> {
     for (const end = Date.now() + ms; Date.now() < end; await realTime(50)) {
       const asked = await Promise.allSettled(Array.from({ length: 30 }, () => kv.get('slot:1')));
@@ -79,7 +79,7 @@ describe.skipIf(isRedisMissing)('a Redis Cluster of three masters', () => {
     await expect.poll(write, { timeout: 5_000 }).toBe('all');
   }, 30_000);
 
-  test('a cluster that fell silent, and whose nodes were then started anew, answers again', async () => {
+  test('a cluster that fell silent, and whose nodes were then started again, answers again', async () => {
     for (const node of cluster.nodes) node.freeze();
     await askInVain(1_000);
     // Whoever tries to connect is refused now.

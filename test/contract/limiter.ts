@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { beforeEach, expect, test } from 'vitest';
-import { type LimitSource, noMark, type Spend } from '../../src/features/ratelimit/source.ts';
-import { slotMs, windowMs } from '../../src/features/ratelimit/window.ts';
+import { type LimitSource, noStamp, type Spend } from '../../src/features/ratelimit/source.ts';
+import { slotMs, windowMs } from '../../src/features/ratelimit/rolling-window.ts';
 
 export type LimiterHarness = {
   /** Two handles on one budget: two processes over a shared store, or twice the same in memory. */
@@ -98,16 +98,16 @@ export function limiterContract({ sources, now, elapse, numRuns }: LimiterHarnes
     expect((await spend()).allowed).toBe(true);
   });
 
-  test('a key’s revocation mark comes with the spend, on every process, also when it is refused', async () => {
-    expect((await spend(1, 'marked')).mark).toEqual(noMark);
-    await sources()[0].setMark({ owner, key: 'marked', mark: 'first', ttlMs: 60_000 });
-    expect((await spend(1, 'marked', 1)).mark).toEqual({ kind: 'read', value: 'first' });
-    await sources()[1].setMark({ owner, key: 'marked', mark: 'second', ttlMs: 60_000 });
-    expect(await spend(1, 'marked')).toMatchObject({
+  test('a key’s revocation stamp comes with the spend, on every process, also when it is refused', async () => {
+    expect((await spend(1, 'stamped')).stamp).toEqual(noStamp);
+    await sources()[0].setStamp({ owner, key: 'stamped', stamp: 'first', ttlMs: 60_000 });
+    expect((await spend(1, 'stamped', 1)).stamp).toEqual({ kind: 'read', value: 'first' });
+    await sources()[1].setStamp({ owner, key: 'stamped', stamp: 'second', ttlMs: 60_000 });
+    expect(await spend(1, 'stamped')).toMatchObject({
       allowed: false,
-      mark: { kind: 'read', value: 'second' },
+      stamp: { kind: 'read', value: 'second' },
     });
-    expect((await spend(9, 'another')).mark).toEqual(noMark);
+    expect((await spend(9, 'another')).stamp).toEqual(noStamp);
   });
 
   /**

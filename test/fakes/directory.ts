@@ -16,7 +16,7 @@ export type FakeDirectory = Directory & {
   removePerson(subject: string): void;
   token(value: string, token: Partial<Token> & { subject: string }): void;
   revoke(value: string): void;
-  /** `wrong` answers in good form about somebody else; `garbled` in no form at all. */
+  /** `wrong` answers in good form about someone else; `garbled` in no form at all. */
   trouble(kind: Trouble): void;
   /** Questions asked so far. */
   asked(): number;
@@ -52,7 +52,7 @@ export function fakeDirectory({
     if (token === undefined || !people.get(token.subject)?.isEnabled) return { active: false };
     return {
       active: true,
-      iss: trouble === 'wrong' ? 'https://somebody-else.example' : issuer,
+      iss: trouble === 'wrong' ? 'https://someone-else.example' : issuer,
       sub: token.subject,
       client_id: token.clientId,
       token_type: 'Bearer',

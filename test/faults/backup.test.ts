@@ -74,7 +74,7 @@ test('a backup is refused while the server runs, and made when it is stopped', a
     1,
     expect.stringContaining(`in use by process ${program.pid}`),
   ]);
-  // The sealer takes a second; the backup is to have the events of this life.
+  // The chain writer takes a second; the backup is to have the events of this life.
   const newest = async () => (await browser.api('GET', '/audit/events?limit=1')).data[0];
   await vi.waitFor(async () => expect((await newest()).hash).not.toBeNull(), 10_000);
   expect((await program.end('SIGTERM')).code).toBe(0);
@@ -182,10 +182,10 @@ test('nothing is overwritten: neither a file by a backup, nor a folder by a rest
 
   const onto = await runCommand(first, ['restore', plain]);
   expect([onto.code, onto.output]).toEqual([1, expect.stringContaining('is not empty')]);
-  mkdirSync(join(folder, 'somebody'));
-  writeFileSync(join(folder, 'somebody', 'notes.txt'), 'mine');
-  expect((await runCommand(at('somebody'), ['restore', plain])).code).toBe(1);
-  expect(readdirSync(join(folder, 'somebody'))).toEqual(['notes.txt']);
+  mkdirSync(join(folder, 'someone'));
+  writeFileSync(join(folder, 'someone', 'notes.txt'), 'mine');
+  expect((await runCommand(at('someone'), ['restore', plain])).code).toBe(1);
+  expect(readdirSync(join(folder, 'someone'))).toEqual(['notes.txt']);
   expect(readdirSync(folder).filter((name) => name.endsWith('.partial'))).toEqual([]);
   await expectEverything(first);
 });

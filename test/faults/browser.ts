@@ -1,9 +1,10 @@
-import { Agent, request as send } from 'node:http';
+import { Agent, request as sendPlain } from 'node:http';
+import { Agent as TlsAgent, request as sendOverTls } from 'node:https';
 import { setTimeout as wait } from 'node:timers/promises';
 
 /**
- * A person at a browser, over real connections: keeps cookies, sends Origin with everything, follows redirects while
- * signing in. The cookies outlive a restart of the server, as a person's do.
+ * A person's browser over real connections: keeps cookies, sends Origin with every request, follows redirects during
+ * sign-in. The cookies outlive a restart of the server, as a person's do.
  */
 export type Reply = {
   readonly status: number;
@@ -11,22 +12,33 @@ export type Reply = {
   readonly text: string;
 };
 
-// What comes over the wire; a wrong field shows as a failing expectation.
+// Parsed JSON; a wrong field shows as a failing expectation.
 // oxlint-disable-next-line typescript/no-explicit-any
 export type Envelope = { readonly data: any; readonly error: any; readonly metadata?: any };
 
 type Sent = { type?: string; body?: string | Buffer; headers?: Record<string, string> };
 
-/** The connection broke before the answer was whole: nobody knows whether the change was made. */
+/** The connection broke before the response was complete: it is unknown whether the change was made. */
 export class NoAnswer extends Error {}
+
+/** How to reach an https origin: a proxy on loopback, with certificates signed by `ca`. */
+export type Way = { readonly port: number; readonly ca: string; readonly localAddress?: string };
 
 export class Browser {
   readonly origin: string;
+  readonly #way: Way | undefined;
   readonly #cookies = new Map<string, string>();
-  #agent = new Agent({ keepAlive: true, maxSockets: 64 });
+  #agent: Agent;
 
-  constructor(origin: string) {
+  constructor(origin: string, way?: Way) {
     this.origin = origin;
+    this.#way = way;
+    this.#agent = this.#newAgent();
+  }
+
+  #newAgent(): Agent {
+    const options = { keepAlive: true, maxSockets: 64 };
+    return this.#way === undefined ? new Agent(options) : new TlsAgent({ ...options, ca: this.#way.ca });
   }
 
   async signIn(email: string, password: string): Promise<void> {
@@ -46,7 +58,7 @@ export class Browser {
     return this.#cookies.get('__Host-postern_session') ?? '';
   }
 
-  /** A request to the API in the person's session. @throws NoAnswer */
+  /** Calls the API in the person's session. @throws NoAnswer */
   async api(
     method: string,
     path: string,
@@ -60,7 +72,7 @@ export class Browser {
     return { ...reply, ...(JSON.parse(reply.text) as Envelope) };
   }
 
-  /** A request of a script with a key: no cookies. @throws NoAnswer */
+  /** A script's request with a key: no cookies. @throws NoAnswer */
   async asKey(
     value: string,
     method: string,
@@ -74,7 +86,7 @@ export class Browser {
     return await this.#request(method, `/api/v2${path}`, headers, sent?.body);
   }
 
-  /** Bytes in the person's session. @throws NoAnswer */
+  /** Uploads bytes in the person's session. @throws NoAnswer */
   async upload(path: string, type: string, body: Buffer): Promise<Reply & Envelope> {
     const reply = await this.send('POST', `/api/v2${path}`, { type, body });
     return { ...reply, ...(JSON.parse(reply.text) as Envelope) };
@@ -97,10 +109,10 @@ export class Browser {
     };
   }
 
-  /** Lets go of every connection, also of those to a server that is gone. */
+  /** Closes every connection, including those to a server that is gone. */
   disconnect(): void {
     this.#agent.destroy();
-    this.#agent = new Agent({ keepAlive: true, maxSockets: 64 });
+    this.#agent = this.#newAgent();
   }
 
   async #follow(first: Reply): Promise<Reply> {
@@ -115,7 +127,7 @@ export class Browser {
     return reply;
   }
 
-  /** Like any careful client: 503 says that nothing was done, so it is sent again. */
+  /** Retries on 503, as a careful client does: it means that nothing was done. */
   async #request(
     method: string,
     path: string,
@@ -135,13 +147,16 @@ export class Browser {
     headers: Record<string, string>,
     body: string | Buffer | undefined,
   ): Promise<Reply> {
-    const { port, host } = new URL(this.origin);
+    const { port, host, hostname } = new URL(this.origin);
+    const way = this.#way;
+    const send = way === undefined ? sendPlain : sendOverTls;
     return new Promise((resolve, reject) => {
       const lost = (error: Error) => reject(new NoAnswer(error.message));
       const request = send(
         {
           host: '127.0.0.1',
-          port,
+          port: way?.port ?? port,
+          ...(way === undefined ? {} : { servername: hostname, localAddress: way.localAddress }),
           method,
           path,
           agent: this.#agent,

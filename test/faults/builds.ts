@@ -3,15 +3,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /**
- * Another build of the program beside this one: the same code, with a step of the database more, and with a field more in each
- * of its configuration documents, also inside of one, and a scope more.
+ * Creates another build of the program: the same code with one more migration, one more field in each configuration
+ * document (also in a nested object), and one more scope.
  */
 export type Build = { readonly main: string; remove(): void };
 
 const root = join(import.meta.dirname, '../..');
 export const nextStep = '9999_next.sql';
 
-/** File, what is there once, and what takes its place. */
+/** File, the text to replace, and its replacement. */
 const nextSource = [
   ['src/core/scopes.ts', "  'env:read',\n  'env:write',", "  'next:read',\n  'env:read',\n  'env:write',"],
   [
@@ -36,7 +36,10 @@ const nextSource = [
   ],
 ] as const;
 
-/** `seconds`: how long its step takes. It does what a release may do: adds a column and a table, and fills them. */
+/**
+ * `seconds`: how long its migration takes. The migration does what a release may do: adds a column and a table, and fills
+ * them.
+ */
 export function makeNextBuild(seconds: number): Build {
   const folder = mkdtempSync(join(tmpdir(), 'postern-next-'));
   for (const part of ['src', 'migrations', 'package.json'])
@@ -59,6 +62,6 @@ export function makeNextBuild(seconds: number): Build {
 function replaceIn(file: string, before: string, after: string): void {
   const [head, tail, ...more] = readFileSync(file, 'utf8').split(before);
   if (head === undefined || tail === undefined || more.length > 0)
-    throw new Error(`${file} has not once: ${before}. Mend nextSource in builds.ts.`);
+    throw new Error(`${file} has not once: ${before}. Fix nextSource in builds.ts.`);
   writeFileSync(file, head + after + tail);
 }

@@ -2,22 +2,22 @@ import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 
 /**
- * A network between a program and a server that can be bad: late, reset, half-open (connections stay and nothing comes
- * through), or cut after some bytes of an answer. What it is told holds for connections that are there and for new ones.
+ * A faulty network between a program and a server: late, reset, half-open (connections stay, but no data passes), or cut
+ * after some bytes of a response. A setting affects existing connections and new ones.
  */
 export type Weather =
   | { readonly kind: 'clear' }
-  /** Each piece of data is this many milliseconds late, in both directions. */
+  /** Each piece of data is delayed by this many milliseconds, in both directions. */
   | { readonly kind: 'late'; readonly ms: number }
   | { readonly kind: 'reset' }
   | { readonly kind: 'half-open' }
-  /** Connections are reset when the server has sent this much on them. */
+  /** Connections are reset when the server has sent this many bytes on them. */
   | { readonly kind: 'cut'; readonly afterBytes: number };
 
 export type FaultProxy = {
   readonly port: number;
   set(weather: Weather): void;
-  /** Connections that were ever made. */
+  /** Number of connections so far. */
   accepted(): number;
   stop(): Promise<void>;
 };
@@ -69,7 +69,7 @@ export async function startFaultProxy(targetPort: number): Promise<FaultProxy> {
     port: address.port,
     accepted: () => accepted,
     set(next) {
-      // What was swallowed is missing in the stream for ever, so those connections have no future in clear weather.
+      // A half-open connection has lost data of its stream, so it is closed and does not recover with the network.
       const isOver = next.kind === 'reset' || weather.kind === 'half-open';
       weather = next;
       if (isOver) for (const socket of open) socket.resetAndDestroy();

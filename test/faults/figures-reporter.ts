@@ -1,7 +1,7 @@
 import type { Reporter, TestModule } from 'vitest/node';
 import type {} from './figures.ts';
 
-/** Prints what the suites measured as one table, for docs/explanation/faults.md. */
+/** Prints the suites' measurements as one table, for docs/explanation/faults.md. */
 export const figuresReporter: Reporter = {
   onTestRunEnd(modules: readonly TestModule[]) {
     const lines: string[] = [];

@@ -1,6 +1,6 @@
 import { TestRunner } from 'vitest';
 
-/** What a suite measured beside pass and fail; figures-reporter.ts makes a table of it when all is over. */
+/** A measurement of a suite besides pass and fail; figures-reporter.ts prints all of them as a table at the end. */
 export type Figure = { readonly what: string; readonly figure: string };
 
 declare module 'vitest' {
@@ -16,7 +16,7 @@ export function tell(what: string, figure: string): void {
   meta.figures = [...(meta.figures ?? []), { what, figure }];
 }
 
-/** How long it took until `who` was served again, in ms. */
+/** Records how long it took until `who` was served again, in ms. */
 export function tellRecovery(who: string, ms: number): void {
   tell(`back: ${who}`, `${Math.round(ms)} ms`);
 }

@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
-import type { Workload } from '../../src/config.ts';
+import type { Workload } from '../../src/config/settings.ts';
 import { type RedisServer, startRedis } from '../contract/kv-redis-server.ts';
 import { type FaultProxy, startFaultProxy } from './fault-proxy.ts';
 import { type PostgresServer, startPostgres } from './postgres-server.ts';
 import { freePorts, type Ports, type Program, startProgram } from './program.ts';
 
-/** Two of web and of gateway and a worker, on one PostgreSQL and one Redis, each behind a network that can be bad. */
+/** Two web and two gateway processes and a worker, on one PostgreSQL and one Redis, each behind a faulty network. */
 export type Fleet = {
   readonly webs: readonly [Member, Member];
   readonly gateways: readonly [Member, Member];
@@ -18,11 +18,11 @@ export type Fleet = {
   readonly kv: FaultProxy;
   readonly postgres: PostgresServer;
   readonly redis: RedisServer;
-  /** What all of them see as the UI: the address of the first web. */
+  /** The UI address that all of them use: the address of the first web process. */
   readonly uiUrl: string;
   readonly contentUrl: string;
   readonly dataDir: string;
-  /** Where commands reach the database without the bad network. */
+  /** The database's address without the faulty network, for commands. */
   readonly databaseUrl: string;
   start(workload: Exclude<Workload, 'all'>, options?: MemberOptions): Promise<Member>;
   stop(): Promise<void>;
@@ -30,12 +30,12 @@ export type Fleet = {
 
 type MemberOptions = {
   readonly ports?: Ports;
-  /** Another build of the program, as its main file. */
+  /** The main file of another build of the program. */
   readonly main?: string;
 };
 
 export type FleetOptions = {
-  /** For Node, before the program. */
+  /** Options for Node. */
   readonly nodeOptions?: readonly string[];
 };
 
@@ -102,7 +102,7 @@ export async function startFleet(postgresBin: string, { nodeOptions }: FleetOpti
     return { webs, gateways, worker: await start('worker') };
   }
 
-  // What was started before the one that failed must not outlive the suite.
+  // When one fails to start, the others must not outlive the suite.
   const members = await startAll().catch(async (error: unknown) => {
     await stop();
     throw error;
@@ -122,7 +122,7 @@ export async function startFleet(postgresBin: string, { nodeOptions }: FleetOpti
   };
 }
 
-/** As docs/how-to/run-the-workloads-apart.md says. */
+/** As docs/how-to/run-the-workloads-apart.md describes. */
 async function giveGatewayItsRole(url: string): Promise<void> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
@@ -132,7 +132,7 @@ async function giveGatewayItsRole(url: string): Promise<void> {
   await client.end();
 }
 
-/** What was answered while `during` went on, by who was asked: each every 25 ms, one at a time. */
+/** Sends every request every 25 ms, one at a time, while `during` runs; returns the responses by name. */
 export async function watch(
   questions: Readonly<Record<string, () => Promise<number>>>,
   during: () => Promise<void>,
@@ -156,14 +156,14 @@ export async function watch(
   return answers;
 }
 
-/** Milliseconds until the question is answered with `status`. @throws when it takes longer than `mostMs` */
-export async function timeUntil(ask: () => Promise<number>, status: number, mostMs: number): Promise<number> {
+/** Milliseconds until `ask` returns `status`. @throws when it takes longer than `maxMs` */
+export async function timeUntil(ask: () => Promise<number>, status: number, maxMs: number): Promise<number> {
   const startedAt = performance.now();
   for (;;) {
     const heard = await ask().catch(() => 0);
     const ms = performance.now() - startedAt;
     if (heard === status) return ms;
-    if (ms > mostMs) throw new Error(`Still ${heard} after ${ms.toFixed(0)} ms.`);
+    if (ms > maxMs) throw new Error(`Still ${heard} after ${ms.toFixed(0)} ms.`);
     await wait(20);
   }
 }

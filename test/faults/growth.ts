@@ -1,17 +1,17 @@
-/** Whether something that should stay as it is grows, in measurements that jump about. Pure. */
+/** Detects growth in a noisy series of measurements. Pure. */
 export type Growth = {
-  /** The middle of the values after the warm-up. */
+  /** The median of the values after the warm-up. */
   readonly median: number;
-  /** What the trend adds from the first to the last value after the warm-up; below 0 when it falls. */
+  /** The growth by the trend from the first to the last value after the warm-up; below 0 when it falls. */
   readonly added: number;
 };
 
-/** Part of the samples that is looked at by nobody: caches fill, and code is compiled. */
+/** The part of the samples that is ignored: meanwhile caches fill and code is compiled. */
 const warmUp = 0.3;
 
 /**
- * The trend is the median of the slopes of all pairs (Theil and Sen): a third of the values may be anything at all and not
- * change it much. `values`: taken at equal distances. @throws RangeError when fewer than 4 are left
+ * The trend is the median of the slopes of all pairs (Theil and Sen), which tolerates a third of outliers. `values`:
+ * measured at equal intervals. @throws RangeError when fewer than 4 are left
  */
 export function growthOf(values: readonly number[]): Growth {
   const settled = values.slice(Math.floor(values.length * warmUp));

@@ -29,7 +29,7 @@ test('keys import takes a good file, refuses a bad one by line, and the keys wor
   writeFileSync(file, `${JSON.stringify(good)}\n`);
   const taken = await runCommand(installation, ['keys', 'import', file]);
   expect([taken.code, taken.output]).toEqual([0, 'Imported 1 key; 0 were there already.\n']);
-  // The same record again, and one of somebody who has no account here.
+  // The same record again, and one of someone who has no account here.
   const other = createHash('sha256').update('another').digest('hex');
   const stranger = { ...good, digest: other, prefix: 'app_pat_', scopes: ['repos:read'], owner: 'NpAc1' };
   writeFileSync(file, `${JSON.stringify(good)}\n${JSON.stringify(stranger)}\n`);

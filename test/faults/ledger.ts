@@ -1,30 +1,30 @@
 import { type Browser, NoAnswer } from './browser.ts';
 
 /**
- * What a person was told about keys while a server was being ended: which creates, rotations and revocations were
- * acknowledged, and which were asked for without an answer. compare() holds it against a server that came back.
+ * What a server reported about keys before it was killed: which creates, rotations and revocations were acknowledged, and
+ * which got no response. compare() checks a restarted server against it.
  */
 export type Entry = {
   readonly id: string;
   readonly value: string;
-  /** The key this one was made to replace. */
+  /** The key that this one replaces. */
   readonly replaces: string | null;
-  /** The same for its own successor: a rotation without an answer may have ended this key's part in it. */
+  /** The rotation of this key to a successor. One without a response may have ended this key. */
   rotation: 'none' | 'asked' | 'acknowledged';
   revocation: 'none' | 'asked' | 'acknowledged';
 };
 
 export type Ledger = {
   readonly entries: Map<string, Entry>;
-  /** Answers that arrived. */
+  /** Number of responses received. */
   acknowledged: number;
   readonly cut: Cut;
 };
 
-/** How many changes of each kind were under way, and never answered, when a server was ended. */
+/** How many changes of each kind were in progress, without a response, when a server was killed. */
 export type Cut = Map<string, number>;
 
-/** @throws NoAnswer when the server ended first, which is counted */
+/** @throws NoAnswer when the server ended first; then the change is counted */
 export async function underWay<R>(cut: Cut, what: string, asking: Promise<R>): Promise<R> {
   try {
     return await asking;
@@ -34,7 +34,7 @@ export async function underWay<R>(cut: Cut, what: string, asking: Promise<R>): P
   }
 }
 
-/** Repeatable randomness (mulberry32): a failing run is repeated with its seed. */
+/** Repeatable random numbers (mulberry32): a failing run can be repeated with its seed. */
 export type Dice = { below(limit: number): number };
 
 export function createDice(seed: number): Dice {
@@ -49,7 +49,7 @@ export function createDice(seed: number): Dice {
   };
 }
 
-/** Creates, rotates and revokes keys named `mark…` with several hands at once, until the server is gone. */
+/** Creates, rotates and revokes keys named `mark…` concurrently, until the server is gone. */
 export async function work(browser: Browser, ledger: Ledger, mark: string, dice: Dice): Promise<void> {
   let count = 0;
   const hand = async () => {
@@ -116,7 +116,7 @@ type KeyOnServer = {
   readonly replacedBy: string | null;
 };
 
-/** What is wrong on the server about the keys named `mark…`, one line each; empty when nothing is. */
+/** The problems with the keys named `mark…` on the server, one line each; empty when there are none. */
 export async function compare(browser: Browser, ledger: Ledger, mark: string): Promise<string[]> {
   const keys = new Map((await keysNamed(browser, `${mark}-`)).map((key) => [key.id, key]));
   const problems = await Promise.all([
@@ -136,7 +136,7 @@ async function entryProblems(
   const problems: string[] = [];
   if (entry.revocation === 'acknowledged' && key.status !== 'revoked')
     problems.push(`${entry.id}: its revocation was acknowledged, and it is ${key.status}`);
-  // A successor that was used, as it is here, starts the end of the key it replaces.
+  // The first use of a successor, which happens here, starts the grace of its predecessor.
   const mayBeOver = entry.rotation !== 'none' && key.status === 'expired';
   if (entry.revocation === 'none' && key.status !== 'active' && !mayBeOver)
     problems.push(`${entry.id}: nobody revoked it, and it is ${key.status}`);
@@ -148,7 +148,7 @@ async function entryProblems(
   return problems;
 }
 
-/** Also of keys whose create nobody heard an answer to: each is whole, and its trail says how it came to be. */
+/** Includes keys whose create got no response: each must be complete, and the audit log must record its creation. */
 async function keyProblems(
   browser: Browser,
   key: KeyOnServer,

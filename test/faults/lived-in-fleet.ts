@@ -6,8 +6,8 @@ import { type Fleet, type FleetOptions, type Member, startFleet, timeUntil } fro
 import { administrator } from './program.ts';
 
 /**
- * A fleet with somebody in it: an administrator with a session, a key, a public and a private site, and a visitor who was let
- * in. Questions about them answer with the status that a client sees who does not try again.
+ * A fleet with data: an administrator with a session, a key, a public and a private site, and a visitor with access. Each
+ * request returns the status that a client without retries gets.
  */
 export type LivedInFleet = Fleet & {
   readonly ada: Browser;
@@ -17,13 +17,13 @@ export type LivedInFleet = Fleet & {
   ask(url: string, port: number, headers?: Record<string, string>, sent?: Body): Promise<Answer>;
   withKey(web: Member, value?: string): () => Promise<number>;
   publicPage(gateway: Member): () => Promise<number>;
-  /** @throws Error when the bytes come and `cookie` is no grant */
+  /** @throws Error when the response has the content although `cookie` is no grant */
   privatePage(gateway: Member, cookie: string): () => Promise<number>;
-  /** A new version of a site of its own, published with a key; 200 when it is live. */
+  /** Publishes a new version of a separate site with a key; 200 when it is live. */
   change(web: Member): () => Promise<number>;
   publish(visibility: 'public' | 'private', text: string): Promise<Site>;
   makeKey(name: string, scopes?: readonly string[]): Promise<{ id: string; value: string }>;
-  /** The cookie of a grant made now: one lasts five minutes at most. */
+  /** The cookie of a new grant, which lasts five minutes at most. */
   freshGrant(): Promise<string>;
 };
 
@@ -48,7 +48,7 @@ async function moveIn(fleet: Fleet): Promise<LivedInFleet> {
   const agent = new Agent({ keepAlive: true });
   const ada = new Browser(fleet.uiUrl);
   await ada.signIn(administrator.email, administrator.password);
-  // What is asked here in a minute is more than one owner may by default.
+  // The tests send more requests a minute than the default limit of an owner.
   await widen(ada, '/config/api-keys', ({ policy }) => ({
     ...policy,
     rateLimitPerMinute: 1_000_000,
@@ -74,7 +74,7 @@ async function moveIn(fleet: Fleet): Promise<LivedInFleet> {
   }
 
   const key = await makeKey('robot');
-  const open = await publish('public', 'for everybody');
+  const open = await publish('public', 'for everyone');
   const closed = await publish('private', 'for Ada only');
   const visitor = browserOf<null>(
     {
@@ -160,7 +160,7 @@ async function moveIn(fleet: Fleet): Promise<LivedInFleet> {
         'sec-fetch-mode': 'no-cors',
         'sec-fetch-dest': 'image',
       });
-      // Whatever it says, the bytes are for who has a grant.
+      // Whatever the status, only a client with a grant may get the content.
       if (!cookie.includes('postern_grant') && text.includes('for Ada only'))
         throw new Error('Private bytes got out.');
       return status;
@@ -181,7 +181,7 @@ async function moveIn(fleet: Fleet): Promise<LivedInFleet> {
   };
 }
 
-// What comes over the wire, changed a little and sent back.
+// Parsed JSON, changed a little and sent back.
 // oxlint-disable-next-line typescript/no-explicit-any
 async function widen(ada: Browser, path: string, change: (data: any) => object): Promise<void> {
   const { headers, data } = await ada.api('GET', path);
@@ -189,7 +189,7 @@ async function widen(ada: Browser, path: string, change: (data: any) => object):
   if (changed.status !== 200) throw new Error(`Answered ${changed.status}: ${changed.text}`);
 }
 
-/** Asked at one gateway, under the address that all of them serve. */
+/** Sends the request to one gateway, with the host that all of them serve. */
 async function contentOf(
   gateway: Member,
   url: string,

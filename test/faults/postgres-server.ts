@@ -5,10 +5,10 @@ import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
 import { postgresAnswers, preparePostgres } from '../../scripts/local-servers.ts';
 
-/** A real PostgreSQL of a suite's own, on loopback in a temporary directory; gone after stop(). */
+/** A real PostgreSQL for one suite, on loopback in a temporary directory; removed by stop(). */
 export type PostgresServer = {
   readonly url: string;
-  /** Ends it as an operator does (fast shutdown); its data stays for resume(). */
+  /** Shuts it down as an operator does (fast shutdown); its data stays for resume(). */
   halt(): Promise<void>;
   resume(): Promise<void>;
   stop(): Promise<void>;
@@ -45,7 +45,7 @@ export async function startPostgres(bin: string): Promise<PostgresServer> {
   };
 }
 
-/** Another one on the server at `url`, empty. `name`: letters and underscores. */
+/** Creates another empty database on the server at `url`. `name`: letters and underscores. */
 export async function createDatabase(url: string, name: string): Promise<void> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();

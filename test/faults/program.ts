@@ -4,24 +4,24 @@ import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { freePort } from '../../scripts/local-servers.ts';
-import type { Workload } from '../../src/config.ts';
+import type { Workload } from '../../src/config/settings.ts';
 
-/** The real program as an operator runs it: a process of its own that can be ended at any moment. */
+/** The real program as an operator runs it: a separate process that can be killed at any moment. */
 export type Installation = {
   readonly dataDir: string;
   readonly databaseUrl?: string;
-  /** True: nobody is made administrator; the one-time link is printed instead. */
+  /** True: creates no administrator; the program prints the one-time link instead. */
   readonly isUnattended?: boolean;
   readonly ports: Ports;
-  /** What else is set. */
+  /** Additional settings. */
   readonly settings?: Readonly<Record<string, string>>;
-  /** Another build of the program, as its main file. */
+  /** The main file of another build of the program. */
   readonly main?: string;
-  /** For Node, before the program. */
+  /** Options for Node. */
   readonly nodeOptions?: readonly string[];
-  /** What starts Node, such as `unshare -m`; nothing where nothing is said. */
+  /** The command that starts Node, such as `unshare -m`; default: none. */
   readonly launcher?: readonly string[];
-  /** True: whatever it prints finds a full disk, so that /readyz has to say that it is ready. */
+  /** True: its output goes to a full disk, so only /readyz can report that it is ready. */
   readonly isMute?: boolean;
 };
 
@@ -30,9 +30,9 @@ export type Ports = { readonly web: number; readonly gateway: number; readonly o
 export type Program = {
   readonly origin: string;
   readonly pid: number;
-  /** Everything it printed so far. */
+  /** Everything it has printed. */
   output(): string;
-  /** Ends it and waits until it is gone. */
+  /** Sends the signal and waits until the process has ended. */
   end(signal: 'SIGKILL' | 'SIGTERM'): Promise<Exit>;
 };
 
@@ -40,7 +40,7 @@ export type Exit = { readonly code: number | null; readonly signal: NodeJS.Signa
 
 export const administrator = { email: 'ada@example.com', password: 'correct horse battery staple' };
 
-/** Processes that share a database are given theirs. */
+/** Processes that share a database must have the same secrets. */
 const sharedSecrets = {
   SESSION_SECRET: 'the session secret of the fault tests',
   ENCRYPTION_KEY: 'the encryption key of the fault tests',
@@ -54,20 +54,33 @@ export async function freePorts(): Promise<Ports> {
   return { web, gateway, operations };
 }
 
-/** Starts the server, or one workload of it; resolves when it answers. @throws Error with what it printed, when it ends first */
+/** Starts the server, or one workload of it; resolves when it is ready. @throws Error with its output, when it ends first */
 export async function startProgram(installation: Installation, workload?: Workload): Promise<Program> {
+  return await startUntil(installation, workload, async (output) => {
+    // Printed when every store is open. Polling an endpoint would need a guess at the interval.
+    if (output.includes('is ready')) return true;
+    return installation.isMute === true && (await answers(installation, '/readyz'));
+  });
+}
+
+/** The same, but resolves as soon as the process listens: its stores may be unavailable. */
+export async function startListening(installation: Installation, workload?: Workload): Promise<Program> {
+  return await startUntil(installation, workload, () => answers(installation, '/livez'));
+}
+
+async function startUntil(
+  installation: Installation,
+  workload: Workload | undefined,
+  hasCome: (output: string) => Promise<boolean>,
+): Promise<Program> {
   const { child, output } = launch(installation, workload === undefined ? [] : [workload]);
-  const origin = originOf(installation);
-  for (;;) {
+  while (!(await hasCome(output()))) {
     if (child.exitCode !== null || child.signalCode !== null)
       throw new Error(`The program ended before it was ready:\n${output()}`);
-    // Printed when every listener is open; asking would have to guess a pace.
-    if (output().includes('is ready')) break;
-    if (installation.isMute && (await isReady(installation))) break;
     await wait(10);
   }
   return {
-    origin,
+    origin: originOf(installation),
     // A child that printed something has a process id.
     pid: child.pid ?? 0,
     output,
@@ -75,7 +88,7 @@ export async function startProgram(installation: Installation, workload?: Worklo
   };
 }
 
-/** Starts the server, or a command, and ends it at the moment, wherever it is by then. */
+/** Starts the server or a command, and kills it at the given moment, however far it has come. */
 export async function startAndKill(
   installation: Installation,
   moment: Promise<unknown>,
@@ -147,8 +160,8 @@ async function endOf(child: ChildProcess, signal: NodeJS.Signals): Promise<Exit>
   return { code: child.exitCode, signal: child.signalCode };
 }
 
-async function isReady({ ports }: Installation): Promise<boolean> {
-  const answer = await fetch(`http://127.0.0.1:${ports.operations}/readyz`).catch(() => undefined);
+async function answers({ ports }: Installation, path: string): Promise<boolean> {
+  const answer = await fetch(`http://127.0.0.1:${ports.operations}${path}`).catch(() => undefined);
   return answer?.ok ?? false;
 }
 

@@ -4,19 +4,19 @@ import { type Browser, type Envelope, NoAnswer, type Reply } from './browser.ts'
 import { type Cut, type Dice, underWay } from './ledger.ts';
 
 /**
- * What a person was told about sites while a server was being ended: each version's content carries its own mark, so a
- * mixture of two would show. compareSites() holds it against a server that came back.
+ * What a server reported about sites before it was killed. The content of each version carries its own mark, so a mixture
+ * of two versions is detected. compareSites() checks a restarted server against it.
  */
 export type SiteEntry = {
   readonly id: string;
-  /** The mark of what was last acknowledged as live. */
+  /** The mark of the version last acknowledged as live. */
   live: string;
-  /** Asked for without an answer. */
+  /** The mark of a publish without a response. */
   asked: string | null;
   deletion: 'none' | 'asked' | 'acknowledged';
 };
 
-/** A key of somebody: people may not change things as fast as this does. */
+/** Uses a key: this makes changes faster than the limit for people allows. */
 export type SiteHand = { readonly browser: Browser; readonly key: string };
 
 export type SiteLedger = { readonly entries: SiteEntry[]; acknowledged: number; readonly cut: Cut };
@@ -26,7 +26,7 @@ const filesPerSite = 12;
 function filesOf(mark: string): { name: string; content: string }[] {
   return Array.from({ length: filesPerSite }, (_, at) => ({
     name: at === 0 ? 'index.html' : `part-${at}.html`,
-    // Long enough to be worth a compressed form.
+    // Long enough for a compressed form.
     content: `<p>${mark} ${at}</p>\n`.repeat(20),
   }));
 }
@@ -45,7 +45,7 @@ async function ask(
   return { ...reply, ...(JSON.parse(reply.text) as Envelope) };
 }
 
-/** Creates, replaces and deletes sites with several hands at once, until the server is gone. */
+/** Creates, replaces and deletes sites concurrently, until the server is gone. */
 export async function workOnSites(
   hand: SiteHand,
   ledger: SiteLedger,
@@ -90,8 +90,8 @@ async function step(hand: SiteHand, ledger: SiteLedger, mark: string, dice: Dice
 }
 
 /**
- * What is wrong on the server about these sites, one line each; empty when nothing is. `isPurging`: deleted sites may
- * have been removed for good.
+ * The problems with these sites on the server, one line each; empty when there are none. `isPurging`: deleted sites may
+ * have been removed permanently.
  */
 export async function compareSites(
   hand: SiteHand,
@@ -128,11 +128,14 @@ async function siteProblems(hand: SiteHand, entry: SiteEntry, isPurging: boolean
     if (file.text !== content)
       problems.push(`${id}: ${name} of ${mark} answers ${file.status} or other bytes`);
   }
-  return [...problems, ...(await trailProblems(hand.browser, id, site.data))];
+  return [...problems, ...(await auditProblems(hand.browser, id, site.data))];
 }
 
-/** The trail says exactly what happened: a creation, a publish for each version after it, a deletion if there was one. */
-async function trailProblems(
+/**
+ * The audit log must have exactly these events: a creation, a publish for each later version, and a deletion if there was
+ * one.
+ */
+async function auditProblems(
   browser: Browser,
   id: string,
   site: { status: string; version: { number: number } },
@@ -147,7 +150,7 @@ async function trailProblems(
     : [`${id}: its trail holds ${found.join()}, not ${expected.join()}`];
 }
 
-/** Of a site that is gone for good the trail says so once, after one deletion. */
+/** A permanently removed site must have one purge event in the audit log, after one deletion. */
 async function purgeProblems(browser: Browser, id: string): Promise<string[]> {
   const { data } = await browser.api('GET', `/audit/events?target=${id}&limit=100`);
   const events: string[] = data.map(({ event }: { event: string }) => event);

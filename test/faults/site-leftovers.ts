@@ -3,19 +3,19 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { hour } from '../../src/core/clock.ts';
-import { contentStore } from '../../src/features/sites/content-store.ts';
+import { contentStore } from '../../src/features/sites/content/content-store.ts';
 import { type Database, openDatabase } from '../../src/platform/database/database.ts';
 import { embeddedDatabase } from '../../src/platform/database/embedded.ts';
 import { ensureDatabaseFolder } from '../../src/platform/data-dir.ts';
 
-/** What lies in a data folder while no server runs on it: contents of sites, and what needs them. */
+/** The blobs in a data folder while no server uses it, and what refers to them. */
 export function contentsOf(dataDir: string): string[] {
   const blobs = join(dataDir, 'blobs');
   const shelves = readdirSync(blobs).filter((name) => /^[0-9a-f]{2}$/.test(name));
   return shelves.flatMap((shelf) => readdirSync(join(blobs, shelf)).map((name) => shelf + name));
 }
 
-/** As if hours had passed: contents are old enough to be swept. */
+/** Makes blobs old enough for the sweep, as if hours had passed. */
 export async function letTimePass(dataDir: string): Promise<void> {
   const at = new Date(Date.now() - 2 * hour);
   for (const digest of contentsOf(dataDir))
@@ -25,14 +25,14 @@ export async function letTimePass(dataDir: string): Promise<void> {
   });
 }
 
-/** As if every compressed form was made: in the life that follows nothing but the clean-up is at work on contents. */
+/** Marks every compressed form as made, so that in the next run only the clean-up works on blobs. */
 export async function restEncoder(dataDir: string): Promise<void> {
   await withDatabase(dataDir, async ({ sql: db }) => {
     await sql`update site_versions set encoded_at = now() where encoded_at is null`.execute(db);
   });
 }
 
-/** What is wrong after a clean-up that came to its end, one line each. */
+/** The problems after a completed clean-up, one line each. */
 export async function leftoverProblems(dataDir: string): Promise<string[]> {
   const there = contentsOf(dataDir);
   return await withDatabase(dataDir, async ({ sql: db }) => {
@@ -51,7 +51,7 @@ export async function leftoverProblems(dataDir: string): Promise<string[]> {
   });
 }
 
-/** Whether a clean-up came to its end in the server that tells its metrics at `port`, within half a minute. */
+/** Whether a clean-up completes within half a minute, by the server's metrics at `port`. */
 export async function hasCleanedUp(port: number): Promise<boolean> {
   const giveUpAt = Date.now() + 30_000;
   while (Date.now() < giveUpAt) {

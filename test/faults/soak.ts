@@ -9,29 +9,29 @@ import { type LivedInFleet, startLivedInFleet } from './lived-in-fleet.ts';
 import { administrator } from './program.ts';
 
 /**
- * The whole fleet under mixed traffic for a while (matrix FT-11): every answer is one of those it may be, and no process
- * grows. npm run test:soak -- MINUTES; ends with tables, and with 1 when something grew or was answered wrongly.
+ * Runs the whole fleet under mixed traffic (matrix FT-11): every response must be one of those allowed, and no process
+ * may grow. npm run test:soak -- MINUTES prints tables, and exits with 1 when a process grew or a response was wrong.
  */
 const minutes = Number(process.argv[2] ?? 20);
 if (!(minutes > 0)) throw new Error('usage: npm run test:soak -- MINUTES');
 const endsAt = performance.now() + minutes * 60_000;
 const samplesWanted = 40;
 
-/** Most that the trend may add over the run. Less than what one kept object of 100 bytes for each request makes in 20 minutes. */
+/** Maximum growth by the trend over the run. One leaked object of 100 bytes for each request exceeds it in 20 minutes. */
 const most = {
   heap: 8 * 1024 ** 2,
-  // Each password that is hashed takes tens of MiB for a moment, and when they are given back is not ours to say. In its first
-  // minutes a process still takes what it will then keep.
+  // Each password hash takes tens of MiB for a moment, and the allocator decides when to return them. In its first
+  // minutes a process still takes memory that it then keeps.
   resident: minutes < 5 ? Number.POSITIVE_INFINITY : 96 * 1024 ** 2,
   descriptors: 8,
 } as const;
 type Measure = keyof typeof most;
 
-/** Answers of a kind of traffic by status; those in `fine` are as they should be, and 503 says "not now". */
+/** Responses of one kind of traffic by status. Those in `fine` are expected, and 503 means "not now". */
 type Tally = {
   readonly fine: readonly number[];
   readonly counts: Map<number, number>;
-  /** Why there was no answer, the last time. */
+  /** The last error without a response. */
   trouble?: string;
 };
 
@@ -57,7 +57,7 @@ function isOver(): boolean {
   return performance.now() > endsAt;
 }
 
-/** Asks again and again until the time is over, `pauseMs` after each answer. */
+/** Repeats `ask` until the time is over, `pauseMs` after each response. */
 async function repeat(name: string, fine: readonly number[], pauseMs: number, ask: () => Promise<number>) {
   const tally: Tally = tallies.get(name) ?? { fine, counts: new Map() };
   tallies.set(name, tally);
@@ -81,20 +81,20 @@ function startTraffic({ webs, gateways, ...rest }: LivedInFleet): Promise<void>[
   return [
     ...webs.flatMap((web) => [
       repeat('key request', [200], 1, rest.withKey(web)),
-      // Whoever tries wrong keys so often is told to wait.
+      // A client with so many wrong keys is throttled.
       repeat('wrong key', [401, 429], 50, rest.withKey(web, unknown)),
       repeat('publish', [200], 1_000, rest.change(web)),
     ]),
     ...gateways.flatMap((gateway) => [
-      // Below what the gateway takes from one address, 60,000 in any minute.
+      // Below the gateway's limit for one address, 60,000 in any minute.
       repeat('public page', [200], 3, rest.publicPage(gateway)),
-      // A grant ends after five minutes; until somebody is let in again it is 401.
+      // A grant ends after five minutes; until the next one the status is 401.
       repeat('private page', [200, 401], 3, async () =>
         grant === '' ? 200 : await rest.privatePage(gateway, grant)(),
       ),
       repeat('private page, stranger', [401], 100, rest.privatePage(gateway, '')),
     ]),
-    repeat('somebody is let in', [200], 5_000, letIn),
+    repeat('someone is let in', [200], 5_000, letIn),
     repeat('key made, used, revoked, refused', [200], 2_000, async () => await lifeOfKey(rest, webs[1])),
     repeat('site made and deleted', [200], 5_000, async () => await lifeOfSite(rest)),
     repeat('sign-in', [200], 3_000, signIn),
@@ -109,11 +109,11 @@ async function lifeOfKey(
   const used = await withKey(web, value)();
   const { status } = await ada.api('DELETE', `/me/tokens/${id}`);
   if (status !== 200) return status;
-  // Another process than the one that answered: within a second (docs/explanation/revocation.md).
+  // Another process than the one that responded: within a second (docs/explanation/revocation.md).
   await wait(1_000);
   const refused = await withKey(web, value)();
   if (refused === 200) throw new Error('A revoked key was let in.');
-  // The wrong keys of the others come from the same address, so this one may be told to wait.
+  // The wrong keys of the other traffic come from the same address, so this request may be throttled.
   return used === 200 && [401, 429].includes(refused) ? 200 : Math.max(used, refused);
 }
 
@@ -128,7 +128,7 @@ async function signIn(): Promise<number> {
     await browser.signIn(administrator.email, administrator.password);
     return (await browser.api('GET', '/auth/context')).status;
   } catch (error) {
-    // A step of it that is answered 503 is sent again, and a code that was used meanwhile opens nothing.
+    // A step with 503 is retried. If its code was used meanwhile, the retry cannot succeed.
     if (String(error).includes('Signing in failed: 303')) return 503;
     throw error;
   } finally {
@@ -136,7 +136,7 @@ async function signIn(): Promise<number> {
   }
 }
 
-/** What each process holds after its garbage was collected, at equal distances until the time is over. */
+/** Measures each process after a garbage collection, at equal intervals until the time is over. */
 async function sample() {
   const members = {
     'web 1': fleet.webs[0],
@@ -165,7 +165,7 @@ async function sample() {
   return series;
 }
 
-/** A process's gauges by name, after it collected its garbage. */
+/** A process's gauges by name, after a garbage collection. */
 async function measure({ pid, ports }: Member): Promise<(name: string) => number> {
   process.kill(pid, 'SIGUSR2');
   const told = await (await fetch(`http://127.0.0.1:${ports.operations}/metrics`)).text();
@@ -181,7 +181,7 @@ function report(series: Awaited<ReturnType<typeof sample>>): boolean {
   let isFlat = true;
   for (const { name, values } of series) {
     const cells = Object.entries(values).map(([measure, found]) => {
-      // Its keys are those of `values`.
+      // The keys of `values` are measures.
       const limit = most[measure as Measure];
       const growth = growthOf(found);
       if (growth.added <= limit) return written(measure, growth);
@@ -210,7 +210,7 @@ function written(measure: string, { median, added }: Growth): string {
   return `${mib(median)} MiB, ${sign}${mib(added)}`;
 }
 
-/** None may be wrong, and most must be more than "not now", which a crowded machine also makes. */
+/** No response may be wrong, and most must be more than "not now", which an overloaded machine also causes. */
 function reportAnswers(): boolean {
   let isRight = true;
   let all = 0;

@@ -91,14 +91,14 @@ describe.skipIf(isMissing)('two web, two gateways and a worker', () => {
             'requests with a key': fleet.withKey(web),
             'public sites': fleet.publicPage(gateway),
             'private sites': fleet.privatePage(otherGateway, grant),
-            'somebody new is let in': newcomer,
+            'someone new is let in': newcomer,
             changes: fleet.change(web),
           });
         },
       );
       const heard = (name: string) => new Set(answers[name]);
       // Never a false 401 for a live key; never a yes without a check. The wrong keys come from the same address, so one that has
-      // to be looked up anew meanwhile may be told to wait.
+      // to be looked up again meanwhile may be told to wait.
       expect(
         [...heard('key'), ...heard('otherKey')].filter((status) => ![200, 429, 503].includes(status)),
       ).toEqual([]);
@@ -159,7 +159,7 @@ describe.skipIf(isMissing)('two web, two gateways and a worker', () => {
         await expectBack({
           'requests with a key': fleet.withKey(web),
           'public sites': fleet.publicPage(fleet.gateways[0]),
-          'somebody new is let in': newcomer,
+          'someone new is let in': newcomer,
           changes: fleet.change(web),
         });
       },
@@ -250,7 +250,7 @@ describe.skipIf(isMissing)('two web, two gateways and a worker', () => {
       signIn: refused(429, 503),
     });
     await setReadOnly(false);
-    await expectBack({ changes: fleet.change(web), 'somebody new is let in': newcomer });
+    await expectBack({ changes: fleet.change(web), 'someone new is let in': newcomer });
   });
 
   /** As an operator, or what decides who is primary, does it: connections that are there follow with their next statement. */
@@ -271,7 +271,7 @@ describe.skipIf(isMissing)('two web, two gateways and a worker', () => {
       timeUntil(fleet.privatePage(gateway, grant), 401, 5_000),
       expectBack({
         'requests with a key': fleet.withKey(fleet.webs[0]),
-        'somebody new is let in': newcomer,
+        'someone new is let in': newcomer,
         changes: fleet.change(fleet.webs[0]),
       }),
     ]);

@@ -1,14 +1,14 @@
 import fc from 'fast-check';
 import { afterEach, expect, test, vi } from 'vitest';
 import { hour } from '../../src/core/clock.ts';
-import { verifyTrail } from '../../src/features/audit/verify.ts';
+import { verifyAuditLog } from '../../src/features/audit/verify.ts';
 import { createDice } from '../faults/ledger.ts';
 import { problemOf } from './judge.ts';
 import { type FuzzRequest, type OperationAt, operationsOf, requestsOf } from './requests.ts';
 import { openWorld, type World } from './world.ts';
 
 /**
- * Requests made from the served document, sent by every kind of caller (bars.md R2). FUZZ_REQUESTS says how many,
+ * Requests made from the served document, sent by every kind of caller (contract 2). FUZZ_REQUESTS says how many,
  * FUZZ_SEED repeats a run. Every round has an installation of its own, so that what a request broke (an account
  * disabled, a scope withdrawn) does not make the rest of the run a run of refusals.
  */
@@ -71,7 +71,7 @@ async function send(world: World, request: FuzzRequest, dice: ReturnType<typeof 
         : world.fill(value, dice);
   }
   if (headers['if-match'] === world.fill('«etag»', dice) || request.headers['if-match'] === '«etag»')
-    headers['if-match'] = (await world.h.app.doors.policies.read()).etag;
+    headers['if-match'] = (await world.h.app.services.policies.read()).etag;
   const url = world.fill(request.url, dice);
   const body = request.body === undefined ? undefined : world.fill(request.body, dice);
   const response = await world.h.app.web.inject({
@@ -155,7 +155,7 @@ async function aftermath({ h, values }: World): Promise<string[]> {
       .runNow(job)
       .catch((error: unknown) => void problems.push(`the job ${job} fails: ${String(error)}`));
   }
-  const { brokenAt } = await verifyTrail(h.app.doors.read.chain);
+  const { brokenAt } = await verifyAuditLog(h.app.services.read.chain);
   if (brokenAt !== undefined) problems.push(`the trail is broken: ${JSON.stringify(brokenAt)}`);
   const log = h.logged.join('\n');
   for (const value of values)

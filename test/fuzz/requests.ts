@@ -101,7 +101,7 @@ function sometimes<T>(arbitrary: fc.Arbitrary<T>, oneIn = 8): fc.Arbitrary<T | u
   return fc.oneof({ weight: oneIn - 1, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary });
 }
 
-/** Mostly somebody the operation is for. */
+/** Mostly someone the operation is for. */
 function callersOf({
   'x-postern-callers': kinds,
   'x-postern-role': role,
@@ -115,10 +115,10 @@ function callersOf({
   const names = Object.entries(fitting).flatMap(([kind, some]): CallerName[] =>
     kinds.includes(kind) ? some : [],
   );
-  const anybody = fc.constantFrom(...callerNames);
+  const anyone = fc.constantFrom(...callerNames);
   return names.length === 0
-    ? anybody
-    : fc.oneof({ weight: 4, arbitrary: fc.constantFrom(...names) }, { weight: 1, arbitrary: anybody });
+    ? anyone
+    : fc.oneof({ weight: 4, arbitrary: fc.constantFrom(...names) }, { weight: 1, arbitrary: anyone });
 }
 
 function pathValues(at: OperationAt, { name }: Parameter): fc.Arbitrary<string> {

@@ -4,7 +4,7 @@ import { commandLine, manyChanges, openFrozenHarness } from '../api/access/cast.
 import { type Harness, type Person, type TestKey, uiOrigin } from '../harness.ts';
 import { awaited, type CallerName, type FuzzRequest } from './requests.ts';
 
-/** An installation with something of everything in it, and everybody who may send a request to it. */
+/** An installation with something of everything in it, and everyone who may send a request to it. */
 export type World = {
   readonly h: Harness;
   /** Headers by which a caller shows who it is. */
@@ -24,7 +24,7 @@ export async function openWorld(): Promise<World> {
     things.set(kind, [...(things.get(kind) ?? []), ...ids].slice(-200));
   };
   const root = await h.person('Root', { admin: true });
-  // A second one, so that the first may be changed without locking everybody out.
+  // A second one, so that the first may be changed without locking everyone out.
   await h.person('Deputy', { admin: true });
   const ada = await h.person('Ada');
   const gone = await h.person('Gone');
@@ -58,7 +58,7 @@ export async function openWorld(): Promise<World> {
   const revoked = await h.serviceKey();
   await h.call('DELETE', `/tokens/${revoked.id}`, { as: root });
   for (const key of [keys.dead, revoked]) await h.call('GET', '/auth/context', { as: key });
-  await h.app.doors.alarms.flush();
+  await h.app.services.alarms.flush();
   await h.call('DELETE', `/users/${gone.user.id}`, { as: root });
   await h.settle();
   for (const [path, as] of [
@@ -106,7 +106,7 @@ export async function openWorld(): Promise<World> {
     'service key': bearer(keys.service.value),
     'access token': bearer(accessToken),
     'dead key': bearer(keys.dead.value),
-    'unknown key': bearer(h.app.doors.format.mint('personal', h.app.doors.random).value),
+    'unknown key': bearer(h.app.services.format.generate('personal', h.app.services.random).value),
     'broken key': bearer(changed(keys.personal)),
     'stray token': bearer(createHash('sha256').update('stray').digest('base64url')),
     basic: { authorization: 'Basic dXNlcjpwYXNzd29yZA==' },

@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import inject from 'light-my-request';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { day, hour, minute } from '../../src/core/clock.ts';
-import { changesKeptMs, pruneChanges } from '../../src/platform/database/changes.ts';
+import { changesKeptMs, pruneChanges } from '../../src/platform/database/change-feed.ts';
 import { archiveOf, page, replace, upload } from '../api/sites/uploads.ts';
 import { type Harness, openHarness, type Person, type TestKey } from '../harness.ts';
 import { browserOf, privateSite } from './private.ts';
@@ -95,7 +95,7 @@ describe('P11 two processes', () => {
     expect(await soon(url)).toBe(200);
   });
 
-  test('P11 a process that heard nothing for longer than changes are kept reads everything anew', async () => {
+  test('P11 a process that heard nothing for longer than changes are kept reads everything again', async () => {
     const { id, url } = (await upload(h, key, files)).data;
     expect([await soon(url), (await other.call('GET', '/sites', { as: key })).status]).toEqual([200, 200]);
     await h.call('DELETE', `/sites/${id}`, { as: key });
@@ -108,7 +108,7 @@ describe('P11 two processes', () => {
       before.headers['etag'],
     );
     h.clock.advance(changesKeptMs + minute);
-    await pruneChanges(h.app.doors.database, h.clock.now() - changesKeptMs);
+    await pruneChanges(h.app.services.database, h.clock.now() - changesKeptMs);
     expect(await soon(url)).toBe(404);
     const refused = await other.call('GET', '/sites', { as: key });
     expect([refused.status, refused.error.code]).toEqual([403, 'api_keys_disabled']);
@@ -218,7 +218,7 @@ describe('when the key of a site ends', () => {
         headers: { host: 'localhost:3000', authorization: `Bearer ${mortal.value}`, 'content-type': type },
         payload: body,
       });
-      // Sent by light-my-request once somebody waits for it.
+      // Sent by light-my-request once someone waits for it.
       const answered = Promise.resolve(going);
       body.write(bytes.subarray(0, 30));
       await vi.waitFor(() => expect(body.readableLength).toBe(0), 10_000);

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { minute, second } from '../../src/core/clock.ts';
 import { page, upload } from '../api/sites/uploads.ts';
@@ -11,6 +13,7 @@ let ada: Person;
 beforeAll(async () => {
   h = await openHarness({ changesPerMinute: 10_000, gatewayLimits });
   ada = await h.person('Ada');
+  await new Promise<void>((resolve) => h.app.gateway.listen(0, '127.0.0.1', resolve));
 });
 afterAll(() => h.close());
 
@@ -54,6 +57,43 @@ test('a site that is asked for too often from everywhere hears 429, and other si
   expect(statuses(await ask(other, 1, () => '203.0.113.1'))).toEqual([200]);
   h.clock.advance(minute + second);
   expect(statuses(await ask(one, 1, () => '203.0.113.1'))).toEqual([200]);
+});
+
+test.each([
+  ['one request after the other', 1],
+  ['many requests at once', 100],
+])('a 429 ends the connection of a client that sends %s', async (_what, atOnce) => {
+  const { host } = new URL(await publicSite());
+  const { port } = h.app.gateway.address() as AddressInfo;
+  h.clock.advance(minute + second);
+  await h.app.services.feed.poll();
+  const socket = connect({ host: '127.0.0.1', port });
+  const request = `GET / HTTP/1.1\r\nhost: ${host}\r\n\r\n`.repeat(atOnce);
+  let heard = '';
+  socket.on('data', (chunk: Buffer) => {
+    heard += chunk.toString();
+    if (atOnce === 1) socket.write(request);
+  });
+  socket.on('error', () => undefined);
+  socket.write(request);
+  await once(socket, 'close');
+  expect(heard.match(/HTTP\/1\.1 \d+/g)).toEqual(
+    [...times(5, 200), 429].map((status) => `HTTP/1.1 ${status}`),
+  );
+  expect(heard.slice(heard.indexOf('HTTP/1.1 429')).toLowerCase()).toContain('connection: close');
+});
+
+test('a limit of 0 is none', async () => {
+  const free = await openHarness({ changesPerMinute: 10_000, gatewayLimits: { perAddress: 0, perHost: 0 } });
+  const made = await upload(
+    free,
+    await free.person('Bob'),
+    { 'index.html': page('x') },
+    { visibility: 'public' },
+  );
+  for (let count = 0; count < 20; count += 1)
+    expect((await free.open(made.data.url, { from: '192.0.2.1' })).statusCode).toBe(200);
+  await free.close();
 });
 
 test('the limits are those of private sites too, and of names that nobody has', async () => {

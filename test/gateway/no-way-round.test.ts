@@ -35,7 +35,7 @@ const claims: Record<string, string>[] = [
   { 'user-agent': 'ELB-HealthChecker/2.0' },
 ];
 
-test('GW-03 GW-04 no header lets anybody into a private site, or changes what a public one answers', async () => {
+test('GW-03 GW-04 no header lets anyone into a private site, or changes what a public one answers', async () => {
   const shape = async (url: string, headers: Record<string, string>) => {
     const { statusCode, payload, headers: told } = await h.open(url, { headers });
     const { date: _date, 'set-cookie': _cookie, location = '', ...rest } = told;

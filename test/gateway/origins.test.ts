@@ -81,10 +81,35 @@ describe('T35 what belongs to the other', () => {
       new URL(hidden).host,
     ];
     for (const name of none) expect([name, (await ask('GET', '/', name)).statusCode]).toEqual([name, 421]);
-    // What proxies, load balancers and people on the same machine call it by.
-    for (const name of ['localhost:3000', 'LOCALHOST:3000', '127.0.0.1:3000', 'upstream', 'localhost'])
+    // The port and the case are a proxy's business, and this machine has more names than one.
+    for (const name of [
+      'localhost:3000',
+      'LOCALHOST:3000',
+      'localhost.',
+      '127.0.0.1:8080',
+      '[::1]',
+      'localhost',
+    ])
       expect([name, (await ask('GET', '/api/v2/docs', name)).statusCode]).toEqual([name, 200]);
   });
+});
+
+test('T35 the API and the UI answer at their own host alone: no other name reads them, whoever made it lead here', async () => {
+  const ask = async (host: string, path: string) =>
+    await h.app.web.inject({ method: 'GET', url: path, headers: { host } });
+  for (const path of ['/', '/api/v2/auth/context', '/identity/.well-known/openid-configuration']) {
+    for (const name of [
+      'evil.example',
+      'evil.example:3000',
+      'localhost.evil.example',
+      '192.0.2.7',
+      '10.0.0.7:3000',
+    ]) {
+      const answer = await ask(name, path);
+      expect([path, name, answer.statusCode]).toEqual([path, name, 421]);
+      expect(answer.json().error.code).toBe('misdirected_request');
+    }
+  }
 });
 
 test('T33 a session is believed under its own cookie’s name only: what a sibling host could set is nothing', async () => {

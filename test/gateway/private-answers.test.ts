@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { systemAct } from '../../src/core/caller.ts';
+import { systemAuditContext } from '../../src/core/caller.ts';
 import { minute } from '../../src/core/clock.ts';
 import type { Kv } from '../../src/platform/kv/kv.ts';
 import { memoryKv } from '../../src/platform/kv/memory-kv.ts';
@@ -151,7 +151,7 @@ describe('GW-08 the same check comes before every form of a request', () => {
   test('T22 what is refused before anything is looked up is kept by no cache and listed nowhere either', async () => {
     const { site } = await opened();
     const key = await h.key(ada);
-    const { feed } = h.app.doors;
+    const { feed } = h.app.services;
     const { lastReadAt } = feed;
     Object.assign(feed, { lastReadAt: () => 0 });
     const silent = await ask(site.url, navigation);
@@ -177,7 +177,7 @@ describe('GW-08 the same check comes before every form of a request', () => {
   test('T22 what one who was let in fetched, a shared cache gives to nobody else', async () => {
     const { site, browser } = await opened();
     const kept = new Map<string, string>();
-    /** A cache as RFC 9111 has it: keeps what it may, also by its own rules, and answers everybody from it. */
+    /** A cache as RFC 9111 has it: keeps what it may, also by its own rules, and answers everyone from it. */
     async function viaCache(url: string, cookie: string) {
       const hit = kept.get(url);
       if (hit !== undefined) return { status: 200, text: hit };
@@ -266,20 +266,23 @@ describe.each([
     [
       'Sites is switched off',
       async () => {
-        const { sitesConfig } = h.app.doors.sitesDoors;
+        const { sitesConfig } = h.app.services.sitesServices;
         const before = await sitesConfig.read();
-        const off = await sitesConfig.put(systemAct, before.etag, { ...before.value, enabled: false });
-        // On again only after everybody heard of it.
-        await h.app.doors.feed.poll();
+        const off = await sitesConfig.put(systemAuditContext, before.etag, {
+          ...before.value,
+          enabled: false,
+        });
+        // On again only after everyone heard of it.
+        await h.app.services.feed.poll();
         await letGo();
-        await sitesConfig.put(systemAct, off.etag, before.value);
+        await sitesConfig.put(systemAuditContext, off.etag, before.value);
         return { status: 200 };
       },
     ],
   ])('10.10 is cut when %s', async (_what, end) => {
     const film = await begin(site.url, await enter());
     expect((await end()).status).toBe(200);
-    await h.app.doors.feed.poll();
+    await h.app.services.feed.poll();
     await letGo();
     expect(await rest(film)).toBeLessThan(size);
   });
@@ -294,7 +297,7 @@ describe.each([
     const { id, url } = open.data;
     const taken = await begin(url);
     await h.call('POST', `/sites/${id}/take-down`, { as: root, body: { reason: 'reported' } });
-    await h.app.doors.feed.poll();
+    await h.app.services.feed.poll();
     await letGo();
     expect(await rest(taken)).toBeLessThan(size);
   });
@@ -308,22 +311,22 @@ describe.each([
     ]);
     await h.settle();
     await h.call('DELETE', `/sites/${site.id}/grants`, { as: ada });
-    await h.app.doors.feed.poll();
+    await h.app.services.feed.poll();
     // What is under way of the public one goes too: nothing of the connection is left to send on.
     await letGo();
     expect(await rest(film)).toBeLessThan(size);
   });
 
   test('10.10 what begins while Sites is being switched off is cut as well', async () => {
-    const { sitesConfig } = h.app.doors.sitesDoors;
+    const { sitesConfig } = h.app.services.sitesServices;
     const before = await sitesConfig.read();
     const beginning = begin(site.url, await enter());
-    const off = await sitesConfig.put(systemAct, before.etag, { ...before.value, enabled: false });
+    const off = await sitesConfig.put(systemAuditContext, before.etag, { ...before.value, enabled: false });
     const film = await beginning;
-    await h.app.doors.feed.poll();
+    await h.app.services.feed.poll();
     await h.settle();
     expect(await rest(film)).toBeLessThan(size);
-    await sitesConfig.put(systemAct, off.etag, before.value);
+    await sitesConfig.put(systemAuditContext, off.etag, before.value);
   });
 
   test('10.10 is cut when the grant runs out', async () => {
@@ -374,7 +377,7 @@ test('T30 for every probe of a foreign page a private site answers byte for byte
   const other = site.label.replace(/.$/, (last) => (last === 'a' ? 'b' : 'a'));
   const missing = site.url.replace(site.label, other);
 
-  /** All that a network carries back; what is different with each answer to anybody by its length alone. */
+  /** All that a network carries back; what is different with each answer to anyone by its length alone. */
   async function shapeOf(url: string, path: string, method: 'GET' | 'HEAD' | 'OPTIONS', sent: object) {
     const answer = await h.open(url + path, { method, headers: { origin: 'https://evil.example', ...sent } });
     const { date: _date, location, 'set-cookie': cookies, ...rest } = answer.headers;
@@ -501,7 +504,7 @@ test('SE-01 T55 what lets a browser in is in no log, no metric, no table, no eve
   }
   for (const job of ['gateway-news', 'gateway-news-desk', 'alarms', 'usage', 'seal'])
     await h.app.jobs.runNow(job);
-  await h.app.doors.denials.flush({ all: true });
+  await h.app.services.denials.flush({ all: true });
 
   const secrets: Record<string, string> = {
     'the grant cookie': grant,
@@ -518,13 +521,13 @@ test('SE-01 T55 what lets a browser in is in no log, no metric, no table, no eve
     Object.entries(secrets)
       .filter(([name, secret]) => !but.includes(name) && text.includes(secret))
       .map(([name]) => name);
-  const metrics = await h.app.doors.metrics.registry.metrics();
-  const trail = (await h.call('GET', '/audit/export', { as: root, query: { format: 'ndjson' } })).text;
-  expect(trail).toContain('site.grant_issued');
+  const metrics = await h.app.services.metrics.registry.metrics();
+  const auditLog = (await h.call('GET', '/audit/export', { as: root, query: { format: 'ndjson' } })).text;
+  expect(auditLog).toContain('site.grant_issued');
   expect(holds(h.logged.join('\n'))).toEqual([]);
   expect(holds(metrics)).toEqual([]);
   expect([metrics.includes(site.label), metrics.includes(site.id)]).toEqual([false, false]);
-  expect(holds(trail)).toEqual([]);
+  expect(holds(auditLog)).toEqual([]);
   expect(holds(await dump(h))).toEqual([]);
   expect(written.length).toBeGreaterThan(4);
   // The ticket is sealed and lies beside its code, by design of step 4.

@@ -1,6 +1,6 @@
 import inject from 'light-my-request';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { systemAct } from '../../src/core/caller.ts';
+import { systemAuditContext } from '../../src/core/caller.ts';
 import { minute } from '../../src/core/clock.ts';
 import type { Kv } from '../../src/platform/kv/kv.ts';
 import { memoryKv } from '../../src/platform/kv/memory-kv.ts';
@@ -33,9 +33,9 @@ beforeAll(async () => {
   h = await openHarness({ changesPerMinute: 100_000, kv: kvWithPauses() });
   other = await h.another();
   ada = await h.person('Ada');
-  const { sitesConfig } = h.app.doors.sitesDoors;
+  const { sitesConfig } = h.app.services.sitesServices;
   const { etag, value } = await sitesConfig.read();
-  await sitesConfig.put(systemAct, etag, {
+  await sitesConfig.put(systemAuditContext, etag, {
     ...value,
     visibility: { allowPublic: false, allowPrivate: true },
   });
@@ -87,7 +87,7 @@ test('a change that is refused leaves open what was open, and closed what cannot
   const { site, browser } = await letIn();
   expect((await refusedChange(site.id)).status).toBe(422);
   expect((await browser.fetch(site.url)).status).toBe(200);
-  const { sites } = h.app.doors.read;
+  const { sites } = h.app.services.read;
   const { find } = sites;
   let asked = 0;
   const onceOnly = (id: string) => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { day, hour, minute, second } from '../../src/core/clock.ts';
-import { createGrantSeal } from '../../src/features/grants/grants.ts';
+import { createGrantSigner } from '../../src/features/grants/grants.ts';
 import { systemRandom } from '../../src/core/ids.ts';
 import type { Directory, Introspection, Principal } from '../../src/features/identity/directory.ts';
 import { safeReturnTo } from '../../src/features/identity/login/return-to.ts';
@@ -144,12 +144,12 @@ describe('at issue', () => {
     expect((await ask(site.url, { as: 'Bearer app_pat_nonsense' })).status).toBe(401);
     const program = await ask(site.url, { as: key, headers: { accept: 'application/json' } });
     expect(program.error.code).toBe('interactive_auth_required');
-    await h.app.doors.denials.flush({ all: true });
-    const trail = await h.call('GET', '/audit/events', {
+    await h.app.services.denials.flush({ all: true });
+    const auditLog = await h.call('GET', '/audit/events', {
       as: admin,
       query: { target: site.id, outcome: 'denied' },
     });
-    expect(trail.data).toMatchObject([
+    expect(auditLog.data).toMatchObject([
       { event: 'site.grant_refused', reason: 'not_owner', actor: { id: admin.user.id } },
     ]);
     for (const as of [admin, key]) {
@@ -219,7 +219,7 @@ describe('at issue', () => {
 });
 
 describe('the link that stays', () => {
-  test('leads everybody to a public site, and nobody but its owner hears of what is closed', async () => {
+  test('leads everyone to a public site, and nobody but its owner hears of what is closed', async () => {
     const made = await upload(h, ada, { 'index.html': 'hello' }, { visibility: 'public' });
     const { id, url } = made.data;
     const open = await h.call('GET', `/s/${id}`, {});
@@ -228,6 +228,7 @@ describe('the link that stays', () => {
     const html = { accept: 'text/html' };
     const mine = await h.call('GET', `/s/${id}`, { as: ada, headers: html });
     expect([mine.status, mine.text.includes('was deleted')]).toEqual([410, true]);
+    expect(mine.text).toContain(`href="/sites/${id}?tab=access"`);
     const theirs = await h.call('GET', `/s/${id}`, { as: admin, headers: html });
     const none = await h.call('GET', '/s/aaaaaaaaaa', { as: admin, headers: html });
     expect([theirs.status, bodyOf(theirs.text)]).toEqual([404, bodyOf(none.text)]);
@@ -342,12 +343,12 @@ describe('kill switches', () => {
     expect((await browser.open(site.url)).status).toBe(200);
     return { site, browser };
   };
-  const act = (method: string, path: string, body?: unknown) =>
+  const send = (method: string, path: string, body?: unknown) =>
     h.call(method, path, { as: ada, ...(body === undefined ? {} : { body }) });
 
   test('the owner ends every grant at once, and may open it again', async () => {
     const { site, browser } = await opened();
-    const ended = await act('DELETE', `/sites/${site.id}/grants`);
+    const ended = await send('DELETE', `/sites/${site.id}/grants`);
     expect([ended.status, ended.data.id]).toEqual([200, site.id]);
     expect((await browser.fetch(site.url)).status).toBe(401);
     expect((await browser.open(site.url)).status).toBe(200);
@@ -356,9 +357,9 @@ describe('kill switches', () => {
   test('GR-11 T20 private, public, private again: the old cookie opens nothing, at no address', async () => {
     const { site, browser } = await opened();
     const cookies = browser.cookies(site.url);
-    await act('PATCH', `/sites/${site.id}`, { visibility: 'public' });
+    await send('PATCH', `/sites/${site.id}`, { visibility: 'public' });
     expect((await browser.fetch(site.url)).status).toBe(401);
-    const again = await act('PATCH', `/sites/${site.id}`, { visibility: 'private' });
+    const again = await send('PATCH', `/sites/${site.id}`, { visibility: 'private' });
     for (const url of [site.url, again.data.url])
       expect(
         (await h.open(url, { headers: { cookie: cookies, 'sec-fetch-mode': 'no-cors' } })).statusCode,
@@ -367,9 +368,9 @@ describe('kill switches', () => {
 
   test('GR-11 a deleted site closes at once, and a restored one does not revive the grant', async () => {
     const { site, browser } = await opened();
-    await act('DELETE', `/sites/${site.id}`);
+    await send('DELETE', `/sites/${site.id}`);
     expect((await browser.fetch(site.url)).status).toBe(401);
-    await act('POST', `/sites/${site.id}/restore`);
+    await send('POST', `/sites/${site.id}/restore`);
     expect((await browser.fetch(site.url)).status).toBe(401);
     expect((await browser.open(site.url)).status).toBe(200);
   });
@@ -415,7 +416,7 @@ describe('kill switches', () => {
 
   test('a preview of a version opens by the same way, for its day', async () => {
     const { site } = await opened();
-    const made = await act('POST', `/sites/${site.id}/versions/1/preview`);
+    const made = await send('POST', `/sites/${site.id}/versions/1/preview`);
     const browser = browserOf(h, ada);
     const shown = await browser.open(made.data.url);
     expect([shown.status, shown.text.includes('secret')]).toEqual([200, true]);
@@ -467,25 +468,25 @@ test('the owner reads who was let in, and why it opens; nobody else does', async
   expect((await h.call('GET', `/sites/${site.id}/access`, { as: key })).error.code).toBe(
     'interactive_auth_required',
   );
-  const trail = await h.call('GET', '/audit/events', {
+  const auditLog = await h.call('GET', '/audit/events', {
     as: auditor,
     query: { target: site.id, event: 'site.grant_issued' },
   });
-  expect(trail.data).toMatchObject([{ actor: { id: ada.user.id }, outcome: 'success' }]);
-  expect(JSON.stringify(trail.data)).not.toMatch(/[\w-]{43}/);
+  expect(auditLog.data).toMatchObject([{ actor: { id: ada.user.id }, outcome: 'success' }]);
+  expect(JSON.stringify(auditLog.data)).not.toMatch(/[\w-]{43}/);
   h.clock.advance(31 * day);
   await h.app.jobs.runNow('grant-ledger');
-  expect((await h.app.doors.read.grants.page(site.id, 1, 10)).total).toBe(0);
+  expect((await h.app.services.read.grants.page(site.id, 1, 10)).total).toBe(0);
 });
 
 test('a secret that was put behind a new one still verifies', () => {
-  const old = createGrantSeal(['the old secret'], systemRandom);
-  const both = createGrantSeal(['the new secret', 'the old secret'], systemRandom);
+  const old = createGrantSigner(['the old secret'], systemRandom);
+  const both = createGrantSigner(['the new secret', 'the old secret'], systemRandom);
   const now = 0;
-  expect(both.openPath(old.sealPath('/a', 'host', now), 'host', now)).toBe('/a');
-  expect(both.openPath(old.sealPath('/a', 'host', now), 'other', now)).toBeUndefined();
-  expect(both.openPath(old.sealPath('/a', 'host', now), 'host', 60 * minute)).toBeUndefined();
-  const { cookie, key } = old.mintGrant();
+  expect(both.decryptPath(old.encryptPath('/a', 'host', now), 'host', now)).toBe('/a');
+  expect(both.decryptPath(old.encryptPath('/a', 'host', now), 'other', now)).toBeUndefined();
+  expect(both.decryptPath(old.encryptPath('/a', 'host', now), 'host', 60 * minute)).toBeUndefined();
+  const { cookie, key } = old.generateGrant();
   expect([both.grantKeyOf(cookie), both.verify('k', old.sign('k', 'text'))]).toEqual([key, 'text']);
   expect(old.verify('k', both.sign('k', 'text'))).toBeUndefined();
 });

@@ -189,7 +189,7 @@ test('T27 T28 only a person who opens a page is sent to sign in; everything else
   expect((await browser.fetch(`${site.url}a.css`, { 'sec-fetch-dest': 'serviceworker' })).status).toBe(403);
 });
 
-test('T31 a label that nobody has is answered like one that somebody has', async () => {
+test('T31 a label that nobody has is answered like one that someone has', async () => {
   const site = await privateSite(h, ada);
   const deleted = await privateSite(h, ada);
   await h.call('DELETE', `/sites/${deleted.id}`, { as: ada });
@@ -312,4 +312,26 @@ test('GR-06 T09 a grant of the site opens no preview of it, and a grant of the p
     expect((await thief.navigate(other)).status).toBe(303);
     expect((await browser.fetch(own)).status).toBe(200);
   }
+});
+
+test('T27 what asks for a way in without being a page that opens gets no code, and nothing is written', async () => {
+  const root = await h.person('Root', { admin: true });
+  const site = await privateSite(h, ada);
+  h.clock.advance(minute);
+  const { headers } = await browserOf(h, ada).navigate(site.url);
+  const to = new URL(headers['location'] ?? '');
+  const ask = (how: Record<string, string>, method = 'GET') =>
+    h.call(method, to.pathname + to.search, { as: ada, headers: { accept: 'text/html', ...how } });
+  for (const how of [
+    { ...navigation, 'sec-purpose': 'prefetch' },
+    { ...navigation, 'sec-purpose': 'prefetch;prerender' },
+    { ...navigation, 'sec-fetch-dest': 'iframe' },
+    { 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'image' },
+    { 'sec-fetch-mode': 'cors', 'sec-fetch-dest': 'empty' },
+  ])
+    expect((await ask(how)).status).toBe(403);
+  expect((await ask({}, 'HEAD')).status).toBe(403);
+  const query = { event: 'site.grant_issued', target: site.id };
+  expect((await h.call('GET', '/audit/events', { as: root, query })).data).toEqual([]);
+  expect((await ask(navigation)).status).toBe(200);
 });

@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { hour } from '../../src/core/clock.ts';
 import { systemRandom } from '../../src/core/ids.ts';
-import { mintLabel } from '../../src/features/sites/labels.ts';
+import { generateLabel } from '../../src/features/sites/labels.ts';
 import { type Harness, openHarness, type Person } from '../harness.ts';
 import { upload } from '../api/sites/uploads.ts';
 import { browserOf, navigation, privateSite, subresource } from './private.ts';
@@ -62,10 +62,10 @@ async function copySite(id: string, labels: readonly string[]): Promise<void> {
       from site_versions, ${copies} where site_id = ${id}`.execute(h.database.sql);
 }
 
-test('T31 a thousand labels that somebody has and a thousand that nobody has are answered alike, to the byte', async () => {
+test('T31 a thousand labels that someone has and a thousand that nobody has are answered alike, to the byte', async () => {
   const { id } = await privateSite(h, ada);
-  const real = Array.from({ length: 1_000 }, () => mintLabel(systemRandom, 'private'));
-  const madeUp = Array.from({ length: 1_000 }, () => mintLabel(systemRandom, 'private'));
+  const real = Array.from({ length: 1_000 }, () => generateLabel(systemRandom, 'private'));
+  const madeUp = Array.from({ length: 1_000 }, () => generateLabel(systemRandom, 'private'));
   await copySite(id, real);
   const browser = browserOf(h, ada);
   const last = `http://${real[999]}.sites.localhost:3001/`;
@@ -90,7 +90,7 @@ test('T31 a private site that is expired, deleted, taken down, public now or emp
   await h.call('POST', `/sites/${down.id}/take-down`, { as: boss, body: { reason: 'phishing' } });
   await h.call('PATCH', `/sites/${shown.id}`, { as: bob, body: { visibility: 'public' } });
   h.clock.advance(hour);
-  const unlike = await shapesOf([mintLabel(systemRandom, 'private')]);
+  const unlike = await shapesOf([generateLabel(systemRandom, 'private')]);
   const url: string = empty.data.url;
   const gone = [expired, deleted, down, shown, { label: new URL(url).host.split('.', 1)[0] ?? '' }];
   expect(await shapesOf(gone.map(({ label }) => label))).toEqual(unlike);

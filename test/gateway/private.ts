@@ -19,7 +19,7 @@ export type Browser = {
   set(url: string, name: string, value: string): void;
 };
 
-/** What a browser needs of the world: pages of the UI as somebody, and content. The harness is one. */
+/** What a browser needs of the world: pages of the UI as someone, and content. The harness is one. */
 export type BrowserWorld<As> = {
   call(
     method: string,

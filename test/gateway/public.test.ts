@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { day, hour, minute, second } from '../../src/core/clock.ts';
-import { systemAct } from '../../src/core/caller.ts';
+import { systemAuditContext } from '../../src/core/caller.ts';
 import { type Harness, openHarness, type Person, type TestKey } from '../harness.ts';
 import { page, replace, upload } from '../api/sites/uploads.ts';
 
@@ -157,15 +157,15 @@ test('T31 unknown, expired, deleted, taken down and now private addresses answer
 
 test('GW-06 while Sites is off nothing is served or taken, and afterwards everything is as it was', async () => {
   const made = await upload(h, key, { 'index.html': page('x') });
-  const { sitesConfig } = h.app.doors.sitesDoors;
+  const { sitesConfig } = h.app.services.sitesServices;
   const before = await sitesConfig.read();
-  const off = await sitesConfig.put(systemAct, before.etag, { ...before.value, enabled: false });
+  const off = await sitesConfig.put(systemAuditContext, before.etag, { ...before.value, enabled: false });
   expect((await h.open(made.data.url)).statusCode).toBe(404);
   const refused = await upload(h, key, { 'index.html': page('y') });
   expect([refused.status, refused.error.code]).toEqual([403, 'sites_disabled']);
   const mine = await h.call('GET', '/sites/capabilities', { as: key });
   expect(mine.data.enabled).toBe(false);
-  await sitesConfig.put(systemAct, off.etag, before.value);
+  await sitesConfig.put(systemAuditContext, off.etag, before.value);
   expect((await h.open(made.data.url)).statusCode).toBe(200);
   expect((await h.call('GET', `/sites/${made.data.id}`, { as: key })).data.url).toBe(made.data.url);
 });
@@ -298,8 +298,8 @@ test('T36 a key sent to a site is refused, reported and in no log', async () => 
     const answer = await h.open(made.data.url + options.path, { headers: options.headers ?? {} });
     expect([answer.statusCode, answer.body.includes(key.value)]).toEqual([400, false]);
   }
-  await h.app.doors.alarms.flush();
-  await h.app.doors.denials.flush({ all: true });
+  await h.app.services.alarms.flush();
+  await h.app.services.denials.flush({ all: true });
   expect(h.logged.some((line) => line.includes(key.value))).toBe(false);
 });
 
@@ -325,8 +325,9 @@ describe('a key in a request to a site', () => {
         const exposed = await h.key(kim);
         const { path = '', headers = {} } = requestWith(exposed.value);
         expect((await h.open(made.data.url + path, { headers })).statusCode).toBe(400);
-        for (const job of ['gateway-news', 'gateway-news-desk', 'alarms']) await h.app.jobs.runNow(job);
-        await h.app.doors.denials.flush({ all: true });
+        // Each runs every second, so it takes at most four.
+        for (const job of ['gateway-news', 'gateway-news-desk', 'alarms', 'denials'])
+          await h.app.jobs.runNow(job);
         const timeline = await h.call('GET', `/me/tokens/${exposed.id}/timeline`, { as: kim });
         expect([visibility, timeline.data.map(({ event }: { event: string }) => event)]).toEqual([
           visibility,
@@ -345,7 +346,7 @@ test('without news from the database for half a minute nothing is served', async
   const made = await upload(h, key, { 'index.html': page('x') });
   await h.open(made.data.url);
   h.clock.advance(31 * second);
-  const { feed } = h.app.doors;
+  const { feed } = h.app.services;
   const poll = feed.poll;
   Object.assign(feed, { poll: async () => undefined });
   const silent = await h.open(made.data.url);

@@ -30,7 +30,7 @@ afterAll(() => h.close());
 
 /** The whole answer as text. */
 async function send(lines: readonly string[], body = ''): Promise<string> {
-  await h.app.doors.feed.poll();
+  await h.app.services.feed.poll();
   const { port } = h.app.gateway.address() as AddressInfo;
   const socket = connect({ host: '127.0.0.1', port });
   let answer = '';
@@ -268,6 +268,37 @@ test('T51 a broken request is answered, and the connection goes although its cli
   // The server's end of it goes, so it counts no connection any more.
   await vi.waitFor(async () => expect(await connections()).toBe(0), 5_000);
   socket.destroy();
+});
+
+test('T52 a broken request behind an answer under way ends the connection, and no 400 lands in the body', async () => {
+  const key = await h.serviceKey({ scopes: ['sites:write'] });
+  // More than the buffers of both sides take.
+  const large = 'x'.repeat(24 * 1024 * 1024);
+  const made = await upload(h, key, { 'index.html': page('home'), 'large.txt': large });
+  await h.app.services.feed.poll();
+  const { port } = h.app.gateway.address() as AddressInfo;
+  const socket = connect({ host: '127.0.0.1', port });
+  const ended = new Promise((resolve) => socket.once('close', resolve));
+  socket.on('error', () => undefined);
+  let length = 0;
+  let last = '';
+  socket.on('data', (chunk: Buffer) => {
+    if (length === 0) {
+      socket.pause();
+      socket.write('\0GARBAGE\r\n\r\n');
+    }
+    length += chunk.length;
+    last = (last + chunk.toString('latin1')).slice(-1_000);
+  });
+  // Two cookies: what node:http reads.
+  const { host: address } = new URL(made.data.url);
+  socket.write(`GET /large.txt HTTP/1.1\r\nhost: ${address}\r\ncookie: a=b\r\ncookie: c=d\r\n\r\n`);
+  await vi.waitFor(() => expect(length).toBeGreaterThan(0), 10_000);
+  await vi.waitFor(async () => expect(await connections()).toBe(0), 10_000);
+  socket.resume();
+  await ended;
+  expect(length).toBeLessThan(large.length);
+  expect(last).not.toContain('HTTP/1.1');
 });
 
 function connections(): Promise<number> {

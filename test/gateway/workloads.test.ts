@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { second } from '../../src/core/clock.ts';
 import { type Database, openDatabase } from '../../src/platform/database/database.ts';
-import { excessOf, obstacleToViews } from '../../src/platform/database/gateway-role.ts';
+import { excessOf, grantViews, unavailableReasonForViews } from '../../src/platform/database/gateway-role.ts';
 import { postgresDialect } from '../../src/platform/database/postgres.ts';
 import { type Harness, openHarness, type Person } from '../harness.ts';
 import { testServer } from '../postgres.ts';
@@ -23,8 +23,7 @@ async function asGatewayRole(database: Database): Promise<Database | undefined> 
   if (testServer === undefined) return undefined;
   const role = `gateway_${randomBytes(6).toString('hex')}`;
   await sql`create role ${sql.ref(role)} login`.execute(database.sql);
-  await sql`grant usage on schema gateway to ${sql.ref(role)}`.execute(database.sql);
-  await sql`grant select on all tables in schema gateway to ${sql.ref(role)}`.execute(database.sql);
+  expect(await grantViews(database, role)).toBeNull();
   const { rows } = await sql<{ name: string }>`select current_database() as name`.execute(database.sql);
   const url = new URL(testServer);
   url.username = role;
@@ -96,7 +95,7 @@ test('KF-05 a key in an address of a site is told to its owner, though the gatew
   await gateway.jobs.runNow('gateway-news');
   await worker.app.jobs.runNow('gateway-news-desk');
   await worker.app.jobs.runNow('alarms');
-  await worker.app.doors.denials.flush({ all: true });
+  await worker.app.services.denials.flush({ all: true });
   const notices = await web.call('GET', '/me/notices', { as: ada });
   expect(notices.data).toMatchObject([{ kind: 'key_exposed', keyId: key.id }]);
   const timeline = await web.call('GET', `/me/tokens/${key.id}/timeline`, { as: ada });
@@ -147,7 +146,7 @@ test.skipIf(testServer === undefined)(
   async () => {
     const role = ownDatabase;
     if (role === undefined) throw new Error('There is no role without a server.');
-    expect(await obstacleToViews(role)).toBeNull();
+    expect(await unavailableReasonForViews(role)).toBeNull();
     expect(await excessOf(role)).toBeNull();
     const { rows } = await sql<{ name: string }>`
       select c.relname as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
@@ -280,7 +279,43 @@ test.skipIf(testServer === undefined)(
     url.username = role;
     url.pathname = `/${rows[0]?.name}`;
     const database = openDatabase(postgresDialect(url.href, { max: 1, readsOnly: 'gateway' }));
-    expect((await obstacleToViews(database))?.fix).toContain('grant usage on schema gateway to ROLE');
+    expect((await unavailableReasonForViews(database))?.fix).toContain(
+      'grant usage on schema gateway to ROLE',
+    );
     await database.close();
+  },
+);
+
+test.skipIf(testServer === undefined)(
+  'a migration grants the named role the views, those of later migrations too, and nothing else',
+  async () => {
+    const role = ownDatabase;
+    if (role === undefined) throw new Error('There is no role without a server.');
+    const { rows } = await sql<{ name: string }>`select current_user as name`.execute(role.sql);
+    await sql`create view gateway.later as select 1 as one`.execute(web.database.sql);
+    expect((await sql`select one from gateway.later`.execute(role.sql)).rows).toEqual([{ one: 1 }]);
+    await sql`drop view gateway.later`.execute(web.database.sql);
+    expect([await unavailableReasonForViews(role), await excessOf(role)]).toEqual([null, null]);
+    const temporary = sql<{
+      may: boolean;
+    }>`select has_database_privilege(current_database(), 'temporary') as may`;
+    expect((await temporary.execute(role.sql)).rows).toEqual([{ may: false }]);
+    // Again, where nothing may be written, such as on a standby: nothing is left to do.
+    const found = await sql<{ name: string }>`select current_database() as name`.execute(role.sql);
+    const url = new URL(testServer ?? '');
+    url.pathname = `/${found.rows[0]?.name}`;
+    const readOnly = openDatabase(postgresDialect(url.href, { max: 1, readsOnly: 'public' }));
+    expect(await grantViews(readOnly, rows[0]?.name ?? '')).toBeNull();
+    await readOnly.close();
+  },
+);
+
+test.skipIf(testServer === undefined)(
+  'a role that PostgreSQL does not have is named, and how to make it',
+  async () => {
+    expect(await grantViews(web.database, 'nobody"s')).toEqual({
+      problem: 'PostgreSQL has no role nobody"s',
+      fix: expect.stringContaining('create role nobody"s login'),
+    });
   },
 );

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Directory } from '../../src/features/identity/directory.ts';
 import { keycloakDirectory } from '../../src/features/identity/directory/keycloak-directory.ts';
-import { createKeycloakServer } from '../../src/features/identity/keycloak/keycloak-server.ts';
+import { createKeycloakServer } from '../../src/features/identity/keycloak/keycloak-client.ts';
 import { directoryContract } from '../contract/directory.ts';
 import { keycloakUrl, openRealm, type Realm } from './realm.ts';
 import { openNetwork } from './trouble.ts';
@@ -24,6 +24,7 @@ describe.skipIf(keycloakUrl === null)('a directory of Keycloak', () => {
 
   function openDirectory(of = realm): { directory: Directory; advance: (ms: number) => void } {
     let ahead = 0;
+    let steadyMs = 0;
     const clock = { now: () => Date.now() + ahead };
     const { issuer, principalSync, roleNames } = of.settings;
     const server = createKeycloakServer({ issuer, principalSync, fetch: network.fetch, clock, timeoutMs });
@@ -35,6 +36,8 @@ describe.skipIf(keycloakUrl === null)('a directory of Keycloak', () => {
       known: { has: async (subject) => known.has(subject), note: (subject) => void known.add(subject) },
       isProven: async () => true,
       clock,
+      // No answer is shared with the question before.
+      steady: { now: () => (steadyMs += 1_000) },
       timeoutMs,
     });
     return { directory, advance: (ms) => void (ahead += ms) };
@@ -49,7 +52,7 @@ describe.skipIf(keycloakUrl === null)('a directory of Keycloak', () => {
       async person(roles) {
         const { subject, username } = await realm.person(roles);
         names.set(subject, username);
-        // Has signed in once, as everybody who has a key or a site.
+        // Has signed in once, as everyone who has a key or a site.
         known.add(subject);
         return subject;
       },
@@ -172,12 +175,12 @@ describe.skipIf(keycloakUrl === null)('a directory of Keycloak', () => {
     const { settings, name } = realm;
     const { subject } = await realm.person();
     const { id, secret } = settings.principalSync;
-    const minted = await fetch(`${realm.issuer}/protocol/openid-connect/token`, {
+    const received = await fetch(`${realm.issuer}/protocol/openid-connect/token`, {
       method: 'POST',
       headers: { authorization: `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}` },
       body: new URLSearchParams({ grant_type: 'client_credentials' }),
     });
-    const { access_token: token } = (await minted.json()) as { access_token: string };
+    const { access_token: token } = (await received.json()) as { access_token: string };
     const ask = async (method: string, path: string, body?: unknown) => {
       const answer = await fetch(`${keycloakUrl}/admin/realms/${name}${path}`, {
         method,

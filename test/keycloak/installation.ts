@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import inject from 'light-my-request';
-import { createApp } from '../../src/app.ts';
+import { createApp } from '../../src/composition/app.ts';
 import { systemClock } from '../../src/core/clock.ts';
 import { systemRandom } from '../../src/core/ids.ts';
 import { memorySource } from '../../src/features/ratelimit/ratelimit.ts';
@@ -11,7 +11,7 @@ import type { Fetch } from '../../src/features/identity/provider/in-process.ts';
 import { fileBlobs } from '../../src/platform/blobs/file-blobs.ts';
 import { memoryKv } from '../../src/platform/kv/memory-kv.ts';
 import { createLog } from '../../src/platform/log.ts';
-import { fileSpool } from '../../src/platform/spool.ts';
+import { temporaryFilesIn } from '../../src/platform/temporary-files.ts';
 import { openTestDatabase } from '../database.ts';
 import { type Realm, uiUrl } from './realm.ts';
 
@@ -28,10 +28,11 @@ export async function openInstallation(
 ) {
   const folder = await mkdtemp(join(tmpdir(), 'postern-keycloak-'));
   const blobs = fileBlobs(join(folder, 'blobs'));
-  const spool = fileSpool(join(folder, 'uploads'));
+  const temporaryFiles = temporaryFilesIn(join(folder, 'uploads'));
   await blobs.prepare();
-  await spool.prepare();
+  await temporaryFiles.prepare();
   const logged: string[] = [];
+  let steadyMs = 0;
   const database = await openTestDatabase();
   const secret = () => randomBytes(32).toString('base64url');
   const app = await createApp(
@@ -54,8 +55,10 @@ export async function openInstallation(
       kv: memoryKv({ clock: systemClock }),
       limitSource: memorySource({ clock: systemClock }),
       blobs,
-      spool,
+      temporaryFiles,
       clock: systemClock,
+      // What a test changes in the realm shows at its next request: no answer is shared with the one before.
+      steady: { now: () => (steadyMs += 1_000) },
       random: systemRandom,
       log: createLog({ level: 'debug', sink: { write: (line) => void logged.push(line) } }),
       isOnlyProcess: true,
@@ -134,7 +137,7 @@ export class WebBrowser {
   }
 
   /** Asks the API with this browser's session. */
-  async api(method: string, path: string, body?: unknown) {
+  async api(method: string, path: string, body?: unknown, headers: Record<string, string> = {}) {
     const answer = await this.send(
       method,
       `${this.#at.uiUrl}/api/v2${path}`,
@@ -143,6 +146,7 @@ export class WebBrowser {
         origin: this.#at.uiUrl,
         'sec-fetch-site': 'same-origin',
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
       },
       body === undefined ? undefined : JSON.stringify(body),
     );
@@ -189,8 +193,8 @@ export class WebBrowser {
       return toAnswer(answer);
     }
     if (url.hostname.endsWith('.sites.postern-content.test')) {
-      const { gateway, doors } = this.#at.app;
-      await doors.feed.poll();
+      const { gateway, services } = this.#at.app;
+      await services.feed.poll();
       const answer = await inject((request, response) => void gateway.emit('request', request, response), {
         method: method as 'GET',
         url: url.pathname + url.search,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/core/clock.ts';
-import { createKeycloakServer } from '../../src/features/identity/keycloak/keycloak-server.ts';
+import { createKeycloakServer } from '../../src/features/identity/keycloak/keycloak-client.ts';
 import { createSelfTest } from '../../src/features/identity/keycloak/self-test.ts';
 import { inject } from 'vitest';
 import { keycloakUrl, openRealm, type Realm } from './realm.ts';

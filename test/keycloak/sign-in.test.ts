@@ -121,6 +121,25 @@ describe.skipIf(keycloakUrl === null)('Postern with Keycloak', () => {
     expect((await browser.api('GET', '/people')).status).toBeOneOf([401, 403]);
   });
 
+  test('a session that Keycloak ended creates no key, changes no policy and lists none with its old cookie', async () => {
+    const { browser, person } = await signedIn(['user', 'admin']);
+    const [creating, changing, listing] = [browser, new WebBrowser(postern), new WebBrowser(postern)];
+    await changing.signIn(person, password);
+    await listing.signIn(person, password);
+    const { browser: witness } = await signedIn(['user', 'admin']);
+    const before = await witness.api('GET', '/config/api-keys');
+    const { policy } = before.data;
+    await realm.admin('POST', `/users/${person.subject}/logout`);
+    const key = { name: 'stolen', scopes: ['repos:read'], repositoryAccess: { mode: 'all' } };
+    expect((await creating.api('POST', '/tokens', key)).status).toBe(401);
+    const wider = { ...policy, rateLimitPerMinute: policy.rateLimitPerMinute + 1 };
+    const match = { 'if-match': before.headers['etag'] ?? '' };
+    expect((await changing.api('PUT', '/config/api-keys', wider, match)).status).toBe(401);
+    expect((await listing.api('GET', '/tokens')).status).toBe(401);
+    expect((await witness.api('GET', '/tokens?search=stolen')).data).toEqual([]);
+    expect((await witness.api('GET', '/config/api-keys')).data).toEqual(before.data);
+  });
+
   test('ID-01 disabling a person shows at the next request, with session, key and token', async () => {
     const { browser, person } = await signedIn();
     const key = await browser.api('POST', '/me/tokens', {
@@ -293,11 +312,11 @@ describe.skipIf(keycloakUrl === null)('Postern with Keycloak', () => {
     });
     await realm.remove(person.subject);
     expect(await statusFor(key.data.token)).toBe(403);
-    expect(await postern.app.doors.identity.directory.principal(person.subject)).toEqual({
+    expect(await postern.app.services.identity.directory.principal(person.subject)).toEqual({
       kind: 'missing',
       wasKnown: true,
     });
-    await postern.app.doors.sweep.run();
+    await postern.app.services.sweep.run();
     expect(await statusFor(key.data.token)).toBe(401);
   });
 
@@ -369,7 +388,7 @@ describe.skipIf(keycloakUrl === null)('starting with Keycloak', () => {
     network.set('down');
     const postern = await (await openInstallation(realm, { fetch: network.fetch })).start();
     const person = await realm.person();
-    const { directory } = postern.app.doors.identity;
+    const { directory } = postern.app.services.identity;
     expect(await directory.principal(person.subject)).toMatchObject({ kind: 'unavailable' });
     expect((await new WebBrowser(postern).open(`${uiUrl}/auth/login`)).status).toBe(503);
     await realm.give('manage-users');

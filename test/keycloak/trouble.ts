@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer as createHttpServer, type RequestListener } from 'node:http';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import type { Fetch } from '../../src/features/identity/provider/in-process.ts';
-import { overNetwork } from '../../src/features/identity/keycloak/over-network.ts';
+import { networkFetch } from '../../src/features/identity/keycloak/network-fetch.ts';
 import { freePort } from '../../scripts/local-servers.ts';
 
 export type Trouble = 'none' | 'down' | 'slow' | RequestListener;
@@ -26,10 +26,10 @@ export async function openNetwork() {
   await Promise.all([silent, other].map((server) => once(server.listen(0, '127.0.0.1'), 'listening')));
   const ports = { silent: portOf(silent), other: portOf(other) };
   const fetch: Fetch = (url, init) => {
-    if (trouble === 'none') return overNetwork(url, init);
+    if (trouble === 'none') return networkFetch(url, init);
     const target = new URL(url);
     target.port = String(trouble === 'down' ? closedPort : trouble === 'slow' ? ports.silent : ports.other);
-    return overNetwork(target.href, init);
+    return networkFetch(target.href, init);
   };
   return {
     fetch,

@@ -1,4 +1,5 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -30,7 +31,13 @@ describe.skipIf(isObjectStoreMissing)('S3', () => {
     way = await startBadWay(server);
     blobs = open(way.url);
     await blobs.prepare();
+    await blobs.begin();
   });
+  /** Each process writes into a folder of its own there, beside its socket. */
+  const filesWaiting = async () =>
+    (await readdir(waiting, { recursive: true, withFileTypes: true }))
+      .filter((entry) => entry.isFile())
+      .map(({ name }) => name);
   afterEach(() => way.set('none'));
   afterAll(async () => {
     blobs.close();
@@ -38,16 +45,16 @@ describe.skipIf(isObjectStoreMissing)('S3', () => {
     await server.close();
   });
 
-  blobsContract({ blobs: () => blobs, waiting: () => readdir(waiting) });
+  blobsContract({ blobs: () => blobs, waiting: filesWaiting });
 
   describe('behind a folder of what was fetched', () => {
     let cached: RemoteBlobs;
     beforeAll(async () => {
       const log = createLog({ level: 'silent' });
-      cached = cachedBlobs(blobs, { folder: join(folder, 'cache'), mostBytes: 200_000_000, log });
+      cached = cachedBlobs(blobs, { folder: join(folder, 'cache'), maxBytes: 200_000_000, log });
       await cached.prepare();
     });
-    blobsContract({ blobs: () => cached, waiting: () => readdir(waiting) });
+    blobsContract({ blobs: () => cached, waiting: filesWaiting });
   });
 
   const unavailable = { code: 'store_unavailable' };
@@ -80,7 +87,7 @@ describe.skipIf(isObjectStoreMissing)('S3', () => {
       way.set('none');
       expect(await took(blobs.ping())).toBeLessThan(5_000);
       expect(String(await buffer(await blobs.read(digest)))).toBe(`before ${trouble}`);
-      expect(await readdir(waiting)).toEqual([]);
+      expect(await filesWaiting()).toEqual([]);
     },
   );
 
@@ -118,7 +125,7 @@ describe.skipIf(isObjectStoreMissing)('S3', () => {
       await expect(blobs.write(source)).rejects.toMatchObject(unavailable);
       way.set('none');
       expect(await digests()).toEqual(before);
-      expect(await readdir(waiting)).toEqual([]);
+      expect(await filesWaiting()).toEqual([]);
     },
   );
 
@@ -139,12 +146,22 @@ describe.skipIf(isObjectStoreMissing)('S3', () => {
     const client = new S3Client({ endpoint, region, credentials, forcePathStyle: true });
     await client.send(new CreateMultipartUploadCommand({ Bucket, Key }));
     const begun = async () => (await client.send(new ListMultipartUploadsCommand({ Bucket }))).Uploads ?? [];
-    writeFileSync(join(waiting, 'left'), 'half of an upload');
-    await blobs.prepare();
-    expect([await readdir(waiting), await begun()]).toEqual([['left'], [expect.objectContaining({ Key })]]);
-    const later = { now: () => systemClock.now() + 25 * hour };
-    await s3Blobs(storeAt(server), { folder: waiting, clock: later }).prepare();
-    expect([await readdir(waiting), await begun()]).toEqual([[], []]);
+    const [living = ''] = (await readdir(waiting)).filter((name) => name.endsWith('.d'));
+    const dead = join(waiting, `${randomUUID()}.d`);
+    mkdirSync(dead);
+    writeFileSync(join(dead, 'left'), 'half of an upload');
+    writeFileSync(join(waiting, living, 'sending'), 'half of another');
+    const start = async (now: () => number) => {
+      const other = s3Blobs(storeAt(server), { folder: waiting, clock: { now } });
+      await other.prepare();
+      await other.begin();
+      other.close();
+    };
+    await start(systemClock.now);
+    expect([await filesWaiting(), await begun()]).toEqual([['sending'], [expect.objectContaining({ Key })]]);
+    await start(() => systemClock.now() + 25 * hour);
+    expect([await filesWaiting(), await begun()]).toEqual([['sending'], []]);
+    rmSync(join(waiting, living, 'sending'));
     client.destroy();
   });
 

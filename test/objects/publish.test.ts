@@ -164,7 +164,7 @@ test.skipIf(isObjectStoreMissing)(
 );
 
 test.skipIf(isObjectStoreMissing)(
-  'a start with a key that the store does not know tells what to mend, without the key',
+  'a start with a key that the store does not know tells what to fix, without the key',
   async () => {
     const settings = { ...installation.settings, OBJECT_STORE_SECRET_KEY: 'a-wrong-one-0123456789' };
     const other = { dataDir: join(folder, 'other'), ports: await freePorts(), settings };

@@ -2,7 +2,11 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { FakeClock } from '../../../test/clock.ts';
 import { openTestDatabase } from '../../../test/database.ts';
-import { emptyTrail, trailAct as act, trailEntry as entry } from '../../../test/trail.ts';
+import {
+  emptyAuditLog,
+  testAuditContext as auditContext,
+  auditEntry as entry,
+} from '../../../test/audit-log.ts';
 import { systemRandom } from '../../core/ids.ts';
 import type { Database } from '../../platform/database/database.ts';
 import type { AuditEntry } from './audit.ts';
@@ -17,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.close());
 beforeEach(async () => {
-  await emptyTrail(database);
+  await emptyAuditLog(database);
   clock = new FakeClock();
   read = auditStore(database.sql, { clock, random: systemRandom });
 });
@@ -32,7 +36,7 @@ test('an event tells who did what, to what, from where and when', async () => {
   expect(event).toMatchObject({
     at: clock.now(),
     event: 'api_key.created',
-    actor: act.actor,
+    actor: auditContext.actor,
     target: { kind: 'api_key', id: 'AAAAAAAAAAAA' },
     outcome: 'success',
     reason: 'asked',
@@ -97,9 +101,9 @@ test.each([
 
 test('AU-04 line breaks, ANSI sequences and hidden marks in names and agents are shown, not obeyed', async () => {
   await append({
-    act: {
-      actor: { ...act.actor, name: 'Eve\r\n{"event":"forged"}' },
-      origin: { ...act.origin, agent: '\u001b[2Kcurl\u0000\u202egpj\u2028' },
+    auditContext: {
+      actor: { ...auditContext.actor, name: 'Eve\r\n{"event":"forged"}' },
+      origin: { ...auditContext.origin, agent: '\u001b[2Kcurl\u0000\u202egpj\u2028' },
     },
     details: { 'na\nme': 'a\u0000b', emoji: '👩‍🚀', lone: '\ud800' },
   });
@@ -111,7 +115,10 @@ test('AU-04 line breaks, ANSI sequences and hidden marks in names and agents are
 
 test('a key value that strays into an event is masked', async () => {
   const value = 'app_pat_4fKd02LmQx9ZabcdefghijklmnopqrstuvwxyzABCDEF012345';
-  await append({ details: { name: value }, act: { ...act, actor: { ...act.actor, name: value } } });
+  await append({
+    details: { name: value },
+    auditContext: { ...auditContext, actor: { ...auditContext.actor, name: value } },
+  });
   expect(JSON.stringify(await all())).not.toContain('4fKd02LmQx9Zabc');
 });
 
@@ -126,14 +133,17 @@ test('each filter finds its events and nothing else', async () => {
   } as const;
   await append({
     event: 'auth.denied',
-    act: { actor: service, origin: { ...act.origin, requestId: 'req-2' } },
+    auditContext: { actor: service, origin: { ...auditContext.origin, requestId: 'req-2' } },
     target: { kind: 'route', id: 'GET /tokens' },
     outcome: 'denied',
     keyIds: ['CCCCCCCCCCCC'],
   });
   clock.advance(1_000);
   const anonymous = { kind: 'anonymous', id: null, name: null, credential: null } as const;
-  await append({ act: { actor: anonymous, origin: { ...act.origin, requestId: null } }, outcome: 'failure' });
+  await append({
+    auditContext: { actor: anonymous, origin: { ...auditContext.origin, requestId: null } },
+    outcome: 'failure',
+  });
   const start = clock.now() - 2_000;
   const found = async (filter: Parameters<AuditStore['page']>[0]) =>
     (await read.page(filter, 'oldest', null, 10)).events.map(({ at }) => (at - start) / 1_000);

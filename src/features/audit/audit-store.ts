@@ -3,27 +3,29 @@ import type { Clock } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import { newId, type Random } from '../../core/ids.ts';
 import type { Sql } from '../../platform/database/database.ts';
-import type { AuditEntry, AuditEvent, AuditFilter, AuditWriter, TrailPage, TrailPosition } from './audit.ts';
+import type { AuditEntry, AuditEvent, AuditFilter, AuditWriter, AuditPage, AuditPosition } from './audit.ts';
 import { type Json, safeJson, safeText } from './safe-text.ts';
 
-/** Writes and reads events. The chain over them belongs to chain-store.ts. */
+/** Writes and reads events. chain-store.ts has the chain over them. */
 export type AuditStore = AuditWriter & {
   /** Several events in one statement, in the order given. */
   appendAll(entries: readonly AuditEntry[]): Promise<void>;
   find(id: string): Promise<AuditEvent | undefined>;
-  /** Refusals that count this request, newest first. */
+  /** Refusal events that include this request, newest first. */
   refusalsOf(requestId: string): Promise<AuditEvent[]>;
-  /** One page of what matches, newest or oldest first, behind `after`. */
+  /** The newest refusals of requests with these keys, newest first; `since` in milliseconds. */
+  refusalsOfKeys(keyIds: readonly string[], since: number, limit: number): Promise<AuditEvent[]>;
+  /** One page of the matching events after the position `after`, newest or oldest first. */
   page(
     filter: AuditFilter,
     order: 'newest' | 'oldest',
-    after: TrailPosition | null,
+    after: AuditPosition | null,
     limit: number,
-  ): Promise<TrailPage>;
+  ): Promise<AuditPage>;
 };
 
 export function auditStore(db: Sql, { clock, random }: { clock: Clock; random: Random }): AuditStore {
-  /** A change without its event must not be made, whatever the reason: the caller is told to come back (AU-03). */
+  /** A change must not commit without its event, whatever the reason: the request fails and the client can retry (AU-03). */
   async function appendAll(entries: readonly AuditEntry[]): Promise<void> {
     try {
       await insertAll(entries);
@@ -74,8 +76,24 @@ export function auditStore(db: Sql, { clock, random }: { clock: Clock; random: R
          order by e.at desc, e.seq desc limit 20`.execute(db);
       return rows.map(toAuditEvent);
     },
+    async refusalsOfKeys(keyIds, since, limit) {
+      // Read the newest events of each key by the index, then take the newest of all.
+      const { rows } = await sql<EventRow>`
+        select ${eventColumns}
+          from (select f.at, f.seq
+                  from jsonb_array_elements_text(${JSON.stringify(keyIds)}::jsonb) as o(key_id)
+                 cross join lateral (
+                   select k.at, k.seq from audit_event_keys k join audit_events x on x.seq = k.seq
+                    where k.key_id = o.key_id and k.at >= ${new Date(since)}
+                      and x.event in ('auth.denied', 'api_key.dead_use')
+                    order by k.at desc, k.seq desc limit ${limit}) f
+                 order by f.at desc, f.seq desc limit ${limit}) newest
+          join audit_events e on e.seq = newest.seq left join audit_seals s on s.event_id = e.id
+         order by e.at desc, e.seq desc`.execute(db);
+      return rows.map(toAuditEvent);
+    },
     async page(filter, order, after, limit) {
-      // Time and insertion order are read from the index that serves the filter, so nothing is sorted.
+      // The index that serves the filter is in order of time and insertion, so the database sorts nothing.
       const byKey = filter.keyId !== undefined;
       const place = byKey ? sql`k.at, k.seq` : sql`e.at, e.seq`;
       const direction = order === 'newest' ? sql`desc` : sql`asc`;
@@ -100,13 +118,13 @@ export function auditStore(db: Sql, { clock, random }: { clock: Clock; random: R
 
 type Fragment = ReturnType<typeof sql>;
 
-function behind(after: TrailPosition | null, order: 'newest' | 'oldest', place: Fragment): Fragment {
+function behind(after: AuditPosition | null, order: 'newest' | 'oldest', place: Fragment): Fragment {
   if (after === null) return sql`true`;
   const mark = sql`(${new Date(after.at)}::timestamptz, ${after.seq}::text::bigint)`;
   return order === 'newest' ? sql`(${place}) < ${mark}` : sql`(${place}) > ${mark}`;
 }
 
-/** Two looks into two indexes: of one event that counts many requests, only the first is in the column. */
+/** Searches two indexes: when one event counts many requests, the column has only the first request id. */
 function ofRequest(requestId: string): Fragment {
   return sql`
     select seq from audit_events where request_id = ${requestId}
@@ -179,8 +197,8 @@ export function toAuditEvent(row: EventRow): AuditEvent {
   };
 }
 
-function columnsOf({ event, act, target, outcome, reason, details, keyIds }: AuditEntry) {
-  const { actor, origin } = act;
+function columnsOf({ event, auditContext, target, outcome, reason, details, keyIds }: AuditEntry) {
+  const { actor, origin } = auditContext;
   return {
     event,
     actor_kind: actor.kind,
@@ -195,7 +213,7 @@ function columnsOf({ event, act, target, outcome, reason, details, keyIds }: Aud
     address: safeOrNull(origin.address),
     agent: safeOrNull(origin.agent),
     details: safeJson(details ?? {}),
-    key_ids: keysOf(act.actor, target, keyIds ?? []),
+    key_ids: keysOf(auditContext.actor, target, keyIds ?? []),
   };
 }
 
@@ -206,9 +224,9 @@ function safeOrNull(text: string | null | undefined): string | null {
 /** Twelve characters of base62 are a key's public id; session and client ids have other shapes (contract 2). */
 const keyIdShape = /^[0-9A-Za-z]{12}$/;
 
-/** The keys in whose timeline the event belongs: the target, those named, and the one it was done with. */
+/** The keys whose timelines include the event: the target, the keys in `keyIds`, and the key that made the request. */
 function keysOf(
-  actor: AuditEntry['act']['actor'],
+  actor: AuditEntry['auditContext']['actor'],
   target: AuditEntry['target'],
   named: readonly string[],
 ): string[] {

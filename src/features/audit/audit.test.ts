@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { FakeClock } from '../../../test/clock.ts';
 import { openTestDatabase } from '../../../test/database.ts';
-import { emptyTrail, trailEntry } from '../../../test/trail.ts';
+import { emptyAuditLog, auditEntry } from '../../../test/audit-log.ts';
 import { systemRandom } from '../../core/ids.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { type Audit, type AuditEvent, type AuditFilter, createAudit } from './audit.ts';
@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.close());
 beforeEach(async () => {
-  await emptyTrail(database);
+  await emptyAuditLog(database);
   clock = new FakeClock();
   const store = auditStore(database.sql, { clock, random: systemRandom });
   audit = createAudit({ read: store, tx: (work) => work({ audit: store }), clock });
@@ -24,7 +24,7 @@ beforeEach(async () => {
 
 const append = async (count: number, details: Record<string, unknown> = {}) =>
   await auditStore(database.sql, { clock, random: systemRandom }).appendAll(
-    Array.from({ length: count }, () => trailEntry({ details })),
+    Array.from({ length: count }, () => auditEntry({ details })),
   );
 
 async function ids(filter: AuditFilter, limit: number, between: () => Promise<void>): Promise<string[]> {
@@ -51,7 +51,7 @@ test('paging shows every event once, newest first, however many arrive meanwhile
   );
   await fc.assert(
     fc.asyncProperty(runs, filters, fc.integer({ min: 1, max: 7 }), async (writes, filter, limit) => {
-      await emptyTrail(database);
+      await emptyAuditLog(database);
       for (const { count, ms } of writes) {
         await append(count);
         clock.advance(ms);
@@ -71,7 +71,7 @@ test('paging shows every event once, newest first, however many arrive meanwhile
 test('the timeline of a key has its events and no others', async () => {
   await append(1);
   await auditStore(database.sql, { clock, random: systemRandom }).append(
-    trailEntry({ event: 'repository.created', target: { kind: 'repository', id: 'repo_1' } }),
+    auditEntry({ event: 'repository.created', target: { kind: 'repository', id: 'repo_1' } }),
   );
   const { events, nextCursor } = await audit.timeline('AAAAAAAAAAAA', undefined, 25);
   expect(events.map(({ event }) => event)).toEqual(['api_key.created']);

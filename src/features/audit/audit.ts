@@ -1,4 +1,4 @@
-import type { Act, Actor } from '../../core/caller.ts';
+import type { AuditContext, Actor } from '../../core/caller.ts';
 import type { Clock } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import type { Tx } from '../../platform/database/database.ts';
@@ -11,12 +11,12 @@ export type { Denials, Refusal } from './denials.ts';
 export { auditEventResponse, toAuditEventResponse, toTimelineResponse } from './schemas.ts';
 
 /**
- * The audit trail's door. Promises: an event written through a transaction's store commits with the change or
- * not at all; rows are never changed or removed; the sealer chains committed rows within seconds (contract 10.8).
+ * The public interface of the audit log. Promises: an event written through a transaction's store commits with the change or
+ * not at all; rows are never changed or removed; the chain writer chains committed rows within seconds (contract 10.8).
  */
 export type AuditEntry = {
   readonly event: AuditEventName;
-  readonly act: Act;
+  readonly auditContext: AuditContext;
   readonly target: {
     readonly kind:
       | 'api_key'
@@ -35,25 +35,25 @@ export type AuditEntry = {
     readonly id: string;
   };
   readonly outcome: 'success' | 'denied' | 'failure';
-  /** A short word of ours, such as an error code; never free text of a caller. */
+  /** A short identifier defined by Postern, such as an error code; never free text from a caller. */
   readonly reason?: string;
   /** Before and after, without secrets. */
   readonly details?: Readonly<Record<string, unknown>>;
   /**
-   * Every key the event speaks of besides the target: `GET …/timeline` finds it by these.
+   * Every other key that the event concerns besides the target; `GET …/timeline` finds the event by them.
    */
   readonly keyIds?: readonly string[];
 };
 
-/** What other features need of the trail: to write one event through their own transaction. */
+/** The part of the audit log that other features need: writes one event in their own transaction. */
 export type AuditWriter = { append(entry: AuditEntry): Promise<void> };
 
-/** An event as the trail holds it: text made safe, the keys it concerns collected. */
+/** An event as stored in the trail: with safe text and the ids of all keys that it concerns. */
 export type AuditEvent = {
   readonly id: string;
   /** Milliseconds since the epoch. */
   readonly at: number;
-  /** A name of events.ts, or one that an older version wrote. */
+  /** A name from events.ts, or one that an older version wrote. */
   readonly event: string;
   readonly actor: Actor;
   readonly target: { readonly kind: string; readonly id: string };
@@ -64,14 +64,14 @@ export type AuditEvent = {
   readonly agent: string | null;
   readonly details: { readonly [name: string]: Json };
   readonly keyIds: readonly string[];
-  /** Null until the sealer has chained the event. */
+  /** Null until the chain writer has chained the event. */
   readonly seal: Seal | null;
 };
 
 /** A link of the chain. `seq` counts from 1 without gaps; hashes are 64 hex digits. */
 export type Seal = { readonly seq: number; readonly previousHash: string; readonly hash: string };
 
-/** Which events; every field given must match. Times in milliseconds, `from` inclusive, `to` exclusive. */
+/** Selects events: every given field must match. Times in milliseconds, `from` inclusive, `to` exclusive. */
 export type AuditFilter = {
   /** An actor's id, or `anonymous` or `system`. */
   readonly actor?: string | undefined;
@@ -85,27 +85,29 @@ export type AuditFilter = {
   readonly to?: number | undefined;
 };
 
-/** A place in the trail's order: by time, then by insertion. `seq` in decimal digits. */
-export type TrailPosition = { readonly at: number; readonly seq: string };
+/** A position in the trail's order: by time, then by insertion. `seq` in decimal digits. */
+export type AuditPosition = { readonly at: number; readonly seq: string };
 
-export type TrailPage = { readonly events: readonly AuditEvent[]; readonly next: TrailPosition | null };
+export type AuditPage = { readonly events: readonly AuditEvent[]; readonly next: AuditPosition | null };
 
-/** What administrators and the owners of keys read. */
+/** Read access for administrators and the owners of keys. */
 export type Audit = {
-  search(filter: AuditFilter, cursor: string | undefined, limit: number): Promise<TrailSlice>;
+  search(filter: AuditFilter, cursor: string | undefined, limit: number): Promise<AuditSlice>;
   /** Throws `not_found`. */
   get(id: string): Promise<AuditEvent>;
-  /** The events of one key, newest first. Whether the caller may see that key is the caller's question. */
-  timeline(keyId: string, cursor: string | undefined, limit: number): Promise<TrailSlice>;
-  /** What refused this request; usually one event. Whether the caller may see it is the caller's question. */
+  /** The events of one key, newest first. The calling code must check access to the key. */
+  timeline(keyId: string, cursor: string | undefined, limit: number): Promise<AuditSlice>;
+  /** The refusal events of this request, usually one. The calling code must check access to them. */
   refusalsOf(requestId: string): Promise<readonly AuditEvent[]>;
-  /** Everything that matches up to now, oldest first, page by page without an open transaction. */
+  /** The newest refusals of requests with these keys. The calling code must check access to the keys. */
+  refusalsOfKeys(keyIds: readonly string[], since: number, limit: number): Promise<readonly AuditEvent[]>;
+  /** All matching events up to now, oldest first, page by page without an open transaction. */
   walk(filter: AuditFilter): AsyncGenerator<readonly AuditEvent[]>;
-  /** Whoever takes the trail away is in it: what was asked for, in which form. */
-  recordExport(act: Act, filter: AuditFilter, format: string): Promise<void>;
+  /** Records that a person exported the trail: the filter and the format. */
+  recordExport(auditContext: AuditContext, filter: AuditFilter, format: string): Promise<void>;
 };
 
-export type TrailSlice = { readonly events: readonly AuditEvent[]; readonly nextCursor: string | null };
+export type AuditSlice = { readonly events: readonly AuditEvent[]; readonly nextCursor: string | null };
 
 const pageOfWalk = 500;
 
@@ -114,11 +116,11 @@ export function createAudit({
   tx,
   clock,
 }: {
-  read: Pick<AuditStore, 'page' | 'find' | 'refusalsOf'>;
+  read: Pick<AuditStore, 'page' | 'find' | 'refusalsOf' | 'refusalsOfKeys'>;
   tx: Tx<{ audit: AuditWriter }>;
   clock: Clock;
 }): Audit {
-  async function search(filter: AuditFilter, cursor: string | undefined, limit: number): Promise<TrailSlice> {
+  async function search(filter: AuditFilter, cursor: string | undefined, limit: number): Promise<AuditSlice> {
     const after = cursor === undefined ? null : decodeCursor(cursor);
     const { events, next } = await read.page(filter, 'newest', after, limit);
     return { events, nextCursor: next === null ? null : encodeCursor(next) };
@@ -133,22 +135,23 @@ export function createAudit({
     },
     timeline: (keyId, cursor, limit) => search({ keyId }, cursor, limit),
     refusalsOf: (requestId) => read.refusalsOf(requestId),
+    refusalsOfKeys: (keyIds, since, limit) => read.refusalsOfKeys(keyIds, since, limit),
     async *walk(filter) {
-      // Without an end, a busy trail would grow faster than a slow reader follows.
+      // Without an end, the walk might never finish: a busy trail can grow faster than a slow client reads.
       const end = clock.now() + 1;
       const to = filter.to === undefined ? end : Math.min(filter.to, end);
-      let after: TrailPosition | null = null;
+      let after: AuditPosition | null = null;
       do {
-        const page: TrailPage = await read.page({ ...filter, to }, 'oldest', after, pageOfWalk);
+        const page: AuditPage = await read.page({ ...filter, to }, 'oldest', after, pageOfWalk);
         yield page.events;
         after = page.next;
       } while (after !== null);
     },
-    recordExport: (act, filter, format) =>
+    recordExport: (auditContext, filter, format) =>
       tx(({ audit }) =>
         audit.append({
           event: 'audit.exported',
-          act,
+          auditContext,
           target: { kind: 'trail', id: 'all' },
           outcome: 'success',
           details: { format, ...filter },

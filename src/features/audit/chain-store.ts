@@ -3,30 +3,30 @@ import type { Sql } from '../../platform/database/database.ts';
 import type { AuditEvent, Seal } from './audit.ts';
 import { type EventRow, eventColumns, toAuditEvent } from './audit-store.ts';
 
-/** SQL of the chain: the seals, the events that wait for one, and the walk that checks both. */
+/** The SQL of the chain: its seals, the events that wait for one, and the walks that verify both. */
 export type ChainStore = {
-  hasUnsealed(): Promise<boolean>;
-  /** Until the end of the transaction nobody else extends the chain. */
+  hasUnchained(): Promise<boolean>;
+  /** Locks the chain: until the transaction ends, no other transaction extends it. */
   lock(): Promise<void>;
   head(): Promise<Pick<Seal, 'seq' | 'hash'> | null>;
   /** The oldest waiting events by insertion, at most `limit`. */
-  unsealed(limit: number): Promise<readonly UnsealedEvent[]>;
+  unsealed(limit: number): Promise<readonly UnchainedEvent[]>;
   /** Adds the seals, counts their events by hour, and takes them off the waiting list. */
   seal(seals: readonly NewSeal[], sealedAt: number): Promise<void>;
   /** Frees the space of events that no longer wait. Not inside a transaction. */
   tidy(): Promise<void>;
-  /** Seals behind `afterSeq` in chain order; `event` is null when the sealed event is gone. */
+  /** Seals after `afterSeq` in chain order; `event` is null when the sealed event is gone. */
   walkSeals(afterSeq: number, limit: number): Promise<readonly SealedEvent[]>;
-  /** How many events stand behind `afterSeq`, up to `limit`, and the first that nobody put there properly. */
+  /** How many events follow `afterSeq`, up to `limit`, and the first with neither a seal nor a place on the waiting list. */
   walkEvents(afterSeq: string, limit: number): Promise<EventsWalk>;
-  /** Waiting events, and the first on that list which does not exist any more. */
+  /** How many events wait for a seal, and the first one on that list that no longer exists. */
   waiting(): Promise<{ count: number; missingSeq: string | null }>;
 };
 
 /** In UTC, whatever the session's time zone is. */
 const hourOf = sql`date_bin('1 hour', e.at, timestamptz '2000-01-01 00:00:00+00')`;
 
-export type UnsealedEvent = { readonly seq: string; readonly event: AuditEvent };
+export type UnchainedEvent = { readonly seq: string; readonly event: AuditEvent };
 export type NewSeal = Seal & { readonly eventId: string; readonly eventSeq: string };
 export type SealedEvent = {
   readonly seal: Seal;
@@ -39,12 +39,12 @@ export type EventsWalk = {
   readonly strayId: string | null;
 };
 
-/** Held by whoever extends the chain; the migration's lock is the neighbour of this number. */
+/** Advisory lock of the transaction that extends the chain; the adjacent number is the lock of the migrations. */
 const chainLockKey = 7_263_002;
 
 export function chainStore(db: Sql): ChainStore {
   return {
-    async hasUnsealed() {
+    async hasUnchained() {
       const { rows } = await sql`select 1 from audit_unsealed limit 1`.execute(db);
       return rows.length > 0;
     },

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { FakeClock } from '../../../test/clock.ts';
 import { openTestDatabase } from '../../../test/database.ts';
 import { testServer } from '../../../test/postgres.ts';
-import { emptyTrail, tamper, trailEntry } from '../../../test/trail.ts';
+import { emptyAuditLog, tamper, auditEntry } from '../../../test/audit-log.ts';
 import { systemRandom } from '../../core/ids.ts';
 import type { Database } from '../../platform/database/database.ts';
 import type { AuditEntry } from './audit.ts';
@@ -12,30 +12,36 @@ import { type AuditStore, auditStore } from './audit-store.ts';
 import { canonicalJson } from './chain.ts';
 import { chainStore } from './chain-store.ts';
 import { safeJson } from './safe-text.ts';
-import { createSealer, type Sealer } from './sealer.ts';
-import { formatTrailReport, verifyTrail } from './verify.ts';
+import { createChainWriter, type ChainWriter } from './chain-writer.ts';
+import { formatAuditReport, verifyAuditLog } from './verify.ts';
 
 let database: Database;
 let store: AuditStore;
-let sealer: Sealer;
+let chainWriter: ChainWriter;
 const clock = new FakeClock();
 const logged: object[] = [];
-const log = { debug() {}, info: (fields: object) => void logged.push(fields), warn() {}, error() {} };
+const details: object[] = [];
+const log = {
+  debug: (fields: object) => void details.push(fields),
+  info: (fields: object) => void logged.push(fields),
+  warn() {},
+  error() {},
+};
 
-const newSealer = () =>
-  createSealer({
+const newChainWriter = () =>
+  createChainWriter({
     read: chainStore(database.sql),
     tx: (work) => database.tx((tx) => work({ chain: chainStore(tx) })),
     clock,
     log,
   });
-const verify = (anchor?: { seq: number; hash: string }) => verifyTrail(chainStore(database.sql), anchor);
+const verify = (anchor?: { seq: number; hash: string }) => verifyAuditLog(chainStore(database.sql), anchor);
 const appendAll = (entries: AuditEntry[]) =>
   database.tx((tx) => auditStore(tx, { clock, random: systemRandom }).appendAll(entries));
 const append = (count: number) =>
   appendAll(
     Array.from({ length: count }, (_, index) =>
-      trailEntry({ details: { index, ratio: 0.1, nested: { 'ü"\\': [null, true, 1e21] } } }),
+      auditEntry({ details: { index, ratio: 0.1, nested: { 'ü"\\': [null, true, 1e21] } } }),
     ),
   );
 
@@ -44,39 +50,39 @@ beforeAll(async () => {
 });
 afterAll(() => database.close());
 beforeEach(async () => {
-  await emptyTrail(database);
+  await emptyAuditLog(database);
   store = auditStore(database.sql, { clock, random: systemRandom });
-  sealer = newSealer();
+  chainWriter = newChainWriter();
 });
 
 test('sealing chains every event once, without gaps, and the trail is whole', async () => {
   await append(7);
-  expect(await verify()).toMatchObject({ events: 7, sealed: 0, unsealedTail: 7, head: null });
-  await sealer.run();
+  expect(await verify()).toMatchObject({ events: 7, sealed: 0, unchainedTail: 7, head: null });
+  await chainWriter.run();
   await append(5);
-  await sealer.run();
+  await chainWriter.run();
   const report = await verify();
-  expect(report).toMatchObject({ events: 12, sealed: 12, unsealedTail: 0, head: { seq: 12 } });
+  expect(report).toMatchObject({ events: 12, sealed: 12, unchainedTail: 0, head: { seq: 12 } });
   expect(report.brokenAt).toBeUndefined();
   const { events } = await store.page({}, 'oldest', null, 100);
   expect(events.map(({ seal }) => seal?.seq)).toEqual(events.map((_, index) => index + 1));
   expect(events.slice(1).map(({ seal }) => seal?.previousHash)).toEqual(
     events.slice(0, -1).map(({ seal }) => seal?.hash),
   );
-  expect(formatTrailReport(report)).toContain('The audit trail is whole: 12 events');
+  expect(formatAuditReport(report)).toContain('The audit trail is whole: 12 events');
 });
 
 test('a backlog longer than a batch is sealed in one run, and the waiting list is empty after it', async () => {
   for (let at = 0; at < 5; at++) await append(500);
-  await sealer.run();
-  expect(await verify()).toMatchObject({ sealed: 2_500, unsealedTail: 0 });
+  await chainWriter.run();
+  expect(await verify()).toMatchObject({ sealed: 2_500, unchainedTail: 0 });
 });
 
 test('two sealers at once seal every event exactly once', async () => {
   await append(1_500);
-  await Promise.all([sealer.run(), newSealer().run()]);
+  await Promise.all([chainWriter.run(), newChainWriter().run()]);
   const report = await verify();
-  expect(report).toMatchObject({ sealed: 1_500, unsealedTail: 0 });
+  expect(report).toMatchObject({ sealed: 1_500, unchainedTail: 0 });
   expect(report.brokenAt).toBeUndefined();
 });
 
@@ -87,41 +93,40 @@ test.runIf(testServer !== undefined)(
     const started = Promise.withResolvers<void>();
     const finish = Promise.withResolvers<void>();
     const late = database.tx(async (tx) => {
-      await auditStore(tx, { clock, random: systemRandom }).append(trailEntry({ reason: 'late' }));
+      await auditStore(tx, { clock, random: systemRandom }).append(auditEntry({ reason: 'late' }));
       started.resolve();
       await finish.promise;
     });
     await started.promise;
     await append(3);
-    await sealer.run();
+    await chainWriter.run();
     expect(await verify()).toMatchObject({ events: 3, sealed: 3 });
     finish.resolve();
     await late;
-    await sealer.run();
+    await chainWriter.run();
     const report = await verify();
-    expect(report).toMatchObject({ events: 4, sealed: 4, unsealedTail: 0 });
+    expect(report).toMatchObject({ events: 4, sealed: 4, unchainedTail: 0 });
     expect(report.brokenAt).toBeUndefined();
     const [first] = (await store.page({}, 'oldest', null, 1)).events;
     expect(first).toMatchObject({ reason: 'late', seal: { seq: 4 } });
   },
 );
 
-test('the log keeps the head of the chain, at most once a minute', async () => {
+test('the log keeps the head of the chain, once an hour, and once a minute for those who ask for more', async () => {
   logged.length = 0;
-  await append(1);
-  await sealer.run();
-  await append(1);
-  await sealer.run();
-  clock.advance(60_000);
-  await append(1);
-  await sealer.run();
-  expect(logged).toMatchObject([{ seq: 1 }, { seq: 3 }]);
+  details.length = 0;
+  for (const waitedMs of [0, 0, 60_000, 59 * 60_000]) {
+    clock.advance(waitedMs);
+    await append(1);
+    await chainWriter.run();
+  }
+  expect([logged, details]).toMatchObject([[{ seq: 1 }, { seq: 4 }], [{ seq: 3 }]]);
 });
 
 describe('verify finds', () => {
   beforeEach(async () => {
     await append(6);
-    await sealer.run();
+    await chainWriter.run();
   });
   const eventOf = async (seq: number) => (await chainStore(database.sql).walkSeals(seq - 1, 1))[0]?.eventId;
 
@@ -129,7 +134,7 @@ describe('verify finds', () => {
     await tamper(database, `update audit_events set reason = 'ok' where seq = 3`);
     const report = await verify();
     expect(report.brokenAt).toEqual({ seq: 3, eventId: await eventOf(3), problem: 'event_altered' });
-    expect(formatTrailReport(report)).toContain('THE AUDIT TRAIL IS BROKEN at link 3');
+    expect(formatAuditReport(report)).toContain('THE AUDIT TRAIL IS BROKEN at link 3');
   });
 
   test('a removed event', async () => {
@@ -172,7 +177,7 @@ describe('verify finds', () => {
     expect((await verify()).brokenAt).toMatchObject({ seq: 2, problem: 'event_altered' });
   });
 
-  test('a chain cut off behind a link that somebody remembered', async () => {
+  test('a chain cut off behind a link that someone remembered', async () => {
     const { head } = await verify();
     await tamper(database, `delete from audit_events where seq > 4`, `delete from audit_seals where seq > 4`);
     expect((await verify()).brokenAt).toBeUndefined();
@@ -234,8 +239,8 @@ describe('verify finds', () => {
 test('whatever details an event carries, its hash is the same before and after the database', async () => {
   await fc.assert(
     fc.asyncProperty(fc.dictionary(fc.string({ unit: 'binary' }), fc.jsonValue()), async (details) => {
-      await emptyTrail(database);
-      await appendAll([trailEntry({ details })]);
+      await emptyAuditLog(database);
+      await appendAll([auditEntry({ details })]);
       const [event] = (await store.page({}, 'newest', null, 1)).events;
       expect(canonicalJson(event?.details)).toBe(canonicalJson(safeJson(details)));
     }),
@@ -251,7 +256,7 @@ test('canonical JSON sorts members at every depth and writes numbers as RFC 8785
 
 test('vacuuming the waiting list works on the embedded database', async () => {
   await append(3);
-  await sealer.run();
+  await chainWriter.run();
   await chainStore(database.sql).tidy();
   expect((await sql`select * from audit_unsealed`.execute(database.sql)).rows).toEqual([]);
 });

@@ -3,14 +3,14 @@ import { timestamp } from '../../core/clock.ts';
 import type { AuditEvent } from './audit.ts';
 
 /**
- * The arithmetic of the chain; docs/reference/audit-chain.md says the same for people who check an export
- * with their own tools. Changing anything here breaks every chain that exists.
+ * The algorithm of the chain; docs/reference/audit-chain.md documents it for people who verify an export with their
+ * own tools. Any change here breaks every existing chain.
  */
 
-/** What the first event is chained to: 32 zero bytes in hex. */
+/** The previous hash of the first event: 32 zero bytes in hex. */
 export const genesisHash = '0'.repeat(64);
 
-/** The event as the API answers it, without its two hashes: exactly what the hash covers. */
+/** The event as the API returns it, without its two hashes: exactly what the hash covers. */
 export function chainedForm(event: AuditEvent) {
   return {
     id: event.id,

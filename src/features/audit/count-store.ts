@@ -2,8 +2,8 @@ import { sql } from 'kysely';
 import type { Sql } from '../../platform/database/database.ts';
 import type { AuditEntry } from './audit.ts';
 
-/** How many events the trail holds by hour, kind and outcome. The sealer counts them when it chains them. */
-export type TrailCount = {
+/** How many events of one kind and outcome an hour or a day has. The chain writer counts them when it chains them. */
+export type AuditCount = {
   /** The beginning of the hour or day, in UTC. */
   readonly from: number;
   readonly event: string;
@@ -12,7 +12,7 @@ export type TrailCount = {
 };
 
 export type CountStore = {
-  read(per: 'hour' | 'day', from: number, to: number): Promise<TrailCount[]>;
+  read(per: 'hour' | 'day', from: number, to: number): Promise<AuditCount[]>;
 };
 
 export function countStore(db: Sql): CountStore {

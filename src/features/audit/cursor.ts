@@ -1,13 +1,13 @@
 import { AppError } from '../../core/errors.ts';
-import type { TrailPosition } from './audit.ts';
+import type { AuditPosition } from './audit.ts';
 
-/** A place in the trail as the text callers hand back. Opaque to them: its form may change any day. */
-export function encodeCursor({ at, seq }: TrailPosition): string {
+/** Encodes a position in the trail as a cursor. Opaque to clients: its form may change at any time. */
+export function encodeCursor({ at, seq }: AuditPosition): string {
   return Buffer.from(`${at}.${seq}`).toString('base64url');
 }
 
 /** Throws `invalid_query` for anything encodeCursor() did not make. */
-export function decodeCursor(cursor: string): TrailPosition {
+export function decodeCursor(cursor: string): AuditPosition {
   const match = /^(\d{1,15})\.(\d{1,18})$/.exec(Buffer.from(cursor, 'base64url').toString('latin1'));
   if (match?.[1] === undefined || match[2] === undefined) {
     throw new AppError('invalid_query', {

@@ -1,13 +1,14 @@
-import type { Act } from '../../core/caller.ts';
-import { type Clock, second, timestamp } from '../../core/clock.ts';
+import type { AuditContext } from '../../core/caller.ts';
+import { type Clock, minute, timestamp } from '../../core/clock.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import { addressBucket } from '../ratelimit/ratelimit.ts';
 import type { AuditEntry } from './audit.ts';
 import type { AuditStore } from './audit-store.ts';
 
 /**
- * Refusals on their way to the trail (contract 10.8, AU-02). record() never waits, fails or does I/O; equal
- * refusals become one event with a count; memory stays bounded however many come from however many addresses.
+ * Collects refusals and writes them to the trail (contract 10.8, AU-02). record() never waits, fails or does I/O. The next
+ * flush writes the first refusal of a kind; equal ones that follow become one event a minute with a count. Memory stays
+ * bounded, however many refusals and addresses there are.
  */
 export type Refusal = {
   readonly event:
@@ -16,17 +17,17 @@ export type Refusal = {
     | 'api_key.dead_use'
     | 'api_key.exposed'
     | 'site.grant_refused';
-  /** An error code. */
+  /** An error code, or a fixed word for the cause, such as `wrong_password` or `credential_in_url`. */
   readonly reason: string;
-  /** Who asked, as far as known, and from where. */
-  readonly act: Act;
-  /** The route's pattern, never the address that was typed; for the two key events the key's public id. */
+  /** The caller, as far as known, and the origin of the request. */
+  readonly auditContext: AuditContext;
+  /** The route's pattern, never the requested URL; for the two key events, the key's public id. */
   readonly target: AuditEntry['target'];
 };
 
 export type Denials = {
   record(refusal: Refusal): void;
-  /** Writes what is due; `all`: everything, before the process ends. What could not be written is kept. */
+  /** Writes the refusals that are due; `all`: all of them, before the process ends. Keeps those that it could not write. */
   flush(options?: { all: boolean }): Promise<void>;
   /** How many different refusals are held in memory now. */
   held(): number;
@@ -34,18 +35,19 @@ export type Denials = {
 
 type Bucket = {
   readonly refusal: Refusal;
+  /** The first refusal of a kind is due at once, those that follow a minute later. */
+  readonly dueAt: number;
   readonly firstAt: number;
   lastAt: number;
+  /** 0: no refusal since the last event was written. */
   count: number;
   /** Distinct addresses, the first five. */
   readonly addresses: string[];
-  /** The last ten, so that who asks about one request of many finds it. */
+  /** The last ten, so that one of many equal requests can be found by its id. */
   readonly requestIds: string[];
   readonly isFolded: boolean;
 };
 
-/** With a job every 5 seconds no refusal is written more than a minute late. */
-const bucketMs = 55 * second;
 const addressesShown = 5;
 const requestsShown = 10;
 const entriesPerTransaction = 500;
@@ -53,13 +55,13 @@ const entriesPerTransaction = 500;
 export function createDenials(deps: {
   clock: Clock;
   tx: Tx<{ audit: Pick<AuditStore, 'appendAll'> }>;
-  /** Told how many refusals found no room at all. */
+  /** Called with the number of refusals that were dropped because memory was full. */
   onDropped: (count: number) => void;
   maxBuckets?: number;
 }): Denials {
   const { clock, tx, onDropped } = deps;
   const maxBuckets = deps.maxBuckets ?? 10_000;
-  // Three maps, so that a flood of one kind cannot push out another.
+  // Three maps, so that a flood of one kind cannot displace another.
   const aboutKeys = new Map<string, Bucket>();
   const exact = new Map<string, Bucket>();
   const folded = new Map<string, Bucket>();
@@ -67,36 +69,42 @@ export function createDenials(deps: {
 
   function count(buckets: Map<string, Bucket>, id: string, max: number, refusal: Refusal): boolean {
     const bucket = buckets.get(id);
-    if (bucket !== undefined) {
+    if (bucket !== undefined && bucket.count > 0) {
       bucket.count += 1;
       bucket.lastAt = clock.now();
-      addAddress(bucket.addresses, refusal.act.origin.address);
-      addRequest(bucket.requestIds, refusal.act.origin.requestId);
+      addAddress(bucket.addresses, refusal.auditContext.origin.address);
+      addRequest(bucket.requestIds, refusal.auditContext.origin.requestId);
       return true;
     }
-    if (buckets.size >= max) return false;
-    buckets.set(id, openBucket(refusal, clock.now(), buckets === folded));
+    if (bucket === undefined && buckets.size >= max) return false;
+    const now = clock.now();
+    const opened = openBucket(refusal, now, buckets === folded);
+    buckets.set(id, { ...opened, dueAt: bucket?.dueAt ?? now });
     return true;
   }
 
-  /** Back where they came from, when the database refused them; newer refusals of the same kind may wait there. */
+  /** Puts entries back after a failed write, and merges them with newer refusals of the same kind. */
   function restore(buckets: Map<string, Bucket>, entries: readonly (readonly [string, Bucket])[]): void {
     for (const [id, bucket] of entries) {
       const newer = buckets.get(id);
-      if (newer !== undefined) bucket.count += newer.count;
-      if (newer !== undefined) bucket.lastAt = newer.lastAt;
-      for (const address of newer?.addresses ?? []) addAddress(bucket.addresses, address);
-      for (const requestId of newer?.requestIds ?? []) addRequest(bucket.requestIds, requestId);
-      if (newer === undefined && buckets.size >= maxBuckets) onDropped(bucket.count);
-      else buckets.set(id, bucket);
+      if (newer !== undefined && newer.count > 0) {
+        bucket.count += newer.count;
+        bucket.lastAt = newer.lastAt;
+        for (const address of newer.addresses) addAddress(bucket.addresses, address);
+        for (const requestId of newer.requestIds) addRequest(bucket.requestIds, requestId);
+      }
+      buckets.set(id, bucket);
     }
   }
 
   async function flushMap(buckets: Map<string, Bucket>, all: boolean): Promise<void> {
-    const due = [...buckets].filter(([, { firstAt }]) => all || clock.now() - firstAt >= bucketMs);
+    const now = clock.now();
+    for (const [id, { count: since, dueAt }] of buckets) if (since === 0 && dueAt <= now) buckets.delete(id);
+    const due = [...buckets].filter(([, { count: since, dueAt }]) => since > 0 && (all || dueAt <= now));
     for (let from = 0; from < due.length; from += entriesPerTransaction) {
       const entries = due.slice(from, from + entriesPerTransaction);
-      for (const [id] of entries) buckets.delete(id);
+      // Keep the entry for a minute, so that later refusals of this kind are counted.
+      for (const [id, bucket] of entries) buckets.set(id, { ...bucket, count: 0, dueAt: now + minute });
       try {
         await tx(({ audit }) => audit.appendAll(entries.map(([, bucket]) => toEntry(bucket))));
       } catch (error) {
@@ -108,40 +116,44 @@ export function createDenials(deps: {
 
   return {
     record(refusal) {
-      const { event, reason, act, target } = refusal;
+      const { event, reason, auditContext, target } = refusal;
       if (event === 'api_key.dead_use' || event === 'api_key.exposed') {
         if (!count(aboutKeys, `${event} ${target.id}`, maxBuckets, refusal)) onDropped(1);
         return;
       }
-      const who = act.actor.credential ?? act.actor.id ?? act.actor.kind;
+      const who = auditContext.actor.credential ?? auditContext.actor.id ?? auditContext.actor.kind;
       const what = `${event} ${reason} ${who}`;
-      // One IPv6 customer has more addresses than there is room for, so what is throttled as one is counted as one.
-      const from = addressBucket(act.origin.address);
+      // One IPv6 customer has more addresses than fit in memory, so count by the same bucket as the rate limiter.
+      const from = addressBucket(auditContext.origin.address);
       const where = `${target.kind} ${target.kind === 'address' ? from : target.id}`;
       if (count(exact, `${from} ${what} ${where}`, maxBuckets, refusal)) return;
       const foldedWhere = target.kind === 'address' ? 'address' : where;
       if (!count(folded, `${what} ${foldedWhere}`, Math.ceil(maxBuckets / 10), refusal)) onDropped(1);
     },
     async flush({ all } = { all: false }) {
-      // One after another: the last flush at stop must also see what a failing one puts back.
+      // Run flushes one after another: the last flush at stop must also write what a failed one put back.
       const run = flushing.then(async () => {
         for (const buckets of [aboutKeys, folded, exact]) await flushMap(buckets, all);
       });
       flushing = run.catch(() => undefined);
       await run;
     },
-    held: () => aboutKeys.size + exact.size + folded.size,
+    held: () =>
+      [aboutKeys, exact, folded].reduce(
+        (sum, buckets) => sum + [...buckets.values()].filter(({ count: since }) => since > 0).length,
+        0,
+      ),
   };
 }
 
 function openBucket(refusal: Refusal, now: number, isFolded: boolean): Bucket {
-  const { origin } = refusal.act;
+  const { origin } = refusal.auditContext;
   const { target } = refusal;
   const kept: Refusal = {
     ...refusal,
     target: isFolded && target.kind === 'address' ? { kind: 'address', id: 'many' } : target,
-    act: {
-      actor: refusal.act.actor,
+    auditContext: {
+      actor: refusal.auditContext.actor,
       origin: {
         requestId: origin.requestId,
         address: isFolded ? null : origin.address,
@@ -153,7 +165,7 @@ function openBucket(refusal: Refusal, now: number, isFolded: boolean): Bucket {
   addAddress(addresses, origin.address);
   const requestIds: string[] = [];
   addRequest(requestIds, origin.requestId);
-  return { refusal: kept, firstAt: now, lastAt: now, count: 1, addresses, requestIds, isFolded };
+  return { refusal: kept, dueAt: now, firstAt: now, lastAt: now, count: 1, addresses, requestIds, isFolded };
 }
 
 function addAddress(addresses: string[], address: string | null): void {
@@ -167,7 +179,7 @@ function addRequest(requestIds: string[], requestId: string | null): void {
   if (requestIds.length > requestsShown) requestIds.shift();
 }
 
-/** A copy: a piece cut from a header would keep the whole header in memory. */
+/** Copies the text: a substring of a header would keep the whole header in memory. */
 function detached(text: string): string {
   return Buffer.from(text).toString();
 }
@@ -175,7 +187,7 @@ function detached(text: string): string {
 function toEntry({ refusal, firstAt, lastAt, count, addresses, requestIds, isFolded }: Bucket): AuditEntry {
   return {
     event: refusal.event,
-    act: refusal.act,
+    auditContext: refusal.auditContext,
     target: refusal.target,
     outcome: 'denied',
     reason: refusal.reason,

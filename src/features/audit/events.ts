@@ -1,5 +1,5 @@
 /**
- * Every event the trail can hold (contract 9), with the sentence docs/reference/events.md prints. The list is
+ * Every event that the trail can contain (contract 9), with its description in docs/reference/events.md. The list is
  * closed: an event that is not here does not compile.
  */
 export const auditEvents = {
@@ -9,14 +9,14 @@ export const auditEvents = {
     'Written twice. A successor was created for a key, which got its deadline; then, with reason `successor_used`, the successor was first used and the grace began.',
   'api_key.revoked': 'A key was revoked, by a person, by itself or because its owner was deleted.',
   'api_key.suspended':
-    'A key was suspended because its owner is disabled (reason `owner_disabled`), or the suspension was lifted (`owner_enabled`).',
+    'A key was suspended because its owner is disabled (reason `owner_disabled`) or lacks the role that lets a person use Postern (`owner_without_role`), or the suspension was lifted (`owner_enabled`).',
   'api_key.expired': 'A key reached its expiry.',
   'api_key.exposed':
     'A live key was seen where no key may be: in an address (reason `credential_in_url`) or in an upload (`credential_in_content`).',
   'api_key.dead_use': 'A revoked, expired or superseded key was used; one event per key and minute.',
   'api_key.imported': 'A key record of an older deployment was imported.',
   'auth.denied':
-    'A request was refused, with the error code as reason, or a sign-in was: `wrong_password`, `account_disabled` or `throttled`. Repeated refusals are counted in one event per minute, which names the last ten requests in `details.requestIds`.',
+    'A request was refused, with the error code as reason, or a sign-in was: `wrong_password`, `account_disabled` or `throttled`. The first is written within 5 seconds; repetitions are counted in one event per minute, which names the last ten requests in `details.requestIds`.',
   'auth.throttled':
     'An address sent too many bad credentials, keys or access tokens, and was throttled. A throttled sign-in by password is `auth.denied`.',
   'session.started': 'A person signed in.',
@@ -27,6 +27,8 @@ export const auditEvents = {
   'client.revoked':
     'A connected client lost its access to an account: disconnected by a person, by itself, or for a token that came back.',
   'policy.changed': 'The API key policy was changed or reverted.',
+  'config.access.changed': 'The access configuration was changed.',
+  'config.access.reverted': 'An earlier access configuration was brought back.',
   'config.sites.changed': 'The Sites configuration was changed.',
   'config.sites.reverted': 'An earlier Sites configuration was brought back.',
   'config.signing_keys.changed':
@@ -41,7 +43,8 @@ export const auditEvents = {
   'site.expired': 'A site reached its expiry.',
   'site.deleted': 'A site was deleted; its owner can restore it for some days.',
   'site.restored': 'A deleted site was restored.',
-  'site.purged': 'A deleted or long expired site was removed for good.',
+  'site.purged':
+    'A site was removed for good: deleted or expired for the configured days, or without any version for a day (reason `never_published`).',
   'site.taken_down': 'An administrator stopped serving a site.',
   'site.put_back': 'An administrator let a site be served again.',
   'site.grant_issued': 'A browser was let into a private site for at most five minutes.',
@@ -60,7 +63,8 @@ export const auditEvents = {
   'group.created': 'A group was created.',
   'group.changed': 'A group was changed.',
   'group.deleted': 'A group was deleted.',
-  'sweep.held': 'An owner sweep would have taken the keys of too many owners away at once and was held.',
+  'sweep.held':
+    'An owner sweep would have taken the keys of too many owners away at once. It changed nothing, or, when only owners without the role are too many (`details.withoutRole`), it left their keys alone.',
 } as const;
 
 export type AuditEventName = keyof typeof auditEvents;

@@ -25,14 +25,14 @@ function jsonLine(event: AuditEventResponse): string {
   return `${JSON.stringify(event)}\n`;
 }
 
-/** RFC 4180. Line breaks cannot occur: the trail holds none. */
+/** RFC 4180. Line breaks cannot occur, because safe-text.ts escapes them in every event. */
 function csvLine(event: AuditEventResponse): string {
   return `${csvColumns.map(([, read]) => csvCell(read(event) ?? '')).join(',')}\r\n`;
 }
 
 /**
- * A spreadsheet runs a cell that begins like a formula, some also one in full-width signs; an apostrophe makes it text
- * again (OWASP, CSV injection).
+ * Spreadsheets execute a cell that begins like a formula, some also with full-width characters. A leading apostrophe makes
+ * it text (OWASP, CSV injection).
  */
 function csvCell(text: string): string {
   const cell = /^[\s\p{Cf}]*[=+\-@\t\r＝＋－＠]/u.test(text) ? `'${text}` : text;

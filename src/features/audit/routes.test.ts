@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { FakeClock } from '../../../test/clock.ts';
 import { fixedGate } from '../../../test/gate.ts';
 import { openTestDatabase } from '../../../test/database.ts';
-import { trailAct, trailEntry } from '../../../test/trail.ts';
+import { testAuditContext, auditEntry } from '../../../test/audit-log.ts';
 import type { Role } from '../../core/caller.ts';
 import { AppError } from '../../core/errors.ts';
 import { systemRandom } from '../../core/ids.ts';
@@ -17,8 +17,8 @@ import { type AuditEntry, createAudit } from './audit.ts';
 import { auditStore } from './audit-store.ts';
 import { chainStore } from './chain-store.ts';
 import { auditRoutes } from './routes.ts';
-import { type AuditEventResponse, auditEventResponse } from './schemas.ts';
-import { createSealer } from './sealer.ts';
+import { type AuditEventResponse, auditEventResponse, listedEventResponse } from './schemas.ts';
+import { createChainWriter } from './chain-writer.ts';
 
 let database: Database;
 let app: FastifyInstance;
@@ -44,6 +44,7 @@ beforeAll(async () => {
         clock,
       }),
       clock,
+      names: async () => new Map(),
     }),
     pages: [],
     gate: {
@@ -60,12 +61,14 @@ beforeAll(async () => {
     },
   });
   const forged = '=cmd|"/C calc"!A1\r\nforged,line';
-  await store.append(trailEntry({ act: { ...trailAct, actor: { ...trailAct.actor, name: forged } } }));
+  await store.append(
+    auditEntry({ auditContext: { ...testAuditContext, actor: { ...testAuditContext.actor, name: forged } } }),
+  );
   for (let at = 0; at < 5; at++) {
     clock.advance(1_000);
-    await store.append(trailEntry({ event: 'api_key.narrowed', details: { at, ü: ['"', 0.1] } }));
+    await store.append(auditEntry({ event: 'api_key.narrowed', details: { at, ü: ['"', 0.1] } }));
   }
-  await createSealer({
+  await createChainWriter({
     read: chainStore(database.sql),
     tx: (work) => database.tx((tx) => work({ chain: chainStore(tx) })),
     clock,
@@ -84,7 +87,7 @@ const spans = (events: AuditEventResponse[]) => events.map(({ details }) => deta
 test('an administrator pages through the trail, newest first', async () => {
   const first = await search('?limit=4');
   expect(spans(first.data)).toEqual([4, 3, 2, 1]);
-  for (const event of first.data) auditEventResponse.parse(event);
+  for (const event of first.data) listedEventResponse.parse(event);
   const { nextCursor, limit } = first.metadata.pagination;
   expect(limit).toBe(4);
   const second = await search(`?limit=4&cursor=${nextCursor}`);
@@ -153,7 +156,7 @@ test('an export is itself written down: by whom, with which filters, in which fo
   expect(recorded).toEqual([
     {
       event: 'audit.exported',
-      act: expect.objectContaining({
+      auditContext: expect.objectContaining({
         actor: expect.objectContaining({ id: 'usr_ada', credential: 'ses_1' }),
       }),
       target: { kind: 'trail', id: 'all' },
@@ -167,7 +170,7 @@ test('an export that matches nothing is empty, not an error', async () => {
   expect((await get('/export?actor=nobody')).body).toBe('');
 });
 
-test('anybody can verify an export offline with the script in the reference', async () => {
+test('anyone can verify an export offline with the script in the reference', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'postern-chain-'));
   const page = await readFile(join(import.meta.dirname, '../../../docs/reference/audit-chain.md'), 'utf8');
   await writeFile(join(folder, 'verify.mjs'), /```js\n(.*?)```/s.exec(page)?.[1] ?? '');
@@ -199,7 +202,7 @@ test('anybody can verify an export offline with the script in the reference', as
 test('CS-03 an export stops where its session ended, and the download is cut, not finished', async () => {
   const store = auditStore(database.sql, { clock, random: systemRandom });
   const many = Array.from({ length: 1_100 }, (_, at) =>
-    trailEntry({ event: 'api_key.imported', details: { at } }),
+    auditEntry({ event: 'api_key.imported', details: { at } }),
   );
   await store.appendAll(many);
   clock.advance(1_000);

@@ -6,16 +6,29 @@ import { idParams } from '../../platform/schemas.ts';
 import type { Audit, AuditEvent } from './audit.ts';
 import { exportTypes, writeExport } from './export.ts';
 import {
-  auditEventResponse,
   exampleEvent,
   exportQuery,
+  listedEventResponse,
   searchQuery,
   toAuditEventResponse,
 } from './schemas.ts';
 
-const administrators: RoutePolicy = { callers: ['session'], role: 'admin', identity: 'live' };
+const administrators: RoutePolicy = { callers: ['session'], role: 'admin', identity: 'introspected' };
 
-export function auditRoutes({ audit, clock }: { audit: Audit; clock: Clock }): Route[] {
+type AuditRoutesDeps = {
+  readonly audit: Audit;
+  readonly clock: Clock;
+  /** Names of people and keys by id; targets without a name are left out. */
+  readonly names: (targets: readonly AuditEvent['target'][]) => Promise<ReadonlyMap<string, string>>;
+};
+
+const exampleListed = { ...exampleEvent, targetName: 'deploy' };
+
+function toListed(event: AuditEvent, names: ReadonlyMap<string, string>) {
+  return { ...toAuditEventResponse(event), targetName: names.get(event.target.id) ?? null };
+}
+
+export function auditRoutes({ audit, clock, names }: AuditRoutesDeps): Route[] {
   return [
     defineRoute({
       method: 'GET',
@@ -27,11 +40,12 @@ export function auditRoutes({ audit, clock }: { audit: Audit; clock: Clock }): R
         'Every filter given must match. Events that arrive while you page appear on the first page only; no event is shown twice.',
       policy: administrators,
       query: searchQuery,
-      success: { status: 200, data: z.array(auditEventResponse), pagination: 'cursor' },
-      example: { data: [exampleEvent] },
+      success: { status: 200, data: z.array(listedEventResponse), pagination: 'cursor' },
+      example: { data: [exampleListed] },
       async handle({ query: { cursor, limit, ...filter } }) {
         const { events, nextCursor } = await audit.search(filter, cursor, limit);
-        return { data: events.map(toAuditEventResponse), pagination: { limit, nextCursor } };
+        const known = await names(events.map(({ target }) => target));
+        return { data: events.map((event) => toListed(event, known)), pagination: { limit, nextCursor } };
       },
     }),
     defineRoute({
@@ -43,10 +57,12 @@ export function auditRoutes({ audit, clock }: { audit: Audit; clock: Clock }): R
       policy: administrators,
       errors: ['not_found'],
       params: idParams('The event’s id, as in lists', exampleEvent.id),
-      success: { status: 200, data: auditEventResponse },
-      example: { data: exampleEvent },
+      success: { status: 200, data: listedEventResponse },
+      example: { data: exampleListed },
       async handle({ params: { id } }) {
-        return { data: toAuditEventResponse(await audit.get(id)) };
+        const event = await audit.get(id);
+        const known = await names([event.target]);
+        return { data: toListed(event, known) };
       },
     }),
     defineRoute({
@@ -60,11 +76,11 @@ export function auditRoutes({ audit, clock }: { audit: Audit; clock: Clock }): R
       policy: administrators,
       query: exportQuery,
       success: { status: 200, stream: ['application/x-ndjson', 'text/csv'] },
-      async handle({ act, query: { format, ...filter } }) {
+      async handle({ auditContext, query: { format, ...filter } }) {
         const pages = audit.walk(filter);
-        // Read before the answer begins, so that a database that is away is a 503 and not half a file.
+        // Read the first page before the answer begins, so that an unavailable database gives a 503 and not half a file.
         const first = await pages.next();
-        await audit.recordExport(act, filter, format);
+        await audit.recordExport(auditContext, filter, format);
         return {
           stream: writeExport(resumed(first, pages), format),
           contentType: exportTypes[format],

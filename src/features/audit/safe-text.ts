@@ -1,24 +1,24 @@
 import { maskKeys } from '../../core/key-shape.ts';
 
-/** JSON as it goes into the trail: no undefined, no NaN, nothing that a jsonb column would refuse. */
+/** JSON as stored in the trail: no undefined, no NaN, nothing that a jsonb column would refuse. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json };
 
-const longestText = 1_000;
+const maxTextLength = 1_000;
 
 /**
- * Control characters (CR, LF, ESC, NUL, …), line separators, marks that turn the reading direction, and what takes no
- * room: names and user agents are chosen by callers, and must neither forge a second line nor hide part of the first
+ * Control characters (CR, LF, ESC, NUL, …), line separators, marks that change the reading direction, and zero-width
+ * characters. Callers choose names and user agents, and must neither forge a second line nor hide part of the first
  * (AU-04). The joiner of emoji and scripts stays.
  */
 const deceptive = /[\p{Cc}\u2028\u2029]|(?!\u200d)\p{Cf}/gu;
 
 /** One printable line of at most 1,000 characters: `\u001b` instead of ESC, key-shaped values masked. */
 export function safeText(text: string): string {
-  const cut = text.length > longestText ? `${text.slice(0, longestText)}…` : text;
+  const cut = text.length > maxTextLength ? `${text.slice(0, maxTextLength)}…` : text;
   return maskKeys(cut.toWellFormed()).replace(deceptive, escape);
 }
 
-/** The same for everything inside `details`, names of fields included. */
+/** The same for everything inside `details`, including the names of fields. */
 export function safeJson(value: unknown): Json {
   if (value === null || value === undefined) return null;
   if (typeof value === 'string') return safeText(value);

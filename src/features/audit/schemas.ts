@@ -46,15 +46,27 @@ export const auditEventResponse = z
     address: z.string().nullable(),
     agent: z.string().nullable(),
     details: z.record(z.string(), z.unknown()).describe('Before and after, without secrets'),
+    withheld: z
+      .array(z.string())
+      .describe(
+        'What the stored event has and this answer does not: the name of a site, in an event of a build before 0.1.0. Its hash covers it, so only `postern audit verify` can check that event',
+      )
+      .optional(),
     keyIds: z.array(z.string()).describe('The keys in whose timeline the event appears'),
     previousHash: z.string().nullable(),
     hash: z.string().nullable(),
   })
   .meta({ id: 'AuditEvent', examples: [exampleEvent] });
+/** For the administrator's UI. Names are current; the chained event has ids, and neither the export nor the hash has names. */
+export const listedEventResponse = auditEventResponse
+  .extend({ targetName: z.string().nullable().describe('Of a person or a key, while one is known') })
+  .meta({ id: 'ListedAuditEvent', examples: [{ ...exampleEvent, targetName: 'deploy' }] });
+
 export type AuditEventResponse = z.infer<typeof auditEventResponse>;
 
 export function toAuditEventResponse(event: AuditEvent): AuditEventResponse {
-  const { id, time, event: name, actor, target, outcome, ...rest } = chainedForm(event);
+  const { id, time, event: name, actor, target, outcome, details, ...rest } = chainedForm(event);
+  const shown = withoutSiteName(event.target.kind, details);
   return {
     id,
     time,
@@ -63,17 +75,36 @@ export function toAuditEventResponse(event: AuditEvent): AuditEventResponse {
     target: { ...target },
     outcome,
     ...rest,
-    details: { ...rest.details },
+    details: shown.details,
+    ...(shown.withheld.length === 0 ? {} : { withheld: shown.withheld }),
     keyIds: [...rest.keyIds],
     previousHash: event.seal?.previousHash ?? null,
     hash: event.seal?.hash ?? null,
   };
 }
 
+/**
+ * Events written by builds before 0.1.0 contain names of sites, including private ones, and cannot be changed in the chain.
+ * Every answer leaves these names out (decision 0038).
+ */
+function withoutSiteName(targetKind: string, details: AuditEvent['details']) {
+  const shown: Record<string, unknown> = { ...details };
+  const withheld: string[] = [];
+  if (targetKind !== 'site') return { details: shown, withheld };
+  for (const part of ['before', 'after']) {
+    const facts = shown[part];
+    if (typeof facts !== 'object' || facts === null || !('name' in facts)) continue;
+    const { name: _withheld, ...others } = facts;
+    shown[part] = others;
+    withheld.push(`details.${part}.name`);
+  }
+  return { details: shown, withheld };
+}
+
 const instant = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
 const word = z.string().min(1).max(200);
 
-// Object.keys() forgets what the table's type knows: every key is an event name, and there is at least one.
+// Object.keys() loses the type of the table: every key is an event name, and there is at least one.
 const eventNames = Object.keys(auditEvents) as [AuditEventName, ...AuditEventName[]];
 
 const filters = {
@@ -94,8 +125,8 @@ export const exportQuery = z.strictObject({
 });
 
 /**
- * The same event for somebody who may know that it happened but not where another person works from: address,
- * agent and session of others are left out. An owner's timeline shows an administrator's deed, not their desk.
+ * The event for a viewer who may know that it happened, but not where another person works from: leaves out the address,
+ * agent and session of others. So an owner's timeline shows what an administrator did, but not from where.
  */
 export function toTimelineResponse(event: AuditEvent, viewerId: string): AuditEventResponse {
   const response = toAuditEventResponse(event);

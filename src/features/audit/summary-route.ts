@@ -5,9 +5,9 @@ import { defineRoute, type Route } from '../../platform/http.ts';
 import { timestampSchema } from '../../platform/schemas.ts';
 import type { CountStore } from './count-store.ts';
 
-/** `GET /audit/summary`: how much of what happened, for charts. */
+/** `GET /audit/summary`: counts of events over time, for charts. */
 const stepMs = { hour, day };
-const longestMs = { hour: 32 * day, day: 400 * day };
+const maxMs = { hour: 32 * day, day: 400 * day };
 
 const summaryQuery = z.strictObject({
   per: z.enum(['hour', 'day']).default('day'),
@@ -40,7 +40,7 @@ export function summaryRoute({ counts, clock }: { counts: CountStore; clock: Clo
     summary: 'Count the audit trail by hour or day',
     description:
       'Sealed events by kind and outcome, seconds late. Whole hours or days in UTC: the last 60 unless from and to say otherwise, at most 32 days by hour and 400 by day. What has no events is left out; one event may stand for many refusals of a minute.',
-    policy: { callers: ['session'], role: 'admin', identity: 'live' },
+    policy: { callers: ['session'], role: 'admin', identity: 'introspected' },
     query: summaryQuery,
     success: { status: 200, data: summarySchema },
     example: {
@@ -66,15 +66,15 @@ export function summaryRoute({ counts, clock }: { counts: CountStore; clock: Clo
   });
 }
 
-/** Widened to whole steps, so that the first and the last bar of a chart are as true as the others. */
+/** Widens the range to whole steps, so that the first and the last bar of a chart are complete. */
 function rangeOf(per: 'hour' | 'day', from: string | undefined, to: string | undefined, now: number) {
   const step = stepMs[per];
   const end = Math.ceil((to === undefined ? now + 1 : Date.parse(to)) / step) * step;
   const start = Math.floor((from === undefined ? end - 60 * step : Date.parse(from)) / step) * step;
   if (!(start < end)) throw new AppError('invalid_query', { message: 'from: must lie before to' });
-  if (end - start > longestMs[per]) {
+  if (end - start > maxMs[per]) {
     throw new AppError('invalid_query', {
-      message: `from: a range by ${per} spans at most ${longestMs[per] / day} days`,
+      message: `from: a range by ${per} spans at most ${maxMs[per] / day} days`,
     });
   }
   return { from: start, to: end };

@@ -1,22 +1,22 @@
 import type { ChainStore, SealedEvent } from './chain-store.ts';
 import { chainHash, genesisHash } from './chain.ts';
 
-/** What a walk over the whole trail found. */
-export type TrailReport = {
+/** The result of verifying the whole audit log. */
+export type AuditReport = {
   readonly events: number;
   readonly sealed: number;
-  /** Events that wait for the sealer: a second's worth while it runs. */
-  readonly unsealedTail: number;
-  /** Keep it elsewhere and hand it back next time: it proves that nothing was cut off the end since. */
+  /** Events that are not chained yet: those of about the last second while the chain writer runs. */
+  readonly unchainedTail: number;
+  /** Store it outside the database and pass it to the next run, which then proves that nothing was cut off the end. */
   readonly head: Anchor | null;
-  readonly brokenAt?: TrailBreak;
+  readonly brokenAt?: ChainBreak;
 };
 
-/** A link somebody remembered, from the log, an export or an earlier report. */
+/** A link of the chain that was stored outside the database: from the log, an export or an earlier report. */
 export type Anchor = { readonly seq: number; readonly hash: string };
 
-export type TrailBreak = {
-  /** The link of the chain, or null when the event has none. */
+export type ChainBreak = {
+  /** The `seq` of the link in the chain, or null when the event has none. */
   readonly seq: number | null;
   readonly eventId: string | null;
   readonly problem:
@@ -31,32 +31,32 @@ export type TrailBreak = {
 const pageSize = 1_000;
 
 /**
- * Walks the chain and then the events, in pages and without an open transaction: it may run beside the server.
- * `anchor` is optional; without one, a chain whose newest links vanished together with their events looks whole.
+ * Walks the chain and then the events, in pages and without an open transaction, so it may run while the server runs.
+ * `anchor` is optional; without one, a chain whose newest links were removed together with their events looks complete.
  */
-export async function verifyTrail(
+export async function verifyAuditLog(
   store: Pick<ChainStore, 'walkSeals' | 'walkEvents' | 'waiting'>,
   anchor?: Anchor,
-): Promise<TrailReport> {
+): Promise<AuditReport> {
   const chain = await walkChain(store, anchor);
   const rest = await walkEvents(store);
   const waiting = await store.waiting();
-  const removed: TrailBreak | undefined =
+  const removed: ChainBreak | undefined =
     waiting.missingSeq === null ? undefined : { seq: null, eventId: null, problem: 'event_removed' };
   const brokenAt = chain.brokenAt ?? rest.brokenAt ?? removed;
   return {
     events: rest.events,
     sealed: chain.sealed,
-    unsealedTail: waiting.count,
+    unchainedTail: waiting.count,
     head: chain.head,
     ...(brokenAt === undefined ? {} : { brokenAt }),
   };
 }
 
-/** The answer of `postern audit verify`, one line a fact. */
-export function formatTrailReport(report: TrailReport): string {
+/** The output of `postern audit verify`, one fact on each line. */
+export function formatAuditReport(report: AuditReport): string {
   const { brokenAt, head } = report;
-  const counts = `${report.events} events, ${report.sealed} sealed, ${report.unsealedTail} waiting for their seal`;
+  const counts = `${report.events} events, ${report.sealed} sealed, ${report.unchainedTail} waiting for their seal`;
   const end = head === null ? 'The chain is empty.' : `Head: ${head.seq}:${head.hash}`;
   if (brokenAt === undefined) return `The audit trail is whole: ${counts}.\n${end}`;
   const place = brokenAt.seq === null ? 'outside the chain' : `at link ${brokenAt.seq}`;
@@ -64,7 +64,7 @@ export function formatTrailReport(report: TrailReport): string {
   return `THE AUDIT TRAIL IS BROKEN ${place}${event}: ${sentences[brokenAt.problem]}\n${counts}\n${end}`;
 }
 
-const sentences: Record<TrailBreak['problem'], string> = {
+const sentences: Record<ChainBreak['problem'], string> = {
   event_altered: 'the event is not what was sealed.',
   event_removed: 'the event is gone.',
   event_inserted: 'the event is neither sealed nor waiting for its seal.',
@@ -75,7 +75,7 @@ const sentences: Record<TrailBreak['problem'], string> = {
 
 async function walkChain(store: Pick<ChainStore, 'walkSeals'>, anchor: Anchor | undefined) {
   let head: Anchor | null = null;
-  let brokenAt: TrailBreak | undefined;
+  let brokenAt: ChainBreak | undefined;
   let isAnchored = anchor === undefined;
   let sealed = 0;
   for (let after = 0; ; ) {
@@ -93,10 +93,10 @@ async function walkChain(store: Pick<ChainStore, 'walkSeals'>, anchor: Anchor | 
   return { head, sealed, brokenAt };
 }
 
-function problemOf({ seal, eventId, event }: SealedEvent, before: Anchor | null): TrailBreak | undefined {
+function problemOf({ seal, eventId, event }: SealedEvent, before: Anchor | null): ChainBreak | undefined {
   const expectedSeq = (before?.seq ?? 0) + 1;
   if (seal.seq !== expectedSeq) return { seq: expectedSeq, eventId: null, problem: 'seal_removed' };
-  const broken = (problem: TrailBreak['problem']) => ({ seq: seal.seq, eventId, problem });
+  const broken = (problem: ChainBreak['problem']) => ({ seq: seal.seq, eventId, problem });
   if (seal.previousHash !== (before?.hash ?? genesisHash)) return broken('seal_altered');
   if (event === null) return broken('event_removed');
   if (seal.hash !== chainHash(seal.previousHash, event)) return broken('event_altered');
@@ -105,7 +105,7 @@ function problemOf({ seal, eventId, event }: SealedEvent, before: Anchor | null)
 
 async function walkEvents(store: Pick<ChainStore, 'walkEvents'>) {
   let events = 0;
-  let brokenAt: TrailBreak | undefined;
+  let brokenAt: ChainBreak | undefined;
   for (let after = '0'; ; ) {
     const { count, lastSeq, strayId } = await store.walkEvents(after, pageSize);
     events += count;

@@ -2,28 +2,29 @@ import { second } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import { within } from '../../platform/kv/deadline.ts';
 import type { Kv, KvValues } from '../../platform/kv/kv.ts';
-import { secretDigest } from '../../platform/sealed-text.ts';
+import { secretDigest } from '../../platform/encrypted-text.ts';
 import { type GrantRecord, readCode, readGrant, writeGrant } from './records.ts';
-import { remembering } from './remembering.ts';
+import { memoizeRead } from './memoize-read.ts';
 import { safePath } from './return-path.ts';
-import { codeKeyOf, type GrantSeal } from './seal.ts';
+import { codeKeyOf, type GrantSigner } from './grant-signer.ts';
 import { readState, stateKey } from './site-states.ts';
 import { readSwitch, switchKey } from './sites-switch.ts';
 
 /**
- * Steps 5 to 8 of private-access.md 2.2, at the gateway: a code becomes a grant, and a grant opens one host until its
- * end. One round trip to the key-value store a request; no database, no identity service. What cannot be read as it
- * should be lets nobody in.
+ * The gateway's part of the way into a private site (private-access.md 2.2, steps 5 to 8). redeem() turns a one-time code
+ * into a grant. check() decides for each request whether the browser's grant still opens this one host, in one round trip
+ * to the key-value store. Neither asks the database or the identity service. A record that cannot be read as expected
+ * gives no access.
  */
 export type KnownSite = {
   readonly id: string;
-  /** The newest this process heard of from the database (contract 10.3). */
+  /** The newest epoch that this process has received from the database (contract 10.3). */
   readonly epoch: number;
   readonly expiresAt: number | null;
 };
 
 export type Refusal = {
-  /** A word of ours, for the audit trail. */
+  /** A fixed word for the audit log. */
   readonly reason: string;
   readonly siteId: string | null;
 };
@@ -37,26 +38,28 @@ export type Redemption =
       readonly kind: 'granted';
       readonly cookie: string;
       readonly maxAgeSeconds: number;
-      /** Where to go, on this host. */
+      /** The path to redirect to, on this host. */
       readonly path: string;
       /** Milliseconds, by the store's clock. */
       readonly now: number;
     }
   | { readonly kind: 'refused' };
 
-/** What a browser asks for, and with what. */
+/** What a browser requests, and with which cookie. */
 export type GrantQuestion = {
   readonly host: string;
   readonly site: KnownSite | undefined;
   /** The grant's cookie; undefined when there is none, or two. */
   readonly cookie: string | undefined;
-  /** Asked for only when something is refused that somebody should hear of. */
+  /** Called only for a refusal that must be reported. */
   readonly from: () => Origin;
 };
 
 export type GatewayGrants = {
+  /** Whether we generated this cookie value. The result is the same for every label and takes no lookup. */
+  isOurs(cookie: string | undefined): boolean;
   /**
-   * At once when the store answers at once; else within 150 ms.
+   * Returns at once when the store does; otherwise within 150 ms.
    * @throws AppError store_unavailable
    */
   check(question: GrantQuestion): GrantCheck | Promise<GrantCheck>;
@@ -65,23 +68,23 @@ export type GatewayGrants = {
     origin: string;
     host: string;
     code: string;
-    /** The value that binds the browser. */
+    /** The value that binds the code to one browser. */
     binding: string;
     from: Origin;
   }): Promise<Redemption>;
-  /** A post that is no redemption at all, for the trail. */
+  /** Reports a post that is not a redemption at all to the audit log. */
   refuse(reason: string, from: Origin): void;
-  /** What the return path is sealed into (step 2). */
+  /** Encrypts the return path into a ticket (step 2). */
   ticketFor(path: string, host: string, now: number): string;
 };
 
-/** Whom a refusal is told about. */
+/** Where a refused request came from. */
 export type Origin = { readonly address: string | null; readonly agent: string | null };
 
-/** Private content answers or says that it cannot within this time (threat T16). */
+/** The gateway serves private content, or reports that it cannot, within this time (threat T16). */
 const answerMs = 150;
-/** A record of the future by more than clocks may differ was not written by our own (threat T14). */
-const mostSkewMs = 2 * second;
+/** None of our processes writes a record that is further in the future than their clocks may differ (threat T14). */
+const maxSkewMs = 2 * second;
 const codeShape = /^[A-Za-z0-9_-]{43}$/;
 
 type LetIn = {
@@ -89,15 +92,18 @@ type LetIn = {
   readonly host: string;
   readonly site: KnownSite;
   readonly values: KvValues['values'];
-  /** Milliseconds, by the store's clock: the time in which these records let in. */
+  /** The period in which these records give access, in milliseconds of the store's clock. */
   readonly from: number;
   readonly until: number;
 };
 
-/** Cookies. */
-const mostLetIn = 5_000;
+/** Number of cookies. */
+const maxLetIn = 5_000;
 
-/** The same records, and the same of everything else that counts, say the same for as long as they last. */
+/**
+ * The earlier result is still valid while it has not expired and the records and everything else that counts are the
+ * same.
+ */
 function asBefore(
   before: LetIn,
   { host, site }: GrantQuestion,
@@ -112,7 +118,7 @@ function asBefore(
 
 const noState = stateKey('');
 
-/** A site is the same object until something about it changes, and its key the same text. */
+/** A site is the same object until something about it changes, so the text of its key can be cached. */
 const stateKeys = new WeakMap<KnownSite, string>();
 
 function stateKeyOf(site: KnownSite): string {
@@ -125,17 +131,17 @@ function stateKeyOf(site: KnownSite): string {
 
 export function createGatewayGrants(deps: {
   kv: Pick<Kv, 'getAll' | 'take' | 'set' | 'delete'>;
-  seal: GrantSeal;
+  signer: GrantSigner;
   refused: (refusal: Refusal, from: Origin) => void;
-  /** A record that was changed, cut short or written by something else. */
+  /** Called for a record that was changed, truncated or written by something else. */
   onCorrupt: () => void;
 }): GatewayGrants {
-  const { kv, seal } = deps;
-  const grantAt = remembering((key, value) => readGrant(seal, key, value));
-  const stateAt = remembering((key, value) => readState(seal, key, value));
-  const switchAt = remembering((_key, value) => readSwitch(seal, value));
+  const { kv, signer } = deps;
+  const grantAt = memoizeRead((key, value) => readGrant(signer, key, value));
+  const stateAt = memoizeRead((key, value) => readState(signer, key, value));
+  const switchAt = memoizeRead((_key, value) => readSwitch(signer, value));
 
-  /** The text of each key and the store's clock, or `store_unavailable`. */
+  /** Reads the value of each key and the store's clock, or throws `store_unavailable`. */
   function ask(keys: readonly string[]): KvValues | Promise<KvValues> {
     const values = kv.getAll(keys);
     return values instanceof Promise ? within(answerMs, values, () => slow) : values;
@@ -147,7 +153,7 @@ export function createGatewayGrants(deps: {
     return undefined;
   }
 
-  /** Whether the site, whose state is kept at `key`, and Sites as a whole are as they were when the grant was made. */
+  /** Whether the site, whose state is stored at `key`, and Sites as a whole are unchanged since the grant was issued. */
   function isCurrent(
     key: string,
     { siteId, epoch, generation }: Pick<GrantRecord, 'siteId' | 'epoch' | 'generation'>,
@@ -166,7 +172,7 @@ export function createGatewayGrants(deps: {
     return state.expiresAt !== null && state.expiresAt <= now ? undefined : { expiresAt: state.expiresAt };
   }
 
-  /** What the store's answer means; `forget`: the record is to be deleted, so that it is told of once. */
+  /** Interprets the store's values. `forget`: the record must be deleted, so that it is reported only once. */
   function judge(
     { host, site, from }: GrantQuestion,
     key: string | undefined,
@@ -182,8 +188,8 @@ export function createGatewayGrants(deps: {
       deps.refused({ reason: 'grant_of_another_host', siteId: grant.siteId }, from());
       return none;
     }
-    if (grant.issuedAt > now + mostSkewMs) {
-      // The store's clock was set back, by a failover perhaps: by that clock the grant would last longer than it may.
+    if (grant.issuedAt > now + maxSkewMs) {
+      // The store's clock was set back, perhaps by a failover. By that clock, the grant would last longer than it may.
       deps.onCorrupt();
       deps.refused({ reason: 'clock_skew', siteId: grant.siteId }, from());
       return { kind: 'forget', key, now };
@@ -195,7 +201,7 @@ export function createGatewayGrants(deps: {
     return until > now ? { kind: 'granted', siteId: grant.siteId, until, now } : none;
   }
 
-  /** How the last question with a cookie was answered, if it was let in. */
+  /** The last check of each cookie that gave access. */
   const letIn = new Map<string, LetIn>();
 
   function settle(
@@ -209,7 +215,7 @@ export function createGatewayGrants(deps: {
       return kv.delete(judged.key).then(() => ({ kind: 'none', now: judged.now }));
     const { cookie, site, host } = question;
     if (judged.kind === 'granted' && key !== undefined && cookie !== undefined && site !== undefined) {
-      if (letIn.size >= mostLetIn) letIn.clear();
+      if (letIn.size >= maxLetIn) letIn.clear();
       const { until, now } = judged;
       letIn.set(cookie, { key, host, site, values: found.values, from: now, until });
     }
@@ -217,15 +223,18 @@ export function createGatewayGrants(deps: {
   }
 
   return {
+    isOurs: (cookie) => cookie !== undefined && signer.grantKeyOf(cookie) !== undefined,
+
     check(question) {
       const { cookie, site } = question;
       const before = cookie === undefined ? undefined : letIn.get(cookie);
-      const key = before?.key ?? (cookie === undefined ? undefined : seal.grantKeyOf(cookie));
+      const key = before?.key ?? (cookie === undefined ? undefined : signer.grantKeyOf(cookie));
       const state = site === undefined ? noState : stateKeyOf(site);
       const decide = (found: KvValues) =>
         (before === undefined ? undefined : asBefore(before, question, found)) ??
         settle(question, key, state, found);
-      // The same questions whether or not there is a grant or a site: nothing to tell apart by time (threat T31).
+      // The lookups are the same whether or not there is a grant or a site, so that timing reveals nothing (threat
+      // T31).
       const answer = ask([key ?? 'grant:none', state, switchKey]);
       return answer instanceof Promise ? answer.then(decide) : decide(answer);
     },
@@ -237,10 +246,10 @@ export function createGatewayGrants(deps: {
       };
       if (!codeShape.test(code)) return refuse('code_malformed', null);
       const key = codeKeyOf(code);
-      // Read and deleted in one step: whatever follows, this code opens nothing more (threat T03).
+      // The code is read and deleted in one step: whatever follows, it cannot be used again (threat T03).
       const text = await kv.take(key);
       if (text === null) return refuse('code_unknown', null);
-      const record = readCode(seal, key, text);
+      const record = readCode(signer, key, text);
       if (record === undefined) {
         deps.onCorrupt();
         return refuse('corrupt_code', null);
@@ -250,24 +259,24 @@ export function createGatewayGrants(deps: {
       if (record.binding !== secretDigest(binding)) return refuse('code_of_another_browser', siteId);
       const state = stateKey(siteId);
       const { values, now } = await ask([state, switchKey]);
-      if (record.endsAt <= now || record.issuedAt > now + mostSkewMs) return refuse('code_expired', siteId);
+      if (record.endsAt <= now || record.issuedAt > now + maxSkewMs) return refuse('code_expired', siteId);
       if (isCurrent(state, record, values[0], values[1], now, () => from) === undefined)
         return refuse('site_changed', siteId);
       const { binding: _binding, ticket, ...grant } = record;
-      const minted = seal.mintGrant();
+      const generated = signer.generateGrant();
       const ttlMs = record.endsAt - now;
-      await kv.set(minted.key, writeGrant(seal, minted.key, grant), { ttlMs });
+      await kv.set(generated.key, writeGrant(signer, generated.key, grant), { ttlMs });
       return {
         kind: 'granted',
-        cookie: minted.cookie,
+        cookie: generated.cookie,
         maxAgeSeconds: Math.max(1, Math.floor(ttlMs / second)),
-        path: safePath(seal.openPath(ticket, host, now), origin),
+        path: safePath(signer.decryptPath(ticket, host, now), origin),
         now,
       };
     },
 
     refuse: (reason, from) => deps.refused({ reason, siteId: null }, from),
-    ticketFor: (path, host, now) => seal.sealPath(path, host, now),
+    ticketFor: (path, host, now) => signer.encryptPath(path, host, now),
   };
 }
 

@@ -2,7 +2,7 @@ import type { UserRef } from '../../core/caller.ts';
 import { type Site, siteStatusOf } from '../sites/sites.ts';
 import type { LedgerEntry } from './grant-store.ts';
 import type { GrantsDeps } from './grants.ts';
-import { obstacleOf } from './obstacle.ts';
+import { unavailableReasonOf } from './unavailable-reason.ts';
 
 /** Why a site opens for its owner or not, check by check, and where a link to it leads (contract 6). */
 export type AccessCheck = { readonly check: CheckName; readonly passed: boolean; readonly detail: string };
@@ -25,22 +25,22 @@ export type IssuedGrant = LedgerEntry & { readonly isLive: boolean };
 export type Access = { readonly checks: readonly AccessCheck[]; readonly opens: boolean };
 
 export type LinkTarget =
-  /** The host to go to, as its label. */
+  /** The label of the content host. */
   | { readonly kind: 'content'; readonly label: string }
-  /** To its owner only; to everybody else it is `missing`. */
+  /** Only for the owner; everyone else gets `missing`. */
   | { readonly kind: 'closed'; readonly status: 'empty' | 'expired' | 'taken_down' | 'deleted' }
   | { readonly kind: 'missing' };
 
 export function createExplaining({
   read,
   clock,
-  directory,
+  identityCheck,
   accessTokenFor,
   addresses,
-  fleet,
-}: Pick<GrantsDeps, 'read' | 'clock' | 'directory' | 'accessTokenFor' | 'addresses' | 'fleet'>) {
+  instances,
+}: Pick<GrantsDeps, 'read' | 'clock' | 'identityCheck' | 'accessTokenFor' | 'addresses' | 'instances'>) {
   async function personChecks(user: UserRef, sessionId: string): Promise<AccessCheck[]> {
-    const principal = await directory.principal(user.subject);
+    const principal = await identityCheck.ofPerson(user);
     const token = await accessTokenFor(sessionId);
     const isActive = principal.kind === 'active';
     const cannotTell = 'The identity service cannot be asked now.';
@@ -61,15 +61,15 @@ export function createExplaining({
   }
 
   async function privateChecks(): Promise<AccessCheck[]> {
-    const obstacle = obstacleOf(addresses);
-    const missing = await fleet.obstacle();
+    const unavailableReason = unavailableReasonOf(addresses);
+    const missing = await instances.unavailableReason();
     return [
-      check('private_possible', obstacle === null, {
+      check('private_possible', unavailableReason === null, {
         yes: 'This installation can keep private sites apart.',
-        no: obstacle ?? '',
+        no: unavailableReason ?? '',
       }),
       check('gateway_running', missing === null, {
-        yes: 'A gateway is running, and all processes agree.',
+        yes: 'The site server is healthy.',
         no: missing ?? '',
       }),
     ];
@@ -95,7 +95,7 @@ export function createExplaining({
       return { items: items.map((entry) => ({ ...entry, isLive: isLive(entry) })), total };
     },
 
-    /** Where `/s/{id}` leads. What is not served is told to its owner and to nobody else. */
+    /** Where `/s/{id}` leads. Only the owner learns that a site exists but is not served. */
     async linkTarget(id: string, user: UserRef | null): Promise<LinkTarget> {
       const site = await read.sites.find(id);
       if (site === undefined) return { kind: 'missing' };

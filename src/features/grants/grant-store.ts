@@ -2,13 +2,13 @@ import { sql } from 'kysely';
 import type { Sql } from '../../platform/database/database.ts';
 import { inBatches } from '../../platform/in-batches.ts';
 
-/** SQL of the ledger: every browser grant that was issued, for the site's owner. Never the grant's secret. */
+/** A row of the ledger: one issued browser grant, for the site's owner to see. It never contains the grant's secret. */
 export type LedgerEntry = {
   readonly id: string;
   readonly siteId: string;
   readonly userId: string;
   readonly epoch: number;
-  /** Of the switch of Sites, see sites-switch.ts. */
+  /** The generation of the Sites switch, see sites-switch.ts. */
   readonly generation: number;
   /** Milliseconds. */
   readonly issuedAt: number;

@@ -1,16 +1,16 @@
-import type { Act, UserRef } from '../../core/caller.ts';
+import type { PrincipalFacts } from '../../core/authorize.ts';
+import type { AuditContext, UserRef } from '../../core/caller.ts';
 import { second } from '../../core/clock.ts';
 import { newId } from '../../core/ids.ts';
-import type { Identity } from '../identity/identity.ts';
 import { type Site, siteStatusOf, visibilityOfLabel } from '../sites/sites.ts';
 import type { GrantsDeps } from './grants.ts';
-import { obstacleOf } from './obstacle.ts';
-import { type CodeRecord, longestGrantMs, writeCode } from './records.ts';
-import { codeKeyOf } from './seal.ts';
+import { unavailableReasonOf } from './unavailable-reason.ts';
+import { type CodeRecord, maxGrantMs, writeCode } from './records.ts';
+import { codeKeyOf } from './grant-signer.ts';
 
 /**
- * Steps 3 and 4 of private-access.md 2.2: whether this person's browser may be let into the site behind a label, and
- * the one-time code that lets it in. Everything is checked here, once; the gateway only follows.
+ * Steps 3 and 4 of private-access.md 2.2. They decide whether this person's browser gets access to the site behind a
+ * label, and issue the one-time code that gives it. All checks happen here, once; the gateway only follows the result.
  */
 export type OpenRequest = {
   readonly label: string;
@@ -19,30 +19,28 @@ export type OpenRequest = {
   readonly binding: string;
   readonly user: UserRef;
   readonly sessionId: string;
-  readonly act: Act;
+  readonly auditContext: AuditContext;
 };
 
 export type Opening =
-  /** `origin`: where the code is to be posted, made of the site's own row (threat T02). */
+  /** `origin`: where the browser posts the code, taken from the site's own row (threat T02). */
   | { readonly kind: 'opened'; readonly origin: string; readonly code: string }
-  /** Not there, not yours, not allowed: for who asks, all the same. */
+  /** Not found, not owned or not allowed: the client cannot tell which. */
   | { readonly kind: 'refused' }
   /** The token behind the session has ended, and the session with it. */
   | { readonly kind: 'signed_out' }
   | { readonly kind: 'limited'; readonly retryAfterSeconds: number }
-  /** Nothing was issued; it may work in a moment. */
+  /** Nothing was issued; a retry may succeed. */
   | { readonly kind: 'unavailable'; readonly what: 'identity' | 'gateway' };
 
 const codeMs = 30 * second;
-const shortestGrantMs = 5 * second;
-/** In any minute, of one person and site. */
+const minGrantMs = 5 * second;
+/** Maximum number in any minute for one person and site. */
 const grantsPerMinute = 10;
 const bindingShape = /^[A-Za-z0-9_-]{43}$/;
 const ticketShape = /^[A-Za-z0-9_-]{0,4096}$/;
 
-type Principal = Awaited<ReturnType<Identity['directory']['principal']>>;
-
-/** Why not; `siteId` as far as a site was found. */
+/** The reason of the refusal; `siteId` when a site was found. */
 class Refused extends Error {
   readonly reason: string;
   readonly siteId: string | null;
@@ -54,7 +52,7 @@ class Refused extends Error {
 }
 
 export function createIssuing(deps: GrantsDeps) {
-  const { kv, seal, read, tx, clock, random, limiter, switchRecords, states, fleet } = deps;
+  const { kv, signer, read, tx, clock, random, limiter, switchRecords, states, instances } = deps;
   const { protocol, host: contentHost } = new URL(deps.addresses.contentUrl);
 
   /** A site that is open to its owner at this label, or the preview of one of its versions. */
@@ -72,31 +70,31 @@ export function createIssuing(deps: GrantsDeps) {
     return { site, endsAt: row.endsAt };
   }
 
-  function requirePerson(principal: Principal, siteId: string): void {
+  function requirePerson(principal: PrincipalFacts, siteId: string): void {
     if (principal.kind !== 'active') throw new Refused('user_disabled', siteId);
     if (!principal.roles.includes('user')) throw new Refused('role_required', siteId);
   }
 
-  function refused(reason: string, siteId: string | null, act: Act): Opening {
+  function refused(reason: string, siteId: string | null, auditContext: AuditContext): Opening {
     deps.refused({
       event: 'site.grant_refused',
       reason,
-      act,
+      auditContext,
       target: siteId === null ? { kind: 'route', id: 'GET /sites/open' } : { kind: 'site', id: siteId },
     });
     return { kind: 'refused' };
   }
 
   async function decide(request: OpenRequest): Promise<Opening> {
-    const { label, binding, user, act } = request;
-    // The grant's time counts from before the checks: what they take is not added to it.
+    const { label, binding, user, auditContext } = request;
+    // The grant's lifetime starts before the checks, so the time they take is not added to it.
     const issuedAt = await kv.time();
     const { isOn, generation } = await switchRecords.publish();
     if (!isOn) throw new Refused('sites_disabled', null);
     if (!bindingShape.test(binding)) throw new Refused('not_bound', null);
     const { site, endsAt: labelEndsAt } = await siteAt(label, user);
 
-    const principal = await deps.directory.principal(user.subject);
+    const principal = await deps.identityCheck.ofPerson(user);
     if (principal.kind === 'unavailable') return { kind: 'unavailable', what: 'identity' };
     requirePerson(principal, site.id);
     const token = await deps.accessTokenFor(request.sessionId);
@@ -106,12 +104,12 @@ export function createIssuing(deps: GrantsDeps) {
     if (introspection.subject !== user.subject || introspection.issuer !== user.issuer)
       throw new Refused('token_of_another', site.id);
 
-    if (obstacleOf(deps.addresses) !== null) throw new Refused('private_sites_unavailable', site.id);
-    if ((await fleet.obstacle()) !== null) return { kind: 'unavailable', what: 'gateway' };
+    if (unavailableReasonOf(deps.addresses) !== null) throw new Refused('private_sites_unavailable', site.id);
+    if ((await instances.unavailableReason()) !== null) return { kind: 'unavailable', what: 'gateway' };
 
-    const ends = [issuedAt + longestGrantMs, token.expiresAt, labelEndsAt, site.expiresAt];
+    const ends = [issuedAt + maxGrantMs, token.expiresAt, labelEndsAt, site.expiresAt];
     const endsAt = Math.floor(Math.min(...ends.filter((end) => end !== null)));
-    if (endsAt - issuedAt < shortestGrantMs) throw new Refused('too_little_time', site.id);
+    if (endsAt - issuedAt < minGrantMs) throw new Refused('too_little_time', site.id);
 
     const spend = await limiter.spend({
       owner: `grants:${user.id}:${site.id}`,
@@ -119,28 +117,28 @@ export function createIssuing(deps: GrantsDeps) {
       limit: grantsPerMinute,
     });
     if (!spend.allowed) {
-      refused('rate_limited', site.id, act);
+      refused('rate_limited', site.id, auditContext);
       return { kind: 'limited', retryAfterSeconds: Math.max(1, Math.ceil(spend.retryAfterMs / second)) };
     }
     const host = `${label}.${contentHost}`;
     const ticket = ticketShape.test(request.ticket) ? request.ticket : '';
     const { id: siteId, epoch } = site;
     const code = { siteId, userId: user.id, host, epoch, generation, binding, ticket, issuedAt, endsAt };
-    return { kind: 'opened', origin: `${protocol}//${host}`, code: await issue(site, code, act) };
+    return { kind: 'opened', origin: `${protocol}//${host}`, code: await issue(site, code, auditContext) };
   }
 
   /**
-   * The code is in the store before it is in the ledger: one that nobody was given lapses in half a minute, while a
-   * ledger without it would tell of a grant that never was.
+   * The code is stored before the ledger entry. An unused code expires in half a minute, while an entry without a code
+   * would report a grant that never existed.
    */
-  async function issue(site: Site, record: CodeRecord, act: Act): Promise<string> {
+  async function issue(site: Site, record: CodeRecord, auditContext: AuditContext): Promise<string> {
     await states.publish(site);
     const code = Buffer.from(random.bytes(32)).toString('base64url');
     const key = codeKeyOf(code);
-    await kv.set(key, writeCode(seal, key, record), { ttlMs: codeMs });
+    await kv.set(key, writeCode(signer, key, record), { ttlMs: codeMs });
     const { siteId, userId, epoch, generation, issuedAt, endsAt } = record;
     const id = newId(random, 'grt');
-    const { address, agent } = act.origin;
+    const { address, agent } = auditContext.origin;
     await tx(async (stores) => {
       await stores.grants.insert({
         id,
@@ -155,7 +153,7 @@ export function createIssuing(deps: GrantsDeps) {
       });
       await stores.audit.append({
         event: 'site.grant_issued',
-        act,
+        auditContext,
         target: { kind: 'site', id: siteId },
         outcome: 'success',
         details: { grant: id, endsAt: new Date(endsAt).toISOString() },
@@ -170,7 +168,7 @@ export function createIssuing(deps: GrantsDeps) {
         return await decide(request);
       } catch (error) {
         if (!(error instanceof Refused)) throw error;
-        return refused(error.reason, error.siteId, request.act);
+        return refused(error.reason, error.siteId, request.auditContext);
       }
     },
   };

@@ -1,60 +1,61 @@
 import { minute } from '../../core/clock.ts';
-import type { GrantSeal } from './seal.ts';
+import type { GrantSigner } from './grant-signer.ts';
 
 /**
- * What stands in the key-value store about a browser that is let in. Every record is signed for its key and has a
- * version; what does not read as exactly that is no record, and nobody is let in by it (threat T15).
+ * The records in the key-value store about a browser's access: codes and grants. Each has a version, and a signature that
+ * covers the name under which it is stored, so a copy under another name is invalid. Anything else is not a record and
+ * gives no access (threat T15).
  */
 export type CodeRecord = {
   readonly siteId: string;
   readonly userId: string;
-  /** The one content host it is for, as browsers write it. */
+  /** The one content host that the code is for, as browsers write it. */
   readonly host: string;
   readonly epoch: number;
   readonly generation: number;
   /** SHA-256 of the value that binds the browser. */
   readonly binding: string;
-  /** Empty when it was lost. */
+  /** Empty when the ticket was lost. */
   readonly ticket: string;
-  /** By the store's clock, in milliseconds; the grant's time counts from here. */
+  /** In milliseconds of the store's clock; the grant's lifetime starts here. */
   readonly issuedAt: number;
   readonly endsAt: number;
 };
 
 export type GrantRecord = Omit<CodeRecord, 'binding' | 'ticket'>;
 
-/** How long a grant may last, whoever wrote it (threat T12). */
-export const longestGrantMs = 5 * minute;
+/** Maximum lifetime of a grant, whichever process wrote it (threat T12). */
+export const maxGrantMs = 5 * minute;
 
-export function writeCode(seal: GrantSeal, key: string, code: CodeRecord): string {
-  return seal.sign(key, JSON.stringify([1, ...grantFields(code), code.binding, code.ticket]));
+export function writeCode(signer: GrantSigner, key: string, code: CodeRecord): string {
+  return signer.sign(key, JSON.stringify([1, ...grantFields(code), code.binding, code.ticket]));
 }
 
-export function readCode(seal: GrantSeal, key: string, value: string): CodeRecord | undefined {
-  const fields = readFields(seal, key, value, 10);
+export function readCode(signer: GrantSigner, key: string, value: string): CodeRecord | undefined {
+  const fields = readFields(signer, key, value, 10);
   const [binding, ticket] = fields?.slice(8) ?? [];
   const grant = fields && toGrant(fields);
   if (grant === undefined || typeof binding !== 'string' || typeof ticket !== 'string') return undefined;
   return { ...grant, binding, ticket };
 }
 
-export function writeGrant(seal: GrantSeal, key: string, grant: GrantRecord): string {
-  return seal.sign(key, JSON.stringify([1, ...grantFields(grant)]));
+export function writeGrant(signer: GrantSigner, key: string, grant: GrantRecord): string {
+  return signer.sign(key, JSON.stringify([1, ...grantFields(grant)]));
 }
 
-export function readGrant(seal: GrantSeal, key: string, value: string): GrantRecord | undefined {
-  const fields = readFields(seal, key, value, 8);
+export function readGrant(signer: GrantSigner, key: string, value: string): GrantRecord | undefined {
+  const fields = readFields(signer, key, value, 8);
   return fields && toGrant(fields);
 }
 
 /** The members of a signed JSON list whose first is the version; undefined for anything else. */
 export function readFields(
-  seal: GrantSeal,
+  signer: GrantSigner,
   key: string,
   value: string,
   count: number,
 ): readonly unknown[] | undefined {
-  const text = seal.verify(key, value);
+  const text = signer.verify(key, value);
   if (text === undefined) return undefined;
   let found: unknown;
   try {
@@ -77,6 +78,6 @@ function toGrant(fields: readonly unknown[]): GrantRecord | undefined {
   const [, siteId, userId, host, epoch, generation, issuedAt, endsAt] = fields;
   if (typeof siteId !== 'string' || typeof userId !== 'string' || typeof host !== 'string') return undefined;
   if (!isWhole(epoch) || !isWhole(generation) || !isWhole(issuedAt) || !isWhole(endsAt)) return undefined;
-  if (endsAt <= issuedAt || endsAt - issuedAt > longestGrantMs) return undefined;
+  if (endsAt <= issuedAt || endsAt - issuedAt > maxGrantMs) return undefined;
   return { siteId, userId, host, epoch, generation, issuedAt, endsAt };
 }

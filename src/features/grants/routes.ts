@@ -8,8 +8,8 @@ import type { Sites } from '../sites/sites.ts';
 import type { Grants } from './grants.ts';
 import { accessSchema, grantsEndedSchema } from './schemas.ts';
 
-/** Only people look at who was let in, and only in a browser: keys and tokens open no private site. */
-export const siteOwners: RoutePolicy = { callers: ['session'], role: 'user', identity: 'introspected' };
+/** Only a person in a browser can see who had access: keys and tokens open no private site. */
+const siteOwners: RoutePolicy = { callers: ['session'], role: 'user', identity: 'introspected' };
 const siteParams = idParams('A site’s id', 'k3v9x0q2m7');
 const errors: readonly ErrorCode[] = ['site_not_found', 'sites_disabled', 'not_owner'];
 
@@ -51,7 +51,7 @@ export function grantRoutes(deps: {
         },
       },
       async handle({ caller, params, query: { page, limit } }) {
-        // The policy lets sessions in and nobody else.
+        // The policy allows only sessions.
         if (caller.kind !== 'session') throw new AppError('interactive_auth_required');
         const site = await sites.get(caller, params.id);
         if (site.owner.kind !== 'user' || site.owner.id !== caller.user.id) throw new AppError('not_owner');
@@ -75,14 +75,14 @@ export function grantRoutes(deps: {
       operationId: 'endSiteGrants',
       tag: 'Site access',
       summary: 'End every browser grant',
-      description: 'At once, on every gateway. Who opens the link again is checked anew.',
+      description: 'At once, on every gateway. Who opens the link again is checked again.',
       policy: siteOwners,
       params: siteParams,
       errors: [...errors, 'store_unavailable'],
       success: { status: 200, data: grantsEndedSchema },
       example: { data: { id: 'k3v9x0q2m7', endedAt: '2026-01-01T09:00:00.000Z' } },
-      async handle({ caller, act, params }) {
-        const { id, updatedAt } = await sites.endGrants(caller, act, params.id);
+      async handle({ caller, auditContext, params }) {
+        const { id, updatedAt } = await sites.endGrants(caller, auditContext, params.id);
         return { data: { id, endedAt: timestamp(updatedAt) } };
       },
     }),

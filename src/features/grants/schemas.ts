@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { timestampSchema } from '../../platform/schemas.ts';
 import { checkNames } from './explaining.ts';
 
-/** Wire shapes of who is let into a site. */
+/** The response of `GET /sites/{id}/access`: whether the site opens for its owner, and the browser grants. */
 export const accessSchema = z
   .strictObject({
     opens: z.boolean().describe('Whether it opens for you now: every check passed'),

@@ -4,12 +4,12 @@ import { numbered } from '../../platform/kv/kv.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Site } from '../sites/sites.ts';
 import { isWhole, readFields } from './records.ts';
-import type { GrantSeal } from './seal.ts';
+import type { GrantSigner } from './grant-signer.ts';
 
 /**
- * The state of private sites in the key-value store, where a gateway reads it with each asset: one answer, no database
- * (contract 10.3). The database owns it; a record that is missing keeps private content closed until its link is
- * opened again.
+ * The state of private sites in the key-value store. A gateway reads it with each asset, in one round trip and without
+ * the database (contract 10.3). The database owns the state. While a record is missing, private content stays closed
+ * until a browser opens the site's link again.
  */
 export type SiteState = {
   readonly siteId: string;
@@ -22,7 +22,7 @@ export type SiteState = {
   readonly expiresAt: number | null;
 };
 
-/** Grants last five minutes; whoever opens the link writes the record anew. */
+/** Grants last five minutes, and opening the link writes the record again. */
 const keptMs = hour;
 
 export function stateKey(siteId: string): string {
@@ -40,10 +40,10 @@ function stateOf(site: Site): SiteState {
   };
 }
 
-/** Undefined for anything that is not exactly such a record: it counts as corrupt (threat T15). */
-export function readState(seal: GrantSeal, key: string, value: string): SiteState | undefined {
+/** Undefined for anything that is not exactly such a record; the caller treats it as corrupt (threat T15). */
+export function readState(signer: GrantSigner, key: string, value: string): SiteState | undefined {
   const record = numbered(value);
-  const fields = record && readFields(seal, `${key} ${record.revision}`, record.text, 7);
+  const fields = record && readFields(signer, `${key} ${record.revision}`, record.text, 7);
   if (fields === undefined) return undefined;
   const [, siteId, label, isPrivate, isOpen, epoch, expiresAt] = fields;
   if (typeof siteId !== 'string' || typeof label !== 'string') return undefined;
@@ -52,10 +52,10 @@ export function readState(seal: GrantSeal, key: string, value: string): SiteStat
   return { siteId, label, isPrivate, isOpen, epoch, expiresAt };
 }
 
-function writeState(seal: GrantSeal, key: string, revision: number, state: SiteState): string {
+function writeState(signer: GrantSigner, key: string, revision: number, state: SiteState): string {
   const { siteId, label, isPrivate, isOpen, epoch, expiresAt } = state;
-  // The revision is signed too: with another one an old record could pass for a newer one.
-  return seal.sign(
+  // The revision is signed too: otherwise an old record with another revision could pass for a newer one.
+  return signer.sign(
     `${key} ${revision}`,
     JSON.stringify([1, siteId, label, isPrivate, isOpen, epoch, expiresAt]),
   );
@@ -63,11 +63,11 @@ function writeState(seal: GrantSeal, key: string, revision: number, state: SiteS
 
 export function createSiteStates({
   kv,
-  seal,
+  signer,
   log,
 }: {
   kv: Pick<Kv, 'delete' | 'setIfNewer'>;
-  seal: GrantSeal;
+  signer: GrantSigner;
   log: Log;
 }) {
   return {
@@ -75,12 +75,13 @@ export function createSiteStates({
       await kv.delete(stateKey(id));
     },
     async publish(site: Site): Promise<void> {
-      // Of a public site that was private once the record says so, or a late writer could bring the old one back.
+      // A site that was private before gets a record when it is public too; otherwise a late writer could restore the
+      // old one.
       if (site.visibility === 'public' && site.epoch === 1) return;
       const key = stateKey(site.id);
       const { revision } = site;
       try {
-        const text = writeState(seal, key, revision, stateOf(site));
+        const text = writeState(signer, key, revision, stateOf(site));
         await kv.setIfNewer(key, { revision, text }, { ttlMs: keptMs });
       } catch (error) {
         // The change is committed. Without a record private content stays closed, and the next grant writes it.

@@ -3,49 +3,51 @@ import type { Kv } from '../../platform/kv/kv.ts';
 import { numbered } from '../../platform/kv/kv.ts';
 import type { Log } from '../../platform/log.ts';
 import { isWhole, readFields } from './records.ts';
-import type { GrantSeal } from './seal.ts';
+import type { GrantSigner } from './grant-signer.ts';
 
 /**
- * Whether Sites is on, in the key-value store, where a gateway reads it with each private asset. The generation counts
- * how often it was switched off, so that grants of before stay dead (contract 6). Missing = nobody is let in.
+ * Whether Sites is on. A gateway reads this record from the key-value store with each private asset. The generation
+ * counts how often Sites was switched off, so that earlier grants stay invalid (contract 6). While the record is
+ * missing, nobody has access.
  */
 export type SitesSwitch = { readonly generation: number; readonly isOn: boolean };
 
 export const switchKey = 'sites:switch';
 const keptMs = hour;
 
-export function readSwitch(seal: GrantSeal, value: string): SitesSwitch | undefined {
+export function readSwitch(signer: GrantSigner, value: string): SitesSwitch | undefined {
   const record = numbered(value);
-  const fields = record && readFields(seal, `${switchKey} ${record.revision}`, record.text, 3);
+  const fields = record && readFields(signer, `${switchKey} ${record.revision}`, record.text, 3);
   if (fields === undefined) return undefined;
   const [, generation, isOn] = fields;
   return isWhole(generation) && typeof isOn === 'boolean' ? { generation, isOn } : undefined;
 }
 
 export type SwitchRecords = {
-  /** Before a change of the configuration: private content stops. Rejects with `store_unavailable`. */
+  /** Stops private content before a change of the configuration. Rejects with `store_unavailable`. */
   withdraw(): Promise<void>;
-  /** What the database says now, written for the gateways. Rejects when either cannot be reached. */
+  /** Writes the current state of the database for the gateways. Rejects when either cannot be reached. */
   publish(): Promise<SitesSwitch>;
-  /** The same after a change and from time to time; a failure is told to the log. */
+  /** The same after a change and from time to time; logs a failure instead of rejecting. */
   refresh(): Promise<void>;
 };
 
 export function createSwitchRecords(deps: {
   kv: Pick<Kv, 'delete' | 'setIfNewer'>;
-  seal: GrantSeal;
+  signer: GrantSigner;
   log: Log;
   readConfig: () => Promise<{ readonly version: number; readonly value: { readonly enabled: boolean } }>;
   readGeneration: () => Promise<number>;
 }): SwitchRecords {
-  const { kv, seal, log } = deps;
+  const { kv, signer, log } = deps;
 
   async function publish(): Promise<SitesSwitch> {
-    // In this order: a change between the two reads gives a number too high for the document, which lets nobody in,
-    // never one too low, which would revive grants.
+    // The configuration first. If Sites is switched off between the two reads, the record has the older configuration with
+    // the new generation: no grant matches it, so everyone is refused until the next publish(). In the reverse order it
+    // could have the new configuration with the older generation, which would revive ended grants.
     const { version, value } = await deps.readConfig();
     const generation = await deps.readGeneration();
-    const text = seal.sign(`${switchKey} ${version}`, JSON.stringify([1, generation, value.enabled]));
+    const text = signer.sign(`${switchKey} ${version}`, JSON.stringify([1, generation, value.enabled]));
     await kv.setIfNewer(switchKey, { revision: version, text }, { ttlMs: keptMs });
     return { generation, isOn: value.enabled };
   }

@@ -1,15 +1,18 @@
 import type { Role } from '../../core/caller.ts';
 
 /**
- * What Postern asks of an identity provider, and nothing else (contract 5). Two implementations, one contract
- * suite (test/contract/directory.ts). Questions answer with data: `unavailable` covers refused, slow (over 2 s)
- * and garbled answers alike, and is never read as yes or no.
+ * Everything that Postern asks of an identity provider (contract 5). Two implementations pass one contract suite
+ * (test/contract/directory.ts). Methods return data. `unavailable` covers refused, slow (over 2 s) and malformed
+ * answers alike; callers must never treat it as yes or no.
  */
 export type Directory = {
-  /** RFC 7662. `hint` as in RFC 7009; access tokens when absent. */
+  /** RFC 7662. `hint` as in RFC 7009; the default is an access token. */
   introspect(token: string, hint?: 'access_token' | 'refresh_token'): Promise<Introspection>;
-  /** Status and effective roles of one subject: direct, from groups, from groups above those. At once when it is known. */
-  principal(subject: string): Principal | Promise<Principal>;
+  /**
+   * Status and effective roles of one subject: direct ones, those of its groups and of all ancestor groups. Synchronous when
+   * the answer is cached. `isOwn`: do not share the answer to another request (directory/short-sharing.ts).
+   */
+  principal(subject: string, how?: { readonly isOwn: boolean }): Principal | Promise<Principal>;
 };
 
 export type Introspection =
@@ -34,6 +37,6 @@ export type Principal =
       readonly roles: readonly Role[];
     }
   | { readonly kind: 'disabled' }
-  /** `wasKnown`: the account was deleted. False = the provider never had this subject, so nothing has changed. */
+  /** `wasKnown`: true = the account was deleted; false = the provider never had this subject, so nothing has changed. */
   | { readonly kind: 'missing'; readonly wasKnown: boolean }
   | { readonly kind: 'unavailable'; readonly reason: string };

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type Provider from 'oidc-provider';
-import type { Act, RequestOrigin, UserRef } from '../../core/caller.ts';
+import type { AuditContext, RequestOrigin, UserRef } from '../../core/caller.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Random } from '../../core/ids.ts';
-import type { ChangeFeed } from '../../platform/database/changes.ts';
+import type { ChangeFeed } from '../../platform/database/change-feed.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { Job } from '../../platform/jobs.ts';
 import type { Log } from '../../platform/log.ts';
@@ -17,7 +17,7 @@ import type { Admitted, AnonymousStep } from './login/admission.ts';
 import { createKnownDevices, type KnownDevices } from './login/known-devices.ts';
 import type { LoginFlow } from './login/login.ts';
 import { createPasswordCheck, type SignInRefusal } from './login/password-check.ts';
-import { mintSetupToken } from './login/setup-token.ts';
+import { generateSetupToken } from './login/setup-token.ts';
 import { createSignInThrottle } from './login/throttle.ts';
 import { createOidcClient } from './oidc-client.ts';
 import { providerAdapter } from './provider/adapter.ts';
@@ -25,21 +25,21 @@ import { clientSecretFor, principalSyncClientId, webClientId } from './provider/
 import { type ConnectedClients, createConnectedClients } from './provider/connected-clients.ts';
 import { inProcessFetch, mountAt } from './provider/in-process.ts';
 import { createInteractions, type Interactions } from './provider/interactions.ts';
-import { leaveProvider } from './provider/leave.ts';
+import { endProviderSession } from './provider/end-provider-session.ts';
 import { createProvider } from './provider/provider.ts';
 import { loadSigningKeys, rotateSigningKeys } from './provider/signing-keys.ts';
 import type { ProviderViews } from './provider/views.ts';
 import type { People } from './people.ts';
-import { createSealer } from './sealing.ts';
+import { createEncryption } from './encryption.ts';
 import type { SessionToken } from './sessions/access-token.ts';
 import type { Sessions } from './sessions/sessions.ts';
-import { createSignedIn } from './signed-in.ts';
+import { createSignedIn } from './sign-in-services.ts';
 import type { IdentityStores, IdentityTx } from './stores.ts';
 
 /**
- * Who people are: the built-in provider, sign-in, browser sessions, the directory, users, groups and connected
- * clients. Promises: a person is (issuer, subject) and nothing else; secrets are hashed or sealed at rest; what the
- * directory cannot tell is `unavailable`, never yes or no. HTML, cookies and routes are left to the surfaces.
+ * The public interface of identity: the built-in provider, sign-in, browser sessions, the directory, users, groups and
+ * connected clients. Promises: only (issuer, subject) identifies a person; secrets are hashed or encrypted at rest; what
+ * the directory cannot answer is `unavailable`, never yes or no. It leaves HTML, cookies and routes to the surfaces.
  */
 export type Identity = {
   readonly issuer: string;
@@ -56,27 +56,27 @@ export type Identity = {
   accessTokenFor(sessionId: string): Promise<SessionToken>;
   findUser(id: string): Promise<UserRef | undefined>;
   findUserBySubject(issuer: string, subject: string): Promise<UserRef | undefined>;
-  /** The same, made known first when this is the first one hears of the subject (an imported key, a token). */
+  /** The same, but inserts the user when the subject is new here (from an imported key or a token). */
   learnUser(person: { readonly issuer: string; readonly subject: string }): Promise<UserRef>;
   /**
-   * Ends a browser's session and its hold on the provider: its cookie there signs nobody in again. Without a session only
-   * the second.
+   * Ends the browser's session, and detaches the browser from its provider session, so that its cookie there signs nobody in
+   * again. Without a session, does only the second.
    */
   signOut(
-    act: Act,
+    auditContext: AuditContext,
     sessionId: string | undefined,
     at: { request: IncomingMessage; response: ServerResponse },
   ): Promise<void>;
-  /** Counts what an address does without a credential; throws `rate_limited` when it does too much. */
+  /** Counts a step that an address takes without a credential; throws `rate_limited` above the limit. */
   admit(step: AnonymousStep, address: string | null): Admitted;
   readonly jobs: readonly Job[];
-  /** Makes the provider ready: the built-in one answers only after it. @throws KeycloakRefused */
+  /** Prepares the provider; the built-in one answers requests only afterwards. @throws KeycloakRefused */
   start(): Promise<void>;
-  /** Writes what is remembered about sessions. */
+  /** Writes the pending last-use times of sessions. */
   stop(): Promise<void>;
 };
 
-/** What only the built-in provider has: pages and protocol endpoints below /identity. */
+/** Identity with the built-in provider, which also has pages and protocol endpoints below /identity. */
 export type BuiltinIdentity = Identity & {
   readonly interactions: Interactions;
   /** Answers one request of the provider. `path` is below /identity and starts with a slash. */
@@ -85,13 +85,13 @@ export type BuiltinIdentity = Identity & {
     response: ServerResponse,
     at: { path: string; address: string },
   ): void;
-  /** Marks a browser after a right password. */
+  /** Issues the known-device cookie after a correct password. */
   readonly knownDevices: Pick<KnownDevices, 'issue'>;
-  /** How many keys verify from each process's next start on. @throws SigningKeysSealed */
-  rotateSigningKeys(act: Act): Promise<number>;
+  /** Returns how many keys verify after each process has restarted. @throws SigningKeysUnreadable */
+  rotateSigningKeys(auditContext: AuditContext): Promise<number>;
 };
 
-/** Of whichever provider. */
+/** The dependencies that both providers need. */
 export type CommonDeps = {
   /** Public origin of UI and API. */
   uiOrigin: string;
@@ -107,19 +107,21 @@ export type CommonDeps = {
   encryptionKeys: readonly string[];
   /** Names this process in leases. */
   holder: string;
-  /** Milliseconds the directory may take; 2 s unless a test says otherwise. */
+  /** Sign-ins that one address may start in any 60 seconds. */
+  signInsPerMinute: () => number;
+  /** Time limit of the directory in milliseconds; 2 s unless a test sets it. */
   identityTimeoutMs?: number;
 };
 
 export type IdentityDeps = CommonDeps & {
-  /** False = this process may have missed a change, so the directory asks again. */
+  /** False = this process may have missed a change, so the directory does not use its cache. */
   isFresh: () => boolean;
   passwordCost: PasswordCost;
   views: ProviderViews;
-  /** Counts refused sign-ins for the audit trail; must not wait. */
+  /** Counts refused sign-ins for the audit trail; must not block. */
   signInRefused: (reason: SignInRefusal, origin: RequestOrigin, userId: string | null) => void;
   allowDynamicRegistration?: boolean;
-  /** Instead of the built-in provider's. */
+  /** Replaces or wraps the built-in provider's directory. */
   directory?: (builtin: Directory) => Directory;
 };
 
@@ -128,7 +130,7 @@ export function createIdentity(deps: IdentityDeps): BuiltinIdentity {
   const issuer = `${uiOrigin}/identity`;
   const [secret] = sessionSecrets;
   if (secret === undefined) throw new Error('SESSION_SECRET holds no secret.');
-  const sealer = createSealer(deps.encryptionKeys, random);
+  const encryption = createEncryption(deps.encryptionKeys, random);
   const passwords = createPasswords(deps.passwordCost);
 
   let running: Provider | undefined;
@@ -164,7 +166,7 @@ export function createIdentity(deps: IdentityDeps): BuiltinIdentity {
     ...(deps.identityTimeoutMs === undefined ? {} : { timeoutMs: deps.identityTimeoutMs }),
   });
   const directory = deps.directory?.(builtin) ?? builtin;
-  const signedIn = createSignedIn({ ...deps, issuer, client: webClient, directory, sealer });
+  const signedIn = createSignedIn({ ...deps, issuer, client: webClient, directory, encryption });
   const { sessions } = signedIn;
   const knownDevices = createKnownDevices({ clock, random, secrets: sessionSecrets });
   const checkPassword = createPasswordCheck({
@@ -193,7 +195,7 @@ export function createIdentity(deps: IdentityDeps): BuiltinIdentity {
       read,
       tx,
       feed,
-      sealer,
+      encryption,
       nameOf: async (clientId) => (await provider().Client.find(clientId))?.clientName ?? clientId,
     }),
     firstAdministrator: createFirstAdministrator({
@@ -207,25 +209,26 @@ export function createIdentity(deps: IdentityDeps): BuiltinIdentity {
       secrets: sessionSecrets,
     }),
     serveProvider,
-    async signOut(act, sessionId, { request, response }) {
-      if (sessionId !== undefined) await sessions.end(act, sessionId, 'signed_out');
+    async signOut(auditContext, sessionId, { request, response }) {
+      if (sessionId !== undefined) await sessions.end(auditContext, sessionId, 'signed_out');
       // The tokens issued before stay as they are (contract 3).
-      await leaveProvider(provider(), request, response);
+      await endProviderSession(provider(), request, response);
     },
     knownDevices,
-    rotateSigningKeys: (act) => rotateSigningKeys(act, { read: read.signingKeys, tx, sealer }),
+    rotateSigningKeys: (auditContext) =>
+      rotateSigningKeys(auditContext, { read: read.signingKeys, tx, encryption }),
     async start() {
       await read.accounts.adoptIssuer(issuer);
       running = createProvider({
         uiOrigin,
         secrets: sessionSecrets,
-        signingKeys: await loadSigningKeys(read.signingKeys, sealer),
+        signingKeys: await loadSigningKeys(read.signingKeys, encryption),
         adapter: providerAdapter({
           issuer,
           read: read.records,
           signedOutAt: read.accounts.signedOutAt,
           tx,
-          sealer,
+          encryption,
           clock,
         }),
         findEnabledAccount: async (subject) => {
@@ -243,4 +246,5 @@ export function createIdentity(deps: IdentityDeps): BuiltinIdentity {
   };
 }
 
-export { mintSetupToken };
+export type { IdentityCheck } from './identity-check.ts';
+export { generateSetupToken };

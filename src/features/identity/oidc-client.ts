@@ -4,8 +4,8 @@ import { AppError } from '../../core/errors.ts';
 import type { Fetch } from './provider/in-process.ts';
 
 /**
- * The relying party's side of OpenID Connect, by openid-client: the same code for the built-in provider and any
- * other. An answer that does not come within two seconds counts as none (contract 5).
+ * The relying party's side of OpenID Connect, with openid-client: the same code for the built-in provider and any
+ * other. An answer that takes longer than two seconds counts as no answer (contract 5).
  */
 export type OidcClient = {
   /** Rejects with `identity_unavailable`. */
@@ -16,18 +16,18 @@ export type OidcClient = {
     attempt: { state: string; nonce: string; pkceVerifier: string },
   ): Promise<LoginResult>;
   refresh(refreshToken: string): Promise<RefreshResult>;
-  /** Ends the provider's session that this refresh token belongs to; `refused` when it is over already. */
+  /** Ends the provider's session that this refresh token belongs to; `refused` when it has already ended. */
   endSession(
     refreshToken: string,
   ): Promise<{ kind: 'ended' | 'refused' } | { kind: 'unavailable'; reason: string }>;
-  /** The raw RFC 7662 answer. Rejects when there is none. */
+  /** The raw RFC 7662 answer. Rejects when the provider does not answer. */
   introspect(token: string, hint: 'access_token' | 'refresh_token'): Promise<Record<string, unknown>>;
 };
 
 export type ProviderTokens = {
   readonly accessToken: string;
   readonly refreshToken: string | null;
-  /** Milliseconds; a second early, because providers count in whole seconds. */
+  /** Milliseconds; one second before the real expiry, because providers count in whole seconds. */
   readonly accessExpiresAt: number;
 };
 
@@ -43,7 +43,7 @@ export type LoginResult = {
 
 export type RefreshResult =
   | { readonly kind: 'refreshed'; readonly tokens: ProviderTokens }
-  /** The provider says the grant is over. */
+  /** The provider says that the grant has ended. */
   | { readonly kind: 'refused' }
   | { readonly kind: 'unavailable'; readonly reason: string };
 
@@ -58,8 +58,8 @@ export type OidcClientDeps = {
 };
 
 /**
- * A password entered longer ago than a session may idle is asked for again; otherwise the provider's own session
- * would sign an abandoned browser back in without a question.
+ * The provider must ask for the password again when it was entered longer ago than a session may idle. Otherwise the
+ * provider's own session would sign an abandoned browser in again without a password.
  */
 const maxAgeSeconds = 12 * 3_600;
 
@@ -73,7 +73,7 @@ export function createOidcClient(deps: OidcClientDeps): OidcClient {
         // openid-client types the body as the Fetch standard does; it only ever sends forms.
         [client.customFetch]: deps.fetch as unknown as client.CustomFetch,
         timeout: deps.timeoutSeconds ?? 2,
-        // Plain http is allowed on loopback only; config.ts refuses it elsewhere.
+        // Plain http is allowed on loopback only; config/ refuses it elsewhere.
         execute: issuer.startsWith('http:') ? [client.allowInsecureRequests] : [],
       })
       .catch((error: unknown) => {
@@ -173,7 +173,7 @@ export function createOidcClient(deps: OidcClientDeps): OidcClient {
           ...(await client.tokenIntrospection(await configuration(), token, { token_type_hint: hint })),
         };
       } catch (error) {
-        // The provider's word for a kind of token it never introspects (RFC 7009 section 2.2.1): a clear no.
+        // The provider's error for a type of token that it never introspects (RFC 7009 section 2.2.1): a clear no.
         if (error instanceof client.ResponseBodyError && error.error === 'unsupported_token_type') {
           return { active: false };
         }
@@ -183,7 +183,7 @@ export function createOidcClient(deps: OidcClientDeps): OidcClient {
   };
 }
 
-/** Refused, slow and broken connections, as opposed to an answer that says no. */
+/** True for refused, slow and broken connections; false for an error that the provider answered. */
 function isUnreachable(error: unknown): boolean {
   return (
     error instanceof TypeError || ['OAUTH_TIMEOUT', 'OAUTH_ABORT', 'TimeoutError'].includes(reasonOf(error))

@@ -27,10 +27,10 @@ beforeEach(() => {
 afterAll(() => h.close());
 
 const known = async (subject: string, of = issuer) =>
-  (await h.app.doors.identity.learnUser({ issuer: of, subject })).id;
+  (await h.app.services.identity.learnUser({ issuer: of, subject })).id;
 const ask = (path: string) => h.call('GET', path, { as: root });
 
-test('the list has everybody, those too who never signed in, by name and in pages', async () => {
+test('the list has everyone, those too who never signed in, by name and in pages', async () => {
   fake.person('s-zed', { name: 'zed' });
   fake.person('s-ada', { name: 'Ada 100%' });
   const [zed, ada, old] = [await known('s-zed'), await known('s-ada'), await known('s-old', elsewhere)];
@@ -67,7 +67,7 @@ test('ID-15 what is said of an account is what the provider says at this moment'
   expect((await ask(`/people/${gone}/account`)).data).toEqual({ state: 'missing', roles: [] });
 });
 
-test('a subject of another provider is nobody here, though somebody here has the same', async () => {
+test('a subject of another provider is nobody here, though someone here has the same', async () => {
   fake.person('s-same', { name: 'Same', roles: ['admin'] });
   const other = await known('s-same', elsewhere);
   expect((await ask(`/people/${other}/account`)).data).toEqual({ state: 'missing', roles: [] });

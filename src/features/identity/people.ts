@@ -4,8 +4,8 @@ import type { Person, UserStore } from './accounts/user-store.ts';
 import type { Directory } from './directory.ts';
 
 /**
- * Everybody this service knows, whichever provider keeps their accounts: who signed in here, has an account, or owns an
- * imported key. Read, and never changed.
+ * All people known to this installation, whichever provider manages their accounts: those who signed in, have an account
+ * or own an imported key. Read-only.
  */
 export type People = {
   list(page: { search?: string | undefined; offset: number; limit: number }): Promise<{
@@ -14,14 +14,14 @@ export type People = {
   }>;
   /** @throws AppError not_found */
   get(id: string): Promise<Person>;
-  /** What the provider says of this person now. @throws AppError not_found, identity_unavailable */
+  /** The current state of this person at the provider. @throws AppError not_found, identity_unavailable */
   accountOf(id: string): Promise<PersonAccount>;
 };
 
 export type PersonAccount = {
-  /** `missing`: the provider has nobody of this subject, or it is not the provider that the person came from. */
+  /** `missing`: the provider has no user with this subject, or the person came from another provider. */
   readonly state: 'active' | 'disabled' | 'missing';
-  /** Direct ones and those by group; none unless active. */
+  /** Direct roles and roles by group; empty unless active. */
   readonly roles: readonly Role[];
 };
 

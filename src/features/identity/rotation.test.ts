@@ -12,13 +12,13 @@ import {
   uiOrigin,
   withAdministrator,
 } from '../../../test/identity.ts';
-import { systemAct } from '../../core/caller.ts';
+import { systemAuditContext } from '../../core/caller.ts';
 import { systemRandom } from '../../core/ids.ts';
 import { minute } from '../../core/clock.ts';
 import { createOidcClient } from './oidc-client.ts';
-import { SigningKeysSealed } from './provider/signing-keys.ts';
-import { createResealing } from './resealing.ts';
-import { createSealer } from './sealing.ts';
+import { SigningKeysUnreadable } from './provider/signing-keys.ts';
+import { createReencryption } from './reencryption.ts';
+import { createEncryption } from './encryption.ts';
 import { identityStores } from './stores.ts';
 
 // SE-03: an older value is accepted as long as it is in the list, is refused afterwards, and nobody is signed out who
@@ -121,22 +121,22 @@ describe('SESSION_SECRET', () => {
 describe('ENCRYPTION_KEY', () => {
   const both = { encryptionKeys: [fresh, ...encryptionKeys] };
   const alone = { encryptionKeys: [fresh] };
-  const resealing = (keys: readonly string[]) =>
-    createResealing({
+  const reencryption = (keys: readonly string[]) =>
+    createReencryption({
       read: identityStores(open.database.sql, clock),
-      sealer: createSealer(keys, systemRandom),
+      encryption: createEncryption(keys, systemRandom),
     });
 
-  test('SE-03 sessions, programs and signing keys outlive the older value, once they were sealed anew', async () => {
+  test('SE-03 sessions, programs and signing keys outlive the older value, once they were sealed again', async () => {
     const browser = await signedIn();
     const id = await sessionId(browser);
     const token = await connectProgram();
     const overlap = await another(both);
     expect((await overlap.identity.accessTokenFor(id)).kind).toBe('active');
-    const reseal = overlap.identity.jobs.find(({ name }) => name === 'reseal');
-    expect(await resealing(both.encryptionKeys).waiting()).toBeGreaterThan(2);
-    await reseal?.run(AbortSignal.any([]));
-    expect(await resealing(both.encryptionKeys).waiting()).toBe(0);
+    const reencrypt = overlap.identity.jobs.find(({ name }) => name === 'reseal');
+    expect(await reencryption(both.encryptionKeys).waiting()).toBeGreaterThan(2);
+    await reencrypt?.run(AbortSignal.any([]));
+    expect(await reencryption(both.encryptionKeys).waiting()).toBe(0);
 
     const after = await another(alone);
     expect((await after.identity.accessTokenFor(id)).kind).toBe('active');
@@ -144,15 +144,15 @@ describe('ENCRYPTION_KEY', () => {
     expect((await moved(browser, after).api('GET', '/users')).status).toBe(200);
   });
 
-  test('SE-03 what is sealed anew is found however much there is, and a change in between is not overwritten', async () => {
+  test('SE-03 what is sealed again is found however much there is, and a change in between is not overwritten', async () => {
     const read = identityStores(open.database.sql, clock);
-    const old = createSealer(encryptionKeys, systemRandom);
+    const old = createEncryption(encryptionKeys, systemRandom);
     const records = Array.from({ length: 450 }, (_, nth) => `hash-${String(nth).padStart(4, '0')}`);
     for (const idHash of records)
       await read.records.upsert({
         model: 'Grant',
         idHash,
-        payload: old.seal('{}', `oidc:Grant:${idHash}`),
+        payload: old.encrypt('{}', `oidc:Grant:${idHash}`),
         grantId: null,
         uid: null,
         userCodeHash: null,
@@ -160,50 +160,53 @@ describe('ENCRYPTION_KEY', () => {
         clientId: null,
         expiresAt: null,
       });
-    expect((await resealing(both.encryptionKeys).run()).anew).toBeGreaterThanOrEqual(450);
-    expect(await resealing(both.encryptionKeys).run()).toEqual({ anew: 0, closed: 0 });
+    expect((await reencryption(both.encryptionKeys).run()).reencrypted).toBeGreaterThanOrEqual(450);
+    expect(await reencryption(both.encryptionKeys).run()).toEqual({ reencrypted: 0, unreadable: 0 });
     const [first = ''] = records;
     const found = await read.records.find('Grant', first);
-    await read.records.sealAnew({ model: 'Grant', idHash: first, payload: 'what was there before' }, 'late');
+    await read.records.replaceEncrypted(
+      { model: 'Grant', idHash: first, payload: 'what was there before' },
+      'late',
+    );
     expect(await read.records.find('Grant', first)).toEqual(found);
   });
 
   test('SE-03 taken out too early, nobody is called signed out: it cannot be told, and put back all goes on', async () => {
     const browser = await signedIn();
     const id = await sessionId(browser);
-    // The signing keys are sealed anew by the first start with both.
+    // The signing keys are sealed again by the first start with both.
     await another(both);
     const early = await another(alone);
     expect(await early.identity.accessTokenFor(id)).toEqual({
       kind: 'unavailable',
       reason: 'sealed_otherwise',
     });
-    expect(await resealing(alone.encryptionKeys).run()).toMatchObject({
-      anew: 0,
-      closed: expect.any(Number),
+    expect(await reencryption(alone.encryptionKeys).run()).toMatchObject({
+      reencrypted: 0,
+      unreadable: expect.any(Number),
     });
     const back = await another(both);
     expect((await back.identity.accessTokenFor(id)).kind).toBe('active');
     // Who signs in again is not kept out by what the browser still holds.
-    const anew = await moved(browser, early).signIn(admin.email, admin.password);
-    expect(anew.location).toContain('/after');
+    const again = await moved(browser, early).signIn(admin.email, admin.password);
+    expect(again.location).toContain('/after');
   });
 
   test('SE-03 after a leak, programs that an older value let in are listed all the same, and can be ended', async () => {
     await connectProgram();
     const found = await open.identity.sessions.authenticate(sessionOf(await signedIn()));
     const userId = found.kind === 'active' ? found.session.user.id : '';
-    // The signing keys are sealed anew by the first start with both.
+    // The signing keys are sealed again by the first start with both.
     await another(both);
     const early = await another(alone);
     const { connectedClients } = early.identity;
     expect(await connectedClients.list(userId)).toMatchObject([{ clientId: 'postern-cli', scopes: [] }]);
-    await connectedClients.revoke(systemAct, userId, 'postern-cli');
+    await connectedClients.revoke(systemAuditContext, userId, 'postern-cli');
     expect(await connectedClients.list(userId)).toEqual([]);
   });
 
   test('SE-03 without the value that the signing keys are sealed under, the program does not start, and says why', async () => {
-    await expect(open.another(alone)).rejects.toThrow(SigningKeysSealed);
+    await expect(open.another(alone)).rejects.toThrow(SigningKeysUnreadable);
   });
 });
 
@@ -212,7 +215,7 @@ describe('the keys that the built-in provider signs with', () => {
     ((await new Browser(at.app).get('/identity/jwks')).json() as { keys: { kid: string }[] }).keys.map(
       ({ kid }) => kid,
     );
-  const rotate = () => open.identity.rotateSigningKeys(systemAct);
+  const rotate = () => open.identity.rotateSigningKeys(systemAuditContext);
 
   test('SE-03 a new one signs, the one before still verifies, the one before that is gone, and nobody is signed out', async () => {
     const browser = await signedIn();
@@ -222,7 +225,7 @@ describe('the keys that the built-in provider signs with', () => {
     const [second, ...older] = await kids(next);
     expect([second === first, older]).toEqual([false, [first]]);
     expect((await moved(browser, next).api('GET', '/users')).status).toBe(200);
-    // A sign-in under way at a process that has not started anew, finished at one that has: both tell the same keys.
+    // A sign-in under way at a process that has not started again, finished at one that has: both tell the same keys.
     const program = await authorizeProgram(new Browser(next.app), 'openid', admin, 'allow');
     const { body } = await post(next, '/token', {
       ...cli,
@@ -248,7 +251,7 @@ describe('the keys that the built-in provider signs with', () => {
     expect(told()).toEqual([
       {
         event: 'config.signing_keys.changed',
-        act: systemAct,
+        auditContext: systemAuditContext,
         target: { kind: 'config', id: 'signing-keys' },
         outcome: 'success',
         details: { kid },
@@ -260,7 +263,9 @@ describe('the keys that the built-in provider signs with', () => {
     const before = await kids(open);
     const failing = await open.another({}, { append: () => Promise.reject(new Error('The trail is away.')) });
     others.push(failing);
-    await expect(failing.identity.rotateSigningKeys(systemAct)).rejects.toThrow('The trail is away.');
+    await expect(failing.identity.rotateSigningKeys(systemAuditContext)).rejects.toThrow(
+      'The trail is away.',
+    );
     expect(await kids(await another({}))).toEqual(before);
   });
 });

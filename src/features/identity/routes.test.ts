@@ -150,7 +150,7 @@ describe('users', () => {
     await winner.api('PATCH', `/users/${bossId}`, { roles: ['user', 'admin'] });
   });
 
-  test('signing somebody out ends their sessions, not their account', async () => {
+  test('signing someone out ends their sessions, not their account', async () => {
     const user = await create('/users', { email: 'out@example.com' });
     const person = new Browser(open.app);
     await person.signIn('out@example.com', password);
@@ -238,7 +238,7 @@ describe('users', () => {
     await boss.api('PATCH', `/users/${user.id}`, { name: 'Renamed' });
     expect(open.audit.at(-1)).toMatchObject({
       event: 'user.changed',
-      act: { actor: { kind: 'user', id: bossId } },
+      auditContext: { actor: { kind: 'user', id: bossId } },
       details: { before: { email: 'trail@example.com' }, after: { name: 'Renamed' } },
     });
   });

@@ -11,11 +11,14 @@ import type { ConnectedClient } from './provider/connected-clients.ts';
 import * as shapes from './schemas.ts';
 
 /**
- * Users and groups of the built-in provider, connected clients (contract 3 and 5), and people whoever keeps their
- * accounts. With another provider all that it keeps itself is answered 409 `state_conflict` with where to go.
+ * The routes of users and groups of the built-in provider, connected clients (contract 3 and 5), and people of any
+ * provider. With an external provider, routes for what it manages itself answer 409 `state_conflict` with its address.
  */
-const administrator: RoutePolicy = { callers: ['session'], role: 'admin', identity: 'live' };
-const anybody: RoutePolicy = { callers: ['session'], identity: 'live' };
+const administrator: RoutePolicy = { callers: ['session'], role: 'admin', identity: 'introspected' };
+/** Taking rights away requires a weaker identity check than granting them (decision 0008). */
+const signingOut: RoutePolicy = { callers: ['session'], role: 'admin', identity: 'live' };
+const anyone: RoutePolicy = { callers: ['session'], identity: 'live' };
+const ownPassword: RoutePolicy = { callers: ['session'], identity: 'introspected' };
 
 export function identityRoutes(
   deps: Pick<Identity, 'accounts' | 'groups' | 'connectedClients' | 'people'>,
@@ -78,8 +81,8 @@ function userRoutes({ accounts }: Pick<Identity, 'accounts'>): Route[] {
           generatedPassword: '••••••••••••••••••••',
         },
       },
-      async handle({ act, body }) {
-        const { account, generatedPassword } = await accounts.create(act, body);
+      async handle({ auditContext, body }) {
+        const { account, generatedPassword } = await accounts.create(auditContext, body);
         return { data: { ...toUser(account), generatedPassword } };
       },
     }),
@@ -111,8 +114,8 @@ function userRoutes({ accounts }: Pick<Identity, 'accounts'>): Route[] {
       success: { status: 200, data: shapes.userResponse },
       errors: ['not_found', 'name_conflict', 'state_conflict'],
       example: { body: { enabled: false }, data: { ...userExample, enabled: false } },
-      handle: async ({ act, params, body }) => ({
-        data: toUser(await accounts.change(act, params.id, definedOf(body))),
+      handle: async ({ auditContext, params, body }) => ({
+        data: toUser(await accounts.change(auditContext, params.id, definedOf(body))),
       }),
     }),
     defineRoute({
@@ -127,8 +130,8 @@ function userRoutes({ accounts }: Pick<Identity, 'accounts'>): Route[] {
       success: { status: 200, data: shapes.userIdResponse },
       errors: ['not_found', 'state_conflict'],
       example: { data: { id: userExample.id } },
-      async handle({ act, params }) {
-        await accounts.remove(act, params.id);
+      async handle({ auditContext, params }) {
+        await accounts.remove(auditContext, params.id);
         return { data: { id: params.id } };
       },
     }),
@@ -139,13 +142,13 @@ function userRoutes({ accounts }: Pick<Identity, 'accounts'>): Route[] {
       tag,
       summary: 'Sign an account out everywhere',
       description: 'Ends every browser session and every offline grant of the account.',
-      policy: administrator,
+      policy: signingOut,
       params: shapes.userIdParams,
       success: { status: 200, data: shapes.userIdResponse },
       errors: ['not_found', 'state_conflict'],
       example: { data: { id: userExample.id } },
-      async handle({ act, params }) {
-        await accounts.signOut(act, params.id);
+      async handle({ auditContext, params }) {
+        await accounts.signOut(auditContext, params.id);
         return { data: { id: params.id } };
       },
     }),
@@ -163,8 +166,8 @@ function userRoutes({ accounts }: Pick<Identity, 'accounts'>): Route[] {
       success: { status: 200, data: shapes.resetPasswordResponse },
       errors: ['not_found', 'state_conflict'],
       example: { body: {}, data: { id: userExample.id, generatedPassword: '••••••••••••••••••••' } },
-      async handle({ act, params, body }) {
-        const { generatedPassword } = await accounts.resetPassword(act, params.id, body?.password);
+      async handle({ auditContext, params, body }) {
+        const { generatedPassword } = await accounts.resetPassword(auditContext, params.id, body?.password);
         return { data: { id: params.id, generatedPassword } };
       },
     }),
@@ -176,7 +179,7 @@ function userRoutes({ accounts }: Pick<Identity, 'accounts'>): Route[] {
       summary: 'Change your own password',
       description:
         'With the one of now; wrong ones count as failed sign-ins. Signs you out everywhere, here too, and ends every offline grant.',
-      policy: anybody,
+      policy: ownPassword,
       body: shapes.changePasswordBody,
       success: { status: 200, data: shapes.userIdResponse },
       errors: ['rate_limited', 'state_conflict'],
@@ -184,9 +187,9 @@ function userRoutes({ accounts }: Pick<Identity, 'accounts'>): Route[] {
         body: { currentPassword: '••••••••••••••••', newPassword: '••••••••••••••••••••' },
         data: { id: userExample.id },
       },
-      async handle({ act, caller, body: { currentPassword, newPassword } }) {
+      async handle({ auditContext, caller, body: { currentPassword, newPassword } }) {
         const id = ownId(caller);
-        await accounts.changePassword(act, id, { current: currentPassword, wanted: newPassword });
+        await accounts.changePassword(auditContext, id, { current: currentPassword, wanted: newPassword });
         return { data: { id } };
       },
     }),
@@ -239,7 +242,7 @@ function groupRoutes({ groups }: Pick<Identity, 'groups'>): Route[] {
         body: { name: 'Platform', parentId: null, roles: ['admin'] },
         data: { ...groupExample, memberCount: 0 },
       },
-      handle: async ({ act, body }) => ({ data: toGroup(await groups.create(act, body)) }),
+      handle: async ({ auditContext, body }) => ({ data: toGroup(await groups.create(auditContext, body)) }),
     }),
     defineRoute({
       method: 'GET',
@@ -267,8 +270,8 @@ function groupRoutes({ groups }: Pick<Identity, 'groups'>): Route[] {
       success: { status: 200, data: shapes.groupResponse },
       errors: ['not_found', 'name_conflict', 'state_conflict'],
       example: { body: { roles: [] }, data: { ...groupExample, roles: [] } },
-      handle: async ({ act, params, body }) => ({
-        data: toGroup(await groups.change(act, params.id, definedOf(body))),
+      handle: async ({ auditContext, params, body }) => ({
+        data: toGroup(await groups.change(auditContext, params.id, definedOf(body))),
       }),
     }),
     defineRoute({
@@ -282,8 +285,8 @@ function groupRoutes({ groups }: Pick<Identity, 'groups'>): Route[] {
       success: { status: 200, data: shapes.userIdResponse },
       errors: ['not_found', 'state_conflict'],
       example: { data: { id: groupExample.id } },
-      async handle({ act, params }) {
-        await groups.remove(act, params.id);
+      async handle({ auditContext, params }) {
+        await groups.remove(auditContext, params.id);
         return { data: { id: params.id } };
       },
     }),
@@ -309,7 +312,7 @@ function clientRoutes({ connectedClients }: Pick<Identity, 'connectedClients'>):
       operationId: 'listMyClients',
       tag,
       summary: 'List the clients that can act for you while you are away',
-      policy: anybody,
+      policy: anyone,
       success,
       example: { data: [clientExample] },
       handle: async ({ caller }) => ({
@@ -323,13 +326,13 @@ function clientRoutes({ connectedClients }: Pick<Identity, 'connectedClients'>):
       tag,
       summary: 'Disconnect a client',
       description: 'Ends all its offline grants and tokens for your account.',
-      policy: anybody,
+      policy: anyone,
       params: shapes.ownClientIdParams,
       success: revoked,
       errors: ['not_found', 'state_conflict'],
       example: { data: { clientId: clientExample.clientId } },
-      async handle({ act, caller, params }) {
-        await connectedClients.revoke(act, ownId(caller), params.id);
+      async handle({ auditContext, caller, params }) {
+        await connectedClients.revoke(auditContext, ownId(caller), params.id);
         return { data: { clientId: params.id } };
       },
     }),
@@ -352,13 +355,13 @@ function clientRoutes({ connectedClients }: Pick<Identity, 'connectedClients'>):
       operationId: 'disconnectUserClient',
       tag,
       summary: 'Disconnect a client from an account',
-      policy: administrator,
+      policy: signingOut,
       params: shapes.clientParams,
       success: revoked,
       errors: ['not_found', 'state_conflict'],
       example: { data: { clientId: clientExample.clientId } },
-      async handle({ act, params }) {
-        await connectedClients.revoke(act, params.id, params.clientId);
+      async handle({ auditContext, params }) {
+        await connectedClients.revoke(auditContext, params.id, params.clientId);
         return { data: { clientId: params.clientId } };
       },
     }),
@@ -383,7 +386,7 @@ function peopleRoutes({ people }: Pick<Identity, 'people'>): Route[] {
       path: '/people',
       operationId: 'listPeople',
       tag,
-      summary: 'List everybody this installation knows',
+      summary: 'List everyone this installation knows',
       description:
         'Who signed in here, has an account, or owns an imported key, with any identity provider. By name.',
       policy: administrator,
@@ -430,7 +433,7 @@ function peopleRoutes({ people }: Pick<Identity, 'people'>): Route[] {
 }
 
 function ownId(caller: Caller): string {
-  // The policy admits sessions only; this tells the compiler, and fails closed if that ever changes.
+  // The policy allows only sessions. This check informs the compiler, and fails closed if the policy changes.
   if (caller.kind !== 'session') throw new AppError('interactive_auth_required');
   return caller.user.id;
 }

@@ -5,46 +5,46 @@ import { FakeClock } from '../../../test/clock.ts';
 import { effectiveRoles, wouldBeCircular } from './accounts/effective-roles.ts';
 import { createPasswords } from './accounts/passwords.ts';
 import { readIntrospection } from './directory/introspection.ts';
-import { isSetupTokenValid, mintSetupToken } from './login/setup-token.ts';
+import { isSetupTokenValid, generateSetupToken } from './login/setup-token.ts';
 import { createSignInThrottle } from './login/throttle.ts';
-import { createSealer, sealAnew } from './sealing.ts';
-import { digestOfSessionValue, mintSessionValue } from './sessions/session-value.ts';
+import { createEncryption, encryptAgain } from './encryption.ts';
+import { digestOfSessionValue, generateSessionValue } from './sessions/session-value.ts';
 
 describe('sealed secrets', () => {
   test('open again under their context only, and differ each time', () => {
-    const sealer = createSealer(['key-one'], systemRandom);
-    const sealed = sealer.seal('a secret', 'session:1');
-    expect(sealer.open(sealed, 'session:1')).toBe('a secret');
-    expect(sealer.seal('a secret', 'session:1')).not.toBe(sealed);
-    expect(() => sealer.open(sealed, 'session:2')).toThrow('none of the keys');
+    const encryption = createEncryption(['key-one'], systemRandom);
+    const encrypted = encryption.encrypt('a secret', 'session:1');
+    expect(encryption.decrypt(encrypted, 'session:1')).toBe('a secret');
+    expect(encryption.encrypt('a secret', 'session:1')).not.toBe(encrypted);
+    expect(() => encryption.decrypt(encrypted, 'session:2')).toThrow('None of the keys');
   });
 
   test('SE-03 sealed under an older key still open; a removed key opens nothing', () => {
-    const old = createSealer(['old'], systemRandom).seal('a secret', 'x');
-    expect(createSealer(['new', 'old'], systemRandom).open(old, 'x')).toBe('a secret');
-    expect(() => createSealer(['new'], systemRandom).open(old, 'x')).toThrow('none of the keys');
-    const fresh = createSealer(['new', 'old'], systemRandom).seal('a secret', 'x');
-    expect(createSealer(['new'], systemRandom).open(fresh, 'x')).toBe('a secret');
+    const old = createEncryption(['old'], systemRandom).encrypt('a secret', 'x');
+    expect(createEncryption(['new', 'old'], systemRandom).decrypt(old, 'x')).toBe('a secret');
+    expect(() => createEncryption(['new'], systemRandom).decrypt(old, 'x')).toThrow('None of the keys');
+    const fresh = createEncryption(['new', 'old'], systemRandom).encrypt('a secret', 'x');
+    expect(createEncryption(['new'], systemRandom).decrypt(fresh, 'x')).toBe('a secret');
   });
 
-  test('SE-03 what earlier versions sealed, without a mark, opens and is sealed anew', () => {
-    const sealer = createSealer(['key'], systemRandom);
-    const earlier = `v1.${sealer.seal('a secret', 'x').slice(sealer.mark.length)}`;
-    expect(sealer.open(earlier, 'x')).toBe('a secret');
-    expect(sealAnew(sealer, earlier, 'x')?.startsWith(sealer.mark)).toBe(true);
-    expect(sealAnew(createSealer(['other'], systemRandom), earlier, 'x')).toBeUndefined();
+  test('SE-03 what earlier versions sealed, without a mark, opens and is sealed again', () => {
+    const encryption = createEncryption(['key'], systemRandom);
+    const earlier = `v1.${encryption.encrypt('a secret', 'x').slice(encryption.keyMark.length)}`;
+    expect(encryption.decrypt(earlier, 'x')).toBe('a secret');
+    expect(encryptAgain(encryption, earlier, 'x')?.startsWith(encryption.keyMark)).toBe(true);
+    expect(encryptAgain(createEncryption(['other'], systemRandom), earlier, 'x')).toBeUndefined();
   });
 
   test('changed by one bit, do not open', () => {
-    const sealer = createSealer(['key'], systemRandom);
-    const sealed = sealer.seal('a secret', 'x');
-    expect(sealed.startsWith(sealer.mark)).toBe(true);
-    const bytes = Buffer.from(sealed.slice(sealer.mark.length), 'base64url');
+    const encryption = createEncryption(['key'], systemRandom);
+    const encrypted = encryption.encrypt('a secret', 'x');
+    expect(encrypted.startsWith(encryption.keyMark)).toBe(true);
+    const bytes = Buffer.from(encrypted.slice(encryption.keyMark.length), 'base64url');
     for (let at = 0; at < bytes.length; at += 1) {
       const changed = Buffer.from(bytes);
       changed[at] = (changed[at] ?? 0) ^ 1;
-      expect(() => sealer.open(`${sealer.mark}${changed.toString('base64url')}`, 'x')).toThrow(
-        'none of the keys',
+      expect(() => encryption.decrypt(`${encryption.keyMark}${changed.toString('base64url')}`, 'x')).toThrow(
+        'None of the keys',
       );
     }
   });
@@ -52,7 +52,7 @@ describe('sealed secrets', () => {
 
 describe('session values', () => {
   test('SE-03 signed by any secret of the list are known; by no secret of it are not', () => {
-    const { value, digest } = mintSessionValue(['one'], systemRandom);
+    const { value, digest } = generateSessionValue(['one'], systemRandom);
     expect(digestOfSessionValue(['one'], value)).toBe(digest);
     expect(digestOfSessionValue(['two', 'one'], value)).toBe(digest);
     expect(digestOfSessionValue(['two'], value)).toBeUndefined();
@@ -69,7 +69,7 @@ describe('session values', () => {
 describe('setup links', () => {
   test('hold for fifteen minutes, under any secret of the list, and no longer than was promised', () => {
     const clock = new FakeClock();
-    const token = mintSetupToken(['one'], clock);
+    const token = generateSetupToken(['one'], clock);
     expect(isSetupTokenValid(['zero', 'one'], clock, token)).toBe(true);
     expect(isSetupTokenValid(['zero'], clock, token)).toBe(false);
     clock.advance(15 * minute - 1);

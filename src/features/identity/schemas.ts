@@ -34,7 +34,7 @@ export const createUserBody = z
     groups: groupIdsSchema.default([]),
     enabled: z.boolean().default(true),
   })
-  .meta({ id: 'NewUser' });
+  .meta({ id: 'CreateUserRequest' });
 
 export const changeUserBody = z
   .strictObject({
@@ -50,7 +50,7 @@ export const resetPasswordBody = z.strictObject({ password: passwordSchema.optio
 
 export const changePasswordBody = z
   .strictObject({
-    // Whatever its length: it may be from before a longer one was asked for.
+    // No minimum length: the password may be older than the current minimum.
     currentPassword: z.string().min(1).max(maxPasswordLength),
     newPassword: passwordSchema,
   })
@@ -62,7 +62,7 @@ export const createGroupBody = z
     parentId: z.string().max(40).nullable().default(null),
     roles: rolesSchema.default([]),
   })
-  .meta({ id: 'NewGroup' });
+  .meta({ id: 'CreateGroupRequest' });
 
 export const changeGroupBody = z
   .strictObject({

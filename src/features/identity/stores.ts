@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/clock.ts';
-import type { ChangeStore } from '../../platform/database/changes.ts';
+import type { ChangeStore } from '../../platform/database/change-feed.ts';
 import type { Sql } from '../../platform/database/database.ts';
 import type { AuditWriter } from '../audit/audit.ts';
 import { type AccountStore, accountStore } from './accounts/account-store.ts';
@@ -23,7 +23,7 @@ export type IdentityStores = {
   setupLinks: SetupLinkStore;
 };
 
-/** What a change of this feature writes through: its tables, the audit trail and the change feed. */
+/** The stores of a transaction of this feature: its tables, the audit trail and the change feed. */
 export type IdentityTx = IdentityStores & { audit: AuditWriter; changes: ChangeStore };
 
 export function identityStores(sql: Sql, clock: Clock): IdentityStores {

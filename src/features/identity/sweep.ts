@@ -5,7 +5,7 @@ import type { IdentityStores } from './stores.ts';
 const batch = 5_000;
 const endedSessionsKeptMs = 30 * day;
 
-/** Removes what has expired, in batches until nothing is left over. */
+/** Removes expired rows in batches until none is left. */
 export async function sweepIdentity(
   read: Pick<IdentityStores, 'records' | 'attempts' | 'sessions'>,
   clock: Clock,

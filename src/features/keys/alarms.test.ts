@@ -5,7 +5,8 @@ import { createKeyAlarms } from './alarms.ts';
 import { digestOf, keyFormat } from './key-value.ts';
 
 const format = keyFormat('app');
-const value = format.mint('personal', systemRandom).value;
+const value = format.generate('personal', systemRandom).value;
+const older = `app_svc_${'0af3'.repeat(10)}`;
 
 function setUp() {
   const asked: string[] = [];
@@ -25,6 +26,8 @@ test.each([
   ['with its underscores encoded', value.replaceAll('_', '%5F')],
   ['encoded whole', Buffer.from(value).toString('hex').replaceAll(/../g, '%$&')],
   ['beside a broken encoding', `%zz${value.replaceAll('_', '%5f')}%`],
+  ['encoded twice', value.replaceAll('_', '%255F')],
+  ['encoded whole, three times', Buffer.from(value).toString('hex').replaceAll(/../g, '%2525$&')],
   ['beside bytes that are no text', `%ff%fe/${value.replaceAll('_', '%5F')}`],
 ])('a key in an address is seen %s', async (_, written) => {
   const { alarms, asked } = setUp();
@@ -33,4 +36,13 @@ test.each([
   alarms.report(address, { requestId: 'req', address: null, agent: null });
   await alarms.flush();
   expect(asked).toContain(digestOf(value));
+});
+
+test('a key of the older form in an address is found under its digest, also with letters behind it', async () => {
+  const { alarms, asked } = setUp();
+  const address = `/auth/context?x=${older}xyz`;
+  expect(alarms.mentions(address)).toBe(true);
+  alarms.report(address, { requestId: 'req', address: null, agent: null });
+  await alarms.flush();
+  expect(asked).toContain(digestOf(older));
 });

@@ -1,4 +1,4 @@
-import type { Act, RequestOrigin } from '../../core/caller.ts';
+import type { AuditContext, RequestOrigin } from '../../core/caller.ts';
 import { actorOf } from '../../core/caller.ts';
 import { type Clock, timestamp } from '../../core/clock.ts';
 import type { Tx } from '../../platform/database/database.ts';
@@ -10,25 +10,25 @@ import type { KeyFormat } from './key-value.ts';
 import { createKeyWatch } from './key-watch.ts';
 
 /**
- * Two things an owner should hear of: a dead key that is still used, and a live value seen where no key may be.
- * Noting one never waits and does no I/O; flush() looks the value's digest up, writes the notice and lets the
- * trail count it. A value that is no key of ours is forgotten (contract 10.12); the value itself is never kept.
+ * Notifies owners of two things: a dead key that is still used, and a live value seen where no key may be.
+ * report(), seen() and deadUse() do no I/O. flush() looks up the digest, writes the notice and counts the event in the
+ * trail. A value that is not a key of this installation is dropped (contract 10.12). The value itself is never stored.
  */
 export type KeyAlarms = {
-  /** True when the text holds something shaped like a key. Cheap: it runs on every address. */
+  /** True when the text contains something shaped like a key. Cheap, because it runs on the URL of every request. */
   mentions(text: string): boolean;
-  /** `reason`: where it was seen; an address unless it says otherwise. */
+  /** Queues every key value in `text`. `reason` says where it was seen; the default is a URL. */
   report(text: string, origin: RequestOrigin, reason?: ExposureReason): void;
-  /** The same of a value that somebody else saw, by its digest. */
+  /** The same for a value that another component found and reports by its digest. */
   seen(digest: string, origin: RequestOrigin, reason: ExposureReason): void;
-  deadUse(key: Key, status: 'revoked' | 'expired', act: Act): void;
+  deadUse(key: Key, status: 'revoked' | 'expired', auditContext: AuditContext): void;
   flush(): Promise<void>;
 };
 
 type ExposureReason = 'credential_in_url' | 'credential_in_content';
 
-/** More than this between two flushes is a flood; the trail still counts the refusals themselves. */
-const mostQueued = 1_000;
+/** Bounds memory during a flood: more alarms between two flushes are dropped. The trail still counts the refusals. */
+const maxQueued = 1_000;
 
 export function createKeyAlarms(deps: {
   format: KeyFormat;
@@ -43,7 +43,7 @@ export function createKeyAlarms(deps: {
   const watch = createKeyWatch(format);
 
   function seen(digest: string, origin: RequestOrigin, reason: ExposureReason): void {
-    if (exposed.size < mostQueued) exposed.set(digest, { origin, reason });
+    if (exposed.size < maxQueued) exposed.set(digest, { origin, reason });
   }
 
   async function tell(kind: 'key_exposed' | 'key_dead_use', key: Key, digest?: string): Promise<void> {
@@ -52,7 +52,7 @@ export function createKeyAlarms(deps: {
         recipient: recipientOf(key),
         kind,
         keyId: key.id,
-        // Once a day and key: enough to act on, too little to be ignored.
+        // One notice a day for each key: enough to act on, and few enough that people still read them.
         occasion: timestamp(clock.now()).slice(0, 10),
         fields: { keyName: key.name, ...(digest === undefined ? {} : { digest }) },
       }),
@@ -65,24 +65,24 @@ export function createKeyAlarms(deps: {
       for (const digest of watch.digestsIn(text)) seen(digest, origin, reason);
     },
     seen,
-    deadUse(key, status, act) {
+    deadUse(key, status, auditContext) {
       denials.record({
         event: 'api_key.dead_use',
         reason: status,
-        act,
+        auditContext,
         target: { kind: 'api_key', id: key.id },
       });
-      if (deadUsed.size < mostQueued) deadUsed.set(key.id, key);
+      if (deadUsed.size < maxQueued) deadUsed.set(key.id, key);
     },
     async flush() {
       for (const [digest, { origin, reason }] of exposed) {
         const key = await read.keys.findByDigest(digest);
-        // A dead one opens nothing any more; whoever uses it is told of by deadUse().
+        // A dead key gives no access; deadUse() notifies its owner when it is used.
         if (key !== undefined && statusOf(key, clock.now()) === 'active') {
           denials.record({
             event: 'api_key.exposed',
             reason,
-            act: { actor: actorOf({ kind: 'anonymous' }), origin },
+            auditContext: { actor: actorOf({ kind: 'anonymous' }), origin },
             target: { kind: 'api_key', id: key.id },
           });
           await tell('key_exposed', key, digest);
@@ -97,7 +97,7 @@ export function createKeyAlarms(deps: {
   };
 }
 
-/** A personal key's owner; for service and unbound keys, whoever is an administrator. */
+/** The owner of a personal key; the administrators for service keys and unbound keys. */
 export function recipientOf(key: Pick<Key, 'ownerUserId'>): NoticeRecipient {
   return key.ownerUserId === null ? { kind: 'administrators' } : { kind: 'user', userId: key.ownerUserId };
 }

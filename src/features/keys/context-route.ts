@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import {
+  asksAbout,
   decide,
   grantedScopes,
   type PrincipalFacts,
@@ -15,7 +16,7 @@ import { contextSchema } from './schemas.ts';
 
 /**
  * `GET /auth/context`: what the presented credential is and may do, without its value (contract 4). `?can=` runs
- * the very function that enforces, with the policy that a route of that scope declares.
+ * the same function that enforces access, with the policy that a route of that scope declares.
  */
 export type ContextDeps = {
   readonly principal: (caller: Caller) => PrincipalFacts | Promise<PrincipalFacts>;
@@ -54,6 +55,12 @@ export function contextRoute(deps: ContextDeps): Route {
     query: z
       .strictObject({
         can: z.enum(grantableScopes).optional().describe('A scope to try'),
+        check: z
+          .literal('true')
+          .optional()
+          .describe(
+            'Only verify the key. The request counts in its usage, but not as its last use nor as the first use of a successor, which ends its predecessor',
+          ),
         repository: z.string().max(201).optional().describe('A repository to try it on; needs can'),
       })
       .refine(({ can, repository }) => repository === undefined || can !== undefined, {
@@ -63,35 +70,41 @@ export function contextRoute(deps: ContextDeps): Route {
     success: { status: 200, data: contextSchema },
     example: { data: exampleContext },
     handle({ caller, query, budget }) {
-      // Most requests ask nothing further and find the roles in memory: those are answered without waiting.
-      const roles = rolesOf(caller, deps);
-      if (query.can === undefined && !(roles instanceof Promise))
-        return { data: contextOf(caller, roles, budget) };
-      return withDecision(caller, roles, budget, query, deps);
+      // Most requests have no `?can=` and find the roles in memory: answer those synchronously.
+      const facts = deps.principal(caller);
+      if (query.can === undefined && !(facts instanceof Promise))
+        return { data: contextOf(caller, facts, budget), isCheck: query.check !== undefined };
+      return withDecision(caller, facts, budget, query, deps);
     },
   });
 }
 
 async function withDecision(
   caller: Caller,
-  roles: Roles | Promise<Roles>,
+  asked: PrincipalFacts | Promise<PrincipalFacts>,
   budget: RequestBudget | null,
-  { can, repository }: { can?: Scope | undefined; repository?: string | undefined },
+  {
+    can,
+    check,
+    repository,
+  }: { can?: Scope | undefined; check?: 'true' | undefined; repository?: string | undefined },
   deps: ContextDeps,
 ) {
-  const context = contextOf(caller, await roles, budget);
-  if (can === undefined) return { data: context };
-  return { data: { ...context, decision: await explain(caller, can, repository, deps) } };
+  const facts = await asked;
+  const context = contextOf(caller, facts, budget);
+  const isCheck = check !== undefined;
+  if (can === undefined) return { data: context, isCheck };
+  return { data: { ...context, decision: await explain(caller, can, repository, facts, deps) }, isCheck };
 }
 
-function contextOf(caller: Caller, roles: Roles, budget: RequestBudget | null) {
-  return { ...factsOf(caller), roles, rateLimit: budget };
+function contextOf(caller: Caller, facts: PrincipalFacts, budget: RequestBudget | null) {
+  return { ...factsOf(caller), roles: userOf(caller) === null ? null : rolesIn(facts), rateLimit: budget };
 }
 
 type Facts = ReturnType<typeof describe>;
 const factsOfKeys = new WeakMap<Caller, Facts>();
 
-/** A key keeps its caller until the key or the policy changes (verifier.ts), so what follows from it is kept too. */
+/** The verifier reuses a key's caller object until the key or the policy changes, so facts derived from it are cached too. */
 function factsOf(caller: Caller): Facts {
   if (!('key' in caller)) return describe(caller);
   const known = factsOfKeys.get(caller);
@@ -132,23 +145,20 @@ function expiryOf(caller: Caller): string | null {
   return timestampOrNull(ms);
 }
 
-type Roles = Role[] | null;
-
-/** Of people only; null also when the directory cannot be asked. */
-function rolesOf(caller: Caller, { principal }: ContextDeps): Roles | Promise<Roles> {
-  if (userOf(caller) === null) return null;
-  const facts = principal(caller);
-  return facts instanceof Promise ? facts.then(rolesIn) : rolesIn(facts);
-}
-
-function rolesIn(facts: PrincipalFacts): Roles {
+/** Null when the directory is unavailable. */
+function rolesIn(facts: PrincipalFacts): Role[] | null {
   return facts.kind === 'active' ? [...facts.roles] : facts.kind === 'unavailable' ? null : [];
 }
 
-async function explain(caller: Caller, scope: Scope, repository: string | undefined, deps: ContextDeps) {
+async function explain(
+  caller: Caller,
+  scope: Scope,
+  repository: string | undefined,
+  asked: PrincipalFacts,
+  deps: ContextDeps,
+) {
   const tried = deps.policyOf(scope);
-  const facts: PrincipalFacts =
-    tried.identity !== 'none' ? await deps.principal(caller) : { kind: 'not_asked' };
+  const facts: PrincipalFacts = asksAbout(caller.kind, tried) ? asked : { kind: 'not_asked' };
   const repositoryId =
     repository === undefined ? null : ((await deps.findRepositoryId(repository)) ?? unregistered);
   const { allowed, rules } = decide(caller, tried, facts, repositoryId);

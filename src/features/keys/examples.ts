@@ -1,4 +1,4 @@
-/** Examples for the API reference. Credential values are masked: nothing shown may look live (contract 10.16). */
+/** Examples for the API reference. Credential values are masked: no example may look like a live key (contract 10.16). */
 const ada = { id: 'usr_8fQ2mV6sT0aXk4RjB1Zc', name: 'Ada' };
 
 export const exampleKey = {
@@ -17,6 +17,7 @@ export const exampleKey = {
   revokedBy: null,
   revokeReason: null,
   lastUsedAt: null,
+  lastUsedFrom: null,
   identityBinding: 'present',
   replaces: null,
   replacedBy: null,

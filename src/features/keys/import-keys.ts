@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { systemAct, type UserRef } from '../../core/caller.ts';
+import { systemAuditContext, type UserRef } from '../../core/caller.ts';
 import type { Clock } from '../../core/clock.ts';
 import { type Random, randomBase62 } from '../../core/ids.ts';
 import { allScopes } from '../../core/scopes.ts';
@@ -11,9 +11,9 @@ import type { Repository } from '../repositories/repositories.ts';
 import type { KeyStore } from './key-store.ts';
 
 /**
- * `postern keys import FILE`: records of an older deployment, one JSON object a line (contract 4). Values are not
- * known, only their SHA-256; ids are minted. The one way that env:admin and unbound personal keys come to be.
- * All or nothing: a line that cannot be taken refuses the file, and every problem of every line is named.
+ * `postern keys import FILE`: imports the records of an older deployment, one JSON object a line (contract 4). The file
+ * has no key values, only their SHA-256; the import generates the ids. Only an import can create keys with env:admin and
+ * unbound personal keys. All or nothing: one invalid line refuses the file, and the answer lists every problem of every line.
  */
 const recordSchema = (product: string) =>
   z
@@ -25,7 +25,7 @@ const recordSchema = (product: string) =>
           message: 'must be a key prefix such as app_pat_',
           abort: true,
         })
-        // A record of another product word could never be used here.
+        // A key with another product word in its prefix would never verify here.
         .startsWith(`${product}_`, `keys of this installation begin with ${product}_ (KEY_PREFIX)`),
       name: plainText(100),
       scopes: z.array(z.enum(allScopes)).min(1),
@@ -70,7 +70,7 @@ export type ImportResult =
       readonly kind: 'imported';
       readonly count: number;
       readonly alreadyThere: number;
-      /** Every owner named in the file, once, with the first line that names it. Some may have no account here. */
+      /** Each owner that the file names, once, with the first line that names it. Some may have no account here. */
       readonly owners: readonly { readonly line: number; readonly subject: string }[];
     }
   | { readonly kind: 'refused'; readonly problems: readonly Problem[] };
@@ -81,9 +81,9 @@ export function createKeyImport(deps: {
     audit: AuditWriter;
     repositories: { findAll(names: readonly string[]): Promise<Repository[]> };
   }>;
-  /** Product word of this installation's prefixes (KEY_PREFIX): a record of another one could never be used. */
+  /** Product word of this installation's prefixes (KEY_PREFIX): a key with another one would never verify. */
   product: string;
-  /** A person by the configured issuer's subject; created when not known yet. */
+  /** Finds a user by the configured issuer's subject; creates the user when this installation has none yet. */
   userOfSubject: (subject: string) => Promise<UserRef>;
   clock: Clock;
   random: Random;
@@ -163,7 +163,7 @@ export function createKeyImport(deps: {
     if (record.revokedAt) await stores.keys.revoke(id, Date.parse(record.revokedAt), null, 'administrator');
     await stores.audit.append({
       event: 'api_key.imported',
-      act: systemAct,
+      auditContext: systemAuditContext,
       target: { kind: 'api_key', id },
       outcome: 'success',
       details: { name: record.name, scopes: record.scopes, owner: ownerUserId, expiresAt: record.expiresAt },
@@ -206,7 +206,7 @@ function problemsOf(issue: z.core.$ZodIssue): string[] {
   return names.map((name) => `${name}: ${issue.message}`);
 }
 
-/** Undefined when it is no JSON; no JSON text means undefined. */
+/** Undefined when the text is not JSON; no JSON text parses to undefined. */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);

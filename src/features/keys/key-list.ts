@@ -3,7 +3,7 @@ import type { KeyType } from '../../core/caller.ts';
 import { day } from '../../core/clock.ts';
 import { allScopes, effectiveScopes, type Scope } from '../../core/scopes.ts';
 import type { Sql } from '../../platform/database/database.ts';
-import { startsWith } from '../../platform/database/values.ts';
+import { searched } from '../../platform/database/values.ts';
 import type { KeyStatus } from './key.ts';
 
 /** Which keys a list shows and in which order, as SQL. `k` is api_keys, `u` api_key_last_used. */
@@ -11,17 +11,17 @@ export type KeyFilter = {
   readonly type?: KeyType;
   readonly ownerUserId?: string;
   readonly status?: KeyStatus;
-  /** Start of the name, or a whole key id. */
+  /** Part of the name (see `searched`), or a whole key id. */
   readonly search?: string;
-  /** Keys that may do this, also those whose write includes it. */
+  /** Keys that have this scope, including those whose write scope includes it. */
   readonly scope?: Scope;
-  /** Keys that reach this repository, also those that reach all. Full name, in any case. */
+  /** Keys that can access this repository, including keys with access to all. Full name; upper and lower case are equal. */
   readonly repository?: string;
-  /** Keys that nothing has used for as many days; a key that was never used counts from its creation. */
+  /** Keys without a use for this many days. For a key that was never used, the days count from its creation. */
   readonly unusedDays?: number;
-  /** Only keys without an end. */
+  /** Only keys that never expire. */
   readonly expiry?: 'never';
-  /** Only keys that reach every repository. */
+  /** Only keys with access to all repositories. */
   readonly reach?: 'all';
 };
 
@@ -29,7 +29,7 @@ export const keySorts = ['createdAt', 'name', 'lastUsedAt', 'expiresAt'] as cons
 export type KeySort = (typeof keySorts)[number];
 export type KeyOrder = { readonly sort: KeySort; readonly order: 'asc' | 'desc' };
 
-/** What people mean by each sort when they do not say in which direction. */
+/** The default direction of each sort. */
 export const usualOrder: Readonly<Record<KeySort, KeyOrder['order']>> = {
   createdAt: 'desc',
   name: 'asc',
@@ -37,7 +37,7 @@ export const usualOrder: Readonly<Record<KeySort, KeyOrder['order']>> = {
   expiresAt: 'asc',
 };
 
-/** Each is the order of an index, or that order turned round. Never used is the longest ago, no end the latest. */
+/** Each order is that of an index, forwards or backwards. "Never used" sorts as the oldest use, "no expiry" as the latest. */
 export function orderOf({ sort, order }: KeyOrder): RawBuilder<unknown> {
   const isUp = order === 'asc';
   if (sort === 'name') return isUp ? sql`lower(k.name), k.id` : sql`lower(k.name) desc, k.id desc`;
@@ -54,12 +54,14 @@ export function whereOf(filter: KeyFilter, now: number): RawBuilder<unknown> {
   if (filter.type !== undefined) parts.push(sql`k.type = ${filter.type}`);
   if (filter.ownerUserId !== undefined) parts.push(sql`k.owner_user_id = ${filter.ownerUserId}`);
   if (filter.status === 'revoked') parts.push(sql`k.revoked_at is not null`);
-  if (filter.status === 'expired') parts.push(sql`k.revoked_at is null and k.expires_at <= ${at}`);
+  if (filter.status === 'expired')
+    parts.push(sql`k.revoked_at is null and (k.expiry_recorded_at is not null or k.expires_at <= ${at})`);
   if (filter.status === 'active')
-    parts.push(sql`k.revoked_at is null and (k.expires_at is null or k.expires_at > ${at})`);
+    parts.push(
+      sql`k.revoked_at is null and k.expiry_recorded_at is null and (k.expires_at is null or k.expires_at > ${at})`,
+    );
   if (filter.search !== undefined) {
-    const start = startsWith(filter.search.toLowerCase());
-    parts.push(sql`(lower(k.name) like ${start} or k.id = ${filter.search})`);
+    parts.push(sql`(lower(k.name) like ${searched(filter.search)} or k.id = ${filter.search})`);
   }
   if (filter.scope !== undefined) parts.push(mayDo(filter.scope));
   if (filter.repository !== undefined) parts.push(reaches(filter.repository));
@@ -80,7 +82,7 @@ function mayDo(scope: Scope): RawBuilder<unknown> {
   )})`;
 }
 
-/** Both look-ups are made once, not for every key: neither asks anything of `k`. */
+/** Neither subquery refers to `k`, so the database runs each once and not once for each key. */
 function reaches(fullName: string): RawBuilder<unknown> {
   const named = sql`x.full_name_key = ${fullName.toLowerCase()}`;
   return sql`(
@@ -89,8 +91,8 @@ function reaches(fullName: string): RawBuilder<unknown> {
       select kr.key_id from api_key_repositories kr join repositories x on x.id = kr.repository_id where ${named}))`;
 }
 
-/** Without further filters the kept counters answer; with some, counting stops at what a person could page through. */
-const mostCounted = 2_000;
+/** Without further filters the stored counters are the total. With filters, counting stops at what a person can page through. */
+const maxCounted = 2_000;
 
 export async function countOf(db: Sql, filter: KeyFilter, where: RawBuilder<unknown>): Promise<number> {
   const { type = null, ...further } = filter;
@@ -102,7 +104,7 @@ export async function countOf(db: Sql, filter: KeyFilter, where: RawBuilder<unkn
   }
   const { rows } = await sql<{ total: number }>`
     select count(*)::int as total from (
-      select 1 from api_keys k join api_key_last_used u on u.key_id = k.id where ${where} limit ${mostCounted}
+      select 1 from api_keys k join api_key_last_used u on u.key_id = k.id where ${where} limit ${maxCounted}
     ) counted`.execute(db);
   return rows[0]?.total ?? 0;
 }

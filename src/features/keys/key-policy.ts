@@ -4,8 +4,8 @@ import { AppError } from '../../core/errors.ts';
 import { type GrantableScope, grantableScopes, isScope, type Scope } from '../../core/scopes.ts';
 
 /**
- * What may be issued: pure rules over the policy document (contract 4). The document's wire schema is in
- * policy-schema.ts; this is its meaning.
+ * The rules for issuing keys, as pure functions over the policy document (contract 4). The document's wire schema is in
+ * policy-schema.ts.
  */
 export type LifetimePolicy = {
   readonly defaultTtlHours: number;
@@ -45,18 +45,18 @@ export const defaultKeyPolicy: KeyPolicy = {
   failedAuthenticationsPerMinute: 120,
 };
 
-/** What a create or rotate request says of the lifetime. */
+/** The lifetime that a create or rotate request asks for. */
 export type LifetimeRequest = {
   readonly ttlHours?: number | undefined;
   readonly expiresAt?: number | undefined;
 };
 
-/** How far over the cap an `expiresAt` may lie, because clients compute it from their own clock. */
+/** How far `expiresAt` may exceed the cap, because clients compute it from their own clock. */
 const clientSkewMs = 60 * second;
 
 /**
- * The moment a key of `type` asked for at `now` ends: milliseconds, to the second for `ttlHours`, or null for
- * never. Neither field sent means no expiry, whatever the UI offers (description 2.1).
+ * The expiry of a key of `type` requested at `now`: milliseconds (rounded to the second for `ttlHours`), or null for
+ * never. When the request has neither field, the key does not expire, whatever the UI offers (contract 4).
  * @throws AppError invalid_expiry, lifetime_too_long, expiry_required
  */
 export function decideExpiry(
@@ -94,7 +94,7 @@ function tooLong(maxTtlHours: number): AppError {
   return new AppError('lifetime_too_long', { details: { maxTtlHours } });
 }
 
-/** Which of the asked scopes a new key of `type` gets, in the product's order. @throws AppError */
+/** The scopes that a new key of `type` gets, in the product's order. @throws AppError */
 export function decideScopes(policy: KeyPolicy, type: KeyType, asked: readonly string[]): Scope[] {
   const allowed = policy.scopes[type];
   const unknown = [...new Set(asked.filter((scope) => !isScope(scope)))];
@@ -142,7 +142,7 @@ export function checkRepositories(
   }
 }
 
-/** What of a stored key a tighter policy would refuse if it were created today; empty = nothing. */
+/** Why this policy would refuse to create the stored key today; empty = it would not. */
 export function refusalsUnder(
   policy: KeyPolicy,
   key: {

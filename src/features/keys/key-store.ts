@@ -7,7 +7,7 @@ import { toDate, toMs } from '../../platform/database/values.ts';
 import { type Key, type RevokeReason, statusOf } from './key.ts';
 import { countOf, type KeyFilter, type KeyOrder, orderOf, whereOf } from './key-list.ts';
 
-/** SQL of api_keys and the tables that hang on it, and nothing else. */
+/** The SQL of api_keys and the tables that reference it. */
 type KeyRow = {
   id: string;
   type: KeyType;
@@ -21,6 +21,7 @@ type KeyRow = {
   created_by: string | null;
   lifetime_ms: string | number | null;
   expires_at: Date | null;
+  expiry_recorded_at: Date | null;
   revoked_at: Date | null;
   revoked_by: string | null;
   revoke_reason: RevokeReason | null;
@@ -30,12 +31,15 @@ type KeyRow = {
   grace_seconds: number | null;
   first_used_at: Date | null;
   last_used_at: Date | null;
+  network: string | null;
+  program: string | null;
 };
 
 const columns = sql`
   k.id, k.type, k.name, k.scopes, k.repository_mode, k.owner_user_id, k.created_at, k.created_by, k.lifetime_ms,
-  k.expires_at, k.revoked_at, k.revoked_by, k.revoke_reason, k.suspended_at, k.replaces, k.replaced_by,
-  k.grace_seconds, k.first_used_at, u.last_used_at, r.repository_ids, r.repository_names`;
+  k.expires_at, k.expiry_recorded_at, k.revoked_at, k.revoked_by, k.revoke_reason, k.suspended_at, k.replaces,
+  k.replaced_by, k.grace_seconds, k.first_used_at, u.last_used_at, u.network, u.program,
+  r.repository_ids, r.repository_names`;
 
 const tables = sql`
   api_keys k
@@ -77,7 +81,7 @@ export type OwnerOfKeys = {
 export type KeyStore = {
   insert(key: NewKey): Promise<void>;
   get(id: string): Promise<Key | undefined>;
-  /** The same, holding the row against every other change until the transaction ends. */
+  /** The same, and locks the row until the transaction ends. */
   getForUpdate(id: string): Promise<Key | undefined>;
   findByDigest(digest: string): Promise<Key | undefined>;
   list(
@@ -87,9 +91,9 @@ export type KeyStore = {
     limit: number,
     now: number,
   ): Promise<{ items: Key[]; total: number }>;
-  /** Those of the keys that exist, in no order. */
+  /** The keys that exist among `ids`, in no particular order. */
   withIds(ids: readonly string[]): Promise<Key[]>;
-  /** One transaction at a time may count and change the keys of one owner. */
+  /** Serializes transactions that count or change the keys of one owner. */
   lockOwner(ownerUserId: string): Promise<void>;
   /** A rotation pair counts once (contract 4). */
   countActive(ownerUserId: string, now: number): Promise<number>;
@@ -100,21 +104,22 @@ export type KeyStore = {
   recordFirstUse(id: string, at: number): Promise<boolean>;
   setSuspended(id: string, at: number | null): Promise<void>;
   /**
-   * Fails unless the key is usable now with at least the rights it was admitted with, and keeps it so until the transaction ends:
-   * a write by a key commits only if the key was good at commit (contract 4).
+   * Fails unless the key is usable now with at least the rights that it had when the request was authorized. Locks the key until
+   * the transaction ends, so that a write by a key commits only if the key is valid at commit (contract 4).
    */
   holdLive(id: string, now: number, asked: Pick<CallerKey, 'scopes' | 'repositories'>): Promise<void>;
-  /** Names of keys by id, living and dead. */
+  /** Names of keys by id, whatever their status. */
   namesOf(ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
   activeOfOwner(ownerUserId: string, now: number): Promise<Key[]>;
   /** Owners of active keys in id order, for the sweep. */
   ownersAfter(userId: string | null, limit: number, now: number): Promise<OwnerOfKeys[]>;
   /** Expired keys whose event is not written yet. */
   expiredUnrecorded(now: number, limit: number): Promise<Key[]>;
-  markExpiryRecorded(id: string, at: number): Promise<void>;
-  /** Active keys that end in the window, for notices. */
+  /** False when the expiry was already recorded. */
+  markExpiryRecorded(id: string, at: number): Promise<boolean>;
+  /** Active keys that expire in the window, for notices. */
   expiringBetween(from: number, to: number, after: string | null, limit: number): Promise<Key[]>;
-  /** How many active keys end on which day (UTC), from now until `to`, by type. Days without any are left out. */
+  /** How many active keys of each type expire on each day (UTC), from now until `to`. Days without any are left out. */
   endingByDay(now: number, to: number): Promise<{ day: number; type: KeyType; keys: number }[]>;
   /** Active keys in id order, for dry runs of the policy. */
   activeAfter(id: string | null, limit: number, now: number): Promise<Key[]>;
@@ -127,7 +132,8 @@ export function keyStore(db: Sql): KeyStore {
   }
   const one = async (query: RawBuilder<KeyRow>) => (await many(query))[0];
   const isActive = (now: number) =>
-    sql`k.revoked_at is null and (k.expires_at is null or k.expires_at > ${new Date(now)})`;
+    sql`k.revoked_at is null and k.expiry_recorded_at is null
+        and (k.expires_at is null or k.expires_at > ${new Date(now)})`;
 
   return {
     async insert(key) {
@@ -142,7 +148,7 @@ export function keyStore(db: Sql): KeyStore {
     },
     get: (id) => one(sql<KeyRow>`select ${columns} from ${tables} where k.id = ${id}`),
     async getForUpdate(id) {
-      // Locked first and read after: a row that was waited for must be read whole as it is now, its repositories too.
+      // Lock first, then read. After waiting for the lock, a new statement sees the current row and its repositories.
       await sql`select 1 from api_keys where id = ${id} for update`.execute(db);
       return await one(sql<KeyRow>`select ${columns} from ${tables} where k.id = ${id}`);
     },
@@ -167,6 +173,7 @@ export function keyStore(db: Sql): KeyStore {
         select count(*)::int as slots from api_keys k
          where k.owner_user_id = ${ownerUserId} and ${isActive(now)}
            and not exists (select 1 from api_keys p where p.id = k.replaces and p.revoked_at is null
+                              and p.expiry_recorded_at is null
                               and (p.expires_at is null or p.expires_at > ${new Date(now)}))`.execute(db);
       return rows[0]?.slots ?? 0;
     },
@@ -250,7 +257,10 @@ export function keyStore(db: Sql): KeyStore {
          where k.expires_at is not null and k.revoked_at is null and k.expiry_recorded_at is null
            and k.expires_at <= ${new Date(now)} order by k.expires_at limit ${limit}`),
     async markExpiryRecorded(id, at) {
-      await sql`update api_keys set expiry_recorded_at = ${new Date(at)} where id = ${id}`.execute(db);
+      const { rows } = await sql`
+        update api_keys set expiry_recorded_at = ${new Date(at)} where id = ${id} and expiry_recorded_at is null
+        returning id`.execute(db);
+      return rows.length > 0;
     },
     expiringBetween: (from, to, after, limit) =>
       many(sql<KeyRow>`
@@ -265,7 +275,7 @@ export function keyStore(db: Sql): KeyStore {
           from (select expires_at, type from api_keys
                  where expires_at is not null and revoked_at is null and expiry_recorded_at is null
                    and expires_at > ${new Date(now)} and expires_at <= ${new Date(to)}
-                 order by expires_at limit ${mostEnding}) k
+                 order by expires_at limit ${maxEnding}) k
          group by 1, 2 order by 1, 2`.execute(db);
       return rows.map(({ day, type, keys }) => ({ day: day.getTime(), type, keys }));
     },
@@ -276,8 +286,8 @@ export function keyStore(db: Sql): KeyStore {
   };
 }
 
-/** The soonest of them; a chart of more says no more. */
-const mostEnding = 100_000;
+/** Bounds the rows that are counted, soonest expiry first: a chart of more keys would show nothing new. */
+const maxEnding = 100_000;
 
 async function addRepositories(db: Sql, keyId: string, repositoryIds: readonly string[]): Promise<void> {
   if (repositoryIds.length === 0) return;
@@ -303,7 +313,7 @@ function toKey(row: KeyRow): Key {
     id: row.id,
     type: row.type,
     name: row.name,
-    // A text would hold the names of scopes too: what is no list gives no right.
+    // A string also has includes(), and its text could contain a scope's name: anything but a list grants nothing.
     scopes: Array.isArray(row.scopes) ? row.scopes : [],
     repositories:
       row.repository_mode === 'all'
@@ -315,6 +325,7 @@ function toKey(row: KeyRow): Key {
     createdBy: row.created_by,
     lifetimeMs: row.lifetime_ms === null ? null : Number(row.lifetime_ms),
     expiresAt: toMs(row.expires_at),
+    expiryRecordedAt: toMs(row.expiry_recorded_at),
     revokedAt: toMs(row.revoked_at),
     revokedBy: row.revoked_by,
     revokeReason: row.revoke_reason,
@@ -324,5 +335,7 @@ function toKey(row: KeyRow): Key {
     graceSeconds: row.grace_seconds,
     firstUsedAt: toMs(row.first_used_at),
     lastUsedAt: toMs(row.last_used_at),
+    lastUsedFrom:
+      row.network === null && row.program === null ? null : { network: row.network, program: row.program },
   };
 }

@@ -7,7 +7,7 @@ const format = keyFormat('app');
 
 test('KF-01 a thousand keys of each type share prefix and length and never repeat', () => {
   for (const type of ['personal', 'service'] as const) {
-    const values = Array.from({ length: 1_000 }, () => format.mint(type, systemRandom).value);
+    const values = Array.from({ length: 1_000 }, () => format.generate(type, systemRandom).value);
     expect(new Set(values).size).toBe(1_000);
     for (const value of values) {
       expect(value).toMatch(type === 'personal' ? /^app_pat_[0-9A-Za-z]{50}$/ : /^app_svc_[0-9A-Za-z]{50}$/);
@@ -30,7 +30,7 @@ test('KF-02 a flipped character, a cut or another prefix makes a value malformed
   const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
   fc.assert(
     fc.property(fc.nat(57), fc.nat(61), fc.boolean(), (position, letter, isPersonal) => {
-      const { value } = format.mint(isPersonal ? 'personal' : 'service', systemRandom);
+      const { value } = format.generate(isPersonal ? 'personal' : 'service', systemRandom);
       const flipped = value.slice(0, position) + alphabet.charAt(letter) + value.slice(position + 1);
       expect(format.parse(flipped).kind).toBe(flipped === value ? 'key' : 'malformed');
       expect(format.parse(value.slice(0, position)).kind).toBe('malformed');
@@ -61,17 +61,27 @@ test('values of an older deployment are recognised without a checksum', () => {
 
 test('another product word makes another prefix', () => {
   const other = keyFormat('acme');
-  const { value } = other.mint('service', systemRandom);
+  const { value } = other.generate('service', systemRandom);
   expect(value.startsWith('acme_svc_')).toBe(true);
   expect(format.parse(value).kind).toBe('malformed');
 });
 
 test('key-shaped text is found inside other text', () => {
-  const { value } = format.mint('personal', systemRandom);
+  const { value } = format.generate('personal', systemRandom);
   expect(format.findAll(`/x?token=${value}&y=1`)).toEqual([value]);
   expect(format.findAll('/app_pat_short')).toEqual([]);
   // Also where what looks like another one ends in its first letters.
   expect(format.findAll(`app_pat_${'x'.repeat(20)}${value}`)).toContain(value);
+});
+
+test('values that may be keys are found in prose, without the letters that follow them', () => {
+  const { value } = format.generate('personal', systemRandom);
+  const older = `app_svc_${'0af3'.repeat(10)}`;
+  expect(format.valuesIn(`a ${value}abc and ${older}xyz, not app_pat_${'X'.repeat(50)}`)).toEqual([
+    value,
+    older,
+  ]);
+  expect(format.valuesIn(`app_svc_${'0af3'.repeat(10).slice(1)} ${older.toUpperCase()}`)).toEqual([]);
 });
 
 test('the digest is SHA-256 of the whole value', () => {

@@ -11,58 +11,79 @@ const idLength = 12;
 const secretLength = 32;
 const checksumLength = 6;
 const bodyLength = idLength + secretLength + checksumLength;
+const olderBodyLength = 40;
 
 export type KeyFormat = {
   prefixOf(type: KeyType): string;
-  mint(type: KeyType, random: Random): { value: string; id: string };
-  /** What stands where a value has its public id; nothing is judged. */
+  generate(type: KeyType, random: Random): { value: string; id: string };
+  /** The characters at the position of the public id, without validating the value. */
   idIn(value: string): string;
-  /** Judges a value without any I/O. `older` matches the pattern of imported records, which have no checksum. */
+  /** Validates the form of a value without any I/O. `older` is the form of imported keys, which have no checksum. */
   parse(value: string): ParsedKey;
   /** Every key-shaped text in `text`, for refusing keys in URLs and cookies. */
   findAll(text: string): string[];
+  /**
+   * Every value in `text` that parse() accepts as a key, without the letters that follow it. All places that must let prose
+   * and examples pass use this rule: content of sites, names in uploads, digests to look up.
+   */
+  valuesIn(text: string): string[];
 };
+
+/** Every value contains one of these. Searching for them first is cheap, and nearly every text has none. */
+export const keyMarks = ['_pat_', '_svc_'];
 
 export type ParsedKey =
   | { readonly kind: 'key'; readonly type: KeyType; readonly id: string }
   | { readonly kind: 'older'; readonly type: KeyType }
   | { readonly kind: 'malformed' };
 
-/** Characters behind the prefix, at the least, of what looks like a key. */
-export const shortestBody = 20;
+/** Minimum number of characters after the prefix for a text to look like a key. */
+export const minBodyLength = 20;
 
 /** `product` is the product word in the prefix: `app` unless KEY_PREFIX says otherwise. */
 export function keyFormat(product: string): KeyFormat {
   const prefixes = { personal: `${product}_pat_`, service: `${product}_svc_` };
-  // A look-ahead, so that one that begins inside another is found too.
-  const anywhere = new RegExp(`(?=(${product}_(?:pat|svc)_[0-9A-Za-z]{${shortestBody},}))`, 'g');
+  // A look-ahead also finds a key that begins inside another match.
+  const anywhere = new RegExp(`(?=(${product}_(?:pat|svc)_[0-9A-Za-z]{${minBodyLength},}))`, 'g');
 
   function typeOf(value: string): KeyType | undefined {
     if (value.startsWith(prefixes.personal)) return 'personal';
     return value.startsWith(prefixes.service) ? 'service' : undefined;
   }
 
+  function parse(value: string): ParsedKey {
+    const type = typeOf(value);
+    if (type === undefined) return { kind: 'malformed' };
+    const start = prefixes[type].length;
+    const body = value.slice(start);
+    if (isOlderBody(body)) return { kind: 'older', type };
+    if (body.length !== bodyLength || !isBase62(body)) return { kind: 'malformed' };
+    const head = value.slice(0, -checksumLength);
+    if (checksum(head) !== value.slice(-checksumLength)) return { kind: 'malformed' };
+    return { kind: 'key', type, id: body.slice(0, idLength) };
+  }
+
+  const findAll = (text: string) => [...text.matchAll(anywhere)].map(([, found = '']) => found);
+
   return {
     prefixOf: (type) => prefixes[type],
-    mint(type, random) {
+    generate(type, random) {
       const id = randomBase62(random, idLength);
       const head = prefixes[type] + id + randomBase62(random, secretLength);
       return { value: head + checksum(head), id };
     },
-    // Both prefixes are of one length.
+    // Both prefixes have the same length.
     idIn: (value) => value.slice(prefixes.personal.length, prefixes.personal.length + idLength),
-    parse(value) {
-      const type = typeOf(value);
-      if (type === undefined) return { kind: 'malformed' };
-      const start = prefixes[type].length;
-      const body = value.slice(start);
-      if (isOlderBody(body)) return { kind: 'older', type };
-      if (body.length !== bodyLength || !isBase62(body)) return { kind: 'malformed' };
-      const head = value.slice(0, -checksumLength);
-      if (checksum(head) !== value.slice(-checksumLength)) return { kind: 'malformed' };
-      return { kind: 'key', type, id: body.slice(0, idLength) };
+    parse,
+    findAll,
+    valuesIn(text) {
+      if (!keyMarks.some((mark) => text.includes(mark))) return [];
+      const start = prefixes.personal.length;
+      const values = findAll(text)
+        .flatMap((found) => [found.slice(0, start + bodyLength), found.slice(0, start + olderBodyLength)])
+        .filter((value) => parse(value).kind !== 'malformed');
+      return [...new Set(values)];
     },
-    findAll: (text) => [...text.matchAll(anywhere)].map(([, found = '']) => found),
   };
 }
 
@@ -82,9 +103,9 @@ export function checksum(head: string): string {
   return text;
 }
 
-/** Older deployments minted 40 lower-case hexadecimal characters. */
+/** Older deployments generated 40 lower-case hexadecimal characters. */
 function isOlderBody(body: string): boolean {
-  return body.length === 40 && /^[0-9a-f]{40}$/.test(body);
+  return body.length === olderBodyLength && /^[0-9a-f]+$/.test(body);
 }
 
 function isBase62(text: string): boolean {

@@ -1,36 +1,32 @@
-import { digestOf, type KeyFormat, shortestBody } from './key-value.ts';
+import { digestOf, type KeyFormat, keyMarks, minBodyLength } from './key-value.ts';
 
-/** Finds values of ours where no key may be, such as an address. Pure, so that a gateway without keys can do it. */
+/** Finds key values where no key may be, such as in a URL. Pure, so that a gateway, which has no keys, can use it. */
 export type KeyWatch = {
-  /** True when the text holds something shaped like a key. Cheap: it runs on every address. */
+  /** True when the text contains something shaped like a key. Cheap, because it runs on the URL of every request. */
   mentions(text: string): boolean;
-  /** Digests under which the values that the text holds would be stored. The values themselves are not kept. */
+  /** The digests of the key values in the text, as they would be stored. The values themselves are not kept. */
   digestsIn(text: string): string[];
 };
 
 export function createKeyWatch(format: KeyFormat): KeyWatch {
-  const marks = ['_pat_', '_svc_'];
-  const shortest = format.prefixOf('personal').length + shortestBody;
+  const shortest = format.prefixOf('personal').length + minBodyLength;
   return {
     mentions(text) {
       if (text.length < shortest) return false;
-      // Percent-encoding could hide the underscore, so the decoded form is looked at when there is any.
+      // Percent-encoding could hide the underscore, so search the decoded form.
       const plain = text.includes('%') ? decode(text) : text;
-      return marks.some((mark) => plain.includes(mark)) && format.findAll(plain).length > 0;
+      return keyMarks.some((mark) => plain.includes(mark)) && format.findAll(plain).length > 0;
     },
-    digestsIn: (text) =>
-      format.findAll(decode(text)).flatMap((value) => {
-        // With letters glued to its end it is still the key.
-        const whole = value.slice(0, format.prefixOf('personal').length + 50);
-        const candidates = [...new Set([value, whole])];
-        return candidates.filter((one) => format.parse(one).kind !== 'malformed').map(digestOf);
-      }),
+    digestsIn: (text) => format.valuesIn(decode(text)).map(digestOf),
   };
 }
 
-/** Piece by piece: one broken piece elsewhere must not hide what the others spell. Keys are ASCII. */
+/**
+ * Decodes each escape on its own, so that one invalid escape does not stop the decoding of the others. Keys are ASCII.
+ * `%255F` is `_` too: a link inside a link is encoded as often as it is nested.
+ */
 function decode(text: string): string {
-  return text.replaceAll(/%([0-9a-f]{2})/gi, (_, hex: string) =>
+  return text.replaceAll(/%(?:25)*([0-9a-f]{2})/gi, (_, hex: string) =>
     String.fromCharCode(Number.parseInt(hex, 16)),
   );
 }

@@ -1,5 +1,6 @@
 import type { KeyType, RepositoryAccess } from '../../core/caller.ts';
 import type { Scope } from '../../core/scopes.ts';
+import type { UsedFrom } from './used-from.ts';
 
 /** A key as the domain knows it. Times in milliseconds. The value and its digest are not part of it. */
 export type Key = {
@@ -15,6 +16,8 @@ export type Key = {
   readonly createdBy: string | null;
   readonly lifetimeMs: number | null;
   readonly expiresAt: number | null;
+  /** When a process first saw that the key had expired. From then on it stays expired, whatever a clock says. */
+  readonly expiryRecordedAt: number | null;
   readonly revokedAt: number | null;
   readonly revokedBy: string | null;
   readonly revokeReason: RevokeReason | null;
@@ -24,13 +27,19 @@ export type Key = {
   readonly graceSeconds: number | null;
   readonly firstUsedAt: number | null;
   readonly lastUsedAt: number | null;
+  /** Null for a key without a use since Postern records this. */
+  readonly lastUsedFrom: UsedFrom | null;
 };
 
 export type KeyStatus = 'active' | 'revoked' | 'expired';
 export type RevokeReason = 'owner_request' | 'administrator' | 'self' | 'owner_deleted';
 
-/** Active while `now` is before the expiry, not at it (matrix EX-01). Revocation wins over expiry. */
-export function statusOf(key: Pick<Key, 'revokedAt' | 'expiresAt'>, now: number): KeyStatus {
+/** Active while `now` is before the expiry; at that moment the key is expired (matrix EX-01). Revocation wins over expiry. */
+export function statusOf(
+  key: Pick<Key, 'revokedAt' | 'expiresAt' | 'expiryRecordedAt'>,
+  now: number,
+): KeyStatus {
   if (key.revokedAt !== null) return 'revoked';
+  if (key.expiryRecordedAt !== null) return 'expired';
   return key.expiresAt !== null && now >= key.expiresAt ? 'expired' : 'active';
 }

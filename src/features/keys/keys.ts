@@ -1,11 +1,11 @@
-import type { Act, Actor, Caller, KeyType, UserRef } from '../../core/caller.ts';
+import type { AuditContext, Actor, Caller, KeyType, UserRef } from '../../core/caller.ts';
 import { type Clock, hour, second, timestampOrNull } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import type { Random } from '../../core/ids.ts';
 import { effectiveScopes, isNarrowerOrEqual, isScope, type Scope } from '../../core/scopes.ts';
-import type { ChangeFeed, ChangeStore } from '../../platform/database/changes.ts';
+import type { ChangeFeed, ChangeStore } from '../../platform/database/change-feed.ts';
 import type { Tx } from '../../platform/database/database.ts';
-import { createLane } from '../../platform/lane.ts';
+import { createFairQueue } from '../../platform/fair-queue.ts';
 import type { AuditWriter } from '../audit/audit.ts';
 import { addressBucket } from '../ratelimit/ratelimit.ts';
 import type { Repository } from '../repositories/repositories.ts';
@@ -20,14 +20,14 @@ import {
 import type { KeyFilter, KeyOrder } from './key-list.ts';
 import type { KeyStore } from './key-store.ts';
 import { digestOf, type KeyFormat } from './key-value.ts';
-import type { KeyPolicies } from './policy.ts';
+import type { KeyPolicies } from './policy-document.ts';
 
-export type { KeyFormat } from './key-value.ts';
+export { type KeyFormat, keyMarks } from './key-value.ts';
 
 /**
- * API keys: issuing, narrowing, rotating and revoking them (contract 4). Promises: the value leaves once, in the
- * answer that made it; an edit only narrows; a revocation is final before the answer is sent; every change
- * commits with its audit event. Verifying a presented value is verifier.ts; what may be issued is key-policy.ts.
+ * API keys: issues, narrows, rotates and revokes them (contract 4). Promises: the value is returned once, in the answer
+ * to the request that created it; an edit only narrows; a revocation is final before the answer is sent; every change
+ * commits with its audit event. verifier.ts verifies presented values; key-policy.ts has the rules for issuing.
  */
 export type RepositorySelection =
   | { readonly mode: 'all' }
@@ -47,7 +47,7 @@ export type NarrowRequest = LifetimeRequest & {
 
 export type RotateRequest = NarrowRequest & { readonly deadlineHours: number; readonly graceSeconds: number };
 
-/** The value is here and nowhere else: not in the key, not in the database, not in the log. */
+/** The only place that holds the value: it is not in the key, the database or the log. */
 export type IssuedKey = { readonly key: Key; readonly value: string };
 
 /** Who a new key belongs to. */
@@ -60,40 +60,43 @@ export type Reach =
   | { readonly kind: 'any' };
 
 export type Keys = {
-  create(act: Act, owner: KeyOwner, request: KeyRequest): Promise<IssuedKey>;
+  create(auditContext: AuditContext, owner: KeyOwner, request: KeyRequest): Promise<IssuedKey>;
   list(
     filter: KeyFilter,
     order: KeyOrder,
     page: number,
     limit: number,
   ): Promise<{ items: Key[]; total: number }>;
-  /** Those of the keys that are within reach. */
-  which(reach: Reach, ids: readonly string[]): Promise<readonly string[]>;
+  /** The keys among `ids` that are within reach. */
+  which(reach: Reach, ids: readonly string[]): Promise<readonly Key[]>;
   get(reach: Reach, id: string): Promise<Key>;
-  narrow(act: Act, reach: Reach, id: string, request: NarrowRequest): Promise<Key>;
+  narrow(auditContext: AuditContext, reach: Reach, id: string, request: NarrowRequest): Promise<Key>;
   rotate(
-    act: Act,
+    auditContext: AuditContext,
     reach: Reach,
     id: string,
     request: RotateRequest,
   ): Promise<IssuedKey & { predecessorEndsAt: number }>;
-  /** Idempotent: a revoked key answers with the moment it was revoked. */
+  /** Idempotent: for a revoked key it returns the time at which the key was revoked. */
   revoke(
-    act: Act,
+    auditContext: AuditContext,
     reach: Reach,
     id: string,
     reason: RevokeReason,
-    /** In the words of whoever revokes; goes into the trail. */
+    /** The reason in the caller's own words; recorded in the trail. */
     note?: string,
   ): Promise<{ id: string; revokedAt: number }>;
-  /** Everything of a person that still opens something, for a leak of unknown extent. One event a key. */
-  revokeAll(act: Act, userId: string): Promise<readonly { id: string; revokedAt: number }[]>;
+  /** Revokes every active key of a person, for a leak of unknown extent. One event for each key. */
+  revokeAll(
+    auditContext: AuditContext,
+    userId: string,
+  ): Promise<readonly { id: string; revokedAt: number }[]>;
   /**
-   * Possession is the proof. Says nothing about whether the value was a key; look-ups of one address take turns with
-   * those of others, so guessing costs the guesser.
+   * Revokes the key with this value; possession is the proof. Does not reveal whether the value was a key. Look-ups go
+   * through a fair queue by address, so that guessing slows down only the address that guesses.
    */
-  revokeSelf(value: string, origin: Act['origin']): Promise<void>;
-  /** The first use of a successor starts its predecessor's grace. Safe to repeat. */
+  revokeSelf(value: string, origin: AuditContext['origin']): Promise<void>;
+  /** Records the first use of a successor, which starts its predecessor's grace. Safe to repeat. */
   recordFirstUse(id: string, at: number): Promise<void>;
   countActive(userId: string): Promise<number>;
 };
@@ -115,18 +118,18 @@ export type KeyDeps = {
   /** Database-corrected time (contract 10.5). */
   clock: Clock;
   random: Random;
-  /** Tells every process through the key-value store; a failure is no failure, the change feed follows (contract 10.2). */
-  setMark: (owner: string, keyId: string) => Promise<void>;
+  /** Notifies every process through the key-value store. If that fails, the change feed still notifies them (contract 10.2). */
+  setStamp: (owner: string, keyId: string) => Promise<void>;
 };
 
 export function createKeys(deps: KeyDeps): Keys {
-  const { read, tx, feed, policies, findUser, format, clock, random, setMark } = deps;
-  const selfRevocations = createLane({ width: 8, perSender: 4, queue: 256 });
+  const { read, tx, feed, policies, findUser, format, clock, random, setStamp } = deps;
+  const selfRevocations = createFairQueue({ width: 8, perSender: 4, queue: 256 });
 
-  /** After the commit: this process forgets the key at once, the others by mark or feed within a second. */
+  /** Call after the commit: this process drops the key from its cache at once, the others by stamp or feed within a second. */
   async function spread(key: Pick<Key, 'id' | 'type' | 'ownerUserId'>): Promise<void> {
     feed.announce({ topic: 'key', subject: key.id });
-    await setMark(key.type === 'service' ? key.id : (key.ownerUserId ?? key.id), key.id);
+    await setStamp(key.type === 'service' ? key.id : (key.ownerUserId ?? key.id), key.id);
   }
 
   async function issue(
@@ -135,7 +138,7 @@ export function createKeys(deps: KeyDeps): Keys {
     plan: Plan,
     replaces: string | null,
   ): Promise<IssuedKey> {
-    const { value, id } = format.mint(owner.type, random);
+    const { value, id } = format.generate(owner.type, random);
     await stores.keys.insert({
       id,
       digest: digestOf(value),
@@ -154,7 +157,7 @@ export function createKeys(deps: KeyDeps): Keys {
   }
 
   return {
-    async create(act, owner, request) {
+    async create(auditContext, owner, request) {
       const { value: policy } = await policies.inForce();
       refuseIssuance(policy, owner.type);
       const now = clock.now();
@@ -163,11 +166,18 @@ export function createKeys(deps: KeyDeps): Keys {
       return await tx(async (stores) => {
         const repositoryIds = await resolveRepositories(stores, policy, owner.type, request.repositoryAccess);
         if (owner.type === 'personal') await holdSlot(stores.keys, owner.userId, policy, now);
-        const plan = { name: request.name, scopes, repositoryIds, expiresAt, now, createdBy: act.actor.id };
+        const plan = {
+          name: request.name,
+          scopes,
+          repositoryIds,
+          expiresAt,
+          now,
+          createdBy: auditContext.actor.id,
+        };
         const issued = await issue(stores, owner, plan, null);
         await stores.audit.append({
           event: 'api_key.created',
-          act,
+          auditContext,
           target: { kind: 'api_key', id: issued.key.id },
           outcome: 'success',
           details: { after: facts(issued.key) },
@@ -180,12 +190,12 @@ export function createKeys(deps: KeyDeps): Keys {
     list: (filter, order, page, limit) => read.keys.list(filter, order, page, limit, clock.now()),
     async which(reach, ids) {
       const found = await read.keys.withIds(ids);
-      return found.filter((key) => isWithin(reach, key)).map(({ id }) => id);
+      return found.filter((key) => isWithin(reach, key));
     },
     get: async (reach, id) => within(reach, await read.keys.get(id)),
     countActive: (userId) => read.keys.countActive(userId, clock.now()),
 
-    async narrow(act, reach, id, request) {
+    async narrow(auditContext, reach, id, request) {
       const { value: policy } = await policies.inForce();
       const after = await tx(async (stores) => {
         const now = clock.now();
@@ -201,15 +211,15 @@ export function createKeys(deps: KeyDeps): Keys {
           ...(request.name === undefined ? {} : { name: request.name }),
           ...(scopes === undefined ? {} : { scopes }),
           ...(expiresAt === undefined ? {} : { expiresAt }),
-          // A key without end that gets one must not hand its old endlessness to a successor. One that had an end hands
-          // on its original duration (contract 4).
+          // The successor of a key without expiry that gets one must expire too, so store the new duration. A key that
+          // had an expiry passes its original duration on (contract 4).
           ...(expiresAt === undefined || before.lifetimeMs !== null ? {} : { lifetimeMs: expiresAt - now }),
         });
         if (repositoryIds !== undefined) await stores.keys.setRepositories(id, repositoryIds);
         const changed = await mustGet(stores.keys, id);
         await stores.audit.append({
           event: 'api_key.narrowed',
-          act,
+          auditContext,
           target: { kind: 'api_key', id },
           outcome: 'success',
           details: { before: facts(before), after: facts(changed) },
@@ -222,7 +232,7 @@ export function createKeys(deps: KeyDeps): Keys {
       return after;
     },
 
-    async rotate(act, reach, id, request) {
+    async rotate(auditContext, reach, id, request) {
       const { value: policy } = await policies.inForce();
       const result = await tx(async (stores) => {
         const now = clock.now();
@@ -232,7 +242,7 @@ export function createKeys(deps: KeyDeps): Keys {
         requireActive(predecessor, now);
         refuseIssuance(policy, predecessor.type);
         await requireUnpaired(stores.keys, predecessor, now);
-        const plan = await planSuccessor(stores, policy, predecessor, request, now, act);
+        const plan = await planSuccessor(stores, policy, predecessor, request, now, auditContext);
         const owner: KeyOwner =
           predecessor.ownerUserId === null
             ? { type: 'service' }
@@ -243,7 +253,7 @@ export function createKeys(deps: KeyDeps): Keys {
         await stores.keys.linkSuccessor(id, issued.key.id, endsAt, request.graceSeconds);
         await stores.audit.append({
           event: 'api_key.rotated',
-          act,
+          auditContext,
           target: { kind: 'api_key', id },
           outcome: 'success',
           details: {
@@ -261,25 +271,29 @@ export function createKeys(deps: KeyDeps): Keys {
       return { key: result.key, value: result.value, predecessorEndsAt: result.predecessorEndsAt };
     },
 
-    async revoke(act, reach, id, reason, note) {
+    async revoke(auditContext, reach, id, reason, note) {
       const { key, revokedAt, isNew } = await tx(async (stores) => {
         const found = within(reach, await stores.keys.getForUpdate(id));
         if (found.revokedAt !== null) return { key: found, revokedAt: found.revokedAt, isNew: false };
-        return { key: found, revokedAt: await revokeIn(stores, act, found, reason, note), isNew: true };
+        return {
+          key: found,
+          revokedAt: await revokeIn(stores, auditContext, found, reason, note),
+          isNew: true,
+        };
       });
       if (isNew) await spread(key);
       return { id: key.id, revokedAt };
     },
 
-    async revokeAll(act, userId) {
+    async revokeAll(auditContext, userId) {
       const revoked = await tx(async (stores) => {
-        // A key that is being created or rotated comes before this or after it, never between.
+        // Under the lock, creating or rotating a key happens before this or after it, never between.
         await stores.keys.lockOwner(userId);
         const done: { key: Key; revokedAt: number }[] = [];
         for (const { id } of await stores.keys.activeOfOwner(userId, clock.now())) {
           const key = await stores.keys.getForUpdate(id);
           if (key === undefined || statusOf(key, clock.now()) !== 'active') continue;
-          done.push({ key, revokedAt: await revokeIn(stores, act, key, 'owner_request') });
+          done.push({ key, revokedAt: await revokeIn(stores, auditContext, key, 'owner_request') });
         }
         return done;
       });
@@ -291,7 +305,7 @@ export function createKeys(deps: KeyDeps): Keys {
       const parsed = format.parse(value);
       if (parsed.kind === 'malformed') return;
       const digest = digestOf(value);
-      // Most values are no key of ours; finding that out must not cost a transaction.
+      // Most values are not keys of this installation; finding that out must not cost a transaction.
       const look = () => read.keys.findByDigest(digest);
       const presented = await selfRevocations(addressBucket(origin.address), look);
       if (presented === undefined) return;
@@ -324,7 +338,7 @@ export function createKeys(deps: KeyDeps): Keys {
         await stores.keys.change(old.id, { expiresAt: endsAt });
         await stores.audit.append({
           event: 'api_key.rotated',
-          act: {
+          auditContext: {
             actor: { kind: 'system', id: null, name: 'postern', credential: id },
             origin: { requestId: null, address: null, agent: null },
           },
@@ -337,7 +351,7 @@ export function createKeys(deps: KeyDeps): Keys {
         await stores.changes.publish({ topic: 'key', subject: old.id });
         return old;
       });
-      // This process's memory of the successor says "never used"; let it look again.
+      // The cached successor still says "never used", so make this process read it again.
       feed.announce({ topic: 'key', subject: id });
       if (predecessor) await spread(predecessor);
     },
@@ -345,16 +359,16 @@ export function createKeys(deps: KeyDeps): Keys {
 
   async function revokeIn(
     stores: Stores,
-    act: Act,
+    auditContext: AuditContext,
     key: Key,
     reason: RevokeReason,
     note?: string,
   ): Promise<number> {
     const now = clock.now();
-    await stores.keys.revoke(key.id, now, act.actor.id, reason);
+    await stores.keys.revoke(key.id, now, auditContext.actor.id, reason);
     await stores.audit.append({
       event: 'api_key.revoked',
-      act,
+      auditContext,
       target: { kind: 'api_key', id: key.id },
       outcome: 'success',
       reason,
@@ -379,7 +393,7 @@ type Plan = {
   readonly createdBy: string | null;
 };
 
-/** The key if the caller may see it; otherwise it does not exist. */
+/** The key when it is within reach; otherwise the same error as for a key that does not exist. */
 function within(reach: Reach, key: Key | undefined): Key {
   if (key === undefined || !isWithin(reach, key)) throw new AppError('token_not_found');
   return key;
@@ -411,7 +425,7 @@ function refuseIssuance(policy: KeyPolicy, type: KeyType): void {
   if (!policy.issuance[type]) throw new AppError('issuance_disabled');
 }
 
-/** One lock an owner: of 50 parallel creates at 9 of 10, exactly one succeeds (contract 4). */
+/** Locks the owner, so that of 50 parallel creates at 9 of 10 keys exactly one succeeds (contract 4). */
 async function holdSlot(keys: KeyStore, userId: string, policy: KeyPolicy, now: number): Promise<void> {
   await keys.lockOwner(userId);
   const active = await keys.countActive(userId, now);
@@ -419,7 +433,7 @@ async function holdSlot(keys: KeyStore, userId: string, policy: KeyPolicy, now: 
   if (active >= limit) throw new AppError('personal_token_limit', { details: { active, limit } });
 }
 
-/** A key of a pair whose other half still lives cannot rotate again. */
+/** A key cannot rotate while the other key of its pair is still active. */
 async function requireUnpaired(keys: KeyStore, key: Key, now: number): Promise<void> {
   for (const id of [key.replaces, key.replacedBy]) {
     const other = id === null ? undefined : await keys.get(id);
@@ -503,7 +517,7 @@ async function narrowRepositories(
   return ids;
 }
 
-/** undefined = the expiry stays. Setting one on an eternal key or moving one forward is narrowing. */
+/** undefined = the expiry stays. Setting one on a key that never expires, or moving one closer, is narrowing. */
 function narrowExpiry(
   policy: KeyPolicy,
   before: Key,
@@ -522,23 +536,23 @@ function narrowExpiry(
   return decideExpiry(policy, before.type, request, now) ?? undefined;
 }
 
-/** What was asked for, before the policy; null when that cannot be said, which decideExpiry() then tells. */
+/** The requested expiry, before the policy applies. Null when the request has both fields or none; decideExpiry() judges that. */
 function askedExpiry({ ttlHours, expiresAt }: LifetimeRequest, now: number): number | null {
   if (ttlHours !== undefined && expiresAt !== undefined) return null;
   if (ttlHours !== undefined) return now + Math.round((ttlHours * hour) / second) * second;
   return expiresAt ?? null;
 }
 
-/** A successor has the same rights or fewer, and passes the policy of today (contract 4, rotate). */
+/** A successor has the same rights or fewer, and must pass the current policy (contract 4, rotate). */
 async function planSuccessor(
   stores: Stores,
   policy: KeyPolicy,
   predecessor: Key,
   request: RotateRequest,
   now: number,
-  act: Act,
+  auditContext: AuditContext,
 ): Promise<Plan> {
-  // A successor drops env:admin by itself: nothing new may carry it.
+  // A successor loses env:admin: no new key may have it.
   const kept = predecessor.scopes.filter((scope) => scope !== 'env:admin');
   const asked = request.scopes === undefined ? kept : narrowScopes(predecessor, request.scopes);
   if (asked.length === 0) {
@@ -568,11 +582,11 @@ async function planSuccessor(
     repositoryIds,
     expiresAt: decideExpiry(policy, predecessor.type, isAsked ? request : repeated, now),
     now,
-    createdBy: act.actor.id,
+    createdBy: auditContext.actor.id,
   };
 }
 
-/** What the audit trail keeps of a key: everything but the credential. */
+/** What an audit event records about a key: never the credential. */
 function facts(key: Key) {
   return {
     name: key.name,

@@ -8,7 +8,7 @@ import { type Keys, type Reach, sessionUser } from './keys.ts';
 import { keyUsagesSchema, revokeAllSchema, revokedKeySchema, usageOfManyQuery } from './schemas.ts';
 import type { UsagePoint, UsageStore } from './usage.ts';
 
-/** What is asked or done about many keys at once, so that a list of twenty does not cost twenty requests. */
+/** Routes that read or change many keys at once, so that a list of twenty keys does not cost twenty requests. */
 export type ManyRouteDeps = {
   readonly keys: Pick<Keys, 'which' | 'revokeAll'>;
   readonly readUsages: UsageStore['readMany'];
@@ -30,7 +30,7 @@ export function manyKeysRoutes(deps: ManyRouteDeps): Route[] {
       operationId: 'readUsageOfManagedKeys',
       tag: 'Service keys',
       noun: 'managed keys',
-      policy: { callers: ['session'], role: 'admin', identity: 'live' },
+      policy: { callers: ['session'], role: 'admin', identity: 'introspected' },
       reach: () => ({ kind: 'any' }),
     }),
     defineRoute({
@@ -41,7 +41,7 @@ export function manyKeysRoutes(deps: ManyRouteDeps): Route[] {
       summary: 'Revoke all my keys',
       description:
         'For a leak of unknown extent: every active key of mine ends at once, suspended ones too. Final before the answer is sent; one event a key.',
-      // Works while the identity service is away, and however many changes were made in this minute.
+      // Works while the identity provider is unavailable, and does not count towards the change limit.
       policy: { callers: ['session'], identity: 'none', exemptFromChangeLimit: true },
       body: revokeAllSchema,
       success: { status: 200, data: z.array(revokedKeySchema) },
@@ -49,8 +49,8 @@ export function manyKeysRoutes(deps: ManyRouteDeps): Route[] {
         body: { confirm: 'revoke all' },
         data: [{ id: exampleKey.id, revokedAt: '2026-01-02T09:00:00.000Z' }],
       },
-      async handle({ caller, act }) {
-        const revoked = await deps.keys.revokeAll(act, sessionUser(caller).id);
+      async handle({ caller, auditContext }) {
+        const revoked = await deps.keys.revokeAll(auditContext, sessionUser(caller).id);
         return { data: revoked.map(({ id, revokedAt }) => ({ id, revokedAt: timestamp(revokedAt) })) };
       },
     }),
@@ -90,7 +90,7 @@ function usageRoute({ keys, readUsages, clock }: ManyRouteDeps, audience: Audien
       const now = clock.now();
       const to = now - (now % day) + day;
       const from = to - days * day;
-      const found = await keys.which(reach(caller), ids);
+      const found = (await keys.which(reach(caller), ids)).map(({ id }) => id);
       const points = await readUsages(found, 'day', from, to);
       return {
         data: {

@@ -9,8 +9,8 @@ import { usageQuery, usageSchema } from './schemas.ts';
 import type { UsageStore } from './usage.ts';
 import { usageAnswer } from './usage-answer.ts';
 
-/** All keys at once, for administrators: how much they are used, and how many end when. */
-const administrators: RoutePolicy = { callers: ['session'], role: 'admin', identity: 'live' };
+/** Charts over all keys, for administrators: how much they are used, and how many expire when. */
+const administrators: RoutePolicy = { callers: ['session'], role: 'admin', identity: 'introspected' };
 
 const daysAhead = 30;
 

@@ -1,17 +1,16 @@
-import { z } from 'zod';
 import type { RoutePolicy } from '../../core/authorize.ts';
 import { type Clock, timestamp } from '../../core/clock.ts';
 import { errorRegistry, type ErrorCode } from '../../core/errors.ts';
-import { defineRoute, pagePagination, type Route } from '../../platform/http.ts';
-import { pageQuery } from '../../platform/schemas.ts';
+import { defineRoute, type Route } from '../../platform/http.ts';
+import { documentRoutes } from '../settings/settings.ts';
 import { defaultKeyPolicy, type KeyPolicy } from './key-policy.ts';
 import { type Keys, sessionUser } from './keys.ts';
-import type { KeyPolicies, PolicyVersion } from './policy.ts';
+import type { KeyPolicies } from './policy-document.ts';
 import { keyPolicySchema } from './policy-schema.ts';
 import { toPolicyResponse } from './responses.ts';
 import { myPolicySchema, policyChangeSchema, policyVersionSchema } from './schemas.ts';
 
-const administrators: RoutePolicy = { callers: ['session'], role: 'admin', identity: 'live' };
+const administrators: RoutePolicy = { callers: ['session'], role: 'admin', identity: 'introspected' };
 
 const exampleVersion = {
   version: 1,
@@ -37,90 +36,27 @@ export function keyPolicyRoutes(deps: { policies: KeyPolicies; keys: Keys; clock
         return { data: myPolicy(policy, await keys.countActive(sessionUser(caller).id), clock.now()) };
       },
     }),
-    defineRoute({
-      method: 'GET',
-      path: '/config/api-keys',
-      operationId: 'readKeyPolicy',
+    ...documentRoutes({
+      path: 'api-keys',
+      operation: 'KeyPolicy',
       tag: 'Key policy',
-      summary: 'Read the key policy',
-      description: 'The ETag header goes into If-Match of a change.',
+      title: { one: 'key policy', many: 'key policies' },
       policy: administrators,
-      success: { status: 200, data: policyVersionSchema, etag: true },
-      example: { data: exampleVersion },
-      async handle() {
-        return withEtag(await policies.read());
-      },
-    }),
-    defineRoute({
-      method: 'PUT',
-      path: '/config/api-keys',
-      operationId: 'changeKeyPolicy',
-      tag: 'Key policy',
-      summary: 'Change the key policy',
-      description:
+      changeDescription:
         'Replaces the whole document. In force everywhere within a second. Existing keys keep their rights; `dryRun=true` lists those the document would refuse today.',
-      policy: administrators,
-      query: z.strictObject({ dryRun: z.enum(['true', 'false']).default('false') }),
       body: keyPolicySchema,
-      fieldCodes: Object.fromEntries(
-        Object.keys(keyPolicySchema.shape).map((field) => [field, 'config_invalid']),
-      ),
-      errors: ['precondition_required', 'precondition_failed'],
-      success: { status: 200, data: policyChangeSchema, etag: true },
-      example: { body: defaultKeyPolicy, data: { ...exampleVersion, dryRun: null } },
-      async handle({ act, body, query, header }) {
-        if (query.dryRun === 'true') {
-          const { current, impact } = await policies.dryRun(header('if-match'), body);
-          const dryRun = {
-            ...impact,
-            refused: impact.refused.map((entry) => ({ ...entry, reasons: [...entry.reasons] })),
-          };
-          return {
-            data: { ...toPolicyResponse({ ...current, value: body }), dryRun },
-            headers: { etag: current.etag },
-          };
-        }
-        const changed = await policies.put(act, header('if-match'), body);
-        return { data: { ...toPolicyResponse(changed), dryRun: null }, headers: { etag: changed.etag } };
+      shown: policyVersionSchema,
+      change: policyChangeSchema,
+      example: { body: defaultKeyPolicy, data: exampleVersion },
+      document: policies,
+      async dryRun(ifMatch, next) {
+        const { current, impact } = await policies.dryRun(ifMatch, next);
+        const refused = impact.refused.map((entry) => ({ ...entry, reasons: [...entry.reasons] }));
+        return { current, impact: { ...impact, refused } };
       },
-    }),
-    defineRoute({
-      method: 'GET',
-      path: '/config/api-keys/history',
-      operationId: 'readKeyPolicyHistory',
-      tag: 'Key policy',
-      summary: 'Read earlier key policies',
-      description: 'Newest first. Version 0, the built-in default, is not listed and can be reverted to.',
-      policy: administrators,
-      query: z.strictObject(pageQuery),
-      success: { status: 200, data: z.array(policyVersionSchema), pagination: 'page' },
-      example: { data: [exampleVersion] },
-      async handle({ query: { page, limit } }) {
-        const { items, total } = await policies.history(page, limit);
-        return { data: items.map(toPolicyResponse), pagination: pagePagination(page, limit, total) };
-      },
-    }),
-    defineRoute({
-      method: 'POST',
-      path: '/config/api-keys/revert',
-      operationId: 'revertKeyPolicy',
-      tag: 'Key policy',
-      summary: 'Bring an earlier key policy back',
-      description: 'Writes the earlier document as a new version.',
-      policy: administrators,
-      body: z.strictObject({ version: z.number().int().min(0).max(1_000_000_000) }),
-      errors: ['not_found', 'precondition_required', 'precondition_failed'],
-      success: { status: 200, data: policyVersionSchema, etag: true },
-      example: { body: { version: 0 }, data: { ...exampleVersion, version: 2 } },
-      async handle({ act, body, header }) {
-        return withEtag(await policies.revert(act, header('if-match'), body.version));
-      },
+      toShown: toPolicyResponse,
     }),
   ];
-}
-
-function withEtag(version: PolicyVersion) {
-  return { data: toPolicyResponse(version), headers: { etag: version.etag } };
 }
 
 function myPolicy(policy: KeyPolicy, active: number, now: number) {

@@ -17,15 +17,22 @@ function lifetimeSchema(max: number) {
       offeredTtlHours: z.array(hours(max)).min(1).max(20).describe('What the UI offers'),
       allowNoExpiry: z.boolean().describe('Whether a key may have no expiry'),
     })
-    .refine((lifetime) => lifetime.defaultTtlHours <= lifetime.maxTtlHours, {
-      path: ['defaultTtlHours'],
-      message: 'must not be longer than maxTtlHours',
-    })
-    .refine((lifetime) => lifetime.offeredTtlHours.every((ttl) => ttl <= lifetime.maxTtlHours), {
-      path: ['offeredTtlHours'],
-      message: 'must not be longer than maxTtlHours',
+    .superRefine(({ defaultTtlHours, maxTtlHours, offeredTtlHours }, issues) => {
+      const add = (field: string, tooLong: readonly number[], fix: string) =>
+        issues.addIssue({
+          code: 'custom',
+          path: [field],
+          message: `${listOf(tooLong)} hours exceed the longest lifetime (${maxTtlHours} hours). ${fix}`,
+        });
+      if (defaultTtlHours > maxTtlHours)
+        add('defaultTtlHours', [defaultTtlHours], `Choose at most ${maxTtlHours}.`);
+      const tooLong = offeredTtlHours.filter((ttl) => ttl > maxTtlHours);
+      if (tooLong.length > 0)
+        add('offeredTtlHours', tooLong, tooLong.length === 1 ? 'Remove it.' : 'Remove them.');
     });
 }
+
+const listOf = (hours: readonly number[]) => new Intl.ListFormat('en').format(hours.map(String));
 
 const scopeList = z
   .array(z.enum(grantableScopes))
@@ -48,7 +55,7 @@ export const keyPolicySchema = z
   })
   .meta({ id: 'KeyPolicy' }) satisfies z.ZodType<KeyPolicy>;
 
-// A scope that only a newer release knows is left out: without it a new key may carry less, never more.
+// A scope that only a newer release knows is left out. That can only reduce what a new key may have.
 const storedScopeList = z
   .array(z.string())
   .transform((scopes) => scopes.filter(isGrantable))
@@ -56,7 +63,7 @@ const storedScopeList = z
 
 const storedKeyPolicySchema = keyPolicySchema.extend({ scopes: perType(storedScopeList) });
 
-/** The policy as this release or the next one stored it. @throws ZodError on anything else */
+/** Parses a policy that this release or the next one stored. @throws ZodError on anything else */
 export function parseStoredKeyPolicy(value: unknown): KeyPolicy {
   return storedKeyPolicySchema.parse(value);
 }

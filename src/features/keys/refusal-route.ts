@@ -1,21 +1,31 @@
 import { z } from 'zod';
-import { timestamp } from '../../core/clock.ts';
+import { type Clock, day, timestamp } from '../../core/clock.ts';
+import type { Caller } from '../../core/caller.ts';
 import { AppError, type ErrorCode, errorRegistry } from '../../core/errors.ts';
 import { allScopes, type Scope } from '../../core/scopes.ts';
 import { defineRoute, type Route } from '../../platform/http.ts';
 import { timestampSchema } from '../../platform/schemas.ts';
 import type { AuditEvent } from '../audit/audit.ts';
 import { exampleKey } from './examples.ts';
+import type { Key } from './key.ts';
+import type { KeyFilter } from './key-list.ts';
 import { type Keys, sessionUser } from './keys.ts';
 
 /**
- * “Why was this refused?”, by the id that the refused request was answered with. Only requests made with a key of the
- * person who asks: of all others this route knows nothing.
+ * Routes that explain why a request was refused, by the request id in its answer, and that list the last refusals. A
+ * user sees only requests made with their own keys; administrators also see those made with service keys.
  */
 export type RefusalRouteDeps = {
-  readonly keys: Pick<Keys, 'which'>;
+  readonly keys: Pick<Keys, 'which' | 'list'>;
   readonly refusalsOf: (requestId: string) => Promise<readonly AuditEvent[]>;
-  /** What a route, as the trail names it, asks a key for. */
+  /** The newest refusals of requests with these keys, newest first. */
+  readonly refusalsOfKeys: (
+    keyIds: readonly string[],
+    since: number,
+    limit: number,
+  ) => Promise<readonly AuditEvent[]>;
+  readonly clock: Clock;
+  /** The scope that a route requires of a key. The route is named as in the trail. */
   readonly scopeOf: (route: string) => Scope | undefined;
 };
 
@@ -23,6 +33,7 @@ const refusalSchema = z
   .strictObject({
     requestId: z.string(),
     keyId: z.string(),
+    keyName: z.string(),
     route: z.string().nullable().describe('Method and path; null where the key was refused before it'),
     code: z.string().describe('The error code that the request was answered with'),
     status: z.number().int(),
@@ -41,9 +52,84 @@ const refusalSchema = z
   })
   .meta({ id: 'KeyRefusal' });
 
+const refusalsShown = 10;
+/** A busy key has many events that are not refusals. Without this bound, the query would read all of them. */
+const lookedBackMs = 30 * day;
+/** The list covers this many of the most recently used keys. A refusal counts as a use, unless the key is revoked or expired. */
+const keysAsked = 100;
+
 const exampleId = '0b8f6c7e-8f0f-4c1a-9f43-3f4dd1f7c9a1';
 
-export function refusalRoute({ keys, refusalsOf, scopeOf }: RefusalRouteDeps): Route {
+const exampleRefusal = {
+  requestId: exampleId,
+  keyId: exampleKey.id,
+  keyName: exampleKey.name,
+  route: 'PATCH /api/v2/repositories/:owner/:name',
+  code: 'forbidden_scope',
+  status: 403,
+  message: 'The request needs repos:write; the key did not have it.',
+  hint: errorRegistry.forbidden_scope[2],
+  requiredScope: 'repos:write',
+  keyStatus: null,
+  address: '192.0.2.7',
+  agent: 'curl/8.5.0',
+  count: 1,
+  firstAt: '2026-01-02T09:00:00.000Z',
+  lastAt: '2026-01-02T09:00:00.000Z',
+};
+
+export function refusalRoutes(deps: RefusalRouteDeps): Route[] {
+  const ofMine = lastRefusals(deps, {
+    path: '/me/refusals',
+    operationId: 'listMyRefusals',
+    tag: 'My keys',
+    summary: 'List the last refused requests with my keys',
+    policy: { callers: ['session'], identity: 'none' },
+    keysOf: (caller) => ({ ownerUserId: sessionUser(caller).id }),
+  });
+  const ofServiceKeys = lastRefusals(deps, {
+    path: '/tokens/refusals',
+    operationId: 'listServiceKeyRefusals',
+    tag: 'Service keys',
+    summary: 'List the last refused requests with service keys',
+    policy: { callers: ['session'], role: 'admin', identity: 'introspected' },
+    keysOf: () => ({ type: 'service' }),
+  });
+  return [ofMine, oneRefusal(deps), ofServiceKeys];
+}
+
+function lastRefusals(
+  { keys, refusalsOfKeys, scopeOf, clock }: RefusalRouteDeps,
+  {
+    keysOf,
+    ...named
+  }: Pick<Route, 'path' | 'operationId' | 'tag' | 'summary' | 'policy'> & {
+    readonly keysOf: (caller: Caller) => KeyFilter;
+  },
+): Route {
+  return defineRoute({
+    ...named,
+    method: 'GET',
+    description: `The ${refusalsShown} newest of the last 30 days, of the ${keysAsked} keys used last, newest first. Equal refusals of a minute are one entry with a count. An entry appears up to a minute after the answer.`,
+    success: { status: 200, data: z.array(refusalSchema) },
+    example: { data: [exampleRefusal] },
+    async handle({ caller }) {
+      const { items } = await keys.list(keysOf(caller), { sort: 'lastUsedAt', order: 'desc' }, 1, keysAsked);
+      const known = new Map(items.map((key) => [key.id, key]));
+      const events = await refusalsOfKeys([...known.keys()], clock.now() - lookedBackMs, refusalsShown);
+      return {
+        data: events.flatMap((event) => {
+          const key = known.get(keyOf(event) ?? '');
+          return key === undefined || event.requestId === null
+            ? []
+            : [toResponse(event, event.requestId, key, scopeOf)];
+        }),
+      };
+    },
+  });
+}
+
+function oneRefusal({ keys, refusalsOf, scopeOf }: RefusalRouteDeps): Route {
   return defineRoute({
     method: 'GET',
     path: '/me/refusals/{requestId}',
@@ -51,7 +137,7 @@ export function refusalRoute({ keys, refusalsOf, scopeOf }: RefusalRouteDeps): R
     tag: 'My keys',
     summary: 'Read why a request with one of my keys was refused',
     description:
-      'For answers 401, 403 and 429, up to a minute after them. Of many equal refusals in a minute, the first and the last ten are found. Requests with anybody else’s key do not exist here.',
+      'For answers 401, 403 and 429, up to a minute after them. Of many equal refusals in a minute, the first and the last ten are found. Requests with anyone else’s key do not exist here.',
     policy: { callers: ['session'], identity: 'none' },
     params: z.strictObject({
       requestId: z
@@ -60,31 +146,14 @@ export function refusalRoute({ keys, refusalsOf, scopeOf }: RefusalRouteDeps): R
     }),
     errors: ['not_found'],
     success: { status: 200, data: refusalSchema },
-    example: {
-      data: {
-        requestId: exampleId,
-        keyId: exampleKey.id,
-        route: 'PATCH /api/v2/repositories/:owner/:name',
-        code: 'forbidden_scope',
-        status: 403,
-        message: errorRegistry.forbidden_scope[1],
-        hint: errorRegistry.forbidden_scope[2],
-        requiredScope: 'repos:write',
-        keyStatus: null,
-        address: '192.0.2.7',
-        agent: 'curl/8.5.0',
-        count: 1,
-        firstAt: '2026-01-02T09:00:00.000Z',
-        lastAt: '2026-01-02T09:00:00.000Z',
-      },
-    },
+    example: { data: exampleRefusal },
     async handle({ caller, params: { requestId } }) {
       const userId = sessionUser(caller).id;
       for (const event of await refusalsOf(requestId)) {
         const keyId = keyOf(event);
         if (keyId === null) continue;
         const [mine] = await keys.which({ kind: 'own', userId }, [keyId]);
-        if (mine !== undefined) return { data: toResponse(event, requestId, keyId, scopeOf) };
+        if (mine !== undefined) return { data: toResponse(event, requestId, mine, scopeOf) };
       }
       throw new AppError('not_found', {
         message: 'No refused request with one of your keys has this id.',
@@ -94,7 +163,7 @@ export function refusalRoute({ keys, refusalsOf, scopeOf }: RefusalRouteDeps): R
   });
 }
 
-/** The key that asked, if a key did. A session, too, has credentials; its id has another shape and is no key of anybody. */
+/** The key that made the request, or null. A session's credential id has another form and matches no key. */
 function keyOf({ actor, target, event }: AuditEvent): string | null {
   if (event === 'api_key.dead_use') return target.id;
   return event === 'auth.denied' ? actor.credential : null;
@@ -103,23 +172,28 @@ function keyOf({ actor, target, event }: AuditEvent): string | null {
 function toResponse(
   event: AuditEvent,
   requestId: string,
-  keyId: string,
+  key: Pick<Key, 'id' | 'name'>,
   scopeOf: RefusalRouteDeps['scopeOf'],
 ) {
   const isDead = event.event === 'api_key.dead_use';
   const code = isDead ? 'invalid_credential' : codeOf(event.reason);
   const [status, message, hint] = errorRegistry[code];
   const route = event.target.kind === 'route' ? event.target.id : null;
+  const requiredScope = (route === null ? undefined : scopeOf(route)) ?? null;
   const { count, firstAt, lastAt } = event.details;
   return {
     requestId,
-    keyId,
+    keyId: key.id,
+    keyName: key.name,
     route,
     code,
     status,
-    message,
+    message:
+      code === 'forbidden_scope' && requiredScope !== null
+        ? `The request needs ${requiredScope}; the key did not have it.`
+        : message,
     hint,
-    requiredScope: (route === null ? undefined : scopeOf(route)) ?? null,
+    requiredScope,
     keyStatus: isDead ? event.reason : null,
     address: event.address,
     agent: event.agent,
@@ -129,7 +203,7 @@ function toResponse(
   };
 }
 
-/** The reason of a refusal is an error code; a code that an older version had and this one has not is told as its kind. */
+/** The error code that is the reason of a refusal. A code that only an older version had becomes invalid_credential. */
 function codeOf(reason: string | null): ErrorCode {
   return reason !== null && Object.hasOwn(errorRegistry, reason)
     ? // Just looked up in the registry, whose names are the codes.

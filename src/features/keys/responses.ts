@@ -1,8 +1,8 @@
 import { timestamp, timestampOrNull } from '../../core/clock.ts';
 import { type Key, statusOf } from './key.ts';
-import type { PolicyVersion } from './policy.ts';
+import type { PolicyVersion } from './policy-document.ts';
 
-/** From the domain's keys to their wire form. Names of people come from the identity door. */
+/** Converts keys from the domain to their wire form. Names of people come from the identity feature. */
 export type PeopleNames = (userIds: readonly string[]) => Promise<ReadonlyMap<string, string>>;
 
 export async function toKeyResponses(keys: readonly Key[], names: PeopleNames, now: number) {
@@ -38,6 +38,7 @@ function toKeyResponse(key: Key, names: ReadonlyMap<string, string>, now: number
     revokedBy: person(key.revokedBy),
     revokeReason: key.revokeReason,
     lastUsedAt: timestampOrNull(key.lastUsedAt),
+    lastUsedFrom: key.lastUsedFrom === null ? null : { ...key.lastUsedFrom },
     identityBinding:
       key.type === 'service' ? null : key.ownerUserId === null ? ('absent' as const) : ('present' as const),
     replaces: key.replaces,
@@ -45,7 +46,7 @@ function toKeyResponse(key: Key, names: ReadonlyMap<string, string>, now: number
   };
 }
 
-/** A repository constraint by names, as the wire has it. */
+/** The wire form of a repository constraint, by names. */
 export type RepositoryConstraint = { mode: 'all' } | { mode: 'selected'; repositories: string[] };
 
 export function toConstraint(mode: 'all' | 'selected', names: readonly string[]): RepositoryConstraint {

@@ -6,7 +6,7 @@ import { exampleKey } from './examples.ts';
 import type { Keys } from './keys.ts';
 import { revokedKeySchema, revokeKeysSchema } from './schemas.ts';
 
-/** Many keys at once and with a reason: what an administrator does about a leak, or about keys that nobody needs. */
+/** Revokes many keys at once, with a reason. Administrators use it after a leak, and for keys that nobody needs. */
 export function revokeKeysRoute({ keys }: { keys: Pick<Keys, 'which' | 'revoke'> }): Route {
   return defineRoute({
     method: 'POST',
@@ -16,7 +16,7 @@ export function revokeKeysRoute({ keys }: { keys: Pick<Keys, 'which' | 'revoke'>
     summary: 'Revoke managed keys, with a reason',
     description:
       'Up to 100 keys of services and of users. With an id that is not there, none is revoked. Final before the answer is sent; one event a key; repeating it answers the same moments.',
-    // Like every revocation: whoever contains a leak must not be told to wait.
+    // As for every revocation: the change limit must not delay the containment of a leak.
     policy: { callers: ['session'], role: 'admin', identity: 'live', exemptFromChangeLimit: true },
     body: revokeKeysSchema,
     errors: ['token_not_found'],
@@ -25,12 +25,12 @@ export function revokeKeysRoute({ keys }: { keys: Pick<Keys, 'which' | 'revoke'>
       body: { ids: [exampleKey.id], note: 'Found in a public log' },
       data: [{ id: exampleKey.id, revokedAt: '2026-01-02T09:00:00.000Z' }],
     },
-    async handle({ act, body: { ids, note } }) {
+    async handle({ auditContext, body: { ids, note } }) {
       const found = await keys.which({ kind: 'any' }, ids);
       if (found.length < ids.length) throw new AppError('token_not_found');
       const data: { id: string; revokedAt: string }[] = [];
       for (const id of ids) {
-        const { revokedAt } = await keys.revoke(act, { kind: 'any' }, id, 'administrator', note);
+        const { revokedAt } = await keys.revoke(auditContext, { kind: 'any' }, id, 'administrator', note);
         data.push({ id, revokedAt: timestamp(revokedAt) });
       }
       return { data };

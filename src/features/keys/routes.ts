@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { RoutePolicy } from '../../core/authorize.ts';
-import type { Act, Caller } from '../../core/caller.ts';
+import type { AuditContext, Caller } from '../../core/caller.ts';
 import { type Clock, timestamp } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import { defineRoute, pagePagination, type Route } from '../../platform/http.ts';
@@ -15,7 +15,7 @@ import {
 import { type IssuedKey, type Keys, type Reach, sessionUser } from './keys.ts';
 import { usualOrder } from './key-list.ts';
 import { type ManyRouteDeps, manyKeysRoutes } from './many-routes.ts';
-import { type RefusalRouteDeps, refusalRoute } from './refusal-route.ts';
+import { type RefusalRouteDeps, refusalRoutes } from './refusal-route.ts';
 import { type PeopleNames, toKeyResponses, toOneKeyResponse } from './responses.ts';
 import {
   createKeySchema,
@@ -34,8 +34,8 @@ import type { UsagePeriod, UsagePoint } from './usage.ts';
 import { usageAnswer } from './usage-answer.ts';
 
 /**
- * The key management routes of description 4.1. The personal and the administrator's block differ in whose keys
- * they reach and in nothing else, so one function declares both.
+ * The key management routes (contract 4). The users' and the administrators' routes differ only in whose keys they
+ * reach, so one function declares both.
  */
 export type KeyRouteDeps = ManyRouteDeps &
   RefusalRouteDeps & {
@@ -44,24 +44,26 @@ export type KeyRouteDeps = ManyRouteDeps &
     /** Audit events of one key, in their wire shape. */
     readonly timeline: (
       keyId: string,
-      /** Whose own key it is; null = an administrator, who sees everything. */
+      /** The user whose own key it is; null = an administrator, who sees everything. */
       viewerId: string | null,
       cursor: string | undefined,
       limit: number,
     ) => Promise<{ events: unknown[]; nextCursor: string | null }>;
     readonly auditEventSchema: z.ZodType;
     readonly names: PeopleNames;
-    /** Sites a service key owns: they stay with it when it is rotated. */
+    /** Sites that a service key owns. A rotation does not move them to the successor. */
     readonly sitesOwnedBy: (keyId: string) => Promise<{ id: string; name: string }[]>;
     readonly clock: Clock;
   };
 
 const keyId = idParams('The key’s public id, 12 characters, as in lists', exampleKey.id);
-const ownOnly: RoutePolicy = { callers: ['session'], identity: 'live' };
-/** Getting rid of a key, and looking at it, must work while the identity service is away. */
+const ownOnly: RoutePolicy = { callers: ['session'], role: 'user', identity: 'introspected' };
+/** Reading and revoking a key must work while the identity provider is unavailable. */
 const ownEvenOffline: RoutePolicy = { callers: ['session'], identity: 'none' };
-const administrators: RoutePolicy = { callers: ['session'], role: 'admin', identity: 'live' };
-/** Whoever contains a leak has keys to revoke, maybe hundreds, and must not be told to wait. */
+const administrators: RoutePolicy = { callers: ['session'], role: 'admin', identity: 'introspected' };
+/** Revoking a key takes rights away, so it requires a weaker identity check than granting them (decision 0008). */
+const revokers: RoutePolicy = { callers: ['session'], role: 'admin', identity: 'live' };
+/** After a leak there may be hundreds of keys to revoke; the change limit must not delay that. */
 const revoking = (policy: RoutePolicy): RoutePolicy => ({ ...policy, exemptFromChangeLimit: true });
 
 type Block = {
@@ -72,7 +74,7 @@ type Block = {
   readonly read: RoutePolicy;
   readonly write: RoutePolicy;
   readonly revoke: RoutePolicy;
-  /** What reading and revoking reach; narrowing and rotating reach `changeReach`. */
+  /** Whose keys the caller may read and revoke. `changeReach` is for narrowing and rotating. */
   readonly reach: (caller: Caller) => Reach;
   readonly changeReach: (caller: Caller) => Reach;
   readonly examples: {
@@ -102,9 +104,9 @@ const managed: Block = {
   suffix: 'ManagedKey',
   read: administrators,
   write: administrators,
-  revoke: revoking(administrators),
+  revoke: revoking(revokers),
   reach: () => ({ kind: 'any' }),
-  // An administrator never holds a user's secret and never changes what a user's key may do.
+  // An administrator never sees the value of a user's key and never changes what a user's key may do.
   changeReach: () => ({ kind: 'service' }),
   examples: { key: exampleServiceKey, issued: exampleIssuedServiceKey, narrowed: { scopes: ['env:read'] } },
 };
@@ -129,7 +131,7 @@ export function keyRoutes(deps: KeyRouteDeps): Route[] {
     ...manyKeysRoutes(deps),
     ...sharedRoutes(personal, deps),
     ...sharedRoutes(managed, deps),
-    refusalRoute(deps),
+    ...refusalRoutes(deps),
     revokeSelfRoute(deps),
   ];
 }
@@ -180,8 +182,12 @@ function personalRoutes({ keys, names, clock }: KeyRouteDeps): Route[] {
         },
         data: exampleIssuedKey,
       },
-      async handle({ caller, act, body }) {
-        const issued = await keys.create(act, { type: 'personal', userId: sessionUser(caller).id }, body);
+      async handle({ caller, auditContext, body }) {
+        const issued = await keys.create(
+          auditContext,
+          { type: 'personal', userId: sessionUser(caller).id },
+          body,
+        );
         return { data: await toIssued(issued, names, clock) };
       },
     }),
@@ -241,8 +247,10 @@ function serviceRoutes({ keys, names, clock }: KeyRouteDeps): Route[] {
         },
         data: exampleIssuedServiceKey,
       },
-      async handle({ act, body }) {
-        return { data: await toIssued(await keys.create(act, { type: 'service' }, body), names, clock) };
+      async handle({ auditContext, body }) {
+        return {
+          data: await toIssued(await keys.create(auditContext, { type: 'service' }, body), names, clock),
+        };
       },
     }),
   ];
@@ -291,8 +299,8 @@ function sharedRoutes(block: Block, deps: KeyRouteDeps): Route[] {
       ],
       success: { status: 200, data: keySchema },
       example: { body: examples.narrowed, data: { ...examples.key, ...examples.narrowed } },
-      async handle({ caller, act, params, body }) {
-        const key = await keys.narrow(act, block.changeReach(caller), params.id, body);
+      async handle({ caller, auditContext, params, body }) {
+        const key = await keys.narrow(auditContext, block.changeReach(caller), params.id, body);
         return { data: await toOneKeyResponse(key, names, clock.now()) };
       },
     }),
@@ -308,9 +316,9 @@ function sharedRoutes(block: Block, deps: KeyRouteDeps): Route[] {
       errors: ['token_not_found'],
       success: { status: 200, data: revokedKeySchema },
       example: { data: { id: examples.key.id, revokedAt: '2026-01-02T09:00:00.000Z' } },
-      async handle({ caller, act, params }) {
+      async handle({ caller, auditContext, params }) {
         const reason = base === '/tokens' ? 'administrator' : 'owner_request';
-        const { id, revokedAt } = await keys.revoke(act, block.reach(caller), params.id, reason);
+        const { id, revokedAt } = await keys.revoke(auditContext, block.reach(caller), params.id, reason);
         return { data: { id, revokedAt: timestamp(revokedAt) } };
       },
     }),
@@ -338,8 +346,8 @@ function sharedRoutes(block: Block, deps: KeyRouteDeps): Route[] {
           sitesLeftBehind: [],
         },
       },
-      async handle({ caller, act, params, body }) {
-        const issued = await keys.rotate(act, block.changeReach(caller), params.id, body);
+      async handle({ caller, auditContext, params, body }) {
+        const issued = await keys.rotate(auditContext, block.changeReach(caller), params.id, body);
         return {
           data: {
             ...(await toIssued(issued, names, clock)),
@@ -391,7 +399,7 @@ function sharedRoutes(block: Block, deps: KeyRouteDeps): Route[] {
   ];
 }
 
-/** The key is read from the header by this handler alone: it must work for keys that authentication would refuse. */
+/** This handler reads the key from the header itself, because it must work for keys that authentication would refuse. */
 function revokeSelfRoute({ keys, clock }: KeyRouteDeps): Route {
   return defineRoute({
     method: 'POST',
@@ -417,7 +425,7 @@ function revokeSelfRoute({ keys, clock }: KeyRouteDeps): Route {
           hint: 'Send the key itself: "Authorization: Bearer <key>".',
         });
       }
-      await keys.revokeSelf(value, origin satisfies Act['origin']);
+      await keys.revokeSelf(value, origin satisfies AuditContext['origin']);
       return { data: { revokedAt: timestamp(clock.now()) } };
     },
   });
@@ -430,6 +438,6 @@ async function toIssued({ key, value }: IssuedKey, names: PeopleNames, clock: Cl
 function given<T extends Record<string, unknown>>(
   fields: T,
 ): { [Name in keyof T]?: Exclude<T[Name], undefined> } {
-  // Object.fromEntries forgets the types; the entries are the input's own, without the undefined ones.
+  // Object.fromEntries loses the types; the entries are those of the input, without the undefined ones.
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never;
 }

@@ -5,7 +5,7 @@ import { keySorts } from './key-list.ts';
 import { keyPolicySchema } from './policy-schema.ts';
 import { usagePeriods } from './usage.ts';
 
-/** Wire shapes of keys. An unknown field is refused: a typo must not mint an eternal key. */
+/** Wire shapes of keys. An unknown field is refused: a typo must not create a key that never expires. */
 const scopeNames = z
   .array(z.string().max(50))
   .min(1)
@@ -24,7 +24,7 @@ const repositoryAccess = z
     z.strictObject({ mode: z.literal('all') }),
     z.strictObject({
       mode: z.literal('selected'),
-      // Folded before counting, so the schema leaves room for repeats and the rule of 50 is applied after.
+      // Repeated names count once. So the schema accepts more entries, and the refinement checks the limit of 50.
       repositories: z
         .array(repositoryName)
         .min(1, 'must name at least one repository; an empty list does not mean all')
@@ -45,7 +45,7 @@ const ttlHours = z
   .max(1_000_000)
   .describe('Hours until expiry; decimals allowed, kept to the second');
 
-/** RFC 3339 with a zone; to the second or the millisecond. Kept as milliseconds inside. */
+/** RFC 3339 with a time zone, to the second or the millisecond. Parsed to milliseconds. */
 const expiresAt = z.iso
   .datetime({ offset: true })
   .transform((text) => Date.parse(text))
@@ -62,10 +62,14 @@ export const keyFieldCodes = {
   expiresAt: 'invalid_expiry',
 } as const;
 
-/** What a list of keys can be asked for. */
+/** Query parameters of a list of keys. */
 export const listQuery = {
   status: z.enum(['active', 'revoked', 'expired']).optional(),
-  search: plainText(100).optional().describe('Start of the name, or a whole key id'),
+  search: plainText(100)
+    .optional()
+    .describe(
+      'Part of the name, or a whole key id. Fewer than three letters or digits in a row find only names that begin with them',
+    ),
   scope: z
     .enum(allScopes)
     .optional()
@@ -95,7 +99,7 @@ export const createKeySchema = z
     repositoryAccess,
     ...lifetime,
   })
-  .meta({ id: 'NewKey' });
+  .meta({ id: 'CreateKeyRequest' });
 
 export const narrowKeySchema = z
   .strictObject({
@@ -147,7 +151,9 @@ export const keySchema = z
     status: z.enum(['active', 'revoked', 'expired']),
     suspended: z
       .boolean()
-      .describe('The owner is disabled; the key is refused until the owner is enabled again'),
+      .describe(
+        'The owner is disabled or lacks the role user; the key is refused until that is no longer so',
+      ),
     scopes: z.array(z.enum(allScopes).meta({ id: 'Scope' })),
     repositories,
     owner: person.nullable().describe('null for service keys'),
@@ -158,6 +164,13 @@ export const keySchema = z
     revokedBy: person.nullable(),
     revokeReason: z.enum(['owner_request', 'administrator', 'self', 'owner_deleted']).nullable(),
     lastUsedAt: timestampSchema.nullable().describe('At most 60 s late'),
+    lastUsedFrom: z
+      .strictObject({
+        network: z.string().nullable().describe('The /24 of an IPv4 address, the /48 of an IPv6 one'),
+        program: z.string().nullable().describe('The User-Agent, at most 200 characters'),
+      })
+      .nullable()
+      .describe('Where the last request with it came from; null while unknown'),
     identityBinding: z.enum(['present', 'absent']).nullable().describe('null for service keys'),
     replaces: z.string().nullable(),
     replacedBy: z.string().nullable(),
@@ -233,7 +246,7 @@ export const keyUsagesSchema = z
   })
   .meta({ id: 'KeyUsages' });
 
-/** Said out loud, because nothing brings them back: a request that only names the path changes nothing. */
+/** An explicit confirmation, because a revocation is final: a request without this body changes nothing. */
 export const revokeAllSchema = z.strictObject({ confirm: z.literal('revoke all') });
 
 const manyIds = 'must be 1 to 100 key ids with commas between them';

@@ -2,7 +2,7 @@ import { timestamp } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import { keptMs, periodMs, type UsagePeriod, type UsagePoint } from './usage.ts';
 
-/** What a request for usage asks for, and its answer: of one key, or of all. */
+/** The query and the answer of a usage request, for one key or for all keys. */
 export type UsageAsked = {
   readonly per: UsagePeriod;
   readonly from?: string | undefined;

@@ -2,10 +2,11 @@ import { sql } from 'kysely';
 import { type Clock, day, hour, minute } from '../../core/clock.ts';
 import type { Sql } from '../../platform/database/database.ts';
 import { inBatches } from '../../platform/in-batches.ts';
+import { type UsedFrom, usedFrom, type UseOrigin } from './used-from.ts';
 
 /**
- * What each key was used for. Counted in memory on the request path and written in batches at most 30 s late;
- * nothing is lost at an orderly stop (contract 4: never a write on the request path).
+ * Usage counters of keys. Requests count in memory; a job writes the counts in batches, at most 30 s late. An orderly
+ * stop loses nothing (contract 4: never a write on the request path).
  */
 export const usageOutcomes = ['allowed', 'denied', 'limited', 'failed', 'dead'] as const;
 export type UsageOutcome = (typeof usageOutcomes)[number];
@@ -19,10 +20,11 @@ export type UsageCount = {
   outcome: UsageOutcome;
   count: number;
 };
+export type LastUse = { readonly keyId: string; readonly at: number; readonly from: UsedFrom };
 export type UsagePoint = { readonly from: number; readonly counts: Readonly<Record<UsageOutcome, number>> };
 
 export const periodMs: Readonly<Record<UsagePeriod, number>> = { minute, hour, day };
-/** How long each resolution is kept; also the longest range a request may ask for. */
+/** How long each resolution is kept. Also the longest range that a request may ask for. */
 export const keptMs: Readonly<Record<UsagePeriod, number>> = {
   minute: 2 * day,
   hour: 32 * day,
@@ -31,9 +33,9 @@ export const keptMs: Readonly<Record<UsagePeriod, number>> = {
 
 export type UsageStore = {
   add(counts: readonly UsageCount[]): Promise<void>;
-  setLastUsed(lastUsed: readonly { keyId: string; at: number }[]): Promise<void>;
+  setLastUsed(lastUsed: readonly LastUse[]): Promise<void>;
   read(keyId: string, per: UsagePeriod, from: number, to: number): Promise<UsagePoint[]>;
-  /** The same of many keys at once; a key that nothing used is left out. */
+  /** The same for many keys at once; keys without any use are left out. */
   readMany(
     keyIds: readonly string[],
     per: UsagePeriod,
@@ -86,12 +88,14 @@ export function usageStore(db: Sql): UsageStore {
       if (lastUsed.length === 0) return;
       const rows = [...lastUsed].sort((a, b) => (a.keyId < b.keyId ? -1 : 1));
       await sql`
-        insert into api_key_last_used (key_id, last_used_at)
-        select x.key_id, x.at
-          from jsonb_to_recordset(${JSON.stringify(rows.map(({ keyId, at }) => ({ key_id: keyId, at: new Date(at) })))}::jsonb)
-               as x(key_id text, at timestamptz)
+        insert into api_key_last_used (key_id, last_used_at, network, program)
+        select x.key_id, x.at, x.network, x.program
+          from jsonb_to_recordset(${JSON.stringify(rows.map(toLastUseRow))}::jsonb)
+               as x(key_id text, at timestamptz, network text, program text)
           join api_keys k on k.id = x.key_id
-        on conflict (key_id) do update set last_used_at = greatest(api_key_last_used.last_used_at, excluded.last_used_at)`.execute(
+        on conflict (key_id) do update
+           set last_used_at = excluded.last_used_at, network = excluded.network, program = excluded.program
+         where api_key_last_used.last_used_at is null or api_key_last_used.last_used_at < excluded.last_used_at`.execute(
         db,
       );
     },
@@ -141,21 +145,33 @@ function toRow({ keyId, per, bucket, outcome, count }: UsageCount) {
   return { key_id: keyId, per, bucket: new Date(bucket), outcome, count };
 }
 
+function toLastUseRow({ keyId, at, from }: LastUse) {
+  return { key_id: keyId, at: new Date(at), ...from };
+}
+
 export type UsageMeter = {
-  /** Synchronous and cheap: it runs in every request. */
-  count(keyId: string, outcome: UsageOutcome): void;
+  /** Synchronous and cheap, because it runs in every request. A check counts as a request but does not update the last use. */
+  count(keyId: string, outcome: UsageOutcome, origin: UseOrigin, isCheck?: boolean): void;
   flush(): Promise<void>;
 };
 
-/** Enough for every key of a busy minute; beyond it the oldest counts are written early. */
-const mostBuckets = 100_000;
+type Slot = {
+  readonly keyId: string;
+  readonly minute: number;
+  readonly counts: Record<UsageOutcome, number>;
+  lastUsedAt: number;
+  /** The raw origin; network and program are derived from it only when the count is written. */
+  origin: UseOrigin;
+};
+
+/** Enough for every key in a busy minute. Beyond it, the oldest counts are written early. */
+const maxBuckets = 100_000;
 
 export function createUsageMeter(deps: {
-  write: (counts: readonly UsageCount[], lastUsed: readonly { keyId: string; at: number }[]) => Promise<void>;
+  write: (counts: readonly UsageCount[], lastUsed: readonly LastUse[]) => Promise<void>;
   clock: Clock;
 }): UsageMeter {
   const { write, clock } = deps;
-  type Slot = { keyId: string; minute: number; lastUsedAt: number; counts: Record<UsageOutcome, number> };
   let slots = new Map<string, Slot>();
   let finished: Slot[] = [];
   let flushing: Promise<void> = Promise.resolve();
@@ -168,14 +184,14 @@ export function createUsageMeter(deps: {
     try {
       await write(toCounts(batch), toLastUsed(batch));
     } catch (error) {
-      // Not lost: they go with the next flush. The newest bound the memory when the database stays away.
-      finished = [...batch, ...finished].slice(-mostBuckets);
+      // The next flush retries them. If the database stays unavailable, only the newest are kept, to bound memory.
+      finished = [...batch, ...finished].slice(-maxBuckets);
       throw error;
     }
   }
 
   return {
-    count(keyId, outcome) {
+    count(keyId, outcome, origin, isCheck = false) {
       const now = clock.now();
       const current = now - (now % minute);
       let slot = slots.get(keyId);
@@ -185,12 +201,15 @@ export function createUsageMeter(deps: {
           keyId,
           minute: current,
           lastUsedAt: 0,
+          origin,
           counts: { allowed: 0, denied: 0, limited: 0, failed: 0, dead: 0 },
         };
         slots.set(keyId, slot);
       }
       slot.counts[outcome] += 1;
-      if (outcome !== 'dead') slot.lastUsedAt = now;
+      if (outcome === 'dead' || isCheck) return;
+      slot.lastUsedAt = now;
+      slot.origin = origin;
     },
     flush() {
       flushing = flushing.catch(() => undefined).then(flushOnce);
@@ -219,12 +238,14 @@ function toCounts(
   return [...totals.values()];
 }
 
-function toLastUsed(
-  batch: readonly { keyId: string; lastUsedAt: number }[],
-): { keyId: string; at: number }[] {
-  const latest = new Map<string, number>();
-  for (const { keyId, lastUsedAt } of batch) {
-    if (lastUsedAt > (latest.get(keyId) ?? 0)) latest.set(keyId, lastUsedAt);
+function toLastUsed(batch: readonly Slot[]): LastUse[] {
+  const latest = new Map<string, Slot>();
+  for (const slot of batch) {
+    if (slot.lastUsedAt > (latest.get(slot.keyId)?.lastUsedAt ?? 0)) latest.set(slot.keyId, slot);
   }
-  return [...latest].map(([keyId, at]) => ({ keyId, at }));
+  return [...latest.values()].map(({ keyId, lastUsedAt, origin }) => ({
+    keyId,
+    at: lastUsedAt,
+    from: usedFrom(origin),
+  }));
 }

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { FakeClock } from '../../../test/clock.ts';
 import type { AppError } from '../../core/errors.ts';
 import { systemRandom } from '../../core/ids.ts';
-import type { Change } from '../../platform/database/changes.ts';
+import type { Change } from '../../platform/database/change-feed.ts';
 import type { Key } from './key.ts';
 import { keyFormat } from './key-value.ts';
 import { createVerifier, type LiveKey, type Verification } from './verifier.ts';
@@ -13,7 +13,7 @@ const flooder = '192.0.2.66';
 /** A verifier whose database answers when the test says so, with what it read when it was asked. */
 function open() {
   const clock = new FakeClock();
-  const { value, id } = format.mint('service', systemRandom);
+  const { value, id } = format.generate('service', systemRandom);
   let row = { ...blank, id, createdAt: clock.now() };
   const reads: (() => void)[] = [];
   let tell: (change: Change) => void = () => undefined;
@@ -24,14 +24,15 @@ function open() {
       return new Promise((resolve) => reads.push(() => resolve(seen)));
     },
     findUser: async () => undefined,
+    recordExpiry: async () => undefined,
     feed: { subscribe: (listener) => (tell = listener) },
     isFresh: () => true,
     clock,
-    lane: { width: 8, perSender: 2, queue: 1 },
+    queue: { width: 8, perSender: 2, queue: 1 },
   });
   return {
     reads,
-    confirm: async (live: LiveKey, mark?: string | null) => await verifier.confirm(live, mark),
+    confirm: async (live: LiveKey, stamp?: string | null) => await verifier.confirm(live, stamp),
     change: () => tell({ topic: 'repository', subject: 'repo_1' }),
     ask: async (address: string | null = null, asked = value) => await verifier.verify(asked, address),
     revoke() {
@@ -51,6 +52,7 @@ const blank: Omit<Key, 'id' | 'createdAt'> = {
   createdBy: null,
   lifetimeMs: null,
   expiresAt: null,
+  expiryRecordedAt: null,
   revokedAt: null,
   revokedBy: null,
   revokeReason: null,
@@ -60,6 +62,7 @@ const blank: Omit<Key, 'id' | 'createdAt'> = {
   graceSeconds: null,
   firstUsedAt: null,
   lastUsedAt: null,
+  lastUsedFrom: null,
 };
 
 test('RV-01 a request after a revocation does not share a look at the database from before it', async () => {
@@ -81,7 +84,7 @@ test('RV-01 a request after a revocation does not share a look at the database f
 
 test('an address that floods with well-formed keys waits for itself; nobody else’s look-up waits', async () => {
   const { reads, ask } = open();
-  const made = () => format.mint('service', systemRandom).value;
+  const made = () => format.generate('service', systemRandom).value;
   const flood = Array.from({ length: 50 }, () => ask(flooder, made()).catch((error: AppError) => error.code));
   await Promise.resolve();
   // Two run and one waits; the others are refused at once, without a look.
@@ -101,9 +104,9 @@ test('a key that is known is read again after a change without a turn among stra
   reads[0]?.();
   const found = await first;
   if (found.kind !== 'live') throw new Error('The key is live.');
-  // The lane is full of strangers of the same address.
+  // The queue is full of strangers of the same address.
   const flood = [1, 2, 3].map(() =>
-    ask(flooder, format.mint('service', systemRandom).value).catch(() => 'refused'),
+    ask(flooder, format.generate('service', systemRandom).value).catch(() => 'refused'),
   );
   change();
   const again = confirm(found.live);
@@ -125,21 +128,21 @@ test('a crowd whose key must be read again makes one look between them', async (
   for (const found of await Promise.all(crowd)) expect(found.kind).toBe('live');
 });
 
-test('RV-01 whoever finds another mark, or comes after a revocation, does not share the crowd’s look', async () => {
+test('RV-01 a request that reads another stamp, or comes after a revocation, shares no earlier reading of the key', async () => {
   const { reads, ask, confirm, revoke } = open();
   const live = await liveKey(ask, reads);
   const before = confirm(live, null);
-  const marked = confirm(live, 'another process changed it');
+  const stamped = confirm(live, 'another process changed it');
   revoke();
   const after = confirm(live, null);
   expect(reads).toHaveLength(4);
   for (const answer of reads.toReversed()) answer();
   expect((await before).kind).toBe('live');
-  expect((await marked).kind).toBe('live');
+  expect((await stamped).kind).toBe('live');
   expect((await after).kind).toBe('dead');
 });
 
-test('while no mark can be read, nobody shares a look', async () => {
+test('while no stamp can be read, nobody shares a look', async () => {
   const { reads, ask, confirm, change } = open();
   const live = await liveKey(ask, reads);
   change();

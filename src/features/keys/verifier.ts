@@ -1,18 +1,17 @@
 import type { KeyCaller, KeyType, UserRef } from '../../core/caller.ts';
 import { type Clock, minute } from '../../core/clock.ts';
-import { anything, type ChangeFeed } from '../../platform/database/changes.ts';
-import { createLane } from '../../platform/lane.ts';
+import { anything, type ChangeFeed } from '../../platform/database/change-feed.ts';
+import { createFairQueue } from '../../platform/fair-queue.ts';
 import { addressBucket } from '../ratelimit/ratelimit.ts';
 import { type Key, type KeyStatus, statusOf } from './key.ts';
 import type { KeyPolicy } from './key-policy.ts';
 import { digestOf, type KeyFormat } from './key-value.ts';
 
 /**
- * From a presented value to a verified key. A malformed value costs no I/O; a known live key is answered from
- * memory, and only while this process provably knows of its revocation in time (contract 10.2):
- * the revocation mark that the limiter read in this very request is the one the entry was loaded under, or
- * the change feed was read within the last second. Otherwise the database is asked, and if it cannot
- * answer, the request fails with 503.
+ * Verifies a presented value. A malformed value costs no I/O. A cached live key is used only while this process would
+ * provably see its revocation in time (contract 10.2): the revocation stamp that the limiter read in this request equals
+ * the stamp at which the entry was loaded, or the change feed was read within the last second. Otherwise the verifier
+ * reads the database; if the database does not answer, the request fails with 503.
  */
 export type Verification =
   | { readonly kind: 'live'; readonly live: LiveKey }
@@ -23,67 +22,73 @@ export type Verification =
 export type LiveKey = {
   readonly key: Key;
   readonly user: UserRef | null;
-  /** Who the limiter charges. */
+  /** The owner whose budget the limiter charges. */
   readonly owner: string;
   readonly digest: string;
   readonly loadedAt: number;
   readonly generation: number;
-  /** The revocation mark read just before the row was loaded; undefined until one was. */
-  readonly mark: string | null | undefined;
-  /** The answer that says so, made once. */
+  /** The revocation stamp read just before the row was loaded; undefined when none was read. */
+  readonly stamp: string | null | undefined;
+  /** The `live` answer for this key, created once and reused. */
   readonly verification: Verification;
   caller: KeyCaller;
   policyVersion: number;
 };
 
 export type Verifier = {
-  /** `address`: where it was presented from. */
+  /** `address`: the client's address; uncached look-ups queue fairly by it. */
   verify(value: string, address: string | null): Verification | Promise<Verification>;
   /**
-   * Confirms a live key against the mark the limiter just read (`undefined` = the store did not answer).
-   * Answers the key to go on with, or why not.
+   * Confirms a live key against the stamp that the limiter just read (`undefined` = the store did not answer).
+   * Returns the current key, or why it is not valid.
    */
-  confirm(live: LiveKey, mark: string | null | undefined, now?: number): Verification | Promise<Verification>;
+  confirm(
+    live: LiveKey,
+    stamp: string | null | undefined,
+    now?: number,
+  ): Verification | Promise<Verification>;
   /** The caller of a live key under the policy in force. */
   callerOf(live: LiveKey, policy: KeyPolicy, policyVersion: number): KeyCaller;
 };
 
-const largestCache = 50_000;
-const longestTrust = minute;
+const maxCacheEntries = 50_000;
+const maxTrustMs = minute;
 
 export function createVerifier(deps: {
   format: KeyFormat;
   findByDigest: (digest: string) => Promise<Key | undefined>;
   findUser: (userId: string) => Promise<UserRef | undefined>;
+  /** Makes an expiry final; called for an expired key whose expiry is not recorded yet. */
+  recordExpiry: (key: Key) => Promise<void>;
   feed: Pick<ChangeFeed, 'subscribe'>;
   isFresh: () => boolean;
   clock: Clock;
-  /** Uncached look-ups at once, of all and of one address, and how many of one address may wait (contract 10.12). */
-  lane?: { width: number; perSender: number; queue: number };
+  /** Parallel uncached look-ups, in total and for one address, and how many of one address may wait (contract 10.12). */
+  queue?: { width: number; perSender: number; queue: number };
 }): Verifier {
-  const { format, findByDigest, findUser, feed, isFresh, clock } = deps;
+  const { format, findByDigest, findUser, recordExpiry, feed, isFresh, clock } = deps;
   const cache = new Map<string, LiveKey>();
   const byId = new Map<string, LiveKey>();
   const loading = new Map<string, Promise<Verification>>();
   const reloading = new Map<
     string,
-    { readonly mark: string | null; readonly answer: Promise<Verification> }
+    { readonly stamp: string | null; readonly answer: Promise<Verification> }
   >();
-  const lane = createLane(deps.lane ?? { width: 16, perSender: 8, queue: 512 });
+  const queue = createFairQueue(deps.queue ?? { width: 16, perSender: 8, queue: 512 });
   const malformed: Verification = { kind: 'malformed' };
 
-  // Counts changes heard of, so that a row read before a change is not kept after it.
+  // Counts received changes, so that a row read before a change is not cached after it.
   let heard = 0;
-  // Entries of an earlier generation are read again before they are good.
+  // Entries of an earlier generation must be read again before use.
   let generation = 0;
   feed.subscribe(({ topic, subject }) => {
     heard += 1;
-    // Whoever comes after a change must not share a read that began before it.
+    // A request that arrives after a change must not share a read that began before it.
     loading.clear();
     reloading.clear();
     if (topic === 'key' && subject !== anything) drop(byId.get(subject));
-    // A repository's new name or absence may concern any key; a principal's any of its keys. The entries stay: that
-    // these are keys of ours is still known, so reading them again needs no turn among strangers.
+    // A renamed or removed repository may affect any key, a changed principal any of its keys. The entries stay cached:
+    // their digests are known to be keys, so reading them again does not wait in the queue of unknown values.
     else if (topic === 'key' || topic === 'repository' || topic === 'principal') generation += 1;
   });
 
@@ -94,13 +99,13 @@ export function createVerifier(deps: {
   }
 
   function keep(live: LiveKey): void {
-    if (cache.size >= largestCache) drop(cache.values().next().value);
+    if (cache.size >= maxCacheEntries) drop(cache.values().next().value);
     cache.set(live.digest, live);
     byId.set(live.key.id, live);
   }
 
-  /** One read of the database a digest at a time; `mark` was read before it starts. */
-  async function load(digest: string, mark: string | null | undefined): Promise<Verification> {
+  /** Reads the key from the database. `stamp` must have been read before this starts. */
+  async function load(digest: string, stamp: string | null | undefined): Promise<Verification> {
     const startedAt = clock.now();
     const heardBefore = heard;
     const generationBefore = generation;
@@ -109,7 +114,7 @@ export function createVerifier(deps: {
     const status = statusOf(key, clock.now());
     if (status !== 'active') {
       drop(cache.get(digest));
-      return { kind: 'dead', key, status };
+      return await dead(key, status);
     }
     const user = key.ownerUserId === null ? null : ((await findUser(key.ownerUserId)) ?? null);
     const live = remembered({
@@ -119,7 +124,7 @@ export function createVerifier(deps: {
       digest,
       loadedAt: startedAt,
       generation: generationBefore,
-      mark,
+      stamp,
       caller: toCaller(key, user, true),
       policyVersion: -1,
     });
@@ -130,7 +135,7 @@ export function createVerifier(deps: {
   function loadShared(digest: string, address: string | null): Promise<Verification> {
     const already = loading.get(digest);
     if (already) return already;
-    const started = lane(addressBucket(address), () => load(digest, undefined)).finally(() =>
+    const started = queue(addressBucket(address), () => load(digest, undefined)).finally(() =>
       loading.delete(digest),
     );
     loading.set(digest, started);
@@ -138,17 +143,17 @@ export function createVerifier(deps: {
   }
 
   /**
-   * A busy key must not turn the moment it is read again into a thousand reads. Whoever finds the mark that was read
-   * before the look began may share it: a change sets another mark before anybody is told that it is made. Without a
-   * mark nobody can tell, and everybody looks.
+   * Shares one read between requests, so that a busy key that must be read again does not cause a thousand reads. A request
+   * may share a read that began under the stamp it has read itself: a change sets a new stamp before it is acknowledged.
+   * Without a stamp that cannot be known, so each request reads for itself.
    */
-  function reloadShared(digest: string, mark: string | null | undefined): Promise<Verification> {
-    if (mark === undefined) return load(digest, mark);
+  function reloadShared(digest: string, stamp: string | null | undefined): Promise<Verification> {
+    if (stamp === undefined) return load(digest, stamp);
     const already = reloading.get(digest);
-    if (already?.mark === mark) return already.answer;
+    if (already?.stamp === stamp) return already.answer;
     const mine = {
-      mark,
-      answer: load(digest, mark).finally(() => {
+      stamp,
+      answer: load(digest, stamp).finally(() => {
         if (reloading.get(digest) === mine) reloading.delete(digest);
       }),
     };
@@ -157,19 +162,25 @@ export function createVerifier(deps: {
   }
 
   function isRecent({ loadedAt, generation: loadedIn }: LiveKey, now: number): boolean {
-    return loadedIn === generation && now - loadedAt < longestTrust;
+    return loadedIn === generation && now - loadedAt < maxTrustMs;
   }
 
-  function judge(live: LiveKey, now: number): Verification {
+  /** Returns only after the expiry is recorded: a clock that is set back must not make the key work again. */
+  async function dead(key: Key, status: Exclude<KeyStatus, 'active'>): Promise<Verification> {
+    if (status === 'expired' && key.expiryRecordedAt === null) await recordExpiry(key);
+    return { kind: 'dead', key, status };
+  }
+
+  function judge(live: LiveKey, now: number): Verification | Promise<Verification> {
     const status = statusOf(live.key, now);
     if (status === 'active') return live.verification;
     drop(live);
-    return { kind: 'dead', key: live.key, status };
+    return dead(live.key, status);
   }
 
   return {
     verify(value, address) {
-      // A digest that is known says all that the checksum could; the id only tells whether it is worth asking.
+      // A known digest makes the checksum unnecessary. The cached id tells whether computing the digest is worth it.
       const known = byId.get(format.idIn(value));
       if (known !== undefined && known.digest === digestOf(value)) return judge(known, clock.now());
       const parsed = format.parse(value);
@@ -178,10 +189,10 @@ export function createVerifier(deps: {
       const live = cache.get(digest);
       return live === undefined ? loadShared(digest, address) : judge(live, clock.now());
     },
-    confirm(live, mark, now = clock.now()) {
-      // Equal marks: nothing happened to this key since its row was read.
-      const isVouchedFor = mark === undefined ? isFresh() : mark === live.mark;
-      return isVouchedFor && isRecent(live, now) ? judge(live, now) : reloadShared(live.digest, mark);
+    confirm(live, stamp, now = clock.now()) {
+      // Equal stamps: the key has not changed since its row was read.
+      const isVouchedFor = stamp === undefined ? isFresh() : stamp === live.stamp;
+      return isVouchedFor && isRecent(live, now) ? judge(live, now) : reloadShared(live.digest, stamp);
     },
     callerOf(live, policy, policyVersion) {
       if (live.policyVersion !== policyVersion) {

@@ -29,7 +29,7 @@ export function noticeStore(
                 ${new Date(clock.now())})
         on conflict (dedupe_key) do nothing
         returning id`.execute(db);
-      // Before the commit: after a rollback the line may come twice, which is better than not at all.
+      // Log before the commit. A rollback and retry may log the line twice, which is better than losing it.
       if (rows.length > 0) log.info({ notice: id, kind, ...subject, userId }, 'notice');
     },
     async list(recipient, { page, limit, unread }) {
@@ -77,7 +77,7 @@ function toNotice(row: NoticeRow): Notice {
     : { kind: row.kind, keyId: row.subject, fields: row.fields };
   return {
     id: row.id,
-    // A row holds the fields of its kind: add() takes no others.
+    // A row has the fields of its kind, because add() accepts no others.
     ...(subject as NoticeSubject),
     createdAt: row.created_at.getTime(),
     readAt: row.read_at?.getTime() ?? null,

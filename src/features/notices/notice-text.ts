@@ -1,6 +1,6 @@
 import type { NoticeSubject } from './notices.ts';
 
-/** The sentence people read, with what to do about it. The name is the owner's own text; pages must escape it. */
+/** The text of a notice, with what to do about it. It contains a name that the owner chose; pages must escape it. */
 export function noticeText(subject: NoticeSubject): string {
   return 'siteId' in subject ? textOfSite(subject) : textOfKey(subject);
 }
@@ -18,15 +18,19 @@ function textOfKey({ kind, keyId, fields }: Extract<NoticeSubject, { keyId: stri
     case 'key_exposed':
       return `${key} was sent where no key may be, such as a URL. Treat it as leaked: create a replacement and revoke it.`;
     case 'key_dead_use':
-      return `${key} no longer works, but somebody still uses it. Look in its timeline for the address it comes from.`;
+      return `${key} no longer works, but someone still uses it. Look in its timeline for the address it comes from.`;
     case 'key_suspended':
-      return `${key} is suspended because its owner’s account is disabled. It works again once the account is enabled.`;
+      return `${key} is suspended because its owner’s account is disabled or lacks the role user. It works again once the account is enabled and has the role.`;
   }
 }
 
 function textOfSite({ kind, siteId, fields }: Extract<NoticeSubject, { siteId: string }>): string {
   const site = `The site “${fields.siteName}” (${siteId})`;
   switch (kind) {
+    case 'site_taken_down':
+      return `An administrator took down the site “${fields.siteName}” (${siteId}): “${fields.reason}”. Visitors cannot open it until an administrator puts it back.`;
+    case 'site_put_back':
+      return `An administrator reinstated the site “${fields.siteName}” (${siteId}): “${fields.reason}”. Visitors can open it again, unless it has expired or was deleted.`;
     case 'site_expires_7d':
       return `${site} expires within 7 days (${fields.expiresAt}). Extend it to keep it served.`;
     case 'site_expires_1d':

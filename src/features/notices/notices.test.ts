@@ -125,7 +125,7 @@ test('reading marks a notice once, and repeating it changes nothing', async () =
   expect(unread.metadata.pagination.items).toBe(1);
 });
 
-test('nobody sees or marks the notices of somebody else, administrators included', async () => {
+test('nobody sees or marks the notices of someone else, administrators included', async () => {
   await add();
   await add({ recipient: { kind: 'administrators' }, kind: 'key_dead_use' });
   const [{ id }] = (await get('/me/notices')).data;

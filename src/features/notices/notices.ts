@@ -3,9 +3,9 @@ import type { Tx } from '../../platform/database/database.ts';
 import type { NoticeStore } from './notice-store.ts';
 
 /**
- * Notices' door: what people should know about keys and sites (contract 10.14). Promises: a notice written through a
- * transaction's store is there if the change is, and the same thing is told once. Deciding when something is worth
- * telling belongs to the features that write; mail and webhooks will read the same table.
+ * The public interface of notices: messages to people about keys and sites (contract 10.14). Promises: a notice written
+ * through a transaction's store commits with the change, and one occasion causes one notice. The features that write
+ * notices decide when to send one. Mail and webhooks will read the same table.
  */
 export type KeyNoticeKind =
   | 'key_expires_7d'
@@ -14,9 +14,12 @@ export type KeyNoticeKind =
   | 'key_exposed'
   | 'key_dead_use'
   | 'key_suspended';
-export type SiteNoticeKind = 'site_expires_7d' | 'site_expires_1d' | 'site_expired';
+export type SiteExpiryNoticeKind = 'site_expires_7d' | 'site_expires_1d' | 'site_expired';
+/** Notices about what an administrator did to a site of another person. */
+export type SiteOversightNoticeKind = 'site_taken_down' | 'site_put_back';
+type SiteNoticeKind = SiteExpiryNoticeKind | SiteOversightNoticeKind;
 
-/** A person, or whoever is an administrator: service keys belong to nobody in particular. */
+/** A person, or all administrators: service keys belong to no particular person. */
 export type NoticeRecipient =
   | { readonly kind: 'user'; readonly userId: string }
   | { readonly kind: 'administrators' };
@@ -27,8 +30,8 @@ export type NewNotice = {
   /** Public id of the key. */
   readonly keyId: string;
   /**
-   * What tells this occasion from an earlier one of the same kind and key: the expiry for the expiry notices, the
-   * day for an exposure. A second notice of one occasion is not stored. Absent = once in the key's life.
+   * Distinguishes this occasion from earlier ones of the same kind and key: the expiry for the expiry notices, the day for
+   * an exposure. A second notice of the same occasion is not stored. Absent = once in the key's life.
    */
   readonly occasion?: string;
   readonly fields: NoticeFields;
@@ -43,7 +46,7 @@ export type NewSiteNotice = {
   readonly fields: SiteNoticeFields;
 };
 
-/** What the sentence is made of. Never a key value. */
+/** The values in the notice's text. Never a key value. */
 export type NoticeFields = {
   readonly keyName: string;
   /** RFC 3339. */
@@ -54,11 +57,13 @@ export type NoticeFields = {
 
 export type SiteNoticeFields = {
   readonly siteName: string;
-  /** RFC 3339. */
-  readonly expiresAt: string;
+  /** RFC 3339; only in notices about the expiry. */
+  readonly expiresAt?: string;
+  /** The reason in the words of the administrator who took the site down or reinstated it. */
+  readonly reason?: string;
 };
 
-/** What it is about and what to say of it. */
+/** The key or site that the notice is about, and the values for its text. */
 export type NoticeSubject =
   | { readonly kind: KeyNoticeKind; readonly keyId: string; readonly fields: NoticeFields }
   | { readonly kind: SiteNoticeKind; readonly siteId: string; readonly fields: SiteNoticeFields };
@@ -70,7 +75,7 @@ export type Notice = NoticeSubject & {
   readonly readAt: number | null;
 };
 
-/** What other features need: to tell somebody something through their own transaction. */
+/** The part that other features need: writes a notice in their own transaction. */
 export type NoticeWriter = { add(notice: NewNotice | NewSiteNotice): Promise<void> };
 
 export type Notices = {
@@ -79,7 +84,7 @@ export type Notices = {
     recipient: NoticeRecipient,
     query: NoticeQuery,
   ): Promise<{ notices: readonly Notice[]; items: number }>;
-  /** Safe to repeat: the first time stays. Throws `not_found`, also for a notice of somebody else. */
+  /** Safe to repeat: the time of the first call stays. Throws `not_found`, also for a notice to another recipient. */
   markRead(recipient: NoticeRecipient, id: string): Promise<Notice>;
 };
 
@@ -93,7 +98,7 @@ export function createNotices(deps: { read: NoticeStore; tx: Tx<{ notices: Notic
   return {
     list: (recipient, query) => deps.read.list(recipient, query),
     async markRead(recipient, id) {
-      // No audit event: this changes nothing but what its own reader has seen, and would drown what matters.
+      // No audit event: this only records what the recipient has read, and such events would hide important ones.
       const notice = await deps.tx(({ notices }) => notices.markRead(recipient, id));
       if (notice === undefined) throw new AppError('not_found');
       return notice;

@@ -7,7 +7,7 @@ import { idParams } from '../../platform/schemas.ts';
 import type { NoticeRecipient, Notices } from './notices.ts';
 import { noticeResponse, noticesQuery, toNoticeResponse } from './schemas.ts';
 
-/** The same two routes twice: a person's own notices, and those of service keys and their sites, which concern administrators. */
+/** The same two routes twice: for a person's own notices, and for administrators those of service keys and their sites. */
 export function noticeRoutes({ notices }: { notices: Notices }): Route[] {
   return [
     ...routesFor(notices, {
@@ -21,7 +21,7 @@ export function noticeRoutes({ notices }: { notices: Notices }): Route[] {
       path: '/notices',
       operations: ['listNotices', 'readNotice'],
       whose: 'service keys and their sites',
-      policy: { callers: ['session'], role: 'admin', identity: 'live' },
+      policy: { callers: ['session'], role: 'admin', identity: 'introspected' },
       recipientOf: () => ({ kind: 'administrators' }),
     }),
   ];
@@ -92,7 +92,7 @@ function routesFor(notices: Notices, { path, operations, whose, policy, recipien
 
 function personBehind(caller: Caller): NoticeRecipient {
   const user = userOf(caller);
-  // The policy admits sessions only, and a session is always a person's.
+  // The policy allows only sessions, and a session always belongs to a person.
   if (user === null) throw new AppError('interactive_auth_required');
   return { kind: 'user', userId: user.id };
 }

@@ -17,6 +17,8 @@ export const noticeResponse = z
       'site_expires_7d',
       'site_expires_1d',
       'site_expired',
+      'site_taken_down',
+      'site_put_back',
     ]),
     keyId: z.string().nullable().describe('Null where it is about a site'),
     keyName: z.string().nullable(),
@@ -48,7 +50,7 @@ function subjectOf(notice: Notice) {
   const noSite = { siteId: null, siteName: null, siteExpiresAt: null };
   if ('siteId' in notice) {
     const { siteId, fields } = notice;
-    return { ...none, siteId, siteName: fields.siteName, siteExpiresAt: fields.expiresAt };
+    return { ...none, siteId, siteName: fields.siteName, siteExpiresAt: fields.expiresAt ?? null };
   }
   const { keyId, fields } = notice;
   const { keyName, expiresAt = null, digest = null } = fields;

@@ -1,8 +1,8 @@
 import { isIP } from 'node:net';
 
 /**
- * The bucket an address is throttled in. One IPv6 customer has a /64 at the least, so its 2⁶⁴ addresses are one; an
- * IPv4 address inside IPv6 (::ffff:192.0.2.1) is the IPv4 address. What is not an address shares one bucket.
+ * The bucket in which an address is throttled. An IPv6 customer has at least a /64, so those 2⁶⁴ addresses are one bucket.
+ * An IPv4 address inside IPv6 (::ffff:192.0.2.1) is the IPv4 address. All texts that are not addresses share one bucket.
  */
 export function addressBucket(address: string | null): string {
   if (address === null) return 'unknown';
@@ -16,12 +16,12 @@ export function addressBucket(address: string | null): string {
   const [front = '', back = ''] = address.split('::');
   const head = front === '' ? [] : front.split(':');
   const tail = back === '' ? [] : back.split(':');
-  // `::` stands for as many zero groups as are missing to eight (RFC 4291 section 2.2).
+  // `::` replaces as many zero groups as are missing to eight (RFC 4291 section 2.2).
   const group = (index: number) => canonical(head[index] ?? tail[index - (8 - tail.length)] ?? '0');
   return `${group(0)}:${group(1)}:${group(2)}:${group(3)}::/64`;
 }
 
-/** The usual form, already canonical: nothing to work out, which matters in a flood. */
+/** The usual form, already canonical. It needs no further parsing, which matters in a flood. */
 const fourGroups = /^(?:(?:0|[1-9a-f][\da-f]{0,3}):){4}/;
 const mappedAddress = /^::ffff:([\d.]+)$/i;
 

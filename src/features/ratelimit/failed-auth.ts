@@ -1,17 +1,17 @@
 import { type Clock, minute, second } from '../../core/clock.ts';
 import { addressBucket } from './address.ts';
 import { steadyClock } from './steady-clock.ts';
-import { RollingWindow } from './window.ts';
+import { RollingWindow } from './rolling-window.ts';
 
 /**
  * Throttles guessing (contract 4): an address that sent too many bad credentials in the last 60 seconds gets 429 for
- * further bad ones. Only failures are counted and asked about, so a valid key from the same address never notices.
- * In this process's memory, no I/O: garbage costs no database and no key-value call.
+ * further bad ones. Only failures are counted and throttled, so a valid key from the same address is not affected.
+ * Counts in this process's memory, so an invalid credential costs no call to the database or the key-value store.
  */
 export type FailedAuth = {
   /**
-   * Counts one bad credential. `limit`: failures in any rolling 60 seconds, by the policy. A throttled one is not
-   * counted, so an address is let try again as the minute rolls on.
+   * Counts one bad credential. `limit`: failures in any rolling 60 seconds, from the policy. A throttled attempt is not
+   * counted, so the address may try again as the 60 seconds pass.
    */
   noteFailure(address: string | null, limit: number): Failure;
 };
@@ -26,15 +26,15 @@ export type Failure = {
 
 const counted: Failure = { throttled: false, retryAfterSeconds: 0, isNews: false };
 
-/** A guesser needs no finer slots than one second, and an address then costs at most 61 of them. */
+/** Slots of one second are fine enough to limit guessing, and one address then needs at most 61 of them. */
 const slotMs = second;
 
 type Address = { readonly failures: RollingWindow; newsAgainAt: number };
 
 /**
- * Remembers at most `maxAddresses`, in two generations: when the recent one is full it becomes the older one, and what
- * was older and not seen since goes. So an address is forgotten only after half of `maxAddresses` others failed too.
- * (Not one Map in order of use: deleting and adding one busy address leaves tombstones that make each look-up slower.)
+ * Stores at most `maxAddresses`, in two generations. When the recent generation is full it becomes the older one, and the
+ * previous older one is dropped. So an address is dropped only after half of `maxAddresses` others have failed too.
+ * (Not one Map in order of use: deleting and adding a busy address leaves tombstones that make each look-up slower.)
  */
 export function createFailedAuth(deps: { clock: Clock; maxAddresses?: number }): FailedAuth {
   const clock = steadyClock(deps.clock);

@@ -1,41 +1,41 @@
 import type { Clock } from '../../core/clock.ts';
 import { createSweep } from '../../platform/kv/sweep.ts';
-import { type LocalSource, type Mark, noMark } from './source.ts';
-import { RollingWindow, slotMs } from './window.ts';
+import { type LocalSource, type Stamp, noStamp } from './source.ts';
+import { RollingWindow, slotMs } from './rolling-window.ts';
 import { steadyClock } from './steady-clock.ts';
 
 /**
- * Counts in this process. Owners with a counted request are never dropped (that would hand them a fresh budget);
- * idle ones are swept while others spend, so memory follows the owners of the last minute.
+ * Counts in this process. Never drops an owner with a counted request (that would give the owner a new budget). Removes
+ * idle owners while others spend, so memory is proportional to the owners of the last minute.
  */
 export function memorySource(deps: { clock: Clock }): LocalSource {
   const clock = steadyClock(deps.clock);
   const owners = new Map<string, RollingWindow>();
-  const marks = new Map<string, { readonly mark: Mark; readonly endsAt: number }>();
+  const stamps = new Map<string, { readonly stamp: Stamp; readonly endsAt: number }>();
   const sweepOwners = createSweep(owners, (window, now) => window.used(now) === 0);
-  const sweepMarks = createSweep(marks, ({ endsAt }, now) => endsAt <= now);
+  const sweepStamps = createSweep(stamps, ({ endsAt }, now) => endsAt <= now);
   let nextSweepAt = 0;
 
   function windowOf(owner: string, now: number): RollingWindow {
     const known = owners.get(owner);
     if (known !== undefined) return known;
-    // Before it is added: a window that has counted nothing yet would look idle.
+    // Sweep before adding the new window, which has counted nothing yet and would look idle.
     sweepOwners(4, now);
     const window = new RollingWindow(now);
     owners.set(owner, window);
     return window;
   }
 
-  /** Ten times a second while there is traffic; a handful of entries, so no request notices. */
+  /** Runs at most ten times a second while there is traffic, over a few entries, so it does not delay a request. */
   function tidy(now: number): void {
     nextSweepAt = now + slotMs;
     sweepOwners(32, now);
-    sweepMarks(32, now);
+    sweepStamps(32, now);
   }
 
-  function markOf(key: string, now: number): Mark {
-    const entry = marks.size === 0 ? undefined : marks.get(key);
-    return entry === undefined || entry.endsAt <= now ? noMark : entry.mark;
+  function stampOf(key: string, now: number): Stamp {
+    const entry = stamps.size === 0 ? undefined : stamps.get(key);
+    return entry === undefined || entry.endsAt <= now ? noStamp : entry.stamp;
   }
 
   return {
@@ -49,7 +49,7 @@ export function memorySource(deps: { clock: Clock }): LocalSource {
         remaining: allowed ? limit - window.used(now) : 0,
         resetMs: window.resetMs(now),
         retryAfterMs: allowed ? 0 : window.retryAfterMs(now, limit),
-        mark: markOf(key, now),
+        stamp: stampOf(key, now),
       };
     },
     peek(owner, limit) {
@@ -62,10 +62,10 @@ export function memorySource(deps: { clock: Clock }): LocalSource {
         retryAfterMs: window.retryAfterMs(now, limit),
       };
     },
-    setMark({ key, mark, ttlMs }) {
+    setStamp({ key, stamp, ttlMs }) {
       const now = clock.now();
-      sweepMarks(4, now);
-      marks.set(key, { mark: { kind: 'read', value: mark }, endsAt: now + ttlMs });
+      sweepStamps(4, now);
+      stamps.set(key, { stamp: { kind: 'read', value: stamp }, endsAt: now + ttlMs });
     },
   };
 }

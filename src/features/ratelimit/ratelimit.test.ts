@@ -21,7 +21,7 @@ function setUp() {
   const source: LimitSource = {
     spend: (one) => answer(() => store.spend(one)),
     peek: (owner, limit) => answer(() => store.peek(owner, limit)),
-    setMark: (mark) => answer(() => store.setMark(mark)),
+    setStamp: (stamp) => answer(() => store.setStamp(stamp)),
   };
   let alarms = 0;
   const start = () =>
@@ -101,30 +101,30 @@ test('RL-06 a dead store is asked once a second, not by every request, and used 
   expect(asked() - before).toBeLessThanOrEqual(6);
   setDown(false);
   clock.advance(1_000);
-  expect((await first.spend(request)).mark.kind).toBe('read');
-  expect((await first.spend(request)).mark.kind).toBe('read');
+  expect((await first.spend(request)).stamp.kind).toBe('read');
+  expect((await first.spend(request)).stamp.kind).toBe('read');
 });
 
-test('RL-06 while limiting alone, the revocation mark is unknown rather than absent', async () => {
+test('RL-06 while limiting alone, the revocation stamp is unknown rather than absent', async () => {
   const { first, second, setDown } = setUp();
-  await first.markChanged('usr_1', 'k1', 60_000);
-  const { mark } = await second.spend(request);
-  expect(mark).toEqual({ kind: 'read', value: expect.stringMatching(/^\w{22}$/) });
+  await first.stampChanged('usr_1', 'k1', 60_000);
+  const { stamp } = await second.spend(request);
+  expect(stamp).toEqual({ kind: 'read', value: expect.stringMatching(/^\w{22}$/) });
   setDown(true);
-  expect((await second.spend(request)).mark).toEqual({ kind: 'unknown' });
+  expect((await second.spend(request)).stamp).toEqual({ kind: 'unknown' });
   expect(await second.peek('usr_1', 600)).toMatchObject({ remaining: 598 });
-  await expect(first.markChanged('usr_1', 'k1', 60_000)).rejects.toThrow('away');
+  await expect(first.stampChanged('usr_1', 'k1', 60_000)).rejects.toThrow('away');
 });
 
-test('two marks of a key never look equal', async () => {
+test('two stamps of a key never look equal', async () => {
   const { first } = setUp();
-  const marks = new Set<string | null>();
+  const stamps = new Set<string | null>();
   for (let i = 0; i < 100; i++) {
-    await first.markChanged('usr_1', 'k1', 60_000);
-    const { mark } = await first.spend(request);
-    marks.add(mark.kind === 'read' ? mark.value : null);
+    await first.stampChanged('usr_1', 'k1', 60_000);
+    const { stamp } = await first.spend(request);
+    stamps.add(stamp.kind === 'read' ? stamp.value : null);
   }
-  expect(marks.size).toBe(100);
+  expect(stamps.size).toBe(100);
 });
 
 test('the headers are those of the IETF draft, with Retry-After on a refusal only', async () => {
@@ -151,7 +151,7 @@ test('Retry-After is never 0', () => {
     remaining: 0,
     resetMs: 0,
     retryAfterMs: 0,
-    mark: { kind: 'unknown' },
+    stamp: { kind: 'unknown' },
   };
   expect(retryAfterSeconds(spend)).toBe(1);
   expect(retryAfterSeconds({ ...spend, retryAfterMs: 1 })).toBe(1);

@@ -6,45 +6,45 @@ import {
   type LocalSource,
   type Spend,
   type SpendRequest,
-  unknownMark,
+  unknownStamp,
 } from './source.ts';
 import { steadyClock } from './steady-clock.ts';
-import { windowMs } from './window.ts';
+import { windowMs } from './rolling-window.ts';
 
 /**
- * The limiter's door (contract 4). It promises: never more than the limit in any rolling 60 seconds over all
- * processes; with the shared source gone, the same limit in each process and requests go on. It leaves the policy's
- * number, the 429 and what an unknown mark means to the caller.
+ * The limiter's public interface (contract 4). It promises: never more than the limit in any rolling 60 seconds over all
+ * processes; while the shared source is unavailable, each process applies the same limit and requests continue. It leaves
+ * the policy's number, the 429 and the meaning of an unknown stamp to the caller.
  */
 export { addressBucket } from './address.ts';
 export { createFailedAuth, type FailedAuth } from './failed-auth.ts';
 export { memorySource } from './memory-source.ts';
 export { redisSource } from './redis-source.ts';
 export type { Budget, LimitSource, LocalSource, Spend, SpendRequest } from './source.ts';
-export { withUnknownMarks } from './source.ts';
+export { withUnknownStamps } from './source.ts';
 
 export type RateLimiter = {
-  /** Never rejects. `mark` is unknown exactly when this process limited on its own. */
+  /** Never rejects. `stamp` is unknown exactly when this process applied the limit without the shared source. */
   spend(request: SpendRequest): Spend | Promise<Spend>;
-  /** Where an owner stands, without spending. */
+  /** The owner's remaining budget, without spending. */
   peek(owner: string, limit: number): Budget | Promise<Budget>;
   /**
-   * Tells every process that a key changed, from its next request on. Random, so that a mark which was lost or has
-   * ended never looks like a later one; `ttlMs` must exceed the time a verified key may stay cached. Rejects with
-   * `store_unavailable`; the change feed then carries the news alone.
+   * Sets a new revocation stamp, by which every process sees from its next request on that the key changed. The stamp is
+   * random, so that a lost or expired one never equals a later one. `ttlMs` must exceed the time that a verified key may stay
+   * cached. Rejects with `store_unavailable`; then only the change feed notifies the processes.
    */
-  markChanged(owner: string, key: string, ttlMs: number): void | Promise<void>;
-  /** The header fields of an answer to a key. */
+  stampChanged(owner: string, key: string, ttlMs: number): void | Promise<void>;
+  /** The header fields of an answer to a request with a key. */
   headers(limit: number, spend: Spend): Record<string, string>;
 };
 
 export type RateLimiterDeps = {
   readonly source: LimitSource;
-  /** Takes over, at the same limit, while `source` does not answer. */
+  /** Used with the same limit while `source` does not answer. */
   readonly fallback: LocalSource;
   readonly clock: Clock;
   readonly random: Random;
-  /** Once for every request limited by this process alone, with the failure that led to it. */
+  /** Called for every request that only this process limited, with the error that caused it. */
   readonly onFallback: (cause: unknown) => void;
 };
 
@@ -52,7 +52,7 @@ export function createRateLimiter({ source, fallback, random, ...deps }: RateLim
   const clock = steadyClock(deps.clock);
   let outage: Outage | null = null;
 
-  /** During an outage one request a second asks again; the others do not wait for a dead store. */
+  /** During an outage one request a second retries the store; the others do not wait for it. */
   function mayAsk(): boolean {
     if (outage === null) return true;
     const now = clock.now();
@@ -63,18 +63,18 @@ export function createRateLimiter({ source, fallback, random, ...deps }: RateLim
 
   function alone(request: SpendRequest, cause: unknown): Spend {
     deps.onFallback(cause);
-    return { ...fallback.spend(request), mark: unknownMark };
+    return { ...fallback.spend(request), stamp: unknownStamp };
   }
 
   async function shared(answer: Promise<Spend>, request: SpendRequest): Promise<Spend> {
     try {
       const spend = await answer;
       outage = null;
-      // The fallback hears of it too: should the store die now, this process knows what it has let through already.
+      // Count in the fallback too: if the store fails next, this process knows how many requests it has already allowed.
       if (spend.allowed) fallback.spend(request);
       return spend;
     } catch (error) {
-      // Refusing everybody because a counter is away would turn a small fault into an outage (contract 4).
+      // Refusing all requests because a counter is unavailable would turn a small fault into an outage (contract 4).
       outage = { cause: error, askAgainAt: clock.now() + second };
       return alone(request, error);
     }
@@ -89,10 +89,11 @@ export function createRateLimiter({ source, fallback, random, ...deps }: RateLim
     peek(owner, limit) {
       if (outage !== null) return fallback.peek(owner, limit);
       const answer = source.peek(owner, limit);
-      // Nothing is spent, so nothing is alarmed: the next spend finds out by itself.
+      // A failed peek starts no outage, because it spends nothing: the next spend detects the failure itself.
       return answer instanceof Promise ? answer.catch(() => fallback.peek(owner, limit)) : answer;
     },
-    markChanged: (owner, key, ttlMs) => source.setMark({ owner, key, mark: randomBase62(random, 22), ttlMs }),
+    stampChanged: (owner, key, ttlMs) =>
+      source.setStamp({ owner, key, stamp: randomBase62(random, 22), ttlMs }),
     headers: createHeaders(),
   };
 }
@@ -100,8 +101,8 @@ export function createRateLimiter({ source, fallback, random, ...deps }: RateLim
 type Outage = { readonly cause: unknown; askAgainAt: number };
 
 /**
- * draft-ietf-httpapi-ratelimit-headers-11, and Retry-After (RFC 9110 section 10.2.3) on a refusal. With nothing left,
- * `t` is the moment of Retry-After; with something left nobody has to wait, and `t` stays within the window `w`.
+ * draft-ietf-httpapi-ratelimit-headers-11, and Retry-After (RFC 9110 section 10.2.3) on a refusal. With no budget left,
+ * `t` equals Retry-After. With budget left the client need not wait, and `t` stays within the window `w`.
  */
 function createHeaders(): RateLimiter['headers'] {
   let policyLimit = 0;

@@ -1,7 +1,7 @@
 import { kvScript } from '../../platform/kv/kv-script.ts';
 import type { RedisKv } from '../../platform/kv/redis-kv.ts';
-import { type Budget, type LimitSource, noMark, type Spend } from './source.ts';
-import { liveSlots, slotMs, windowMs } from './window.ts';
+import { type Budget, type LimitSource, noStamp, type Spend } from './source.ts';
+import { liveSlots, slotMs, windowMs } from './rolling-window.ts';
 
 /** The server's own clock, in milliseconds: processes with different clocks still agree (contract 10.5). */
 const serverTime = `
@@ -9,9 +9,9 @@ local t = redis.call('TIME')
 return tonumber(t[1]) * 1000 + math.floor(tonumber(t[2]) / 1000)`;
 
 /**
- * The sums of window.ts, where all processes meet. KEYS: the owner's slots, the key's mark. ARGV: limit, 1 to spend
- * or 0 to look. A slot is "slot:count:total"; the last one's total is the owner's. Each slot is pushed and popped
- * once, so a request costs the same at every limit; one key and one expiry, so nothing can outlive its other half.
+ * The algorithm of rolling-window.ts, in the store that all processes share. KEYS: the owner's slots, the key's stamp. ARGV: limit,
+ * 1 to spend or 0 to peek. A slot is "slot:count:total"; the last one's total is the owner's. Each slot is pushed and popped
+ * once, so a request costs the same at every limit. All slots are one key with one expiry, so no part outlives another.
  */
 const lua = (timeLua: string) => `
 local function clock() ${timeLua}
@@ -88,38 +88,44 @@ return {
   redis.call('GET', KEYS[2]),
 }`;
 
-type Reply = [allowed: number, remaining: number, resetMs: number, retryAfterMs: number, mark: string | null];
+type Reply = [
+  allowed: number,
+  remaining: number,
+  resetMs: number,
+  retryAfterMs: number,
+  stamp: string | null,
+];
 
-/** One script call a request. All keys of an owner share the hash tag, so they live on one node of a cluster. */
+/** One script call for each request. All keys of an owner share the hash tag, so they are on one node of a cluster. */
 export function redisSource({ kv, timeLua = serverTime }: { kv: RedisKv; timeLua?: string }): LimitSource {
   const script = kvScript(lua(timeLua));
   const slotsOf = (owner: string) => `rl:{${owner}}`;
-  const markOf = (owner: string, key: string) => `rl:{${owner}}:mark:${key}`;
+  const stampOf = (owner: string, key: string) => `rl:{${owner}}:mark:${key}`;
 
   async function call(owner: string, key: string, limit: number, cost: 0 | 1): Promise<Reply> {
-    // The shape is the script's last statement, a few lines above.
+    // The script's last statement, above, defines the shape.
     return (await kv.run(
       script,
-      [slotsOf(owner), markOf(owner, key)],
+      [slotsOf(owner), stampOf(owner, key)],
       [String(limit), String(cost)],
     )) as Reply;
   }
 
   return {
     async spend({ owner, key, limit }): Promise<Spend> {
-      const [allowed, remaining, resetMs, retryAfterMs, mark] = await call(owner, key, limit, 1);
+      const [allowed, remaining, resetMs, retryAfterMs, stamp] = await call(owner, key, limit, 1);
       return {
         allowed: allowed === 1,
         remaining,
         resetMs,
         retryAfterMs,
-        mark: mark === null ? noMark : { kind: 'read', value: mark },
+        stamp: stamp === null ? noStamp : { kind: 'read', value: stamp },
       };
     },
     async peek(owner, limit): Promise<Budget> {
       const [, remaining, resetMs, retryAfterMs] = await call(owner, '', limit, 0);
       return { remaining, resetMs, retryAfterMs };
     },
-    setMark: ({ owner, key, mark, ttlMs }) => kv.set(markOf(owner, key), mark, { ttlMs }),
+    setStamp: ({ owner, key, stamp, ttlMs }) => kv.set(stampOf(owner, key), stamp, { ttlMs }),
   };
 }

@@ -1,31 +1,31 @@
 /**
- * Where requests are counted: in this process (memory-source.ts) or in the shared store (redis-source.ts), by the
- * source's own clock. Both pass test/contract/limiter.ts.
+ * Counts requests, in this process (memory-source.ts) or in the shared store (redis-source.ts), by the source's own
+ * clock. Both pass test/contract/limiter.ts.
  */
 export type LimitSource = {
   /**
-   * Counts one request and reads the key's revocation mark, in one step. Refused requests spend nothing. Rejects
+   * Counts one request and reads the key's revocation stamp, in one step. Refused requests spend nothing. Rejects
    * within 250 ms when the source cannot answer.
    */
   spend(request: SpendRequest): Spend | Promise<Spend>;
-  /** Where an owner stands; spends nothing. */
+  /** The owner's remaining budget; spends nothing. */
   peek(owner: string, limit: number): Budget | Promise<Budget>;
-  setMark(mark: KeyMark): void | Promise<void>;
+  setStamp(stamp: KeyStamp): void | Promise<void>;
 };
 
 /** A source that answers at once and cannot fail. */
 export type LocalSource = {
   spend(request: SpendRequest): Spend;
   peek(owner: string, limit: number): Budget;
-  setMark(mark: KeyMark): void;
+  setStamp(stamp: KeyStamp): void;
 };
 
 export type SpendRequest = {
   /** Whose budget it is: the user of a personal key, a service key itself (contract 4). */
   readonly owner: string;
-  /** The key's id, for its mark; empty when no key asks. */
+  /** The key's id, for its revocation stamp; empty when the caller is not a key. */
   readonly key: string;
-  /** Requests in any rolling 60 seconds, by the policy of this moment; at least 1. */
+  /** Requests in any rolling 60 seconds, from the policy in force; at least 1. */
   readonly limit: number;
   /** Milliseconds by the source's clock, when the caller has just read it. */
   readonly now?: number;
@@ -39,28 +39,29 @@ export type Budget = {
   readonly retryAfterMs: number;
 };
 
-export type Spend = Budget & { readonly allowed: boolean; readonly mark: Mark };
+export type Spend = Budget & { readonly allowed: boolean; readonly stamp: Stamp };
 
 /**
- * The revocation mark (contract 10.2). Whoever caches a verified key keeps the value it read then; another value now
- * means that the key changed. `unknown`: the shared store was not read, so a cached verification needs another lease.
+ * The revocation stamp of a key (contract 10.2). A cache of verified keys stores the value that it read with the key;
+ * another value later means that the key changed. `unknown`: the shared store was not read, so a cached verification
+ * needs other evidence that it is current.
  */
-export type Mark = { readonly kind: 'read'; readonly value: string | null } | { readonly kind: 'unknown' };
+export type Stamp = { readonly kind: 'read'; readonly value: string | null } | { readonly kind: 'unknown' };
 
-export const noMark: Mark = { kind: 'read', value: null };
-export const unknownMark: Mark = { kind: 'unknown' };
+export const noStamp: Stamp = { kind: 'read', value: null };
+export const unknownStamp: Stamp = { kind: 'unknown' };
 
 /**
- * The same source where its marks prove nothing: another process may have changed a key without this memory hearing.
- * Whoever caches a key then goes by the change feed.
+ * The same source, but with unknown stamps: another process may change a key without a stamp in this process's memory.
+ * Caches of keys then rely on the change feed.
  */
-export function withUnknownMarks(source: LocalSource): LocalSource {
-  return { ...source, spend: (request) => ({ ...source.spend(request), mark: unknownMark }) };
+export function withUnknownStamps(source: LocalSource): LocalSource {
+  return { ...source, spend: (request) => ({ ...source.spend(request), stamp: unknownStamp }) };
 }
 
-export type KeyMark = {
+export type KeyStamp = {
   readonly owner: string;
   readonly key: string;
-  readonly mark: string;
+  readonly stamp: string;
   readonly ttlMs: number;
 };

@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/clock.ts';
 
 /**
- * The same time, but it never goes back: when the machine's clock is set back, this one goes on from where it was.
+ * A clock that never goes back: when the machine's clock is set back, this one continues from its last time.
  * Otherwise a correction by an hour would lock every busy owner out for that hour.
  */
 export function steadyClock(clock: Clock): { now(read?: number): number } {

@@ -1,17 +1,18 @@
 import { sql } from 'kysely';
 import { canReachRepository } from '../../core/authorize.ts';
-import type { Act, Caller, CallerKey } from '../../core/caller.ts';
+import type { AuditContext, Caller, CallerKey } from '../../core/caller.ts';
 import type { Clock } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import { newId, type Random } from '../../core/ids.ts';
-import type { ChangeFeed, ChangeStore } from '../../platform/database/changes.ts';
+import type { ChangeFeed, ChangeStore } from '../../platform/database/change-feed.ts';
 import { isUniqueViolation, type Sql, type Tx } from '../../platform/database/database.ts';
-import { startsWith } from '../../platform/database/values.ts';
+import { searched } from '../../platform/database/values.ts';
 import type { AuditWriter } from '../audit/audit.ts';
 
 /**
- * The registry of git repositories that keys are constrained to (contract 4). Keys hold ids, so a rename here
- * neither widens nor breaks a key. A caller sees only the repositories within reach; others do not exist.
+ * The registry of the git repositories to which keys can be restricted (contract 4). Keys store ids, so a rename here
+ * neither widens nor breaks a key. A caller sees only the repositories within reach; for others the answer is that they
+ * do not exist.
  */
 export type Repository = {
   readonly id: string;
@@ -33,7 +34,7 @@ export type RepositoryChange = {
 
 export type RepositoryStore = {
   find(fullName: string): Promise<Repository | undefined>;
-  /** The same, held against other writers until the transaction ends. */
+  /** The same, and locks the row until the transaction ends. */
   hold(fullName: string): Promise<Repository | undefined>;
   /** Repositories by name, case-folded; names that are not registered are absent from the answer. */
   findAll(fullNames: readonly string[]): Promise<Repository[]>;
@@ -85,12 +86,11 @@ export function repositoryStore(db: Sql): RepositoryStore {
       return rows.map(toRepository);
     },
     async list(reach, search, page, limit) {
-      const start = startsWith((search ?? '').toLowerCase());
       const within =
         reach === 'all'
           ? sql`true`
           : sql`id in (select jsonb_array_elements_text(${JSON.stringify(reach)}::jsonb))`;
-      const where = search === undefined ? within : sql`${within} and full_name_key like ${start}`;
+      const where = search === undefined ? within : sql`${within} and full_name_key like ${searched(search)}`;
       const { rows } = await sql<Row>`
         select ${columns} from repositories where ${where}
          order by full_name_key limit ${limit} offset ${(page - 1) * limit}`.execute(db);
@@ -143,9 +143,14 @@ export type Repositories = {
     limit: number,
   ): Promise<{ items: Repository[]; total: number }>;
   get(caller: Caller, fullName: string): Promise<Repository>;
-  create(caller: Caller, act: Act, input: RepositoryInput): Promise<Repository>;
-  change(caller: Caller, act: Act, fullName: string, change: RepositoryChange): Promise<Repository>;
-  remove(caller: Caller, act: Act, fullName: string): Promise<Repository>;
+  create(caller: Caller, auditContext: AuditContext, input: RepositoryInput): Promise<Repository>;
+  change(
+    caller: Caller,
+    auditContext: AuditContext,
+    fullName: string,
+    change: RepositoryChange,
+  ): Promise<Repository>;
+  remove(caller: Caller, auditContext: AuditContext, fullName: string): Promise<Repository>;
 };
 
 export type RepositoryDeps = {
@@ -154,7 +159,7 @@ export type RepositoryDeps = {
     repositories: RepositoryStore;
     audit: AuditWriter;
     changes: ChangeStore;
-    /** A write by a key commits only while the key is good (contract 4). */
+    /** A write by a key commits only while the key is valid (contract 4). */
     keys: { holdLive(id: string, now: number, asked: CallerKey): Promise<void> };
   }>;
   feed: Pick<ChangeFeed, 'announce'>;
@@ -181,7 +186,7 @@ export function createRepositories({ read, tx, feed, clock, random }: Repository
 
   async function reach(caller: Caller, finding: Promise<Repository | undefined>): Promise<Repository> {
     const repository = await finding;
-    // Out of reach and absent are the same answer.
+    // Same answer for a repository that is out of reach and one that does not exist.
     if (!repository || !canReachRepository(caller, repository.id)) throw new AppError('repo_not_onboarded');
     return repository;
   }
@@ -194,7 +199,7 @@ export function createRepositories({ read, tx, feed, clock, random }: Repository
       return await read.repositories.list(within, search, page, limit);
     },
     get: (caller, fullName) => reach(caller, read.repositories.find(fullName)),
-    async create(caller, act, input) {
+    async create(caller, auditContext, input) {
       refuseSelected(caller);
       const now = clock.now();
       const repository: Repository = {
@@ -210,7 +215,7 @@ export function createRepositories({ read, tx, feed, clock, random }: Repository
         await stores.repositories.insert(repository);
         await stores.audit.append({
           event: 'repository.created',
-          act,
+          auditContext,
           target: { kind: 'repository', id: repository.id },
           outcome: 'success',
           details: { after: facts(repository) },
@@ -218,7 +223,7 @@ export function createRepositories({ read, tx, feed, clock, random }: Repository
         return repository;
       });
     },
-    async change(caller, act, fullName, change) {
+    async change(caller, auditContext, fullName, change) {
       return await write(caller, async (stores) => {
         const before = await reach(caller, stores.repositories.hold(fullName));
         if (change.fullName !== undefined && change.fullName !== before.fullName) refuseSelected(caller);
@@ -236,7 +241,7 @@ export function createRepositories({ read, tx, feed, clock, random }: Repository
         await stores.repositories.update(after);
         await stores.audit.append({
           event: 'repository.changed',
-          act,
+          auditContext,
           target: { kind: 'repository', id: before.id },
           outcome: 'success',
           details: { before: facts(before), after: facts(after) },
@@ -244,13 +249,13 @@ export function createRepositories({ read, tx, feed, clock, random }: Repository
         return after;
       });
     },
-    async remove(caller, act, fullName) {
+    async remove(caller, auditContext, fullName) {
       return await write(caller, async (stores) => {
         const repository = await reach(caller, stores.repositories.hold(fullName));
         await stores.repositories.remove(repository.id);
         await stores.audit.append({
           event: 'repository.deleted',
-          act,
+          auditContext,
           target: { kind: 'repository', id: repository.id },
           outcome: 'success',
           details: { before: facts(repository) },
@@ -261,7 +266,7 @@ export function createRepositories({ read, tx, feed, clock, random }: Repository
   };
 }
 
-/** Names are one space for all: whether one is taken would tell a key of repositories that do not exist for it. */
+/** Names are unique over all repositories, so a conflict would reveal to a restricted key a repository that it may not see. */
 function refuseSelected(caller: Caller): void {
   if (!('key' in caller) || caller.key.repositories.mode === 'all') return;
   throw new AppError('forbidden_repository', {

@@ -12,9 +12,14 @@ import {
   repositorySchema,
 } from './schemas.ts';
 
-const readers = { callers: callerKinds, scope: 'repos:read', identity: 'none' } as const;
-// People need the administrator role besides the scope; a service key was given the scope by one.
-const writers = { callers: callerKinds, scope: 'repos:write', role: 'admin', identity: 'live' } as const;
+const readers = { callers: callerKinds, scope: 'repos:read', role: 'user', identity: 'people' } as const;
+// People need the administrator role besides the scope; a service key got the scope from an administrator.
+const writers = {
+  callers: callerKinds,
+  scope: 'repos:write',
+  role: 'admin',
+  identity: 'introspected',
+} as const;
 
 const example = {
   id: 'repo_7bXk2mQ9sTzLr4VnYc3D',
@@ -38,7 +43,11 @@ export function repositoryRoutes(repositories: Repositories): Route[] {
       policy: readers,
       query: z.strictObject({
         ...pageQuery,
-        search: plainText(200).optional().describe('Start of the full name'),
+        search: plainText(200)
+          .optional()
+          .describe(
+            'Part of the full name. Fewer than three letters or digits in a row find only names that begin with them',
+          ),
       }),
       success: { status: 200, data: z.array(repositorySchema), pagination: 'page' },
       example: { data: [example] },
@@ -61,8 +70,8 @@ export function repositoryRoutes(repositories: Repositories): Route[] {
         body: { fullName: example.fullName, cloneUrl: example.cloneUrl, defaultBranch: 'main' },
         data: example,
       },
-      async handle({ caller, act, body }) {
-        return { data: toResponse(await repositories.create(caller, act, body)) };
+      async handle({ caller, auditContext, body }) {
+        return { data: toResponse(await repositories.create(caller, auditContext, body)) };
       },
     }),
     defineRoute({
@@ -94,8 +103,8 @@ export function repositoryRoutes(repositories: Repositories): Route[] {
       errors: ['repo_not_onboarded', 'name_conflict', 'forbidden_repository'],
       success: { status: 200, data: repositorySchema },
       example: { body: { fullName: 'acme/web' }, data: { ...example, fullName: 'acme/web' } },
-      async handle({ caller, act, params, body }) {
-        return { data: toResponse(await repositories.change(caller, act, nameOf(params), body)) };
+      async handle({ caller, auditContext, params, body }) {
+        return { data: toResponse(await repositories.change(caller, auditContext, nameOf(params), body)) };
       },
     }),
     defineRoute({
@@ -110,8 +119,8 @@ export function repositoryRoutes(repositories: Repositories): Route[] {
       errors: ['repo_not_onboarded'],
       success: { status: 200, data: repositoryDeletedSchema },
       example: { data: { id: example.id, fullName: example.fullName } },
-      async handle({ caller, act, params }) {
-        const { id, fullName } = await repositories.remove(caller, act, nameOf(params));
+      async handle({ caller, auditContext, params }) {
+        const { id, fullName } = await repositories.remove(caller, auditContext, nameOf(params));
         return { data: { id, fullName } };
       },
     }),

@@ -1,14 +1,14 @@
 import { z } from 'zod';
 import { timestampSchema } from '../../platform/schemas.ts';
 
-/** `owner/name` as git hosts allow it. Case is kept for reading and folded for comparing. */
+/** `owner/name` as git hosts allow it. Upper and lower case are kept for display and are equal in comparisons. */
 const repositoryNameSchema = z
   .string()
   .max(201)
   .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}\/[A-Za-z0-9._-]{1,100}$/, 'must look like owner/name')
   .refine((name) => !/\/\.{1,2}$/.test(name), 'must look like owner/name');
 
-// A user name or password in the address would store a secret, so the pattern has no room for one.
+// The pattern allows no user name or password in the URL, because that would store a secret.
 const cloneUrl = z
   .string()
   .max(500)
@@ -49,7 +49,7 @@ export const repositoryCreateSchema = z
     defaultBranch: branch.default('main'),
     environmentDefaults: environmentDefaults.nullable().optional(),
   })
-  .meta({ id: 'NewRepository' });
+  .meta({ id: 'CreateRepositoryRequest' });
 
 export const repositoryChangeSchema = z
   .strictObject({
@@ -71,7 +71,7 @@ export const repositorySchema = z
     fullName: z.string(),
     cloneUrl: z.string(),
     defaultBranch: z.string(),
-    environmentDefaults: z.record(z.string(), z.unknown()).nullable(),
+    environmentDefaults: environmentDefaults.nullable(),
     createdAt: timestampSchema,
     updatedAt: timestampSchema,
   })

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { second } from '../../core/clock.ts';
-import type { Change } from '../../platform/database/changes.ts';
+import type { Change } from '../../platform/database/change-feed.ts';
 import { FakeClock } from '../../../test/clock.ts';
 import { createDocument } from './document.ts';
 import type { DocumentVersion } from './settings.ts';

@@ -1,6 +1,6 @@
-import type { Act } from '../../core/caller.ts';
+import type { AuditContext } from '../../core/caller.ts';
 import { AppError } from '../../core/errors.ts';
-import type { ChangeFeed, ChangeStore } from '../../platform/database/changes.ts';
+import type { ChangeFeed, ChangeStore } from '../../platform/database/change-feed.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { AuditEntry, AuditWriter } from '../audit/audit.ts';
 import {
@@ -14,32 +14,33 @@ import { type DocumentStore, requireMatch } from './settings.ts';
 export type { InForce };
 
 /**
- * A configuration document in use: read from memory, changed with If-Match, every version kept (contract 2). Read as another
- * release left it; changed to exactly what was sent, so fields of a newer release are gone then (stored-form.ts).
+ * A configuration document in use: read from memory, changed with If-Match, every version kept (contract 2). It can read a
+ * document that another release wrote. A change stores exactly what was sent, so it removes the fields of a newer release
+ * (stored-form.ts).
  */
 export type ConfigDocument<T> = DocumentReader<T> & {
-  /** Throws unless `ifMatch` names the newest version; otherwise that version. For dry runs. */
+  /** Returns the newest version; throws unless `ifMatch` names it. For dry runs. */
   matched(ifMatch: string | undefined): Promise<InForce<T>>;
-  put(act: Act, ifMatch: string | undefined, next: T): Promise<InForce<T>>;
-  /** Newest first, without version 0. */
+  put(auditContext: AuditContext, ifMatch: string | undefined, next: T): Promise<InForce<T>>;
+  /** Newest first; the last is version 0, the built-in default. */
   history(page: number, limit: number): Promise<{ items: InForce<T>[]; total: number }>;
   /** Writes an earlier version as a new one. */
-  revert(act: Act, ifMatch: string | undefined, version: number): Promise<InForce<T>>;
+  revert(auditContext: AuditContext, ifMatch: string | undefined, version: number): Promise<InForce<T>>;
 };
 
 export type DocumentStores = { documents: DocumentStore; audit: AuditWriter; changes: ChangeStore };
 
 export type ConfigDocumentDeps<T, Stores extends DocumentStores> = DocumentReaderDeps<T> & {
-  /** What a change is called in the trail. */
+  /** The audit event of a change. */
   readonly eventOf: (reason: 'changed' | 'reverted') => Pick<AuditEntry, 'event' | 'target'>;
   readonly read: { documents: DocumentStore };
   readonly tx: Tx<Stores>;
   readonly feed: Pick<ChangeFeed, 'announce' | 'subscribe'>;
-  /** Runs before a change; when it rejects, nothing is changed. */
+  /** Runs before a change; if it rejects, nothing is changed. */
   readonly beforehand?: () => Promise<void>;
-  /** Runs after a change, or after one that did not come about. Must not reject. */
+  /** Runs after a change, whether it succeeded or failed. Must not reject. */
   readonly afterwards?: () => Promise<void>;
-  /** What else commits with the change. */
+  /** Further writes in the transaction of the change. */
   readonly alongside?: (stores: Stores, before: T, after: T) => Promise<void>;
 };
 
@@ -51,14 +52,14 @@ export function createDocument<T, Stores extends DocumentStores>(
   const { toInForce, fromStored } = reader;
 
   async function change(
-    act: Act,
+    auditContext: AuditContext,
     ifMatch: string | undefined,
     reason: 'changed' | 'reverted',
     pick: (stores: Stores) => Promise<T>,
   ): Promise<InForce<T>> {
     await deps.beforehand?.();
     try {
-      const next = await commit(act, ifMatch, reason, pick);
+      const next = await commit(auditContext, ifMatch, reason, pick);
       feed.announce({ topic, subject: name });
       return next;
     } finally {
@@ -67,7 +68,7 @@ export function createDocument<T, Stores extends DocumentStores>(
   }
 
   function commit(
-    act: Act,
+    auditContext: AuditContext,
     ifMatch: string | undefined,
     reason: 'changed' | 'reverted',
     pick: (stores: Stores) => Promise<T>,
@@ -80,13 +81,13 @@ export function createDocument<T, Stores extends DocumentStores>(
         version: before.version + 1,
         value,
         changedAt: clock.now(),
-        changedBy: act.actor.id,
+        changedBy: auditContext.actor.id,
       };
       await stores.documents.add(name, document);
       await alongside?.(stores, before.value, value);
       await stores.audit.append({
         ...eventOf(reason),
-        act,
+        auditContext,
         outcome: 'success',
         reason,
         details: { version: document.version, before: before.value, after: value },
@@ -106,13 +107,18 @@ export function createDocument<T, Stores extends DocumentStores>(
       requireMatch(ifMatch, current.etag);
       return current;
     },
-    put: (act, ifMatch, next) => change(act, ifMatch, 'changed', async () => next),
+    put: (auditContext, ifMatch, next) => change(auditContext, ifMatch, 'changed', async () => next),
     async history(page, limit) {
       const { items, total } = await read.documents.history(name, page, limit);
-      return { items: items.map(toInForce), total };
+      // Version 0 has no row: it is part of the program.
+      const hasStart = page === Math.ceil((total + 1) / limit);
+      return {
+        items: [...items.map(toInForce), ...(hasStart ? [toInForce(undefined)] : [])],
+        total: total + 1,
+      };
     },
-    revert: (act, ifMatch, version) =>
-      change(act, ifMatch, 'reverted', async (stores) => {
+    revert: (auditContext, ifMatch, version) =>
+      change(auditContext, ifMatch, 'reverted', async (stores) => {
         if (version === 0) return initial;
         const earlier = await stores.documents.at(name, version);
         if (!earlier)

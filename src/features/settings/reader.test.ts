@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { FakeClock } from '../../../test/clock.ts';
-import type { Change } from '../../platform/database/changes.ts';
+import type { Change } from '../../platform/database/change-feed.ts';
 import { createDocumentReader } from './reader.ts';
 import type { DocumentVersion } from './settings.ts';
 

@@ -1,9 +1,9 @@
 import { type Clock, second } from '../../core/clock.ts';
-import { type ChangeFeed, type ChangeTopic, concerns } from '../../platform/database/changes.ts';
+import { type ChangeFeed, type ChangeTopic, concerns } from '../../platform/database/change-feed.ts';
 import { type DocumentStore, type DocumentVersion, documentEtag } from './settings.ts';
 import { inShapeOf } from './stored-form.ts';
 
-/** One version of a document with its meaning. Version 0 is what an installation starts with. */
+/** One version of a document with its parsed value. Version 0 is the built-in default. */
 export type InForce<T> = {
   readonly version: number;
   readonly etag: string;
@@ -12,27 +12,27 @@ export type InForce<T> = {
   readonly changedBy: string | null;
 };
 
-/** A configuration document as its readers have it: from memory, and anew when the feed says that it changed. */
+/** Reads a configuration document from memory, and from the database after the feed has announced a change. */
 export type DocumentReader<T> = {
-  /** What is in force; a promise only when this process must read it first. */
+  /** The version in force; a promise only when this process must read it first. */
   inForce(): InForce<T> | Promise<InForce<T>>;
-  /** What this process read last, however long ago. */
+  /** The value that this process read last, however long ago. */
   lastRead(): T;
-  /** False: a change was heard of more than a second ago and could not be read since. Asking tries again. */
+  /** False: a change was announced more than a second ago and has not been read since. Each call retries the read. */
   isCurrent(): boolean;
   read(): Promise<InForce<T>>;
 };
 
 export type DocumentReaderDeps<T> = {
   readonly name: string;
-  /** What an installation starts with. Has every field there is: a stored value is brought into its shape (stored-form.ts). */
+  /** The built-in default. It must have every field, because stored values are converted to its shape (stored-form.ts). */
   readonly initial: T;
-  /** Reads a stored value in that shape; throws on one that no version of the program wrote. */
+  /** Parses a stored value in that shape; throws on a value that no version of the program wrote. */
   readonly parse: (value: unknown) => T;
   readonly topic: ChangeTopic;
   readonly read: { documents: Pick<DocumentStore, 'current'> };
   readonly feed: Pick<ChangeFeed, 'subscribe'>;
-  /** False = this process may have missed a change, so the database is asked. */
+  /** False = this process may have missed a change, so it reads the database. */
   readonly isFresh: () => boolean;
   readonly clock: Clock;
 };
@@ -45,17 +45,17 @@ export function createDocumentReader<T>(deps: DocumentReaderDeps<T>): DocumentRe
   const { name, initial, parse, topic, read, feed, isFresh, clock } = deps;
   let cached: InForce<T> | undefined;
   let last = initial;
-  /** When a change was heard of that is not read yet. */
+  /** When the oldest change was announced that this process has not read yet. */
   let behindSince: number | undefined;
   let loading = false;
-  // Counts changes heard of, so that a document read before a change is not kept after it.
+  // Counts announced changes, so that a document read before a change is not cached after it.
   let heard = 0;
   feed.subscribe((change) => {
     if (change.topic !== topic || !concerns(change, name)) return;
     heard += 1;
     cached = undefined;
     behindSince ??= clock.now();
-    // At once, for those who only ask lastRead(); whoever asks inForce() reads for himself when this fails.
+    // Read at once for callers of lastRead(), which never reads. If this fails, inForce() reads again itself.
     catchUp();
   });
 
@@ -91,10 +91,10 @@ export function createDocumentReader<T>(deps: DocumentReaderDeps<T>): DocumentRe
     return loaded;
   }
 
-  // While the database is slow to answer, whoever asks waits for one look together, and not for a connection each.
+  // Concurrent callers share one read, so that a slow database does not cost one connection for each caller.
   let shared: { readonly heard: number; readonly look: Promise<InForce<T>> } | undefined;
   function loadShared(): Promise<InForce<T>> {
-    // A look that was begun before a change may not know of it.
+    // A read that began before a change may miss it, so do not share it.
     if (shared?.heard === heard) return shared.look;
     const mine = { heard, look: load() };
     shared = mine;

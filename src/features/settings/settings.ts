@@ -4,10 +4,11 @@ import { AppError } from '../../core/errors.ts';
 import { isUniqueViolation, type Sql } from '../../platform/database/database.ts';
 
 /**
- * Configuration documents: one JSON value a name, every version kept, the newest in force (contract 2).
- * This door knows nothing of what a document means; the feature that owns it does.
+ * Configuration documents: one JSON value for each name, every version kept, the newest in force (contract 2).
+ * The meaning of a document is left to the feature that owns it.
  */
 export type { ConfigDocument, InForce } from './document.ts';
+export { byAdministrators, documentRoutes } from './document-routes.ts';
 
 export type DocumentVersion = {
   readonly version: number;
@@ -81,7 +82,7 @@ export function documentEtag(name: string, version: number, value: unknown): str
   return `"${version}-${digest.slice(0, 16)}"`;
 }
 
-/** Refuses a change made from an older reading (RFC 9110 section 13.1.1). */
+/** Refuses a change that is based on an older version (RFC 9110 section 13.1.1). */
 export function requireMatch(ifMatch: string | undefined, etag: string): void {
   if (ifMatch === undefined) throw new AppError('precondition_required');
   const sent = ifMatch.split(',').map((part) => part.trim());

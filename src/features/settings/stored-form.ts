@@ -1,11 +1,11 @@
 /**
- * A stored document in the shape of this release, whose shape is that of its built-in default. While an update rolls, and
- * after one was taken back, the document in the database is of a release one newer or one older (decision 0028): a field
- * that this release does not know is left out, one that is missing is the default's. Everything else stays as it is
- * stored, for the document's own schema to judge: a wrong value is refused as ever. Lists are taken whole.
+ * Converts a stored document to the shape of this release, which is the shape of its built-in default. During a rolling
+ * update, and after a rollback, the next or the previous release may have written the document (decision 0028). Fields
+ * that this release does not know are left out; missing fields get the default. Everything else stays as stored, for the
+ * document's own schema to validate: a wrong value is still refused. Lists are taken whole.
  *
- * So whoever changes a document with this release, which a newer one wrote, loses the fields that only that one knows;
- * they have their defaults there again. The versions before stay in the history.
+ * So when this release changes a document that a newer release wrote, the fields that only the newer one knows are lost,
+ * and have their defaults there again. The earlier versions stay in the history.
  */
 export function inShapeOf(initial: unknown, stored: unknown): unknown {
   if (!isObject(initial) || !isObject(stored)) return stored;

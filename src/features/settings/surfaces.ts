@@ -3,21 +3,21 @@ import { callerKinds } from '../../core/caller.ts';
 import { defineRoute, type Route } from '../../platform/http.ts';
 
 /**
- * “What am I changing, who owns it, and where?”: the map of configuration surfaces (description 5.9) as data, for people
- * and programs. What Postern does not have yet is named with its owner all the same, so that nobody looks for a back
- * door. test/api/surfaces.test.ts holds every address to a page, a route or a document that exists.
+ * “What am I changing, who owns it, and where?”: the map of configuration surfaces (contract 8) as data, for people
+ * and programs. It also lists what Postern does not have, with its owner, so that nobody searches for another way.
+ * test/api/surfaces.test.ts checks that every address is an existing page, route or document.
  */
 type Place =
-  /** Of the web app. */
+  /** A page of the web app. */
   | { readonly kind: 'page'; readonly title: string; readonly address: `/${string}` }
-  /** Of the API, as `METHOD /path` below /api/v2; the API reference has it under the name of its operation. */
+  /** A route of the API, as `METHOD /path` below /api/v2; the API reference lists it by its operation id. */
   | {
       readonly kind: 'route';
       readonly title: string;
       readonly address: string;
       readonly operationId: string;
     }
-  /** Below the root of the repository. */
+  /** A document, by its path from the root of the repository. */
   | { readonly kind: 'document'; readonly title: string; readonly address: `docs/${string}` };
 
 type Surface = {
@@ -25,7 +25,7 @@ type Surface = {
   readonly change: string;
   readonly owner: string;
   readonly note: string;
-  /** Postern will never have it: it is changed elsewhere, whatever is installed. */
+  /** Postern will never have it: it is always changed elsewhere, in every installation. */
   readonly isOutside?: true;
   /** Empty: not part of this installation. */
   readonly places: readonly Place[];
@@ -41,12 +41,12 @@ const route = (title: string, address: string, operationId: string): Place => ({
 const guide = (title: string, address: `docs/${string}`): Place => ({ kind: 'document', title, address });
 
 export const surfaces: readonly Surface[] = [
-  // What is here, in the order of the menu.
+  // What Postern has, in the order of the menu.
   {
     id: 'personal-keys',
     change: 'Personal API keys',
     owner: 'Settings → API keys',
-    note: 'Everybody’s own, in a signed-in browser session only.',
+    note: 'Everyone’s own, in a signed-in browser session only.',
     places: [
       page('API keys', '/settings/keys'),
       route('Create a personal key', 'POST /me/tokens', 'createMyKey'),
@@ -57,7 +57,7 @@ export const surfaces: readonly Surface[] = [
     id: 'connected-clients',
     change: 'Programs that may act for a person, such as the command line',
     owner: 'Settings → Connected clients',
-    note: 'Everybody’s own; an administrator disconnects them on the page of an account.',
+    note: 'Everyone’s own; an administrator disconnects them on the page of an account.',
     places: [
       page('Connected clients', '/settings/clients'),
       route('List mine', 'GET /me/clients', 'listMyClients'),
@@ -84,6 +84,17 @@ export const surfaces: readonly Surface[] = [
       page('Service keys', '/admin/service-keys'),
       page('User keys', '/admin/user-keys'),
       route('Create a service key', 'POST /tokens', 'createServiceKey'),
+    ],
+  },
+  {
+    id: 'access',
+    change: 'Sign-ins from one address',
+    owner: 'Administration → Access controls, Sign-in limits',
+    note: 'One document with history. Behind a proxy, TRUSTED_PROXIES decides what counts as one address.',
+    places: [
+      page('Sign-in limits', '/admin/access-controls/sign-ins'),
+      route('Change the access configuration', 'PUT /config/access', 'changeAccessConfig'),
+      guide('Too many sign-ins from one address', 'docs/how-to/reset-a-password.md'),
     ],
   },
   {
@@ -151,7 +162,7 @@ export const surfaces: readonly Surface[] = [
       guide('Upgrade on Kubernetes', 'docs/how-to/upgrade-on-kubernetes.md'),
     ],
   },
-  // What is not.
+  // What Postern does not have.
   {
     id: 'repository-file',
     change: 'Application services, builds, deployments, Environment defaults',
@@ -207,7 +218,7 @@ export const surfaces: readonly Surface[] = [
 const surfaceSchema = z
   .strictObject({
     id: z.string(),
-    change: z.string().describe('What somebody wants to change'),
+    change: z.string().describe('What someone wants to change'),
     owner: z.string().describe('Where it is changed, and nowhere else'),
     note: z.string(),
     isHere: z.boolean().describe('False: not part of this installation'),
@@ -257,8 +268,8 @@ export function surfaceRoutes(): Route[] {
       summary: 'Read where everything is configured',
       description:
         'What can be changed, which surface owns it, and where it is done. What this installation does not have is named with its owner and without a place.',
-      // It tells nobody what is set, only where.
-      policy: { callers: callerKinds, identity: 'none' },
+      // The answer contains no configured values, only where they are changed.
+      policy: { callers: callerKinds, role: 'user', identity: 'people' },
       success: { status: 200, data: z.array(surfaceSchema) },
       example: { data: answer.slice(0, 1) },
       handle: () => ({ data: answer }),

@@ -1,13 +1,13 @@
 import type { Caller } from '../../core/caller.ts';
 import { day } from '../../core/clock.ts';
-import { extended } from './lifecycle.ts';
+import { extended } from './lifecycle/lifecycle.ts';
 import { visibilityFor } from './reading.ts';
 import { isSameOwner, ownerOf, type Site, siteStatusOf } from './site.ts';
 import type { SitesConfig } from './sites-config.ts';
 
 /**
- * What a caller may do with a site, each with the reason why not: for whoever shows buttons. The verbs decide again, by
- * the same functions where there is more to it than a state.
+ * What a caller may do with a site, and the reason for each action that is refused: for clients that show buttons. The
+ * actions decide again themselves, by the same functions where the decision depends on more than the site's state.
  */
 export const siteActions = [
   'publish',
@@ -22,11 +22,11 @@ export const siteActions = [
 export type SiteAction = (typeof siteActions)[number];
 
 export type SiteActions = {
-  /** Null: it may be done. */
+  /** Null when the action is allowed. */
   readonly reasons: Readonly<Record<SiteAction, string | null>>;
-  /** Where one extension would move the expiry; null where there is none. */
+  /** The expiry after one extension; null when no extension is possible. */
   readonly extendsTo: number | null;
-  /** How far ahead an expiry may lie now; null where sites do not expire. */
+  /** The latest expiry allowed now; null where sites do not expire. */
   readonly latestExpiry: number | null;
   readonly restoreDays: number;
 };
@@ -35,17 +35,23 @@ export type ActionFacts = {
   readonly caller: Caller;
   readonly site: Site;
   readonly settings: SitesConfig;
-  readonly privateObstacle: string | null;
+  readonly privateUnavailableReason: string | null;
   readonly now: number;
 };
 
-export function actionsFor({ caller, site, settings, privateObstacle, now }: ActionFacts): SiteActions {
+export function actionsFor({
+  caller,
+  site,
+  settings,
+  privateUnavailableReason,
+  now,
+}: ActionFacts): SiteActions {
   const status = siteStatusOf(site, now);
   const owned = ownershipReason(caller, site);
   const writable = owned ?? scopeReason(caller);
   const present = writable ?? (status === 'deleted' ? 'The site is deleted. Restore it first.' : null);
   const other = site.visibility === 'public' ? 'private' : 'public';
-  const { visibilityReasons } = visibilityFor(caller, settings, privateObstacle);
+  const { visibilityReasons } = visibilityFor(caller, settings, privateUnavailableReason);
   const extension = extensionOf(site, settings, now);
   return {
     reasons: {

@@ -19,8 +19,10 @@ export const exampleSite = {
   expiresAt: '2026-01-31T09:00:00.000Z',
   fileCount: 42,
   sizeBytes: 1_048_576,
-  version: { number: 3, digest, publishedAt: '2026-01-01T09:00:00.000Z' },
+  version: { id: 'ver_k3v9x0q2m7_3', number: 3, digest, publishedAt: '2026-01-01T09:00:00.000Z' },
 };
+
+export const examplePublished = { ...exampleSite, warnings: [] };
 
 export const exampleVersion = {
   ...exampleSite.version,
@@ -44,6 +46,7 @@ export const exampleReport = {
     brokenLinks: [{ page: 'index.html', target: 'guide/instal.html' }],
     absolutePaths: [],
     mixedContent: [],
+    warnings: [],
     isComplete: true,
   },
 };

@@ -7,8 +7,8 @@ import type { OversightStore, OwnerStorage } from './oversight-store.ts';
 import type { OwnerNames } from './responses.ts';
 
 /**
- * What administrators see of everybody's sites: storage by owner, and what was taken down. Being an administrator
- * opens no private site, so none is listed: what is private has no name here.
+ * What administrators see of everyone's sites: storage by owner, and sites that were taken down. An administrator
+ * cannot open a private site, so these lists name none.
  */
 const administrators: RoutePolicy = { callers: ['session'], role: 'admin', identity: 'introspected' };
 
@@ -40,7 +40,7 @@ const stoppedSchema = z
   })
   .meta({ id: 'StoppedSite' });
 
-/** One owner or none, as a list with its only page. */
+/** One owner or none, as a list of one page. */
 function alone(found: OwnerStorage | undefined, page: number) {
   const all = found === undefined ? [] : [found];
   return { items: page === 1 ? all : [], total: all.length, bytes: found?.bytes ?? 0 };

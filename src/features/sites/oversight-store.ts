@@ -2,7 +2,10 @@ import { sql } from 'kysely';
 import type { Sql } from '../../platform/database/database.ts';
 import type { SiteOwner } from './site.ts';
 
-/** What an administrator may know of everybody's sites: how much there is, and what was stopped. No name of a site. */
+/**
+ * What an administrator may know about everyone's sites: how much storage they use, and which were taken down. Never
+ * the name of a site.
+ */
 export type OwnerStorage = { readonly owner: SiteOwner; readonly sites: number; readonly bytes: number };
 
 export type StoppedSite = {
@@ -15,9 +18,9 @@ export type StoppedSite = {
 type Paged<T> = { readonly items: T[]; readonly total: number };
 
 export type OversightStore = {
-  /** Those who keep most first. */
+  /** The owners that use most first. */
   storage(page: number, limit: number): Promise<Paged<OwnerStorage> & { bytes: number }>;
-  /** Of a user or a service key, by id; undefined where nothing is kept, not even a site that is empty. */
+  /** For a user or a service key, by id; undefined for an owner who has no site, not even an empty one. */
   storageOf(ownerId: string): Promise<OwnerStorage | undefined>;
   /** The latest first. */
   stopped(page: number, limit: number): Promise<Paged<StoppedSite>>;
@@ -54,7 +57,8 @@ export function oversightStore(db: Sql): OversightStore {
       };
     },
     async storageOf(ownerId) {
-      // From the sites, because one that nothing was published to has an owner too. Both kinds are named for the index.
+      // Counts from the sites, because a site without a version has an owner too. Both kinds are named so that the
+      // index is used.
       const { rows } = await sql<{ owner_kind: SiteOwner['kind']; sites: number; bytes: string }>`
         select s.owner_kind, count(*) filter (where s.deleted_at is null)::int as sites,
                coalesce((select o.bytes from owner_storage o

@@ -1,9 +1,9 @@
 import { sql } from 'kysely';
 import type { Sql } from '../../platform/database/database.ts';
 
-/** SQL of previews: labels of one version that end by themselves (site-store.ts has every other label). */
+/** SQL of previews: labels of one version that expire by themselves (site-store.ts has all other labels). */
 export type PreviewStore = {
-  /** When the count-th newest preview of the site was made, in milliseconds; undefined when there are fewer. */
+  /** When the preview at position `count`, newest first, was created, in milliseconds; undefined when there are fewer. */
   nthNewestAt(siteId: string, count: number): Promise<number | undefined>;
 };
 

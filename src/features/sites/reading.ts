@@ -1,7 +1,7 @@
 import type { Caller } from '../../core/caller.ts';
 import { AppError } from '../../core/errors.ts';
 import { actionsFor } from './actions.ts';
-import { changesBetween } from './content/changes.ts';
+import { changesBetween } from './content/file-changes.ts';
 import { requireEnabled, requireOwner, seen, owned } from './rights.ts';
 import { ownerOf, type Visibility } from './site.ts';
 import type { Capabilities, Sites, SitesDeps } from './sites.ts';
@@ -13,14 +13,14 @@ type Reading = Pick<
 >;
 
 export function reading(deps: SitesDeps): Reading {
-  const { read, config, blobs, clock, privateObstacle } = deps;
+  const { read, config, blobs, clock, privateUnavailableReason } = deps;
 
   async function find(caller: Caller, id: string) {
     await requireEnabled(config);
     return seen(caller, await read.sites.find(id), clock.now());
   }
 
-  /** Versions and what they hold are the owner's; everybody else sees the site as it is served. */
+  /** Only the owner reads versions and their content; everyone else sees the site as it is served. */
   async function findOwn(caller: Caller, id: string) {
     await requireEnabled(config);
     return owned(caller, await read.sites.find(id), clock.now());
@@ -48,7 +48,7 @@ export function reading(deps: SitesDeps): Reading {
       const owner = requireOwner(caller);
       return {
         config: value,
-        ...visibilityFor(caller, value, privateObstacle()),
+        ...visibilityFor(caller, value, privateUnavailableReason()),
         sitesUsed: await read.sites.countOf(owner),
         bytesUsed: await read.content.bytesOf(owner),
       };
@@ -67,7 +67,13 @@ export function reading(deps: SitesDeps): Reading {
     async actions(caller, id) {
       const { value: settings } = await config.inForce();
       const site = await find(caller, id);
-      return actionsFor({ caller, site, settings, privateObstacle: privateObstacle(), now: clock.now() });
+      return actionsFor({
+        caller,
+        site,
+        settings,
+        privateUnavailableReason: privateUnavailableReason(),
+        now: clock.now(),
+      });
     },
     async changes(caller, id, number, against) {
       const { live } = await findOwn(caller, id);
@@ -84,17 +90,17 @@ export function reading(deps: SitesDeps): Reading {
   };
 }
 
-/** What this caller may choose, and why not more. */
+/** The visibilities that this caller may choose, and why the others are not allowed. */
 export function visibilityFor(
   caller: Caller,
   { visibility }: SitesConfig,
-  obstacle: string | null,
+  unavailableReason: string | null,
 ): Pick<Capabilities, 'allowedVisibility' | 'visibilityReasons' | 'defaultVisibility'> {
   const isPerson = ownerOf(caller)?.kind === 'user';
   const notPrivate = !isPerson
     ? 'Service keys can own public sites only.'
     : visibility.allowPrivate
-      ? obstacle
+      ? unavailableReason
       : 'An administrator allows no new private sites.';
   const notPublic = visibility.allowPublic ? null : 'An administrator allows no new public sites.';
   const allowedVisibility: Visibility[] = [
@@ -107,7 +113,8 @@ export function visibilityFor(
       ...(notPrivate === null ? {} : { private: notPrivate }),
       ...(notPublic === null ? {} : { public: notPublic }),
     },
-    // Never silently public: a person who says nothing asks for private, and hears it when that cannot be had.
+    // Never silently public: a request from a person without a visibility asks for private, and fails when private is
+    // not available.
     defaultVisibility: isPerson ? 'private' : 'public',
   };
 }

@@ -1,13 +1,14 @@
 import type { Caller } from '../../core/caller.ts';
 import { timestamp, timestampOrNull } from '../../core/clock.ts';
 import type { SiteActions } from './actions.ts';
-import type { FileChange } from './content/changes.ts';
-import type { VersionReport } from './content/report.ts';
+import type { FileChange } from './content/file-changes.ts';
+import type { SiteReport } from './publish/reports.ts';
+import type { SiteWarning } from './content/warnings.ts';
 import { versionEtag } from './rights.ts';
 import { isSameOwner, ownerOf, type Site, type SiteOwner, type SiteVersion, siteStatusOf } from './site.ts';
 import type { Capabilities } from './sites.ts';
 
-/** From the domain's sites to their wire form. */
+/** Converts the domain's sites to their wire form. */
 export type SiteAddresses = {
   /** `{base_url}/s/{id}`. */
   linkOf(id: string): string;
@@ -46,6 +47,7 @@ export async function toSiteResponses(
         site.live === null
           ? null
           : {
+              id: versionId(site.id, site.live.number),
               number: site.live.number,
               digest: site.live.digest,
               publishedAt: timestamp(site.live.publishedAt),
@@ -54,7 +56,7 @@ export async function toSiteResponses(
   });
 }
 
-/** One site as a whole answer; its ETag is the receipt of what is live. */
+/** One site as a whole response; its ETag is the receipt of the live version. */
 export async function toSiteAnswer(
   site: Site,
   caller: Caller,
@@ -66,9 +68,29 @@ export async function toSiteAnswer(
   return { data, ...(etag === undefined ? {} : { headers: { etag } }) };
 }
 
-export function toVersionResponse(version: SiteVersion & { readonly isLive: boolean }) {
+/** The same after a publish, with warnings about content that is allowed but probably not intended. */
+export async function toPublishedAnswer(
+  site: Site,
+  warnings: readonly SiteWarning[],
+  caller: Caller,
+  deps: { names: OwnerNames; addresses: SiteAddresses; now: number },
+) {
+  const answer = await toSiteAnswer(site, caller, deps);
+  return { ...answer, data: { ...answer.data, warnings: toWarnings(warnings) } };
+}
+
+const toWarnings = (warnings: readonly SiteWarning[]) =>
+  warnings.map((warning) => ({ ...warning, pages: [...warning.pages] }));
+
+/** A number is never reused within a site, so the two together identify a version permanently. */
+function versionId(siteId: string, number: number): string {
+  return `ver_${siteId}_${number}`;
+}
+
+export function toVersionResponse(siteId: string, version: SiteVersion & { readonly isLive: boolean }) {
   const { number, digest, isLive, createdBy, fileCount, sizeBytes } = version;
   return {
+    id: versionId(siteId, number),
     number,
     digest,
     isLive,
@@ -81,14 +103,18 @@ export function toVersionResponse(version: SiteVersion & { readonly isLive: bool
   };
 }
 
-export function toReportResponse(version: SiteVersion & { isLive: boolean; report: VersionReport }) {
+export function toReportResponse(
+  siteId: string,
+  version: SiteVersion & { isLive: boolean; report: SiteReport },
+) {
   const { report } = version;
-  const list = ({ count, names }: VersionReport['added']) => ({ count, names: [...names] });
+  const list = ({ count, names }: SiteReport['added']) => ({ count, names: [...names] });
   return {
-    ...toVersionResponse(version),
+    ...toVersionResponse(siteId, version),
     receipt: version.digest,
     report: {
       ...report,
+      warnings: toWarnings(report.warnings),
       added: list(report.added),
       changed: list(report.changed),
       removed: list(report.removed),

@@ -5,7 +5,10 @@ import { ownerOf, type Site, type SiteOwner, sightOf } from './site.ts';
 import type { SiteStores } from './sites.ts';
 import type { SitesConfig } from './sites-config.ts';
 
-/** Who may do what with a site, each rule once. What a caller may not see does not exist: 404, the same bytes. */
+/**
+ * Who may do what with a site, with each rule in one place. What a caller may not see does not exist: the response is
+ * 404 with the same bytes.
+ */
 export async function requireEnabled(
   config: Pick<ConfigDocument<SitesConfig>, 'inForce'>,
 ): Promise<SitesConfig> {
@@ -25,7 +28,10 @@ export function seen(caller: Caller, site: Site | undefined, now: number): Site 
   return site;
 }
 
-/** The caller's own. Another's public site is `not_owner`, another's private one does not exist (contract 6). */
+/**
+ * The caller's own site. Another owner's public site gives `not_owner`; another owner's private site does not exist
+ * (contract 6).
+ */
 export function owned(caller: Caller, site: Site | undefined, now: number): Site {
   const found = seen(caller, site, now);
   if (sightOf(caller, found, now) !== 'owner') throw new AppError('not_owner');
@@ -38,14 +44,14 @@ export function requireNotDeleted(site: Site): Site {
   return site;
 }
 
-/** What is published must be able to be served. */
+/** Refuses a publish to a site that cannot be served. */
 export function requireCurrent(site: Site, now: number): Site {
   requireNotDeleted(site);
   if (site.expiresAt !== null && site.expiresAt <= now) throw new AppError('site_expired');
   return site;
 }
 
-/** Inside the transaction: a key must still be good, whatever happened since the request began (RV-02, EX-02). */
+/** Runs inside the transaction: the key must still be valid, whatever happened since the request began (RV-02, EX-02). */
 export async function holdCredential(
   stores: Pick<SiteStores, 'keys'>,
   caller: Caller,
@@ -71,8 +77,8 @@ export function versionEtag(site: Site): string | undefined {
   return site.live === null ? undefined : `"${site.live.digest}"`;
 }
 
-/** Room for one more site, also for one that comes back. One question of an owner at a time. */
-export async function requireRoom(
+/** Requires quota for one more site, also for a restored one. The lock serialises these checks for one owner. */
+export async function requireQuota(
   stores: Pick<SiteStores, 'sites'>,
   owner: SiteOwner,
   { quotas: { sitesPerOwner } }: SitesConfig,

@@ -10,6 +10,7 @@ import {
   exampleCapabilities,
   exampleChanges,
   exampleFile,
+  examplePublished,
   exampleReport,
   exampleSite,
   exampleVersion,
@@ -22,6 +23,7 @@ import {
   toChangesResponse,
   toSiteAnswer,
   toSiteResponses,
+  toPublishedAnswer,
   toReportResponse,
   toVersionResponse,
 } from './responses.ts';
@@ -30,6 +32,7 @@ import {
   changesSchema,
   contentTextSchema,
   previewSchema,
+  publishedSiteSchema,
   reasonSchema,
   siteActionsSchema,
   siteChangeSchema,
@@ -42,12 +45,13 @@ import {
   takenDownSchema,
   versionReportSchema,
 } from './schemas.ts';
+import type { SiteWarning } from './content/warnings.ts';
 import type { Site } from './site.ts';
 import { usualDirection } from './site-list.ts';
 import type { Sites } from './sites.ts';
-import { contentTypes, readUpload } from './upload-input.ts';
+import { contentTypes, readUpload } from './publish/upload-input.ts';
 
-/** Needs an identity check of every person, reads too (contract 5). */
+/** Every person's identity is checked, also for reads (contract 5). */
 const readers: RoutePolicy = {
   callers: callerKinds,
   scope: 'sites:read',
@@ -101,6 +105,9 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
   const answer = (site: Site, caller: Caller) =>
     toSiteAnswer(site, caller, { names, addresses, now: clock.now() });
 
+  const published = (site: Site, warnings: readonly SiteWarning[], caller: Caller) =>
+    toPublishedAnswer(site, warnings, caller, { names, addresses, now: clock.now() });
+
   return [
     defineRoute({
       method: 'GET',
@@ -128,7 +135,7 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
       tag: 'Sites',
       summary: 'Create a site',
       description:
-        'From a ZIP, a tar.gz or one HTML page, as a form with the field `file` or as the body itself; as JSON, a site that waits for its first version. Private unless you say otherwise; service keys own public sites only. Of one owner 64 uploads are read at the same time; one more is answered 503 `overloaded`.',
+        'From a ZIP, a tar.gz or one HTML page, as a form with the field `file` or as the body itself; as JSON, a site that waits for its first version; one that has none, no upload under way and no change for 24 hours is removed. Private unless you say otherwise; service keys own public sites only. Of one owner 64 uploads are read at the same time; one more is answered 503 `overloaded`.',
       policy: writers,
       query: siteCreateTextSchema,
       body: siteCreateSchema,
@@ -141,22 +148,23 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
         'lifetime_too_long',
         'expiry_conflict',
       ],
-      success: { status: 201, data: siteSchema, etag: true },
-      example: { body: { name: 'Handbook', visibility: 'private' }, data: exampleSite },
-      async handle({ caller, act, body, query, upload, readmit }) {
+      success: { status: 201, data: publishedSiteSchema, etag: true },
+      example: { body: { name: 'Handbook', visibility: 'private' }, data: examplePublished },
+      async handle({ caller, auditContext, body, query, upload, readmit }) {
         if (upload === null) {
           await readmit();
           const { dryRun = false, ...asked } = { ...query, ...body };
-          return await answer(await sites.create(caller, act, asked, null, dryRun), caller);
+          return await published(await sites.create(caller, auditContext, asked, null, dryRun), [], caller);
         }
         const { received, fields, fileName } = await readUpload(upload, siteCreateTextSchema, (file) =>
-          sites.receive(caller, act, file),
+          sites.receive(caller, auditContext, file),
         );
         await readmit();
         const name = fields.name ?? query.name ?? nameFrom(fileName);
         const { dryRun = false, ...asked } = { ...query, ...fields };
         const request = { ...asked, ...(name === undefined ? {} : { name }) };
-        return await answer(await sites.create(caller, act, request, received, dryRun), caller);
+        const site = await sites.create(caller, auditContext, request, received, dryRun);
+        return await published(site, received.warnings, caller);
       },
     }),
     defineRoute({
@@ -167,7 +175,7 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
       summary: 'Read what I may upload',
       description:
         'Limits, and the visibilities open to this caller with the reasons for those that are not.',
-      // No identity check here (contract 5): what may be uploaded can be read while the directory is away.
+      // No identity check here (contract 5): clients can read the upload rules while the directory is unavailable.
       policy: { callers: callerKinds, scope: 'sites:read', identity: 'none' },
       success: { status: 200, data: capabilitiesSchema },
       example: { data: exampleCapabilities },
@@ -226,8 +234,8 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
       ],
       success: { status: 200, data: siteSchema, etag: true },
       example: { body: { visibility: 'public' }, data: { ...exampleSite, visibility: 'public' } },
-      async handle({ caller, act, params, body }) {
-        return await answer(await sites.change(caller, act, params.id, body), caller);
+      async handle({ caller, auditContext, params, body }) {
+        return await answer(await sites.change(caller, auditContext, params.id, body), caller);
       },
     }),
     defineRoute({
@@ -242,8 +250,8 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
       errors: ownSite,
       success: { status: 200, data: siteSchema },
       example: { data: { ...exampleSite, status: 'deleted', restorableUntil: '2026-01-08T09:00:00.000Z' } },
-      async handle({ caller, act, params }) {
-        return await answer(await sites.remove(caller, act, params.id), caller);
+      async handle({ caller, auditContext, params }) {
+        return await answer(await sites.remove(caller, auditContext, params.id), caller);
       },
     }),
     defineRoute({
@@ -259,18 +267,19 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
       query: contentTextSchema,
       uploads: contentTypes,
       errors: [...ownSite, ...uploads, 'state_conflict', 'site_expired', 'precondition_failed'],
-      success: { status: 200, data: siteSchema, etag: true },
-      example: { data: exampleSite },
-      async handle({ caller, act, params, query, upload, readmit, header }) {
-        // Said before the bytes are sent for nothing, and again when they are there.
+      success: { status: 200, data: publishedSiteSchema, etag: true },
+      example: { data: examplePublished },
+      async handle({ caller, auditContext, params, query, upload, readmit, header }) {
+        // Checked before the client sends the bytes in vain, and again when they have arrived.
         await sites.mayPublish(caller, params.id);
         const { received, fields } = await readUpload(requireUpload(upload), contentTextSchema, (file) =>
-          sites.receive(caller, act, file),
+          sites.receive(caller, auditContext, file),
         );
         await readmit();
         const { dryRun = false, spa } = { ...query, ...fields };
         const options = { ifMatch: header('if-match'), spa, dryRun };
-        return await answer(await sites.replace(caller, act, params.id, received, options), caller);
+        const site = await sites.replace(caller, auditContext, params.id, received, options);
+        return await published(site, received.warnings, caller);
       },
     }),
     defineRoute({
@@ -286,8 +295,8 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
       errors: [...ownSite, 'expiry_conflict', 'state_conflict'],
       success: { status: 200, data: siteSchema },
       example: { data: exampleSite },
-      async handle({ caller, act, params }) {
-        return await answer(await sites.extend(caller, act, params.id), caller);
+      async handle({ caller, auditContext, params }) {
+        return await answer(await sites.extend(caller, auditContext, params.id), caller);
       },
     }),
     defineRoute({
@@ -301,8 +310,8 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
       errors: [...ownSite, 'quota_exceeded'],
       success: { status: 200, data: siteSchema },
       example: { data: exampleSite },
-      async handle({ caller, act, params }) {
-        return await answer(await sites.restore(caller, act, params.id), caller);
+      async handle({ caller, auditContext, params }) {
+        return await answer(await sites.restore(caller, auditContext, params.id), caller);
       },
     }),
     defineRoute({
@@ -319,7 +328,10 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
       example: { data: [exampleVersion] },
       async handle({ caller, params, query: { page, limit } }) {
         const { items, total } = await sites.versions(caller, params.id, page, limit);
-        return { data: items.map(toVersionResponse), pagination: pagePagination(page, limit, total) };
+        return {
+          data: items.map((one) => toVersionResponse(params.id, one)),
+          pagination: pagePagination(page, limit, total),
+        };
       },
     }),
     defineRoute({
@@ -336,7 +348,7 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
       success: { status: 200, data: versionReportSchema },
       example: { data: exampleReport },
       async handle({ caller, params }) {
-        return { data: toReportResponse(await sites.report(caller, params.id, params.number)) };
+        return { data: toReportResponse(params.id, await sites.report(caller, params.id, params.number)) };
       },
     }),
     defineRoute({
@@ -372,9 +384,12 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
       errors: [...ownSite, 'not_found', 'state_conflict', 'site_expired', 'precondition_failed'],
       success: { status: 200, data: siteSchema, etag: true },
       example: { data: exampleSite },
-      async handle({ caller, act, params, header }) {
+      async handle({ caller, auditContext, params, header }) {
         const { id, number: wanted } = params;
-        return await answer(await sites.publishVersion(caller, act, id, wanted, header('if-match')), caller);
+        return await answer(
+          await sites.publishVersion(caller, auditContext, id, wanted, header('if-match')),
+          caller,
+        );
       },
     }),
     defineRoute({
@@ -392,8 +407,8 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
       example: {
         data: { url: 'https://q2m7tz4a8bk3v9x0p.sites.example.com/', expiresAt: '2026-01-02T09:00:00.000Z' },
       },
-      async handle({ caller, act, params }) {
-        const { label, endsAt } = await sites.preview(caller, act, params.id, params.number);
+      async handle({ caller, auditContext, params }) {
+        const { label, endsAt } = await sites.preview(caller, auditContext, params.id, params.number);
         return { data: { url: addresses.urlOf(label), expiresAt: timestamp(endsAt) } };
       },
     }),
@@ -449,7 +464,7 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
       operationId: 'takeSiteDown',
       tag: 'Sites administration',
       summary: 'Stop serving a site',
-      description: 'Of anybody, at once and with a reason its owner reads. Gives no sight of what is in it.',
+      description: 'Of anyone, at once and with a reason its owner reads. Gives no sight of what is in it.',
       policy: administrators,
       params: siteParams,
       body: reasonSchema,
@@ -459,8 +474,8 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
         body: { reason: 'Phishing, reported by the bank' },
         data: { id: 'k3v9x0q2m7', takenDownAt: '2026-01-01T09:00:00.000Z' },
       },
-      async handle({ act, params, body }) {
-        return { data: toTakenDown(await sites.takeDown(act, params.id, body.reason)) };
+      async handle({ auditContext, params, body }) {
+        return { data: toTakenDown(await sites.takeDown(auditContext, params.id, body.reason)) };
       },
     }),
     defineRoute({
@@ -478,8 +493,8 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
         body: { reason: 'The page was cleaned' },
         data: { id: 'k3v9x0q2m7', takenDownAt: null },
       },
-      async handle({ act, params, body }) {
-        return { data: toTakenDown(await sites.putBack(act, params.id, body.reason)) };
+      async handle({ auditContext, params, body }) {
+        return { data: toTakenDown(await sites.putBack(auditContext, params.id, body.reason)) };
       },
     }),
   ];
@@ -496,7 +511,7 @@ function toTakenDown({ id, takenDownAt }: Site) {
   return { id, takenDownAt: timestampOrNull(takenDownAt) };
 }
 
-/** `handbook.zip` is called "handbook" until somebody says otherwise. */
+/** `handbook.zip` is called "handbook" unless the client sends another name. */
 function nameFrom(fileName: string): string | undefined {
   const plain = fileName
     .replace(/\.(?:zip|tgz|tar\.gz|html?)$/i, '')

@@ -1,12 +1,13 @@
 import { z } from 'zod';
 import { pageQuery, plainText, timestampSchema } from '../../platform/schemas.ts';
 import type { SiteAction } from './actions.ts';
-import { fileChangeKinds } from './content/changes.ts';
+import { fileChangeKinds } from './content/file-changes.ts';
+import { warningCodes } from './content/warnings.ts';
 import { siteStatuses } from './site.ts';
 import { siteSorts } from './site-list.ts';
 import { sitesConfigSchema } from './sites-config.ts';
 
-/** Wire shapes of Sites. An unknown field is refused: a typo must not make a site public. */
+/** Wire shapes of Sites. An unknown field is refused: a typing mistake must not make a site public. */
 const visibility = z.enum(['public', 'private']);
 const name = plainText(100);
 const ttlHours = z
@@ -26,7 +27,7 @@ const hoursText = z
   .transform(Number)
   .pipe(ttlHours);
 
-/** As JSON: a site without content yet. */
+/** As JSON: creates a site without content. */
 export const siteCreateSchema = z
   .strictObject({
     name: name.optional(),
@@ -40,7 +41,7 @@ const dryRun = flag
   .optional()
   .describe('Check everything and keep nothing; the answer is the site as it would be');
 
-/** The same in the query of a raw body, or as fields of a form. */
+/** The same fields in the query of a raw body, or in a form. */
 export const siteCreateTextSchema = z.strictObject({
   dryRun,
   name: name.optional(),
@@ -63,7 +64,9 @@ export const siteListQuery = z.strictObject({
   mine: flag.optional().describe('Only my own'),
   search: plainText(100)
     .optional()
-    .describe('Start of the name, or a whole id, or the first part of its address'),
+    .describe(
+      'Part of the name, or a whole id, or the first part of its address. Fewer than three letters or digits in a row find only names that begin with them',
+    ),
   visibility: visibility.optional(),
   status: z.enum(siteStatuses).optional(),
   sort: z
@@ -77,6 +80,7 @@ export const siteListQuery = z.strictObject({
 });
 
 const versionSchema = z.strictObject({
+  id: z.string().describe('Names this version among those of all sites'),
   number: z.number().int(),
   digest: z.string().describe('SHA-256 over the digest and path of every file: the publish receipt'),
   publishedAt: timestampSchema,
@@ -103,7 +107,7 @@ export const siteSchema = z
     expiresAt: timestampSchema.nullable(),
     fileCount: z.number().int(),
     sizeBytes: z.number().int(),
-    version: versionSchema.nullable(),
+    version: versionSchema.meta({ id: 'LiveVersion' }).nullable(),
   })
   .meta({ id: 'Site' });
 
@@ -117,6 +121,21 @@ export const siteVersionSchema = versionSchema
     sizeBytes: z.number().int(),
   })
   .meta({ id: 'SiteVersion' });
+
+const warningsSchema = z
+  .array(
+    z.strictObject({
+      code: z.enum(warningCodes),
+      message: z.string(),
+      pages: z.array(z.string()).describe('Pages of the site that could be meant; at most 100'),
+    }),
+  )
+  .describe('What is allowed and yet hardly meant; nothing is refused for it');
+
+/** The response of a publish. */
+export const publishedSiteSchema = siteSchema
+  .extend({ warnings: warningsSchema })
+  .meta({ id: 'PublishedSite' });
 
 const nameListSchema = z.strictObject({
   count: z.number().int(),
@@ -141,6 +160,7 @@ export const versionReportSchema = siteVersionSchema
       absolutePaths: findingsSchema.describe(
         'Addresses of the author’s own machine, or below a folder that the site does not have',
       ),
+      warnings: warningsSchema,
       mixedContent: findingsSchema.describe('Parts of a page over plain http, which browsers refuse'),
       isComplete: z
         .boolean()
@@ -153,7 +173,7 @@ export const siteFileSchema = z
   .strictObject({ path: z.string(), size: z.number().int(), sha256: z.string() })
   .meta({ id: 'SiteFile' });
 
-/** Null where it may be done, otherwise why not. */
+/** Null when the action is allowed, otherwise the reason why it is not. */
 const reasonFor = z.string().nullable();
 export const siteActionsSchema = z
   .strictObject({
@@ -225,7 +245,7 @@ export const previewSchema = z
 
 export const reasonSchema = z.strictObject({ reason: plainText(500) }).meta({ id: 'SiteReason' });
 
-/** What an administrator hears of a site he stops: not even its name. */
+/** What an administrator learns about a site they take down: not even its name. */
 export const takenDownSchema = z
   .strictObject({ id: z.string(), takenDownAt: timestampSchema.nullable() })
   .meta({ id: 'SiteTakenDown' });

@@ -1,14 +1,14 @@
 import { type RawBuilder, sql } from 'kysely';
-import { startsWith } from '../../platform/database/values.ts';
+import { searched } from '../../platform/database/values.ts';
 import type { SiteOwner, SiteStatus, Visibility } from './site.ts';
 
-/** Which sites a list shows and in which order, as SQL. `s` is sites. */
+/** Which sites a list shows and in which order, as SQL. The table `sites` has the alias `s`. */
 export type SiteFilter = {
-  /** Sees what is its own, and public sites that are served. */
+  /** The viewer sees their own sites, and public sites that are served. */
   readonly viewer: SiteOwner;
   /** Only the viewer's own. */
   readonly mine: boolean;
-  /** Start of the name in any case, or a whole id or label. */
+  /** Part of the name in any case (see `searched`), or a whole id or label. */
   readonly search?: string | undefined;
   readonly visibility?: Visibility | undefined;
   readonly status?: SiteStatus | undefined;
@@ -21,7 +21,7 @@ export type SiteOrder = { readonly sort: SiteSort; readonly direction: 'asc' | '
 
 export const usualOrder: SiteOrder = { sort: 'createdAt', direction: 'desc' };
 
-/** What people mean by each sort when they do not say in which direction. */
+/** The usual direction of each sort, for requests that name none. */
 export const usualDirection: Readonly<Record<SiteSort, SiteOrder['direction']>> = {
   createdAt: 'desc',
   name: 'asc',
@@ -31,8 +31,8 @@ export const usualDirection: Readonly<Record<SiteSort, SiteOrder['direction']>> 
 };
 
 /**
- * Where a site stands in the order: one value that every site has, so that what was never published, has nothing or
- * never ends has its place too. Each is what an index begins with (migrations 0008 and 0019).
+ * The value by which a site is sorted. Every site has one, so a site that was never published, is empty or never
+ * expires also has a position. Each is the first column of an index (migrations 0008 and 0019).
  */
 export function placeOf({ sort }: SiteOrder): RawBuilder<unknown> {
   switch (sort) {
@@ -49,7 +49,7 @@ export function placeOf({ sort }: SiteOrder): RawBuilder<unknown> {
   }
 }
 
-/** The order of an index, `(place desc, id)`, or that order turned round. */
+/** The order of an index, `(place desc, id)`, or its reverse. */
 export function ordered({ direction }: SiteOrder, place: RawBuilder<unknown>): RawBuilder<unknown> {
   return direction === 'desc' ? sql`${place} desc, s.id` : sql`${place}, s.id desc`;
 }
@@ -58,13 +58,13 @@ export function mineOf(filter: SiteFilter, now: number): RawBuilder<unknown> {
   const { viewer } = filter;
   return and([
     sql`s.owner_kind = ${viewer.kind} and s.owner_id = ${viewer.id}`,
-    // A deleted site is shown to who asks for deleted ones.
+    // Deleted sites appear only when the request asks for that status.
     filter.status === undefined ? sql`s.deleted_at is null` : statusIs(filter.status, now),
     ...narrowing(filter),
   ]);
 }
 
-/** Of others only what is served to everybody, so that nothing else is even counted (contract 6). */
+/** Of other owners' sites, only those served to everyone, so that the others are not even counted (contract 6). */
 export function othersOf(filter: SiteFilter, now: number): RawBuilder<unknown> {
   const { viewer } = filter;
   return and([
@@ -72,7 +72,7 @@ export function othersOf(filter: SiteFilter, now: number): RawBuilder<unknown> {
     sql`not (s.owner_kind = ${viewer.kind} and s.owner_id = ${viewer.id})`,
     statusIs('active', now),
     filter.status === undefined || filter.status === 'active' ? sql`true` : sql`false`,
-    // By their end: the walk begins behind all that have expired, however many wait to be removed.
+    // When sorted by expiry, the scan begins after all expired sites, however many wait to be removed.
     filter.order?.sort === 'expiresAt' ? sql`${placeOf(filter.order)} > ${new Date(now)}` : sql`true`,
     ...narrowing(filter),
   ]);
@@ -82,13 +82,12 @@ function narrowing({ visibility, search }: SiteFilter): RawBuilder<unknown>[] {
   const parts: RawBuilder<unknown>[] = [];
   if (visibility !== undefined) parts.push(sql`s.visibility = ${visibility}`);
   if (search !== undefined) {
-    const start = startsWith(search.toLowerCase());
-    parts.push(sql`(lower(s.name) like ${start} or s.id = ${search} or s.label = ${search})`);
+    parts.push(sql`(lower(s.name) like ${searched(search)} or s.id = ${search} or s.label = ${search})`);
   }
   return parts;
 }
 
-/** Says in SQL what siteStatusOf() says of one site. */
+/** The SQL equivalent of siteStatusOf() for one status. */
 export function statusIs(status: SiteStatus, now: number): RawBuilder<unknown> {
   const at = new Date(now);
   const isThere = sql`s.deleted_at is null and s.taken_down_at is null`;

@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely';
 import type { Sql } from '../../platform/database/database.ts';
 import { toDate, toMs } from '../../platform/database/values.ts';
 import type { Manifest } from './content/manifest.ts';
-import { createManifests } from './content/manifests.ts';
+import { createManifests } from './content/manifest-cache.ts';
 import type { Site, SiteOwner, SiteVersion, Visibility } from './site.ts';
 import { mineOf, ordered, othersOf, placeOf, type SiteFilter, statusIs, usualOrder } from './site-list.ts';
 
@@ -16,18 +16,21 @@ export function versionName({ siteId, number }: Pick<WaitingVersion, 'siteId' | 
   return `${siteId} ${number}`;
 }
 
-/** Beyond the `retain` newest, replaced before `before`. */
+/** Versions beyond the `retain` newest that were replaced before `before`. */
 type Surplus = { readonly retain: number; readonly before: number; readonly now: number };
 
 export type SiteStore = {
   insert(site: Site): Promise<void>;
   find(id: string): Promise<Site | undefined>;
-  /** The same, held against other writers until the transaction ends. */
+  /** The same, locked against other writers until the transaction ends. */
   hold(id: string): Promise<Site | undefined>;
-  /** Writes every changeable field and counts the revision; `live` goes through setLive. */
+  /** Writes every changeable field and increments the revision; setLive() changes `live`. */
   update(site: Site): Promise<void>;
   setLive(id: string, version: number, now: number): Promise<void>;
-  /** The number the next version gets; each is given once. `newest`: the version before it, which may not be live. */
+  /**
+   * Takes the number of the next version; each number is given once. `newest`: the version before it, which need not be
+   * live.
+   */
   takeVersionNumber(
     id: string,
   ): Promise<{ number: number; newest: Pick<SiteVersion, 'number' | 'digest'> | undefined }>;
@@ -37,11 +40,11 @@ export type SiteStore = {
     page: number,
     limit: number,
   ): Promise<{ items: Site[]; total: number }>;
-  /** Sites that are served to somebody. */
+  /** The number of sites that are served to someone. */
   countServed(now: number): Promise<number>;
-  /** Sites the owner has that are not deleted. */
+  /** The number of the owner's sites that are not deleted. */
   countOf(owner: SiteOwner): Promise<number>;
-  /** One publish or creation of an owner at a time, so that quotas hold. */
+  /** Allows one publish or creation of an owner at a time, so that quotas hold. */
   lockOwner(owner: SiteOwner): Promise<void>;
   remove(id: string): Promise<void>;
 
@@ -54,39 +57,44 @@ export type SiteStore = {
     limit: number,
   ): Promise<{ items: (SiteVersion & { isLive: boolean })[]; total: number }>;
   manifest(siteId: string, number: number): Promise<Manifest | undefined>;
-  /** The same of a version that was just read: mostly without asking. */
+  /** The same for a version that the caller has just read: usually without a query. */
   manifestOf(siteId: string, version: Pick<SiteVersion, 'number' | 'digest'>): Promise<Manifest | undefined>;
-  /** Versions that stopped being live since, the latest first. */
+  /** Versions that stopped being live since then, the latest first. */
   replacedSince(siteId: string, since: number): Promise<{ number: number; replacedAt: number }[]>;
   removeVersion(siteId: string, number: number): Promise<void>;
-  /** Numbers of the versions that are neither live nor shown by a preview `now`, and are surplus. */
+  /** Numbers of the surplus versions that are neither live nor shown by a preview at `now`. */
   surplusVersions(siteId: string, surplus: Surplus): Promise<number[]>;
   /** Sites that have such versions. */
   sitesWithSurplus(surplus: Surplus, limit: number): Promise<string[]>;
   versionNumbers(siteId: string): Promise<number[]>;
   /**
-   * Of each owner the version whose compressed forms are wanted first: a live one, the oldest of those. `but`: those that
-   * are not asked for, as versionName() writes them.
+   * The version of each owner that is next for compression: a live one, the oldest of those. `but`: versions to leave
+   * out, as versionName() writes them.
    */
   waitingForForms(but: readonly string[], limit: number): Promise<WaitingVersion[]>;
-  /** The newest before `number` that has its forms, as far as any are worth it. */
+  /** The newest version before `number` whose compressed forms are complete. */
   encodedBefore(siteId: string, number: number): Promise<number | undefined>;
   markEncoded(siteId: string, number: number, now: number): Promise<void>;
   isEncoded(siteId: string, number: number): Promise<boolean>;
 
   addLabel(label: NewLabel): Promise<void>;
-  /** From now on the site is not found by any label of these; they are never given out again. */
+  /** Retires the site's labels: they no longer lead to it, and are never given out again. */
   retireLabels(siteId: string, now: number): Promise<void>;
   findLabel(label: string): Promise<LabelRow | undefined>;
-  /** When the `count`-th newest move to another address was; undefined when there were fewer. */
+  /** When the move to another address at position `count`, newest first, was; undefined when there were fewer. */
   nthNewestMoveAt(siteId: string, count: number): Promise<number | undefined>;
 
   expiredUnrecorded(now: number, limit: number): Promise<Site[]>;
   /** Sites that expire after `from` and until `to`, in the order of their ids, after `after`. */
   expiringBetween(from: number, to: number, after: string | null, limit: number): Promise<Site[]>;
   markExpiryRecorded(id: string, now: number): Promise<void>;
-  /** Deleted sites past restoring, and sites expired before `expiredBefore`. */
+  /** Deleted sites that can no longer be restored, and sites that expired before `expiredBefore`. */
   purgeable(now: number, expiredBefore: number, limit: number): Promise<Site[]>;
+  /**
+   * Sites that never had a version, last changed at `before` or earlier, and have no upload under way. `id`: checks
+   * only this site.
+   */
+  neverPublished(range: { now: number; before: number; id?: string; limit: number }): Promise<Site[]>;
 };
 
 type NewLabel = {
@@ -153,23 +161,23 @@ const withLive = sql`left join site_versions v on v.site_id = s.id and v.number 
 const versionColumns = sql`
   v.number, v.digest, v.file_count, v.size_bytes::text, v.created_at, v.created_by, v.published_at, v.replaced_at`;
 
-/** Whether a preview shows version `v`: it promises 24 hours. */
+/** Whether a preview shows version `v`. Such a version must stay, because a preview promises 24 hours. */
 const isPreviewed = (now: number) => sql`
   exists (select 1 from site_labels l where l.site_id = v.site_id and l.version = v.number
              and l.retired_at is null and l.ends_at > ${new Date(now)})`;
 
-/** Versions whose hashed files stay within reach, however many were replaced within the grace. */
-const mostSkewed = 100;
+/** Maximum versions whose hashed files stay reachable, however many were replaced within the grace period. */
+const maxSkewed = 100;
 
-/** Of pg_advisory_xact_lock: what one owner changes is changed one after the other. */
+/** For pg_advisory_xact_lock: serialises the changes of one owner. */
 export function ownerLock({ kind, id }: SiteOwner): RawBuilder<unknown> {
   return sql`hashtextextended(${`sites:${kind}:${id}`}, 0)`;
 }
 
-/** Counting stops at what a person could page through. */
-const mostCounted = 2_000;
+/** Counts stop at as many as a person could page through. */
+const maxCounted = 2_000;
 
-/** Of every store of this process: what is kept by its digest is true of every database. */
+/** Shared by all stores of this process: a digest names the same content in every database. */
 const manifests = createManifests();
 
 export function siteStore(db: Sql): SiteStore {
@@ -194,7 +202,7 @@ export function siteStore(db: Sql): SiteStore {
           ${site.spa}, ${site.epoch}, ${site.revision}, ${new Date(site.createdAt)}, ${new Date(site.updatedAt)},
           ${toDate(site.expiresAt)})`.execute(db);
     },
-    // PostgreSQL has no text with a zero byte, so nothing is called by one.
+    // PostgreSQL text cannot contain a zero byte, so no id has one.
     find: async (id) =>
       id.includes('\0')
         ? undefined
@@ -217,7 +225,8 @@ export function siteStore(db: Sql): SiteStore {
          where id = ${site.id}`.execute(db);
     },
     async setLive(id, version, now) {
-      // Before the site, whose trigger takes over when its version was published (migration 0019).
+      // Updates the version before the site, because the site's trigger copies when its version was published
+      // (migration 0019).
       await sql`
         update site_versions
            set replaced_at = case when number = ${version} then null else ${new Date(now)}::timestamptz end,
@@ -247,7 +256,7 @@ export function siteStore(db: Sql): SiteStore {
     async list(filter, now, page, limit) {
       const reach = page * limit;
       const order = filter.order ?? usualOrder;
-      // Two ordered walks, each over its own index, merged: one condition with "or" would walk every site there is.
+      // Two ordered scans, each over its own index, are merged: one condition with "or" would scan every site.
       const walk = (where: RawBuilder<unknown>) => sql`
         select s.id, ${placeOf(order)} as place from sites s where ${where} order by ${ordered(order, placeOf(order))}`;
       const [mine, others] = [walk(mineOf(filter, now)), walk(othersOf(filter, now))];
@@ -260,10 +269,10 @@ export function siteStore(db: Sql): SiteStore {
         select ${columns} from chosen join sites s on s.id = chosen.id ${withLive}
          order by ${ordered(order, sql`chosen.place`)}`);
       const counted = filter.mine
-        ? sql`(${mine} limit ${mostCounted})`
-        : sql`(${mine} limit ${mostCounted}) union all (${others} limit ${mostCounted})`;
+        ? sql`(${mine} limit ${maxCounted})`
+        : sql`(${mine} limit ${maxCounted}) union all (${others} limit ${maxCounted})`;
       const { rows } = await sql<{ total: number }>`
-        select least(count(*), ${mostCounted})::int as total from (${counted}) counted`.execute(db);
+        select least(count(*), ${maxCounted})::int as total from (${counted}) counted`.execute(db);
       return { items, total: rows[0]?.total ?? 0 };
     },
     async countServed(now) {
@@ -324,7 +333,7 @@ export function siteStore(db: Sql): SiteStore {
     async replacedSince(siteId, since) {
       const { rows } = await sql<{ number: number; replaced_at: Date }>`
         select number, replaced_at from site_versions
-         where site_id = ${siteId} and replaced_at > ${new Date(since)} order by replaced_at desc limit ${mostSkewed}`.execute(
+         where site_id = ${siteId} and replaced_at > ${new Date(since)} order by replaced_at desc limit ${maxSkewed}`.execute(
         db,
       );
       return rows.map((row) => ({ number: row.number, replacedAt: row.replaced_at.getTime() }));
@@ -425,7 +434,7 @@ export function siteStore(db: Sql): SiteStore {
       const { rows } = await sql<{ minted_at: Date }>`
         select minted_at from site_labels where site_id = ${siteId} and version is null
          order by minted_at desc limit 2 offset ${count - 1}`.execute(db);
-      // The last one of all came with the site.
+      // The oldest label came with the site, so it is not a move.
       return rows.length === 2 ? rows[0]?.minted_at.getTime() : undefined;
     },
 
@@ -449,6 +458,13 @@ export function siteStore(db: Sql): SiteStore {
          where (s.deleted_at is not null and s.restorable_until <= ${new Date(now)})
             or (s.deleted_at is null and s.expires_at <= ${new Date(expiredBefore)})
          order by s.id limit ${limit}`),
+    neverPublished: ({ now, before, id = null, limit }) =>
+      many(sql<SiteRow>`
+        select ${columns} from sites s ${withLive}
+         where s.live_version is null and s.deleted_at is null and s.updated_at <= ${new Date(before)}
+           and s.taken_down_at is null and s.next_version = 1 and (${id}::text is null or s.id = ${id})
+           and not exists (select 1 from site_uploads up where up.site_id = s.id and up.ends_at > ${new Date(now)})
+         order by s.updated_at, s.id limit ${limit}`),
   };
 }
 

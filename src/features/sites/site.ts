@@ -16,7 +16,7 @@ export type SiteVersion = {
   readonly createdBy: string | null;
   /** When it last went live. */
   readonly publishedAt: number;
-  /** When another took its place; null while it is live. */
+  /** When another version replaced it; null while it is live. */
   readonly replacedAt: number | null;
 };
 
@@ -38,7 +38,7 @@ export type Site = {
   readonly restorableUntil: number | null;
   readonly takenDownAt: number | null;
   readonly takeDownReason: string | null;
-  /** When it was last served again after that; milliseconds. */
+  /** When an administrator last reinstated it, in milliseconds. */
   readonly putBackAt: number | null;
   readonly live: SiteVersion | null;
 };
@@ -46,7 +46,7 @@ export type Site = {
 export const siteStatuses = ['empty', 'active', 'expired', 'taken_down', 'deleted'] as const;
 export type SiteStatus = (typeof siteStatuses)[number];
 
-/** Exact to the second: what has reached its expiry is expired, whether or not a job ran (contract 6). */
+/** Exact to the second: a site that has reached its expiry is expired, whether or not a job has run (contract 6). */
 export function siteStatusOf(site: Site, now: number): SiteStatus {
   if (site.deletedAt !== null) return 'deleted';
   if (site.takenDownAt !== null) return 'taken_down';
@@ -54,7 +54,10 @@ export function siteStatusOf(site: Site, now: number): SiteStatus {
   return site.live === null ? 'empty' : 'active';
 }
 
-/** Whose sites a caller creates and changes: a person's own, or exactly one key's. Null for nobody in particular. */
+/**
+ * The owner of the sites that a caller creates and changes: one person or exactly one key. Null when the caller is
+ * neither.
+ */
 export function ownerOf(caller: Caller): SiteOwner | null {
   if (caller.kind === 'service_key') return { kind: 'service_key', id: caller.key.id };
   const user = userOf(caller);
@@ -66,8 +69,8 @@ export function isSameOwner(one: SiteOwner | null, other: SiteOwner): boolean {
 }
 
 /**
- * `none`: for this caller the site does not exist. Administrators are asked nothing: their role gives no sight of
- * another's site (description 2.3).
+ * `none`: for this caller the site does not exist. There is no exception for administrators: their role does not let
+ * them see another owner's private site (contract 6).
  */
 export function sightOf(caller: Caller, site: Site, now: number): 'owner' | 'reader' | 'none' {
   if (isSameOwner(ownerOf(caller), site.owner)) return 'owner';

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 
 /**
- * The Sites configuration, `/config/sites` (contract 6): its shape, its bounds and what an installation starts with.
- * Every field is required: it is a whole document.
+ * The Sites configuration, `/config/sites` (contract 6): its shape, its bounds and its initial values. Every field is
+ * required, because a client always sends a whole document.
  */
 const mib = 1024 * 1024;
 const whole = (min: number, max: number) => z.number().int().min(min).max(max);

@@ -47,6 +47,19 @@ test('one page is a site', async () => {
   expect(await check('page.html', '<h1>Hello</h1>')).toMatchObject({ problems: [], files: 1, bytes: 14 });
 });
 
+test('a site whose address would show nothing is fine, with a warning', async () => {
+  const found = await check('site.zip', zipOf([{ name: 'page.html', content: 'x' }]));
+  expect(found).toMatchObject({
+    problems: [],
+    warnings: [{ code: 'no_start_page', pages: ['page.html'] }],
+  });
+  const led = [
+    { name: 'page.html', content: 'x' },
+    { name: '_redirects', content: '/ /page.html 302' },
+  ];
+  for (const files of [site, led]) expect((await check('site.zip', zipOf(files))).warnings).toEqual([]);
+});
+
 test('with problems there is no receipt', async () => {
   const report = await check('bad.zip', zipOf([...site, { name: '../x.html', content: 'x' }]));
   expect(report).toMatchObject({ receipt: null, problems: [{ path: '../x.html', code: 'bad_path' }] });

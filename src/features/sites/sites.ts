@@ -1,40 +1,42 @@
 import type { Readable } from 'node:stream';
-import type { Act, Caller, CallerKey } from '../../core/caller.ts';
+import type { AuditContext, Caller, CallerKey } from '../../core/caller.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Random } from '../../core/ids.ts';
 import type { Blobs } from '../../platform/blobs/blobs.ts';
-import type { ChangeFeed, ChangeStore } from '../../platform/database/changes.ts';
+import type { ChangeFeed, ChangeStore } from '../../platform/database/change-feed.ts';
 import type { Tx } from '../../platform/database/database.ts';
-import { createLane } from '../../platform/lane.ts';
-import type { Spool } from '../../platform/spool.ts';
+import { createFairQueue } from '../../platform/fair-queue.ts';
+import type { TemporaryFiles } from '../../platform/temporary-files.ts';
 import type { AuditWriter } from '../audit/audit.ts';
+import type { NoticeWriter } from '../notices/notices.ts';
 import type { KeyFormat } from '../keys/keys.ts';
 import type { ConfigDocument } from '../settings/settings.ts';
 import type { SiteActions } from './actions.ts';
-import type { FileChange } from './content/changes.ts';
+import type { FileChange } from './content/file-changes.ts';
 import type { Manifest } from './content/manifest.ts';
-import type { VersionReport } from './content/report.ts';
-import type { UploadKind } from './content/upload.ts';
-import type { ContentStore } from './content-store.ts';
-import { lifecycle } from './lifecycle.ts';
+import type { UploadKind } from './content/whole-upload.ts';
+import type { SiteWarning } from './content/warnings.ts';
+import type { ContentStore } from './content/content-store.ts';
+import { lifecycle } from './lifecycle/lifecycle.ts';
 import type { PreviewStore } from './preview-store.ts';
-import { publishing } from './publishing.ts';
+import { publishing } from './publish/publishing.ts';
 import { reading } from './reading.ts';
-import { reports } from './reports.ts';
+import { reports, type SiteReport } from './publish/reports.ts';
 import type { Site, SiteVersion, Visibility } from './site.ts';
 import type { SiteFilter } from './site-list.ts';
 import type { SiteStore } from './site-store.ts';
 import type { SitesConfig } from './sites-config.ts';
-import type { UploadStore } from './upload-store.ts';
-import { createUploadRoom } from './upload-room.ts';
-import { uploads } from './uploads.ts';
+import type { UploadStore } from './publish/digest-upload-store.ts';
+import { createUploadReservations } from './publish/upload-reservations.ts';
+import { uploads } from './publish/digest-uploads.ts';
 
 /**
- * Sites: static files that are uploaded, checked, published and served (contract 6). Promises: an upload goes live whole
- * or not at all; a site belongs to one person or exactly one key, and nobody else changes it or learns that a private one
- * exists; every change commits with its audit event. Serving is the gateway's, letting browsers in is features/grants.
+ * Sites: static files that are uploaded, checked, published and served (contract 6). Promises: an upload goes live as a
+ * whole or not at all. A site belongs to one person or exactly one key. Nobody else can change it, or learn that a
+ * private one exists. Every change commits with its audit event. Leaves serving to the gateway, and access to private
+ * sites to features/grants.
  */
-export { checkUpload, type UploadKind, uploadKindOf } from './content/upload.ts';
+export { checkUpload, type UploadKind, uploadKindOf } from './content/whole-upload.ts';
 export { type Site, siteStatusOf, type Visibility } from './site.ts';
 export { visibilityOfLabel } from './labels.ts';
 export type { Served } from './serving/catalog.ts';
@@ -54,18 +56,19 @@ export type SiteRequest = {
 
 export type SiteChange = Omit<SiteRequest, 'ttlHours'>;
 
-/** What an upload came to: every file is in the blob store, nothing is published. */
+/** The result of an upload: every file is in the blob store, nothing is published. */
 export type Received = {
   readonly files: Manifest;
   readonly sizeBytes: number;
   readonly digest: string;
-  /** Of an archive: files and folders in it, and bytes that were sent. */
+  readonly warnings: readonly SiteWarning[];
+  /** Of an archive: the files and folders in it, and the bytes that the client sent. */
   readonly archive: { readonly entries: number; readonly bytes: number } | null;
-  /** When its first bytes may have been kept. */
+  /** The earliest time at which its bytes may have been stored. */
   readonly since: number;
 };
 
-/** A digest upload: its id, when it ends, and the contents it still waits for. */
+/** A digest upload: its id, when it ends, and the contents that are still missing. */
 export type UploadState = {
   readonly id: string;
   readonly endsAt: number;
@@ -75,20 +78,23 @@ export type UploadState = {
 export type ReplaceOptions = {
   readonly ifMatch: string | undefined;
   readonly spa?: boolean | undefined;
-  /** True: everything is checked and nothing changed; the answer is the site as it would be. */
+  /** True: everything is checked and nothing changes; returns the site as it would be. */
   readonly dryRun?: boolean;
-  /** In the same transaction. */
+  /** Runs in the same transaction. */
   readonly alongside?: (stores: SiteStores) => Promise<void>;
-  /** The configuration of a moment ago, by which all of the upload was judged; absent: it is read and its limits held. */
+  /**
+   * The current configuration by which the whole upload was just judged. Absent: the configuration is read and its
+   * limits are checked.
+   */
   readonly judgedBy?: SitesConfig;
 };
 
 export type Upload = {
   readonly kind: UploadKind;
   readonly stream: Readable;
-  /** As its client calls it; empty where it has no name. */
+  /** The name that the client gives it; empty when there is none. */
   readonly fileName: string;
-  /** Aborted when its client is gone. */
+  /** Aborted when the client disconnects. */
   readonly left: AbortSignal;
 };
 
@@ -100,7 +106,7 @@ export type Sites = {
     page: number,
     limit: number,
   ): Promise<{ items: Site[]; total: number }>;
-  /** @throws AppError site_not_found for what the caller may not see; so does every verb below */
+  /** @throws AppError site_not_found for a site that the caller may not see; so does every method below */
   get(caller: Caller, id: string): Promise<Site>;
   versions(
     caller: Caller,
@@ -109,13 +115,13 @@ export type Sites = {
     limit: number,
   ): Promise<{ items: (SiteVersion & { isLive: boolean })[]; total: number }>;
   version(caller: Caller, id: string, number: number): Promise<SiteVersion & { isLive: boolean }>;
-  /** The same, and what it changed and may have got wrong. */
+  /** The same, with its changes and possible mistakes. */
   report(
     caller: Caller,
     id: string,
     number: number,
-  ): Promise<SiteVersion & { isLive: boolean; report: VersionReport }>;
-  /** The files of one version; of the live one without a number. */
+  ): Promise<SiteVersion & { isLive: boolean; report: SiteReport }>;
+  /** The files of one version; without a number, of the live version. */
   files(
     caller: Caller,
     id: string,
@@ -129,9 +135,9 @@ export type Sites = {
     path: string,
   ): Promise<{ size: number; stream: Readable }>;
 
-  /** What the caller may do with it, and why not. */
+  /** The actions that the caller may take on the site, and why others are refused. */
   actions(caller: Caller, id: string): Promise<SiteActions>;
-  /** What would change for its readers if this version took the place of `against`; of the live one without it. */
+  /** What would change for readers if this version replaced `against`; without `against`, the live version. */
   changes(
     caller: Caller,
     id: string,
@@ -139,42 +145,48 @@ export type Sites = {
     against: number | undefined,
   ): Promise<{ against: number | null; files: readonly FileChange[] }>;
 
-  /** Throws what replace() would, as far as it can be said before the content is there. */
+  /** Throws what replace() would, as far as this can be decided before the content arrives. */
   mayPublish(caller: Caller, id: string): Promise<void>;
-  /** Checks and stores the files. Nothing is published: that is create() or replace(). */
-  receive(caller: Caller, act: Act, upload: Upload): Promise<Received>;
-  /** `dryRun`: everything is checked and nothing kept; the answer is the site as it would be. */
+  /** Checks and stores the files. Publishes nothing; create() and replace() do that. */
+  receive(caller: Caller, auditContext: AuditContext, upload: Upload): Promise<Received>;
+  /** `dryRun`: everything is checked and nothing is kept; returns the site as it would be. */
   create(
     caller: Caller,
-    act: Act,
+    auditContext: AuditContext,
     request: SiteRequest,
     received: Received | null,
     dryRun?: boolean,
   ): Promise<Site>;
-  replace(caller: Caller, act: Act, id: string, received: Received, options: ReplaceOptions): Promise<Site>;
+  replace(
+    caller: Caller,
+    auditContext: AuditContext,
+    id: string,
+    received: Received,
+    options: ReplaceOptions,
+  ): Promise<Site>;
   /** Announces the files of a new version. @throws AppError upload_rejected naming every bad one */
   startUpload(
     caller: Caller,
-    act: Act,
+    auditContext: AuditContext,
     id: string,
     upload: { files: Manifest; spa?: boolean | undefined },
   ): Promise<UploadState>;
-  /** @throws AppError not_found for an upload that ended or is another site's; so do the three below */
+  /** @throws AppError not_found for an upload that ended or belongs to another site; so do the three methods below */
   findUpload(caller: Caller, id: string, upload: string): Promise<UploadState>;
-  /** Takes one announced content. `readmit` asks again, once it is there, whether the caller may send it. */
+  /** Takes one announced content. `readmit` checks again, once it has arrived, whether the caller may send it. */
   receiveBlob(
     caller: Caller,
-    act: Act,
+    auditContext: AuditContext,
     id: string,
     upload: string,
     digest: string,
     bytes: Readable,
     readmit: () => Promise<void>,
   ): Promise<void>;
-  /** Takes many, from a tar whose files are named by digest. Good ones stay when others are refused. */
+  /** Takes many contents from a tar whose files are named by digest. Valid ones are kept when others are refused. */
   receiveBlobs(
     caller: Caller,
-    act: Act,
+    auditContext: AuditContext,
     id: string,
     upload: string,
     tar: Readable,
@@ -182,30 +194,35 @@ export type Sites = {
   ): Promise<UploadState>;
   publishUpload(
     caller: Caller,
-    act: Act,
+    auditContext: AuditContext,
     id: string,
     upload: string,
     options: { ifMatch: string | undefined; dryRun: boolean },
-  ): Promise<Site>;
-  /** Brings an earlier or a later version live. */
+  ): Promise<{ site: Site; warnings: readonly SiteWarning[] }>;
+  /** Makes an earlier or a later version live. */
   publishVersion(
     caller: Caller,
-    act: Act,
+    auditContext: AuditContext,
     id: string,
     number: number,
     ifMatch: string | undefined,
   ): Promise<Site>;
-  /** An address of its own for one version, for 24 hours. */
-  preview(caller: Caller, act: Act, id: string, number: number): Promise<{ label: string; endsAt: number }>;
+  /** Gives one version an address of its own for 24 hours. */
+  preview(
+    caller: Caller,
+    auditContext: AuditContext,
+    id: string,
+    number: number,
+  ): Promise<{ label: string; endsAt: number }>;
 
-  change(caller: Caller, act: Act, id: string, change: SiteChange): Promise<Site>;
-  extend(caller: Caller, act: Act, id: string): Promise<Site>;
-  remove(caller: Caller, act: Act, id: string): Promise<Site>;
-  restore(caller: Caller, act: Act, id: string): Promise<Site>;
-  endGrants(caller: Caller, act: Act, id: string): Promise<Site>;
-  /** By an administrator, who never reads what he stops. */
-  takeDown(act: Act, id: string, reason: string): Promise<Site>;
-  putBack(act: Act, id: string, reason: string): Promise<Site>;
+  change(caller: Caller, auditContext: AuditContext, id: string, change: SiteChange): Promise<Site>;
+  extend(caller: Caller, auditContext: AuditContext, id: string): Promise<Site>;
+  remove(caller: Caller, auditContext: AuditContext, id: string): Promise<Site>;
+  restore(caller: Caller, auditContext: AuditContext, id: string): Promise<Site>;
+  endGrants(caller: Caller, auditContext: AuditContext, id: string): Promise<Site>;
+  /** For an administrator, who does not see the content of the site. */
+  takeDown(auditContext: AuditContext, id: string, reason: string): Promise<Site>;
+  putBack(auditContext: AuditContext, id: string, reason: string): Promise<Site>;
 };
 
 export type Capabilities = {
@@ -223,8 +240,9 @@ export type SiteStores = {
   content: ContentStore;
   uploads: UploadStore;
   audit: AuditWriter;
+  notices: NoticeWriter;
   changes: ChangeStore;
-  /** A write by a key commits only while the key is good (contract 4). */
+  /** A write with a key commits only while the key is valid (contract 4). */
   keys: { holdLive(id: string, now: number, asked: CallerKey): Promise<void> };
 };
 
@@ -234,38 +252,38 @@ export type SitesDeps = {
   readonly feed: Pick<ChangeFeed, 'announce'>;
   readonly config: Pick<ConfigDocument<SitesConfig>, 'inForce' | 'read'>;
   readonly blobs: Blobs;
-  readonly spool: Spool;
+  readonly temporaryFiles: TemporaryFiles;
   readonly format: KeyFormat;
   readonly clock: Clock;
   readonly random: Random;
-  /** Hears of a key of ours that was found in an upload. */
-  readonly exposed: (value: string, act: Act) => void;
-  /** Why this installation cannot have private sites, for people; null when it can. */
-  readonly privateObstacle: () => string | null;
+  /** Called with one of our keys that was found in an upload. */
+  readonly exposed: (value: string, auditContext: AuditContext) => void;
+  /** Why this installation cannot have private sites, as a sentence for people; null when it can. */
+  readonly privateUnavailableReason: () => string | null;
   readonly states: SiteStates;
 };
 
-/** What gateways read of private sites, outside the database (contract 10.3). */
+/** The state of private sites that gateways read outside the database (contract 10.3). */
 export type SiteStates = {
-  /** Private content stops at once. Rejects with `store_unavailable`; then nothing may be changed. */
+  /** Stops private content at once. Rejects with `store_unavailable`; the caller must then change nothing. */
   withdraw(site: Pick<Site, 'id'>): Promise<void>;
-  /** Unless a newer state is known. Never rejects: without a record private content stays closed. */
+  /** Writes the state unless a newer one is known. Never rejects: without a record private content stays closed. */
   publish(site: Site): Promise<void>;
 };
 
-/** Bodies that are read at the same time. Those of one owner beyond are refused: they would wait with open connections. */
+/** Bodies read at the same time. One owner's requests beyond the limit are refused: they would wait with open connections. */
 const uploadsAtOnce = { width: 512, perSender: 64, queue: 0 };
 
 export function createSites(deps: SitesDeps): Sites {
   const read = reading(deps);
-  const room = createUploadRoom(deps);
-  const lane = createLane(uploadsAtOnce);
-  const publish = publishing(deps, { room, lane });
+  const reservations = createUploadReservations(deps);
+  const queue = createFairQueue(uploadsAtOnce);
+  const publish = publishing(deps, { reservations, queue });
   return {
     ...read,
     ...reports(deps, read),
     ...publish,
-    ...uploads(deps, { replace: publish.replace, room, lane }),
+    ...uploads(deps, { replace: publish.replace, reservations, queue }),
     ...lifecycle(deps),
   };
 }

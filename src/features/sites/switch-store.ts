@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Sql } from '../../platform/database/database.ts';
 
-/** SQL of how often Sites was switched off: grants issued under an earlier number stay dead (contract 6). */
+/** SQL of how often Sites was switched off: grants issued under an earlier number stay invalid (contract 6). */
 export type SwitchStore = {
   generation(): Promise<number>;
   bump(): Promise<void>;

@@ -1,30 +1,35 @@
 import type { Readable } from 'node:stream';
 
 /**
- * Content by its SHA-256. Promises: what was written is there whole under its digest or not at all, also after a power
- * loss; the same bytes are kept once; nothing is ever changed. Who may know that a digest exists is not this store's
- * question. Two implementations: files on a disk, an S3-compatible store.
+ * Stores content under its SHA-256. Promises: content is either complete under its digest or absent, also after a power
+ * loss; the same bytes are stored once; stored content never changes. It does not decide who may know that a digest
+ * exists. Two implementations: files on a disk, and an S3-compatible store.
  */
 export type Blobs = {
-  /** Keeps the bytes of `source`. What makes `source` fail makes this reject with the same error, and keeps nothing. */
+  /** Stores the bytes of `source`. When `source` fails, this rejects with the same error and stores nothing. */
   write(source: Readable): Promise<Blob>;
-  /** The same for many: cheaper, and certain to outlast a power loss only after flush(). */
+  /** Writes many blobs at a lower cost. They are certain to survive a power loss only after flush(). */
   batch(): BlobBatch;
-  /** Bytes from `start` up to and with `end`; all without a range. Rejects with `store_unavailable` when they cannot be read. */
+  /**
+   * Bytes from `start` to `end` inclusive; all bytes without a range. Rejects with `store_unavailable` when they cannot
+   * be read.
+   */
   read(digest: string, range?: { readonly start: number; readonly end: number }): Promise<Readable>;
   has(digest: string): Promise<boolean>;
-  /** Safe to repeat. */
+  /** Idempotent. */
   remove(digest: string): Promise<void>;
-  /** Every digest there is and when it was written (milliseconds), in no order: for the sweep. */
+  /** Every stored digest and when it was written (milliseconds), in no order. The sweep uses it. */
   list(): AsyncIterable<{ readonly digest: string; readonly writtenAt: number }>;
 };
 
-/** Blobs that another machine keeps. */
+/** Blobs stored on another machine. */
 export type RemoteBlobs = Blobs & {
-  /** Like read(), and how large the whole blob is, in bytes. */
+  /** Like read(). Also returns the size of the whole blob, in bytes. */
   open(digest: string, range?: { readonly start: number; readonly end: number }): Promise<OpenBlob>;
-  /** Makes the folder that content waits in, and looks at the store. */
+  /** Creates the folder for staging files. */
   prepare(): Promise<void>;
+  /** Checks the store, and removes multipart uploads that no process will complete. Rejects with `store_unavailable`. */
+  begin(): Promise<void>;
   /** Rejects with `store_unavailable`. */
   ping(): Promise<void>;
   close(): void;
@@ -33,11 +38,11 @@ export type RemoteBlobs = Blobs & {
 export type OpenBlob = { readonly size: number; readonly stream: Readable };
 
 export type BlobBatch = {
-  /** One at a time. A property, so that an implementation that takes less does not type-check. */
+  /** Call it once at a time. A property, so that an implementation which accepts fewer types does not type-check. */
   readonly write: (source: Readable | Buffer) => Promise<Blob>;
-  /** Resolves when everything written so far is whole and will be found again. */
+  /** Resolves when everything written so far is complete and durable. */
   flush(): Promise<void>;
-  /** Lets go of what was not flushed. Safe to repeat, also after flush(). */
+  /** Discards what was not flushed. Idempotent, also after flush(). */
   close(): Promise<void>;
 };
 
@@ -46,7 +51,7 @@ export type Blob = { readonly digest: string; readonly size: number };
 
 const digestShape = /^[0-9a-f]{64}$/;
 
-/** A digest from outside that is none must never become a path or an address. @throws Error */
+/** A malformed digest from outside must never become part of a path or an address. @throws Error */
 export function checkDigest(digest: string): void {
   if (!digestShape.test(digest)) throw new Error('A blob is asked for by 64 hexadecimal digits.');
 }

@@ -72,6 +72,7 @@ async function farAway(folder: string): Promise<FarAway> {
     bodies,
     breakNext: (times) => (breaks = times),
     prepare: async () => undefined,
+    begin: async () => undefined,
     ping: async () => undefined,
     close: () => undefined,
     async open(digest, range) {
@@ -90,8 +91,8 @@ async function farAway(folder: string): Promise<FarAway> {
 
 const cache = () => join(home, 'cache');
 
-async function open(mostBytes = 1_000_000) {
-  const blobs = cachedBlobs(store, { folder: cache(), mostBytes, log: createLog({ level: 'silent' }) });
+async function open(maxBytes = 1_000_000) {
+  const blobs = cachedBlobs(store, { folder: cache(), maxBytes, log: createLog({ level: 'silent' }) });
   await blobs.prepare();
   return {
     ...blobs,
@@ -132,7 +133,7 @@ test.each([
   expect(store.asked).toHaveLength(2);
 });
 
-test('what is fetched anew is put in its place after the old file left, however long that takes', async () => {
+test('what is fetched again is put in its place after the old file left, however long that takes', async () => {
   const digest = await put('right12345');
   const blobs = await open();
   await blobs.text(digest);
@@ -262,7 +263,7 @@ test('a store that is away is told, and what was fetched is still there', async 
   store.open = () => Promise.reject(new AppError('store_unavailable'));
   const away = cachedBlobs(store, {
     folder: cache(),
-    mostBytes: 1_000_000,
+    maxBytes: 1_000_000,
     log: createLog({ level: 'silent' }),
   });
   await away.prepare();

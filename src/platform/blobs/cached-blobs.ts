@@ -8,54 +8,59 @@ import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { AppError } from '../../core/errors.ts';
 import type { Log } from '../log.ts';
-import { takeAside, type Written } from './aside.ts';
+import { writeStagingFile, type Written } from './staging-file.ts';
 import type { OpenBlob, RemoteBlobs } from './blobs.ts';
 
 /**
- * Blobs of another machine, with those read last kept in `folder`. A digest's bytes never change, so nothing has to be
- * invalidated; the least used go first when there is no room. What is in the folder is believed only after its bytes
- * were hashed, once in the life of a process, and while nobody touches the file: it may be changed or removed at any
- * time, also by another process with the same folder, and is fetched again. Call prepare() first; it is of the folder alone.
+ * A cache in `folder` for blobs that another machine stores. The bytes of a digest never change, so no entry needs to be
+ * invalidated; the least recently used are removed first when the cache is full.
+ *
+ * Anyone, such as another process with the same folder, may change or remove a file at any time. So each process
+ * hashes a file once before it trusts it. A changed, wrong or missing file is fetched again. Call prepare() first; it
+ * prepares the folder only.
  */
 export type CacheOptions = {
   readonly folder: string;
-  /** Room, in bytes. */
-  readonly mostBytes: number;
+  /** Size of the cache, in bytes. */
+  readonly maxBytes: number;
   readonly log: Log;
 };
 
-/** A blob up to this size is fetched whole before its first byte is sent, so wrong or missing bytes are an answer. */
-const largestBytes = 64 * 1024 * 1024;
-/** Of a body that breaks off. */
+/**
+ * A blob up to this size is fetched whole before its first byte is sent. So wrong or missing bytes become an error
+ * response.
+ */
+const maxWholeBytes = 64 * 1024 * 1024;
+/** Attempts to fetch a body that breaks off. */
 const attempts = 2;
 /**
- * Bodies that pass through at once, each as slowly as its reader likes. Fewer than there are connections to a store, so
- * that what is kept here can still be fetched.
+ * Bodies streamed through at the same time, each as slowly as its reader. Fewer than the connections to the store, so
+ * that blobs that fit the cache can still be fetched.
  */
-const mostPassing = 48;
-/** Digests that are remembered as too large, so that a range of one asks once. */
-const mostKnown = 10_000;
+const maxPassing = 48;
+/** Digests remembered as too large for the cache, so that a range request for one asks the store only once. */
+const maxKnown = 10_000;
 
 type Kept = {
   readonly size: number;
-  /** As it was when its bytes were hashed; null: not by this process. */
+  /** The file's state when its bytes were hashed; null when this process has not hashed it. */
   readonly seen: Pick<Stats, 'mtimeMs' | 'ino' | 'size'> | null;
 };
 
-export function cachedBlobs(origin: RemoteBlobs, { folder, mostBytes, log }: CacheOptions): RemoteBlobs {
+export function cachedBlobs(origin: RemoteBlobs, { folder, maxBytes, log }: CacheOptions): RemoteBlobs {
   const incoming = join(folder, 'incoming');
-  const largest = Math.min(largestBytes, Math.floor(mostBytes / 4));
+  const largest = Math.min(maxWholeBytes, Math.floor(maxBytes / 4));
   const kept = new LRUCache<string, Kept>({
-    maxSize: mostBytes,
+    maxSize: maxBytes,
     sizeCalculation: ({ size }) => Math.max(1, size),
     dispose(_, digest, reason) {
-      // A reader that has it open reads on.
+      // A reader that has the file open can continue to read.
       if (reason === 'evict' || reason === 'delete') leave(digest);
     },
   });
   /** Files being removed. */
   const leaving = new Map<string, Promise<void>>();
-  const tooLarge = new LRUCache<string, number>({ max: mostKnown });
+  const tooLarge = new LRUCache<string, number>({ max: maxKnown });
   const fetching = new Map<string, Promise<boolean>>();
 
   const placeOf = (digest: string) => join(folder, digest.slice(0, 2), digest.slice(2));
@@ -67,13 +72,13 @@ export function cachedBlobs(origin: RemoteBlobs, { folder, mostBytes, log }: Cac
   }
 
   let isTroubled = false;
-  /** The folder is a saving and no more: without it everything comes from the store. Said once an outage. */
+  /** The cache is optional: without it, every blob comes from the store. Logs once for each outage. */
   function noteTrouble(error: unknown): void {
     if (!isTroubled) log.warn({ err: error }, 'the folder of fetched content cannot be used');
     isTroubled = true;
   }
 
-  /** The file with its digest's bytes, open; undefined when it is not there or is something else. */
+  /** Opens the file with the bytes of the digest; undefined when it is missing or holds other bytes. */
   async function openKept(digest: string): Promise<{ file: FileHandle; size: number } | undefined> {
     const entry = kept.get(digest);
     if (entry === undefined) return undefined;
@@ -97,7 +102,7 @@ export function cachedBlobs(origin: RemoteBlobs, { folder, mostBytes, log }: Cac
     return undefined;
   }
 
-  /** True when it is kept now. */
+  /** True when the blob is in the cache now. */
   function fetched(digest: string): Promise<boolean> {
     let already = fetching.get(digest);
     if (already === undefined) {
@@ -109,7 +114,7 @@ export function cachedBlobs(origin: RemoteBlobs, { folder, mostBytes, log }: Cac
 
   async function fetchWhole(digest: string, attempt = 1): Promise<boolean> {
     try {
-      // Also when somebody emptied the folder meanwhile; before the store begins to send.
+      // Someone may have emptied the folder. Create it before the store begins to send.
       await mkdir(incoming, { recursive: true, mode: 0o700 });
     } catch (error) {
       noteTrouble(error);
@@ -122,7 +127,7 @@ export function cachedBlobs(origin: RemoteBlobs, { folder, mostBytes, log }: Cac
       return false;
     }
     try {
-      await putInPlace(digest, await takeAside(stream, incoming));
+      await putInPlace(digest, await writeStagingFile(stream, incoming));
       isTroubled = false;
       return true;
     } catch (error) {
@@ -139,7 +144,7 @@ export function cachedBlobs(origin: RemoteBlobs, { folder, mostBytes, log }: Cac
     const place = placeOf(digest);
     try {
       await mkdir(join(place, '..'), { recursive: true, mode: 0o700 });
-      // Or what was fetched now would be removed with what was there before.
+      // Otherwise the removal of the old file could remove the new one.
       await leaving.get(digest);
       await rename(path, place);
     } catch (error) {
@@ -156,7 +161,7 @@ export function cachedBlobs(origin: RemoteBlobs, { folder, mostBytes, log }: Cac
 
   let passing = 0;
   async function passThrough(...what: Parameters<RemoteBlobs['open']>): Promise<OpenBlob> {
-    if (passing >= mostPassing)
+    if (passing >= maxPassing)
       throw new AppError('store_unavailable', { cause: new Error('Too many bodies pass through already.') });
     passing += 1;
     try {
@@ -185,12 +190,12 @@ export function cachedBlobs(origin: RemoteBlobs, { folder, mostBytes, log }: Cac
     return await passThrough(digest, range);
   }
 
-  /** What earlier processes fetched, the one used longest ago first. */
+  /** Reads what earlier processes fetched, the least recently used first. */
   async function readFolder(): Promise<void> {
     const found: { digest: string; size: number; usedAt: number }[] = [];
     for await (const shelf of await opendir(folder)) {
       if (!shelf.isDirectory() || !/^[0-9a-f]{2}$/.test(shelf.name)) continue;
-      // Another process with the same folder may have removed what was there when its name was read.
+      // Another process with the same folder may have removed it since its name was read.
       const names = (await opendir(join(folder, shelf.name)).catch(unlessMissing)) ?? [];
       for await (const { name } of names) {
         if (!/^[0-9a-f]{62}$/.test(name)) continue;

@@ -2,21 +2,21 @@ import { createReadStream } from 'node:fs';
 import { access, mkdir, open, opendir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError } from '../../core/errors.ts';
-import { type FolderOptions, prepareAside } from '../aside-folder.ts';
+import { stagingFolder, type FolderOptions } from '../staging-folder.ts';
 import { unlessFull } from '../disk-full.ts';
 import { flushFileSystem, flushNames } from '../flush-names.ts';
-import { inGroups, takeAside, type Written } from './aside.ts';
+import { inGroups, writeStagingFile, type Written } from './staging-file.ts';
 import { type Blobs, type BlobBatch, checkDigest } from './blobs.ts';
 
 /**
- * Blobs as files: `folder/ab/cdef…`, written aside in `folder/incoming` and renamed. Call prepare() first; what an
- * earlier process left in `incoming` goes then.
+ * Blobs as files `folder/ab/cdef…`. Each is written to a staging file in `folder/incoming` and then renamed. Call
+ * prepare() first; it removes what an earlier process left in `incoming`.
  */
 export function fileBlobs(
   folder: string,
-  { isShared = false, requireRoom }: FolderOptions = {},
+  { isShared = false, requireFreeSpace }: FolderOptions = {},
 ): Blobs & { prepare(): Promise<void> } {
-  const incoming = join(folder, 'incoming');
+  const { path: incoming, prepare } = stagingFolder(join(folder, 'incoming'), { isShared });
   const shelves = new Set<string>();
 
   function placeOf(digest: string): { shelf: string; path: string } {
@@ -40,10 +40,10 @@ export function fileBlobs(
     if (!isFlushed) await inGroups(ready, ({ path }) => flushFile(path));
     const touched = new Set<string>();
     await inGroups(ready, async ({ path, digest }) => {
-      // Also of one that was there: whoever wrote it may not have flushed its name yet.
+      // Also when the blob exists already: its writer may not have flushed its name yet.
       touched.add(await shelfFor(digest));
-      // In place of one that was there, which held the same bytes: the new one is young, so a sweep that goes by age
-      // leaves it to whoever wrote it now.
+      // Replaces an existing file, which held the same bytes. The new file has a new time, so a sweep by age does not
+      // remove it before its writer uses it.
       await rename(path, placeOf(digest).path);
     });
     const areNamesFlushed = touched.size >= manyFiles && (await flushFileSystem(folder));
@@ -51,12 +51,12 @@ export function fileBlobs(
   }
 
   function batch(): BlobBatch {
-    /** Written aside; nothing has its name yet, and nothing was asked of the disk. */
+    /** Staging files that have no final name and have not been flushed. */
     let waiting: Written[] = [];
 
     return {
       async write(source) {
-        const written = await takeAside(source, incoming, requireRoom);
+        const written = await writeStagingFile(source, incoming, requireFreeSpace);
         waiting.push(written);
         return { digest: written.digest, size: written.size };
       },
@@ -72,7 +72,7 @@ export function fileBlobs(
   }
 
   return {
-    prepare: () => prepareAside(incoming, { isShared }),
+    prepare,
     batch,
     async write(source) {
       const one = batch();
@@ -87,7 +87,7 @@ export function fileBlobs(
     async read(digest, range) {
       const { path } = placeOf(digest);
       try {
-        // Opened here, so that a blob that is gone is an answer and not half of one.
+        // Opened here, so that a missing blob becomes an error response and not a truncated body.
         const file = await open(path, 'r');
         return createReadStream('', { fd: file, ...range });
       } catch (error) {
@@ -108,7 +108,7 @@ export function fileBlobs(
   };
 }
 
-/** From so many on, flushing all at once is cheaper than one by one. */
+/** From this number of files on, flushing the whole file system is cheaper than flushing one file at a time. */
 const manyFiles = 16;
 
 async function flushFile(path: string): Promise<void> {
@@ -120,7 +120,7 @@ async function flushFile(path: string): Promise<void> {
   }
 }
 
-/** Undefined when it was removed since its name was read. */
+/** Undefined when the file was removed after its name was read. */
 async function writtenAtOf(path: string): Promise<number | undefined> {
   return await stat(path).then(
     ({ mtimeMs }) => mtimeMs,

@@ -1,6 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { mkdir, open, readdir, readFile, rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { open, readFile, rm } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import {
   AbortMultipartUploadCommand,
@@ -15,17 +14,19 @@ import {
   S3Client,
   UploadPartCommand,
 } from '@aws-sdk/client-s3';
-import { type Clock, day, hour } from '../../core/clock.ts';
+import { type Clock, day } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
-import { createLane } from '../lane.ts';
-import { inGroups, takeAside, type Written } from './aside.ts';
+import { stagingFolder, type FolderOptions } from '../staging-folder.ts';
+import { createFairQueue } from '../fair-queue.ts';
+import { inGroups, writeStagingFile, type Written } from './staging-file.ts';
 import { type BlobBatch, checkDigest, type RemoteBlobs } from './blobs.ts';
 import { verified } from './verified.ts';
 
 /**
- * Blobs in an S3-compatible store, each an object `prefix/blobs/<digest>`. A digest is known when the last byte is, so
- * content waits in `folder` and is sent under its digest afterwards (decision 0023): with its checksum, which the store
- * verifies, and whole or not at all. Call prepare() first.
+ * Blobs in an S3-compatible store, each an object `prefix/blobs/<digest>`. The digest is known only with the last byte,
+ * so content goes to a staging file in `folder` first and is then sent under its digest (decision 0023). The store
+ * verifies its checksum, and stores it whole or not at all. Call prepare() first; it removes what ended processes left in
+ * `folder`.
  */
 export type ObjectStore = {
   /** `https://host`, or `http://` on loopback. */
@@ -34,34 +35,35 @@ export type ObjectStore = {
   readonly bucket: string;
   /** Empty, or ends with a slash. */
   readonly prefix: string;
-  /** The bucket is in the path, not in front of the host. */
+  /** True: the bucket is in the path, not in the host name. */
   readonly isPathStyle: boolean;
   readonly accessKey: string;
   readonly secretKey: string;
 };
 
-/** Milliseconds for a question, every attempt included; a body has its own patience (verified.ts). */
+/** Milliseconds for a request, retries included. A response body has its own time limit (verified.ts). */
 const answerMs = 4_000;
-/** A store that takes less than this is as good as none, bytes a second. */
+/** The slowest upload that is accepted, in bytes a second. A slower store counts as unavailable. */
 const slowestUpload = 1024 * 1024;
-/** What is larger goes in parts of this size. They are held in memory, so that an attempt can be repeated. */
+/** Larger files are sent in parts of this size. Each part is held in memory, so that it can be sent again. */
 const partBytes = 8 * 1024 * 1024;
-/** Parts that are read ahead of one file. */
+/** Parts of one file that are read ahead. */
 const partsAtOnce = 4;
-/** Uploads at once of this process, and of one batch: with `partBytes` this bounds the memory. */
+/** Concurrent uploads of this process and of one batch. With `partBytes` this bounds the memory. */
 const uploads = { width: 16, perSender: 8, queue: Number.POSITIVE_INFINITY };
-/** Of the bodies that are read, and as many again of everything else: slow readers keep nobody from asking. */
+/** Connections for response bodies, and as many again for all other requests: slow readers block no other request. */
 const connections = 64;
-/** An upload in parts that began so long ago has lost its process. */
+/** After this time a multipart upload counts as abandoned by its process. */
 const abandonedMs = day;
 
 export function s3Blobs(
   store: ObjectStore,
-  { folder, clock }: { folder: string; clock: Clock },
+  { folder, isShared = true, clock }: Pick<FolderOptions, 'isShared'> & { folder: string; clock: Clock },
 ): RemoteBlobs {
+  const outgoing = stagingFolder(folder, { isShared });
   const Bucket = store.bucket;
   const root = `${store.prefix}blobs/`;
-  const lane = createLane(uploads);
+  const queue = createFairQueue(uploads);
   const client = clientOf(store);
   const bodies = clientOf(store);
 
@@ -70,13 +72,13 @@ export function s3Blobs(
     return root + digest;
   }
 
-  /** Every refusal means the same to whoever asks: the store cannot be used now. */
+  /** The caller handles every refusal in the same way: the store cannot be used now. */
   async function ask<T>(
     question: (how: { abortSignal: AbortSignal }) => Promise<T>,
     ms = answerMs,
   ): Promise<T> {
     const patience = new AbortController();
-    // Ends with the answer's head: the signal would cut a body that is still being read.
+    // Cleared once the response head arrives: the signal would abort a body that is still being read.
     const timer = setTimeout(() => patience.abort(), ms);
     try {
       return await question({ abortSignal: patience.signal });
@@ -95,7 +97,7 @@ export function s3Blobs(
     );
     const bytes = range === undefined ? ContentLength : range.end - range.start + 1;
     const size = range === undefined ? ContentLength : Number(ContentRange?.split('/')[1]);
-    // A store that knows no ranges sends everything.
+    // A store without support for ranges sends everything.
     const isAsked = range === undefined || ContentRange?.startsWith(`bytes ${range.start}-${range.end}/`);
     if (!(Body instanceof Readable) || bytes === undefined || size === undefined || !isAsked) {
       if (Body instanceof Readable) Body.destroy();
@@ -117,7 +119,7 @@ export function s3Blobs(
     });
   }
 
-  /** Nothing has the blob's name before the last step, and that is taken only when the parts together are the blob. */
+  /** The blob gets its name only in the last step, which runs only when the parts together are the blob. */
   async function putInParts({ path, size, digest }: Written, run: Turn): Promise<void> {
     const Key = keyOf(digest);
     const { UploadId } = await ask((how) =>
@@ -150,7 +152,7 @@ export function s3Blobs(
         Parts.push(...(await allOf(group)));
       }
       if (sum.digest('hex') !== digest)
-        throw new Error(`What waited for the store in ${folder} was changed.`);
+        throw new Error(`What waited for the store in ${outgoing.path} was changed.`);
       await ask(
         (how) =>
           client.send(
@@ -160,7 +162,7 @@ export function s3Blobs(
         uploadMs(size),
       );
     } catch (error) {
-      // What cannot be given up now is given up by a later prepare(); nobody sees parts, they only cost room.
+      // If this fails, a later begin() aborts the upload. Nobody can read the parts; they only use storage.
       await abandon(Key, UploadId).catch(() => undefined);
       throw error;
     } finally {
@@ -177,17 +179,18 @@ export function s3Blobs(
     let waiting: Written[] = [];
     return {
       async write(source) {
-        const written = await takeAside(source, folder);
+        const written = await writeStagingFile(source, outgoing.path);
         waiting.push(written);
         return { digest: written.digest, size: written.size };
       },
       async flush() {
         let failure: Error | undefined;
-        // The rest need not find out one by one that the store is away.
+        // The other files of the batch need not each find out that the store is unavailable.
         const run: Turn = (task) =>
-          lane(sender, () => (failure === undefined ? task() : Promise.reject(failure)));
+          queue(sender, () => (failure === undefined ? task() : Promise.reject(failure)));
         const distinct = [...new Map(waiting.map((written) => [written.digest, written])).values()];
-        // Also what is there already: it becomes young, so a sweep that goes by age leaves it to whoever wrote it now.
+        // Sends existing blobs again too. Their time becomes new, so a sweep by age does not remove them before their
+        // writer uses them.
         await allOf(
           distinct.map((written) =>
             put(written, run).catch((error: Error) => {
@@ -213,14 +216,8 @@ export function s3Blobs(
   }
 
   return {
-    async prepare() {
-      await mkdir(folder, { recursive: true, mode: 0o700 });
-      // Not everything: another process with the same folder may be sending what it put there.
-      for (const name of await readdir(folder)) {
-        const path = join(folder, name);
-        const { mtimeMs } = await stat(path);
-        if (clock.now() - mtimeMs > hour) await rm(path, { force: true });
-      }
+    prepare: outgoing.prepare,
+    async begin() {
       await ping();
       const { Uploads = [] } = await ask((how) =>
         client.send(new ListMultipartUploadsCommand({ Bucket, Prefix: root }), how),
@@ -268,7 +265,7 @@ export function s3Blobs(
         );
         for (const { Key = '', LastModified } of Contents) {
           const digest = Key.slice(root.length);
-          // What somebody else put there is not ours to tell of, and so not ours to remove.
+          // Skips objects that something else stored there. They must be neither listed nor removed.
           if (LastModified !== undefined && /^[0-9a-f]{64}$/.test(digest))
             yield { digest, writtenAt: LastModified.getTime() };
         }
@@ -290,7 +287,7 @@ function clientOf(store: ObjectStore): S3Client {
     credentials: { accessKeyId: store.accessKey, secretAccessKey: store.secretKey },
     maxAttempts: 3,
     retryMode: 'standard',
-    // Ours are sent and looked at by us; what the client would add, not every store understands.
+    // This code sends and checks its own checksums. Not every store understands those that the SDK would add.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
     requestHandler: {
@@ -308,7 +305,7 @@ type ContinueFrom = { Bucket: string; Prefix: string; ContinuationToken: string 
 
 const uploadMs = (bytes: number) => answerMs + (bytes / slowestUpload) * 1_000;
 
-/** Waits for all of them also when one fails: what they read is removed afterwards. */
+/** Waits for all promises even when one fails: the caller removes the files that they read. */
 async function allOf<T>(work: readonly Promise<T>[]): Promise<T[]> {
   const done = await Promise.allSettled(work);
   return done.map((one) => {
@@ -323,7 +320,7 @@ function statusOf(error: unknown): number | undefined {
   return (error.$metadata as { httpStatusCode?: number }).httpStatusCode;
 }
 
-/** The client's errors hold the request, with its signature; of theirs only the words go on. */
+/** The SDK's errors contain the request with its signature. Only the message is kept. */
 function plain(error: unknown): Error {
   if (!(error instanceof Error)) return new Error(String(error));
   const status = statusOf(error);

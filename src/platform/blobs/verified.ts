@@ -3,24 +3,27 @@ import { Readable } from 'node:stream';
 import { AppError } from '../../core/errors.ts';
 import { within } from '../kv/deadline.ts';
 
-/** Milliseconds a body may stand still. Counted only while somebody waits for it, so a slow reader is not a slow store. */
+/**
+ * Milliseconds without a byte before a body fails. Counts only while a reader waits, so a slow reader is not taken for a
+ * slow store.
+ */
 const idleMs = 5_000;
 
 export type Expected = {
-  /** Bytes to come. */
+  /** Expected number of bytes. */
   readonly size: number;
-  /** Of all of them; null for a part of a blob, of which only the length can be checked. */
+  /** SHA-256 of the whole blob; null for a range, of which only the length can be checked. */
   readonly digest: string | null;
 };
 
 /**
- * The bytes of `source`, whose last piece comes only when everything was what it should be. Otherwise the stream fails
- * with `store_unavailable` before its end: whoever counts bytes sees that some are missing, and never takes wrong ones
- * for the blob.
+ * Passes the bytes of `source` on, and holds the last chunk back until size and digest are verified. On a mismatch the
+ * stream fails with `store_unavailable` before its end. So a reader sees that bytes are missing, and never takes wrong
+ * bytes for the blob.
  */
 export function verified(source: Readable, expected: Expected): Readable {
   const out = Readable.from(pieces(source, expected), { objectMode: false });
-  // A generator that waits for bytes is told of the end only when they come.
+  // A generator that waits for bytes notices the close only when they arrive, so `source` is closed here.
   out.once('close', () => source.destroy());
   return out;
 }

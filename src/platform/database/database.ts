@@ -3,9 +3,9 @@ import { type Dialect, Kysely, type QueryExecutorProvider, sql } from 'kysely';
 import { AppError } from '../../core/errors.ts';
 
 /**
- * The database door: PostgreSQL through a pool, or PGlite in a worker thread, behind one kysely dialect.
- * Promises: work given to tx() commits whole or not at all; a query through the outer handle inside a
- * transaction throws on every backend (decision 0003); an unreachable server is 503, never a wrong answer.
+ * The database: PostgreSQL through a pool, or PGlite in a worker thread, behind one kysely dialect. Promises: work passed
+ * to tx() commits whole or not at all; a query through the outer handle inside a transaction throws on every backend
+ * (decision 0003); an unreachable server is 503, never a wrong answer.
  */
 
 /** What a store needs to run SQL: the pool, or one transaction. */
@@ -23,12 +23,12 @@ export type Database = {
 };
 
 /**
- * How services touch data: `read` outside a transaction, `tx` inside one. `tx` makes fresh stores for every call,
- * so nothing a service holds can reach past its transaction. app.ts builds both from the same factories.
+ * How services access data: `read` outside a transaction, `tx` inside one. Each call of `tx` creates new stores, so no
+ * store of a service can bypass its transaction. composition/app.ts builds both from the same factories.
  */
 export type Tx<Stores> = <T>(work: (stores: Stores) => Promise<T>) => Promise<T>;
 
-/** @param onStatement hears of each statement that was answered, with the milliseconds it took */
+/** @param onStatement called for each completed statement, with its duration in milliseconds */
 export function openDatabase(
   dialect: Dialect,
   onStatement?: (text: string, tookMs: number, isFailed: boolean) => void,
@@ -88,7 +88,7 @@ type Executor = ReturnType<QueryExecutorProvider['getExecutor']>;
 function translating(executor: Executor): Executor {
   return new Proxy(executor, {
     get(target, property) {
-      // Bound to the target: kysely keeps its parts in private members, which a proxy does not have.
+      // Bound to the target: kysely uses private members, which a proxy does not have.
       const value: unknown = Reflect.get(target, property, target);
       if (property !== 'executeQuery') return typeof value === 'function' ? value.bind(target) : value;
       return (...args: Parameters<Executor['executeQuery']>) =>
@@ -99,13 +99,13 @@ function translating(executor: Executor): Executor {
   });
 }
 
-/** The SQLSTATE of a failed statement (PostgreSQL appendix A), or undefined when none came back. */
+/** The SQLSTATE of a failed statement (PostgreSQL appendix A); undefined when the error has none. */
 export function sqlState(error: unknown): string | undefined {
   if (typeof error !== 'object' || error === null || !('code' in error)) return undefined;
   return typeof error.code === 'string' ? error.code : undefined;
 }
 
-/** The row that one refers to is gone, such as a repository removed since it was looked up. */
+/** A referenced row no longer exists, such as a repository removed after it was looked up. */
 export function isForeignKeyViolation(error: unknown): boolean {
   return sqlState(error) === '23503';
 }
@@ -114,7 +114,7 @@ export function isUniqueViolation(error: unknown): boolean {
   return sqlState(error) === '23505';
 }
 
-/** Raised by a database that is shutting down, full, read-only, or not there. */
+/** Raised when the database is shutting down, full, read-only or missing. */
 export class DatabaseUnavailable extends Error {
   readonly code = 'POSTERN_DATABASE_UNAVAILABLE';
 }
@@ -132,8 +132,8 @@ function isUnavailable(error: unknown): boolean {
       /timeout exceeded when trying to connect|Connection terminated|not queryable/i.test(error.message)
     );
   }
-  // Connection, who may connect, resources, operator intervention, system errors, read-only, two that waited for each other:
-  // the server's trouble, not the caller's, and asking again may help.
+  // Connection, authorization, resources, operator intervention, system errors, read-only, deadlocks: the server is at
+  // fault, not the caller, and a retry may succeed.
   if (/^(08|28|3D|53|55P03|57|58|40001|40P01|25006)/.test(code)) return true;
   return [
     'ECONNREFUSED',

@@ -2,20 +2,21 @@ import { closeSync, fdatasyncSync, openSync, readdirSync, statSync } from 'node:
 import { join } from 'node:path';
 import { parentPort, workerData } from 'node:worker_threads';
 import { PGlite } from '@electric-sql/pglite';
+import { pg_trgm } from '@electric-sql/pglite/contrib/pg_trgm';
 import { flushNames } from '../flush-names.ts';
 import { createSpaceWatch, freeBytesIn, type SpaceWatch } from '../free-space.ts';
 import { firstWordOf, type PreparedStatements, prepareStatements } from './prepared.ts';
 
-/** The worker thread behind embedded.ts: owns the PGlite instance and the flushing of its write-ahead log. */
-/** A text that begins so holds several statements and answers no rows: a migration. */
+/** The worker thread behind embedded.ts: runs the PGlite instance and flushes its write-ahead log. */
+/** Marks a text that holds several statements and returns no rows, such as a migration. */
 const scriptMark = '-- script';
 
-/** PostgreSQL's own 128 MB would be the larger part of an idle server's memory, for a database that is small. */
+/** PostgreSQL's default of 128 MB would be most of an idle server's memory, too much for a small database. */
 const sharedBuffers = '32MB';
 
 /**
- * A log that finds no room for its next segment (16 MB) ends the database, reads and all, and room for one more is needed to
- * open it again. So while less than this is left, nothing is changed.
+ * When PGlite cannot allocate the next segment of its log (16 MB), the database stops, for reads too, and needs space for
+ * another segment to open again. So writes are refused while less than this is free.
  */
 const reserveBytes = 64 * 1024 ** 2;
 
@@ -50,6 +51,8 @@ async function handle(message: Message): Promise<void> {
       ...(start.dataDir === undefined ? {} : { dataDir: start.dataDir }),
       ...(start.snapshot === undefined ? {} : { loadDataDir: new Blob([new Uint8Array(start.snapshot)]) }),
       relaxedDurability: false,
+      // Trigram indexes for searches in names (migrations 0029 to 0031).
+      extensions: { pg_trgm },
       startParams: [...PGlite.defaultStartParams, '-c', `shared_buffers=${sharedBuffers}`],
     });
     await database.exec("set timezone = 'UTC'");
@@ -58,7 +61,7 @@ async function handle(message: Message): Promise<void> {
     if (dataDir !== undefined)
       space = createSpaceWatch({
         freeBytes: () => freeBytesIn(dataDir),
-        leastBytes: reserveBytes,
+        minBytes: reserveBytes,
         now: () => performance.now(),
         onChange: (isLow, freeBytes) => port?.postMessage({ kind: 'space', isLow, freeBytes }),
       });
@@ -80,14 +83,14 @@ async function handle(message: Message): Promise<void> {
     return reply(message.id, [], 0);
   }
   if (!statements.isInTransaction()) await followSpace();
-  // It writes, too, but PostgreSQL does not count it among what changes something.
+  // VACUUM writes, but PostgreSQL allows it in a read-only transaction.
   if (readsOnly && firstWordOf(text) === 'vacuum') throw readOnly();
   const { rows, affected } = await statements.run(text, message.values ?? []);
   await flushAfter(text);
   reply(message.id, rows, affected);
 }
 
-/** Transactions that begin from now on may write, or may not. */
+/** Makes new transactions read-only while the disk has too little space. */
 async function followSpace(): Promise<void> {
   const isLow = (await space?.isLow()) ?? false;
   if (isLow === readsOnly) return;
@@ -95,7 +98,7 @@ async function followSpace(): Promise<void> {
   readsOnly = isLow;
 }
 
-/** As PostgreSQL says it (SQLSTATE 25006). */
+/** The same error that PostgreSQL raises (SQLSTATE 25006). */
 function readOnly(): Error {
   return Object.assign(new Error('The disk is nearly full; nothing is changed.'), { code: '25006' });
 }
@@ -104,7 +107,7 @@ function reply(id: number, rows: unknown[], affected: number): void {
   port?.postMessage({ id, ok: true, rows, affected });
 }
 
-/** Flushes after whatever may have committed. The connection is held meanwhile, so an answer means "on disk". */
+/** Flushes after each statement that may have committed. The connection is held meanwhile, so a response means "on disk". */
 async function flushAfter(text: string): Promise<void> {
   const word = firstWordOf(text);
   const isOpen = statements?.isInTransaction() ?? false;
@@ -112,8 +115,8 @@ async function flushAfter(text: string): Promise<void> {
   try {
     await flush(join(start.dataDir, 'pg_wal'));
   } catch (error) {
-    // What the disk did not keep it forgets, and says yes the next time: nothing may be acknowledged on top of it. This thread
-    // ends without an answer, and the next one begins with what the disk has.
+    // After a failed flush the system discards the data and reports success the next time, so no later commit may be
+    // acknowledged. This thread ends without a response, and the next one starts from what is on the disk.
     setImmediate(() => {
       throw error;
     });
@@ -122,22 +125,22 @@ async function flushAfter(text: string): Promise<void> {
 }
 
 let segmentsKept = '';
-/** Of each segment when it was last changed, as of its last flush. */
+/** For each segment, its modification time at the last flush. */
 const flushedAt = new Map<string, number>();
 
 /**
- * PGlite writes its log but never asks the disk to keep it (decision 0002), so we do: every segment touched lately or not
- * flushed since it was touched, and the folder when a segment got its name, because a file whose name is lost is lost.
+ * PGlite writes its log but never flushes it (decision 0002), so this does. It flushes every segment that changed
+ * recently or since its last flush, and the folder after a segment got its name: a file without a durable name is lost.
  */
 async function flush(folder: string): Promise<void> {
-  // One after the other, in this thread: nobody else waits for it, and each way through the pool of threads costs more.
+  // Synchronous, in this thread: nothing else waits for it, and each call through the thread pool costs more.
   const segments = readdirSync(folder)
     .filter((name) => /^[0-9A-F]{24}$/.test(name))
     .toSorted();
   for (const name of segments) {
     const path = join(folder, name);
     const { mtimeMs } = statSync(path);
-    // File times are coarse: one that is recent may be that of a later write, too.
+    // File times are coarse: a recent time may hide a later write.
     if (Date.now() - mtimeMs > 10_000 && flushedAt.get(name) === mtimeMs) continue;
     const file = openSync(path, 'r+');
     try {

@@ -1,13 +1,29 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sql } from 'kysely';
-import { expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openDatabase } from './database.ts';
 import { embeddedDatabase, vacuumEmbedded } from './embedded.ts';
 
-test('a statement that does not come back is ended with 503, and the next one finds a database again', async () => {
+/** A database folder as the first start makes it, which takes seconds: each test works on a copy. */
+let firstStart: string;
+beforeAll(async () => {
+  firstStart = await mkdtemp(join(tmpdir(), 'postern-embedded-'));
+  const embedded = embeddedDatabase({ dataDir: firstStart });
+  await embedded.start();
+  await openDatabase(embedded.dialect).close();
+});
+afterAll(() => rm(firstStart, { recursive: true, force: true }));
+
+async function newDatabaseFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'postern-embedded-'));
+  await cp(firstStart, folder, { recursive: true });
+  return folder;
+}
+
+test('a statement that does not come back is ended with 503, and the next one finds a database again', async () => {
+  const folder = await newDatabaseFolder();
   const embedded = embeddedDatabase({ dataDir: folder, watchdogMs: 2_000 });
   await embedded.start();
   const database = openDatabase(embedded.dialect);
@@ -23,7 +39,7 @@ test('a statement that does not come back is ended with 503, and the next one fi
 });
 
 test('what was committed is there after closing and opening again', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'postern-embedded-'));
+  const folder = await newDatabaseFolder();
   const first = openDatabase(embeddedDatabase({ dataDir: folder }).dialect);
   await first.tx(async (tx) => {
     await sql`create table kept (id int)`.execute(tx);
@@ -39,7 +55,7 @@ test('what was committed is there after closing and opening again', async () => 
 });
 
 test('a transaction whose database ended in the middle is refused whole, never half kept', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'postern-embedded-'));
+  const folder = await newDatabaseFolder();
   const embedded = embeddedDatabase({ dataDir: folder, watchdogMs: 2_000 });
   await embedded.start();
   const database = openDatabase(embedded.dialect);
@@ -70,7 +86,7 @@ test('a database that did not open, such as on a full disk, is 503, and is opene
 });
 
 test('what the disk did not keep is not acknowledged, and the next statement begins with what it has', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'postern-embedded-'));
+  const folder = await newDatabaseFolder();
   const database = openDatabase(embeddedDatabase({ dataDir: folder }).dialect);
   await sql`create table kept (id int)`.execute(database.sql);
   // A segment of the log that cannot be flushed: no file.

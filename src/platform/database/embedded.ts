@@ -13,10 +13,10 @@ import {
 import { type Database, DatabaseUnavailable } from './database.ts';
 
 /**
- * PGlite in a worker thread: a slow statement must not stall the event loop (contract 10.9). One connection,
- * handed out in turn; commits answer after the write-ahead log was flushed to disk; a statement that does not
- * answer within the watchdog's limit ends the worker, and the next statement starts a new one. While the disk has little
- * left, it reads and does not write.
+ * PGlite in a worker thread, so that a slow statement does not stall the event loop (contract 10.9). Callers take turns
+ * on one connection. A commit returns after the write-ahead log is flushed to disk. A statement that exceeds the
+ * watchdog's limit ends the worker, and the next statement starts a new one. While disk space is low, the database is
+ * read-only.
  */
 type EmbeddedOptions = {
   /** Absent = in memory, for tests. */
@@ -25,7 +25,7 @@ type EmbeddedOptions = {
   snapshot?: Uint8Array;
   /** Milliseconds a statement may take before the worker is ended. */
   watchdogMs?: number;
-  /** Told when too little is left on the disk to write, and when there is room again. */
+  /** Called when disk space becomes too low for writes, and when there is enough again. */
   onSpace?: (isLow: boolean, freeBytes: number) => void;
 };
 
@@ -60,9 +60,10 @@ export function embeddedDatabase(options: EmbeddedOptions): EmbeddedDatabase {
     host = next;
     return next;
   };
-  const lock = new Turnstile();
+  const lock = new Mutex();
 
-  // The worker that holds the open transaction. Another one knows nothing of it, and would commit the rest alone.
+  // The worker that holds the open transaction. A new worker does not know the transaction and would commit the remaining
+  // statements alone.
   let begun: WorkerHost | undefined;
 
   const connection: DatabaseConnection = {
@@ -79,7 +80,7 @@ export function embeddedDatabase(options: EmbeddedOptions): EmbeddedDatabase {
         { text: query.sql, values: [...query.parameters] },
         watchdogMs,
       );
-      // The caller of kysely states the row type; the worker only passes on what the database answered.
+      // The caller of kysely states the row type; the worker passes the database's rows on unchanged.
       return { rows: answer.rows as R[], numAffectedRows: BigInt(answer.affected) };
     },
     // oxlint-disable-next-line require-yield -- the interface wants a generator; PGlite has no cursors.
@@ -108,7 +109,7 @@ export function embeddedDatabase(options: EmbeddedOptions): EmbeddedDatabase {
       await run('commit');
     },
     async rollbackTransaction() {
-      // A worker that ended took its open transaction along.
+      // When the worker ended, its open transaction ended with it.
       if (begun === host) await run('rollback');
     },
     async destroy() {
@@ -131,7 +132,7 @@ export function embeddedDatabase(options: EmbeddedOptions): EmbeddedDatabase {
   };
 }
 
-/** Milliseconds. Opening takes about as long, and meanwhile everybody waits. */
+/** Milliseconds between attempts to open. Opening takes about as long, and blocks every request meanwhile. */
 const reopenAfterMs = 1_000;
 
 async function opened(host: WorkerHost): Promise<void> {
@@ -165,11 +166,11 @@ class WorkerHost {
     this.#worker.on('error', fail);
     this.#worker.on('exit', () => fail(new Error('The embedded database stopped.')));
     this.ready = this.#open();
-    // Whoever awaits `ready` sees the failure; nobody awaiting it yet must not end the process.
+    // A caller that awaits `ready` gets the failure. Without a caller, the rejection must not end the process.
     this.ready.catch(() => undefined);
   }
 
-  /** One that does not open, such as on a full disk, makes way for the next. */
+  /** A worker that fails to open, such as on a full disk, is replaced by the next one. */
   async #open(): Promise<void> {
     try {
       await this.call('open', {}, 60_000);
@@ -214,8 +215,8 @@ class WorkerHost {
   }
 }
 
-/** First come, first served: PGlite has one connection, and a transaction must not be interleaved. */
-class Turnstile {
+/** First come, first served: PGlite has one connection, and transactions must not be interleaved. */
+class Mutex {
   #taken = false;
   readonly #waiting: (() => void)[] = [];
 
@@ -234,7 +235,10 @@ class Turnstile {
   }
 }
 
-/** PGlite has no autovacuum: tables whose rows come and go would grow for ever. Small ones only; it blocks meanwhile. */
+/**
+ * PGlite has no autovacuum, so tables with many inserts and deletes would grow forever. For small tables only: it blocks
+ * other statements.
+ */
 export async function vacuumEmbedded(database: Database, tables: readonly string[]): Promise<void> {
   for (const table of tables) await sql`vacuum ${sql.table(table)}`.execute(database.sql);
 }

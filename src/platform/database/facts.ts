@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Database } from './database.ts';
 
-/** What a server says about itself and about the role that asks. Questions only. */
+/** What a server reports about itself and about the current role. Reads only. */
 export type DatabaseFacts = {
   /** Such as `15.8`. */
   readonly version: string;
@@ -9,9 +9,9 @@ export type DatabaseFacts = {
   readonly versionNumber: number;
   readonly role: string;
   readonly isSuperuser: boolean;
-  /** May make tables in the schema that it uses. */
+  /** The role may create tables in the schema that it uses. */
   readonly canCreate: boolean;
-  /** Tables there that the role may not read and change. */
+  /** Existing tables that the role may not read and change. */
   readonly closedTables: readonly string[];
 };
 
@@ -47,15 +47,15 @@ export async function databaseFacts(database: Database): Promise<DatabaseFacts> 
   };
 }
 
-export type Obstacle = { readonly problem: string; readonly fix: string };
+export type UnavailableReason = { readonly problem: string; readonly fix: string };
 
 const oldest = 15;
 
 /** Null when the server is new enough. Pure. */
-export function obstacleToVersion({
+export function unavailableReasonForVersion({
   version,
   versionNumber,
-}: Pick<DatabaseFacts, 'version' | 'versionNumber'>): Obstacle | null {
+}: Pick<DatabaseFacts, 'version' | 'versionNumber'>): UnavailableReason | null {
   if (versionNumber >= oldest * 10_000) return null;
   return {
     problem: `its server is PostgreSQL ${version}, and ${oldest} is the oldest that works`,

@@ -1,11 +1,17 @@
 import { sql } from 'kysely';
 import type { Database } from './database.ts';
+import { takeMigrationLock } from './migrate.ts';
 
-/** The database role of a gateway on its own: it sees the views of the schema `gateway` and nothing else (contract 10.13). */
+/**
+ * The database role of a standalone gateway: it can read the views of the schema `gateway` and nothing else (contract
+ * 10.13).
+ */
 const views = ['changes', 'config_documents', 'sites', 'site_labels', 'site_versions', 'blob_variants'];
 
-/** What keeps a gateway from its views, and what to do; null when nothing does. */
-export async function obstacleToViews(database: Database): Promise<{ problem: string; fix: string } | null> {
+/** Why the gateway cannot read its views, and the fix; null when it can. */
+export async function unavailableReasonForViews(
+  database: Database,
+): Promise<{ problem: string; fix: string } | null> {
   const { rows } = await sql<{ name: string; there: boolean; readable: boolean }>`
     select name, c.oid is not null as there,
            coalesce(has_schema_privilege(n.oid, 'usage') and has_table_privilege(c.oid, 'select'), false) as readable
@@ -17,23 +23,66 @@ export async function obstacleToViews(database: Database): Promise<{ problem: st
   if (missing.length > 0)
     return {
       problem: `its database has no ${named(missing)}`,
-      fix: `With the role that owns the tables, run npm start -- migrate, and then: ${grants}`,
+      fix: `With the role that owns the tables, ${grants}`,
     };
   const closed = rows.filter(({ readable }) => !readable);
   return closed.length === 0
     ? null
     : {
         problem: `its role may not read ${named(closed)}`,
-        fix: `With the role that owns them, run: ${grants}`,
+        fix: `With the role that owns the tables, ${grants}`,
       };
 }
 
-const grants = 'grant usage on schema gateway to ROLE; grant select on all tables in schema gateway to ROLE;';
+const grants =
+  'set GATEWAY_DATABASE_ROLE to the role of this gateway and run npm start -- migrate, or migrate and run: grant usage on schema gateway to ROLE; grant select on all tables in schema gateway to ROLE;';
 
 /**
- * What the role may do beyond reading its views, for people; null when it is as narrow as it should be. Tables, views and
- * sequences of every schema, functions that run with their owner's rights, places to make something in, what the role
- * itself may, other roles it can become. What belongs to the system or to an extension is left out.
+ * Grants the role read access to the views, including those of later migrations, and revokes temporary tables from every
+ * role that does not own the database. Returns what prevents it, or null. When no privilege is missing, it runs one query
+ * and changes nothing.
+ */
+export async function grantViews(
+  database: Database,
+  role: string,
+): Promise<{ problem: string; fix: string } | null> {
+  const { rows } = await sql<{ lacks: boolean; owns: boolean; name: string }>`
+    select (not has_schema_privilege(r.oid, n.oid, 'usage')
+            or exists (select 1 from pg_class c
+                        where c.relnamespace = n.oid and not has_table_privilege(r.oid, c.oid, 'select'))
+            or not exists (select 1 from pg_default_acl later cross join lateral aclexplode(later.defaclacl) a
+                            where later.defaclnamespace = n.oid and a.grantee = r.oid and a.privilege_type = 'SELECT')
+            or pg_has_role(d.datdba, 'usage')
+               and exists (select 1 from aclexplode(coalesce(d.datacl, acldefault('d', d.datdba))) a
+                            where a.grantee = 0 and a.privilege_type = 'TEMPORARY')) as lacks,
+           pg_has_role(d.datdba, 'usage') as owns, d.datname::text as name
+      from pg_roles r, pg_namespace n, pg_database d
+     where r.rolname = ${role} and n.nspname = 'gateway' and d.datname = current_database()`.execute(
+    database.sql,
+  );
+  const [found] = rows;
+  if (found === undefined)
+    return {
+      problem: `PostgreSQL has no role ${role}`,
+      fix: `As an administrator of PostgreSQL, run: create role ${role} login password '…'; then run this again.`,
+    };
+  if (!found.lacks) return null;
+  const name = sql.id(role);
+  await database.tx(async (tx) => {
+    // Concurrent changes of the same privileges fail in PostgreSQL: "tuple concurrently updated".
+    await takeMigrationLock(tx);
+    await sql`grant usage on schema gateway to ${name}`.execute(tx);
+    await sql`grant select on all tables in schema gateway to ${name}`.execute(tx);
+    await sql`alter default privileges in schema gateway grant select on tables to ${name}`.execute(tx);
+    if (found.owns) await sql`revoke temporary on database ${sql.id(found.name)} from public`.execute(tx);
+  });
+  return null;
+}
+
+/**
+ * Describes the privileges that the role has beyond reading its views; null when it has none. Checks tables, views and
+ * sequences of every schema, functions that run with their owner's rights, places where it can create objects, attributes
+ * of the role, and other roles that it can become. Objects of the system or of an extension are left out.
  */
 export async function excessOf(database: Database): Promise<string | null> {
   const { rows } = await sql<{ name: string }>`
@@ -73,6 +122,9 @@ export async function excessOf(database: Database): Promise<string | null> {
       select 3, 'making schemas in the database ' || current_database()
        where has_database_privilege(current_database(), 'create')
       union all
+      select 3, 'making temporary tables in the database ' || current_database()
+       where has_database_privilege(current_database(), 'temporary')
+      union all
       select 3, 'making things in ' || nspname from places where has_schema_privilege(oid, 'create')
       union all
       select 4, 'the role ' || rolname from pg_roles
@@ -81,8 +133,8 @@ export async function excessOf(database: Database): Promise<string | null> {
      order by place, name`.execute(database.sql);
   if (rows.length === 0) return null;
   const names = rows.map(({ name }) => name);
-  const rest = names.length > mostNamed ? ` and ${names.length - mostNamed} more` : '';
-  return names.slice(0, mostNamed).join(', ') + rest;
+  const rest = names.length > maxNamed ? ` and ${names.length - maxNamed} more` : '';
+  return names.slice(0, maxNamed).join(', ') + rest;
 }
 
-const mostNamed = 20;
+const maxNamed = 20;

@@ -4,20 +4,27 @@ import { join } from 'node:path';
 import { CompiledQuery, sql } from 'kysely';
 import type { Database, Sql } from './database.ts';
 
-/** One forward-only step: `migrations/0001_platform.sql`. Never edited after it landed; the checksum tells. */
+/** One forward-only step: `migrations/0001_platform.sql`. Never edited after release; the checksum detects an edit. */
 type Migration = { name: string; text: string; checksum: string };
 
-/** Any two processes that migrate the same database take turns on this advisory lock. */
+/** The migrations of this release. */
+const migrationsFolder = join(import.meta.dirname, '../../../migrations');
+
 const lockKey = 7_263_001;
 
-/** Brings the database to the newest step, one transaction a step; safe to run again and from several processes. */
-export async function migrate(database: Database, folder: string): Promise<{ applied: string[] }> {
+/** Serializes all processes that migrate the same database, by an advisory lock. */
+export async function takeMigrationLock(tx: Sql): Promise<void> {
+  await sql`select pg_advisory_xact_lock(${lockKey})`.execute(tx);
+}
+
+/** Applies all pending migrations, one transaction each. Safe to run again, and from several processes at once. */
+export async function migrate(database: Database, folder = migrationsFolder): Promise<{ applied: string[] }> {
   const migrations = await readMigrations(folder);
   const { waiting, edited } = await compareMigrations(database, folder);
-  // Also a database that only reads for now (a full disk, a standby) is one to start on.
+  // So a database that is read-only now (a full disk, a standby) does not prevent a start.
   if (waiting.length === 0 && edited.length === 0) return { applied: [] };
   await database.tx(async (tx) => {
-    await sql`select pg_advisory_xact_lock(${lockKey})`.execute(tx);
+    await takeMigrationLock(tx);
     await sql`
       create table if not exists schema_migrations (
         name text primary key,
@@ -28,7 +35,7 @@ export async function migrate(database: Database, folder: string): Promise<{ app
   const applied: string[] = [];
   for (const migration of migrations) {
     const isNew = await database.tx(async (tx) => {
-      await sql`select pg_advisory_xact_lock(${lockKey})`.execute(tx);
+      await takeMigrationLock(tx);
       return await apply(tx, migration);
     });
     if (isNew) applied.push(migration.name);
@@ -36,10 +43,10 @@ export async function migrate(database: Database, folder: string): Promise<{ app
   return { applied };
 }
 
-/** How the steps of this program and those of a database differ; empty lists when they do not. Changes nothing. */
+/** How the migrations of this program differ from those of a database; empty lists when they do not. Changes nothing. */
 export async function compareMigrations(
   database: Database,
-  folder: string,
+  folder = migrationsFolder,
 ): Promise<{ waiting: string[]; unknown: string[]; edited: string[] }> {
   const ours = await readMigrations(folder);
   const { rows } = await sql<{ there: boolean }>`

@@ -1,8 +1,8 @@
 import pg from 'pg';
 
 /**
- * Without a shared key-value store, limits and revocation marks live in one process, so only one may serve a database
- * (contract 1). It holds an advisory lock on a connection of its own for as long as it runs.
+ * Without a shared key-value store, limits and revocation stamps live in one process, so only one may serve a database
+ * (contract 1). That process holds an advisory lock, on a connection of its own, as long as it runs.
  */
 export class DatabaseInUse extends Error {
   constructor() {

@@ -6,7 +6,7 @@ import { type Database, openDatabase } from './database.ts';
 import { postgresDialect } from './postgres.ts';
 
 /**
- * A server that lets everybody in and answers every statement with nothing, until it goes silent: the bytes arrive
+ * A server that lets everyone in and answers every statement with nothing, until it goes silent: the bytes arrive
  * and no answer comes, as from a host behind a firewall that forgot the connection.
  */
 const sockets = new Set<Socket>();

@@ -5,19 +5,21 @@ import { DatabaseUnavailable, sqlState } from './database.ts';
 
 type PostgresOptions = {
   readonly max: number;
-  /** Reads only, and finds tables in this schema alone. */
+  /** The connection is read-only, and finds tables in this schema only. */
   readonly readsOnly?: string;
-  /** After how many ms the server ends a statement; 10 s without it. */
+  /** The server ends a statement after this many ms; default 10 s. */
   readonly statementMs?: number;
-  /** How long a statement may stay without an answer, in ms. Longer than the server's own limit. */
+  /** Longest wait for the response to a statement, in ms. Longer than the server's own limit. */
   readonly deadlineMs?: number;
 };
 
 /**
- * A pool on PostgreSQL 15 or newer. The server ends statements after `statementMs`; waiting for a connection ends after 5 s.
- * A server that went away without a word (a failover, a firewall that forgot) ends nothing, so this side gives up
- * two seconds later and closes the connection: back in the pool it would fail whoever came next. So would one to a server
- * that lost its place to another and only reads now; that there is another one is looked for again every few minutes.
+ * A pool on PostgreSQL 15 or newer. The server ends statements after `statementMs`; waiting for a connection ends after 5
+ * s. A server that disappears silently (a failover, a firewall that drops its state) ends nothing. So this side stops
+ * waiting two seconds later and closes the connection; in the pool it would fail the next caller.
+ *
+ * A connection to a former primary that is now read-only is closed too. The pool renews its connections every few
+ * minutes, so that it finds a new primary.
  */
 export function postgresDialect(url: string, options: PostgresOptions): Dialect {
   const { max, readsOnly, statementMs = 10 * second, deadlineMs = statementMs + 2 * second } = options;
@@ -35,7 +37,7 @@ export function postgresDialect(url: string, options: PostgresOptions): Dialect 
       ? {}
       : { options: `-c search_path=${readsOnly} -c default_transaction_read_only=on` }),
   });
-  // A connection that dies must not end the process, idle or in use; its query, or the next one, reports it.
+  // A lost connection must not end the process, idle or in use. Its query, or the next one, reports the error.
   pool.on('error', () => undefined);
   pool.on('connect', (client) => void client.on('error', () => undefined));
   const guarded: PostgresPool = {
@@ -46,7 +48,7 @@ export function postgresDialect(url: string, options: PostgresOptions): Dialect 
   return new PostgresDialect({ pool: guarded });
 }
 
-/** Whatever keeps us out, a password that was changed or a certificate that ran out, is not the caller's. */
+/** A failure to connect, such as a changed password or an expired certificate, is not the caller's fault. */
 async function connected(pool: pg.Pool): Promise<pg.PoolClient> {
   try {
     return await pool.connect();
@@ -55,21 +57,21 @@ async function connected(pool: pg.Pool): Promise<pg.PoolClient> {
   }
 }
 
-/** SQLSTATE of a server that only reads, or is going (PostgreSQL appendix A). */
+/** SQLSTATE of a server that is read-only or shutting down (PostgreSQL appendix A). */
 const lostItsPlace = /^(?:25006|57P0\d)$/;
 
 function withDeadline(client: pg.PoolClient, ms: number): PostgresPoolClient {
   let isGone = false;
   let isSpoiled = false;
   async function query(text: string, values: unknown[]): Promise<pg.QueryResult> {
-    // The rollback after a statement that had no answer: there is nobody to send it to.
+    // The rollback after a statement without a response: the connection is closed.
     if (isGone) throw new DatabaseUnavailable('The connection was closed: the server did not answer.');
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_, reject) => {
       timer = setTimeout(() => {
         isGone = true;
         reject(new DatabaseUnavailable(`The server did not answer within ${ms} ms.`));
-        // Not end(): it would wait for the server to say goodbye.
+        // Not end(): it would wait for the server to close its side.
         client.connection.stream.destroy();
       }, ms);
     });
@@ -83,7 +85,7 @@ function withDeadline(client: pg.PoolClient, ms: number): PostgresPoolClient {
     }
   }
   return {
-    // The other form takes a cursor, and this dialect is given none.
+    // The other overload takes a cursor, which this dialect never passes.
     query: query as unknown as PostgresPoolClient['query'],
     release: (destroy) => client.release(isGone || isSpoiled || destroy),
   };

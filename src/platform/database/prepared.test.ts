@@ -70,7 +70,7 @@ const plansOf = async (text: string) => {
   return (await statements.run(found, [text])).rows[0];
 };
 
-test('a plan is kept for a minute, then made anew for tables as they are by then', async () => {
+test('a plan is kept for a minute, then made again for tables as they are by then', async () => {
   const text = 'select name from kept where id = $1';
   for (let times = 0; times < 8; times++) await statements.run(text, [1]);
   expect(await plansOf(text)).toEqual({ kept: 3, fresh: 5 });

@@ -1,13 +1,13 @@
 import { type PGlite, messages, protocol } from '@electric-sql/pglite';
 
 /**
- * Statements of the embedded database, read and planned once and then only filled in: one message to it instead of
- * six, a sixth of the time for a row by its key. PGlite itself reads every statement anew.
+ * Prepared statements for the embedded database. Each is parsed and planned once, then only bound: one message instead of
+ * six, and a sixth of the time for a row by its key. PGlite itself parses every statement again.
  */
 export type PreparedStatements = {
-  /** @throws what the database answers, with `code` (SQLSTATE) and `constraint`, never with a value of the statement */
+  /** @throws the database's error, with `code` (SQLSTATE) and `constraint`, never with a value of the statement */
   run(text: string, values: readonly unknown[]): Promise<{ rows: unknown[]; affected: number }>;
-  /** Several statements that answer no rows: a migration. */
+  /** Runs several statements that return no rows, such as a migration. */
   runScript(text: string): Promise<void>;
   isInTransaction(): boolean;
 };
@@ -15,7 +15,7 @@ export type PreparedStatements = {
 type Prepared = {
   readonly name: string;
   readonly preparedAt: number;
-  /** Types of the parameters and of what comes back, by PostgreSQL's numbers. */
+  /** PostgreSQL's type numbers of the parameters and of the result columns. */
   readonly parameterTypes: readonly number[];
   readonly fields: readonly messages.Field[];
 };
@@ -23,23 +23,26 @@ type Prepared = {
 type Answer = Awaited<ReturnType<PGlite['execProtocol']>>['messages'];
 
 /**
- * A plan kept was made for tables as large as they were. Nothing tells the planner here that they grew (there is no
- * autovacuum), so each statement is planned afresh after this many milliseconds.
+ * A prepared plan fits the table sizes of its time. Nothing tells the planner that tables grew (there is no autovacuum),
+ * so each statement is planned again after this many milliseconds.
  */
 const keepMs = 60_000;
 
-/** As many as the program has statements, and some more; texts that never come again must not fill the memory. */
+/** More than the number of statements in the program. The limit keeps texts that never repeat from filling the memory. */
 const most = 500;
 
 const { serialize } = protocol;
 
-/** Words that begin what may be kept. Everything else may change the columns that kept statements answer with. */
+/**
+ * First words of statements that may be kept prepared. Any other statement may change the columns that prepared
+ * statements return.
+ */
 const keepable = /^\s*(?:select|insert|update|delete|with|begin|commit|rollback|vacuum)\b/i;
 
 export function prepareStatements(database: PGlite, now: () => number): PreparedStatements {
   const kept = new Map<string, Prepared>();
   let named = 0;
-  // Of a transaction that failed nothing is taken but its end, so kept statements are not thrown away inside of one.
+  // A failed transaction accepts nothing but its end, so prepared statements are not deallocated inside one.
   let inTransaction = false;
 
   async function ask(...parts: Uint8Array[]): Promise<Answer> {
@@ -84,7 +87,7 @@ export function prepareStatements(database: PGlite, now: () => number): Prepared
     if (value === null || value === undefined) return null;
     const write = type === undefined ? undefined : database.serializers[type];
     if (write !== undefined) return write(value);
-    // Types that PGlite knows nothing of take what is text anyhow.
+    // PGlite has no parser for these types; they take text.
     if (typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint')
       return `${value}`;
     throw new TypeError(`There is no way to write a value of PostgreSQL's type ${type}.`);
@@ -138,7 +141,7 @@ export function firstWordOf(text: string): string | undefined {
   return /^\s*(\w+)/.exec(text)?.[1]?.toLowerCase();
 }
 
-/** Rows that a command changed, from what it says of itself: `INSERT 0 2`, `UPDATE 1`. */
+/** The number of changed rows, from the command tag: `INSERT 0 2`, `UPDATE 1`. */
 function affectedBy(answer: Answer): number {
   const done = answer.find((one) => one instanceof messages.CommandCompleteMessage);
   const [, count] = /^(?:INSERT \d+|UPDATE|DELETE) (\d+)$/.exec(done?.text ?? '') ?? [];

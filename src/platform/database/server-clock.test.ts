@@ -7,7 +7,7 @@ test.each([
   [-1_900, []],
   [120_000, [{ machineIsBehindByMs: 120_000 }]],
   [-3_600_000, [{ machineIsBehindByMs: -3_600_000 }]],
-])('a start tells of a clock that is %i ms off only when somebody would notice', async (off, expected) => {
+])('a start tells of a clock that is %i ms off only when someone would notice', async (off, expected) => {
   const told: object[] = [];
   const clock = createServerClock({
     local: { now: () => 1_000_000 },

@@ -1,23 +1,28 @@
-/** How our values stand in SQL. */
+/** Conversions between values of the program and SQL. */
 
-/** A time of ours, milliseconds since the epoch, as PostgreSQL takes it. */
+/** Converts milliseconds since the epoch to PostgreSQL's type. */
 export function toDate(ms: number | null): Date | null {
   return ms === null ? null : new Date(ms);
 }
 
-/** And back. */
+/** Converts it back. */
 export function toMs(date: Date | null): number | null {
   return date === null ? null : date.getTime();
 }
 
-/** A pattern for `like` that finds what begins with exactly this text. */
-export function startsWith(text: string): string {
-  return `${escaped(text)}%`;
-}
-
-/** The same for what has it anywhere. */
+/** A `like` pattern that matches this exact text anywhere. */
 export function containing(text: string): string {
   return `%${escaped(text)}%`;
+}
+
+/**
+ * The `like` pattern for a search in names, in lower case. With three or more letters or digits in a row it matches
+ * anywhere, because the trigram indexes of the migrations 0029 to 0031 can find it. A shorter text would need a scan of
+ * every name, so it matches only the beginning.
+ */
+export function searched(text: string): string {
+  const lower = text.toLowerCase();
+  return /[\p{L}\p{N}]{3}/u.test(lower) ? containing(lower) : `${escaped(lower)}%`;
 }
 
 function escaped(text: string): string {

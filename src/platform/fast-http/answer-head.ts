@@ -1,13 +1,13 @@
 import { type OutgoingHttpHeaders, STATUS_CODES, validateHeaderName, validateHeaderValue } from 'node:http';
 import { second } from '../../core/clock.ts';
 
-/** Headers in the form node:http takes: name and value by turns, or by name. */
+/** Headers in the form node:http accepts: alternating names and values, or an object. */
 export type AnswerHeaders = readonly string[] | OutgoingHttpHeaders;
 
-/** Of lists that are kept and sent again and again, as those of a site's files are. */
+/** Cache for header lists that are sent repeatedly, such as those of a site's files. */
 const known = new WeakMap<readonly string[], { readonly status: number; readonly text: string }>();
 
-/** Status line and header lines. @throws TypeError for what node:http refuses in a name or a value. */
+/** Status line and header lines. @throws TypeError for a name or value that node:http refuses */
 export function headLines(status: number, headers: AnswerHeaders): string {
   if (!isList(headers)) return statusLine(status) + linesOf(headers);
   const there = known.get(headers);
@@ -31,7 +31,7 @@ function linesOf(headers: OutgoingHttpHeaders): string {
     .join('');
 }
 
-/** V8 keeps joined text as a tree of its parts, and walks it each time the text is sent. */
+/** V8 stores concatenated text as a tree, and would walk it each time the text is sent. */
 function inOnePiece(text: string): string {
   return Buffer.from(text, 'latin1').toString('latin1');
 }
@@ -46,13 +46,13 @@ function line(name: string, value: string): string {
   return `${name}: ${value}\r\n`;
 }
 
-/** Seconds for which an unused connection is kept, as node:http says it too. */
+/** Seconds for which an idle connection is kept; the same value that node:http announces. */
 export const keptSeconds = 5;
 
 let date = '';
 let end = '';
 
-/** What ends every head (RFC 9110 section 6.6.1); the date is made once a second. */
+/** The end of every head, with the date (RFC 9110 section 6.6.1), which is formatted once a second. */
 export function headEnd(isLast: boolean): string {
   if (date === '') renew();
   return isLast ? `${date}Connection: close\r\n\r\n` : end;

@@ -4,7 +4,7 @@ import { Writable } from 'node:stream';
 import { type AnswerHeaders, headEnd, headLines } from './answer-head.ts';
 import type { Head } from './head.ts';
 
-/** A plain request: a GET without a body, whole when it is seen. The members that node:http gives under the same names. */
+/** A plain request: a complete GET without a body. It has a subset of node:http's members, under the same names. */
 export class FastRequest {
   readonly method: string = 'GET';
   readonly url: string;
@@ -21,21 +21,21 @@ export class FastRequest {
     return this.#head.headers;
   }
 
-  /** The same list for requests of one connection that repeat each other's headers. */
+  /** Returns the same array for requests of one connection that repeat each other's headers. */
   get rawHeaders(): string[] {
     return this.#head.rawHeaders;
   }
 
-  /** There is no body to let go by. */
+  /** Does nothing: there is no body to discard. */
   resume(): void {}
 }
 
-/** The answer to it, with the members of node:http's that answering needs. */
+/** The response to a plain request, with the subset of node:http's members that is needed to respond. */
 export class FastResponse {
   readonly req: FastRequest;
   statusCode = 200;
   headersSent = false;
-  /** False: the connection ends with this answer. */
+  /** False: the connection closes after this response. */
   shouldKeepAlive = true;
   #head = '';
   #isEnded = false;
@@ -48,7 +48,7 @@ export class FastResponse {
     this.#onEnd = onEnd;
   }
 
-  /** Bytes that the connection has not taken yet. */
+  /** Bytes that the connection has not accepted yet. */
   get writableLength(): number {
     return this.req.socket.writableLength;
   }
@@ -61,7 +61,7 @@ export class FastResponse {
     return this;
   }
 
-  /** `latin1` for text of one character a byte, as node:http has it. */
+  /** `latin1` for text with one byte for each character, as in node:http. */
   end(body?: string | Buffer, encoding: BufferEncoding = 'utf8'): void {
     if (this.#isEnded) return;
     const { socket } = this.req;
@@ -77,7 +77,7 @@ export class FastResponse {
     this.#finish();
   }
 
-  /** For a body that comes over some time. Ends the answer, or with it the connection when it is destroyed before. */
+  /** For a streamed body. Its end completes the response; destroying it earlier closes the connection. */
   body(): Writable {
     const { socket } = this.req;
     socket.write(this.#headToSend(), 'latin1');
@@ -96,18 +96,18 @@ export class FastResponse {
     return body;
   }
 
-  /** The only way left to say that the rest is missing. */
+  /** The only way left to show that the rest is missing. */
   destroy(): void {
     this.req.socket.destroy();
   }
 
-  /** Called when all of it is sent, or the connection is gone; soon, when that was so before. */
+  /** Called when the response is sent or the connection is closed; if that has happened already, called soon after. */
   once(_event: 'close', listener: () => void): void {
     if (this.#isClosed) queueMicrotask(listener);
     else (this.#onClose ??= []).push(listener);
   }
 
-  /** By the connection: nothing more comes of this answer. */
+  /** Called by the connection: nothing more of this response can be sent. */
   close(): void {
     this.#isEnded = true;
     this.#isClosed = true;

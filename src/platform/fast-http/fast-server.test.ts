@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, Server } from 'node:http';
+import { type RequestListener, Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -9,6 +9,7 @@ import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { drain } from '../drain.ts';
+import { createFairServer } from '../turns.ts';
 import { FastRequest, FastResponse, FastServer, type HttpListener } from './fast-server.ts';
 import { readSection } from './head.ts';
 
@@ -62,7 +63,7 @@ async function both() {
   const [ours, theirs] = [echo(), echo()];
   const options = { optimizeEmptyRequests: true };
   const fast = await listening(new FastServer(options, ours.listener));
-  const plain = await listening(createServer(options, theirs.listener));
+  const plain = await listening(createFairServer(options, theirs.listener as RequestListener));
   return {
     seen: ours.seen,
     ask: async (...pieces: (string | Buffer)[]) => {

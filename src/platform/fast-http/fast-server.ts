@@ -7,27 +7,28 @@ import {
 } from 'node:http';
 import type { Socket } from 'node:net';
 import { second } from '../../core/clock.ts';
+import { inTurns, nextTurn } from '../turns.ts';
 import { keptSeconds } from './answer-head.ts';
 import { FastRequest, FastResponse } from './exchange.ts';
 import { type Head, readSection, splitRequest } from './head.ts';
 
 export { FastRequest, FastResponse } from './exchange.ts';
 
-/** What a listener of a FastServer is given: which of the two answers a request is none of its business. */
+/** What a listener of a FastServer receives. It need not know which of the two serves the request. */
 export type HttpRequest = IncomingMessage | FastRequest;
 export type HttpResponse = ServerResponse | FastResponse;
 export type HttpListener = (request: HttpRequest, response: HttpResponse) => void;
 
-/** Milliseconds between two looks at connections that nobody uses. */
+/** Milliseconds between two checks for idle connections. */
 const lookMs = second;
-/** Looks at which a connection was found unused before it is ended: not before the time it was promised. */
-const mostLooks = Math.ceil((keptSeconds * second) / lookMs) + 1;
+/** Consecutive idle checks before a connection is closed. It stays open at least as long as the response promised. */
+const maxLooks = Math.ceil((keptSeconds * second) / lookMs) + 1;
 
 /**
- * A server of node:http that answers the plainest requests itself (decision 0032). A connection begins here; as long as
- * all that arrives at once is one whole GET of the narrowest form (head.ts), the listener gets it in objects that cost a
- * tenth of node:http's. With the first bytes that are anything else the connection, and those bytes, are node:http's for
- * good. So there is nothing that this server reads differently, and much that it does not read.
+ * A node:http server that serves the plainest requests itself (decision 0032). A connection starts in this mode. As long
+ * as each read is exactly one complete GET of the narrowest form (head.ts), the listener gets it in objects that cost a
+ * tenth of node:http's. The first read that is anything else passes the connection, with those bytes, to node:http
+ * permanently. So this server interprets no request differently from node:http; it only declines many.
  */
 export class FastServer extends Server {
   readonly #fast = new Set<FastConnection>();
@@ -35,14 +36,13 @@ export class FastServer extends Server {
 
   constructor(options: ServerOptions, listener: HttpListener) {
     super(options, listener as RequestListener);
-    const plainly = this.listeners('connection') as ((socket: Socket) => void)[];
-    this.removeAllListeners('connection');
+    const takePlainly = inTurns(this);
     this.on('connection', (socket: Socket) => {
       const connection = new FastConnection(socket, {
         request: (request, response) => void this.emit('request', request, response),
         handOver: () => {
           this.#fast.delete(connection);
-          for (const take of plainly) take.call(this, socket);
+          takePlainly(socket);
         },
         gone: () => void this.#fast.delete(connection),
         stalledMs: () => this.timeout,
@@ -70,26 +70,26 @@ type Owner = {
   request(request: FastRequest, response: FastResponse): void;
   handOver(): void;
   gone(): void;
-  /** Milliseconds in which nothing of an answer is taken; 0 = no end. */
+  /** Milliseconds without progress of a response before the connection closes; 0 = no limit. */
   stalledMs(): number;
 };
 
-/** From the first byte to the hand-over or the end. At most one request at a time. */
+/** A connection from its first byte to the hand-over or the end. Serves at most one request at a time. */
 class FastConnection {
   readonly #socket: Socket;
   readonly #owner: Owner;
   #section = '';
   #head: Head | undefined;
   #current: FastResponse | undefined;
-  /** Looks since something arrived. */
+  /** Checks since the last bytes arrived. */
   #looks = 0;
-  /** Bytes that wait behind the current request, and the looks that found more of them. */
+  /** Bytes that wait behind the current request, and the number of checks that found more of them. */
   #ahead = 0;
   #trickles = 0;
   #hasAnswered = false;
   readonly #onEnd = (response: FastResponse) => this.#ended(response);
   readonly #onData = (chunk: Buffer) => this.#read(chunk);
-  /** The client sends nothing more; what it waits for it still gets. */
+  /** The client has ended its side; it still gets its pending response. */
   readonly #onHalfClosed = () => {
     if (this.#current === undefined) this.#socket.end();
     else this.#current.shouldKeepAlive = false;
@@ -113,18 +113,18 @@ class FastConnection {
   look(): void {
     this.#looks += 1;
     if (this.#current === undefined) {
-      if (this.#looks > mostLooks) this.close();
+      if (this.#looks > maxLooks) this.close();
       return;
     }
-    // What trickles in makes the socket look used, although nothing of the answer is taken.
+    // Slowly arriving bytes make the socket look active although the client takes nothing of the response.
     const { readableLength } = this.#socket;
     if (readableLength === this.#ahead) return;
     this.#ahead = readableLength;
     this.#trickles += 1;
-    if (this.#trickles > mostLooks) this.close();
+    if (this.#trickles > maxLooks) this.close();
   }
 
-  /** Not one whose first request may be on its way. */
+  /** Keeps a new connection, whose first request may be on its way. */
   closeIfIdle(): void {
     if (this.#current === undefined && (this.#hasAnswered || this.#looks > 0)) this.close();
   }
@@ -147,7 +147,7 @@ class FastConnection {
     const response = new FastResponse(request, this.#onEnd);
     this.#current = response;
     this.#owner.request(request, response);
-    // Nothing more is read before this is answered.
+    // Reads nothing more before the response is complete.
     if (this.#current === response) this.#wait();
   }
 
@@ -158,29 +158,37 @@ class FastConnection {
 
   #ended(response: FastResponse): void {
     if (this.#socket.writableLength === 0) return this.#sent(response);
-    // An empty piece is taken after all that waits before it.
+    // The callback of an empty write runs after all earlier writes.
     this.#socket.write('', () => this.#sent(response));
   }
 
   #sent(response: FastResponse): void {
     this.#hasAnswered = true;
-    // The time that the answer promised begins with its end.
+    // The promised idle time begins when the response ends.
     this.#looks = 0;
     this.#ahead = 0;
     this.#trickles = 0;
     this.#current = undefined;
     response.close();
     if (!response.shouldKeepAlive) {
-      // What the client sends after its last answer is not read.
+      // Bytes that the client sends after the last response are not read.
       this.#socket.pause();
       return this.#socket.destroySoon();
     }
-    if (!this.#socket.isPaused()) return;
+    if (this.#socket.readableLength > 0) {
+      // Other connections take their turn before the next request of this one.
+      this.#socket.pause();
+      return nextTurn(() => this.#resume());
+    }
+    if (this.#socket.isPaused()) this.#resume();
+  }
+
+  #resume(): void {
     this.#socket.setTimeout(0);
     this.#socket.resume();
   }
 
-  /** As if the connection had begun there, with these bytes. */
+  /** Passes the connection to node:http as if it had begun with these bytes. */
   #handOver(first: Buffer): void {
     const socket = this.#socket;
     socket.off('data', this.#onData);

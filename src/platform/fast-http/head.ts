@@ -1,15 +1,15 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** The header section of a request, shared by all requests of a connection that repeat it. Never changed. */
+/** The header section of a request, shared by all requests of a connection that repeat it. Immutable. */
 export type Head = {
   /** Names in lower case. */
   readonly headers: IncomingHttpHeaders;
-  /** Name and value by turns, as they were sent. */
+  /** Alternating names and values, as the client sent them. */
   readonly rawHeaders: string[];
 };
 
-/** Bytes of a whole request. What is longer is rare, and node:http has the rules for it. */
-const mostBytes = 8_192;
+/** Maximum bytes of a complete request. Longer ones are rare, and node:http has the rules for them. */
+const maxBytes = 8_192;
 
 const requestStart = Buffer.from('GET /');
 const requestEnd = Buffer.from(' HTTP/1.1\r\n');
@@ -18,33 +18,33 @@ const headEnd = '\r\n\r\n';
 /** RFC 9112 section 5: a token, a colon, blanks, visible ASCII. No folded lines, no bytes above ASCII. */
 const fieldLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t -~]*)$/;
 
-/** Headers that change how a message is cut from the connection or what the connection is for, or that Node keeps otherwise. */
+/** Headers that change message framing or the use of the connection, or that Node stores in a special form. */
 const notPlain = new Set([
   'content-length',
   'expect',
-  // Node takes it for Connection.
+  // Node treats it as Connection.
   'proxy-connection',
   'te',
   'trailer',
   'transfer-encoding',
   'upgrade',
-  // Of the one Node makes a list, and of the other nothing.
+  // Node makes a list of the first and ignores the second.
   'set-cookie',
   '__proto__',
 ]);
 
-/** Where the parts of a plain request lie in its text. */
+/** The parts of a plain request in its text. */
 export type Plain = { readonly target: string; readonly section: string };
 
 /**
- * The target and the header section when the bytes are one whole GET for a path, in HTTP/1.1, that ends where they end.
- * Undefined for everything else. Whether the section is plain too is for `readSection` to say.
+ * The target and the header section when the bytes are exactly one complete HTTP/1.1 GET for a path. Undefined for
+ * everything else. `readSection` decides whether the section is plain too.
  */
 export function splitRequest(chunk: Buffer): Plain | undefined {
-  if (chunk.length > mostBytes) return undefined;
+  if (chunk.length > maxBytes) return undefined;
   if (!isAt(chunk, 0, requestStart)) return undefined;
   let end = requestStart.length;
-  // Visible ASCII; undefined, behind the last byte, is neither smaller nor larger than anything.
+  // Visible ASCII. Past the last byte the value is undefined, for which every comparison is false.
   for (let byte = chunk[end]; byte !== undefined && byte > 0x20 && byte < 0x7f; byte = chunk[end]) end += 1;
   if (!isAt(chunk, end, requestEnd)) return undefined;
   return {
@@ -58,17 +58,18 @@ function isAt(chunk: Buffer, from: number, what: Buffer): boolean {
   return true;
 }
 
-/** Undefined for a section that node:http should read: more than one request, a body, a doubtful line, a name sent twice. */
+/** Undefined for a section that node:http must read: more than one request, a body, a doubtful line, a repeated name. */
 export function readSection(section: string): Head | undefined {
-  if (section.indexOf(headEnd) !== section.length - headEnd.length) return undefined;
-  // Without a prototype, so that no name means anything but itself.
+  const end = section.indexOf(headEnd);
+  if (end < 0 || end + headEnd.length !== section.length) return undefined;
+  // Without a prototype, so that no header name collides with an inherited property.
   const headers: IncomingHttpHeaders = Object.create(null) as IncomingHttpHeaders;
   const rawHeaders: string[] = [];
-  for (const line of section.slice(0, -headEnd.length).split('\r\n')) {
+  for (const line of section.slice(0, end).split('\r\n')) {
     const [, name, padded] = fieldLine.exec(line) ?? [];
     if (name === undefined || padded === undefined) return undefined;
     const lower = name.toLowerCase();
-    // A copy: a piece cut from the section would keep all of it wherever the value is remembered.
+    // A copy: a substring would keep the whole section in memory as long as the value is kept.
     const value = Buffer.from(padded.trimEnd(), 'latin1').toString('latin1');
     if (lower in headers || notPlain.has(lower)) return undefined;
     if (lower === 'connection' && value.toLowerCase() !== 'keep-alive') return undefined;

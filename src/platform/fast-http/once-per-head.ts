@@ -2,8 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { FastRequest, type HttpRequest } from './fast-server.ts';
 
 /**
- * What only the headers of a request say, read once for all requests of a connection that repeat them. `read` may look at
- * nothing else.
+ * Caches a value that depends on the headers only, for all requests of a connection that repeat them. `read` must not use
+ * anything else of the request.
  */
 export function oncePerHead<T>(read: (request: HttpRequest) => T): (request: HttpRequest) => T {
   const known = new WeakMap<IncomingHttpHeaders, { readonly found: T }>();

@@ -1,7 +1,7 @@
 /**
- * The promise's outcome, or `late()` as a rejection when it takes longer than `ms`. After a pause of this process
- * (a long collection, a busy loop) timers fire before sockets are read; one turn of the loop lets an answer that
- * has arrived win, so that our own pause is not taken for a dead store.
+ * The promise's result, or a rejection with `late()` when it takes longer than `ms`. After a pause of this process (a
+ * long collection, a busy loop) timers fire before sockets are read. So one turn of the event loop lets a response that
+ * has arrived win: our own pause must not look like an unavailable store.
  */
 export function within<T>(ms: number, promise: Promise<T>, late: () => Error): Promise<T> {
   return new Promise((resolve, reject) => {
@@ -13,7 +13,7 @@ export function within<T>(ms: number, promise: Promise<T>, late: () => Error): P
       },
       (error: unknown) => {
         clearTimeout(timer);
-        // As the promise gave it.
+        // The rejection is passed on unchanged.
         reject(error as Error);
       },
     );

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** A Lua script, run by the server as one step. Its keys must share a hash tag: `rl:{owner}:…`. */
+/** A Lua script, which the server runs atomically. Its keys must share a hash tag: `rl:{owner}:…`. */
 export type KvScript = { readonly source: string; readonly sha1: string };
 
 export function kvScript(source: string): KvScript {

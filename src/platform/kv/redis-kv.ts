@@ -8,27 +8,31 @@ import { clusterLink, type RedisLink, singleLink } from './redis-link.ts';
 
 export type RedisKv = Kv & {
   /**
-   * Connects and checks the server. Rejects with `store_unavailable` when it cannot be reached in time (it keeps
-   * trying until close()), with a plain Error when its configuration is wrong.
+   * Connects and checks the server. Rejects with `store_unavailable` when the server cannot be reached in time (it keeps
+   * retrying until close()), and with a plain Error when the server's configuration is wrong. May be called again until
+   * it succeeds.
    */
   start(): Promise<void>;
   /** Integers come back as numbers, text as strings, Lua's false as null. */
   run(script: KvScript, keys: string[], args: string[]): Promise<unknown>;
-  /** Of every server of a cluster. */
+  /** Facts about every server of a cluster. */
   facts(): Promise<readonly ServerFacts[]>;
 };
 
-/** What a server tells of itself. By INFO, because CONFIG is often forbidden. */
+/** What a server reports about itself, from INFO, because CONFIG is often forbidden. */
 export type ServerFacts = { readonly version: string; readonly policy: string };
 
-/** Of the text that INFO answers. A Valkey gives the version of Redis that it stands for. */
+/** Parses the output of INFO. Valkey reports the Redis version that it is compatible with. */
 export function serverFacts(info: string): ServerFacts {
   const find = (name: string) => new RegExp(`^${name}:(\\S+)`, 'm').exec(info)?.[1] ?? 'unknown';
   return { version: find('redis_version'), policy: find('maxmemory_policy') };
 }
 
-/** Null when the store can be used. A store that evicts would forget limits and revocation marks silently. */
-export function obstacleTo({ version, policy }: ServerFacts): { problem: string; fix: string } | null {
+/** Null when the store can be used. A store that evicts keys would silently lose limits and revocation stamps. */
+export function unavailableReasonFor({
+  version,
+  policy,
+}: ServerFacts): { problem: string; fix: string } | null {
   if (policy !== 'noeviction')
     return {
       problem: `the server's maxmemory-policy is ${policy}`,
@@ -40,11 +44,11 @@ export function obstacleTo({ version, policy }: ServerFacts): { problem: string;
 }
 
 const answerMs = 250;
-/** Asking a node who the others are, then connecting to each. */
+/** Includes discovery of the other nodes and connecting to each. */
 const clusterConnectMs = 5_000;
-/** Keys, so that no answer grows without bound. */
-const mostInBatch = 1_000;
-/** So many unanswered commands in a row mean that the connection is dead though nobody closed it. */
+/** Maximum number of keys, so that no response grows without bound. */
+const maxInBatch = 1_000;
+/** This number of consecutive commands without a response means that the connection is dead although nothing closed it. */
 const missesBeforeReconnect = 20;
 
 class Late extends Error {}
@@ -57,7 +61,7 @@ redis.call('SET', KEYS[1], ARGV[1] .. ' ' .. ARGV[2], 'PX', ARGV[3])
 return 1
 `);
 
-/** What TIME answers: seconds and microseconds. */
+/** Converts the result of TIME: seconds and microseconds. */
 function toMs([seconds, microseconds]: readonly string[]): number {
   return Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000);
 }
@@ -73,27 +77,32 @@ export function redisKv({
   prefix?: string;
 }): RedisKv {
   let isLost = false;
+  /** Why the latest attempt to connect failed. */
+  let trouble: Error | undefined;
   const options = {
     url,
     connectMs: answerMs,
     onError(error: Error) {
-      // Said once an outage: the client reports every attempt to reconnect.
+      trouble = error;
+      // Logged once for each outage: the client reports every attempt to reconnect.
       if (!isLost) log.warn({ err: error }, 'key-value store lost');
       isLost = true;
     },
     onReady() {
       if (isLost) log.info({}, 'key-value store is back');
       isLost = false;
+      trouble = undefined;
     },
   };
-  // One server, until it says that it is a node of a cluster.
+  // One server, until it reports that it is a node of a cluster.
   let link = singleLink(options);
+  let isCluster = false;
 
   const own = (key: string) => prefix + key;
   const unavailable = (cause: unknown) => new AppError('store_unavailable', { cause });
   const late = () => new Late('The key-value store did not answer in time.');
 
-  // A network that swallows packets closes nothing: without this, TCP would go on hoping for a quarter of an hour.
+  // A network that drops packets closes no connection. Without this, TCP would retry for a quarter of an hour.
   let misses = 0;
   function noteMiss(): void {
     misses += 1;
@@ -109,21 +118,21 @@ export function redisKv({
       return answer;
     } catch (error) {
       if (error instanceof Late) noteMiss();
-      // Also a server's own refusal (loading, read-only, out of memory): whoever asked cannot use the store now.
+      // Includes the server's own refusals (loading, read-only, out of memory): the caller cannot use the store now.
       throw unavailable(error);
     }
   }
 
-  /** Of the questions of one turn of the event loop; each key once. */
+  /** The reads of one turn of the event loop, each key once. */
   type Batch = { readonly places: Map<string, number>; readonly answer: Promise<KvValues> };
   let batch: Batch | undefined;
 
   /**
-   * Many ask at the same moment, mostly for the same keys (the parts of a page), and a command costs this process more
-   * than its answer: whoever asks in one turn of the event loop shares one round trip.
+   * Many callers read at the same moment, mostly the same keys (the parts of a page), and a command costs this process
+   * more than its response. So all reads of one turn of the event loop share one round trip.
    */
   async function getAll(keys: readonly string[]): Promise<KvValues> {
-    if (batch === undefined || batch.places.size + keys.length > mostInBatch) {
+    if (batch === undefined || batch.places.size + keys.length > maxInBatch) {
       const places = new Map<string, number>();
       const answer = new Promise((resolve) => setImmediate(resolve)).then(() => {
         if (batch?.places === places) batch = undefined;
@@ -138,7 +147,7 @@ export function redisKv({
   }
 
   async function readAll(keys: readonly string[]): Promise<KvValues> {
-    // Asked together, so the client writes them together.
+    // Requested together, so that the client sends them together.
     const [time, values] = await ask(() => Promise.all([link.time(), link.getMany(keys.map(own))]));
     return { values, now: toMs(time) };
   }
@@ -147,7 +156,7 @@ export function redisKv({
     try {
       return await link.runKnown(sha1, keys, args);
     } catch (error) {
-      // A restarted server has forgotten the script; EVAL brings it back.
+      // A restarted server no longer has the script; EVAL loads it again.
       if (error instanceof ErrorReply && error.message.startsWith('NOSCRIPT')) {
         return link.run(source, keys, args);
       }
@@ -157,27 +166,33 @@ export function redisKv({
 
   async function connect(to: RedisLink, ms = answerMs): Promise<void> {
     const connected = to.connect();
-    // Reported through onError; the client goes on trying.
+    // Reported through onError; the client keeps retrying.
     connected.catch(() => {});
-    await ask(() => connected, ms);
+    await ask(() => connected, ms).catch((error: unknown) => {
+      // The error of the attempts says more than the timeout.
+      throw trouble === undefined ? error : unavailable(trouble);
+    });
   }
 
   const facts = async () => (await ask(() => link.info('default'))).map(serverFacts);
 
   async function ping(): Promise<void> {
     for (const server of await facts()) {
-      const obstacle = obstacleTo(server);
-      if (obstacle !== null) throw new Error(`KV_URL: ${obstacle.problem}; ${obstacle.fix}`);
+      const unavailableReason = unavailableReasonFor(server);
+      if (unavailableReason !== null)
+        throw new Error(`KV_URL: ${unavailableReason.problem}; ${unavailableReason.fix}`);
     }
   }
 
   return {
     async start() {
-      await connect(link);
+      // A connected link must not be connected again.
+      if (!link.isReady()) await connect(link, isCluster ? clusterConnectMs : answerMs);
       const [about = ''] = await ask(() => link.info('cluster'));
-      if (/^cluster_enabled:1/m.test(about)) {
+      if (!isCluster && /^cluster_enabled:1/m.test(about)) {
         link.destroy();
         link = clusterLink(options);
+        isCluster = true;
         await connect(link, clusterConnectMs);
       }
       await ping();

@@ -1,9 +1,12 @@
 import { createClient, createCluster, type RedisClientOptions } from 'redis';
-import { lasting } from './lasting.ts';
+import { reconnecting } from './reconnecting.ts';
 
-/** The commands Postern uses, the same of one server and of a cluster. Keys are whole; every command rejects as the client does. */
+/**
+ * The commands Postern uses, the same for one server and for a cluster. Keys are complete, with their prefix. Commands
+ * reject with the client's errors.
+ */
 export type RedisLink = {
-  /** Tries until it succeeds; rejects when close() or destroy() comes first. */
+  /** Retries until it succeeds; rejects when close() or destroy() is called first. */
   connect(): Promise<void>;
   /** False: commands reject at once. */
   isReady(): boolean;
@@ -11,16 +14,16 @@ export type RedisLink = {
   set(key: string, value: string, ttlMs: number): Promise<void>;
   setIfAbsent(key: string, value: string, ttlMs: number): Promise<boolean>;
   take(key: string): Promise<string | null>;
-  /** How many were there. */
+  /** The number of keys that existed. */
   delete(key: string): Promise<number>;
   getMany(keys: readonly string[]): Promise<readonly (string | null)[]>;
-  /** Seconds and microseconds by one server's clock, always the same one's. */
+  /** Seconds and microseconds by the clock of one server, always the same server. */
   time(): Promise<readonly string[]>;
   runKnown(sha1: string, keys: string[], args: string[]): Promise<unknown>;
   run(source: string, keys: string[], args: string[]): Promise<unknown>;
-  /** A section of INFO, of each server there is. */
+  /** A section of INFO, from every server. */
   info(section: 'default' | 'cluster'): Promise<readonly string[]>;
-  /** Leaves a connection that is dead though nobody closed it, and tries until there is another. */
+  /** Abandons a connection that is dead although nothing closed it, and retries until a new one is connected. */
   reconnect(): void;
   close(): Promise<void>;
   destroy(): void;
@@ -33,7 +36,7 @@ export type LinkOptions = {
   readonly onReady: () => void;
 };
 
-/** What every connection has. Commands are never queued while it is down: they reject at once. */
+/** Options of every connection. Commands are never queued while it is down: they reject at once. */
 function commonOptions({ connectMs }: LinkOptions) {
   return {
     disableOfflineQueue: true,
@@ -56,7 +59,7 @@ export function singleLink(options: LinkOptions): RedisLink {
     client.on('ready', options.onReady);
     return client;
   }
-  const connection = lasting({ build });
+  const connection = reconnecting({ build });
   const client = connection.current;
   return {
     connect: connection.connect,
@@ -85,16 +88,19 @@ export function singleLink(options: LinkOptions): RedisLink {
   };
 }
 
-/** Whose slot names the server that tells the time: servers' clocks differ, and what one issued another would judge. */
+/**
+ * The slot of this key selects the server whose clock is used. Servers' clocks differ, and one server must not judge
+ * times that another issued.
+ */
 const clockKey = 'postern:clock';
 
-/** Asking a node who the others are. A node that is frozen accepts the connection and would be waited for without end. */
+/** Time limit for asking a node about the other nodes. A frozen node accepts the connection and never responds. */
 const discoveryMs = 2_000;
 
 /**
- * A cluster, found through any of its nodes: the one named, and those it was last known to have. Each node is connected for
- * itself, so that one that does not answer keeps nobody from the others. Keys that belong together share a hash tag; those
- * that are only read together are asked for one by one, at once: each node still gets one packet.
+ * A cluster, found through any of its nodes: the configured one and those it was last known to have. Each node has its
+ * own connection, so a node that does not respond does not block the others. Keys that belong together share a hash tag.
+ * Keys that are only read together are requested one by one, at the same time: each node still gets one packet.
  */
 export function clusterLink(options: LinkOptions): RedisLink {
   const { protocol, username, password } = new URL(options.url);
@@ -116,7 +122,7 @@ export function clusterLink(options: LinkOptions): RedisLink {
         ...(protocol === 'rediss:' ? { socket: { ...common.socket, tls: true } } : {}),
       },
     });
-    // One that is still asking a node when everything ends says later that it was broken off.
+    // A client that is still discovering nodes when the link closes reports later that it was interrupted.
     const onError = (error: Error) => {
       if (!isEnded) options.onError(error);
     };
@@ -124,12 +130,13 @@ export function clusterLink(options: LinkOptions): RedisLink {
     cluster.on('node-error', onError);
     cluster.on('node-ready', options.onReady);
     cluster.on('connect', () => {
-      // So that the first to ask does not wait. Who cannot be connected is asked again by whoever needs it.
+      // Connects in advance, so that the first command need not wait. A node that fails here is connected again by the
+      // next command that needs it.
       for (const master of cluster.masters) Promise.resolve(cluster.nodeClient(master)).catch(() => {});
     });
     return cluster;
   }
-  const connection = lasting({ build });
+  const connection = reconnecting({ build });
   const cluster = connection.current;
   return {
     connect: connection.connect,

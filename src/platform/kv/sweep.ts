@@ -1,6 +1,6 @@
 /**
- * Removes dead entries of a Map, a few at a time, so that neither a timer nor a long pause is needed. Call it with a
- * few steps whenever the Map grows: it then holds at most a constant multiple of what is alive.
+ * Removes expired entries of a Map, a few at a time, so that neither a timer nor a long pause is needed. Call it with a
+ * few steps whenever the Map grows: then the Map holds at most a constant multiple of the live entries.
  */
 export type Sweep = (steps: number, now: number) => void;
 

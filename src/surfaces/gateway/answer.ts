@@ -1,4 +1,4 @@
-/** An answer without site content: small, made whole before it is sent. */
+/** A response without site content: small, and complete before it is sent. */
 export type GatewayAnswer = {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[]>>;
@@ -19,14 +19,14 @@ function plainAnswer(status: number, text: string, headers: Record<string, strin
   return { status, headers: { ...plain, ...headers }, body: `${text}\n` };
 }
 
-/** One answer for what is not there, has ended, was taken down or is switched off: nothing to tell apart (T31). */
+/** The same response for what is missing, expired, taken down or switched off, so that nobody can tell them apart (T31). */
 export const nothingHere = plainAnswer(
   404,
   [
     'Not found',
     '',
     'Nothing is published at this address. It may be mistyped, or what was here has moved or ended.',
-    'If somebody gave it to you, ask them for the link of the site: it stays the same when the address changes.',
+    'If someone gave it to you, ask them for the link of the site: it stays the same when the address changes.',
   ].join('\n'),
 );
 export const wrongHost = plainAnswer(421, 'This host is not served here.');

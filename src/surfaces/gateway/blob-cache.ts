@@ -3,26 +3,26 @@ import { LRUCache } from 'lru-cache';
 import type { Blobs } from '../../platform/blobs/blobs.ts';
 
 /**
- * Small content in memory, by digest: what has a digest never changes, so nothing has to be invalidated. The least used
- * goes first when there is no room.
+ * Caches small content by digest: content with a digest never changes, so no entry becomes invalid. When the cache is
+ * full, the least recently used entry goes first.
  */
 export type BlobCache = {
-  /** At once when it is there; undefined for what is too large to be kept. */
+  /** Returns at once when it is cached; undefined for content that is too large to cache. */
   get(digest: string, size: number): Content | Promise<Content> | undefined;
 };
 
 /**
- * Small content as text of one character a byte (latin1): Node sends head and body of such an answer in one piece, which
- * is most of what a small answer costs.
+ * Small content as text with one character for each byte (latin1). Node then sends head and body in one piece; sending
+ * them is most of the cost of a small response.
  */
 export type Content = Buffer | string;
 
-const largestText = 32 * 1024;
+const maxTextBytes = 32 * 1024;
 
 const largest = 1024 * 1024;
-const mostBytes = 96 * 1024 * 1024;
+const maxBytes = 96 * 1024 * 1024;
 
-export function createBlobCache({ read }: Pick<Blobs, 'read'>, limit = mostBytes): BlobCache {
+export function createBlobCache({ read }: Pick<Blobs, 'read'>, limit = maxBytes): BlobCache {
   const kept = new LRUCache<string, Content>({
     maxSize: limit,
     sizeCalculation: ({ length }) => Math.max(1, length),
@@ -31,10 +31,10 @@ export function createBlobCache({ read }: Pick<Blobs, 'read'>, limit = mostBytes
 
   async function load(digest: string, size: number): Promise<Content> {
     const bytes = await buffer(await read(digest));
-    // A store that hands out half of a blob must not make it the blob.
+    // A store that returns half of a blob must not put that half into the cache.
     if (bytes.length !== size)
       throw new Error(`Blob ${digest} has ${bytes.length} bytes instead of ${size}.`);
-    const content = size > largestText ? bytes : bytes.toString('latin1');
+    const content = size > maxTextBytes ? bytes : bytes.toString('latin1');
     kept.set(digest, content);
     return content;
   }

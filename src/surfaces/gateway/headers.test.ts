@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { ServedContent, ServedFile } from '../../features/sites/sites.ts';
-import { fileHeaders } from './headers.ts';
+import { fileHeaders } from './response-headers.ts';
 
 type Written = ServedContent['headers'][number]['headers'];
 

@@ -2,32 +2,32 @@ import { LRUCache } from 'lru-cache';
 import { visibilityOfLabel } from '../../features/sites/sites.ts';
 
 /**
- * Which site a request is for, by its Host header and nothing else (threats T24, T35). Compared with the configured
- * content host exactly: no suffix rules, no normalising beyond letter case, so no two hosts are one origin.
+ * Which site a request is for, by its Host header only (threats T24, T35). It is compared exactly with the configured
+ * content host: no suffix rules and no normalisation beyond letter case, so no two hosts are one origin.
  */
 export type HostName =
   | {
       readonly kind: 'site';
       readonly label: string;
-      /** What the form of the label says; what stands there may be gone. */
+      /** The visibility by the label's form; there may be no such site any more. */
       readonly visibility: 'public' | 'private';
       readonly host: string;
     }
-  /** The content host itself, or below it what cannot be anybody's label. */
+  /** The content host itself, or a name below it that cannot be a label. */
   | { readonly kind: 'nobody' }
   | { readonly kind: 'foreign' };
 
 const foreign: HostName = { kind: 'foreign' };
 const nobody: HostName = { kind: 'nobody' };
 
-/** Hosts, and the length up to which one is remembered: as long as a DNS name may be, with a port. */
-const mostKnown = 10_000;
-const longestKnown = 260;
+/** Number of cached hosts, and the length up to which one is cached: the maximum length of a DNS name with a port. */
+const maxKnown = 10_000;
+const maxKnownLength = 260;
 
 export function hostReader(contentUrl: string): (sent: readonly string[]) => HostName {
   const { host } = new URL(contentUrl);
   const suffix = `.${host}`;
-  const known = new LRUCache<string, HostName>({ max: mostKnown });
+  const known = new LRUCache<string, HostName>({ max: maxKnown });
 
   function read(name: string): HostName {
     // Browsers send lower case; other clients may not, and host names have no case (RFC 3986 section 3.2.2).
@@ -46,7 +46,7 @@ export function hostReader(contentUrl: string): (sent: readonly string[]) => Hos
     const there = known.get(name);
     if (there !== undefined) return there;
     const found = read(name);
-    if (name.length <= longestKnown) known.set(name, found);
+    if (name.length <= maxKnownLength) known.set(name, found);
     return found;
   };
 }

@@ -1,13 +1,13 @@
 import { hour, second } from '../../core/clock.ts';
-import { concerns } from '../../platform/database/changes.ts';
+import { concerns } from '../../platform/database/change-feed.ts';
 import type { HttpResponse } from '../../platform/fast-http/fast-server.ts';
 
 /**
- * Bodies under way. One that takes longer than its grant or its site lasts, whose site changed who may see it, or that
- * finds Sites switched off, is cut (contract 10.10).
+ * Tracks response bodies under way. The gateway cuts a body that outlasts its grant or its site. It also cuts a body
+ * when the site's access changes or Sites is switched off (contract 10.10).
  */
 export type OpenStreams = {
-  /** Call the answer when the body is sent. */
+  /** Call the returned function when the body is sent. */
   enter(response: HttpResponse, stream: OpenStream): () => void;
 };
 
@@ -15,32 +15,32 @@ export type OpenStream = {
   readonly siteId: string;
   readonly label: string;
   readonly epoch: number;
-  /** Of the grant, or of the site; Infinity = no end is set. */
+  /** Until the end of the grant or of the site; Infinity = no end is set. */
   readonly msLeft: number;
 };
 
-/** Timers of more than 24 days fire at once; this one looks again. */
-const longestTimerMs = hour;
+/** Node fires a timer of more than 24 days at once, so a long wait is checked again after this time. */
+const maxTimerMs = hour;
 
 export function createOpenStreams(deps: {
   subscribe(listener: (change: { topic: string; subject: string }) => void): void;
-  /** The epoch under which a label may be seen now; undefined when it may not be at all. */
+  /** The epoch in which a label may be read now; undefined when it may not be read at all. */
   epochOf(label: string): number | undefined | Promise<number | undefined>;
-  /** As this process read it last. */
+  /** The value that this process read last. */
   isEnabled(): boolean;
-  /** Asked when the configuration changed, and again while it cannot be read. */
+  /** Called when the configuration changes, and again while it cannot be read. */
   readEnabled(): Promise<boolean>;
 }): OpenStreams {
   type Entry = OpenStream & { readonly cut: () => void; readonly endsAt: number };
   const open = new Set<Entry>();
-  // One timer for all of them: most bodies are sent in a moment, and a timer each would cost more than that.
+  // One timer for all streams: most bodies are sent in a moment, and a timer for each would cost more than that.
   let timer: { readonly at: number; readonly handle: NodeJS.Timeout } | undefined;
 
   function cutAt(endsAt: number): void {
     if (timer !== undefined && timer.at <= endsAt) return;
     if (endsAt === Infinity) return;
     clearTimeout(timer?.handle);
-    const handle = setTimeout(cutEnded, Math.min(longestTimerMs, Math.max(0, endsAt - performance.now())));
+    const handle = setTimeout(cutEnded, Math.min(maxTimerMs, Math.max(0, endsAt - performance.now())));
     handle.unref();
     timer = { at: endsAt, handle };
   }
@@ -54,7 +54,7 @@ export function createOpenStreams(deps: {
     }
   }
 
-  /** Whether it may still be seen. What cannot be told is not sent. */
+  /** Cuts the stream unless it may still be read. A check that fails cuts it too. */
   function check(stream: Entry): void {
     const settle = (epoch: number | undefined) => {
       if (stream.epoch !== epoch) stream.cut();
@@ -66,7 +66,7 @@ export function createOpenStreams(deps: {
 
   deps.subscribe((change) => {
     const { topic } = change;
-    // Also while nothing is open: bodies may begin before the change is read.
+    // Also while no stream is open: a body may begin before the change is read.
     if (topic === 'config') void followSwitch();
     if (topic !== 'site') return;
     for (const stream of open) if (concerns(change, stream.siteId)) check(stream);
@@ -88,11 +88,11 @@ export function createOpenStreams(deps: {
   return {
     enter(response, stream) {
       const endsAt = performance.now() + stream.msLeft;
-      // The connection, because an answer that waits behind another has none to be destroyed with.
+      // Destroys the connection, because a response that waits behind another has no socket to destroy.
       const cut = () => void response.req.socket.destroy();
       const entry: Entry = { ...stream, cut, endsAt };
       open.add(entry);
-      // The site, or Sites as a whole, may have changed between the check and now.
+      // The site, or the switch of Sites, may have changed between the check and now.
       if (deps.isEnabled()) check(entry);
       else cut();
       cutAt(endsAt);

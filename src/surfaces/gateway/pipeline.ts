@@ -2,7 +2,7 @@ import type { Clock } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import { resolve, type Served, siteStatusOf } from '../../features/sites/sites.ts';
 import type { Blobs } from '../../platform/blobs/blobs.ts';
-import type { HttpRequest, HttpResponse } from '../../platform/fast-http/fast-server.ts';
+import { FastRequest, type HttpRequest, type HttpResponse } from '../../platform/fast-http/fast-server.ts';
 import { oncePerHead } from '../../platform/fast-http/once-per-head.ts';
 import type { Log } from '../../platform/log.ts';
 import {
@@ -17,15 +17,15 @@ import {
   wrongMethod,
 } from './answer.ts';
 import type { BlobCache } from './blob-cache.ts';
-import { type Kind, siteHeaders } from './headers.ts';
-import { valuesOf } from './header-values.ts';
+import { type Kind, siteHeaders } from './response-headers.ts';
+import { valuesOf } from './request-headers.ts';
 import { type HostName, hostReader } from './hosts.ts';
 import type { OpenStreams } from './open-streams.ts';
 import { sendAnswer, sendFile, sendRedirect } from './send.ts';
 
 /**
- * How a request for content goes, read from top to bottom: method → target → host → keys → limits → switch → label →
- * private? grant → file → bytes. The cheapest refusals come first; nothing here writes anything.
+ * The path of a content request, read from top to bottom: target → host → keys → limits → switch → method → private? a
+ * grant of ours → label → private? grant → file → bytes. The cheapest refusals come first; nothing here writes.
  */
 export type GatewayDeps = {
   readonly contentUrl: string;
@@ -34,24 +34,29 @@ export type GatewayDeps = {
   readonly blobs: Pick<Blobs, 'read'>;
   readonly cache: BlobCache;
   readonly streams: OpenStreams;
-  /** The switch of the Sites configuration, as this process heard of it last. */
+  /** The switch of the Sites configuration, as this process received it last. */
   readonly isEnabled: () => boolean;
   /** False: changes may have been missed for too long to serve anything (contract 10.3: 30 s). */
   readonly isInformed: (now: number) => boolean;
-  /** What an address or a host asks too often, or null. */
+  /** The refusal when an address or a host exceeds its rate limit, or null. */
   readonly limited: (request: HttpRequest, label: string | null, now: number) => GatewayAnswer | null;
   readonly exposures: {
     mentions(text: string): boolean;
     report(request: HttpRequest, text: string): void;
   };
   readonly clock: Clock;
-  readonly count: (visibility: 'public' | 'private' | 'none', status: number) => void;
+  /** `reader`: what read the request, the gateway itself (`fast`) or node:http (decision 0032). */
+  readonly count: (reader: 'fast' | 'node', visibility: Visibility, status: number) => void;
   readonly log: Log;
 };
 
-/** Letting browsers into private sites (private-access.md 2.2): a verdict for each request, one round trip. */
+type Visibility = 'public' | 'private' | 'none';
+
+/** Access to private sites (private-access.md 2.2): one verdict for each request, in one round trip. */
 export type PrivateSites = {
-  /** Answers the paths that the service keeps for itself; null for every other. */
+  /** Whether the request carries a grant that we generated, for any host. Takes no lookup. */
+  mayHoldGrant(request: HttpRequest): boolean;
+  /** Responds on the paths that are reserved for the service; null for every other path. */
   reserved(request: HttpRequest, at: PrivateAt): Promise<GatewayAnswer> | null;
   admit(request: HttpRequest, at: PrivateAt): Verdict | Promise<Verdict>;
 };
@@ -59,30 +64,30 @@ export type PrivateSites = {
 export type Verdict =
   | {
       readonly kind: 'granted';
-      /** Milliseconds by the store's clock: the end of the grant, and now. */
+      /** In milliseconds of the store's clock: the end of the grant, and now. */
       readonly until: number;
       readonly now: number;
     }
   | { readonly kind: 'answer'; readonly answer: GatewayAnswer };
 
 export type PrivateAt = {
-  /** As the browser addresses it, with the port. */
+  /** As the browser addresses it, including the port. */
   readonly host: string;
   readonly label: string;
   /** Path and query. */
   readonly target: string;
-  /** Undefined: nobody has this label; answered like one that is not open. */
+  /** Undefined when the request holds no grant, no site has this label, or the site is not open. The response is the same. */
   readonly site: Served['site'] | undefined;
 };
 
-/** What begins so on a private site is the service's own. */
+/** Paths of a private site with this prefix belong to the service. */
 export const reservedPaths = '/.postern/';
-const longestTarget = 8_192;
+const maxTargetLength = 8_192;
 
-/** What the headers alone say. */
+/** The facts that follow from the headers alone. */
 type RequestHead = {
   readonly host: HostName;
-  /** Texts that hold a value of ours. */
+  /** Header texts that contain one of our keys. */
   readonly keys: readonly string[];
   /** A person opens it as a page. */
   readonly isDocument: boolean;
@@ -94,19 +99,19 @@ export function createPipeline(deps: GatewayDeps) {
   const readHost = hostReader(deps.contentUrl);
   const headOf = oncePerHead(
     (request): RequestHead => ({
-      // Every Host header as it was sent; two of them are no host at all (matrix GW-01).
+      // Takes every Host header as it was sent; two of them count as no host (matrix GW-01).
       host: readHost(valuesOf(request, 'host')),
-      // In a value, and in what a header is called (threat T36).
+      // In the value or in the name of a header (threat T36).
       keys: request.rawHeaders.filter((text) => exposures.mentions(text)),
       isDocument: isDocument(request),
     }),
   );
 
-  /** What can be said without looking anything up; null when the request may go on. */
+  /** Refusals that need no lookup; null when the request may continue. */
   function refuseEarly(request: HttpRequest, { host, keys }: RequestHead, now: number): GatewayAnswer | null {
     const { url = '', method } = request;
-    if (url.length > longestTarget) return tooLongTarget;
-    // Also refuses an absolute target, which some would read the host from.
+    if (url.length > maxTargetLength) return tooLongTarget;
+    // Also refuses an absolute target, from which some servers would read the host.
     if (!url.startsWith('/')) return badTarget;
     if (host.kind === 'foreign') return wrongHost;
     if (carriesKey(request, url, keys)) return keyInRequest;
@@ -119,7 +124,7 @@ export function createPipeline(deps: GatewayDeps) {
     return null;
   }
 
-  /** In the address or in `keys`, the texts of the headers that hold one. */
+  /** Reports a key in the address or in `keys`, the header texts that contain one. */
   function carriesKey(request: HttpRequest, url: string, keys: readonly string[]): boolean {
     const isInAddress = exposures.mentions(url);
     if (isInAddress) exposures.report(request, url);
@@ -127,23 +132,29 @@ export function createPipeline(deps: GatewayDeps) {
     return isInAddress || keys.length > 0;
   }
 
+  function count(request: HttpRequest, visibility: Visibility, status: number): void {
+    deps.count(request instanceof FastRequest ? 'fast' : 'node', visibility, status);
+  }
+
   function finish(
     request: HttpRequest,
     response: HttpResponse,
     answer: GatewayAnswer,
-    visibility: 'public' | 'private' | 'none' = 'none',
+    visibility: Visibility = 'none',
   ): void {
-    deps.count(visibility, answer.status);
+    count(request, visibility, answer.status);
     const { host } = headOf(request);
     const isPrivate = host.kind === 'site' && host.visibility === 'private';
+    // Closes the connection; otherwise a client that sends too much would only be refused faster than it is served.
+    if (answer.status === 429) response.shouldKeepAlive = false;
     sendAnswer(request, response, isPrivate ? closed(answer) : answer);
-    // What a client still sends is of no interest to anybody.
+    // Discards what the client still sends.
     request.resume();
   }
 
   function fail(request: HttpRequest, response: HttpResponse, error: unknown): void {
     const isStore = error instanceof AppError && error.status === 503;
-    // A flood must not become a flood of log lines.
+    // Not logged: a flood of requests must not become a flood of log lines.
     const isFlood = error instanceof AppError && error.code === 'overloaded';
     if (!isFlood)
       log.error({ err: error }, isStore ? 'a store did not answer the gateway' : 'gateway request failed');
@@ -167,10 +178,10 @@ export function createPipeline(deps: GatewayDeps) {
     });
     if (found.kind === 'missing') return finish(request, response, notFoundOn(kind), visibilityOf(kind));
     if (found.kind === 'redirect') {
-      deps.count(visibilityOf(kind), found.status);
+      count(request, visibilityOf(kind), found.status);
       return sendRedirect(response, kind, { ...found, to: withQuery(found.to, request.url ?? '') });
     }
-    deps.count(visibilityOf(kind), found.status);
+    count(request, visibilityOf(kind), found.status);
     const onStream = () =>
       deps.streams.enter(response, { siteId: site.id, label, epoch: site.epoch, msLeft });
     return sendFile(
@@ -200,7 +211,7 @@ export function createPipeline(deps: GatewayDeps) {
     });
   }
 
-  /** At once when the store answers at once and the bytes are in memory. */
+  /** Returns at once when the store does and the bytes are in memory. */
   function servePrivate(
     request: HttpRequest,
     response: HttpResponse,
@@ -233,7 +244,7 @@ export function createPipeline(deps: GatewayDeps) {
   return (request: HttpRequest, response: HttpResponse): void => {
     const head = headOf(request);
     const { host } = head;
-    // Read once; again after whatever had to be waited for.
+    // Read once, and again after each wait.
     const now = clock.now();
     const early = refuseEarly(request, head, now);
     if (early !== null || host.kind !== 'site') return finish(request, response, early ?? nothingHere);
@@ -244,7 +255,10 @@ export function createPipeline(deps: GatewayDeps) {
         ? servePublic(request, response, host, served, at)
         : servePrivate(request, response, host, served, at);
     try {
-      const found = catalog.find(host.label);
+      // A request without a grant gets the same response for every label, so the label is not looked up. Otherwise the
+      // response time would differ between labels (threat T31).
+      const isAsked = host.visibility === 'public' || privateSites.mayHoldGrant(request);
+      const found = isAsked ? catalog.find(host.label) : undefined;
       const going =
         found instanceof Promise ? found.then((served) => go(served, clock.now())) : go(found, now);
       if (going instanceof Promise) going.catch((error: unknown) => fail(request, response, error));
@@ -254,12 +268,12 @@ export function createPipeline(deps: GatewayDeps) {
   };
 }
 
-/** To the second (contract 6): expired, taken down and deleted stop by the clock, whatever a job has done. */
+/** To the second (contract 6): expired, taken-down and deleted sites stop by the clock, whether or not a job has run. */
 function isServed({ site, endsAt, content }: Served, now: number): boolean {
   return content !== null && siteStatusOf(site, now) === 'active' && (endsAt === null || now < endsAt);
 }
 
-/** A person opens it as a page. Browsers say so; of other clients, those that would rather have HTML. */
+/** Whether a person opens it as a page. Browsers send this; other clients count when they prefer HTML. */
 function isDocument({ headers }: HttpRequest): boolean {
   const dest = headers['sec-fetch-dest'];
   if (dest !== undefined) return dest === 'document' || dest === 'iframe';
@@ -270,7 +284,7 @@ function visibilityOf({ isPrivate }: Kind): 'public' | 'private' {
   return isPrivate ? 'private' : 'public';
 }
 
-/** Whatever is answered at a private address, no cache keeps it and nobody lists it (threat T22). */
+/** No response at a private address may be cached or indexed (threat T22). */
 function closed(answer: GatewayAnswer): GatewayAnswer {
   return { ...answer, headers: { ...answer.headers, ...closedHeaders } };
 }
@@ -281,7 +295,7 @@ const closedHeaders = {
   'x-robots-tag': 'noindex',
 } as const;
 
-/** On a private site with all that its files carry too (threat T22). */
+/** On a private site it carries all the headers that its files carry (threat T22). */
 function notFoundOn(kind: Kind): GatewayAnswer {
   if (!kind.isPrivate) return nothingHere;
   const { 'content-security-policy': policy = '' } = nothingHere.headers;

@@ -1,7 +1,7 @@
-import { html } from '../web/pages/html.ts';
+import { html } from '../web/html.ts';
 import { type Page, page } from '../web/pages/layout.ts';
 
-/** What people see at a private site's own host when they are not let in. Nothing of the request is shown (T54). */
+/** Pages at a private site's own host for a person without access. They show nothing of the request (T54). */
 const again = html`<p><a class="button" href="/">Open the site again</a></p>`;
 
 export function refusedPage(): Page {

@@ -5,35 +5,35 @@ import type { Random } from '../../core/ids.ts';
 import { type GatewayGrants, type GrantCheck, type Origin, ticketMs } from '../../features/grants/grants.ts';
 import { FastRequest, type HttpRequest } from '../../platform/fast-http/fast-server.ts';
 import { oncePerHead } from '../../platform/fast-http/once-per-head.ts';
-import { secretDigest } from '../../platform/sealed-text.ts';
+import { secretDigest } from '../../platform/encrypted-text.ts';
 import type { GatewayAnswer } from './answer.ts';
-import { valuesOf } from './header-values.ts';
+import { valuesOf } from './request-headers.ts';
 import { type PrivateAt, type PrivateSites, reservedPaths, type Verdict } from './pipeline.ts';
 import { cookiesBlockedPage, refusedPage, tooManyCookiesPage } from './private-pages.ts';
 
 /**
- * Private sites at the gateway (private-access.md 2.2, steps 1, 2 and 5 to 10): who has a grant goes on to the file;
- * who opens a page without one is sent to the UI; everything else hears an empty 401. A label that nobody has is
- * answered just like one that somebody has.
+ * Private sites at the gateway (private-access.md 2.2, steps 1, 2 and 5 to 10). A request with a grant continues to the
+ * file. A page request without one is redirected to the UI. Every other request gets an empty 401. A label that no site
+ * has gets the same response as one in use.
  */
 export type PrivateStepsDeps = {
   readonly grants: GatewayGrants;
   readonly uiUrl: string;
   readonly contentUrl: string;
-  /** UI and content share a registrable domain, so browsers call a post from one to the other same-site. */
+  /** UI and content share a registrable domain, so browsers treat a post from one to the other as same-site. */
   readonly isShared: boolean;
   readonly random: Random;
-  /** Behind trusted proxies, whom the request comes from. */
+  /** The client's address, also behind trusted proxies. */
   readonly addressOf: (request: HttpRequest) => string | null;
 };
 
 export const grantCookie = '__Host-postern_grant';
 const browserCookie = '__Host-postern_browser';
-const mostFormBytes = 4_096;
-/** Grants that a browser got and did not bring back. */
-const mostTries = 3;
+const maxFormBytes = 4_096;
+/** Grants that a browser received and did not send back. */
+const maxTries = 3;
 
-/** What every answer here carries besides its own. */
+/** Headers of every response here, besides its own. */
 const always = {
   'cache-control': 'private, no-store',
   'cdn-cache-control': 'no-store',
@@ -70,7 +70,7 @@ export function createPrivateSteps(deps: PrivateStepsDeps): PrivateSites {
     agent: request.headers['user-agent']?.slice(0, 200) ?? null,
   });
 
-  /** What cannot be asked lets nobody in; the same for every label. */
+  /** When a check cannot be made, access is refused; the response is the same for every label. */
   async function orUnavailable<T>(work: Promise<T>, say: (answer: GatewayAnswer) => T): Promise<T> {
     try {
       return await work;
@@ -85,15 +85,15 @@ export function createPrivateSteps(deps: PrivateStepsDeps): PrivateSites {
 
   function check(request: HttpRequest, { host, site }: PrivateAt) {
     const { cookie } = headOf(request);
-    // Now: a connection that ends meanwhile has no address any more.
+    // Read now: a connection that ends meanwhile has no address any more.
     const address = addressOf(request);
     return grants.check({ host, site, cookie, from: () => originOf(request, address) });
   }
 
-  /** Step 2: to the UI, with where to return to and what binds this browser. Neither gives any right. */
+  /** Step 2: redirects to the UI with the return path and the value that binds this browser. Neither gives any right. */
   function sendToUi(request: HttpRequest, { host, label }: PrivateAt, now: number): GatewayAnswer {
     const browser = browserOf(request, now) ?? { id: newBrowserId(random), tries: 0, since: 0 };
-    if (browser.tries >= mostTries) return shown(403, cookiesBlockedPage());
+    if (browser.tries >= maxTries) return shown(403, cookiesBlockedPage());
     const to = new URL('/sites/open', uiUrl);
     to.searchParams.set('label', label);
     to.searchParams.set('binding', secretDigest(browser.id));
@@ -101,9 +101,9 @@ export function createPrivateSteps(deps: PrivateStepsDeps): PrivateSites {
     return answer(303, { location: to.href, 'set-cookie': bindingCookie(browser) });
   }
 
-  /** At once when the store answers at once. */
+  /** Returns at once when the store does. */
   function admit(request: HttpRequest, at: PrivateAt): Verdict | Promise<Verdict> {
-    // An installed worker would outlive every grant (private-access.md 2.3).
+    // An installed service worker would outlive every grant (private-access.md 2.3).
     if (headOf(request).isWorkerScript) return { kind: 'answer', answer: answer(403) };
     const decide = (found: GrantCheck): Verdict => {
       if (found.kind === 'granted') return found;
@@ -123,7 +123,10 @@ export function createPrivateSteps(deps: PrivateStepsDeps): PrivateSites {
     return answer(200, { 'content-type': 'application/json; charset=utf-8' }, body);
   }
 
-  /** Steps 5 to 7. Every failure looks the same, but for a browser that keeps no cookies: it would go round for ever. */
+  /**
+   * Steps 5 to 7. Every failure looks the same, except for a browser that keeps no cookies: it would be redirected for
+   * ever.
+   */
   async function redeem(request: HttpRequest, at: PrivateAt): Promise<GatewayAnswer> {
     const from = originOf(request);
     const refuse = (reason: string) => {
@@ -154,17 +157,17 @@ export function createPrivateSteps(deps: PrivateStepsDeps): PrivateSites {
           since: counted.tries === 0 ? now : counted.since,
         }),
       ],
-      // What an earlier grant left in this browser's cache; engines that do not know it keep `no-store` all the same.
+      // Clears what an earlier grant left in this browser's cache. Browsers without support still obey `no-store`.
       'clear-site-data': '"cache"',
     });
   }
 
-  /** Why this post was not made by our own page in a browser; null when it may have been. */
+  /** Why our own page in a browser did not make this post; null when it may have. */
   function strayReason(request: HttpRequest): string | null {
     const { 'content-type': type = '', 'sec-fetch-site': site, 'sec-fetch-mode': mode } = request.headers;
     const origins = valuesOf(request, 'origin');
     if (origins.length !== 1 || origins[0] !== uiUrl) return 'wrong_origin';
-    // Absent from older browsers and other clients; what is there must fit (threat T28).
+    // Absent in older browsers and other clients; a value that is present must match (threat T28).
     if (site !== undefined && !fetchSites.includes(site)) return 'wrong_origin';
     if (mode !== undefined && mode !== 'navigate') return 'wrong_origin';
     if (!/^application\/x-www-form-urlencoded(?: *; *charset="?utf-8"?)?$/i.test(type)) return 'not_a_form';
@@ -172,6 +175,7 @@ export function createPrivateSteps(deps: PrivateStepsDeps): PrivateSites {
   }
 
   return {
+    mayHoldGrant: (request) => grants.isOurs(headOf(request).cookie),
     admit,
     reserved(request, at) {
       if (request.method !== 'POST' && !at.target.startsWith(reservedPaths)) return null;
@@ -181,15 +185,15 @@ export function createPrivateSteps(deps: PrivateStepsDeps): PrivateSites {
         return orUnavailable(redeem(request, at), same);
       if (path === '/.postern/grant' && (request.method === 'GET' || request.method === 'HEAD'))
         return orUnavailable(showClock(request, at), same);
-      // No other path takes a form, whoever owns it.
+      // No other path takes a form, on any label.
       return request.method === 'POST' ? Promise.resolve(answer(405, { allow: 'GET, HEAD' })) : null;
     },
   };
 }
 
 /**
- * To a request whose head was too large to be read, most likely because a sibling site set cookies for the whole
- * domain (threat T32). Which host it was for is not known; the page is the same on every one.
+ * The response to a request whose head was too large, most likely because a sibling site set cookies for the whole
+ * domain (threat T32). The gateway does not know the request's host, so the page is the same on every host.
  */
 export function oversizedAnswer(): GatewayAnswer {
   const { document, contentSecurityPolicy } = tooManyCookiesPage();
@@ -205,7 +209,7 @@ export function oversizedAnswer(): GatewayAnswer {
   };
 }
 
-/** A person opens a page. Browsers say so; from who says nothing a plain GET is taken for it. */
+/** Whether a person opens a page, by the browser's headers. A plain GET without these headers counts as one. */
 function isNavigation({ method, headers }: HttpRequest): boolean {
   const { 'sec-fetch-mode': mode = 'navigate', 'sec-fetch-dest': dest = 'document' } = headers;
   const isAhead = ['sec-purpose', 'purpose', 'x-moz'].some((name) => headers[name] !== undefined);
@@ -219,7 +223,7 @@ function isWorkerScript({ headers }: HttpRequest): boolean {
 type Browser = {
   /** 128 random bits. */
   readonly id: string;
-  /** Grants it got since `since`, milliseconds; a browser that keeps them needs no second one. */
+  /** Grants it received since `since`, in milliseconds; a browser that keeps its cookies needs only one. */
   readonly tries: number;
   readonly since: number;
 };
@@ -228,7 +232,7 @@ function newBrowserId(random: Random): string {
   return Buffer.from(random.bytes(16)).toString('base64url');
 }
 
-/** SameSite=None, because it has to come along with the post from the UI. Good for as long as a ticket. */
+/** SameSite=None, because the browser must send it with the post from the UI. Valid as long as a ticket. */
 function bindingCookie({ id, tries, since }: Browser): string {
   const value = tries === 0 ? id : `${id}.${tries}.${since}`;
   return `${browserCookie}=${value}; Path=/; Secure; HttpOnly; SameSite=None; Max-Age=${ticketMs / second}`;
@@ -249,7 +253,7 @@ const headOf = oncePerHead((request) => ({
   isWorkerScript: isWorkerScript(request),
 }));
 
-/** The value of one of our cookies; undefined when it is missing or sent twice. Other cookies are nothing to us. */
+/** The value of one of our cookies; undefined when it is missing or sent twice. Other cookies are ignored. */
 function cookieOf({ headers }: HttpRequest, name: string): string | undefined {
   const { cookie = '' } = headers;
   let found: string | undefined;
@@ -266,27 +270,27 @@ function cookieOf({ headers }: HttpRequest, name: string): string | undefined {
   return found;
 }
 
-/** The one field of the form; null when the body is too long or is not that. */
+/** The form's only field; null when the body is too long or anything else. */
 async function codeIn(request: HttpRequest): Promise<string | null> {
-  // A plain request has no body.
+  // A request that the fast reader accepted has no body.
   if (request instanceof FastRequest) return null;
-  if (Number(request.headers['content-length'] ?? 0) > mostFormBytes) return null;
+  if (Number(request.headers['content-length'] ?? 0) > maxFormBytes) return null;
   const body = await bodyOf(request);
   const fields = [...new URLSearchParams(body ?? '')];
   const [first] = fields;
   return fields.length === 1 && first?.[0] === 'code' ? first[1] : null;
 }
 
-/** Null when it is too long or cut off. Read by events: leaving an iteration early would close the connection. */
+/** Null when the body is too long or cut off. Uses events: leaving an async iteration early would close the connection. */
 function bodyOf(request: IncomingMessage): Promise<string | null> {
-  // One without a body has ended before anybody listens (optimizeEmptyRequests of the server).
+  // A request without a body has ended before a listener is attached (optimizeEmptyRequests of the server).
   if (request.readableEnded) return Promise.resolve('');
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
     let bytes = 0;
     request.on('data', (chunk: Buffer) => {
       bytes += chunk.length;
-      if (bytes > mostFormBytes) resolve(null);
+      if (bytes > maxFormBytes) resolve(null);
       else chunks.push(chunk);
     });
     request.on('end', () => resolve(Buffer.concat(chunks).toString('latin1')));

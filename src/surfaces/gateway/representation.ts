@@ -1,15 +1,15 @@
 import type { ServedFile } from '../../features/sites/sites.ts';
 
-/** One of the forms a file can be sent in: as it is, or compressed at publish. Never compressed on request (T54). */
+/** One of the forms in which a file can be sent: as it is, or compressed at publish. Never compressed on request (T54). */
 export type Form = {
   readonly digest: string;
   readonly size: number;
   readonly encoding: string | null;
-  /** Strong: other bytes, other tag (RFC 9110 section 8.8.3). */
+  /** Strong: different bytes have a different tag (RFC 9110 section 8.8.3). */
   readonly etag: string;
 };
 
-/** Of each file its forms, the file itself last; made once. */
+/** The forms of each file, the file itself last; created once. */
 const known = new WeakMap<ServedFile, readonly Form[]>();
 
 function formsOf(file: ServedFile): readonly Form[] {
@@ -33,7 +33,7 @@ function tagOf(digest: string): string {
   return `"${digest.slice(0, 32)}"`;
 }
 
-/** The smallest form the client takes. A part of a file is a part of the file itself. */
+/** The smallest form that the client accepts. A range always refers to the uncompressed file. */
 export function chooseForm(file: ServedFile, acceptEncoding: string | undefined, hasRange: boolean): Form {
   const forms = formsOf(file);
   const plain = forms.at(-1);
@@ -45,7 +45,7 @@ export function chooseForm(file: ServedFile, acceptEncoding: string | undefined,
 
 const parsed = new Map<string, ReadonlySet<string>>();
 
-/** RFC 9110 section 12.5.3; a weight of 0 means "not this one". Browsers send few different lists. */
+/** RFC 9110 section 12.5.3; a weight of 0 means "not this one". Browsers send few different values, so they are cached. */
 function encodingsIn(header: string): ReadonlySet<string> {
   let found = parsed.get(header);
   if (found === undefined) {
@@ -67,7 +67,7 @@ export type Part =
   | { readonly kind: 'part'; readonly start: number; readonly end: number }
   | { readonly kind: 'unsatisfiable' };
 
-/** One range; several, or what is no range, give the whole (RFC 9110 section 14.2, threat T53). */
+/** One range. Several ranges, or an invalid one, give the whole file (RFC 9110 section 14.2, threat T53). */
 export function partOf(range: string | undefined, ifRange: string | undefined, { size, etag }: Form): Part {
   if (range === undefined || (ifRange !== undefined && ifRange !== etag)) return { kind: 'whole' };
   const found = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(range.replaceAll(/[ \t]/g, ''));

@@ -4,10 +4,10 @@ import type { Blobs } from '../../platform/blobs/blobs.ts';
 import { FastResponse, type HttpRequest, type HttpResponse } from '../../platform/fast-http/fast-server.ts';
 import type { GatewayAnswer } from './answer.ts';
 import type { BlobCache, Content } from './blob-cache.ts';
-import { fileHeaders, type Kind, siteHeaders } from './headers.ts';
+import { fileHeaders, type Kind, siteHeaders } from './response-headers.ts';
 import { chooseForm, type Form, hasAlready, type Part, partOf } from './representation.ts';
 
-/** The last step: conditional, range, bytes. Whoever may not see the file has been turned away before. */
+/** The last step: conditional, range, bytes. A request without access to the file has been refused before. */
 export function sendAnswer(
   { method }: HttpRequest,
   response: HttpResponse,
@@ -32,20 +32,20 @@ export type Sending = {
   readonly content: ServedContent;
   readonly file: ServedFile;
   readonly status: 200 | 404;
-  /** Told when the bytes will be sent over some time; what it answers is called when they are. */
+  /** Called when sending the bytes takes some time; the function it returns is called when they are sent. */
   readonly onStream: () => () => void;
 };
 
 type Heads = {
-  /** What every answer about the form carries. */
+  /** Headers of every response with this form. */
   readonly list: string[];
-  /** Of the whole form. */
+  /** Headers of a response with the whole form. */
   readonly whole: string[];
 };
 
 const madeHeads = new WeakMap<Form, Heads>();
 
-/** A form belongs to one version at one label, so its headers are made once. */
+/** A form belongs to one version at one label, so its headers are created once. */
 function headsOf({ kind, content, file }: Sending, form: Form): Heads {
   let heads = madeHeads.get(form);
   if (heads === undefined) {
@@ -56,7 +56,7 @@ function headsOf({ kind, content, file }: Sending, form: Form): Heads {
   return heads;
 }
 
-/** Rejects before anything is sent when the bytes cannot be had. At once when they are in memory. */
+/** Rejects before anything is sent when the bytes are not available. Returns at once when they are in memory. */
 export function sendFile(
   request: HttpRequest,
   response: HttpResponse,
@@ -85,10 +85,10 @@ export function sendFile(
   const content = cache.get(form.digest, form.size);
   if (content === undefined) return stream(response, status, head, { form, part, sending, blobs });
   const send = (bytes: Content) => {
-    // Gone while the bytes were looked for: nobody would hear of the end of this answer.
+    // The connection closed while the bytes were read, so no event would ever end this response.
     if (response.req.socket.destroyed) return;
     sendBytes(response, status, head, bytes, part);
-    // A client that takes it slowly has the rest over some time too.
+    // Sending to a slow client takes some time too.
     if (response.writableLength > 0) response.once('close', sending.onStream());
   };
   if (content instanceof Promise) return content.then(send);
@@ -131,10 +131,10 @@ async function stream(
     response.writeHead(status, head);
     await pipeline(source, response instanceof FastResponse ? response.body() : response);
   } catch {
-    // A connection that ends early is the only way left to say that the rest is missing; a client sees it by the length.
+    // The only way left to report that the rest is missing: the client sees that the length does not match.
     response.destroy();
   } finally {
-    // Of an answer that was over before its first byte nothing else closes the file.
+    // Nothing else closes the file of a response that ended before its first byte.
     source.destroy();
     leave();
   }

@@ -4,51 +4,53 @@ import { LRUCache } from 'lru-cache';
 import { addressBucket, type LocalSource } from '../../features/ratelimit/ratelimit.ts';
 import { badRequest, type GatewayAnswer, tooLongTarget, tooMany } from './answer.ts';
 import { FastServer, type HttpListener, type HttpRequest } from '../../platform/fast-http/fast-server.ts';
-import { sendLastWords } from '../../platform/last-words.ts';
+import { sendFinalError } from '../../platform/final-error.ts';
 import { hasTooManyCookies } from '../../platform/oversized-head.ts';
-import { trustedPeers } from '../../platform/peers.ts';
+import { trustedPeers } from '../../platform/trusted-proxies.ts';
 import type { Tracing } from '../../platform/tracing.ts';
+import { createFairServer, isAnswering } from '../../platform/turns.ts';
 import { createPipeline, type GatewayDeps } from './pipeline.ts';
 import { oversizedAnswer } from './private.ts';
 
 /**
- * The gateway answers on the content hosts of Sites, and on nothing else. It holds no session secret, asks no identity
+ * The gateway responds on the content hosts of Sites and nowhere else. It holds no session secret, calls no identity
  * service and writes nothing to the database (contract 1).
  */
 export type GatewayServerDeps = Omit<GatewayDeps, 'limited'> & {
   readonly trustedProxies: readonly string[];
   readonly source: LocalSource;
-  /** Requests in any 60 seconds. */
+  /** Requests in any 60 seconds; 0 = no limit. */
   readonly perAddress: number;
   readonly perHost: number;
+  /** False: node:http reads every request (decision 0032). */
+  readonly isFast: boolean;
   readonly tracing: Tracing | null;
 };
 
-/** Enough for a page of a thousand parts opened again and again; a flood is more. */
+/** Enough for a page of a thousand parts that is opened again and again; only a flood exceeds it. */
 export const gatewayLimits = { perAddress: 60_000, perHost: 600_000 };
 
-/** Milliseconds in which nothing goes over a connection. */
+/** Milliseconds without traffic on a connection. */
 const idleMs = 30_000;
 
 export function createGateway(deps: GatewayServerDeps): Server {
   const pipeline = createPipeline({ ...deps, limited: limitsOf(deps) });
-  const server = new FastServer(
-    {
-      maxHeaderSize: 16_384,
-      requestTimeout: 10_000,
-      connectionsCheckingInterval: 2_000,
-      // Most requests have no body, and a stream for it is a part of what a small answer costs.
-      optimizeEmptyRequests: true,
-    },
-    traced(pipeline, deps.tracing),
-  );
-  // Whoever takes nothing of an answer for so long holds a file and a connection for nobody.
+  const options = {
+    maxHeaderSize: 16_384,
+    requestTimeout: 10_000,
+    connectionsCheckingInterval: 2_000,
+    // Most requests have no body, and creating a stream for it is a large part of the cost of a small response.
+    optimizeEmptyRequests: true,
+  };
+  const listener = traced(pipeline, deps.tracing);
+  const server = deps.isFast ? new FastServer(options, listener) : createFairServer(options, listener);
+  // A client that reads nothing of a response for this long would hold a file and a connection in vain.
   server.setTimeout(idleMs);
   server.on('clientError', answerBroken);
   return server;
 }
 
-/** With a span for each request. What it asks for is in none: hosts and paths are between a site and its visitors. */
+/** Adds a span for each request. Spans contain neither host nor path: these are between a site and its visitors. */
 function traced(listener: HttpListener, tracing: Tracing | null): HttpListener {
   if (tracing === null) return listener;
   return (request, response) => {
@@ -58,21 +60,23 @@ function traced(listener: HttpListener, tracing: Tracing | null): HttpListener {
   };
 }
 
-/** Addresses whose bucket is remembered. */
-const mostAddresses = 10_000;
+/** Maximum addresses whose rate-limit bucket is cached. */
+const maxAddresses = 10_000;
 
 function limitsOf({ source, perAddress, perHost, trustedProxies }: GatewayServerDeps) {
   const addressOf = addressReader(trustedProxies);
-  const owners = new LRUCache<string, string>({ max: mostAddresses });
+  const owners = new LRUCache<string, string>({ max: maxAddresses });
   return (request: HttpRequest, label: string | null, now: number): GatewayAnswer | null => {
-    const mine = source.spend({ owner: ownerOf(addressOf(request)), key: '', limit: perAddress, now });
-    if (!mine.allowed) return tooMany(mine.retryAfterMs / 1000);
-    if (label === null) return null;
-    const ours = source.spend({ owner: label, key: '', limit: perHost, now });
-    return ours.allowed ? null : tooMany(ours.retryAfterMs / 1000);
+    const excess = perAddress === 0 ? null : spend(ownerOf(addressOf(request)), perAddress, now);
+    return excess !== null || label === null || perHost === 0 ? excess : spend(label, perHost, now);
   };
 
-  /** No label has a colon, so the two kinds of owner never meet. */
+  function spend(owner: string, limit: number, now: number): GatewayAnswer | null {
+    const { allowed, retryAfterMs } = source.spend({ owner, key: '', limit, now });
+    return allowed ? null : tooMany(retryAfterMs / 1000);
+  }
+
+  /** No label contains a colon, so addresses and labels never collide. */
   function ownerOf(address: string | null): string {
     const known = owners.get(address ?? '');
     if (known !== undefined) return known;
@@ -82,7 +86,7 @@ function limitsOf({ source, perAddress, perHost, trustedProxies }: GatewayServer
   }
 }
 
-/** Who asks, by the connection; by X-Forwarded-For only as far as proxies of ours wrote it (matrix GW-03). */
+/** The client's address: of the connection, or from X-Forwarded-For as far as our own proxies wrote it (matrix GW-03). */
 export function addressReader(trustedProxies: readonly string[]): (request: HttpRequest) => string | null {
   if (trustedProxies.length === 0) return ({ socket }) => socket.remoteAddress ?? null;
   const isTrusted = trustedPeers(trustedProxies);
@@ -101,11 +105,12 @@ export function addressReader(trustedProxies: readonly string[]): (request: Http
 }
 
 /**
- * Headers that are too large are mostly cookies that a neighbour set for the whole domain (threat T32): the page that
- * says so also takes them away.
+ * Headers that are too large are mostly cookies that a neighbouring site set for the whole domain (threat T32). The
+ * page that reports this also deletes them.
  */
 function answerBroken(error: Error & { code?: string }, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
+  // The client would read anything written now as part of the response under way.
+  if (error.code === 'ECONNRESET' || !socket.writable || isAnswering(socket)) return void socket.destroy();
   const isTooLarge = error.code === 'HPE_HEADER_OVERFLOW';
   const { status, headers, body } = !isTooLarge
     ? badRequest
@@ -113,5 +118,5 @@ function answerBroken(error: Error & { code?: string }, socket: Socket): void {
       ? oversizedAnswer()
       : tooLongTarget;
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${String(value)}`);
-  sendLastWords(socket, [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines], body ?? '');
+  sendFinalError(socket, [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines], body ?? '');
 }

@@ -4,7 +4,7 @@ import { AppError } from '../../core/errors.ts';
 import { isLimitedChange, type Route } from '../../platform/http.ts';
 import type { Authenticated, Gate } from './gate.ts';
 
-/** Everything that happens before the body is read. Without a promise when nothing has to be waited for. */
+/** All steps before the body is read. Returns no promise when there is nothing to wait for. */
 export function admitTo(route: Route, { gate, uiOrigin }: { gate: Gate; uiOrigin: string }) {
   const isLimited = isLimitedChange(route);
 
@@ -17,7 +17,7 @@ export function admitTo(route: Route, { gate, uiOrigin }: { gate: Gate; uiOrigin
     request.caller = found;
     if (!route.exemptFromLimit) gate.limit(request, reply);
     if (found.kind === 'session') checkOrigin(request, uiOrigin);
-    // After the origin, so that another site's page cannot use up a person's changes.
+    // After the origin check, so that another site's page cannot use up a person's changes.
     const counted = isLimited ? gate.limitChange(found) : undefined;
     return counted === undefined ? judge(found) : counted.then(() => judge(found));
   }
@@ -66,7 +66,7 @@ async function finish(admitted: Promise<Refusal>, done: (error?: Error) => void)
   done(failure);
 }
 
-/** Browsers attach the session cookie by themselves, so a write must prove that our own page made it (CS-01). */
+/** Browsers attach the session cookie automatically, so a write must prove that our own page made it (CS-01). */
 function checkOrigin(request: FastifyRequest, uiOrigin: string): void {
   if (request.method === 'GET' || request.method === 'HEAD') return;
   const { origin, 'sec-fetch-site': site } = request.headers;

@@ -150,6 +150,29 @@ test('a long download has one listener at a time for room, not one for each wait
   expect(warnings).toEqual([]);
 });
 
+test('a broken request behind an answer under way ends the connection, and nothing lands in the answer', async () => {
+  async function* endless() {
+    yield 'first';
+    await new Promise(() => undefined);
+  }
+  const { say } = await listening(
+    [download(endless), thing('GET', () => new Promise(() => undefined))],
+    60_000,
+  );
+  for (const [path, begun] of [
+    ['/download', true],
+    ['/thing', false],
+  ] as const) {
+    const client = say(get(path));
+    let heard = '';
+    if (begun) heard += String((await once(client.socket, 'data'))[0]);
+    client.socket.on('data', (chunk: Buffer) => (heard += chunk.toString()));
+    client.socket.write('\0GARBAGE\r\n\r\n');
+    await gone(client);
+    expect([path, heard.includes('first'), heard.includes('HTTP/1.1 400')]).toEqual([path, begun, false]);
+  }
+});
+
 test('an answer that takes longer to make than the limit is given all the same', async () => {
   let finish: (text: string) => void = () => undefined;
   const made = new Promise<string>((resolve) => (finish = resolve));

@@ -2,8 +2,8 @@ import type { IncomingMessage } from 'node:http';
 import { AppError } from '../../core/errors.ts';
 
 /**
- * Finds the one credential of a request (contract 3) without judging it. Two of any kind are refused: there is
- * no "best of both" (matrix SO-02).
+ * Finds the one credential of a request (contract 3) without judging it. Two credentials of any kind are refused:
+ * Postern never picks the better one (matrix SO-02).
  */
 export type Credential =
   | { readonly kind: 'none' }
@@ -38,14 +38,14 @@ export function findCredential(request: IncomingMessage): Credential {
 
 function parseAuthorization(header: string): Credential {
   if (header.length > maxCredentialLength) return { kind: 'malformed' };
-  // How nearly everybody writes it. Only keys: whether one is whole, its digest decides, character by character.
+  // The usual spelling. Only for keys: the digest covers every character, so it decides whether the key is complete.
   if (header.startsWith('Bearer ') && isKeyAlone(header)) return { kind: 'bearer', value: header.slice(7) };
   // RFC 6750: the scheme is case-insensitive, the token is b64token and nothing follows it.
   const match = /^bearer +([A-Za-z0-9\-._~+/]+=*) *$/i.exec(header);
   return match?.[1] === undefined ? { kind: 'malformed' } : { kind: 'bearer', value: match[1] };
 }
 
-/** The shape of every key's beginning, and not a blank anywhere behind it. */
+/** The prefix has the shape of a key, and no blank follows. */
 function isKeyAlone(header: string): boolean {
   return (header.includes('_pat_') || header.includes('_svc_')) && !header.includes(' ', 7);
 }
@@ -54,7 +54,7 @@ function findSessionCookie(header: string): string | undefined {
   let found: string | undefined;
   for (const part of header.split(';')) {
     const at = part.indexOf('=');
-    // Compared without Unicode trimming: a name with a no-break space is another cookie (CS-06).
+    // Compared without Unicode trimming: a name with a no-break space is a different cookie (CS-06).
     if (at < 0 || trimBlanks(part.slice(0, at)) !== sessionCookie) continue;
     if (found !== undefined)
       throw new AppError('ambiguous_credential', { message: 'The session cookie was sent twice.' });
@@ -64,8 +64,8 @@ function findSessionCookie(header: string): string | undefined {
 }
 
 /**
- * Without spaces and tabs at its ends (RFC 6265 section 5.2), and without Unicode's idea of space. By index: a pattern
- * anchored at the end looks at every blank of a long run again and again.
+ * Removes spaces and tabs at both ends (RFC 6265 section 5.2), but no other Unicode spaces. Works by index: a pattern
+ * anchored at the end would scan a long run of blanks again and again.
  */
 export function trimBlanks(text: string): string {
   let start = 0;

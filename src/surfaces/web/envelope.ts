@@ -1,7 +1,7 @@
 import type { AppError } from '../../core/errors.ts';
 import type { CursorPagination, PagePagination } from '../../platform/http.ts';
 
-/** The one shape of every JSON answer (contract 2). */
+/** The shape of every JSON response (contract 2). */
 export function successBody(
   requestId: string,
   data: unknown,
@@ -11,7 +11,7 @@ export function successBody(
   return { request_id: requestId, data, error: null, metadata: { pagination } };
 }
 
-/** Refusals of a flood are few objects thrown often: what follows from one is written out once. */
+/** A flood throws the same few error objects again and again, so the text of each is created once. */
 const written = new WeakMap<AppError, string>();
 
 /** The body of a refusal as JSON text. */
@@ -27,6 +27,6 @@ export function errorBody(requestId: string, error: AppError): string {
     });
     written.set(error, text);
   }
-  // A request id is a UUID of ours: nothing in it needs escaping.
+  // We generate the request id as a UUID, so it needs no escaping.
   return `{"request_id":"${requestId}","data":null,"error":${text}}`;
 }

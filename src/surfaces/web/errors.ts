@@ -1,13 +1,14 @@
 import type { FastifyRequest } from 'fastify';
 import { AppError } from '../../core/errors.ts';
+import { unsupportedType } from './body-types.ts';
 
-/** The route's pattern, as refusals are told by: never the address that was typed. */
+/** The route's pattern, which names it in refusals: never the address that the client sent. */
 export function routeOf(request: FastifyRequest): string {
-  // Fastify's own refusals, such as of a broken address, come before any route is chosen.
+  // Fastify's own refusals, such as of a malformed address, happen before a route is chosen.
   return `${request.method} ${request.routeOptions?.url ?? 'unknown'}`;
 }
 
-/** Turns whatever was thrown into a registry code. Unknown errors say nothing but their request id (SE-05). */
+/** Turns any thrown value into a code of the registry. Unknown errors reveal nothing but their request id (SE-05). */
 export function toAppError(error: unknown, request: FastifyRequest): AppError {
   if (error instanceof AppError) return error;
   const code = typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
@@ -15,7 +16,7 @@ export function toAppError(error: unknown, request: FastifyRequest): AppError {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return new AppError('body_too_large');
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
-      return new AppError('unsupported_media_type');
+      return unsupportedType(request);
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
     case 'FST_ERR_CTP_EMPTY_JSON_BODY':
     case 'FST_ERR_CTP_INVALID_JSON_BODY':
@@ -33,7 +34,7 @@ export function toAppError(error: unknown, request: FastifyRequest): AppError {
     case 'FST_ERR_REQUEST_TIMEOUT':
       return new AppError('request_timeout');
   }
-  // JSON that secure-json-parse refuses (`__proto__`) and JSON.parse's own error arrive without a code.
+  // JSON that secure-json-parse refuses (`__proto__`) and the errors of JSON.parse come without a code.
   if (error instanceof SyntaxError && request.headers['content-length'] !== '0') {
     return new AppError('invalid_body', {
       message: 'The request body is not valid JSON.',

@@ -1,21 +1,27 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { decide, type Denial, type PrincipalFacts, type RoutePolicy } from '../../core/authorize.ts';
 import {
-  type Act,
+  asksAbout,
+  decide,
+  type Denial,
+  type PrincipalFacts,
+  type RoutePolicy,
+} from '../../core/authorize.ts';
+import {
+  type AuditContext,
   actorOf,
   type Caller,
   type RequestOrigin,
   type UserRef,
-  userOf,
 } from '../../core/caller.ts';
 import type { Clock } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import type { Denials } from '../../features/audit/denials.ts';
-import type { Directory, Introspection, Principal } from '../../features/identity/directory.ts';
-import type { KeyPolicies, PolicyVersion } from '../../features/keys/policy.ts';
+import type { Directory, Introspection } from '../../features/identity/directory.ts';
+import type { IdentityCheck } from '../../features/identity/identity-check.ts';
+import type { KeyPolicies, PolicyVersion } from '../../features/keys/policy-document.ts';
 import type { UsageMeter } from '../../features/keys/usage.ts';
 import type { LiveKey, Verification, Verifier } from '../../features/keys/verifier.ts';
-import type { ChangeLimit } from '../../features/ratelimit/changes.ts';
+import type { ChangeLimit } from '../../features/ratelimit/change-limit.ts';
 import {
   addressBucket,
   type FailedAuth,
@@ -24,12 +30,12 @@ import {
   type Spend,
 } from '../../features/ratelimit/ratelimit.ts';
 import type { RequestBudget } from '../../platform/http.ts';
-import { createLane } from '../../platform/lane.ts';
+import { createFairQueue } from '../../platform/fair-queue.ts';
 import { findCredential } from './credential.ts';
 
 /**
- * The steps between a raw request and its route (contract 3): one credential becomes one caller, its owner is
- * charged, the route's policy decides. Nothing behind it sees the raw value.
+ * The steps between a raw request and its route (contract 3). They authenticate one credential as one caller, charge
+ * the owner's rate limit, and apply the route's policy. No later code sees the raw value.
  */
 export type GateDeps = {
   readonly verifier: Verifier;
@@ -44,30 +50,34 @@ export type GateDeps = {
       { kind: 'active'; session: { id: string; user: UserRef; expiresAt: number } } | { kind: 'none' }
     >;
   };
-  readonly directory: Directory;
-  /** Whose the directory is: it knows subjects of this issuer and no others. */
-  readonly issuer: string;
-  /** The token that authorises a session now, and whose it is said to be (contract 10.1). */
+  readonly directory: Pick<Directory, 'introspect'>;
+  readonly identityCheck: Pick<IdentityCheck, 'ofCaller'>;
+  /** The token that authorises a session now, and the person it names (contract 10.1). */
   readonly tokenOfSession: (
     sessionId: string,
   ) => Promise<{ kind: 'active'; introspection: Issued } | { kind: 'ended' } | { kind: 'unavailable' }>;
-  /** The person behind an introspected token; made known on first sight. */
+  /** The person behind an introspected token; registered when first seen. */
   readonly userOfToken: (token: Extract<Introspection, { kind: 'active' }>) => Promise<UserRef>;
   readonly denials: Denials;
   readonly usage: UsageMeter;
   readonly recordFirstUse: (keyId: string, at: number) => void;
-  readonly onDeadUse: (verification: Extract<Verification, { kind: 'dead' }>, act: Act) => void;
+  readonly onDeadUse: (
+    verification: Extract<Verification, { kind: 'dead' }>,
+    auditContext: AuditContext,
+  ) => void;
   readonly exposures: { report(text: string, origin: RequestOrigin): void; mentions(text: string): boolean };
   readonly clock: Clock;
 };
 
-/** What a key request leaves behind for the steps after authentication. */
+/** What later steps need to know about a request with a key. */
 export type KeyUse = {
   readonly live: LiveKey;
   readonly spend: Spend;
   readonly limit: number;
-  /** When it was admitted, in milliseconds. */
+  /** When the request was authenticated, in milliseconds. */
   readonly at: number;
+  /** True: the request only checks whether the key works. */
+  readonly isCheck: boolean;
 };
 
 declare module 'fastify' {
@@ -80,7 +90,7 @@ declare module 'fastify' {
 
 export type Gate = ReturnType<typeof createGate>;
 
-// Floods are made of these two, so they are made once; an AppError is never changed.
+// A flood consists of these two errors, so they are created once; an AppError is never changed.
 const invalidCredential = new AppError('invalid_credential');
 const throttled = new Map<number, AppError>();
 
@@ -97,12 +107,12 @@ function throttledFor(seconds: number): AppError {
   return error;
 }
 
-/** Who asks, or why the credential is no good. */
+/** The caller, or why the credential is not valid. */
 export type Authenticated = Caller | AppError;
 
 const anonymous: Caller = { kind: 'anonymous' };
 
-/** Decided as a key; every other bearer value is an access token. */
+/** Treated as a key; every other bearer value is treated as an access token. */
 function looksLikeKey(value: string): boolean {
   return value.includes('_pat_') || value.includes('_svc_');
 }
@@ -110,8 +120,8 @@ function looksLikeKey(value: string): boolean {
 const decided = new WeakMap<Caller, WeakMap<RoutePolicy, Denial | null>>();
 
 /**
- * A key's caller is made anew when the key or the policy document changes (verifier.ts), and without a person to
- * ask about, the decision follows from caller and route alone: it is made once for both.
+ * A key's caller object is replaced when the key or the policy document changes (verifier.ts). Without facts about a
+ * person, the decision depends only on caller and route, so it is cached for the pair.
  */
 function denialOf(caller: Caller, policy: RoutePolicy, principal: PrincipalFacts): Denial | null {
   if (!('key' in caller) || principal.kind !== 'not_asked') return decide(caller, policy, principal).denial;
@@ -123,14 +133,14 @@ function denialOf(caller: Caller, policy: RoutePolicy, principal: PrincipalFacts
 }
 
 export function createGate(deps: GateDeps) {
-  const introspections = createLane({ width: 16, perSender: 8, queue: 512 });
-  const { verifier, policies, limiter, failedAuth, sessions, directory, denials, usage, exposures, clock } =
-    deps;
+  const introspections = createFairQueue({ width: 16, perSender: 8, queue: 512 });
+  const { verifier, policies, limiter, failedAuth, sessions, denials, usage, exposures, clock } = deps;
+  const { directory, identityCheck } = deps;
 
   /**
-   * A bad credential: 401, or 429 once its address has sent too many (contract 4). By the policy read last, because
-   * refusing garbage must cost no I/O, also while this process has not heard of changes for a while. Answered, not
-   * thrown: throwing is the dearest step of a refusal, and floods are made of these.
+   * Refuses a bad credential: 401, or 429 once its address has sent too many (contract 4). It uses the policy read
+   * last, because refusing garbage must cost no I/O, even while this process misses changes. The error is returned, not
+   * thrown: throwing is the most expensive step of a refusal, and floods consist of refusals.
    */
   function refuse(origin: RequestOrigin): AppError {
     const { failedAuthenticationsPerMinute } = policies.lastRead();
@@ -140,14 +150,14 @@ export function createGate(deps: GateDeps) {
       denials.record({
         event: 'auth.throttled',
         reason: 'rate_limited',
-        act: { actor: actorOf(anonymous), origin },
+        auditContext: { actor: actorOf(anonymous), origin },
         target: { kind: 'address', id: origin.address ?? 'unknown' },
       });
     }
     return throttledFor(failure.retryAfterSeconds);
   }
 
-  /** `now`: the moment, read once for all that follows without waiting. */
+  /** `now`: the time, read once for all the steps that run without waiting. */
   function admitKey(
     request: FastifyRequest,
     verification: Verification,
@@ -163,7 +173,7 @@ export function createGate(deps: GateDeps) {
       : confirmKey(request, live, spending, version, now);
   }
 
-  /** The mark came with the limiter's answer; only now is a remembered verification good (contract 10.2). */
+  /** The stamp arrives with the limiter's response; only then is a cached verification confirmed (contract 10.2). */
   function confirmKey(
     request: FastifyRequest,
     live: LiveKey,
@@ -171,8 +181,8 @@ export function createGate(deps: GateDeps) {
     version: PolicyVersion,
     now: number,
   ): Authenticated | Promise<Authenticated> {
-    const mark = spent.mark.kind === 'read' ? spent.mark.value : undefined;
-    const confirmed = verifier.confirm(live, mark, now);
+    const stamp = spent.stamp.kind === 'read' ? spent.stamp.value : undefined;
+    const confirmed = verifier.confirm(live, stamp, now);
     return confirmed instanceof Promise
       ? confirmed.then((verification) => settleKey(request, verification, spent, version, clock.now()))
       : settleKey(request, confirmed, spent, version, now);
@@ -187,13 +197,13 @@ export function createGate(deps: GateDeps) {
   ): Authenticated {
     if (verification.kind !== 'live') return refuseKey(request.origin, verification);
     const { live } = verification;
-    request.keyUse = { live, spend, limit: policy.rateLimitPerMinute, at: now };
+    request.keyUse = { live, spend, limit: policy.rateLimitPerMinute, at: now, isCheck: false };
     return verifier.callerOf(live, policy, version);
   }
 
   function refuseKey(origin: RequestOrigin, verification: Exclude<Verification, { kind: 'live' }>): AppError {
     if (verification.kind === 'dead') {
-      usage.count(verification.key.id, 'dead');
+      usage.count(verification.key.id, 'dead', origin);
       deps.onDeadUse(verification, { actor: actorOf(anonymous), origin });
     }
     return refuse(origin);
@@ -201,7 +211,7 @@ export function createGate(deps: GateDeps) {
 
   async function authenticateSession(value: string): Promise<Authenticated> {
     const found = await sessions.authenticate(value);
-    // A session that ended is no credential at all: the person signs in again.
+    // An ended session counts as no credential: the person must sign in again.
     if (found.kind === 'none')
       throw new AppError('authentication_required', { hint: 'The session has ended; sign in again.' });
     const { id, user, expiresAt } = found.session;
@@ -222,36 +232,45 @@ export function createGate(deps: GateDeps) {
     };
   }
 
-  /** The same credential once more, without spending: whoever it was, is it still good? */
+  /** Authenticates the same credential again, without charging the rate limit: is it still valid? */
   async function authenticateAgain(request: FastifyRequest): Promise<Authenticated> {
     const credential = findCredential(request.raw);
     if (credential.kind === 'session') return await authenticateSession(credential.value);
     if (credential.kind !== 'bearer') return anonymous;
     if (!looksLikeKey(credential.value)) return await authenticateToken(credential.value, request.origin);
     const found = await verifier.verify(credential.value, request.origin.address);
-    // No mark was read this time: the change feed or the database has to vouch for the key.
+    // No stamp was read this time, so the change feed or the database must confirm the key.
     const confirmed = found.kind === 'live' ? await verifier.confirm(found.live, undefined) : found;
     if (confirmed.kind !== 'live') return refuseKey(request.origin, confirmed);
     const { value: policy, version } = await policies.inForce();
     return verifier.callerOf(confirmed.live, policy, version);
   }
 
-  function askAbout(caller: Caller, { identity }: RoutePolicy): PrincipalFacts | Promise<PrincipalFacts> {
-    if (identity === 'none') return { kind: 'not_asked' };
-    if (identity === 'live' || caller.kind !== 'session') return principalOf(deps, caller);
-    return deps.tokenOfSession(caller.sessionId).then((token): PrincipalFacts | Promise<PrincipalFacts> => {
-      if (token.kind === 'unavailable') return { kind: 'unavailable' };
-      // A token of somebody else authorises nothing here (ID-11).
-      if (token.kind === 'ended' || !isSamePerson(token.introspection, caller.user))
-        return { kind: 'signed_out' };
-      return principalOf(deps, caller);
-    });
+  function askAbout(caller: Caller, policy: RoutePolicy): PrincipalFacts | Promise<PrincipalFacts> {
+    if (!asksAbout(caller.kind, policy)) return { kind: 'not_asked' };
+    if (policy.identity !== 'introspected' || caller.kind !== 'session')
+      return identityCheck.ofCaller(caller);
+    return askWithToken(caller);
+  }
+
+  async function askWithToken(caller: Extract<Caller, { kind: 'session' }>): Promise<PrincipalFacts> {
+    const token = await deps.tokenOfSession(caller.sessionId);
+    if (token.kind === 'unavailable') return { kind: 'unavailable' };
+    if (token.kind === 'ended') {
+      // The person may have been disabled; this check then suspends their keys.
+      await identityCheck.ofCaller(caller);
+      return { kind: 'signed_out' };
+    }
+    // A token of another person authorises nothing here (ID-11).
+    if (!isSamePerson(token.introspection, caller.user)) return { kind: 'signed_out' };
+    return await identityCheck.ofCaller(caller);
   }
 
   function authorize(caller: Caller, policy: RoutePolicy, principal: PrincipalFacts): void {
     const denial = denialOf(caller, policy, principal);
-    if (denial !== null)
-      throw new AppError(denial.code, denial.details === undefined ? {} : { details: denial.details });
+    if (denial === null) return;
+    const { code, ...said } = denial;
+    throw new AppError(code, said);
   }
 
   return {
@@ -292,7 +311,10 @@ export function createGate(deps: GateDeps) {
       return admitKey(request, verification, version, clock.now());
     },
 
-    /** Sets the headers of a key's answer; throws 429. Already spent while authenticating, with the mark. */
+    /**
+     * Sets the rate-limit headers of a request with a key; throws 429. The charge was made during authentication, with
+     * the stamp.
+     */
     limit(request: FastifyRequest, reply: FastifyReply): void {
       const use = request.keyUse;
       if (use === null) return;
@@ -306,14 +328,14 @@ export function createGate(deps: GateDeps) {
       });
     },
 
-    /** Counts a change that a person asks for; rejects with 429. Undefined for keys, which have a limit of their own. */
+    /** Counts a change by a person; rejects with 429. Undefined for keys, which have a limit of their own. */
     limitChange(caller: Caller): Promise<void> | undefined {
       const isPerson = caller.kind === 'session' || caller.kind === 'access_token';
       return isPerson ? deps.changes(caller.user.id) : undefined;
     },
 
     principal(caller: Caller, policy: RoutePolicy): PrincipalFacts | Promise<PrincipalFacts> {
-      // A caller of the wrong kind is told so without asking anybody.
+      // A caller of the wrong kind is refused without a request to the directory.
       const isExpected = policy.callers !== 'anyone' && policy.callers.some((kind) => kind === caller.kind);
       return isExpected ? askAbout(caller, policy) : { kind: 'not_asked' };
     },
@@ -321,8 +343,8 @@ export function createGate(deps: GateDeps) {
     authorize,
 
     /**
-     * After the body has arrived. It may have taken half a minute, and a session, a role or a scope that was there
-     * when it began must still be there when something is changed (SO-05).
+     * Runs after the body has arrived, which may take half a minute. A session, a role or a scope that was valid at the
+     * start must still be valid when the request makes its change (SO-05).
      */
     async readmit(request: FastifyRequest, policy: RoutePolicy): Promise<void> {
       const caller = await authenticateAgain(request);
@@ -331,7 +353,7 @@ export function createGate(deps: GateDeps) {
       authorize(caller, policy, await askAbout(caller, policy));
     },
 
-    /** Every refusal passes here once, for the audit trail. */
+    /** Every refusal passes through here once, for the audit log. */
     denied(error: AppError, caller: Caller, route: string, origin: RequestOrigin): void {
       if (
         ![401, 403, 429].includes(error.status) &&
@@ -342,12 +364,12 @@ export function createGate(deps: GateDeps) {
       denials.record({
         event: 'auth.denied',
         reason: error.code,
-        act: { actor: actorOf(caller), origin },
+        auditContext: { actor: actorOf(caller), origin },
         target: { kind: 'route', id: route },
       });
     },
 
-    /** Counts what a key's request came to. */
+    /** Counts the outcome of a request with a key. */
     finished(request: FastifyRequest, status: number): void {
       const use = request.keyUse;
       if (use === null) return;
@@ -355,14 +377,16 @@ export function createGate(deps: GateDeps) {
       usage.count(
         key.id,
         status < 400 ? 'allowed' : status === 429 ? 'limited' : status < 500 ? 'denied' : 'failed',
+        request.origin,
+        use.isCheck,
       );
-      if (status < 400 && key.replaces !== null && key.firstUsedAt === null)
+      if (status < 400 && !use.isCheck && key.replaces !== null && key.firstUsedAt === null)
         deps.recordFirstUse(key.id, clock.now());
     },
   };
 }
 
-/** Where the owner of a key stands after the request. */
+/** What remains of the owner's rate limit after the request. */
 export function budgetOf(use: KeyUse | null): RequestBudget | null {
   if (use === null) return null;
   return { limit: use.limit, remaining: use.spend.remaining, resetSeconds: resetSeconds(use.spend) };
@@ -370,31 +394,14 @@ export function budgetOf(use: KeyUse | null): RequestBudget | null {
 
 type Issued = Pick<UserRef, 'issuer' | 'subject'>;
 
-/** A person is issuer and subject, and nothing else (ID-15). */
+/** Issuer and subject together identify a person, and nothing else does (ID-15). */
 function isSamePerson(one: Issued, other: Issued): boolean {
   return one.subject === other.subject && one.issuer === other.issuer;
 }
 
-/** What the directory says of the person behind a caller. Service keys have none. */
-export function principalOf(
-  { directory, issuer }: { readonly directory: Pick<Directory, 'principal'>; readonly issuer: string },
-  caller: Caller,
-): PrincipalFacts | Promise<PrincipalFacts> {
-  const user = userOf(caller);
-  if (user === null) return { kind: 'not_asked' };
-  // Another issuer's subject of the same name is somebody else, of whom this directory knows nothing.
-  if (user.issuer !== issuer) return { kind: 'missing' };
-  const found = directory.principal(user.subject);
-  return found instanceof Promise ? found.then(factsOf) : factsOf(found);
-}
-
-function factsOf(principal: Principal): PrincipalFacts {
-  return principal.kind === 'active' ? { kind: 'active', roles: principal.roles } : { kind: principal.kind };
-}
-
 const lastDays = 7 * 86_400_000;
 
-/** In its last seven days a key says when it ends (contract 10.14). */
+/** In its last seven days, a key's responses state when it expires (contract 10.14). */
 function warnOfExpiry({ key }: LiveKey, reply: FastifyReply, now: number): void {
   if (key.expiresAt !== null && key.expiresAt - now <= lastDays) {
     reply.header('postern-key-expires-at', new Date(key.expiresAt).toISOString());

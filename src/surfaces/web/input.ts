@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { AppError, type ErrorCode } from '../../core/errors.ts';
+import { AppError, type ErrorCode, statusOf } from '../../core/errors.ts';
 import { containsKey } from '../../core/key-shape.ts';
 import type { Route } from '../../platform/http.ts';
 import { inputWords, inputWordsWith } from '../../platform/input-words.ts';
@@ -21,7 +21,7 @@ export function parseInput(route: Route, request: FastifyRequest) {
   };
 }
 
-/** The router calls the rest of a path `*`; the route calls it by its name. */
+/** The router names the rest of a path `*`; the route has its own name for it. */
 function paramsOf(route: Route, { params }: FastifyRequest): unknown {
   const rest = /\{(\w+)\*\}/.exec(route.path)?.[1];
   if (rest === undefined) return params;
@@ -31,9 +31,9 @@ function paramsOf(route: Route, { params }: FastifyRequest): unknown {
 
 const withoutQuery = new WeakMap<z.ZodType, unknown>();
 
-/** Most requests have no query, and what the schema makes of none is always the same: it is made once. */
+/** Most requests have no query, and the schema always gives the same result for none, so it is cached. */
 function parseQuery(route: Route, schema: z.ZodType, query: unknown): unknown {
-  // A for loop, because it alone costs nothing on an object without fields.
+  // A for loop, because only this costs nothing on an object without fields.
   for (const _name in query as object) return parse(route, schema, query, 'invalid_query');
   const known = withoutQuery.get(schema);
   if (known !== undefined) return known;
@@ -52,8 +52,11 @@ function parse(route: Route, schema: z.ZodType, value: unknown, fallback: ErrorC
     .flatMap((issue) => fieldNames(issue).map((field) => ({ field, problem: issue.message })))
     .slice(0, 20);
   const first = result.error.issues[0];
-  const top = first?.code === 'unrecognized_keys' && first.path.length === 0 ? undefined : first?.path[0];
-  const code = (typeof top === 'string' ? route.fieldCodes?.[top] : undefined) ?? fallback;
+  const top = first?.path[0];
+  const ofField = typeof top === 'string' ? route.fieldCodes?.[top] : undefined;
+  // 422 is for values that a rule refuses; a body with an unknown field is malformed.
+  const isUnknownField = first?.code === 'unrecognized_keys';
+  const code = ofField === undefined || (isUnknownField && statusOf(ofField) === 422) ? fallback : ofField;
   const wrapped = fallback === 'invalid_body' ? wrappedIn(schema, value) : undefined;
   if (wrapped !== undefined) {
     throw new AppError(code, {
@@ -62,7 +65,7 @@ function parse(route: Route, schema: z.ZodType, value: unknown, fallback: ErrorC
     });
   }
   const named = fields.map(({ field }) => field).filter((field) => field !== '');
-  // A rule of ours about the whole object says more than that an object is expected.
+  // A custom rule about the whole object says more than that an object is expected.
   const ofWhole = first?.code === 'custom' ? `The object ${first.message}.` : 'A JSON object is expected.';
   throw new AppError(code, {
     message: named.length > 0 ? `${fields[0]?.field}: ${fields[0]?.problem}` : ofWhole,
@@ -71,12 +74,12 @@ function parse(route: Route, schema: z.ZodType, value: unknown, fallback: ErrorC
 }
 
 /**
- * The field that holds what was meant, when somebody sends back a whole answer with what is around the document:
- * `policy`, or `data.policy` with the envelope too.
+ * The field that contains the document, when a client sends a whole response back: `policy`, or `data.policy` with the
+ * envelope too.
  */
 function wrappedIn(schema: z.ZodType, value: unknown, depth = 2): string | undefined {
   if (depth === 0 || typeof value !== 'object' || value === null) return undefined;
-  // An answer has few fields, with plain names; a body made to be tried again and again finds an end here.
+  // A response has few fields, with plain names. The bound stops a body that is built to make this search expensive.
   for (const [field, part] of Object.entries(value).slice(0, 8)) {
     if (!/^[A-Za-z]{1,40}$/.test(field)) continue;
     if (typeof part !== 'object' || part === null || Object.keys(part).length === 0) continue;
@@ -88,8 +91,8 @@ function wrappedIn(schema: z.ZodType, value: unknown, depth = 2): string | undef
 }
 
 /**
- * No route takes text that cannot be stored or must not be: PostgreSQL has no NUL in text, and a key pasted into a
- * name would lie in clear in a table, a list and a screenshot (matrix KF-03).
+ * No route takes text that cannot or must not be stored. PostgreSQL text cannot contain NUL. A key pasted into a name
+ * would appear in plain text in a table, a list and a screenshot (matrix KF-03).
  */
 function storable(route: Route, input: unknown, fallback: ErrorCode): unknown {
   for (const [field, part] of Object.entries(input ?? {})) {
@@ -116,7 +119,7 @@ function problemIn(part: unknown, isKeyWrong: boolean): string | null {
   return null;
 }
 
-/** One name for most refusals; every one of several unknown fields. */
+/** One name for most problems; all names for several unknown fields. */
 function fieldNames(issue: z.core.$ZodIssue): string[] {
   const names = issue.code === 'unrecognized_keys' ? issue.keys : [];
   const paths = names.length === 0 ? [issue.path] : names.map((name) => [...issue.path, name]);

@@ -12,21 +12,26 @@ export type Metrics = RequestMetrics & {
   readonly grantsCorrupt: Counter;
   /** A run of periodic work. `at`: when it ended, in milliseconds since the epoch. */
   countJob(job: string, result: 'done' | 'failed', at: number): void;
-  /** What each part said when it was asked last. */
+  /** The state of each part at its last check. */
   noteParts(states: Readonly<Record<string, 'ok' | 'unavailable'>>): void;
-  /** A question to the identity provider that somebody waited for. */
+  /** A request to the identity provider for which a client waited. */
   noteIdentity(result: 'answered' | 'unavailable', tookMs: number): void;
-  /** `ageMs` is asked whenever somebody looks: milliseconds since this process last read what others changed. */
+  /** `ageMs` is called at each scrape: milliseconds since this process last read the changes of others. */
   watchFeed(ageMs: () => number): void;
-  /** `freeBytes` of the disk that DATA_DIR lies on is asked whenever somebody looks. */
+  /** `freeBytes` of the disk that holds DATA_DIR is called at each scrape. */
   watchSpace(freeBytes: () => Promise<number>): void;
-  /** From now on also memory, descriptors and the event loop, under the names that dashboards of Node.js know. */
+  /** Adds memory, descriptors and the event loop, under the names that Node.js dashboards know. */
   watchProcess(): void;
-  /** `visibility` of the address that was asked; `none` for what is no site's. */
-  countContent(visibility: Visibility, status: number): void;
+  /** `reader` of the request; `visibility` of the requested address, `none` when it belongs to no site. */
+  countContent(reader: Reader, visibility: Visibility, status: number): void;
 };
 
-type Visibility = 'public' | 'private' | 'none';
+const visibilities = ['public', 'private', 'none'] as const;
+type Visibility = (typeof visibilities)[number];
+/** What read a request to the gateway: the gateway itself, or node:http (decision 0032). */
+const readers = ['fast', 'node'] as const;
+type Reader = (typeof readers)[number];
+type Tally = Record<Visibility, number>;
 
 export function createMetrics(): Metrics {
   const registry = new Registry();
@@ -42,25 +47,27 @@ export function createMetrics(): Metrics {
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
     registers: [registry],
   });
-  // Counting each one in the library costs more than answering some of them, so they are counted here and passed on
-  // when somebody looks.
-  const answered = new Map<number, Record<Visibility, number>>();
+  // The library takes longer to count a request than some take to serve, so they are counted here and passed on at each
+  // scrape.
+  const answered = { fast: new Map<number, Tally>(), node: new Map<number, Tally>() };
   new Counter({
     name: 'postern_content_requests_total',
-    help: 'Requests answered on content hosts, by visibility of the address and status class.',
-    labelNames: ['visibility', 'status'],
+    help: 'Requests answered on content hosts, by visibility of the address, status class and reader: fast = the gateway read it itself, node = node:http did.',
+    labelNames: ['visibility', 'status', 'reader'],
     registers: [registry],
     collect() {
-      for (const [status, tally] of answered) {
-        for (const visibility of ['public', 'private', 'none'] as const) {
-          if (tally[visibility] > 0)
-            this.inc({ visibility, status: `${Math.floor(status / 100)}xx` }, tally[visibility]);
-          tally[visibility] = 0;
+      for (const reader of readers) {
+        for (const [status, tally] of answered[reader]) {
+          for (const visibility of visibilities) {
+            if (tally[visibility] > 0)
+              this.inc({ visibility, status: `${Math.floor(status / 100)}xx`, reader }, tally[visibility]);
+            tally[visibility] = 0;
+          }
         }
       }
     },
   });
-  // `job` is Prometheus's own word for what it asks: a label of that name would reach it as exported_job.
+  // Prometheus uses `job` itself for its targets: a label of that name would arrive there as exported_job.
   const jobRuns = new Counter({
     name: 'postern_job_runs_total',
     help: 'Runs of periodic work in this process, by job and result.',
@@ -138,10 +145,10 @@ export function createMetrics(): Metrics {
       freeBytes = ask;
     },
     watchProcess: () => collectDefaultMetrics({ register: registry }),
-    countContent(visibility, status) {
-      const tally = answered.get(status) ?? { public: 0, private: 0, none: 0 };
+    countContent(reader, visibility, status) {
+      const tally = answered[reader].get(status) ?? { public: 0, private: 0, none: 0 };
       tally[visibility] += 1;
-      answered.set(status, tally);
+      answered[reader].set(status, tally);
     },
     count(method, route, status, elapsedMs) {
       const key = `${method} ${route} ${status}`;

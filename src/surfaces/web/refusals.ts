@@ -5,8 +5,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller, RequestOrigin } from '../../core/caller.ts';
 import { AppError } from '../../core/errors.ts';
 import type { Route } from '../../platform/http.ts';
-import { sendLastWords } from '../../platform/last-words.ts';
+import { sendFinalError } from '../../platform/final-error.ts';
 import type { Log } from '../../platform/log.ts';
+import { isAnswering } from '../../platform/turns.ts';
 import { hasTooManyCookies } from '../../platform/oversized-head.ts';
 import { sessionCookie } from './credential.ts';
 import { errorBody } from './envelope.ts';
@@ -19,7 +20,7 @@ import { isForPerson, notFoundPage } from './pages/not-found.ts';
 type RefusalDeps = { readonly log: Log; readonly routes: readonly Route[]; readonly gate: Gate };
 
 const apiBase = '/api/v2';
-/** A route's address as Fastify writes it, and as the trail names it after the method. */
+/** A route's path as Fastify writes it, and as the audit log writes it after the method. */
 export function patternOf({ path }: Pick<Route, 'path'>): string {
   return apiBase + path.replaceAll(/\{\w+\*\}/g, '*').replaceAll(/\{(\w+)\}/g, ':$1');
 }
@@ -27,17 +28,17 @@ export function patternOf({ path }: Pick<Route, 'path'>): string {
 export const anonymous: Caller = { kind: 'anonymous' };
 const nowhere: RequestOrigin = { requestId: null, address: null, agent: null };
 
-/** The one way out for refusals and failures: log, trail, and the envelope or a page for a person. */
+/** The one exit for refusals and failures: log, audit log, and the envelope or a page for a person. */
 export function sendError(
   deps: RefusalDeps,
   error: unknown,
   request: FastifyRequest,
   reply: FastifyReply,
 ): void {
-  // Fastify may refuse a body (QUERY without a content type) before it notices that nothing is served there.
+  // Fastify may refuse a body (QUERY without a content type) before it notices that the path does not exist.
   const isNowhere = request.is404 && !(error instanceof AppError);
   const failure = isNowhere ? notFound(deps.routes, request) : toAppError(error, request);
-  // A flood must not become a flood of log lines; requests by status are counted in the metrics.
+  // A flood of requests must not become a flood of log lines; the metrics count requests by status.
   request.isRefusedForLoad = failure.code === 'overloaded';
   if (request.isRefusedForLoad) deps.log.debug({ requestId: request.id }, 'request refused: overloaded');
   else if (failure.status >= 500) {
@@ -62,7 +63,7 @@ export function sendError(
     .send(errorBody(request.id, failure));
 }
 
-/** Bearer callers get the challenge (contract 3); whoever sent a session cookie, even a dead one, is none. */
+/** Bearer clients get the challenge (contract 3); a client that sent a session cookie, even a dead one, does not. */
 function isFromBrowser(request: FastifyRequest): boolean {
   return request.caller?.kind === 'session' || (request.headers.cookie ?? '').includes(sessionCookie);
 }
@@ -100,9 +101,10 @@ function pathPattern(path: string): RegExp {
   return new RegExp(`^${apiBase}${pattern}$`);
 }
 
-/** What Node's parser refuses never reaches Fastify; it gets the envelope all the same. */
+/** A request that Node's parser refuses never reaches Fastify, but the client still gets the envelope. */
 export function answerBrokenRequest(error: Error & { code?: string }, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable) return void socket.destroy();
+  // The client would read anything written now as part of the response under way.
+  if (error.code === 'ECONNRESET' || !socket.writable || isAnswering(socket)) return void socket.destroy();
   const failure =
     error.code === 'HPE_HEADER_OVERFLOW'
       ? new AppError('header_too_large')
@@ -115,7 +117,7 @@ export function answerBrokenRequest(error: Error & { code?: string }, socket: So
   const requestId = randomUUID();
   const body = errorBody(requestId, failure);
   const cookies = hasTooManyCookies(error) ? ['clear-site-data: "cookies"'] : [];
-  sendLastWords(
+  sendFinalError(
     socket,
     [
       `HTTP/1.1 ${failure.status} ${STATUS_CODES[failure.status]}`,

@@ -55,6 +55,25 @@ test('an overloaded server refuses with 503 and says when to come back', async (
   expect(answer.headers['retry-after']).toBe('2');
 });
 
+test('T35 beyond loopback the web listener answers at the host of SERVICE_UI_URL alone', async () => {
+  const server = await open({ uiOrigin: 'https://postern.example.com', trustedProxies: ['10.0.0.1'] });
+  const statusOf = async (headers: Record<string, string>, remoteAddress: string) =>
+    (await server.inject({ url: '/api/v2/hello', headers, remoteAddress })).statusCode;
+  const forwarded = { host: 'upstream:3000', 'x-forwarded-host': 'postern.example.com' };
+  for (const [headers, from, status] of [
+    [{ host: 'postern.example.com' }, '192.0.2.7', 200],
+    [{ host: 'Postern.Example.com:443' }, '192.0.2.7', 200],
+    [{ host: 'localhost:3000' }, '127.0.0.1', 421],
+    [{ host: '127.0.0.1:3000' }, '127.0.0.1', 421],
+    [{ host: 'www.postern.example.com' }, '192.0.2.7', 421],
+    // What the client asked a proxy for counts where the proxy is one of ours.
+    [forwarded, '10.0.0.1', 200],
+    [forwarded, '192.0.2.7', 421],
+    [{ host: 'postern.example.com', 'x-forwarded-host': 'evil.example' }, '10.0.0.1', 421],
+  ] as const)
+    expect([headers, from, await statusOf(headers, from)]).toEqual([headers, from, status]);
+});
+
 test('over https, answers ask for https from now on; over http they do not', async () => {
   const secure = await (await open({ isHttps: true })).inject('/api/v2/hello');
   expect(secure.headers['strict-transport-security']).toContain('max-age=31536000');

@@ -1,27 +1,33 @@
+import { isUtf8 } from 'node:buffer';
 import { randomUUID } from 'node:crypto';
+import type { RequestListener, Server } from 'node:http';
 import underPressure from '@fastify/under-pressure';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { RoutePolicy } from '../../core/authorize.ts';
+import { isLoopback } from '../../core/loopback.ts';
 import { AppError } from '../../core/errors.ts';
 import type { Route } from '../../platform/http.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Tracing } from '../../platform/tracing.ts';
+import { createFairServer } from '../../platform/turns.ts';
 import { admitTo } from './admitting.ts';
+import { isJson, isUpload, unsupportedType } from './body-types.ts';
 import type { Gate } from './gate.ts';
 import type { RequestMetrics } from './metrics.ts';
 import { anonymous, answerBrokenRequest, notFound, patternOf, sendError } from './refusals.ts';
-import { serve } from './serving.ts';
+import { serve } from './run-route.ts';
 import { cutUnread } from './stream-reply.ts';
 import { traceRequests } from './tracing.ts';
-import { acceptUploads, isUpload } from './uploads.ts';
+import { acceptUploads } from './upload-bodies.ts';
 
 /**
- * How a request goes, read from top to bottom: request id → security headers → no keys in URLs → authenticate →
- * limit (keys) → origin → limit (changes by people) → authorize → body → verb → answer. Refusals leave through one translator.
+ * The path of a request, read from top to bottom: request id → security headers → no keys in URLs → started? →
+ * authenticate → limit (keys) → origin → limit (changes by people) → authorize → body → verb → answer. All refusals
+ * leave through one translator.
  */
 export type WebServerDeps = {
   readonly uiOrigin: string;
-  /** Where content is served, and nothing of this server (threat T35); absent = nowhere. */
+  /** Where content is served; this server serves nothing there (threat T35). Absent = nowhere. */
   readonly contentUrl?: string;
   readonly isHttps: boolean;
   readonly trustedProxies: readonly string[];
@@ -30,31 +36,39 @@ export type WebServerDeps = {
   readonly tracing?: Tracing | null;
   readonly metrics: RequestMetrics;
   readonly routes: readonly Route[];
-  /** Pages beside the API: sign-in, the identity provider, health, the reference. Each declares its access. */
+  /** Pages besides the API: sign-in, the identity provider, health, the reference. Each declares its access. */
   readonly pages: readonly ((app: FastifyInstance) => void | Promise<void>)[];
   readonly gate: Gate;
   readonly jsonBodyBytes?: number;
-  /** Milliseconds in which nothing of an answer is taken before its connection is closed; half a minute without it. */
+  /** Milliseconds in which a client reads nothing of a response before its connection is closed; default half a minute. */
   readonly idleMs?: number;
+  /** False: the process has not started on its database yet, and serves only routes that need none; absent = true. */
+  readonly hasStarted?: () => boolean;
   /** Milliseconds the event loop may lag before requests are refused with 503; absent = never. */
   readonly overloadDelayMs?: number | undefined;
 };
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The answer is 503 `overloaded`: one of many, and not worth a line each in the log. */
+    /** The response is 503 `overloaded`: one of many, so it gets no log line of its own. */
     isRefusedForLoad: boolean;
   }
   interface FastifyContextConfig {
-    /** Every route says who may call it; the server refuses to start when one does not. */
+    /** Every route declares who may call it; the server refuses to start when one does not. */
     access?: RoutePolicy;
     route?: Route;
+    /** The response comes from memory, so it is served even before the process has started on its database. */
+    needsNoStore?: boolean;
   }
 }
 
-/** Milliseconds that the head of a request may take, and then again its body. */
+/** Milliseconds allowed for the head of a request, and again for its body. */
 const bodyMs = 15_000;
 const idleMs = 30_000;
+/** Milliseconds for an upload; the bodies of other requests must arrive much sooner, see limitTime(). */
+const uploadMs = 1_800_000;
+/** Milliseconds for which an unused connection stays open: longer than a load balancer keeps its side. */
+const keptMs = 72_000;
 
 export async function createWebServer(deps: WebServerDeps): Promise<FastifyInstance> {
   const app = Fastify({
@@ -63,18 +77,14 @@ export async function createWebServer(deps: WebServerDeps): Promise<FastifyInsta
     requestIdHeader: false,
     trustProxy: deps.trustedProxies.length > 0 ? [...deps.trustedProxies] : false,
     bodyLimit: deps.jsonBodyBytes ?? 65_536,
-    // For uploads; what other requests send has to be there much sooner, see limitTime().
-    requestTimeout: 1_800_000,
-    // How often Node looks for requests that take too long; its own default lets them have half a minute more.
-    http: { connectionsCheckingInterval: 2_000, headersTimeout: bodyMs },
+    serverFactory: (handler) => createServer(handler, deps.idleMs ?? idleMs),
     handlerTimeout: 0,
-    // Between requests keepAliveTimeout rules; while a request is under way, cutUnread() decides.
-    connectionTimeout: deps.idleMs ?? idleMs,
     routerOptions: { maxParamLength: 512, caseSensitive: true, ignoreTrailingSlash: false },
     clientErrorHandler: answerBrokenRequest,
     frameworkErrors: (error, request, reply) => sendError(deps, error, request, reply),
     forceCloseConnections: 'idle',
-    // A request that comes on a kept connection while the process stops is answered, and the connection ends with it (FT-09).
+    // A request that arrives on an open connection while the process stops still gets its response; then the connection
+    // closes (FT-09).
     return503OnClosing: false,
   });
 
@@ -106,7 +116,23 @@ export async function createWebServer(deps: WebServerDeps): Promise<FastifyInsta
   return app;
 }
 
-/** A body that trickles in holds a connection and a place in line; uploads have their own rule (uploads.ts). */
+function createServer(handler: RequestListener, connectionMs: number): Server {
+  const server = createFairServer(
+    {
+      requestTimeout: uploadMs,
+      headersTimeout: bodyMs,
+      // How often Node checks for requests that take too long; its default would give them up to half a minute more.
+      connectionsCheckingInterval: 2_000,
+      keepAliveTimeout: keptMs,
+    },
+    handler,
+  );
+  // Between requests keepAliveTimeout applies; during a request cutUnread() decides.
+  server.setTimeout(connectionMs);
+  return server;
+}
+
+/** A body that arrives slowly holds a connection and a place in the queue; uploads have their own rule (upload-bodies.ts). */
 function limitTime(request: FastifyRequest, reply: FastifyReply, _payload: unknown, done: () => void): void {
   const { raw } = request;
   if (!raw.complete && !isUpload(request)) {
@@ -115,13 +141,13 @@ function limitTime(request: FastifyRequest, reply: FastifyReply, _payload: unkno
     timer.unref();
     const stop = () => clearTimeout(timer);
     raw.once('end', stop).once('close', stop);
-    // Also of one that was answered without its body being read.
+    // Also stops when the response was sent without reading the body.
     reply.raw.once('finish', stop).once('close', stop);
   }
   done();
 }
 
-/** Answering some well beats answering all late; refusing costs next to nothing. */
+/** Serving some requests well is better than serving all late, and refusing costs next to nothing. */
 async function refuseWhenOverloaded(app: FastifyInstance, maxEventLoopDelay: number): Promise<void> {
   await app.register(underPressure, {
     maxEventLoopDelay,
@@ -157,7 +183,7 @@ function mountRoutes(scope: FastifyInstance, routes: readonly Route[], deps: Web
       config: { access: route.policy, route },
       ...(route.bodyBytes === undefined ? {} : { bodyLimit: route.bodyBytes }),
       ...(route.policy.callers === 'anyone' ? {} : { onRequest: admitTo(route, deps) }),
-      // A handler that takes the bytes itself asks again itself, when it has them.
+      // A handler that takes the bytes itself also reauthorizes itself, when it has them.
       ...(route.policy.callers === 'anyone' || route.method === 'GET' || route.uploads !== undefined
         ? {}
         : { preHandler: (request: FastifyRequest) => deps.gate.readmit(request, route.policy) }),
@@ -173,10 +199,11 @@ function startRequest(deps: WebServerDeps) {
     'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
     'referrer-policy': 'same-origin',
     'cross-origin-resource-policy': 'same-origin',
-    // Else who opened a window on a page of ours sees by it whether the way leads on to a private site (threat T30).
+    // Otherwise a page that opened a window on our page could see whether it leads on to a private site (threat T30).
     'cross-origin-opener-policy': 'same-origin',
     ...(deps.isHttps ? { 'strict-transport-security': 'max-age=31536000; includeSubDomains' } : {}),
   };
+  const isOurs = ownHosts(deps);
   const isContentHost = contentHosts(deps);
   return (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => {
     reply.raw.on('timeout', cutUnread);
@@ -190,9 +217,12 @@ function startRequest(deps: WebServerDeps) {
     reply.headers(headers);
     try {
       deps.gate.refuseStrayKeys(request, request.origin);
-      // Also by what a trusted proxy says the client asked for.
-      if (isContentHost(request.headers.host) || isContentHost(request.host))
+      // The host that the client used, according to a trusted proxy. The host that the proxy itself used must at least
+      // not be a site's.
+      if (!isOurs(request.host) || isContentHost(request.headers.host))
         throw new AppError('misdirected_request');
+      if (deps.hasStarted?.() === false && request.routeOptions.config.needsNoStore !== true)
+        throw new AppError('store_unavailable', { cause: new Error('The process has not started yet.') });
       done();
     } catch (error) {
       done(error as Error);
@@ -201,17 +231,31 @@ function startRequest(deps: WebServerDeps) {
 }
 
 /**
- * True of hosts that are the gateway's: a proxy that sends them here must not put the sign-in page on the origin of
- * somebody's site. Any other name is let through: an address, a proxy's own, what a load balancer asks by.
+ * True for the hosts that this server serves: the host of SERVICE_UI_URL, and for a loopback address also the other
+ * names of this machine. The port depends on the proxy, so it is ignored. A page of another name that resolves here
+ * (DNS rebinding) can read nothing.
+ */
+function ownHosts({ uiOrigin }: WebServerDeps): (host: string | undefined) => boolean {
+  const { hostname } = new URL(uiOrigin);
+  const names = new Set([hostname, ...(isLoopback(hostname) ? ['localhost', '127.0.0.1', '[::1]'] : [])]);
+  return (host) => host !== undefined && names.has(nameIn(host));
+}
+
+/** Without the port, and without the trailing dot of the root, which does not change the name (RFC 1034 section 3.1). */
+function nameIn(host: string): string {
+  return host.toLowerCase().replace(/:\d*$/, '').replace(/\.$/, '');
+}
+
+/**
+ * True for hosts of the gateway. A proxy that routes them here by mistake must not put the sign-in page on the origin
+ * of a site.
  */
 function contentHosts({ uiOrigin, contentUrl }: WebServerDeps): (host: string | undefined) => boolean {
   const own = new URL(uiOrigin);
   const content = contentUrl === undefined ? undefined : new URL(contentUrl).hostname;
   return (host) => {
     if (content === undefined || host === undefined || host === own.host) return false;
-    const [spelled = ''] = host.toLowerCase().split(':', 1);
-    // With the dot of the root it is the same name (RFC 1034 section 3.1).
-    const name = spelled.replace(/\.$/, '');
+    const name = nameIn(host);
     return name !== own.hostname && (name === content || name.endsWith(`.${content}`));
   };
 }
@@ -239,14 +283,20 @@ function finishRequest(deps: WebServerDeps) {
 function acceptOnlyJson(scope: FastifyInstance): void {
   scope.removeAllContentTypeParsers();
   const parse = scope.getDefaultJsonParser('error', 'error');
-  scope.addContentTypeParser('*', { parseAs: 'string' }, (request, body, done) => {
-    const text = body as string;
-    const type = request.headers['content-type'] ?? '';
-    if (text === '') return done(null, undefined);
-    // Exact, because lenient matching has let bodies past validation before (PB-07).
-    if (!/^application\/json(?: *; *charset="?utf-8"?)?$/i.test(type))
-      return done(new AppError('unsupported_media_type'));
-    // It answers through the callback; the promise in its type is for other parsers.
+  scope.addContentTypeParser('*', { parseAs: 'buffer' }, (request, body, done) => {
+    const bytes = body as Buffer;
+    if (bytes.length === 0) return done(null, undefined);
+    if (!isJson(request)) return done(unsupportedType(request));
+    // Decoding would replace invalid bytes with U+FFFD, and that text would be stored (RFC 8259 section 8.1).
+    if (!isUtf8(bytes))
+      return done(
+        new AppError('invalid_body', {
+          message: 'The request body is not valid UTF-8.',
+          hint: 'Encode the JSON text as UTF-8.',
+        }),
+      );
+    const text = bytes.toString();
+    // The parser responds through the callback; the promise in its type is for other parsers.
     void parse(request, text, done as (error: Error | null, body?: unknown) => void);
   });
 }

@@ -10,7 +10,7 @@ function attachment(fileName: string): string {
     : `attachment; filename="${plain}"; filename*=UTF-8''${encodeURIComponent(fileName).replaceAll("'", '%27')}`;
 }
 
-/** `readmit` rejects when the caller may no longer read: a long answer must not outlive its session. */
+/** `readmit` rejects when the caller may no longer read: a long response must not outlive its session. */
 export async function sendStream(
   reply: FastifyReply,
   result: StreamReply,
@@ -34,12 +34,12 @@ export async function sendStream(
     }
     raw.end();
   } catch {
-    // The status is sent already; cutting the connection is the only way to say that the export is not whole.
+    // The status is already sent, so cutting the connection is the only way to report that the export is incomplete.
     raw.destroy();
   }
 }
 
-/** Also when the connection is gone. */
+/** Also resolves when the connection is closed. */
 async function drained(raw: ServerResponse): Promise<void> {
   await new Promise<void>((resolve) => {
     const done = () => {
@@ -51,8 +51,8 @@ async function drained(raw: ServerResponse): Promise<void> {
 }
 
 /**
- * Nothing moved for a while. Whoever takes nothing of an answer holds files and memory for nobody; one that is still
- * being made, and a body that is still coming, have limits of their own.
+ * Runs when nothing was sent or received for a while. A client that reads nothing of a response would hold files and
+ * memory in vain. A response that is not ready yet, and a body still arriving, have limits of their own.
  */
 export function cutUnread(this: ServerResponse): void {
   const { socket } = this;

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
 import { vi } from 'vitest';
 import { defaultKeyPolicy, type KeyPolicy } from '../../../src/features/keys/key-policy.ts';
-import { systemAct } from '../../../src/core/caller.ts';
+import { systemAuditContext } from '../../../src/core/caller.ts';
 import { type Harness, openHarness, type Person } from '../../harness.ts';
 import { Browser } from '../../identity.ts';
 
@@ -73,9 +73,9 @@ export function commandLine(h: Harness, name: string) {
 
 type ConnectedTokens = { readonly code: string; readonly access: string; readonly refresh: string };
 
-/** Writes a policy through the door, as an administrator would. */
+/** Writes a policy through the service, as an administrator would. */
 export async function setPolicy(h: Harness, change: Partial<KeyPolicy>): Promise<void> {
-  await h.app.doors.policies.put(systemAct, '*', { ...defaultKeyPolicy, ...change });
+  await h.app.services.policies.put(systemAuditContext, '*', { ...defaultKeyPolicy, ...change });
 }
 
 /** Limits so high that a table of thousands of requests never meets them. */
@@ -95,17 +95,17 @@ export async function contents(h: Pick<Harness, 'database'>): Promise<Record<str
     select tablename as name from pg_tables where schemaname = current_schema() order by tablename`.execute(
     db,
   );
-  const found: Record<string, string> = {};
-  for (const { name } of tables.rows) {
-    const { rows } = await sql<{ rows: number; digest: string }>`
-      select count(*)::int as rows, coalesce(md5(string_agg(t::text, '|' order by t::text)), '') as digest
-        from ${sql.table(name)} t`.execute(db);
-    found[name] = `${rows[0]?.rows} ${rows[0]?.digest}`;
-  }
-  return found;
+  const each = tables.rows.map(
+    ({ name }) => sql`select ${sql.lit(name)} as name, count(*) || ' ' ||
+      coalesce(md5(string_agg(t::text, '|' order by t::text)), '') as found from ${sql.table(name)} t`,
+  );
+  const { rows } = await sql<{ name: string; found: string }>`${sql.join(each, sql` union all `)}`.execute(
+    db,
+  );
+  return Object.fromEntries(rows.map(({ name, found }) => [name, found]));
 }
 
-/** Every row of every table as text: what somebody with a copy of the database reads. */
+/** Every row of every table as text: what someone with a copy of the database reads. */
 export async function dump(h: Pick<Harness, 'database'>): Promise<string> {
   const { sql: db } = h.database;
   const tables = await sql<{ name: string }>`
@@ -132,7 +132,7 @@ export function absentPath(path: string): string {
 
 /** The refusals of one route (`GET /api/v2/me/tokens/:id`) in the trail, written now instead of within the minute. */
 export async function denialsOf(h: Harness, root: Person, route: string): Promise<Denied[]> {
-  await h.app.doors.denials.flush({ all: true });
+  await h.app.services.denials.flush({ all: true });
   const found: Denied[] = [];
   let cursor: string | undefined;
   do {

@@ -83,7 +83,7 @@ async function heardOfEverything(): Promise<void> {
   await h.app.jobs.runNow('change-feed');
   await h.settle();
   // News of the policy are read in the background; whoever comes meanwhile reads for himself.
-  await h.app.doors.policies.inForce();
+  await h.app.services.policies.inForce();
 }
 
 describe('a value that cannot be a key', () => {
@@ -130,7 +130,7 @@ describe('a value that cannot be a key', () => {
   });
 
   test('KF-02 a well-formed value that was never issued is looked up once and gets the same body', async () => {
-    const unknown = keyFormat('app').mint('personal', systemRandom).value;
+    const unknown = keyFormat('app').generate('personal', systemRandom).value;
     const rechecked = key.value.replace('app_pat_', 'app_svc_').slice(0, -6);
     await heardOfEverything();
     const malformed = await context(`Bearer ${key.value.slice(0, -1)}`);
@@ -194,7 +194,7 @@ describe('what is kept', () => {
 
 async function everythingWritten(): Promise<void> {
   for (const job of ['alarms', 'usage', 'seal']) await h.app.jobs.runNow(job);
-  await h.app.doors.denials.flush({ all: true });
+  await h.app.services.denials.flush({ all: true });
 }
 
 describe('a key where no key may be', () => {
@@ -467,7 +467,7 @@ describe('the context of a key', () => {
     await h.call('DELETE', `/me/tokens/${revoked.id}`, { as: ada });
     h.clock.advance(hour);
     await heardOfEverything();
-    const unknown = await context(`Bearer ${keyFormat('app').mint('personal', systemRandom).value}`);
+    const unknown = await context(`Bearer ${keyFormat('app').generate('personal', systemRandom).value}`);
     expect([unknown.status, unknown.error.code]).toEqual([401, 'invalid_credential']);
     for (const { value } of [ending, revoked]) {
       const answer = await context(`Bearer ${value}`);

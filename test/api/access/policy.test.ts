@@ -157,6 +157,18 @@ describe('reading and changing', () => {
       headers: { 'if-match': await etagOf() },
     });
     expect(toDefault.data.policy).toEqual(defaultKeyPolicy);
+    // The last of all is what there was before the first change, on a page of its own where the others fill theirs.
+    const { items } = (await h.call('GET', '/config/api-keys/history', { as: root })).metadata.pagination;
+    for (const limit of [1, items - 1, items]) {
+      const query = { limit: String(limit), page: String(Math.ceil(items / limit)) };
+      const last = await h.call('GET', '/config/api-keys/history', { as: root, query });
+      expect(last.data.at(-1)).toEqual({
+        version: 0,
+        changedAt: null,
+        changedBy: null,
+        policy: defaultKeyPolicy,
+      });
+    }
     const unknown = await h.call('POST', '/config/api-keys/revert', {
       as: root,
       body: { version: 99_999 },
@@ -217,14 +229,23 @@ describe('reading and changing', () => {
   });
 
   test('a field the document does not have is refused and named, at the top and inside', async () => {
-    for (const path of ['ratelimit', 'lifetime.personal.maxTtl', 'scopes.everybody', 'repositories.team']) {
+    for (const path of ['ratelimit', 'lifetime.personal.maxTtl', 'scopes.everyone', 'repositories.team']) {
       const answer = await put(withField(path, 1));
-      expect(answer.status).toBeGreaterThanOrEqual(400);
-      expect(['invalid_body', 'config_invalid']).toContain(answer.error.code);
+      expect(code(answer)).toEqual([400, 'invalid_body']);
       expect(answer.error.details.fields[0].field).toBe(path);
     }
     expect(code(await put(defaultKeyPolicy, { query: { dryrun: 'true' } }))).toEqual([400, 'invalid_query']);
     for (const body of [[], null, 'policy', 7]) expect((await put(body)).status).toBe(400);
+  });
+
+  test('a lifetime beyond the longest one is refused with both values, beside the field to correct', async () => {
+    const { error } = await put(withField('lifetime.personal.maxTtlHours', 168));
+    expect(error.details.fields).toEqual([
+      {
+        field: 'lifetime.personal.offeredTtlHours',
+        problem: '336 and 720 hours exceed the longest lifetime (168 hours). Remove them.',
+      },
+    ]);
   });
 
   test('every wrong field is named in one answer', async () => {
@@ -238,7 +259,7 @@ describe('reading and changing', () => {
 });
 
 describe('a dry run', () => {
-  test('changes nothing, and names the keys and owners that the document then refuses to create anew', async () => {
+  test('changes nothing, and names the keys and owners that the document then refuses to create again', async () => {
     const ada = await h.person('Ada');
     const bob = await h.person('Bob');
     const access = { mode: 'selected', repositories: ['acme/repo-1', 'acme/repo-2'] } as const;
@@ -436,6 +457,25 @@ describe('the content type of a body', () => {
     const answer = await send(minimal);
     expect(answer.status).toBe(status);
     expect(answer.error?.code).toBe(status === 201 ? undefined : 'unsupported_media_type');
+  });
+
+  test('PB-07 a body that is not UTF-8 is 400 and says so, and nothing is stored in its place', async () => {
+    const person = await h.person('Latin');
+    const [start = '', end = ''] = JSON.stringify({ ...minimal, name: '|' }).split('|');
+    const response = await h.app.web.inject({
+      method: 'POST',
+      url: '/api/v2/me/tokens',
+      headers: {
+        host: 'localhost:3000',
+        origin: uiOrigin,
+        cookie: `__Host-postern_session=${person.cookie}`,
+        'content-type': 'application/json',
+      },
+      payload: Buffer.concat([Buffer.from(start), Buffer.from([0xe9, 0x74, 0xe9]), Buffer.from(end)]),
+    });
+    expect([response.statusCode, response.json().error.code]).toEqual([400, 'invalid_body']);
+    expect(response.json().error.message).toContain('UTF-8');
+    expect((await h.call('GET', '/me/tokens', { as: person })).data).toEqual([]);
   });
 
   test.each([

@@ -41,6 +41,7 @@ describe('scopes', () => {
     for (const scope of ['env:read', 'env:write', 'sites:read', 'sites:write'] as const) {
       const answer = await h.call('GET', '/repositories', { as: await h.serviceKey({ scopes: [scope] }) });
       expect([answer.status, answer.error.code]).toEqual([403, 'forbidden_scope']);
+      expect(answer.error.message).toBe(`This key has ${scope}; this request needs repos:read.`);
       expect(answer.error.details).toEqual({ requiredScope: 'repos:read', grantedScopes: [scope] });
       expect(answer.headers['www-authenticate']).toBe(
         'Bearer realm="postern", error="insufficient_scope", scope="repos:read"',
@@ -104,7 +105,7 @@ describe('the legacy scope', () => {
   });
 
   test('SC-04 an imported service key with env:admin works, and env:admin satisfies no other scope', async () => {
-    expect(await h.app.doors.importKeys([record({})])).toMatchObject({ kind: 'imported', count: 1 });
+    expect(await h.app.services.importKeys([record({})])).toMatchObject({ kind: 'imported', count: 1 });
     const key: TestKey = { id: '', value: legacyValue, type: 'service' };
     const { status, data } = await h.call('GET', '/auth/context', { as: key });
     expect(status).toBe(200);
@@ -132,7 +133,7 @@ describe('the legacy scope', () => {
   });
 
   test('SC-04 a personal key cannot be imported with env:admin', async () => {
-    const result = await h.app.doors.importKeys([
+    const result = await h.app.services.importKeys([
       record({ prefix: 'app_pat_', owner: ada.subject, digest: digestOf('another') }),
     ]);
     expect(result).toMatchObject({ kind: 'refused', problems: [{ line: 1 }] });

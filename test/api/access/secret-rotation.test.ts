@@ -45,16 +45,16 @@ test('SE-03 keys never notice; GRANT_SECRET: in the order of the guide nobody wa
   await learnt.settle();
 
   // Then first, while the others still sign with the older one.
-  await h.app.doors.grantDoors.stop();
+  await h.app.services.grantServices.stop();
   const signing = await another({ grantSecrets: [fresh('grant'), ...older] });
   expect((await signing.open(site.url, { headers })).statusCode).toBe(200);
   const visitor = browserOf({ ...signing, open: learnt.open }, ada);
   h.clock.advance(minute);
   expect((await visitor.open(site.url)).status).toBe(200);
 
-  // Taken out: what the older one signed lets nobody in, and the link opens the site anew.
-  await learnt.app.doors.grantDoors.stop();
-  await signing.app.doors.grantDoors.stop();
+  // Taken out: what the older one signed lets nobody in, and the link opens the site again.
+  await learnt.app.services.grantServices.stop();
+  await signing.app.services.grantServices.stop();
   const last = await another({ grantSecrets: [fresh('grant')] });
   expect((await last.open(site.url, { headers })).statusCode).toBe(401);
   h.clock.advance(2 * minute);

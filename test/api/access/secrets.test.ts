@@ -80,7 +80,7 @@ describe('a secret’s way through the program', () => {
       }
     }
     for (const job of ['alarms', 'usage', 'seal', 'owner-sweep', 'key-expiry']) await h.app.jobs.runNow(job);
-    await h.app.doors.denials.flush({ all: true });
+    await h.app.services.denials.flush({ all: true });
   }
 
   const holds = (text: string) =>
@@ -105,7 +105,7 @@ describe('a secret’s way through the program', () => {
   });
 
   test('SE-01 no metric’s name, label or value holds a secret or an id', async () => {
-    const metrics = await h.app.doors.metrics.registry.metrics();
+    const metrics = await h.app.services.metrics.registry.metrics();
     expect(metrics).toContain('/api/v2/me/tokens/:id');
     expect(holds(metrics)).toEqual([]);
     expect(metrics).not.toContain('nothingthere');

@@ -174,6 +174,8 @@ describe('requests of other pages', () => {
       'POST /sites/{id}/uploads': { files: { 'index.html': { sha256: '0'.repeat(64), size: 1 } } },
       'PUT /config/sites': { ...defaultSitesConfig, enabled: true },
       'POST /config/sites/revert': { version: 0 },
+      'PUT /config/access': { signInsPerAddressPerMinute: 61 },
+      'POST /config/access/revert': { version: 0 },
       'POST /sites/{id}/take-down': { reason: 'evil' },
       'POST /sites/{id}/put-back': { reason: 'evil' },
       'POST /me/tokens': minimal,

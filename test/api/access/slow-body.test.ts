@@ -1,6 +1,6 @@
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { systemAct } from '../../../src/core/caller.ts';
+import { systemAuditContext } from '../../../src/core/caller.ts';
 import { type Harness, openHarness, type Person } from '../../harness.ts';
 
 /** Rights are judged when something is changed, not when the request began. */
@@ -29,7 +29,7 @@ async function begin(path: string, headers: string[], body: object) {
   const admitted = new Promise<void>((resolve) => h.app.web.server.once('request', () => resolve()));
   socket.write(`${head.join('\r\n')}\r\n\r\n${text.slice(0, 1)}`);
   await admitted;
-  // What admits a request is done before its body is looked at; one answer to somebody else proves that it had its turn.
+  // What admits a request is done before its body is looked at; one answer to someone else proves that it had its turn.
   await h.call('GET', '/me/tokens', { as: boss });
   return async (): Promise<number> => {
     let answer = '';
@@ -49,7 +49,7 @@ const wish = { name: 'left behind', scopes: ['env:write'], repositoryAccess: { m
 test('SO-05 an administrator who is disabled while a request is under way gets nothing from it', async () => {
   const mallory = await h.person('Mallory', { admin: true });
   const finish = await begin('/tokens', sessionOf(mallory), wish);
-  await h.app.doors.identity.accounts.change(systemAct, mallory.user.id, { enabled: false });
+  await h.app.services.identity.accounts.change(systemAuditContext, mallory.user.id, { enabled: false });
   await h.settle();
   expect([401, 403]).toContain(await finish());
   const { data } = await h.call('GET', '/tokens', { as: boss });

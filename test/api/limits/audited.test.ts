@@ -45,6 +45,12 @@ const putPolicy = async (rateLimitPerMinute: number) => {
   const body = { ...policy, rateLimitPerMinute };
   return () => send('PUT', '/config/api-keys', root, { headers, body, target: () => 'api-keys' });
 };
+const putAccess = async (signInsPerAddressPerMinute: number) => {
+  const { headers: read } = await h.call('GET', '/config/access', { as: root });
+  const headers = { 'if-match': String(read['etag']) };
+  const body = { signInsPerAddressPerMinute };
+  return () => send('PUT', '/config/access', root, { headers, body, target: () => 'access' });
+};
 const group = async (name = 'Team') =>
   (await h.call('POST', '/groups', { as: root, body: { name } })).data.id as string;
 const repository = {
@@ -88,7 +94,7 @@ const drills: Record<string, Drill> = {
   revokeAllMyKeys: {
     event: 'api_key.revoked',
     async prepare() {
-      // Of somebody with a single key: each key leaves an event of its own.
+      // Of someone with a single key: each key leaves an event of its own.
       const solo = await h.person(`Solo${(alone += 1)}`);
       const { id } = await h.key(solo);
       const body = { confirm: 'revoke all' };
@@ -143,6 +149,17 @@ const drills: Record<string, Drill> = {
       const { headers } = await policyAndTag();
       const target = () => 'api-keys';
       return () => send('POST', '/config/api-keys/revert', root, { body: { version: 0 }, headers, target });
+    },
+  },
+  changeAccessConfig: { event: 'config.access.changed', prepare: () => putAccess(500) },
+  revertAccessConfig: {
+    event: 'config.access.reverted',
+    async prepare() {
+      await (await putAccess(500))();
+      const { headers: read } = await h.call('GET', '/config/access', { as: root });
+      const headers = { 'if-match': String(read['etag']) };
+      const target = () => 'access';
+      return () => send('POST', '/config/access/revert', root, { body: { version: 0 }, headers, target });
     },
   },
   createRepository: {
@@ -230,12 +247,12 @@ const drills: Record<string, Drill> = {
   },
 };
 
-/** What changes nothing that anybody else could see: a reader's own mark. */
+/** What changes nothing that anyone else could see: a reader's own mark. */
 const unaudited = ['readMyNotice', 'readNotice'];
 
 async function eventsOf(requestId: string) {
-  // Through the door, because signing everybody out may have ended the session that would ask.
-  const { events } = await h.app.doors.audit.search({ requestId }, undefined, 100);
+  // Through the service, because signing everyone out may have ended the session that would ask.
+  const { events } = await h.app.services.audit.search({ requestId }, undefined, 100);
   return events;
 }
 

@@ -38,10 +38,10 @@ const rename = (to: string) => h.call('PATCH', `/me/tokens/${adas.id}`, { as: ad
 
 /** The same person at another browser. */
 async function anotherSession(person: Person): Promise<Person> {
-  const session = await h.app.doors.identity.sessions.begin(
+  const session = await h.app.services.identity.sessions.begin(
     { actor: { kind: 'system', id: null, name: 'test', credential: null }, origin: nowhere },
     person.user,
-    { sealedFor: () => 'no tokens', accessExpiresAt: h.clock.now() + hour, authenticatedAt: null },
+    { encryptedFor: () => 'no tokens', accessExpiresAt: h.clock.now() + hour, authenticatedAt: null },
     undefined,
   );
   if (session === undefined) throw new Error('The account was signed out meanwhile.');
@@ -179,7 +179,9 @@ test('RL-06 while the shared counter is away a process goes on counting a person
   counter.isCut = true;
   // What this process let through before the outage counts, too.
   expect(passed(await changes(90, eve, cut))).toBe(70);
-  const metric = await cut.app.doors.metrics.registry.getSingleMetricAsString('postern_limiter_local_total');
+  const metric = await cut.app.services.metrics.registry.getSingleMetricAsString(
+    'postern_limiter_local_total',
+  );
   expect(metric).toMatch(/postern_limiter_local_total 90$/m);
   await cut.close();
 });

@@ -38,7 +38,7 @@ test('imported keys work with their older values, under ids of ours, and are aud
     olderValue('pat', 'unbound'),
     olderValue('svc', 'robot'),
   ];
-  const result = await h.app.doors.importKeys(
+  const result = await h.app.services.importKeys(
     lines(
       record(bound, { owner: ada.subject, repositories: ['acme/website'] }),
       record(unbound, { name: 'nobody’s' }),
@@ -69,7 +69,7 @@ test('imported keys work with their older values, under ids of ours, and are aud
 
 test('a record that ended before it began is refused', async () => {
   const wrong = record(olderValue('pat', 'one'), { expiresAt: '2025-05-31T23:59:59Z' });
-  expect(await h.app.doors.importKeys(lines(wrong))).toEqual({
+  expect(await h.app.services.importKeys(lines(wrong))).toEqual({
     kind: 'refused',
     problems: [{ line: 1, problem: 'expiresAt: must be later than createdAt' }],
   });
@@ -77,7 +77,7 @@ test('a record that ended before it began is refused', async () => {
 
 test('a record of another product word is refused with its line: it could never be used here', async () => {
   const foreign = `old_pat_${'0'.repeat(40)}`;
-  const result = await h.app.doors.importKeys(lines(record(olderValue('pat', 'one')), record(foreign)));
+  const result = await h.app.services.importKeys(lines(record(olderValue('pat', 'one')), record(foreign)));
   expect(result).toEqual({
     kind: 'refused',
     problems: [{ line: 2, problem: expect.stringMatching(/^prefix: .*app_.*KEY_PREFIX/) }],
@@ -87,7 +87,7 @@ test('a record of another product word is refused with its line: it could never 
 
 test('SC-04 a legacy env:admin satisfies no other scope, and a successor drops it', async () => {
   const value = olderValue('svc', 'legacy');
-  await h.app.doors.importKeys(lines(record(value, { scopes: ['env:admin', 'sites:read'] })));
+  await h.app.services.importKeys(lines(record(value, { scopes: ['env:admin', 'sites:read'] })));
   expect((await h.call('GET', '/repositories', { as: `Bearer ${value}` })).error.code).toBe(
     'forbidden_scope',
   );
@@ -99,7 +99,7 @@ test('SC-04 a legacy env:admin satisfies no other scope, and a successor drops i
 
 test('an expiry and a revocation of the older deployment hold', async () => {
   const [ending, revoked] = [olderValue('pat', 'ending'), olderValue('pat', 'revoked')];
-  await h.app.doors.importKeys(
+  await h.app.services.importKeys(
     lines(
       record(ending, { owner: ada.subject, expiresAt: '2026-01-01T01:00:00Z' }),
       record(revoked, { owner: ada.subject, revokedAt: '2025-12-01T00:00:00Z' }),
@@ -113,8 +113,8 @@ test('an expiry and a revocation of the older deployment hold', async () => {
 
 test('running it again changes nothing', async () => {
   const file = lines(record(olderValue('pat', 'one')), record(olderValue('pat', 'two')));
-  await h.app.doors.importKeys(file);
-  expect(await h.app.doors.importKeys([...file, ''])).toEqual({
+  await h.app.services.importKeys(file);
+  expect(await h.app.services.importKeys([...file, ''])).toEqual({
     kind: 'imported',
     count: 0,
     alreadyThere: 2,
@@ -137,7 +137,7 @@ test.each([
   ['no scope', record('app_pat_x', { scopes: [] }), /^scopes/],
   ['an unknown scope', record('app_pat_x', { scopes: ['root'] }), /^scopes/],
   ['env:admin on a personal key', record('app_pat_x', { scopes: ['env:admin'] }), /^scopes: /],
-  ['an owner of a service key', record('app_svc_x', { owner: 'somebody' }), /^owner: /],
+  ['an owner of a service key', record('app_svc_x', { owner: 'someone' }), /^owner: /],
   ['a time without a zone', record('app_pat_x', { createdAt: '2025-06-01T00:00:00' }), /^createdAt: /],
   ['an unknown repository', record('app_pat_x', { repositories: ['acme/none'] }), /^repositories: /],
   ['an empty selection', record('app_pat_x', { repositories: [] }), /^repositories: /],
@@ -148,7 +148,7 @@ test.each([
     typeof bad === 'string' ? bad : JSON.stringify(bad),
     ...lines(record('app_pat_y')),
   ];
-  const result = await h.app.doors.importKeys(file);
+  const result = await h.app.services.importKeys(file);
   expect(result).toMatchObject({ kind: 'refused', problems: [{ line: 2 }] });
   expect(result.kind === 'refused' ? result.problems[0]?.problem : '').toMatch(problem);
   expect((await ask(olderValue('pat', 'good'))).status).toBe(401);
@@ -157,20 +157,20 @@ test.each([
 
 test('a digest that stands twice in a file is imported once or refuses the file, never half', async () => {
   const twice = record(olderValue('pat', 'twice'));
-  const result = await h.app.doors.importKeys(lines(twice, { ...twice, name: 'again' }));
+  const result = await h.app.services.importKeys(lines(twice, { ...twice, name: 'again' }));
   expect(result).toEqual({ kind: 'imported', count: 1, alreadyThere: 1, owners: [] });
   expect(await imported()).toHaveLength(1);
 });
 
 test('every bad line is named, not only the first', async () => {
-  const result = await h.app.doors.importKeys(['{', '', ...lines(record('app_pat_x')), '[]']);
+  const result = await h.app.services.importKeys(['{', '', ...lines(record('app_pat_x')), '[]']);
   expect(result).toMatchObject({ kind: 'refused', problems: [{ line: 1 }, { line: 4 }] });
 });
 
 test('every problem of a line is named, in words of ours', async () => {
   const { name: _name, ...nameless } = record('app_pat_x');
   const bad = { ...nameless, digest: 'abc', prefix: 'old_pat_', scopes: ['root'], ttl: 1, secret: 'x' };
-  expect(await h.app.doors.importKeys(lines(bad))).toEqual({
+  expect(await h.app.services.importKeys(lines(bad))).toEqual({
     kind: 'refused',
     problems: [
       'digest: must be a SHA-256 in lower-case hexadecimal',
@@ -190,7 +190,7 @@ test('an owner is named once, with the first line that names it', async () => {
     record(olderValue('pat', 'b'), { owner: elsewhere }),
     record(olderValue('pat', 'c'), { owner: elsewhere }),
   );
-  expect(await h.app.doors.importKeys(file)).toMatchObject({
+  expect(await h.app.services.importKeys(file)).toMatchObject({
     owners: [
       { line: 1, subject: ada.subject },
       { line: 2, subject: elsewhere },
@@ -199,9 +199,9 @@ test('an owner is named once, with the first line that names it', async () => {
 });
 
 test('the sweep leaves an imported key alone whose owner has no account here', async () => {
-  const value = olderValue('pat', 'somebody elsewhere');
+  const value = olderValue('pat', 'someone elsewhere');
   expect(
-    await h.app.doors.importKeys(lines(record(value, { owner: 'subject-of-another-provider' }))),
+    await h.app.services.importKeys(lines(record(value, { owner: 'subject-of-another-provider' }))),
   ).toMatchObject({
     kind: 'imported',
     count: 1,

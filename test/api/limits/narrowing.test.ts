@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => h.close());
 
-/** What a key may do, as somebody who presents it is told. */
+/** What a key may do, as someone who presents it is told. */
 type Rights = { scopes: Scope[]; repositories: string[] | 'all'; endsAt: number };
 
 const scopes = fc.uniqueArray(fc.constantFrom(...grantableScopes), { minLength: 1, maxLength: 4 });

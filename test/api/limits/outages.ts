@@ -16,7 +16,7 @@ export function fallibleSource(source: LimitSource, outage: Switch): LimitSource
   return {
     spend: guarded(source.spend),
     peek: guarded(source.peek),
-    setMark: guarded(source.setMark),
+    setStamp: guarded(source.setStamp),
   };
 }
 

@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { minute } from '../../../src/core/clock.ts';
 import { createOwnerSweep, type OwnerState } from '../../../src/features/keys/owner-sweep.ts';
@@ -19,6 +19,13 @@ const enable = (person: Person, enabled: boolean) =>
   h.call('PATCH', `/users/${person.user.id}`, { as: root, body: { enabled } });
 const eventsOf = async (key: TestKey, event: string) =>
   (await h.call('GET', '/audit/events', { as: root, query: { event, target: key.id } })).data;
+
+/** Behind the product's back, as an outside directory changes: nobody is told whose account it was. */
+const changeQuietly = async ({ subject }: Person, change: RawBuilder<unknown>) => {
+  await sql`update accounts set ${change} where subject = ${subject}`.execute(h.database.sql);
+  h.app.services.feed.announce({ topic: 'principal', subject: '*' });
+  await h.settle();
+};
 
 describe('an owner who is disabled', () => {
   test('has keys that answer 403 user_disabled at once, stay active and counted, and come back by themselves', async () => {
@@ -61,11 +68,114 @@ describe('an owner who is disabled', () => {
     const key = await h.key(ada);
     await enable(ada, false);
     await h.settle();
-    const { notices } = await h.app.doors.notices.list(
+    const { notices } = await h.app.services.notices.list(
       { kind: 'user', userId: ada.user.id },
       { page: 1, limit: 9 },
     );
     expect(notices).toMatchObject([{ kind: 'key_suspended', keyId: key.id }]);
+  });
+});
+
+describe('an identity check that finds an owner disabled', () => {
+  const sites = (as: TestKey) => h.call('GET', '/sites', { as });
+  const twoKeys = async (person: Person) =>
+    [
+      await h.key(person, { scopes: ['sites:read', 'repos:read'] }),
+      await h.key(person, { scopes: ['repos:read'] }),
+    ] as const;
+
+  test('suspends every key of the owner at once, and one that finds the owner enabled lifts that', async () => {
+    const ada = await h.person('Ada');
+    const [asking, silent] = await twoKeys(ada);
+    for (const key of [asking, silent]) expect((await list(key)).status).toBe(200);
+    await changeQuietly(ada, sql`enabled = false`);
+    expect((await list(silent)).status).toBe(200);
+    expect((await sites(asking)).error.code).toBe('user_disabled');
+    for (const key of [asking, silent]) {
+      expect((await list(key)).error.code).toBe('user_disabled');
+      expect(await eventsOf(key, 'api_key.suspended')).toMatchObject([{ reason: 'owner_disabled' }]);
+    }
+    await changeQuietly(ada, sql`enabled = true`);
+    expect((await sites(asking)).status).toBe(200);
+    for (const key of [asking, silent]) expect((await list(key)).status).toBe(200);
+  });
+
+  test('suspends all of them or none, each with its event', async () => {
+    const ada = await h.person('Ada');
+    const keys = await twoKeys(ada);
+    const { read, feed, clock, tx } = h.app.services;
+    let events = 0;
+    const sweep = createOwnerSweep({
+      ...h.app.services,
+      read,
+      feed,
+      clock,
+      tx: (work) =>
+        tx((stores) =>
+          work({
+            ...stores,
+            audit: {
+              async append(entry) {
+                events += 1;
+                if (events === 2) throw new Error('no room for the second event');
+                await stores.audit.append(entry);
+              },
+            },
+          }),
+        ),
+      findUser: async () => ada.user,
+      stateOf: async () => 'disabled',
+      setStamp: async () => undefined,
+    });
+    await expect(sweep.found(ada.user.id, 'disabled')).rejects.toThrow('no room');
+    for (const key of keys) {
+      expect((await list(key)).status).toBe(200);
+      expect(await eventsOf(key, 'api_key.suspended')).toEqual([]);
+    }
+  });
+});
+
+describe('an owner who lost the role that lets a person use Postern', () => {
+  test('has keys that are suspended by the sweep, and lifted by it when the role is back', async () => {
+    const ada = await h.person('Ada');
+    const key = await h.key(ada, { scopes: ['repos:read', 'sites:read'] });
+    await changeQuietly(ada, sql`roles = '[]'`);
+    await h.app.jobs.runNow('owner-sweep');
+    expect((await list(key)).error.code).toBe('user_disabled');
+    expect((await h.call('GET', '/sites', { as: key })).error.code).toBe('role_required');
+    expect(await eventsOf(key, 'api_key.suspended')).toMatchObject([{ reason: 'owner_without_role' }]);
+    await changeQuietly(ada, sql`roles = '["user"]'`);
+    await h.app.jobs.runNow('owner-sweep');
+    expect((await list(key)).status).toBe(200);
+  });
+
+  test('loses the keys at once when an administrator takes the role away here', async () => {
+    const ada = await h.person('Ada');
+    const key = await h.key(ada);
+    const setRoles = (roles: string[]) =>
+      h.call('PATCH', `/users/${ada.user.id}`, { as: root, body: { roles } });
+    await setRoles([]);
+    await h.settle();
+    expect((await list(key)).status).toBe(403);
+    await setRoles(['user']);
+    await h.settle();
+    expect((await list(key)).status).toBe(200);
+  });
+
+  test('keeps the keys while too many owners lack the role; those of disabled owners are suspended', async () => {
+    const people: { person: Person; key: TestKey }[] = [];
+    for (let at = 0; at < 8; at += 1) {
+      const person = await h.person(`Person${at}`);
+      people.push({ person, key: await h.key(person) });
+    }
+    const [disabled, ...others] = people;
+    for (const { person } of others.slice(0, 6)) await changeQuietly(person, sql`roles = '[]'`);
+    await changeQuietly(disabled?.person ?? root, sql`enabled = false`);
+    await h.app.jobs.runNow('owner-sweep');
+    const outcomes = await Promise.all(people.map(async ({ key }) => (await list(key)).status));
+    expect(outcomes).toEqual([403, 200, 200, 200, 200, 200, 200, 200]);
+    const held = await h.call('GET', '/audit/events', { as: root, query: { event: 'sweep.held' } });
+    expect(held.data).toMatchObject([{ details: { owners: 8, suspending: 1, withoutRole: 6 } }]);
   });
 });
 
@@ -92,12 +202,8 @@ describe('an owner who is deleted', () => {
 });
 
 describe('the sweep', () => {
-  /** Behind the product's back, as an outside directory changes: nobody is told whose account it was. */
   const setQuietly = async (people: readonly Person[], enabled: boolean) => {
-    for (const { subject } of people)
-      await sql`update accounts set enabled = ${enabled} where subject = ${subject}`.execute(h.database.sql);
-    h.app.doors.feed.announce({ topic: 'principal', subject: '*' });
-    await h.settle();
+    for (const person of people) await changeQuietly(person, sql`enabled = ${enabled}`);
   };
   const owners = async (count: number) => {
     const people: { person: Person; key: TestKey }[] = [];
@@ -122,6 +228,19 @@ describe('the sweep', () => {
     for (const { key } of people) expect(await suspended(key)).toBe(true);
   });
 
+  test('finds it within a minute where that is configured', async () => {
+    const quick = await openHarness({ ownerSweepMinutes: 1 });
+    const ada = await quick.person('Ada');
+    const key = await quick.key(ada);
+    await quick.app.jobs.tick();
+    await sql`update accounts set enabled = false where subject = ${ada.subject}`.execute(quick.database.sql);
+    quick.app.services.feed.announce({ topic: 'principal', subject: '*' });
+    quick.clock.advance(minute);
+    await quick.app.jobs.tick();
+    expect((await list(key, quick)).error.code).toBe('user_disabled');
+    await quick.close();
+  });
+
   test('that would suspend more than a tenth and more than five of the owners is held, logged and audited', async () => {
     const people = await owners(7);
     const six = people.slice(0, 6).map(({ person }) => person);
@@ -142,10 +261,10 @@ describe('the sweep', () => {
     const other = await h.another();
     const [{ person, key } = { person: root, key: await h.key(root) }] = await owners(1);
     const both = () =>
-      Promise.all([h, other].map(async (on) => await on.app.doors.sweep.checkOwner(person.user.id)));
+      Promise.all([h, other].map(async (on) => await on.app.services.sweep.checkOwner(person.user.id)));
     const quietly = async (enabled: boolean) => {
       await setQuietly([person], enabled);
-      other.app.doors.feed.announce({ topic: 'principal', subject: '*' });
+      other.app.services.feed.announce({ topic: 'principal', subject: '*' });
       await other.settle();
       await both();
     };
@@ -153,19 +272,19 @@ describe('the sweep', () => {
     expect(await eventsOf(key, 'api_key.suspended')).toHaveLength(1);
     await quietly(true);
     expect(await eventsOf(key, 'api_key.suspended')).toHaveLength(2);
-    // As a removal does, without telling anybody.
+    // As a removal does, without telling anyone.
     await sql`delete from accounts where subject = ${person.subject}`.execute(h.database.sql);
     await sql`
       insert into account_tombstones (subject, deleted_at)
       values (${person.subject}, ${new Date(h.clock.now())})`.execute(h.database.sql);
-    for (const on of [h, other]) on.app.doors.feed.announce({ topic: 'principal', subject: '*' });
+    for (const on of [h, other]) on.app.services.feed.announce({ topic: 'principal', subject: '*' });
     await both();
     expect(await eventsOf(key, 'api_key.revoked')).toHaveLength(1);
     await other.close();
   });
 
   test('changes nothing for an owner the directory cannot tell about', async () => {
-    const { read, tx, feed, clock, log } = h.app.doors;
+    const { read, tx, feed, clock, log } = h.app.services;
     const ada = await h.person('Ada');
     const key = await h.key(ada);
     let state: OwnerState = 'disabled';
@@ -177,7 +296,7 @@ describe('the sweep', () => {
       log,
       findUser: async () => ada.user,
       stateOf: async () => state,
-      setMark: async () => undefined,
+      setStamp: async () => undefined,
     });
     expect(await sweep.run()).toMatchObject({ suspended: 1 });
     state = 'unknown';

@@ -157,7 +157,7 @@ describe('guessing', () => {
     };
     const answer = [200, { revokedAt: new Date(h.clock.now()).toISOString() }];
     for (let at = 0; at < 150; at += 1)
-      expect(await told(h.app.doors.format.mint('personal', systemRandom).value)).toEqual(answer);
+      expect(await told(h.app.services.format.generate('personal', systemRandom).value)).toEqual(answer);
     expect(await told(key.value)).toEqual(answer);
     expect((await guess(key.value, '192.0.2.31')).statusCode).toBe(401);
   });
@@ -174,10 +174,10 @@ describe('guessing', () => {
     h.clock.advance(wait * second);
     expect((await guess(broken(122))).statusCode).toBe(401);
     const root = await h.person('Root', { admin: true });
-    await h.app.doors.denials.flush({ all: true });
-    const trail = await h.call('GET', '/audit/events', { as: root, query: { event: 'auth.throttled' } });
-    expect(trail.data).toHaveLength(1);
-    expect(trail.data[0].target).toEqual({ kind: 'address', id: '192.0.2.1' });
+    await h.app.services.denials.flush({ all: true });
+    const auditLog = await h.call('GET', '/audit/events', { as: root, query: { event: 'auth.throttled' } });
+    expect(auditLog.data).toHaveLength(1);
+    expect(auditLog.data[0].target).toEqual({ kind: 'address', id: '192.0.2.1' });
   });
 
   const guesses = process.env['CI'] === 'true' ? 100_000 : 10_000;
@@ -193,7 +193,7 @@ describe('guessing', () => {
     }
     expect((await ask(key)).status).toBe(429);
     // What a flood can make us hold: the refusals waiting for the trail, at most 11,000 (denials.ts).
-    expect(h.app.doors.denials.held()).toBeLessThanOrEqual(11_000);
+    expect(h.app.services.denials.held()).toBeLessThanOrEqual(11_000);
     h.clock.advance(61 * second);
     expect((await ask(key)).status).toBe(200);
   }, 300_000);
@@ -213,7 +213,7 @@ describe('the shared counter is away', () => {
     ada = await h.person('Ada');
   });
 
-  const metric = () => h.app.doors.metrics.registry.getSingleMetricAsString('postern_limiter_local_total');
+  const metric = () => h.app.services.metrics.registry.getSingleMetricAsString('postern_limiter_local_total');
 
   test('RL-06 requests go on under the same limit in this process, and the metric says so', async () => {
     const key = await h.key(ada);

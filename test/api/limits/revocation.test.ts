@@ -117,4 +117,36 @@ describe('clocks', () => {
     await early.close();
     await late.close();
   });
+
+  test('EX-02 a key that was refused as expired stays expired when the clock is set back, in every process', async () => {
+    const key = await h.key(ada, { ttlHours: 0.5 });
+    for (const on of [h, other]) expect(await status(key, on)).toBe(200);
+    h.clock.advance(1_801 * second);
+    expect(await status(key)).toBe(401);
+    h.clock.advance(-900 * second);
+    expect(await status(key)).toBe(401);
+    // It still holds the key for live, until it hears of the change.
+    await other.app.jobs.runNow('change-feed');
+    const restarted = await h.another();
+    for (const on of [other, restarted]) {
+      expect(await status(key, on)).toBe(401);
+      expect((await on.call('GET', `/me/tokens/${key.id}`, { as: ada })).data.status).toBe('expired');
+    }
+    const listed = async (state: string) =>
+      (await h.call('GET', '/me/tokens', { as: ada, query: { status: state } })).data.length;
+    expect([await listed('expired'), await listed('active')]).toEqual([1, 0]);
+    await h.app.jobs.runNow('key-expiry');
+    const story = await h.call('GET', `/me/tokens/${key.id}/timeline`, { as: ada });
+    const expired = story.data.filter(({ event }: { event: string }) => event === 'api_key.expired');
+    expect(expired).toHaveLength(1);
+    await restarted.close();
+  });
+
+  test('EX-02 a key whose expiry the job recorded stays expired too', async () => {
+    const key = await h.key(ada, { ttlHours: 0.5 });
+    h.clock.advance(1_801 * second);
+    await h.app.jobs.runNow('key-expiry');
+    h.clock.advance(-900 * second);
+    expect(await status(key)).toBe(401);
+  });
 });

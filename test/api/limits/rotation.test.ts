@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { z } from 'zod';
 import { hour, minute, second } from '../../../src/core/clock.ts';
 import { defaultKeyPolicy } from '../../../src/features/keys/key-policy.ts';
 import { type Harness, type KeyOptions, openHarness, type Person, type TestKey } from '../../harness.ts';
@@ -27,6 +28,11 @@ async function works(value: string): Promise<boolean> {
   const { status } = await h.call('GET', '/auth/context', { as: `Bearer ${value}` });
   await h.settle();
   return status === 200;
+}
+
+/** Whether a route's query takes a field of this name. */
+function hasField(query: unknown, name: string): boolean {
+  return query instanceof z.ZodObject && name in query.shape;
 }
 
 /** A key and its successor. */
@@ -63,6 +69,35 @@ describe('when the predecessor ends', () => {
     const refused = await h.call('GET', '/repositories', { as: `Bearer ${next.token}` });
     expect(refused.status).toBe(403);
     await h.settle();
+    expect(await works(old.value)).toBe(true);
+  });
+
+  test('a check of the successor is no use of it: the predecessor keeps working, and the usage shows the request', async () => {
+    const { old, next } = await pair({}, { graceSeconds: 0 });
+    const query = { check: 'true' };
+    for (const more of [{}, { can: 'repos:read' }]) {
+      const as = `Bearer ${next.token}`;
+      const answer = await h.call('GET', '/auth/context', { as, query: { ...query, ...more } });
+      expect([answer.status, answer.data.keyId]).toEqual([200, next.id]);
+      await h.settle();
+    }
+    await h.app.services.usage.flush();
+    expect(await works(old.value)).toBe(true);
+    expect((await read(next.id)).lastUsedAt).toBeNull();
+    const usage = await h.call('GET', `/me/tokens/${next.id}/usage`, { as: ada });
+    expect(usage.data.total.allowed).toBe(2);
+    expect(await works(next.token)).toBe(true);
+    expect(await works(old.value)).toBe(false);
+  });
+
+  test('no other route takes a check, so nothing can be done with a key without its first use', async () => {
+    const { old, next } = await pair({}, { graceSeconds: 0 });
+    const query = { check: 'true' };
+    const refused = await h.call('GET', '/repositories', { as: `Bearer ${next.token}`, query });
+    expect(refused.error.code).toBe('invalid_query');
+    expect(h.app.routes.filter(({ query }) => hasField(query, 'check')).map(({ path }) => path)).toEqual([
+      '/auth/context',
+    ]);
     expect(await works(old.value)).toBe(true);
   });
 

@@ -53,6 +53,40 @@ describe('usage', () => {
     expect(await lastUsed()).toBe(usedAt);
   });
 
+  test('where a key was used from last is its network and program, never the address', async () => {
+    const key = await h.key(ada, { scopes: ['repos:read'] });
+    const from = async () => (await h.call('GET', `/me/tokens/${key.id}`, { as: ada })).data.lastUsedFrom;
+    const useFrom = async (address: string, agent: string) => {
+      h.clock.advance(second);
+      await h.call('GET', '/repositories', { as: key, from: address, headers: { 'user-agent': agent } });
+      await h.app.jobs.runNow('usage');
+    };
+    expect(await from()).toBeNull();
+    await useFrom('192.0.2.77', 'curl/8.5.0');
+    expect(await from()).toEqual({ network: '192.0.2.0/24', program: 'curl/8.5.0' });
+    await useFrom('2001:db8:12:34::1', 'x'.repeat(300));
+    expect(await from()).toEqual({ network: '2001:db8:12::/48', program: 'x'.repeat(200) });
+    await useFrom('::ffff:198.51.100.9', '');
+    expect(await from()).toEqual({ network: '198.51.100.0/24', program: null });
+  });
+
+  test('an earlier use that is written later changes nothing of the last one', async () => {
+    const key = await h.key(ada, { scopes: ['repos:read'] });
+    const other = await h.another();
+    const useOn = async (on: Harness, agent: string) =>
+      await on.call('GET', '/repositories', { as: key, headers: { 'user-agent': agent } });
+    await useOn(other, 'earlier');
+    h.clock.advance(minute);
+    await useOn(h, 'later');
+    await h.app.jobs.runNow('usage');
+    await other.close();
+    const { data } = await h.call('GET', `/me/tokens/${key.id}`, { as: ada });
+    expect([data.lastUsedAt, data.lastUsedFrom.program]).toEqual([
+      new Date(h.clock.now()).toISOString(),
+      'later',
+    ]);
+  });
+
   test('nothing of it is lost at an orderly stop', async () => {
     const other = await h.another();
     const key = await h.key(ada);
@@ -154,7 +188,7 @@ describe('a key in an address', () => {
     expect([answer.status, answer.error.code]).toEqual([400, 'credential_in_url']);
     expect(answer.text).not.toContain(key.value.slice(20));
     await h.app.jobs.runNow('alarms');
-    await h.app.doors.denials.flush({ all: true });
+    await h.app.services.denials.flush({ all: true });
     expect(h.logged.join('\n')).not.toContain(key.value.slice(20));
     const [notice] = (await h.call('GET', '/me/notices', { as: ada })).data;
     expect(notice).toMatchObject({ kind: 'key_exposed', keyId: key.id });
@@ -175,7 +209,7 @@ describe('a key in an address', () => {
   });
 
   test('KF-05 a value that is no key of ours is refused and told to nobody', async () => {
-    const { value } = h.app.doors.format.mint('personal', h.app.doors.random);
+    const { value } = h.app.services.format.generate('personal', h.app.services.random);
     expect((await h.call('GET', `/auth/context?token=${value}`)).error.code).toBe('credential_in_url');
     await h.app.jobs.runNow('alarms');
     expect((await h.call('GET', '/me/notices', { as: ada })).data).toEqual([]);

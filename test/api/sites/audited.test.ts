@@ -97,7 +97,7 @@ const drills: Record<string, Drill> = {
   },
 };
 
-/** Steps of an upload change nothing that anybody could see before it is published. */
+/** Steps of an upload change nothing that anyone could see before it is published. */
 const unaudited = ['startUpload', 'sendContent', 'sendContents'];
 
 const changing = (): Route[] =>
@@ -110,7 +110,7 @@ function perform(operation: string, { path, target: _target, ...options }: Use):
 }
 
 const eventsOf = async (answer: Answer) =>
-  (await h.app.doors.audit.search({ requestId: String(answer.headers['x-request-id']) }, undefined, 100))
+  (await h.app.services.audit.search({ requestId: String(answer.headers['x-request-id']) }, undefined, 100))
     .events;
 
 describe('AU-01 a change of a site leaves one event', () => {
@@ -128,7 +128,7 @@ describe('AU-01 a change of a site leaves one event', () => {
         as: use.as === root ? ada : root,
         ...stray(operation),
       });
-      await h.app.doors.denials.flush({ all: true });
+      await h.app.services.denials.flush({ all: true });
       const left = (await eventsOf(refused)).filter(({ outcome }) => outcome === 'success');
       expect([operation, refused.status >= 400, left]).toEqual([operation, true, []]);
       const answer = await perform(operation, use);
@@ -178,7 +178,7 @@ describe('AU-01 a change of a site leaves one event', () => {
   });
 });
 
-/** What makes a request wrong for anybody: creating a site is refused to nobody else than its own author. */
+/** What makes a request wrong for anyone: creating a site is refused to nobody else than its own author. */
 function stray(operation: string): Sent {
   return operation === 'createSite' ? { raw: { type: 'application/zip', bytes: 'no archive' } } : {};
 }
@@ -203,3 +203,72 @@ describe('AU-03 a change of a site whose event cannot be written', () => {
     },
   );
 });
+
+describe('the name of a site is its owner’s', () => {
+  const secret = 'Merger with Contoso';
+  const shown = async (id: string) => {
+    await h.app.services.denials.flush({ all: true });
+    await h.app.services.chainWriter.run();
+    const query = { target: id };
+    const list = await h.call('GET', '/audit/events', { as: root, query: { ...query, limit: '100' } });
+    const one = await h.call('GET', `/audit/events/${list.data[0].id}`, { as: root });
+    const exports = await Promise.all(
+      ['ndjson', 'csv'].map((format) =>
+        h.call('GET', '/audit/export', { as: root, query: { ...query, format } }),
+      ),
+    );
+    return { events: list.data, text: [list, one, ...exports].map(({ text }) => text).join('\n') };
+  };
+
+  test('no event of a site’s whole life names it', async () => {
+    const { data } = await upload(h, ada, files, { name: secret });
+    const at = `/sites/${data.id}`;
+    await h.call('PATCH', at, { as: ada, body: { name: `${secret}, 2` } });
+    for (const visibility of ['public', 'private'])
+      await h.call('PATCH', at, { as: ada, body: { visibility, name: `${secret} ${visibility}` } });
+    await replace(h, ada, data.id, { 'index.html': page('two') });
+    await h.call('POST', `${at}/extend`, { as: ada });
+    for (const verb of ['take-down', 'put-back'])
+      await h.call('POST', `${at}/${verb}`, { as: root, body: { reason: 'reported' } });
+    await h.call('DELETE', `${at}/grants`, { as: ada });
+    await h.call('DELETE', at, { as: ada });
+    await h.call('POST', `${at}/restore`, { as: ada });
+    await h.call('DELETE', at, { as: ada });
+    h.clock.advance(60 * 86_400_000);
+    await h.app.services.sitesServices.siteCleanup.run();
+    root = await h.person('Root again', { admin: true });
+    const { events, text } = await shown(data.id);
+    expect(events.length).toBeGreaterThan(10);
+    expect(text).toContain(data.id);
+    expect(text).not.toContain(secret);
+    const renamed = events.filter(({ details }: { details: { renamed?: true } }) => details.renamed);
+    expect(renamed).toHaveLength(3);
+    const stored = await sql<{ found: number }>`
+      select count(*)::int as found from audit_events where details::text like ${`%${secret}%`}`.execute(
+      h.database.sql,
+    );
+    expect(stored.rows[0]?.found).toBe(0);
+  });
+
+  test('an event of an earlier build that names it is shown without the name, and says so', async () => {
+    const id = 'k3v9x0q2m7';
+    const facts = { name: secret, visibility: 'private' };
+    await h.app.services.tx(({ audit }) =>
+      audit.append({
+        event: 'site.changed',
+        auditContext: { actor: { kind: 'system', id: null, name: null, credential: null }, origin: nowhere },
+        target: { kind: 'site', id },
+        outcome: 'success',
+        details: { before: facts, after: { ...facts, name: `${secret}, 2` } },
+      }),
+    );
+    const { events, text } = await shown(id);
+    expect(text).not.toContain(secret);
+    expect(events[0]).toMatchObject({
+      details: { before: { visibility: 'private' }, after: { visibility: 'private' } },
+      withheld: ['details.before.name', 'details.after.name'],
+    });
+  });
+});
+
+const nowhere = { requestId: null, address: null, agent: null };

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import { sql } from 'kysely';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { systemAct } from '../../../src/core/caller.ts';
+import { systemAuditContext } from '../../../src/core/caller.ts';
 import { day, hour, minute, second } from '../../../src/core/clock.ts';
 import type { SitesConfig } from '../../../src/features/sites/sites.ts';
 import { type Harness, openHarness, type Person, type TestKey } from '../../harness.ts';
@@ -20,7 +20,7 @@ beforeEach(async () => {
 });
 afterEach(() => h.close());
 
-const cleanUp = () => h.app.doors.sitesDoors.siteCleanup.run();
+const cleanUp = () => h.app.services.sitesServices.siteCleanup.run();
 
 /** Every blob was written `ms` ago, by the clock of the test. */
 async function ageBlobs(ms: number): Promise<void> {
@@ -37,9 +37,9 @@ async function stored(): Promise<Set<string>> {
 }
 
 async function configure(change: (config: SitesConfig) => SitesConfig): Promise<void> {
-  const { sitesConfig } = h.app.doors.sitesDoors;
+  const { sitesConfig } = h.app.services.sitesServices;
   const { etag, value } = await sitesConfig.read();
-  await sitesConfig.put(systemAct, etag, change(value));
+  await sitesConfig.put(systemAuditContext, etag, change(value));
 }
 
 async function eventsOf(id: string): Promise<string[]> {
@@ -64,7 +64,7 @@ test('bytes that nothing needs are removed an hour after they came, and not befo
   expect(await stored()).toEqual(new Set([sha256(page('kept'))]));
 });
 
-test('T49 content is kept while any version of anybody points to it', async () => {
+test('T49 content is kept while any version of anyone points to it', async () => {
   const shared = page('shared');
   const bob = await h.key(await h.person('Bob'), { scopes: ['sites:write'] });
   const one = await upload(h, key, { 'index.html': shared });
@@ -160,9 +160,9 @@ test('a removal that a dying process left is finished, and until then nobody pub
 
 test('an upload that counted on bytes which were removed while it ran publishes nothing', async () => {
   const content = page('raced');
-  const { sites } = h.app.doors.sitesDoors;
+  const { sites } = h.app.services.sitesServices;
   const caller = { kind: 'session', user: ada.user, sessionId: ada.sessionId, expiresAt: 0 } as const;
-  const received = await sites.receive(caller, systemAct, {
+  const received = await sites.receive(caller, systemAuditContext, {
     kind: 'html',
     stream: Readable.from([content]),
     fileName: '',
@@ -171,13 +171,13 @@ test('an upload that counted on bytes which were removed while it ran publishes 
   await ageBlobs(2 * hour);
   await cleanUp();
   expect(await stored()).toEqual(new Set());
-  await expect(sites.create(caller, systemAct, {}, received)).rejects.toMatchObject({
+  await expect(sites.create(caller, systemAuditContext, {}, received)).rejects.toMatchObject({
     code: 'store_unavailable',
   });
 });
 
 test('the job keeps to the configured interval', async () => {
-  const { siteCleanup } = h.app.doors.sitesDoors;
+  const { siteCleanup } = h.app.services.sitesServices;
   await configure((config) => ({
     ...config,
     cleanup: { intervalMinutes: 10 },
@@ -203,7 +203,7 @@ test('an expiry leaves one event, and its owner hears of it 7 days and 1 day bef
   const told = async (recipient: { kind: 'user'; userId: string } | { kind: 'administrators' }) => {
     await h.app.jobs.runNow('site-expiry');
     await h.app.jobs.runNow('site-expiry');
-    const { notices } = await h.app.doors.notices.list(recipient, { page: 1, limit: 25 });
+    const { notices } = await h.app.services.notices.list(recipient, { page: 1, limit: 25 });
     return notices
       .filter((one) => 'siteId' in one)
       .map(({ kind }) => kind)
@@ -299,4 +299,34 @@ test('whatever is published, rolled back, deleted and purged, what an owner keep
     }),
     { numRuns: 8 },
   );
+});
+
+test('a site that never got a version goes a day after its last change, and one that is uploaded to stays', async () => {
+  const empty = async () => (await h.call('POST', '/sites', { as: key, body: {} })).data.id as string;
+  const [left, renamed, waiting, filled, stopped] = [
+    await empty(),
+    await empty(),
+    await empty(),
+    await empty(),
+    await empty(),
+  ];
+  await replace(h, key, filled, { 'index.html': page('x') });
+  const boss = await h.person('Boss', { admin: true });
+  await h.call('POST', `/sites/${stopped}/take-down`, { as: boss, body: { reason: 'reported' } });
+  h.clock.advance(12 * hour);
+  await h.call('PATCH', `/sites/${renamed}`, { as: key, body: { name: 'soon' } });
+  await start(h, key, waiting, { 'index.html': page('y') });
+  h.clock.advance(12 * hour - second);
+  const ids = async () => {
+    await cleanUp();
+    const { data } = await h.call('GET', '/sites', { as: key, query: { mine: 'true' } });
+    return new Set(data.map(({ id }: { id: string }) => id));
+  };
+  expect(await ids()).toEqual(new Set([left, renamed, waiting, filled, stopped]));
+  h.clock.advance(second);
+  expect(await ids()).toEqual(new Set([renamed, waiting, filled, stopped]));
+  expect((await h.call('GET', `/sites/${left}`, { as: key })).error.code).toBe('site_not_found');
+  expect(await eventsOf(left)).toEqual(['site.created', 'site.purged']);
+  h.clock.advance(12 * hour);
+  expect(await ids()).toEqual(new Set([filled, stopped]));
 });

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { systemAct } from '../../../src/core/caller.ts';
+import { systemAuditContext } from '../../../src/core/caller.ts';
 import { day, hour } from '../../../src/core/clock.ts';
 import { defaultSitesConfig, type SitesConfig } from '../../../src/features/sites/sites-config.ts';
 import { type Harness, openHarness, type TestKey } from '../../harness.ts';
@@ -22,9 +22,9 @@ const files = { 'index.html': page('x') };
 
 /** The configuration of a new installation, but for this. */
 async function configure(change: Partial<SitesConfig>): Promise<void> {
-  const { sitesConfig } = h.app.doors.sitesDoors;
+  const { sitesConfig } = h.app.services.sitesServices;
   const { etag } = await sitesConfig.read();
-  await sitesConfig.put(systemAct, etag, { ...defaultSitesConfig, ...change });
+  await sitesConfig.put(systemAuditContext, etag, { ...defaultSitesConfig, ...change });
 }
 
 describe('where no new public sites are allowed', () => {

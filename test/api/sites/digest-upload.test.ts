@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { day } from '../../../src/core/clock.ts';
-import { systemAct } from '../../../src/core/caller.ts';
-import { contentStore } from '../../../src/features/sites/content-store.ts';
+import { systemAuditContext } from '../../../src/core/caller.ts';
+import { contentStore } from '../../../src/features/sites/content/content-store.ts';
 import { tarBlocks, tarEnd, type TarPart } from '../../archives/tar.ts';
 import { type Answer, type Harness, openHarness, type Person, type TestKey } from '../../harness.ts';
 import { announced, type Files, page, send, sha256, start, upload } from './uploads.ts';
@@ -233,12 +233,12 @@ test('UP-04 limits that were tightened meanwhile hold at the publish', async () 
   const { path } = await begun({ 'index.html': page('x'.repeat(600)), 'more.css': 'p{}' });
   await send(h, ada, path, page('x'.repeat(600)));
   await send(h, ada, path, 'p{}');
-  const { sitesConfig } = h.app.doors.sitesDoors;
+  const { sitesConfig } = h.app.services.sitesServices;
   const before = await sitesConfig.read();
   const tight = { ...before.value.upload, maxFileBytes: 500, allowedExtensions: ['html'] };
-  const set = await sitesConfig.put(systemAct, before.etag, { ...before.value, upload: tight });
+  const set = await sitesConfig.put(systemAuditContext, before.etag, { ...before.value, upload: tight });
   const refused = await publish(ada, path);
-  await sitesConfig.put(systemAct, set.etag, before.value);
+  await sitesConfig.put(systemAuditContext, set.etag, before.value);
   expect(problemsOf(refused)).toEqual([
     ['index.html', 'file_too_large'],
     ['more.css', 'extension_not_allowed'],
@@ -248,23 +248,23 @@ test('UP-04 limits that were tightened meanwhile hold at the publish', async () 
 
 test('UP-08 more than the quota can neither be announced nor published', async () => {
   const cleo = await h.person('Cleo');
-  const { sitesConfig } = h.app.doors.sitesDoors;
+  const { sitesConfig } = h.app.services.sitesServices;
   const before = await sitesConfig.read();
   const quotas = { ...before.value.quotas, bytesPerOwner: 1_000 };
   const { site, path } = await begun({ 'a.txt': 'a'.repeat(900) }, cleo);
   await send(h, cleo, path, 'a'.repeat(900));
-  const set = await sitesConfig.put(systemAct, before.etag, { ...before.value, quotas });
+  const set = await sitesConfig.put(systemAuditContext, before.etag, { ...before.value, quotas });
   const more = await start(h, cleo, site, { 'b.txt': 'b'.repeat(900) });
   expect([more.status, more.error.code]).toEqual([422, 'quota_exceeded']);
   expect((await publish(cleo, path)).status).toBe(200);
-  await sitesConfig.put(systemAct, set.etag, before.value);
+  await sitesConfig.put(systemAuditContext, set.etag, before.value);
   const next = await start(h, cleo, site, { 'b.txt': 'b'.repeat(900) });
   const nextPath = `/sites/${site}/uploads/${next.data.id}`;
   await send(h, cleo, nextPath, 'b'.repeat(900));
   const now = await sitesConfig.read();
-  const reset = await sitesConfig.put(systemAct, now.etag, { ...before.value, quotas });
+  const reset = await sitesConfig.put(systemAuditContext, now.etag, { ...before.value, quotas });
   const refused = await publish(cleo, nextPath);
-  await sitesConfig.put(systemAct, reset.etag, before.value);
+  await sitesConfig.put(systemAuditContext, reset.etag, before.value);
   expect([refused.status, refused.error.code]).toEqual([422, 'quota_exceeded']);
   expect((await h.call('GET', `/sites/${site}`, { as: cleo })).data.version.number).toBe(1);
 });

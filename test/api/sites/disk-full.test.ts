@@ -57,7 +57,7 @@ vi.mock('node:fs', async (original) => {
   return {
     ...real,
     createWriteStream: (...args: Parameters<typeof real.createWriteStream>) =>
-      disk.refuse('spool')
+      disk.refuse('temporary file')
         ? new Writable({ write: (_chunk, _encoding, done) => done(disk.error()) })
         : real.createWriteStream(...args),
   };
@@ -98,7 +98,7 @@ async function whileFullAt(step: string, room: number, work: () => Promise<Answe
   return answer;
 }
 
-/** Nothing of what failed lies aside, the live version is as it was, and the next upload is taken. */
+/** Nothing of what failed is left in staging, the live version is as it was, and the next upload is taken. */
 async function expectWhole(): Promise<void> {
   expect(await readdir(h.incoming)).toEqual([]);
   expect(await readdir(join(dirname(dirname(h.incoming)), 'uploads-0'))).toEqual([]);
@@ -142,13 +142,15 @@ for (const step of steps) {
 }
 
 test('UP-08 a ZIP that finds no room to lie in while it comes is answered 507, and everything stays as it was', async () => {
-  expect(await whileFullAt('spool', 0, () => replace(h, ada, site.id, fresh()))).toMatchObject(isFull);
+  expect(await whileFullAt('temporary file', 0, () => replace(h, ada, site.id, fresh()))).toMatchObject(
+    isFull,
+  );
   await expectWhole();
 });
 
 test('UP-08 a quota of the disk is answered as a disk that is full', async () => {
   disk.code = 'EDQUOT';
-  for (const step of ['spool', 'writev'])
+  for (const step of ['temporary file', 'writev'])
     expect(await whileFullAt(step, 0, () => replace(h, ada, site.id, fresh()))).toMatchObject(isFull);
   await expectWhole();
 });
@@ -168,7 +170,7 @@ async function sweep(): Promise<void> {
   const at = new Date(h.clock.now() - 2 * hour);
   for (const digest of await stored())
     await utimes(join(dirname(h.incoming), digest.slice(0, 2), digest.slice(2)), at, at);
-  await h.app.doors.sitesDoors.siteCleanup.run();
+  await h.app.services.sitesServices.siteCleanup.run();
 }
 
 async function stored(): Promise<string[]> {

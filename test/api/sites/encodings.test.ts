@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => h.close());
 
 const encode = () => h.app.jobs.runNow('site-encodings');
-const variantsOf = (digests: string[]) => h.app.doors.read.content.variantsOf(digests);
+const variantsOf = (digests: string[]) => h.app.services.read.content.variantsOf(digests);
 const text = (words: string) => page(`${words} `.repeat(400));
 
 test('a page gets its compressed forms after the publish, and each holds the same bytes', async () => {
@@ -47,13 +47,13 @@ test('what is small, compressed already or hardly gets smaller is left as it is'
   expect((await variantsOf(asked)).size).toBe(0);
 });
 
-const waiting = () => h.app.doors.read.sites.waitingForForms([], 10);
+const waiting = () => h.app.services.read.sites.waitingForForms([], 10);
 
 test('owners take turns: who publishes much keeps nobody from compressed forms', async () => {
   const other = await h.key(await h.person('Bo'), { scopes: ['sites:write'] });
   const many = Array.from({ length: 6 }, (_, at) => text(`page ${at}`));
   for (const html of many) await upload(h, key, { 'index.html': html });
-  const own = text('of somebody else');
+  const own = text('of someone else');
   await upload(h, other, { 'index.html': own });
   for (let turn = 0; turn < 2; turn++) await encode();
   expect((await variantsOf([sha256(own)])).size).toBe(1);
@@ -66,7 +66,7 @@ test('owners take turns: who publishes much keeps nobody from compressed forms',
   expect(await waiting()).toEqual([]);
 });
 
-test('T50 what somebody else keeps is compressed anew, so that the time it takes tells nothing', async () => {
+test('T50 what someone else keeps is compressed again, so that the time it takes tells nothing', async () => {
   const bo = await h.key(await h.person('Bob'), { scopes: ['sites:write'] });
   const [guess, much] = [text('a guess'), randomBytes(500).toString('hex').repeat(9_000)];
   const files = { 'a.txt': much, 'z.html': guess };
@@ -133,7 +133,7 @@ test('compressed forms stay while their original is kept, and go with it', async
     const at = new Date(h.clock.now() - 2 * hour);
     for await (const { digest } of h.blobs.list())
       await utimes(join(dirname(h.incoming), digest.slice(0, 2), digest.slice(2)), at, at);
-    await h.app.doors.sitesDoors.siteCleanup.run();
+    await h.app.services.sitesServices.siteCleanup.run();
   };
   const there = async () => await Promise.all(stored.map((digest) => h.blobs.has(digest)));
   await cleanUp();

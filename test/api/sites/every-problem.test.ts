@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { systemAct } from '../../../src/core/caller.ts';
+import { systemAuditContext } from '../../../src/core/caller.ts';
 import { keyFormat } from '../../../src/features/keys/key-value.ts';
 import { checkUpload, defaultSitesConfig, type SitesConfig } from '../../../src/features/sites/sites.ts';
 import { zipOf } from '../../archives/zip.ts';
@@ -70,7 +70,7 @@ test.each<[string, Partial<SitesConfig['upload']>, object]>([
   ['the number of files and folders', { maxFiles: 3 }, refusedFor('too_many_files')],
   ['the bytes that may be sent', { maxUploadBytes: 10 }, { code: 'upload_too_large' }],
 ])('UP-04 %s that was taken away while an archive came is not published', async (_what, limits, expected) => {
-  const { sites, sitesConfig } = h.app.doors.sitesDoors;
+  const { sites, sitesConfig } = h.app.services.sitesServices;
   const caller = { kind: 'session', user: ada.user, sessionId: ada.sessionId, expiresAt: 0 } as const;
   const bytes = zipOf([
     { name: 'index.html', content: 'x' },
@@ -78,7 +78,7 @@ test.each<[string, Partial<SitesConfig['upload']>, object]>([
     { name: 'one/', mode: 0o040755 },
     { name: 'two/', mode: 0o040755 },
   ]);
-  const received = await sites.receive(caller, systemAct, {
+  const received = await sites.receive(caller, systemAuditContext, {
     kind: 'zip',
     stream: Readable.from([bytes]),
     fileName: 'site.zip',
@@ -86,8 +86,13 @@ test.each<[string, Partial<SitesConfig['upload']>, object]>([
   });
   const before = await sitesConfig.read();
   const changed = { ...before.value.upload, ...limits };
-  const { etag } = await sitesConfig.put(systemAct, before.etag, { ...before.value, upload: changed });
-  const refused = await sites.create(caller, systemAct, {}, received).catch((error: unknown) => error);
+  const { etag } = await sitesConfig.put(systemAuditContext, before.etag, {
+    ...before.value,
+    upload: changed,
+  });
+  const refused = await sites
+    .create(caller, systemAuditContext, {}, received)
+    .catch((error: unknown) => error);
   expect(refused).toMatchObject(expected);
-  await sitesConfig.put(systemAct, etag, before.value);
+  await sitesConfig.put(systemAuditContext, etag, before.value);
 });

@@ -225,14 +225,14 @@ test('T51 fifty slow uploads hold no memory worth speaking of and hold up nobody
     return sent;
   });
   const folder = join(dirname(dirname(h.incoming)), 'uploads-0');
-  const spooled = async () => (await readdir(folder)).length;
-  while ((await spooled()) < 50) await wait(10);
+  const inFiles = async () => (await readdir(folder)).length;
+  while ((await inFiles()) < 50) await wait(10);
   const quick = await replace(h, key, site.id, { 'index.html': page('meanwhile') });
   expect(quick.status).toBe(200);
   // 200 MB were sent; held in memory they would all show.
   expect(process.memoryUsage().rss - before).toBeLessThan(160_000_000);
   for (const sent of slow) sent.destroy();
-  while ((await spooled()) > 0) await wait(10);
+  while ((await inFiles()) > 0) await wait(10);
   const live = await h.call('GET', `/sites/${site.id}`, { as: key });
   expect(live.data.version).toEqual(quick.data.version);
 });

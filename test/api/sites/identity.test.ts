@@ -61,7 +61,7 @@ async function human(name: string, roles: readonly ('user' | 'admin')[] = ['user
   return { person, token, key, ways: { session: person, token: `Bearer ${token}`, key } };
 }
 
-/** Everything that needs to know who somebody is: every route of Sites that is not an administrator’s. */
+/** Everything that needs to know who someone is: every route of Sites that is not an administrator’s. */
 function asking(): Route[] {
   const all = h.app.routes.filter(({ path }) => path === '/sites' || path.startsWith('/sites/{id}'));
   return all.filter(({ policy }) => policy.role === 'user' && policy.identity === 'introspected');
@@ -172,7 +172,7 @@ describe('who is no longer who he was', () => {
     expect(await siteTables(h)).toEqual(before);
   });
 
-  test('ID-11 a session whose token is said to be somebody else’s does nothing and opens nothing', async () => {
+  test('ID-11 a session whose token is said to be someone else’s does nothing and opens nothing', async () => {
     const ada = await human('Ada');
     const eve = await human('Eve');
     const at = await target(h, ada.person);
@@ -303,7 +303,7 @@ describe('a provider that cannot tell', () => {
 test('ID-15 a person is issuer and subject: the same subject of another issuer owns nothing and may nothing', async () => {
   const ada = await human('Ada');
   const at = await target(h, ada.person);
-  const { identity } = h.app.doors;
+  const { identity } = h.app.services;
   const double = await identity.learnUser({ issuer: 'https://other.example', subject: ada.person.subject });
   expect(double.id).not.toBe(ada.person.user.id);
   const key = await h.key({ ...ada.person, user: double }, { scopes: [...scopes] });
@@ -319,7 +319,7 @@ test('ID-15 a person is issuer and subject: the same subject of another issuer o
 test('ID-16 an imported personal key without its person is refused on every route of Sites, and works elsewhere', async () => {
   const value = `app_pat_${'0123456789abcdef'.repeat(3).slice(0, 40)}`;
   const line = { digest: digestOf(value), prefix: 'app_pat_', name: 'older', scopes, expiresAt: null };
-  const imported = await h.app.doors.importKeys([
+  const imported = await h.app.services.importKeys([
     JSON.stringify({ ...line, createdAt: '2025-01-01T00:00:00Z' }),
   ]);
   expect(imported).toMatchObject({ kind: 'imported', count: 1 });

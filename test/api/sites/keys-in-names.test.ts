@@ -1,6 +1,8 @@
+import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { digestOf } from '../../../src/features/keys/key-value.ts';
 import { type Harness, openHarness, type Person } from '../../harness.ts';
-import { archiveOf, formOf, start } from './uploads.ts';
+import { archiveOf, formOf, start, upload } from './uploads.ts';
 
 /** A key of ours in what things are called is refused, told as exposed, and repeated nowhere (threat T37). */
 let h: Harness;
@@ -13,8 +15,8 @@ beforeAll(async () => {
 afterAll(() => h.close());
 
 async function exposuresOf(id: string): Promise<number> {
-  await h.app.doors.alarms.flush();
-  await h.app.doors.denials.flush({ all: true });
+  await h.app.services.alarms.flush();
+  await h.app.services.denials.flush({ all: true });
   const query = { event: 'api_key.exposed', target: id };
   return (await h.call('GET', '/audit/events', { as: root, query })).data.length;
 }
@@ -43,4 +45,28 @@ test('T37 a digest upload that announces a file called like a key', async () => 
   expect([answer.status, answer.error.code]).toEqual([422, 'credential_in_content']);
   expect(answer.text).not.toContain(key.value);
   expect(await exposuresOf(key.id)).toBe(1);
+});
+
+test('T37 an imported key of the older form is found in content, in names, and in names that are announced', async () => {
+  const value = `app_svc_${randomBytes(20).toString('hex')}`;
+  const record = {
+    digest: digestOf(value),
+    prefix: 'app_svc_',
+    name: 'older deployer',
+    scopes: ['repos:read'],
+    createdAt: '2025-03-01T00:00:00Z',
+    expiresAt: null,
+  };
+  expect(await h.app.services.importKeys([JSON.stringify(record)])).toMatchObject({ kind: 'imported' });
+  const { keyId } = (await h.call('GET', '/auth/context', { as: `Bearer ${value}` })).data;
+  const { id } = (await h.call('POST', '/sites', { as: ada, body: {} })).data;
+  for (const answer of [
+    await upload(h, ada, { 'index.html': `<script>token="${value}"</script>` }),
+    await upload(h, ada, { 'index.html': 'x', [`${value}.html`]: 'y' }),
+    await start(h, ada, id, { 'index.html': 'x', [`${value}.html`]: 'y' }),
+  ]) {
+    expect([answer.status, answer.error.code]).toEqual([422, 'credential_in_content']);
+    expect(answer.text).not.toContain(value);
+  }
+  expect(await exposuresOf(keyId)).toBe(1);
 });

@@ -84,7 +84,7 @@ test('size and last publish follow the version that is live, also after a rollba
   expect(await names({ sort: 'publishedAt', mine: 'true' }, cara)).toEqual(['back', 'small']);
 });
 
-test('every order of everybody’s sites is that of an index, so that a million of them are listed no slower', async () => {
+test('every order of everyone’s sites is that of an index, so that a million of them are listed no slower', async () => {
   const filter = { viewer: { kind: 'user', id: bob.user.id }, mine: false } as const;
   const plans = await h.database.tx(async (inside) => {
     // Without sorting by hand, unless there is no other way.

@@ -24,7 +24,7 @@ afterAll(() => h.close());
 /** Sends a replacement in two halves, with `meanwhile` between them. */
 async function replaceInHalves(id: string, key: TestKey, meanwhile: () => Promise<unknown>) {
   const bytes = zipOf([{ name: 'index.html', content: page('too late') }]);
-  const spool = join(dirname(dirname(h.incoming)), 'uploads-0');
+  const temporaryFiles = join(dirname(dirname(h.incoming)), 'uploads-0');
   const answer = new Promise<number>((resolve, reject) => {
     const sent = request({
       port,
@@ -43,7 +43,7 @@ async function replaceInHalves(id: string, key: TestKey, meanwhile: () => Promis
     });
     sent.write(bytes.subarray(0, 50));
     void (async () => {
-      while ((await readdir(spool)).length === 0) await wait(5);
+      while ((await readdir(temporaryFiles)).length === 0) await wait(5);
       await meanwhile();
       sent.end(bytes.subarray(50));
     })().catch(reject);
@@ -109,18 +109,18 @@ test.each([
 test('GW-06 Sites switched off while an upload runs publishes nothing', async () => {
   const key = await h.key(ada, { scopes: ['sites:write'] });
   const made = await upload(h, key, { 'index.html': page('before') });
-  const { sitesConfig } = h.app.doors.sitesDoors;
-  const act = {
+  const { sitesConfig } = h.app.services.sitesServices;
+  const auditContext = {
     actor: { kind: 'system', id: null, name: 'test', credential: null },
     origin: { requestId: null, address: null, agent: null },
   } as const;
   const before = await sitesConfig.read();
   let etag = '';
   const status = await replaceInHalves(made.data.id, key, async () => {
-    ({ etag } = await sitesConfig.put(act, before.etag, { ...before.value, enabled: false }));
+    ({ etag } = await sitesConfig.put(auditContext, before.etag, { ...before.value, enabled: false }));
   });
   expect(status).toBe(403);
-  await sitesConfig.put(act, etag, before.value);
+  await sitesConfig.put(auditContext, etag, before.value);
   const after = await h.call('GET', `/sites/${made.data.id}`, { as: ada });
   expect(after.data.version).toEqual(made.data.version);
 });

@@ -107,9 +107,12 @@ test('OW-01 stopping a private site shows an administrator nothing of it, and op
 test('OW-01 the trail tells an administrator who changed a private site, not what is in it', async () => {
   const { id } = (await upload(h, ada, files)).data;
   await replace(h, ada, id, { 'salaries.html': page('salaries'), ...files });
-  const trail = await h.call('GET', '/audit/events', { as: root, query: { target: id } });
-  expect(trail.data.map(({ event }: { event: string }) => event)).toEqual(['site.published', 'site.created']);
-  expect(trail.text).not.toContain('salaries');
+  const auditLog = await h.call('GET', '/audit/events', { as: root, query: { target: id } });
+  expect(auditLog.data.map(({ event }: { event: string }) => event)).toEqual([
+    'site.published',
+    'site.created',
+  ]);
+  expect(auditLog.text).not.toContain('salaries');
 });
 
 test('OW-03 T48 a successor of a service key inherits no site: it is told which stay behind, and they go on', async () => {
@@ -182,7 +185,7 @@ test('OW-05 whoever says nothing of visibility gets a private site, of the perso
   await put(config, without.headers['etag']);
 });
 
-test('OW-06 an upload or a version of somebody else is not there, also when named under one’s own site', async () => {
+test('OW-06 an upload or a version of someone else is not there, also when named under one’s own site', async () => {
   const theirs = await target(h, ada, 'private');
   for (const nth of [2, 3]) await replace(h, ada, theirs.id, { 'index.html': page(`version ${nth}`) });
   const own = await target(h, bob, 'private');

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Harness, openHarness, type TestKey } from '../../harness.ts';
-import { replace, upload } from './uploads.ts';
+import { replace, send, start, upload } from './uploads.ts';
 
 let h: Harness;
 let key: TestKey;
@@ -55,7 +55,42 @@ test('where every address shows the start page, no link to a page is broken', as
   expect(data.report.brokenLinks).toEqual([{ page: 'index.html', target: 'gone.png' }]);
 });
 
-test('OW-06 a version of somebody else is not read, nor one that is not there', async () => {
+test('a site whose address shows nothing is published with a warning, in every answer and in the report', async () => {
+  const files = { 'guide/a.html': 'a', 'b c.html': 'b', 'style.css': '' };
+  const warning = {
+    code: 'no_start_page',
+    message:
+      'The site has no index.html at its top, so its address shows “Not found”. Add one, or add the line “/ /b%20c.html 302” to the file _redirects.',
+    pages: ['b c.html', 'guide/a.html'],
+  };
+  const tried = await upload(h, key, files, { dryRun: 'true' });
+  expect(tried.data.warnings).toEqual([warning]);
+  const made = await upload(h, key, files, { visibility: 'public' });
+  const { id, url } = made.data;
+  expect(made.data.warnings).toEqual([warning]);
+  expect((await h.open(url)).statusCode).toBe(404);
+  expect((await read(id, 1)).data.report.warnings).toEqual([warning]);
+  expect((await replace(h, key, id, files)).data.warnings).toEqual([warning]);
+
+  // What the message says to do is what helps, sent as a digest upload.
+  const rules = '/ /b%20c.html 302\n';
+  const withRule = { ...files, _redirects: rules };
+  const { data: begun } = await start(h, key, id, withRule);
+  await send(h, key, `/sites/${id}/uploads/${begun.id}`, rules);
+  const after = await h.call('POST', `/sites/${id}/uploads/${begun.id}/publish`, { as: key, body: {} });
+  expect([after.status, after.data.warnings]).toEqual([200, []]);
+  expect((await read(id, 3)).data.report.warnings).toEqual([]);
+  const opened = await h.open(url);
+  expect([opened.statusCode, opened.headers['location']]).toEqual([302, '/b%20c.html']);
+
+  const { data: again } = await start(h, key, id, files);
+  const published = await h.call('POST', `/sites/${id}/uploads/${again.id}/publish`, { as: key, body: {} });
+  expect(published.data.warnings).toEqual([warning]);
+  const empty = await h.call('POST', '/sites', { as: key, body: { name: 'empty' } });
+  expect(empty.data.warnings).toEqual([]);
+});
+
+test('OW-06 a version of someone else is not read, nor one that is not there', async () => {
   const made = await upload(h, key, { 'index.html': 'x' });
   const other = await h.key(await h.person('Bob'), { scopes: ['sites:write'] });
   expect((await read(made.data.id, 1, other)).error.code).toBe('site_not_found');

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { systemAct } from '../../../src/core/caller.ts';
+import { systemAuditContext } from '../../../src/core/caller.ts';
 import { type Harness, openHarness, type Person, type TestKey } from '../../harness.ts';
 import { siteTables, type Target, target, use } from './every-route.ts';
 import { page, sha256, upload } from './uploads.ts';
@@ -21,9 +21,9 @@ afterEach(() => switchSites(true));
 afterAll(() => h.close());
 
 async function switchSites(enabled: boolean): Promise<void> {
-  const { sitesConfig } = h.app.doors.sitesDoors;
+  const { sitesConfig } = h.app.services.sitesServices;
   const { etag, value } = await sitesConfig.read();
-  await sitesConfig.put(systemAct, etag, { ...value, enabled });
+  await sitesConfig.put(systemAuditContext, etag, { ...value, enabled });
 }
 
 const routesOf = (role: 'user' | 'admin') =>

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { systemAct } from '../../../src/core/caller.ts';
+import { systemAuditContext } from '../../../src/core/caller.ts';
 import { hour } from '../../../src/core/clock.ts';
 import { openHarness } from '../../harness.ts';
 import { upload } from './uploads.ts';
@@ -7,11 +7,11 @@ import { upload } from './uploads.ts';
 test('T51 archives that unpack to much and are never published fill the disk no further than the quota and one archive', async () => {
   const h = await openHarness({ changesPerMinute: 10_000 });
   const ada = await h.person('Ada');
-  const { sitesConfig } = h.app.doors.sitesDoors;
+  const { sitesConfig } = h.app.services.sitesServices;
   const { etag, value } = await sitesConfig.read();
   const quotas = { ...value.quotas, bytesPerOwner: 1_000_000 };
   const limits = { ...value.upload, maxUploadBytes: 400_000 };
-  await sitesConfig.put(systemAct, etag, {
+  await sitesConfig.put(systemAuditContext, etag, {
     ...value,
     quotas,
     upload: limits,

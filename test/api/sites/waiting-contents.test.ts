@@ -4,8 +4,8 @@ import { type AddressInfo, connect } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { systemAct } from '../../../src/core/caller.ts';
-import { takeBlob } from '../../../src/features/sites/content/blob.ts';
+import { systemAuditContext } from '../../../src/core/caller.ts';
+import { takeBlob } from '../../../src/features/sites/content/receive-blob.ts';
 import { lookBudget } from '../../../src/features/sites/content/key-scan.ts';
 import { type Harness, openHarness, type Person } from '../../harness.ts';
 import { archiveOf, page, replace, send, sha256, start, upload } from './uploads.ts';
@@ -16,11 +16,11 @@ let ada: Person;
 beforeAll(async () => {
   h = await openHarness({ changesPerMinute: 10_000 });
   ada = await h.person('Ada');
-  const { sitesConfig } = h.app.doors.sitesDoors;
+  const { sitesConfig } = h.app.services.sitesServices;
   const { etag, value } = await sitesConfig.read();
   const quotas = { ...value.quotas, bytesPerOwner: 3_000_000 };
   const limits = { ...value.upload, maxUploadBytes: 2_000_000 };
-  await sitesConfig.put(systemAct, etag, { ...value, quotas, upload: limits });
+  await sitesConfig.put(systemAuditContext, etag, { ...value, quotas, upload: limits });
 });
 afterAll(() => h.close());
 
@@ -61,9 +61,9 @@ test('trying the same content again and again takes nothing from the publish aft
 });
 
 test('T50 other bytes than announced are told alike, whether the announced ones are just going or nobody has them', async () => {
-  const words = 'what only somebody else had '.repeat(50);
+  const words = 'what only someone else had '.repeat(50);
   const site = await emptySite(ada);
-  await h.app.doors.read.content.decideRemovals([sha256(words)], h.clock.now());
+  await h.app.services.read.content.decideRemovals([sha256(words)], h.clock.now());
   const files = Object.fromEntries(
     [sha256(words), sha256('nobody')].map((digest, nth) => [`${nth}.txt`, { sha256: digest, size: 7 }]),
   );
@@ -83,7 +83,7 @@ test('content that was being removed while it came has to be sent again', async 
   const words = 'going and coming back '.repeat(50);
   const site = await emptySite(ada);
   const { id } = (await start(h, ada, site, { 'a.txt': words })).data;
-  const { content } = h.app.doors.read;
+  const { content } = h.app.services.read;
   const { goingAmong } = content;
   Object.assign(content, { goingAmong: async (digests: string[]) => digests });
   const sent = await send(h, ada, `/sites/${site}/uploads/${id}`, words);
@@ -103,7 +103,7 @@ test('a content whose client left before its first byte was read settles, and le
     { digest: sha256('half and half'), size: 13 },
     {
       write: h.blobs.write,
-      format: h.app.doors.format,
+      format: h.app.services.format,
       onKey: () => undefined,
       budget: lookBudget(1_000),
     },
@@ -113,16 +113,16 @@ test('a content whose client left before its first byte was read settles, and le
 });
 
 test('T51 a client that leaves before its answer ends the work on its archive', async () => {
-  const { sites } = h.app.doors.sitesDoors;
+  const { sites } = h.app.services.sitesServices;
   const { receive } = sites;
   let left: AbortSignal | undefined;
   Object.assign(sites, {
-    receive: (...[caller, act, sent]: Parameters<typeof receive>) => {
+    receive: (...[caller, auditContext, sent]: Parameters<typeof receive>) => {
       left = sent.left;
       // Work that takes until the client is gone.
       return new Promise((_, reject) =>
         sent.left.addEventListener('abort', () => reject(sent.left.reason)),
-      ).then(() => receive(caller, act, sent));
+      ).then(() => receive(caller, auditContext, sent));
     },
   });
   await h.app.web.listen({ host: '127.0.0.1', port: 0 });

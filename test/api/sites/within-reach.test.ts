@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { systemAct } from '../../../src/core/caller.ts';
+import { systemAuditContext } from '../../../src/core/caller.ts';
 import { day, hour, minute, second } from '../../../src/core/clock.ts';
 import type { SitesConfig } from '../../../src/features/sites/sites.ts';
 import { type Harness, openHarness, type Person, type TestKey } from '../../harness.ts';
@@ -22,15 +22,15 @@ const made = async () =>
 const statusOf = async (url: string) => (await h.open(url)).statusCode;
 
 async function withVersions(versions: Partial<SitesConfig['versions']>, work: () => Promise<void>) {
-  const { sitesConfig } = h.app.doors.sitesDoors;
+  const { sitesConfig } = h.app.services.sitesServices;
   const { etag, value } = await sitesConfig.read();
   const changed = { ...value, versions: { ...value.versions, ...versions } };
-  const after = await sitesConfig.put(systemAct, etag, changed);
+  const after = await sitesConfig.put(systemAuditContext, etag, changed);
   try {
     await h.settle();
     await work();
   } finally {
-    await sitesConfig.put(systemAct, after.etag, value);
+    await sitesConfig.put(systemAuditContext, after.etag, value);
     await h.settle();
   }
 }
@@ -78,7 +78,7 @@ test('a preview shows its version for its 24 hours, however many are published m
   const preview = (await h.call('POST', `/sites/${id}/versions/1/preview`, { as: key })).data;
   const publishMany = async () => {
     for (let nth = 0; nth < 12; nth++) await replace(h, key, id, { 'index.html': page(`v${nth}`) });
-    await h.app.doors.sitesDoors.siteCleanup.run();
+    await h.app.services.sitesServices.siteCleanup.run();
   };
   h.clock.advance(hour + minute);
   await publishMany();

@@ -6,15 +6,15 @@ import { Problem } from '../app/problem.tsx';
 
 type Act = {
   readonly act: () => Promise<unknown>;
-  /** Said to who does not see the change. */
+  /** Announced to screen readers when the change succeeds. */
   readonly said: string;
-  /** The part of `admin` that is read anew. */
+  /** The part of the `admin` queries to refetch. */
   readonly refresh: 'keys' | 'sites' | 'users' | 'groups' | 'repositories' | 'notices';
-  /** Before anything is read anew: a page that shows what is gone can be left first. */
+  /** Runs before the refetch, so that a page about a deleted item can navigate away first. */
   readonly onDone: () => void | Promise<void>;
 };
 
-/** Does one thing, keeps the problem when it fails, and has the lists tell the new state. */
+/** Runs one action, keeps its error if it fails, and refetches the lists that it changes. */
 export function useAct({ act, said, refresh, onDone }: Act) {
   const [error, setError] = useState<unknown>();
   const [isBusy, setBusy] = useState(false);
@@ -46,7 +46,7 @@ type DialogProps = {
   readonly children: ReactNode;
 };
 
-/** What is in it begins anew each time it opens. */
+/** Its content mounts again each time it opens, so no earlier input remains. */
 export function Dialog({ isOpen, title, size = 'md', onClose, children }: DialogProps) {
   return (
     <Modal
@@ -66,14 +66,14 @@ type ConfirmProps = Act & {
   readonly children: ReactNode;
   readonly confirm: string;
   readonly keep: string;
-  /** Has to be typed first. */
+  /** The text that the user must type before confirming. */
   readonly typed?: string;
   readonly isHarmless?: boolean;
   readonly isReady?: boolean;
   readonly onClose: () => void;
 };
 
-/** The inside of a dialog that asks before something is done. */
+/** The content of a confirmation dialog. */
 export function Confirm(props: ConfirmProps) {
   const { children, confirm, keep, typed, isHarmless = false, isReady = true, onClose } = props;
   const { run, error, isBusy } = useAct(props);
@@ -90,7 +90,7 @@ export function Confirm(props: ConfirmProps) {
       {typed !== undefined && (
         <TextInput
           mt="sm"
-          label="Type its name to go on"
+          label="Type its name to confirm"
           autoComplete="off"
           value={text}
           onChange={({ currentTarget }) => setText(currentTarget.value)}

@@ -4,8 +4,8 @@ import { Link, Outlet } from '@tanstack/react-router';
 import { whoAmI } from '../api/queries.ts';
 
 /**
- * Around every administration page. It keeps nobody out, the server does; it says so in one place, before ten requests
- * are refused. Where roles cannot be read, the page itself tells why.
+ * Wraps every administration page. The server enforces access; this component says so in one place, before ten requests
+ * are refused. If roles cannot be read, the page itself reports why.
  */
 export function AdminArea() {
   const { data: me, isPending } = useQuery(whoAmI);
@@ -23,7 +23,7 @@ function NotAllowed({ name }: { name: string | null }) {
         This is for administrators
       </Title>
       <p className="quiet">
-        You are signed in as <bdi>{name ?? 'somebody'}</bdi>, who does not have the role <b>admin</b>. Ask an
+        You are signed in as <bdi>{name ?? 'someone'}</bdi>, who does not have the role <b>admin</b>. Ask an
         administrator to do it for you, or to give you the role.
       </p>
       <Button component={Link} to="/settings/keys">

@@ -11,7 +11,7 @@ type FormProps = {
   readonly children: ReactNode;
 };
 
-/** The inside of a dialog that asks for something: its fields, and the way out of it on either side. */
+/** The content of a dialog with a form: its fields, a submit button and a cancel button. */
 export function DialogForm({ send, isBusy, onSend, onClose, children }: FormProps) {
   return (
     <form

@@ -2,7 +2,7 @@ import { Button } from '@mantine/core';
 import { useRef, useState } from 'react';
 import common from './admin.module.css';
 
-/** What of a list is being changed or taken away, and where the focus goes when that is done. */
+/** Which item of a list is being edited or removed, and where the focus goes afterwards. */
 export function useEditing<T extends object>() {
   const [editing, edit] = useState<T | 'new'>();
   const [leaving, leave] = useState<T>();

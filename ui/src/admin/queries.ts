@@ -2,7 +2,7 @@ import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { call } from '../api/client.ts';
 import type { Operations } from '../api/contract.ts';
 
-/** What administration pages read. Everything is below `admin`; after a change, its part of it is read anew. */
+/** What administration pages read. Everything is below `admin`; after a change, its part of it is read again. */
 type Asked<O extends keyof Operations> = NonNullable<Operations[O]['query']>;
 
 export const managedKeys = (query: Asked<'GET /tokens'>) =>
@@ -46,7 +46,7 @@ export const siteStorage = queryOptions({
   queryFn: ({ signal }) => call('GET /sites/storage', { query: { limit: 10 }, signal }),
 });
 
-/** How many sites somebody or some service key manages, also those to which nothing was published yet. */
+/** How many sites someone or some service key manages, also those to which nothing was published yet. */
 export const sitesManagedBy = (owner: string) =>
   queryOptions({
     queryKey: ['admin', 'sites', 'managed', owner],

@@ -6,7 +6,7 @@ import { keyTab } from '../settings/keys/detail/key-tab.ts';
 import { prefillFrom } from '../settings/keys/new/prefill.ts';
 import { given, listSearch, oneOf, pageFrom, type Raw, textFrom } from './search.ts';
 
-// The pages of administrators. What surrounds them says who may not be here.
+// The administration pages. `area.tsx` wraps them and handles users without the role.
 const area = createRoute({
   getParentRoute: () => root,
   id: 'administration',
@@ -68,6 +68,13 @@ const accessControls = createRoute({
   path: '/admin/access-controls',
   validateSearch: documentSearch,
   component: lazyRouteComponent(() => import('./policy/policy-page.tsx'), 'PolicyPage'),
+});
+
+const signInLimits = createRoute({
+  getParentRoute: () => area,
+  path: '/admin/access-controls/sign-ins',
+  validateSearch: documentSearch,
+  component: lazyRouteComponent(() => import('./sign-ins/sign-ins-page.tsx'), 'SignInsPage'),
 });
 
 const sitesConfig = createRoute({
@@ -141,6 +148,7 @@ export const adminRoutes = [
     userKeys,
     userKey,
     accessControls,
+    signInLimits,
     sitesConfig,
     allSites,
     users,

@@ -1,6 +1,6 @@
 import { searchTextFrom } from '../lists/search-text.ts';
 
-/** What addresses of administration pages may say. Anything else in them is left out, as if it were not there. */
+/** Parses the search parameters of administration pages. Unknown or invalid ones are ignored. */
 export type Raw = Record<string, unknown>;
 
 /** An address may hold a number where a name is meant. */
@@ -31,7 +31,7 @@ export function turnedTo(shown: ListSearch, part: ListSearch): ListSearch {
   return given({ search: search || undefined, page: page > 1 ? page : undefined });
 }
 
-/** Without the fields that say nothing, so that an address is as short as what it shows is usual. */
+/** Removes undefined fields, so that an address names only what differs from the default. */
 export function given<T extends Record<string, unknown>>(
   fields: T,
 ): { [Name in keyof T]?: Exclude<T[Name], undefined> } {

@@ -17,7 +17,7 @@ type Request<O extends Operation> = Part<O, 'params'> &
   Part<O, 'body'> &
   Query<O> & {
     readonly signal?: AbortSignal;
-    /** The ETag of what was seen, where a change is not to overwrite another one. */
+    /** The ETag of the version that the user saw, so that a change does not overwrite another one. */
     readonly ifMatch?: string | undefined;
   };
 
@@ -38,9 +38,9 @@ export class ApiProblem extends Error {
   readonly hint: string;
   readonly requestId: string | null;
   readonly fields: readonly FieldProblem[];
-  /** What else the server says of it, such as the files of an upload that it refuses. */
+  /** Further details from the server, such as the files of an upload that it refuses. */
   readonly details: unknown;
-  /** When the server says to come again; null where it says nothing. */
+  /** When to retry, as the server says; null if it does not say. */
   readonly retryAfterSeconds: number | null;
 
   constructor(
@@ -64,7 +64,12 @@ export class ApiProblem extends Error {
 /** What the server says is wrong, a sentence for each field; empty when it is about none. */
 export function wrongFields(problem: unknown): Readonly<Record<string, string>> {
   if (!(problem instanceof ApiProblem)) return {};
-  return Object.fromEntries(problem.fields.map(({ field, problem: words }) => [field, `This ${words}.`]));
+  return Object.fromEntries(problem.fields.map(({ field, problem: words }) => [field, sentenceOf(words)]));
+}
+
+/** Most problems continue “This …”, such as “must be at most 50”; one that ends with a full stop is a sentence already. */
+export function sentenceOf(problem: string): string {
+  return problem.endsWith('.') ? problem : `This ${problem}.`;
 }
 
 /** @throws ApiProblem */
@@ -83,16 +88,19 @@ export async function call<O extends Operation>(operation: O, request: Request<O
   return await readAnswer<O>(response);
 }
 
-/** What an operation's answer says, however it was asked. @throws ApiProblem */
+/** Reads the response of an operation, however the request was sent. @throws ApiProblem */
 export async function readAnswer<O extends Operation>(response: Response): Promise<Answer<O>> {
   noteAnswer(response.status);
   return await read<Answer<O>>(response);
 }
 
-/** What a key is and may do, asked with the key itself and without the session. @throws ApiProblem */
+/**
+ * What a key is and may do, asked with the key itself and without the session. As a check, so that looking at a successor
+ * does not start the end of the key it replaces. @throws ApiProblem
+ */
 export async function contextOfKey(token: string): Promise<Schemas['Context']> {
   const headers = { authorization: `Bearer ${token}` };
-  const response = await send('/api/v2/auth/context', { headers, credentials: 'omit' });
+  const response = await send('/api/v2/auth/context?check=true', { headers, credentials: 'omit' });
   return (await read<Answer<'GET /auth/context'>>(response)).data;
 }
 
@@ -158,8 +166,8 @@ function problemOf(response: Response, answer: unknown): ApiProblem {
     return new ApiProblem({
       status,
       code: 'unexpected',
-      message: `The server answered with ${status} and nothing else.`,
-      hint: 'Try again; if it stays, tell your administrator.',
+      message: `The server answered with ${status} and no details.`,
+      hint: 'Try again. If the problem persists, contact your administrator.',
       requestId: response.headers.get('x-request-id'),
       retryAfterSeconds,
     });

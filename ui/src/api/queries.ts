@@ -6,7 +6,7 @@ import type { Operations } from './contract.ts';
 export const queryClient = new QueryClient({
   defaultOptions: {
     queries: {
-      // A refusal stays one; only what may pass by itself is tried again.
+      // Retries only temporary failures; a refusal would be refused again.
       retry: (count, error) =>
         count < 1 && error instanceof ApiProblem && (error.status === 0 || error.status >= 500),
       staleTime: 15_000,
@@ -25,7 +25,7 @@ export const myPolicy = queryOptions({
   staleTime: 0,
   queryFn: async ({ signal }) => {
     const { data } = await call('GET /me/tokens/policy', { signal });
-    // Expiry is the server's to judge: what is relative to now is reckoned by its clock, not by this machine's.
+    // The server decides expiry, so relative times use the server's clock, not this machine's.
     return { ...data, clockOffsetMs: Date.parse(data.serverTime) - Date.now() };
   },
 });
@@ -61,7 +61,7 @@ export const myClients = queryOptions({
   queryFn: async ({ signal }) => (await call('GET /me/clients', { signal })).data,
 });
 
-/** How many notices wait to be read; every page shows it. */
+/** The number of unread notices, shown on every page. */
 export const unreadNotices = queryOptions({
   queryKey: ['notices', 'unread'],
   queryFn: async ({ signal }) => {

@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react';
 
-/** Whether the session has ended, as the last answer told. What was typed stays; signing in elsewhere goes on from there. */
+/** Whether the session has ended, by the last response. Input stays, and the user can sign in in another tab and continue. */
 let hasEnded = false;
 const listeners = new Set<() => void>();
 

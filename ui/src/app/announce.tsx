@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react';
 
-/** Says to screen readers what happened where the eye sees it anyway, such as a row that is gone. */
+/** Announces to screen readers a change that is otherwise only visible, such as a removed row. */
 let said = '';
 const listeners = new Set<() => void>();
 

@@ -19,14 +19,14 @@ import {
   WindowIcon,
 } from './icons.tsx';
 
-/** Where one can go. The navigation and the command palette show the same places, each area to those who may use it. */
+/** The pages of the app. The navigation and the command palette show the same ones, each area only to users who may use it. */
 export type Place = {
   readonly to: NonNullable<LinkProps['to']>;
   readonly label: string;
   readonly icon: (props: { size?: number }) => ReactNode;
   /** Found by these in the palette, besides its name. */
   readonly words?: string;
-  /** Is not where one is when one is at a page below it. */
+  /** True: not marked as current on the pages below it. */
   readonly isExact?: boolean;
 };
 

@@ -1,6 +1,6 @@
 /**
- * Copies what an element shows, and tells the truth about it. The clipboard is missing on plain http and may be denied;
- * then the old way is tried. It is left selected, so that the keyboard can copy it where that fails too.
+ * Copies what an element shows and reports whether that worked. The clipboard API is missing on plain http and may be
+ * denied; then `execCommand` is tried. The text stays selected, so that the user can copy it by keyboard if that fails too.
  */
 export async function copyFrom(element: HTMLElement): Promise<boolean> {
   const text = select(element);

@@ -4,8 +4,8 @@ import styles from './keyboard-help.module.css';
 const shortcuts = [
   { keys: ['Ctrl', 'K'], does: 'Go anywhere, find a key or a site (⌘ K on a Mac)' },
   { keys: ['/'], does: 'Search the list on the page' },
-  { keys: ['n'], does: 'Make a new one of what the page lists' },
-  { keys: ['↑', '↓'], does: 'Go from the link of a row to the next; Enter opens it' },
+  { keys: ['n'], does: 'Create a new item for the list on the page' },
+  { keys: ['↑', '↓'], does: 'Move from row to row; Enter opens one' },
   { keys: ['?'], does: 'Show this help' },
   { keys: ['Esc'], does: 'Close a dialog or a menu' },
 ] as const;
@@ -26,7 +26,8 @@ export function KeyboardHelp({ isOpen, onClose }: { isOpen: boolean; onClose: ()
         ))}
       </dl>
       <p className={styles['note']}>
-        Single letters work while nothing is being typed. The menu with your name switches them off.
+        Single-letter shortcuts work while you are not typing. You can switch them off in the menu with your
+        name.
       </p>
     </Modal>
   );

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'react';
 
-/** The moment by this machine's clock, moving on twice a minute, so that “in 2 minutes” does not stay true for ever. */
+/** The time of this machine's clock, updated twice a minute, so that texts such as “in 2 minutes” stay current. */
 export function useNow(): number {
   const [now, setNow] = useState(() => Date.now());
   useEffect(() => {

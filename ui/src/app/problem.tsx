@@ -2,7 +2,7 @@ import { Alert, Anchor, Button, Text } from '@mantine/core';
 import { useLocation } from '@tanstack/react-router';
 import { ApiProblem } from '../api/client.ts';
 
-/** What went wrong, in the server's words, with the id under which its log tells the rest. */
+/** An error in the server's words, with the request id to look up in its log. */
 export function Problem({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
   const { title, message, hint, requestId } = wordsOf(error);
   return (
@@ -20,7 +20,7 @@ export function Problem({ error, onRetry }: { error: unknown; onRetry?: () => vo
           <SignInAgain />
         </Text>
       )}
-      {onRetry !== undefined && (
+      {onRetry !== undefined && !isMissing(error) && (
         <Button size="xs" variant="default" mt="sm" onClick={onRetry}>
           Try again
         </Button>
@@ -44,6 +44,11 @@ export function SignInAgain() {
   );
 }
 
+/** A retry does not help if the item does not exist. */
+function isMissing(error: unknown): boolean {
+  return error instanceof ApiProblem && (error.status === 404 || error.status === 410);
+}
+
 function isSignedOut(error: unknown): boolean {
   return error instanceof ApiProblem && error.status === 401;
 }
@@ -52,8 +57,8 @@ function wordsOf(error: unknown) {
   if (!(error instanceof ApiProblem)) {
     return {
       title: 'This did not work',
-      message: 'The page met an error.',
-      hint: 'Reload it.',
+      message: 'An error occurred on this page.',
+      hint: 'Reload the page.',
       requestId: null,
     };
   }

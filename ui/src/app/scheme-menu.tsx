@@ -2,7 +2,7 @@ import { ActionIcon, type MantineColorScheme, Menu, useMantineColorScheme } from
 import { SunIcon } from './icons.tsx';
 
 const schemes: readonly { value: MantineColorScheme; label: string }[] = [
-  { value: 'auto', label: 'As the system' },
+  { value: 'auto', label: 'Same as system' },
   { value: 'light', label: 'Light' },
   { value: 'dark', label: 'Dark' },
 ];

@@ -7,19 +7,21 @@ import { Announcements } from './announce.tsx';
 import { MarkIcon, MenuIcon } from './icons.tsx';
 import { KeyboardHelp } from './keyboard-help.tsx';
 import { Navigation } from './navigation.tsx';
+import { NoAccess, useLacksAccess } from './no-access.tsx';
 import { PaletteButton } from './palette/palette-button.tsx';
 import { SignInAgain } from './problem.tsx';
 import { SchemeMenu } from './scheme-menu.tsx';
 import styles from './shell.module.css';
 import { useShortcut } from './shortcuts.ts';
 
-/** What is around every page: where one is, who one is, and whether one still is. */
+/** The frame of every page: navigation, account menu, and a warning when the session has ended. */
 export function Shell() {
   const navigate = useNavigate();
   const main = useRef<HTMLElement>(null);
   const [isMenuOpen, setMenuOpen] = useState(false);
   const [isHelpOpen, setHelpOpen] = useState(false);
   const { pathname } = useLocation();
+  const lacksAccess = useLacksAccess();
   useFocusOnNewPage(main);
   useShortcut('n', () => {
     // What administrators list is made by the page that lists it.
@@ -33,31 +35,33 @@ export function Shell() {
         Skip to the content
       </a>
       <header className={styles['header']}>
-        <ActionIcon
-          className={styles['menu']}
-          variant="subtle"
-          color="gray"
-          size="lg"
-          aria-label="Menu"
-          aria-expanded={isMenuOpen}
-          aria-controls="areas"
-          onClick={() => setMenuOpen(!isMenuOpen)}
-        >
-          <MenuIcon size={22} />
-        </ActionIcon>
+        {!lacksAccess && (
+          <ActionIcon
+            className={styles['menu']}
+            variant="subtle"
+            color="gray"
+            size="lg"
+            aria-label="Menu"
+            aria-expanded={isMenuOpen}
+            aria-controls="areas"
+            onClick={() => setMenuOpen(!isMenuOpen)}
+          >
+            <MenuIcon size={22} />
+          </ActionIcon>
+        )}
         <Link to="/" className={styles['brand']} aria-label="Postern, to the start">
           <MarkIcon size={26} />
           <span>Postern</span>
         </Link>
-        <PaletteButton />
+        {!lacksAccess && <PaletteButton />}
         <SchemeMenu />
         <AccountMenu onHelp={() => setHelpOpen(true)} />
       </header>
       <div className={styles['body']}>
-        <Navigation isOpen={isMenuOpen} onGo={() => setMenuOpen(false)} />
+        {!lacksAccess && <Navigation isOpen={isMenuOpen} onGo={() => setMenuOpen(false)} />}
         <main id="content" ref={main} tabIndex={-1} className={styles['main']}>
           <SessionEnded />
-          <Outlet />
+          {lacksAccess ? <NoAccess /> : <Outlet />}
         </main>
       </div>
       <Announcements />
@@ -66,7 +70,7 @@ export function Shell() {
   );
 }
 
-/** What had the focus went with the page it was on: who goes by keyboard or by ear begins at the top of the new one. */
+/** The focused element disappears with its page, so keyboard and screen reader users start at the top of the new page. */
 function useFocusOnNewPage(main: RefObject<HTMLElement | null>): void {
   const { pathname } = useLocation();
   const shown = useRef(pathname);

@@ -1,6 +1,6 @@
 /**
- * What one pastes into a shell. The value of a key is in the variable POSTERN_KEY, never in the text; and no line comes
- * after one that asks for something, because it would be taken for the answer.
+ * Commands to paste into a shell. The value of a key is in the variable POSTERN_KEY, never in the text. No line follows
+ * one that prompts for input, because the prompt would read it as the input.
  */
 const auth = '-H "Authorization: Bearer $POSTERN_KEY"';
 

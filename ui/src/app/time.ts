@@ -3,7 +3,7 @@ const minute = 60_000;
 const hour = 60 * minute;
 const day = 24 * hour;
 
-/** What a distance is said in, and from where on: “in 36 hours” is more than “in 2 days”, “in 30 days” than “in a month”. */
+/** Each unit, and the distance from which it is used: “in 36 hours” says more than “in 2 days”. */
 const units = [
   ['year', 365 * day, 2 * 365 * day],
   ['month', 30 * day, 61 * day],
@@ -14,6 +14,7 @@ const units = [
 
 const relative = new Intl.RelativeTimeFormat('en');
 const absolute = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
+const seconds = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'long' });
 
 /** “in 7 days”, “3 hours ago”. The same distance is worded the same wherever it stands; days go on to sixty. */
 export function fromNow(at: number, now: number): string {
@@ -23,13 +24,17 @@ export function fromNow(at: number, now: number): string {
   return 'just now';
 }
 
-/** The same for what is still to come, such as an end; what has just been done can only seem so, by a clock that lags. */
+/** The same for future moments, such as an expiry. For past events `fromNow` takes the next minute as “just now”: clocks lag. */
 export function aheadFromNow(at: number, now: number): string {
   return at > now && at - now < minute ? 'in less than a minute' : fromNow(at, now);
 }
 
 export function exactly(at: number): string {
   return absolute.format(at);
+}
+
+export function toTheSecond(at: number): string {
+  return seconds.format(at);
 }
 
 export function hoursInWords(hours: number): string {

@@ -5,7 +5,7 @@ import { announce } from './announce.tsx';
 type Ending = {
   /** The call that ends it. */
   readonly end: () => Promise<unknown>;
-  /** Said to who does not see it go. */
+  /** Announced to screen readers when it succeeds. */
   readonly said: string;
   /** The list it stood in. */
   readonly list: 'clients' | 'keys' | 'sites';
@@ -13,7 +13,7 @@ type Ending = {
   readonly onDone: () => void;
 };
 
-/** What a dialog does that ends something for good: it stays with the problem when that fails, and goes when it is done. */
+/** The action of a dialog that ends something permanently. The dialog shows the error on failure and closes on success. */
 export function useEnding({ end, said, list, onClose, onDone }: Ending) {
   const [error, setError] = useState<unknown>();
   const [isBusy, setBusy] = useState(false);

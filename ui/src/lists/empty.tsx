@@ -10,7 +10,7 @@ type EmptyProps = {
   readonly children: ReactNode;
 };
 
-/** A list that has nothing in it yet: it teaches what it is for, and offers the way to begin. */
+/** An empty list: explains its purpose and offers the first step. */
 export function Empty({ picture, title, steps = [], children }: EmptyProps) {
   return (
     <section className={styles['card']}>
@@ -32,7 +32,7 @@ export function Empty({ picture, title, steps = [], children }: EmptyProps) {
   );
 }
 
-/** What was asked for finds nothing, though there may be more. */
+/** No item matches the search or the filters. */
 export function NoMatch({ children }: { children: ReactNode }) {
   return <section className={styles['card']}>{children}</section>;
 }

@@ -1,11 +1,11 @@
-/** In which order a list is, as the address says it. The usual order is said by nothing. */
+/** The order of a list as kept in the address. The default order is omitted. */
 export type Order<Sort extends string> = { readonly sort?: Sort; readonly order?: Direction };
 export type Direction = 'asc' | 'desc';
 
 type Way<Asked> = {
   /** As the server is asked. */
   readonly asked: Asked;
-  /** What people mean who do not say in which direction; the other one stands in the address. */
+  /** The default direction; only the other one is kept in the address. */
   readonly usual: Direction;
   readonly words: Readonly<Record<Direction, string>>;
 };

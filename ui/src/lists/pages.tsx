@@ -8,7 +8,7 @@ type PagesProps = {
   readonly onChange: (page: number) => void;
 };
 
-/** Turns pages, where there is more than one. When the last one has gone, what is left is on the page before. */
+/** Page controls, shown if there is more than one page. If the current page no longer exists, it goes to the last one. */
 export function Pages({ page, total, onChange }: PagesProps) {
   useEffect(() => {
     if (total > 0 && page > total) onChange(total);

@@ -14,14 +14,14 @@ type SearchFieldProps = {
   readonly onChange: (text: string) => void;
 };
 
-/** Types on without waiting for the address; `/` brings one here. */
+/** Typing does not wait for the address to change. The shortcut `/` focuses it. */
 export function SearchField({ label, placeholder, value, onChange }: SearchFieldProps) {
   const [text, setText] = useState(value);
   const field = useRef<HTMLInputElement>(null);
   const router = useRouter();
   const send = useDebouncedCallback((next: string) => {
     const { location, resolvedLocation } = router.state;
-    // Somebody has followed a link, and its page is being loaded: they are not to be called back.
+    // The user followed a link whose page is still loading; this navigation must not cancel it.
     if (location.pathname === resolvedLocation?.pathname) onChange(next);
   }, 250);
   // The address may change by itself (back, a cleared filter); what is being typed is newer than it.

@@ -5,24 +5,33 @@ import { useArrows } from './use-arrows.ts';
 import styles from './table.module.css';
 
 type TableProps = {
-  /** What it lists, said to who hears it. */
+  /** What it lists, for screen readers. */
   readonly caption: string;
   /** Each cell repeats its column's name in `data-label`; the first of a row is its `<th scope="row">`. */
   readonly columns: readonly (string | SortedColumn)[];
   /** A last cell without a name, for what can be done. */
   readonly hasActions?: boolean;
-  /** An answer to an earlier question, shown until the new one comes. */
+  /** The rows are of the previous query, shown until the new response arrives. */
   readonly isStale: boolean;
+  /** One line for each row, for lists that are long and read by their columns. */
+  readonly isDense?: boolean;
   readonly children: ReactNode;
 };
 
-/** A table where there is room, a list of cards where there is not. */
-export function Table({ caption, columns, hasActions = false, isStale, children }: TableProps) {
+/** A table on wide screens, a list of cards on narrow ones. */
+export function Table({
+  caption,
+  columns,
+  hasActions = false,
+  isStale,
+  isDense = false,
+  children,
+}: TableProps) {
   const body = useRef<HTMLTableSectionElement>(null);
   useArrows(body);
   return (
     <div className={styles['card']} aria-busy={isStale}>
-      <table className={styles['table']}>
+      <table className={styles['table']} data-dense={isDense}>
         <caption className="unseen">{caption}</caption>
         <thead>
           <tr>

@@ -67,6 +67,12 @@ export const refusalOf = (requestId: string) =>
       (await call('GET /me/refusals/{requestId}', { params: { requestId }, signal })).data,
   });
 
+export const myRefusals = queryOptions({
+  queryKey: ['refusals', 'last'],
+  staleTime: 0,
+  queryFn: async ({ signal }) => (await call('GET /me/refusals', { signal })).data,
+});
+
 export type NoticesAsked = NonNullable<Operations['GET /me/notices']['query']>;
 
 export const myNotices = (query: NoticesAsked) =>

@@ -1,6 +1,6 @@
-const units = ['KB', 'MB', 'GB', 'TB'] as const;
+const units = ['KiB', 'MiB', 'GiB', 'TiB'] as const;
 
-/** “812 bytes”, “1.4 MB”: powers of 1,024, as limits are set in them. */
+/** “812 bytes”, “1.4 MiB”: powers of 1,024, as limits are set in them. */
 export function bytesInWords(bytes: number): string {
   if (Math.abs(bytes) < 1_024) return `${bytes} ${Math.abs(bytes) === 1 ? 'byte' : 'bytes'}`;
   let size = bytes;

@@ -16,7 +16,7 @@ export const capabilities = queryOptions({
   queryKey: ['sites', 'capabilities'],
   queryFn: async ({ signal }) => {
     const { data } = await call('GET /sites/capabilities', { signal });
-    // Expiry is the server's to judge: what is relative to now is reckoned by its clock, not by this machine's.
+    // The server decides expiry, so relative times use the server's clock, not this machine's.
     return { ...data, clockOffsetMs: Date.parse(data.serverTime) - Date.now() };
   },
 });

@@ -5,23 +5,35 @@ import { Problem } from '../app/problem.tsx';
 import { changeInWords, countOf } from './bytes.ts';
 import { versionReport } from './queries.ts';
 import styles from './report.module.css';
+import { SiteWarning } from './start-page.tsx';
 
 type Report = Schemas['SiteVersionReport']['report'];
 
 /** What a version changed against the one before it, what is wrong in its pages, and its receipt. */
-export function VersionReport({ siteId, number }: { siteId: string; number: number }) {
+type ReportProps = {
+  readonly siteId: string;
+  readonly number: number;
+  /** The owner reads it right after publishing: a start page can be chosen. */
+  readonly canFix?: boolean;
+};
+
+export function VersionReport({ siteId, number, canFix = false }: ReportProps) {
   const { data, error, refetch } = useQuery(versionReport(siteId, number));
   if (error !== null) return <Problem error={error} onRetry={() => void refetch()} />;
   if (data === undefined)
     return <Skeleton height={120} radius="md" role="status" aria-label="Loading the report" />;
-  const { report, receipt } = data;
+  const { report, receipt, digest, isLive } = data;
+  const live = canFix && isLive ? { siteId, number, digest } : null;
   return (
     <div className={styles['report']}>
+      {report.warnings.map((warning) => (
+        <SiteWarning key={warning.code} of={warning} live={live} />
+      ))}
       <Changed report={report} />
       <Found
         title="Links that lead nowhere"
         found={report.brokenLinks}
-        fix="They answer “not found”. Mend the address, or publish the page they mean."
+        fix="They answer “not found”. Fix the address, or publish the page they mean."
       />
       <Found
         title="Addresses that work only elsewhere"
@@ -37,13 +49,13 @@ export function VersionReport({ siteId, number }: { siteId: string; number: numb
         <p className={styles['good']}>No broken links, no addresses of your own machine, no plain http.</p>
       )}
       {!report.isComplete && (
-        <p className="quiet">Not every page was looked at: the site is too large for that.</p>
+        <p className="quiet">Not every page was checked, because the site is too large.</p>
       )}
       <details className={styles['receipt']}>
         <summary>Receipt</summary>
         <p>
-          SHA-256 of what <code>sha256sum</code> prints for the files in the order of their names. The same on
-          your machine means: what is live is what you have, byte for byte.
+          SHA-256 of what <code>sha256sum</code> prints for the files in the order of their names. If your
+          machine prints the same value, the live version is identical to your files, byte for byte.
         </p>
         <code>{receipt}</code>
       </details>

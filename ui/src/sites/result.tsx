@@ -82,7 +82,7 @@ export function Result({
             <p className={styles['note']}>
               {isPrivate
                 ? 'Only you can open it, in a browser where you are signed in.'
-                : 'Everybody who has the address can open it.'}{' '}
+                : 'Everyone who has the address can open it.'}{' '}
               <Ends of={site} />
             </p>
           </div>
@@ -91,7 +91,7 @@ export function Result({
       </section>
       <section className={shared['card']}>
         <h2>What the server noticed</h2>
-        {site.version !== null && <VersionReport siteId={site.id} number={site.version.number} />}
+        {site.version !== null && <VersionReport siteId={site.id} number={site.version.number} canFix />}
       </section>
       <section className={shared['card']}>
         <h2>Publish again</h2>
@@ -105,7 +105,7 @@ export function Result({
   );
 }
 
-/** Always the same function, so that it is called when the heading comes and not whenever it is drawn. */
+/** A stable function, so that React calls it when the heading mounts, not at every render. */
 function beginHere(heading: HTMLHeadingElement | null): void {
   heading?.focus({ preventScroll: true });
 }

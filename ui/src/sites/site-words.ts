@@ -25,7 +25,7 @@ function endsBefore({ expiresAt }: Site, at: number): boolean {
 
 /** Whose it is, as the person reads it who is `me`. */
 export function ownerWords({ owner }: Site, me: string | undefined): string {
-  if (owner.kind === 'user') return owner.id === me ? 'You' : (owner.name ?? 'Somebody who is gone');
+  if (owner.kind === 'user') return owner.id === me ? 'You' : (owner.name ?? 'Unknown user');
   return `Key ${owner.name ?? owner.id}`;
 }
 

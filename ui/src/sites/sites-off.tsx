@@ -3,7 +3,7 @@ import { GlobeIcon } from '../app/icons.tsx';
 import { Empty } from '../lists/empty.tsx';
 import { PageHead } from '../lists/page-head.tsx';
 
-/** All of Sites is closed to this person: switched off for everybody, or not for their role. */
+/** All of Sites is closed to this person: switched off for everyone, or not for their role. */
 export function SitesClosed({ title, why }: { title: string; why: 'off' | 'role' }) {
   return (
     <>

@@ -2,7 +2,7 @@ import { useState } from 'react';
 import { queryClient } from '../api/queries.ts';
 import { announce } from '../app/announce.tsx';
 
-/** One change of a site by a button: it stays with the problem when it fails, and everything read is read anew when it is done. */
+/** One change of a site by a button: it stays with the problem when it fails, and everything read is read again when it is done. */
 export function useChange(
   change: () => Promise<unknown>,
   said: string,

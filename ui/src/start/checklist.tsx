@@ -20,7 +20,7 @@ export function Checklist({ steps, isKnown, left, onPutAway }: ChecklistProps) {
     <section className={styles['card']} aria-labelledby="first-steps">
       <div className={styles['bar']}>
         <Title order={2} size="h4" id="first-steps">
-          {left === 0 && isKnown ? 'You have made all first steps' : 'First steps'}
+          {left === 0 && isKnown ? 'All first steps are done' : 'First steps'}
         </Title>
         {isKnown && (
           <span className="quiet">
@@ -29,7 +29,7 @@ export function Checklist({ steps, isKnown, left, onPutAway }: ChecklistProps) {
         )}
         {onPutAway !== undefined && (
           <Button variant="default" size="xs" onClick={onPutAway}>
-            Put this away
+            Hide the first steps
           </Button>
         )}
       </div>

@@ -86,8 +86,8 @@ function EndingNext({ offsetMs }: { offsetMs: number }) {
       {isAnswered && failed === undefined && ending.length === 0 && (
         <p className={styles['nothing']}>
           {keys.data?.length === 0
-            ? 'You have no keys yet. Give each one an end: the next to come stands here, and you hear of it in time.'
-            : 'No active key or site of yours has an end. Narrow a key, or open a site’s settings, to give it one.'}
+            ? 'You have no keys yet. Give each key an expiry: the next one to expire appears here, and you are notified in time.'
+            : 'None of your active keys and sites expires. Narrow a key, or open a site’s settings, to give it an expiry.'}
         </p>
       )}
       {isAnswered && ending.length > 0 && (

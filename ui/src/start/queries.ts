@@ -3,8 +3,8 @@ import { call } from '../api/client.ts';
 import { closedBy } from '../sites/sites-off.tsx';
 
 /**
- * What the first page reads: a few counts, and what is next. Scripts change it, too, so that it is asked for anew
- * whenever somebody comes back.
+ * What the first page reads: a few counts, and what is next. Scripts change it, too, so that it is asked for again
+ * whenever someone comes back.
  */
 const fresh = { staleTime: 0 } as const;
 
@@ -37,7 +37,7 @@ export type MySites =
   | { readonly kind: 'open'; readonly count: number }
   | { readonly kind: 'closed'; readonly why: 'off' | 'role' };
 
-/** That Sites is closed to me is an answer, not a failure: the page goes on without sites. */
+/** Sites being closed to the user is a result, not an error: the page shows everything else. */
 export const mySites = queryOptions({
   ...fresh,
   queryKey: ['sites', 'mine', 'count'],

@@ -40,7 +40,7 @@ export function StartPage() {
           </Button>
         )}
       </PageHead>
-      {/* All at once, so that nothing is pushed away from under a pointer. */}
+      {/* Shown all at once, so that no content moves under the pointer. */}
       {!isAnswered && <Skeleton height={420} radius="lg" role="status" aria-label="Loading" />}
       {isAnswered && isShown && (
         <Checklist

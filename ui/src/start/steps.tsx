@@ -16,7 +16,7 @@ export type Step = {
   readonly commands?: readonly { readonly text: string; readonly of: string }[];
 };
 
-/** The first steps, and whether each was made. Nobody ticks them: the server knows, once everything is answered. */
+/** The first steps, and whether each is done. The state comes from the server, once every query has answered. */
 export function useSteps(): { steps: readonly Step[]; isKnown: boolean; isAnswered: boolean } {
   const me = useQuery(whoAmI);
   const isAdministrator = me.data?.roles?.includes('admin') === true;
@@ -41,7 +41,7 @@ export function useSteps(): { steps: readonly Step[]; isKnown: boolean; isAnswer
     {
       id: 'call',
       title: 'Call the API with it',
-      why: 'Put the value into the variable: the first line asks for it and shows nothing of it. Then ask the server who you are.',
+      why: 'Put the value into the variable: the first line asks for it without showing it. Then ask the server who you are.',
       icon: <TerminalIcon />,
       isDone: keys.data?.wasUsed === true,
       commands: [
@@ -54,7 +54,7 @@ export function useSteps(): { steps: readonly Step[]; isKnown: boolean; isAnswer
     {
       id: 'site',
       title: 'Publish a site',
-      why: 'A folder, a ZIP or a single page becomes an address of its own. In the browser, or from the shell:',
+      why: 'A folder, a ZIP or a single page gets its own address. Publish in the browser, or from the shell:',
       icon: <UploadIcon />,
       isDone: sites.data?.kind === 'open' && sites.data.count > 0,
       action: { label: 'Upload a site', address: '/sites/new' },
@@ -64,16 +64,16 @@ export function useSteps(): { steps: readonly Step[]; isKnown: boolean; isAnswer
   const forAdministrators: Step[] = [
     {
       id: 'people',
-      title: 'Let people in',
-      why: 'Give somebody else an account. Each person has keys and sites of their own.',
+      title: 'Add users',
+      why: 'Create accounts for other people. Each person has their own keys and sites.',
       icon: <PeopleIcon />,
       isDone: (known.data ?? 0) > 1,
       action: { label: 'Go to users', address: '/admin/users' },
     },
     {
       id: 'policy',
-      title: 'Decide what keys may be',
-      why: 'How long they live, how many a person has, which scopes exist. The built-in policy is careful.',
+      title: 'Set the key policy',
+      why: 'How long keys live, how many a person may have, and which scopes are allowed. The built-in policy is strict.',
       icon: <ShieldIcon />,
       isDone: (policy.data ?? 0) > 0,
       action: { label: 'Go to access controls', address: '/admin/access-controls' },
@@ -82,7 +82,7 @@ export function useSteps(): { steps: readonly Step[]; isKnown: boolean; isAnswer
   return {
     steps: [...withKey, ...(isClosed ? [] : withSites), ...(isAdministrator ? forAdministrators : [])],
     isKnown: asked.every(({ isSuccess }) => isSuccess),
-    // Once answered, it stays so: what failed is pending again whenever it is asked anew, and what is shown would go.
+    // Once answered, it stays so: what failed is pending again whenever it is asked again, and what is shown would go.
     isAnswered: asked.every(({ isFetched }) => isFetched),
   };
 }

@@ -3,6 +3,7 @@ import type { Role } from '../../../core/caller.ts';
 import type { Clock } from '../../../core/clock.ts';
 import type { Sql } from '../../../platform/database/database.ts';
 import { containing } from '../../../platform/database/values.ts';
+import { canonicalEmail } from './email.ts';
 
 /** An account of the built-in provider together with its row in `users`. Never its password hash. */
 export type Account = {
@@ -34,7 +35,7 @@ export type AccountStore = {
   findBySubject(subject: string): Promise<Account | undefined>;
   /** Whether this subject had an account that was deleted. */
   wasDeleted(subject: string): Promise<boolean>;
-  /** For signing in: the only reader of the hash. */
+  /** For signing in: the only method that returns the password hash. */
   findLogin(
     email: string,
   ): Promise<{ userId: string; subject: string; passwordHash: string; isEnabled: boolean } | undefined>;
@@ -49,20 +50,20 @@ export type AccountStore = {
     change: { email: string; name: string; isEnabled: boolean; roles: readonly Role[] },
   ): Promise<void>;
   setPassword(subject: string, passwordHash: string): Promise<void>;
-  /** From now on nothing counts that this account proved before. */
+  /** Invalidates every sign-in that this account completed before now. */
   signOut(subject: string): Promise<void>;
   /**
-   * Milliseconds; null = never; Infinity = there is no such account. `hold`: no sign-out commits before the
-   * transaction ends.
+   * When the account was last signed out everywhere, in milliseconds; null = never; Infinity = no such account. `hold`:
+   * no sign-out commits before the transaction ends.
    */
   signedOutAt(subject: string, options?: { hold: boolean }): Promise<number | null>;
   /** Leaves a tombstone. */
   remove(subject: string): Promise<void>;
-  /** Everything the last-administrator rule needs, read under the caller's lock. */
+  /** Everything that the last-administrator rule needs. The caller must hold lock(). */
   listForRoles(): Promise<
     { subject: string; isEnabled: boolean; roles: readonly Role[]; groupIds: string[] }[]
   >;
-  /** The issuer is this installation's address; when that changes, its people stay who they are. */
+  /** Sets this issuer for all accounts. It is the installation's address; when that changes, people keep their identity. */
   adoptIssuer(issuer: string): Promise<void>;
   /** Serialises changes of accounts and groups until the transaction ends. */
   lock(): Promise<void>;
@@ -81,7 +82,7 @@ type AccountRow = {
   last_login_at: Date | null;
 };
 
-/** Any two changes of who is an administrator take turns on this advisory lock. */
+/** Advisory lock that serialises all changes that affect who is an administrator. */
 const accountsLock = 7_263_010;
 
 export function accountStore(db: Sql, clock: Clock): AccountStore {
@@ -115,9 +116,8 @@ export function accountStore(db: Sql, clock: Clock): AccountStore {
         password_hash: string;
         enabled: boolean;
       }>`
-        select user_id, subject, password_hash, enabled from accounts where lower(email) = lower(${email})`.execute(
-        db,
-      );
+        select user_id, subject, password_hash, enabled from accounts
+         where lower(email collate "C") = ${canonicalEmail(email)}`.execute(db);
       const [row] = rows;
       return (
         row && {

@@ -1,7 +1,7 @@
-import type { Act, Role } from '../../../core/caller.ts';
+import type { AuditContext, Role } from '../../../core/caller.ts';
 import { AppError } from '../../../core/errors.ts';
 import { newId, randomBase62, type Random } from '../../../core/ids.ts';
-import type { Change, ChangeFeed } from '../../../platform/database/changes.ts';
+import type { Change, ChangeFeed } from '../../../platform/database/change-feed.ts';
 import { isUniqueViolation, type Tx } from '../../../platform/database/database.ts';
 import type { IdentityStores, IdentityTx } from '../stores.ts';
 import type { Account } from './account-store.ts';
@@ -11,9 +11,9 @@ import type { PasswordCheck } from '../login/password-check.ts';
 import type { Passwords } from './passwords.ts';
 
 /**
- * The built-in provider's people, as administrators manage them. Promises: every change is audited in its
- * transaction and heard at once by whoever caches principals; the last enabled administrator stays one; a password
- * goes in and never comes out.
+ * The built-in provider's accounts, as administrators manage them. Promises: every change is audited in its transaction
+ * and announced at once to the caches of principals; no change removes the last enabled administrator; a stored password
+ * is never returned.
  */
 export type AccountView = Account & { readonly effectiveRoles: readonly Role[] };
 
@@ -32,24 +32,32 @@ export type Accounts = {
   }>;
   /** Throws `not_found`. */
   get(userId: string): Promise<AccountView>;
-  /** The account that signs in with this address, in whatever case it is written. */
+  /** The account that signs in with this address; upper and lower case are equal. */
   findByEmail(email: string): Promise<Account | undefined>;
-  /** Without a password one is made up and returned, once. */
+  /** Without a password, generates one and returns it once. */
   create(
-    act: Act,
+    auditContext: AuditContext,
     input: AccountInput & { password?: string | undefined },
   ): Promise<{ account: AccountView; generatedPassword: string | null }>;
-  change(act: Act, userId: string, change: Partial<AccountInput>): Promise<AccountView>;
-  remove(act: Act, userId: string): Promise<void>;
+  change(auditContext: AuditContext, userId: string, change: Partial<AccountInput>): Promise<AccountView>;
+  remove(auditContext: AuditContext, userId: string): Promise<void>;
   /** Ends every browser session, provider session and offline grant. */
-  signOut(act: Act, userId: string): Promise<void>;
-  /** Sets a password, given or made up, and signs the account out everywhere. */
-  resetPassword(act: Act, userId: string, password?: string): Promise<{ generatedPassword: string | null }>;
+  signOut(auditContext: AuditContext, userId: string): Promise<void>;
+  /** Sets the given or a generated password, and signs the account out everywhere. */
+  resetPassword(
+    auditContext: AuditContext,
+    userId: string,
+    password?: string,
+  ): Promise<{ generatedPassword: string | null }>;
   /**
-   * By the person, who knows the one of now, and is signed out everywhere as after a reset. Guesses count as sign-ins. Throws
-   * `invalid_body` that names the field, `rate_limited`.
+   * Changes the person's own password. Requires the current one, and signs the account out everywhere as a reset does. Wrong
+   * guesses count as failed sign-ins. Throws `invalid_body` that names the field, `rate_limited`.
    */
-  changePassword(act: Act, userId: string, passwords: { current: string; wanted: string }): Promise<void>;
+  changePassword(
+    auditContext: AuditContext,
+    userId: string,
+    passwords: { current: string; wanted: string },
+  ): Promise<void>;
 };
 
 export type AccountsDeps = {
@@ -65,7 +73,7 @@ export type AccountsDeps = {
 export function createAccounts(deps: AccountsDeps): Accounts {
   const { read, tx, feed, passwords, checkPassword, random } = deps;
 
-  /** One change: serialised, audited, published, and announced after the commit. */
+  /** Runs one change: serialised, audited, published, and announced after the commit. */
   async function changing<T>(work: (stores: IdentityTx, publish: Publish) => Promise<T>): Promise<T> {
     const published: Change[] = [];
     const result = await tx(async (stores) => {
@@ -103,7 +111,7 @@ export function createAccounts(deps: AccountsDeps): Accounts {
       const login = await read.accounts.findLogin(email);
       return login && (await read.accounts.findBySubject(login.subject));
     },
-    async create(act, input) {
+    async create(auditContext, input) {
       const { generated, hash } = await password(input.password);
       const account = await changing(async (stores, publish) => {
         await checkGroups(stores, input.groups);
@@ -112,7 +120,7 @@ export function createAccounts(deps: AccountsDeps): Accounts {
         await publish({ topic: 'principal', subject: created.subject });
         await stores.audit.append({
           event: 'user.created',
-          act,
+          auditContext,
           target: { kind: 'user', id: userId },
           outcome: 'success',
           details: { after: auditable(created) },
@@ -121,7 +129,7 @@ export function createAccounts(deps: AccountsDeps): Accounts {
       });
       return { account, generatedPassword: generated };
     },
-    async change(act, userId, change) {
+    async change(auditContext, userId, change) {
       return await changing(async (stores, publish) => {
         const before = await locked(stores, userId);
         if (change.groups !== undefined) {
@@ -148,7 +156,7 @@ export function createAccounts(deps: AccountsDeps): Accounts {
         await publish({ topic: 'principal', subject: before.subject });
         await stores.audit.append({
           event: 'user.changed',
-          act,
+          auditContext,
           target: { kind: 'user', id: userId },
           outcome: 'success',
           details: { before: auditable(before), after: auditable(after) },
@@ -156,7 +164,7 @@ export function createAccounts(deps: AccountsDeps): Accounts {
         return after;
       });
     },
-    async remove(act, userId) {
+    async remove(auditContext, userId) {
       await changing(async (stores, publish) => {
         const account = await locked(stores, userId);
         await endEverything(stores, publish, account);
@@ -164,45 +172,45 @@ export function createAccounts(deps: AccountsDeps): Accounts {
         await publish({ topic: 'principal', subject: account.subject });
         await stores.audit.append({
           event: 'user.deleted',
-          act,
+          auditContext,
           target: { kind: 'user', id: userId },
           outcome: 'success',
           details: { before: auditable(account) },
         });
       });
     },
-    async signOut(act, userId) {
+    async signOut(auditContext, userId) {
       await changing(async (stores, publish) => {
         const account = await locked(stores, userId);
         await endEverything(stores, publish, account);
         await publish({ topic: 'principal', subject: account.subject });
         await stores.audit.append({
           event: 'user.signed_out',
-          act,
+          auditContext,
           target: { kind: 'user', id: userId },
           outcome: 'success',
         });
       });
     },
-    async resetPassword(act, userId, given) {
+    async resetPassword(auditContext, userId, given) {
       const { generated, hash } = await password(given);
-      await setPassword('user.password_reset', act, userId, hash);
+      await setPassword('user.password_reset', auditContext, userId, hash);
       return { generatedPassword: generated };
     },
-    async changePassword(act, userId, { current, wanted }) {
+    async changePassword(auditContext, userId, { current, wanted }) {
       const { email } = await view(read, userId);
-      const answer = await checkPassword(email, current, act.origin);
+      const answer = await checkPassword(email, current, auditContext.origin);
       if (answer.kind === 'throttled')
         throw new AppError('rate_limited', { retryAfterSeconds: answer.retryAfterSeconds });
       if (answer.kind !== 'right') throw wrongField('currentPassword', 'is not your password');
       if (wanted === current) throw wrongField('newPassword', 'is the one you have');
-      await setPassword('user.password_changed', act, userId, await passwords.hash(wanted));
+      await setPassword('user.password_changed', auditContext, userId, await passwords.hash(wanted));
     },
   };
 
   async function setPassword(
     event: 'user.password_reset' | 'user.password_changed',
-    act: Act,
+    auditContext: AuditContext,
     userId: string,
     hash: string,
   ): Promise<void> {
@@ -211,7 +219,12 @@ export function createAccounts(deps: AccountsDeps): Accounts {
       await stores.accounts.setPassword(account.subject, hash);
       await endEverything(stores, publish, account);
       await publish({ topic: 'principal', subject: account.subject });
-      await stores.audit.append({ event, act, target: { kind: 'user', id: userId }, outcome: 'success' });
+      await stores.audit.append({
+        event,
+        auditContext,
+        target: { kind: 'user', id: userId },
+        outcome: 'success',
+      });
     });
   }
 }
@@ -281,7 +294,7 @@ async function checkGroups(stores: IdentityStores, ids: readonly string[]): Prom
 }
 
 async function endSessions(stores: IdentityTx, publish: Publish, account: Account): Promise<void> {
-  // First: whoever signs in just now waits for this, and then finds that its proof no longer counts.
+  // Must come first: a concurrent sign-in waits for this row, and then finds that it is no longer valid.
   await stores.accounts.signOut(account.subject);
   const ended = await stores.sessions.endAllOf(account.userId);
   for (const id of ended) await publish({ topic: 'session', subject: id });
@@ -305,7 +318,7 @@ async function unlessTaken(write: () => Promise<void>): Promise<void> {
   }
 }
 
-/** What the trail keeps of an account: never a password or its hash. */
+/** What an audit event records about an account: never a password or its hash. */
 function auditable({ email, name, isEnabled, roles, groupIds }: Account) {
   return { email, name, enabled: isEnabled, roles, groups: groupIds };
 }

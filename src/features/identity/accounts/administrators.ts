@@ -5,7 +5,7 @@ import type { GroupStore } from './group-store.ts';
 
 type Stores = { accounts: AccountStore; groups: GroupStore };
 
-/** How many enabled accounts hold the role `admin`, directly or by a group. */
+/** How many enabled accounts have the role `admin`, directly or by a group. */
 export async function countAdministrators({ accounts, groups }: Stores): Promise<number> {
   const [all, tree] = [await accounts.listForRoles(), await groups.tree()];
   return all.filter(
@@ -14,8 +14,8 @@ export async function countAdministrators({ accounts, groups }: Stores): Promise
 }
 
 /**
- * Runs a change of accounts or groups and refuses it, undone, when it would leave nobody to administer. Changes
- * take turns, so two administrators cannot demote each other at the same moment.
+ * Runs a change of accounts or groups. Throws, so that the transaction rolls back, when no enabled administrator would
+ * be left. Changes are serialised, so that two administrators cannot demote each other at the same moment.
  */
 export async function keepingAnAdministrator<T>(stores: Stores, change: () => Promise<T>): Promise<T> {
   await stores.accounts.lock();
@@ -24,7 +24,7 @@ export async function keepingAnAdministrator<T>(stores: Stores, change: () => Pr
   if (before > 0 && (await countAdministrators(stores)) === 0) {
     throw new AppError('state_conflict', {
       message: 'This would leave no enabled administrator.',
-      hint: 'Make somebody else an administrator first.',
+      hint: 'Make someone else an administrator first.',
     });
   }
   return result;

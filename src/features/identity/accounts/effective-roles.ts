@@ -8,7 +8,7 @@ export type GroupNode = {
 
 const order: readonly Role[] = ['user', 'admin'];
 
-/** Direct roles, those of the groups, and those of every group above them (contract 5). */
+/** The direct roles, the roles of the groups, and the roles of all their ancestor groups (contract 5). */
 export function effectiveRoles(
   direct: readonly Role[],
   groupIds: readonly string[],
@@ -24,14 +24,14 @@ export function effectiveRoles(
   return order.filter((role) => found.has(role));
 }
 
-/** True when making `parentId` the parent of `id` would close a circle. */
+/** True when making `parentId` the parent of `id` would create a cycle. */
 export function wouldBeCircular(id: string, parentId: string | null, tree: readonly GroupNode[]): boolean {
   if (parentId === null) return false;
   const byId = new Map(tree.map((node) => [node.id, node]));
   return lineage(parentId, byId).some((node) => node.id === id);
 }
 
-/** A group and everything above it, nearest first. Stops at a circle, which the write path refuses anyway. */
+/** A group and its ancestors, nearest first. Stops at a cycle, which the write path refuses anyway. */
 function lineage(groupId: string, byId: ReadonlyMap<string, GroupNode>): GroupNode[] {
   const path: GroupNode[] = [];
   let node = byId.get(groupId);

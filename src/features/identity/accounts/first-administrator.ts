@@ -1,24 +1,24 @@
-import { type Act, systemAct } from '../../../core/caller.ts';
+import { type AuditContext, systemAuditContext } from '../../../core/caller.ts';
 import type { Clock } from '../../../core/clock.ts';
 import type { Random } from '../../../core/ids.ts';
-import type { ChangeFeed } from '../../../platform/database/changes.ts';
+import type { ChangeFeed } from '../../../platform/database/change-feed.ts';
 import type { Tx } from '../../../platform/database/database.ts';
 import { isSetupTokenValid } from '../login/setup-token.ts';
-import { secretDigest } from '../../../platform/sealed-text.ts';
+import { secretDigest } from '../../../platform/encrypted-text.ts';
 import type { IdentityStores, IdentityTx } from '../stores.ts';
 import { insertAccount } from './accounts.ts';
 import { countAdministrators } from './administrators.ts';
 import type { Passwords } from './passwords.ts';
 
 /**
- * How an installation gets its first administrator: by the one-time link or by configuration. Both doors are shut
- * for ever once an administrator exists; two at the same moment make one administrator.
+ * Creates the first administrator of an installation, by the one-time link or by configuration. Both ways are closed
+ * for ever once an administrator exists. Two attempts at the same moment create one administrator.
  */
 export type FirstAdministrator = {
   hasAdministrator(): Promise<boolean>;
-  /** `refused` alike for a wrong, expired or used link and for an installation that has its administrator. */
+  /** Returns the same `refused` for a wrong, expired or used link and when an administrator already exists. */
   setUp(
-    act: Act,
+    auditContext: AuditContext,
     input: { token: string; email: string; name: string; password: string },
   ): Promise<{ kind: 'created'; userId: string } | { kind: 'refused' }>;
   /** From BOOTSTRAP_ADMIN_EMAIL and _PASSWORD; does nothing once an administrator exists. */
@@ -38,7 +38,7 @@ export function createFirstAdministrator(deps: {
   const { issuer, read, tx, feed, passwords, random, clock, secrets } = deps;
 
   async function create(
-    act: Act,
+    auditContext: AuditContext,
     person: { email: string; name: string; passwordHash: string },
     mayStill: (stores: IdentityTx) => Promise<boolean>,
   ): Promise<string | undefined> {
@@ -56,7 +56,7 @@ export function createFirstAdministrator(deps: {
       await stores.changes.publish({ topic: 'principal', subject: account.subject });
       await stores.audit.append({
         event: 'user.created',
-        act,
+        auditContext,
         target: { kind: 'user', id: userId },
         outcome: 'success',
         reason: 'first_administrator',
@@ -70,10 +70,10 @@ export function createFirstAdministrator(deps: {
 
   return {
     hasAdministrator: async () => (await countAdministrators(read)) > 0,
-    async setUp(act, { token, email, name, password }) {
+    async setUp(auditContext, { token, email, name, password }) {
       if (!isSetupTokenValid(secrets, clock, token)) return { kind: 'refused' };
       const passwordHash = await passwords.hash(password);
-      const userId = await create(act, { email, name, passwordHash }, (stores) =>
+      const userId = await create(auditContext, { email, name, passwordHash }, (stores) =>
         stores.setupLinks.use(secretDigest(token)),
       );
       return userId === undefined ? { kind: 'refused' } : { kind: 'created', userId };
@@ -82,7 +82,7 @@ export function createFirstAdministrator(deps: {
       if ((await countAdministrators(read)) > 0) return { created: false };
       const name = email.split('@', 1)[0] ?? email;
       const passwordHash = await passwords.hash(password);
-      const userId = await create(systemAct, { email, name, passwordHash }, async () => true);
+      const userId = await create(systemAuditContext, { email, name, passwordHash }, async () => true);
       return { created: userId !== undefined };
     },
   };

@@ -17,7 +17,7 @@ export type Group = {
 export type GroupStore = {
   find(id: string): Promise<Group | undefined>;
   list(page: { offset: number; limit: number }): Promise<{ groups: Group[]; total: number }>;
-  /** The whole tree: groups are few, and a role may come from anywhere above. */
+  /** The whole tree: there are few groups, and a role may come from any ancestor. */
   tree(): Promise<{ id: string; parentId: string | null; roles: readonly Role[] }[]>;
   /** Which of these ids exist. */
   existing(ids: readonly string[]): Promise<string[]>;

@@ -1,24 +1,24 @@
-import type { Act, Role } from '../../../core/caller.ts';
+import type { AuditContext, Role } from '../../../core/caller.ts';
 import { AppError } from '../../../core/errors.ts';
 import { newId, type Random } from '../../../core/ids.ts';
-import { anything, type ChangeFeed } from '../../../platform/database/changes.ts';
+import { anything, type ChangeFeed } from '../../../platform/database/change-feed.ts';
 import { isUniqueViolation, type Tx } from '../../../platform/database/database.ts';
 import type { IdentityStores, IdentityTx } from '../stores.ts';
 import { keepingAnAdministrator } from './administrators.ts';
 import { wouldBeCircular } from './effective-roles.ts';
 import type { Group } from './group-store.ts';
 
-/** The built-in provider's groups: a tree whose roles flow down to every account below. */
+/** The built-in provider's groups: a tree in which accounts inherit the roles of all groups above them. */
 export type GroupInput = { name: string; parentId: string | null; roles: readonly Role[] };
 
 export type Groups = {
   list(page: { offset: number; limit: number }): Promise<{ groups: Group[]; total: number }>;
   /** Throws `not_found`. */
   get(id: string): Promise<Group>;
-  create(act: Act, input: GroupInput): Promise<Group>;
-  change(act: Act, id: string, change: Partial<GroupInput>): Promise<Group>;
-  /** Throws `state_conflict` while other groups are inside it. */
-  remove(act: Act, id: string): Promise<void>;
+  create(auditContext: AuditContext, input: GroupInput): Promise<Group>;
+  change(auditContext: AuditContext, id: string, change: Partial<GroupInput>): Promise<Group>;
+  /** Throws `state_conflict` while the group contains other groups. */
+  remove(auditContext: AuditContext, id: string): Promise<void>;
 };
 
 export function createGroups(deps: {
@@ -42,14 +42,14 @@ export function createGroups(deps: {
   return {
     list: (page) => read.groups.list(page),
     get: (id) => mustFind(read, id),
-    async create(act, input) {
+    async create(auditContext, input) {
       const id = newId(random, 'grp');
       return await changing(async (stores) => {
         await checkParent(stores, id, input.parentId);
         await unlessTaken(() => stores.groups.insert({ id, ...input }));
         await stores.audit.append({
           event: 'group.created',
-          act,
+          auditContext,
           target: { kind: 'group', id },
           outcome: 'success',
           details: { after: input },
@@ -57,7 +57,7 @@ export function createGroups(deps: {
         return await mustFind(stores, id);
       });
     },
-    async change(act, id, change) {
+    async change(auditContext, id, change) {
       return await changing(async (stores) => {
         const before = await mustFind(stores, id);
         const next = {
@@ -69,7 +69,7 @@ export function createGroups(deps: {
         await unlessTaken(() => stores.groups.update(id, next));
         await stores.audit.append({
           event: 'group.changed',
-          act,
+          auditContext,
           target: { kind: 'group', id },
           outcome: 'success',
           details: { before: auditable(before), after: next },
@@ -77,7 +77,7 @@ export function createGroups(deps: {
         return await mustFind(stores, id);
       });
     },
-    async remove(act, id) {
+    async remove(auditContext, id) {
       await changing(async (stores) => {
         const before = await mustFind(stores, id);
         if (await stores.groups.hasChildren(id)) {
@@ -89,7 +89,7 @@ export function createGroups(deps: {
         await stores.groups.remove(id);
         await stores.audit.append({
           event: 'group.deleted',
-          act,
+          auditContext,
           target: { kind: 'group', id },
           outcome: 'success',
           details: { before: auditable(before) },

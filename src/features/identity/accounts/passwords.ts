@@ -5,14 +5,14 @@ export type PasswordCost = { readonly memoryKib: number; readonly passes: number
 
 export const productionCost: PasswordCost = { memoryKib: 19_456, passes: 2 };
 
-/** The shortest password anybody may have; config.ts holds BOOTSTRAP_ADMIN_PASSWORD to the same number. */
+/** Minimum length of a password; config/ applies the same minimum to BOOTSTRAP_ADMIN_PASSWORD. */
 export const minPasswordLength = 12;
-/** Longer input only costs hashing time. */
+/** Maximum length: longer input only costs hashing time. */
 export const maxPasswordLength = 200;
 
 export type Passwords = {
   hash(password: string): Promise<string>;
-  /** With null, hashes against a stand-in, so that an unknown account takes as long as a wrong password. */
+  /** With null, verifies against a dummy hash, so that an unknown account takes as long as a wrong password. */
   verify(passwordHash: string | null, password: string): Promise<boolean>;
 };
 

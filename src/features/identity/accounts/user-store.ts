@@ -4,31 +4,31 @@ import type { Clock } from '../../../core/clock.ts';
 import type { Sql } from '../../../platform/database/database.ts';
 import { containing, toMs } from '../../../platform/database/values.ts';
 
-/** Whom this service knows. Name and e-mail address are what the provider last said (ID-15). */
+/** A person known to this installation. Name and e-mail address are the last values from the provider (ID-15). */
 export type Person = UserRef & {
   readonly email: string | null;
   readonly createdAt: number;
   readonly lastLoginAt: number | null;
 };
 
-/** The table `users`: everybody who has an account or has signed in, keyed by (issuer, subject). */
+/** The table `users`: everyone who has an account or has signed in, keyed by (issuer, subject). */
 export type UserStore = {
   find(id: string): Promise<UserRef | undefined>;
   findBySubject(issuer: string, subject: string): Promise<UserRef | undefined>;
   findPerson(id: string): Promise<Person | undefined>;
-  /** By name. `search`: what a name or an e-mail address has in it. */
+  /** Ordered by name. `search`: text that the name or the e-mail address contains. */
   listPeople(filter: { search?: string | undefined; offset: number; limit: number }): Promise<{
     people: Person[];
     total: number;
   }>;
-  /** Display names by id; ids nobody has are absent. */
+  /** Display names by id; unknown ids are absent. */
   names(ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
-  /** The user of this subject, made known when it is new; an existing one is left as it is. */
+  /** Returns the user of this subject; inserts one when it is new and leaves an existing one unchanged. */
   learn(user: { newId: string; issuer: string; subject: string; name: string }): Promise<UserRef>;
-  /** The provider has said that there is this person: by a sign-in, or when it was asked. */
+  /** True when the provider has confirmed that this person exists, by a sign-in or in an answer. */
   wasFound(issuer: string, subject: string): Promise<boolean>;
   noteFound(issuer: string, subject: string): Promise<void>;
-  /** Inserts, or refreshes the name and e-mail last seen. The id of an existing user never changes. */
+  /** Inserts the user, or updates the name and e-mail. The id of an existing user never changes. */
   upsert(user: {
     newId: string;
     issuer: string;
@@ -79,7 +79,7 @@ export function userStore(db: Sql, clock: Clock): UserStore {
       return new Map(rows.map(({ id, name }) => [id, name]));
     },
     async learn({ newId, issuer, subject, name }) {
-      // The no-op update makes `returning` answer for an existing row too, also one that was inserted meanwhile.
+      // The no-op update makes `returning` include an existing row too, even one inserted by a concurrent transaction.
       const { rows } = await sql<UserRow>`
         insert into users (id, issuer, subject, name, created_at)
         values (${newId}, ${issuer}, ${subject}, ${name}, ${new Date(clock.now())})

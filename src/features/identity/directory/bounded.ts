@@ -1,7 +1,7 @@
-/** Contract 5: an identity answer that takes longer counts as none. */
+/** Contract 5: an identity answer that takes longer counts as no answer. */
 export const identityTimeoutMs = 2_000;
 
-/** The answer of `question`, or `unavailable` when it fails or takes longer than `timeoutMs`. */
+/** Returns the answer of `question`, or `unavailable` when it fails or takes longer than `timeoutMs`. */
 export async function bounded<T>(
   question: () => Promise<T>,
   timeoutMs: number,

@@ -1,5 +1,5 @@
 import type { Clock } from '../../../core/clock.ts';
-import { anything, type ChangeFeed } from '../../../platform/database/changes.ts';
+import { anything, type ChangeFeed } from '../../../platform/database/change-feed.ts';
 import type { AccountStore } from '../accounts/account-store.ts';
 import { effectiveRoles } from '../accounts/effective-roles.ts';
 import type { GroupStore } from '../accounts/group-store.ts';
@@ -7,18 +7,16 @@ import type { Directory, Principal } from '../directory.ts';
 import { type OidcClient, reasonOf } from '../oidc-client.ts';
 import { bounded, identityTimeoutMs } from './bounded.ts';
 import { readIntrospection } from './introspection.ts';
-
-/** Published on the feed's topic 'principal' when a change of groups may concern anybody. */
+import { sharedMs } from './short-sharing.ts';
 
 const maxCached = 10_000;
-const sharedMs = 250;
 
-/** What the provider mints: opaque, 256 random bits. Anything else needs no question to be refused (MC-02). */
+/** The form of the provider's tokens: opaque, 256 random bits. Anything else is refused without a look-up (MC-02). */
 const tokenShape = /^[A-Za-z0-9_-]{43}$/;
 
 /**
- * The directory of the built-in provider. Tokens are introspected at the provider like at any other; principals
- * come from its tables. An answer is kept only while this process provably hears of every change.
+ * The directory of the built-in provider. It introspects tokens at the provider as with any other; principals come from
+ * the provider's tables. Answers are cached only while this process provably receives every change.
  */
 export function builtinDirectory(deps: {
   issuer: string;
@@ -35,13 +33,13 @@ export function builtinDirectory(deps: {
   const timeoutMs = deps.timeoutMs ?? identityTimeoutMs;
   const cache = new Map<string, Principal>();
   const asking = new Map<string, { readonly since: number; readonly answer: Promise<Principal> }>();
-  // Counts clearings, so that an answer read before a change is not kept after it.
+  // Counts invalidations, so that an answer read before a change is not cached after it.
   let generation = 0;
 
   feed.subscribe(({ topic, subject }) => {
     if (topic !== 'principal') return;
     generation += 1;
-    // Whoever asks after a change must not share an answer that was begun before it.
+    // A request that arrives after a change must not share a look-up that began before it.
     asking.clear();
     if (subject === anything) cache.clear();
     else cache.delete(subject);
@@ -72,11 +70,11 @@ export function builtinDirectory(deps: {
     return principal;
   }
 
-  /** Those who ask at the same time share one look: a busy key must not turn a stale moment into a thousand. */
+  /** Concurrent requests share one look-up: a busy key must not cause a thousand look-ups when the cache is stale. */
   function askShared(subject: string): Promise<Principal> {
     const now = clock.now();
     const already = asking.get(subject);
-    // Not with an old one: what another process changed since it began must be seen within the second.
+    // Do not join an old look-up: a change by another process must be visible within a second.
     if (already !== undefined && now - already.since < sharedMs) return already.answer;
     const answer = ask(subject);
     const mine = { since: now, answer };

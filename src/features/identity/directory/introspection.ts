@@ -1,8 +1,9 @@
 import type { Introspection } from '../directory.ts';
 
 /**
- * Reads an RFC 7662 answer strictly: only `active: true` of the expected issuer, with a subject, a client and an
- * end in the future, counts as active, and as an access token only one that may be sent as a bearer. Anything that is neither a clear yes nor a clear no is `unavailable` (ID-11).
+ * Parses an RFC 7662 answer strictly. Active means: `active: true` of the expected issuer, with a subject, a client and an
+ * expiry in the future; an access token must also be a bearer token. Anything that is neither a clear yes nor a clear no is
+ * `unavailable` (ID-11).
  */
 export function readIntrospection(
   answer: Readonly<Record<string, unknown>>,
@@ -15,7 +16,7 @@ export function readIntrospection(
   if (typeof clientId !== 'string' || clientId === '') return garbled('client_id');
   if (typeof exp !== 'number' || !Number.isFinite(exp)) return garbled('exp');
   if (scope !== undefined && typeof scope !== 'string') return garbled('scope');
-  // RFC 6750; MC-02: a provider may answer for a refresh token whatever the hint, and names no Bearer type for it.
+  // RFC 6750; MC-02: whatever the hint, a provider may answer for a refresh token, which has no Bearer type.
   if (expected.hint !== 'refresh_token' && !isBearer(type)) return { kind: 'inactive' };
   if (iss !== expected.issuer || exp * 1000 <= expected.now) return { kind: 'inactive' };
   return {

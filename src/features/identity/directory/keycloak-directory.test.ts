@@ -1,6 +1,6 @@
 import { generateKeyPair, exportJWK, SignJWT } from 'jose';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { createKeycloakServer } from '../keycloak/keycloak-server.ts';
+import { createKeycloakServer } from '../keycloak/keycloak-client.ts';
 import type { Fetch } from '../provider/in-process.ts';
 import { keycloakDirectory } from './keycloak-directory.ts';
 
@@ -47,8 +47,10 @@ const active = (change: Record<string, unknown> = {}) =>
     ...change,
   });
 
-function open(answers: Answers = {}, { timeoutMs = 200, isProven = true } = {}) {
+/** Between two questions more time passes than an answer is shared for, unless a test holds it still. */
+function open(answers: Answers = {}, { timeoutMs = 200, isProven = true, isStill = false } = {}) {
   let now = Date.now();
+  let steadyMs = 0;
   const asked: string[] = [];
   const clock = { now: () => now };
   const fetch: Fetch = async (url, { signal }) => {
@@ -82,9 +84,16 @@ function open(answers: Answers = {}, { timeoutMs = 200, isProven = true } = {}) 
     known: { has: async (one) => known.has(one), note: (one) => void known.add(one) },
     isProven: async () => isProven,
     clock,
+    steady: { now: () => (isStill ? steadyMs : (steadyMs += 1_000)) },
     timeoutMs,
   });
-  return { directory, asked, known, advance: (ms: number) => void (now += ms) };
+  return {
+    directory,
+    asked,
+    known,
+    pass: (ms: number) => void (steadyMs += ms),
+    advance: (ms: number) => void (now += ms),
+  };
 }
 
 const broken = Object.assign(new TypeError('fetch failed'), {
@@ -131,7 +140,7 @@ describe('ID-10 what cannot be told is unavailable, never a yes and never a no',
   test.each([
     ['a page that is not there', new Response('<html>404</html>', { status: 404 })],
     ['a realm that is not there', json({ error: 'Realm not found.' }, 404)],
-    ['somebody else', json({ id: 'somebody-else', enabled: true })],
+    ['someone else', json({ id: 'someone-else', enabled: true })],
     ['a person of whom it is not said whether they are enabled', json({ id: subject })],
     ['"enabled" in words', json({ id: subject, enabled: 'true' })],
   ])('%s in place of a person', async (_, answer) => {
@@ -182,7 +191,7 @@ describe('ID-11 an answer about a token counts only in form and for this realm',
 describe('ID-17 inactive because it was made for others (contract 10.1)', () => {
   const inactive = { introspection: () => json({ active: false }) };
 
-  test('MC-02 a token that Keycloak calls active, and that is for somebody else, is not believed', async () => {
+  test('MC-02 a token that Keycloak calls active, and that is for someone else, is not believed', async () => {
     const kindOf = async (token: string, aud?: unknown) => {
       const { directory } = open({ introspection: () => active(aud === undefined ? {} : { aud }) });
       const found = await directory.introspect(token);
@@ -198,7 +207,7 @@ describe('ID-17 inactive because it was made for others (contract 10.1)', () => 
   });
 
   test('a good token without our client in its audience is a mistake of the realm', async () => {
-    const token = await signed({ aud: ['account', 'somebody'] });
+    const token = await signed({ aud: ['account', 'someone'] });
     expect(await open(inactive).directory.introspect(token)).toEqual({
       kind: 'unavailable',
       reason: 'token_audience',
@@ -209,7 +218,7 @@ describe('ID-17 inactive because it was made for others (contract 10.1)', () => 
     expect(await open(inactive).directory.introspect(good)).toEqual({ kind: 'inactive' });
   });
 
-  test('one that is over, or that somebody else signed, is no mistake of the realm', async () => {
+  test('one that is over, or that someone else signed, is no mistake of the realm', async () => {
     const { directory } = open(inactive);
     expect(await directory.introspect(await signed({ aud: 'x' }, '-1m'))).toEqual({ kind: 'inactive' });
     const other = await generateKeyPair('RS256');
@@ -297,8 +306,100 @@ describe('ID-13 a provider in trouble', () => {
   });
 
   test('questions at the same moment about one person are one question', async () => {
-    const { directory, asked } = open();
+    const { directory, asked } = open({}, { isStill: true });
     await Promise.all(Array.from({ length: 20 }, async () => await directory.principal(subject)));
     expect(asked.filter((path) => path.endsWith(subject))).toHaveLength(1);
+  });
+});
+
+describe('what is asked again within 100 ms is asked once', () => {
+  const aboutPeople = (asked: readonly string[]) => asked.filter((path) => path.includes('/users/')).length;
+  const aboutTokens = (asked: readonly string[]) =>
+    asked.filter((path) => path.endsWith('/introspect')).length;
+
+  test('a positive answer is good until 100 ms after its question, and not for one more', async () => {
+    let enabled = true;
+    let isTokenGood = true;
+    const { directory, asked, pass } = open(
+      {
+        user: () => json({ id: subject, username: 'ada', enabled }),
+        introspection: () => (isTokenGood ? active() : json({ active: false })),
+      },
+      { isStill: true },
+    );
+    expect(await directory.principal(subject)).toMatchObject({ kind: 'active' });
+    expect(await directory.introspect(good)).toMatchObject({ kind: 'active' });
+    [enabled, isTokenGood] = [false, false];
+    pass(99);
+    expect(await directory.principal(subject)).toMatchObject({ kind: 'active' });
+    expect(await directory.introspect(good)).toMatchObject({ kind: 'active' });
+    // Of the person and of the roles; sharing does not prolong it.
+    expect([aboutPeople(asked), aboutTokens(asked)]).toEqual([2, 1]);
+    pass(1);
+    expect(await directory.principal(subject)).toEqual({ kind: 'disabled' });
+    expect(await directory.introspect(good)).toEqual({ kind: 'inactive' });
+  });
+
+  test('it counts from the question: an answer that comes late is shared for less', async () => {
+    let answerUser: (answer: Response) => void = () => undefined;
+    let isFirst = true;
+    const { directory, pass } = open(
+      {
+        user: () => {
+          if (!isFirst) return json({ id: subject, enabled: false });
+          isFirst = false;
+          return new Promise((resolve) => (answerUser = resolve));
+        },
+      },
+      { isStill: true },
+    );
+    const first = directory.principal(subject);
+    pass(60);
+    const second = directory.principal(subject);
+    pass(40);
+    expect(await directory.principal(subject)).toEqual({ kind: 'disabled' });
+    answerUser(json({ id: subject, username: 'ada', enabled: true }));
+    for (const shared of [first, second]) expect(await shared).toMatchObject({ kind: 'active' });
+    expect(await directory.principal(subject)).toEqual({ kind: 'disabled' });
+  });
+
+  test('a clock of the machine that is set back prolongs nothing', async () => {
+    let enabled = true;
+    const user = () => json({ id: subject, username: 'ada', enabled });
+    const { directory, advance, pass } = open({ user }, { isStill: true });
+    expect(await directory.principal(subject)).toMatchObject({ kind: 'active' });
+    enabled = false;
+    advance(-1_000);
+    pass(100);
+    expect(await directory.principal(subject)).toEqual({ kind: 'disabled' });
+  });
+
+  test('no answer is shared with another person, with another token, or as another kind of token', async () => {
+    const other = '0b5c7a9e-0000-4000-8000-000000000002';
+    const asked: string[] = [];
+    const { directory } = open(
+      {
+        introspection: () => {
+          asked.push('token');
+          return asked.length === 1 ? active() : json({ active: false });
+        },
+      },
+      { isStill: true },
+    );
+    expect(await directory.principal(subject)).toMatchObject({ kind: 'active' });
+    // Whom the answer does not name is not told by it.
+    expect(await directory.principal(other)).toMatchObject({ kind: 'unavailable' });
+    expect(await directory.introspect(good)).toMatchObject({ kind: 'active' });
+    const second = await signed({ aud: 'postern-principal-sync', jti: 'another' });
+    expect(await directory.introspect(second)).toEqual({ kind: 'inactive' });
+    expect(await directory.introspect(good, 'refresh_token')).toEqual({ kind: 'inactive' });
+    expect(asked).toHaveLength(3);
+  });
+
+  test('who asks for an answer of their own gets one', async () => {
+    const { directory, asked } = open({}, { isStill: true });
+    await directory.principal(subject);
+    await directory.principal(subject, { isOwn: true });
+    expect(aboutPeople(asked)).toBe(4);
   });
 });

@@ -7,20 +7,20 @@ import {
   type KeycloakAnswer,
   type KeycloakServer,
   KeycloakTrouble,
-} from '../keycloak/keycloak-server.ts';
+} from '../keycloak/keycloak-client.ts';
 import type { Directory, Introspection, Principal } from '../directory.ts';
 import { bounded } from './bounded.ts';
 import { readIntrospection } from './introspection.ts';
+import { shareAnswers } from './short-sharing.ts';
 
-/** A JWS in compact form (RFC 7515 section 7.1), as Keycloak makes all its tokens. Anything else needs no question. */
+/** A JWS in compact form (RFC 7515 section 7.1), the form of all Keycloak tokens. Anything else is refused without a request. */
 const tokenShape = /^[A-Za-z0-9_-]{1,2000}\.[A-Za-z0-9_-]{1,20000}\.[A-Za-z0-9_-]{1,2000}$/;
 
-const sharedMs = 250;
 const keysKeptMs = 5 * 60_000;
-/** A key that is not there may have been made a moment ago; but who sends made-up key ids must not make us ask. */
+/** An unknown key id may belong to a new key, so fetch the keys again, but only this often: clients can send any key id. */
 const keysAgainMs = 10_000;
 
-/** Which people this installation has met: only of those can be said that they were deleted. */
+/** The people that the realm has confirmed before: only these can be reported as deleted. */
 export type KnownSubjects = {
   has(subject: string): Promise<boolean>;
   /** Must not wait and must not fail. */
@@ -28,9 +28,9 @@ export type KnownSubjects = {
 };
 
 /**
- * The directory of a Keycloak realm. Nothing is remembered between two questions: what an administrator changes there
- * holds at the next. An answer counts only in the form Keycloak gives it; a 404 of a proxy or of a realm that is gone
- * is no missing person, and a role is missing only where the role itself can be seen.
+ * The directory of a Keycloak realm. An answer is shared for 100 ms and then dropped, so a change by an administrator in
+ * Keycloak takes effect after that. Only answers in Keycloak's own form count: a 404 from a proxy or from a deleted realm
+ * does not mean that the person is missing. A role counts as missing only when the role itself is visible.
  */
 export function keycloakDirectory(deps: {
   issuer: string;
@@ -38,13 +38,14 @@ export function keycloakDirectory(deps: {
   roleNames: Readonly<Record<Role, string>>;
   server: Pick<KeycloakServer, 'read' | 'introspect' | 'publicDocument'>;
   known: KnownSubjects;
-  /** False = the realm has not proved that it is set up rightly (keycloak/proof.ts); then nothing is asked. */
+  /** False = the realm has not passed the self-test (keycloak/self-test-state.ts); then the directory sends no request. */
   isProven: () => Promise<boolean>;
   clock: Clock;
+  /** Never goes back. */
+  steady: Clock;
   timeoutMs: number;
 }): Directory {
-  const { issuer, clientId, roleNames, server, known, clock, timeoutMs } = deps;
-  const asking = new Map<string, { readonly since: number; readonly answer: Promise<Principal> }>();
+  const { issuer, clientId, roleNames, server, known, clock, steady, timeoutMs } = deps;
   let keys: { readonly set: JSONWebKeySet; readonly readAt: number } | undefined;
 
   async function proven(): Promise<void> {
@@ -55,14 +56,14 @@ export function keycloakDirectory(deps: {
     await proven();
     const path = `/users/${encodeURIComponent(subject)}`;
     const roles = server.read(`${path}/role-mappings/realm/composite`);
-    // Awaited below, unless the first answer settles it.
+    // Awaited below, unless the first answer makes it unnecessary; until then a rejection must not be unhandled.
     roles.catch(() => undefined);
     const user = readUser(await server.read(path), subject);
     if (user === undefined) return { kind: 'missing', wasKnown: await known.has(subject) };
     known.note(subject);
     if (!user.isEnabled) return { kind: 'disabled' };
     const names = readRoleNames(await roles);
-    // Realm roles that this client may not see are left out of an answer that is otherwise fine.
+    // Keycloak leaves out realm roles that this client may not see, and the answer still looks complete.
     if (!names.has(roleNames.user)) await mustSeeRole(roleNames.user);
     return {
       kind: 'active',
@@ -79,23 +80,12 @@ export function keycloakDirectory(deps: {
       throw new KeycloakTrouble(`role_not_visible_${status}`);
   }
 
-  /** Those who ask at the same moment share one look; a moment later somebody may have changed something. */
-  function askShared(subject: string): Promise<Principal> {
-    const now = clock.now();
-    const already = asking.get(subject);
-    if (already !== undefined && Math.abs(now - already.since) < sharedMs) return already.answer;
-    const answer = bounded(() => look(subject), timeoutMs, reasonOf);
-    const mine = { since: now, answer };
-    asking.set(subject, mine);
-    void answer.finally(() => {
-      if (asking.get(subject) === mine) asking.delete(subject);
-    });
-    return answer;
-  }
+  const askAbout = (subject: string) => bounded(() => look(subject), timeoutMs, reasonOf);
+  const askShared = shareAnswers(steady, askAbout);
 
   /**
-   * Keycloak says `inactive`, without a reason, also of a good token that was not made for us (its `aud` lacks our
-   * client): that is a mistake in the realm and not the end of a session (contract 10.1).
+   * Keycloak answers `inactive`, without a reason, also for a valid token that is not for this client (`aud` does not
+   * contain it). That is a mistake in the realm's configuration and must not end the session (contract 10.1).
    */
   async function isMadeForOthers(token: string): Promise<boolean> {
     const claims = claimsOf(token);
@@ -123,7 +113,7 @@ export function keycloakDirectory(deps: {
     return body;
   }
 
-  /** By the answer, or by the token where the answer says nothing of it. What neither says is for nobody (contract 10.1). */
+  /** Checks the audience in the answer, or in the token when the answer has none. False when neither has one (contract 10.1). */
   function isForUs(answer: Readonly<Record<string, unknown>>, token: string): boolean {
     return [answer['aud'] ?? claimsOf(token)?.['aud']].flat().includes(clientId);
   }
@@ -132,7 +122,7 @@ export function keycloakDirectory(deps: {
     await proven();
     const answer = await server.introspect(token, hint);
     const found = readIntrospection(answer, { issuer, now: clock.now(), hint });
-    // Keycloak itself says `inactive` then, since 26.6.2; a realm or a proxy that does not is not believed.
+    // Since 26.6.2 Keycloak itself answers `inactive` then. Check it here too: an older Keycloak or a proxy may not.
     if (found.kind === 'active' && hint === 'access_token' && !isForUs(answer, token))
       return { kind: 'unavailable', reason: 'token_audience' };
     if (found.kind === 'inactive' && hint === 'access_token' && (await isMadeForOthers(token)))
@@ -140,15 +130,22 @@ export function keycloakDirectory(deps: {
     return found;
   }
 
+  const introspectAs = (hint: 'access_token' | 'refresh_token') =>
+    shareAnswers(steady, (token) => bounded(() => introspect(token, hint), timeoutMs, reasonOf));
+  const introspectShared = {
+    access_token: introspectAs('access_token'),
+    refresh_token: introspectAs('refresh_token'),
+  };
+
   return {
     async introspect(token, hint = 'access_token') {
       if (!tokenShape.test(token) || claimsOf(token)?.['iss'] !== issuer) return { kind: 'inactive' };
-      return await bounded(() => introspect(token, hint), timeoutMs, reasonOf);
+      return await introspectShared[hint](token);
     },
-    async principal(subject) {
-      // Would lead out of the path of users.
+    async principal(subject, { isOwn } = { isOwn: false }) {
+      // In the path, an empty text, `.` or `..` would address something other than a user.
       if (/^\.{0,2}$/.test(subject)) return { kind: 'missing', wasKnown: false };
-      return await askShared(subject);
+      return await (isOwn ? askAbout : askShared)(subject);
     },
   };
 }
@@ -158,7 +155,7 @@ function reasonOf(error: unknown): string {
   return error instanceof Error ? error.name : 'unknown';
 }
 
-/** Undefined: Keycloak itself says that there is nobody of this id. @throws KeycloakTrouble */
+/** Undefined: Keycloak itself says that no user has this id. @throws KeycloakTrouble */
 function readUser({ status, body }: KeycloakAnswer, subject: string) {
   if (status === 404 && isRecord(body) && body['error'] === 'User not found') return undefined;
   if (status !== 200) throw new KeycloakTrouble(`user_status_${status}`);

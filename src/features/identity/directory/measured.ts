@@ -1,9 +1,9 @@
 import type { Directory } from '../directory.ts';
 
-/** `tookMs`: of a question that was asked, not of one that was remembered. */
+/** `tookMs`: how long the request waited. Answers that are available at once, from a cache, are not reported. */
 export type NoteIdentity = (result: 'answered' | 'unavailable', tookMs: number) => void;
 
-/** The same directory, which tells of each question that somebody waited for. */
+/** Wraps a directory and reports each look-up that a request waited for. */
 export function measured(directory: Directory, note: NoteIdentity): Directory {
   async function timed<T extends { readonly kind: string }>(asked: Promise<T>): Promise<T> {
     const startedAt = performance.now();
@@ -13,8 +13,8 @@ export function measured(directory: Directory, note: NoteIdentity): Directory {
   }
   return {
     introspect: (token, hint) => timed(directory.introspect(token, hint)),
-    principal(subject) {
-      const answer = directory.principal(subject);
+    principal(subject, how) {
+      const answer = directory.principal(subject, how);
       return answer instanceof Promise ? timed(answer) : answer;
     },
   };

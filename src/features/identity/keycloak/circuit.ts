@@ -1,8 +1,8 @@
 import type { Clock } from '../../../core/clock.ts';
 
 /**
- * After some failures in a row nobody asks for a while: whoever waits for an answer that will not come holds a
- * connection and a place in the line. Then one question is let through, and its answer decides for the rest.
+ * A circuit breaker. After several failures in a row it blocks requests for a while, because each request that waits for
+ * an answer in vain occupies a connection and a queue slot. Then one request probes the server for all.
  */
 export type Circuit = {
   isOpen(): boolean;
@@ -22,7 +22,7 @@ export function createCircuit({ clock }: { clock: Clock }): Circuit {
       // A clock that was set back must not keep it open.
       const now = clock.now();
       if (now < openUntil && openUntil - now <= openMs) return true;
-      // Whoever asks now tries for all; the others go on waiting for what comes of it.
+      // This caller is the probe; stay open for the others until its result.
       openUntil = now + openMs;
       return false;
     },

@@ -1,24 +1,24 @@
-import { minute } from '../../../core/clock.ts';
+import { type Clock, minute } from '../../../core/clock.ts';
 import { identityTimeoutMs } from '../directory/bounded.ts';
 import { keycloakDirectory } from '../directory/keycloak-directory.ts';
 import type { CommonDeps, Identity } from '../identity.ts';
 import { createOidcClient, type OidcClient } from '../oidc-client.ts';
 import type { Fetch } from '../provider/in-process.ts';
-import { createSealer, openedOrNot } from '../sealing.ts';
-import { openTokens } from '../sessions/access-token.ts';
-import { createSignedIn } from '../signed-in.ts';
-import { keptElsewhere } from './kept-elsewhere.ts';
-import { type ClientCredentials, createKeycloakServer } from './keycloak-server.ts';
+import { createEncryption, decryptedOrNot } from '../encryption.ts';
+import { decryptTokens } from '../sessions/access-token.ts';
+import { createSignedIn } from '../sign-in-services.ts';
+import { externalAccounts } from './external-accounts.ts';
+import { type ClientCredentials, createKeycloakServer } from './keycloak-client.ts';
 import { knownSubjects } from './known-subjects.ts';
 import { offlineClients } from './offline-clients.ts';
-import { createProof } from './proof.ts';
+import { createSelfTestState } from './self-test-state.ts';
 import { KeycloakRefused } from './refused.ts';
 import { createSelfTest } from './self-test.ts';
 
 /**
- * Keycloak in place of the built-in provider: people sign in there, and a client that can only read says who they are.
- * Promises what the built-in one promises; what cannot be told is `unavailable`. Accounts, groups and connections are
- * managed there and nowhere here.
+ * Identity with Keycloak in place of the built-in provider: people sign in there, and a read-only client looks them up.
+ * It makes the same promises as the built-in provider; what Keycloak cannot answer is `unavailable`. Accounts, groups and
+ * connections are managed only in Keycloak.
  */
 export type KeycloakDeps = CommonDeps & {
   keycloak: {
@@ -28,15 +28,17 @@ export type KeycloakDeps = CommonDeps & {
     readonly roleNames: { readonly user: string; readonly admin: string };
   };
   fetch: Fetch;
+  /** A clock that never goes back; the process's own unless a test sets it. */
+  steady?: Clock;
 };
 
 export function createKeycloakIdentity(deps: KeycloakDeps): Identity {
   const { uiOrigin, read, clock, random, log, fetch } = deps;
   const { issuer, login, principalSync, roleNames } = deps.keycloak;
   const timeoutMs = deps.identityTimeoutMs ?? identityTimeoutMs;
-  const sealer = createSealer(deps.encryptionKeys, random);
+  const encryption = createEncryption(deps.encryptionKeys, random);
   const server = createKeycloakServer({ issuer, principalSync, fetch, clock, timeoutMs });
-  const proof = createProof({
+  const selfTestState = createSelfTestState({
     selfTest: createSelfTest({ issuer, login, principalSync, roleNames, server }),
     clock,
     log,
@@ -47,8 +49,9 @@ export function createKeycloakIdentity(deps: KeycloakDeps): Identity {
     roleNames,
     server,
     known: knownSubjects({ issuer, users: read.users, log }),
-    isProven: proof.holds,
+    isProven: selfTestState.holds,
     clock,
+    steady: deps.steady ?? { now: () => performance.now() },
     timeoutMs,
   });
   const client = createOidcClient({
@@ -60,27 +63,33 @@ export function createKeycloakIdentity(deps: KeycloakDeps): Identity {
     clock,
     timeoutSeconds: timeoutMs / 1_000,
   });
-  const signedIn = createSignedIn({ ...deps, issuer, client: withoutOwnSignOuts(client), directory, sealer });
+  const signedIn = createSignedIn({
+    ...deps,
+    issuer,
+    client: withoutOwnSignOuts(client),
+    directory,
+    encryption,
+  });
 
   return {
     issuer,
     directory,
     ...signedIn,
-    ...keptElsewhere(issuer),
+    ...externalAccounts(issuer),
     connectedClients: offlineClients({ issuer, users: read.users, server, clock }),
-    async signOut(act, sessionId) {
+    async signOut(auditContext, sessionId) {
       if (sessionId === undefined) return;
       const tokens = await read.sessions.findTokens(sessionId);
-      await signedIn.sessions.end(act, sessionId, 'signed_out');
+      await signedIn.sessions.end(auditContext, sessionId, 'signed_out');
       if (tokens === undefined) return;
-      // Sealed with a key that is gone: the session here is over all the same.
-      const opened = openedOrNot(() => openTokens(sealer, sessionId, tokens.sealed));
+      // Undefined when the encryption key is gone; the session in Postern has ended anyway.
+      const opened = decryptedOrNot(() => decryptTokens(encryption, sessionId, tokens.encrypted));
       if (opened === undefined)
         log.warn({ reason: 'sealed_otherwise' }, 'identity provider: not told of a sign-out');
       const refreshToken = opened?.refreshToken ?? null;
       if (refreshToken === null) return;
       const left = await client.endSession(refreshToken);
-      // The session here is over; the browser's at the provider ends by its own time then.
+      // The session in Postern has ended; the one at the provider then ends when it expires.
       if (left.kind === 'unavailable')
         log.warn({ reason: left.reason }, 'identity provider: not told of a sign-out');
     },
@@ -90,17 +99,17 @@ export function createKeycloakIdentity(deps: KeycloakDeps): Identity {
         name: 'identity-self-test',
         everyMs: minute,
         leased: false,
-        run: async () => void (await proof.check()),
+        run: async () => void (await selfTestState.check()),
       },
     ],
     async start() {
-      const result = await proof.check();
+      const result = await selfTestState.check();
       if (result.kind === 'refused') throw new KeycloakRefused(result);
     },
   };
 }
 
-/** Who was signed out everywhere is the provider's to know: it refuses the code. Here nothing is kept about it. */
+/** The provider tracks who was signed out everywhere, and refuses the code itself. Postern stores nothing about it. */
 function withoutOwnSignOuts(client: OidcClient): OidcClient {
   return {
     ...client,

@@ -5,7 +5,7 @@ import { reasonOf } from '../oidc-client.ts';
 
 const maxRemembered = 50_000;
 
-/** People the realm has told of, remembered in the table `users`; each is written once a process at most. */
+/** The people that the realm has confirmed, stored in the table `users`. Each process writes each person at most once. */
 export function knownSubjects(deps: {
   issuer: string;
   users: Pick<UserStore, 'wasFound' | 'noteFound'>;
@@ -19,7 +19,7 @@ export function knownSubjects(deps: {
       if (noted.has(subject)) return;
       if (noted.size >= maxRemembered) noted.clear();
       noted.add(subject);
-      // Nobody waits for it: were it lost, keys of a person who is deleted later would be refused and not revoked.
+      // No request waits for this. If it were lost, the keys of a person deleted later would be refused, but not revoked.
       users.noteFound(issuer, subject).catch((error: unknown) => {
         noted.delete(subject);
         log.warn({ reason: reasonOf(error) }, 'a person found at the identity provider was not noted');

@@ -2,9 +2,9 @@ import type { Clock } from '../../../core/clock.ts';
 import { AppError } from '../../../core/errors.ts';
 import type { ConnectedClients } from '../provider/connected-clients.ts';
 import type { UserStore } from '../accounts/user-store.ts';
-import { isRecord, type KeycloakAnswer, type KeycloakServer } from './keycloak-server.ts';
+import { isRecord, type KeycloakAnswer, type KeycloakServer } from './keycloak-client.ts';
 
-/** Which clients hold an offline grant of a person, as the realm tells; ending one is the person's own, over there. */
+/** The clients that hold an offline grant of a person, as the realm reports them. Only the person can end one, in Keycloak. */
 export function offlineClients(deps: {
   issuer: string;
   users: Pick<UserStore, 'find'>;
@@ -58,7 +58,7 @@ export function offlineClients(deps: {
   };
 }
 
-/** Keycloak's own id of the client, when the person gave it an offline token. */
+/** Keycloak's internal id of the client, when the person gave it an offline token. */
 function offlineClientOf({ additionalGrants: grants }: Record<string, unknown>): string | undefined {
   if (!Array.isArray(grants)) return undefined;
   const found: unknown = grants.find((grant) => isRecord(grant) && grant['key'] === 'Offline Token');

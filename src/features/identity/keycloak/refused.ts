@@ -1,4 +1,4 @@
-/** The realm or the configuration is wrong, so the program does not start (contract 1). */
+/** The realm or the configuration is wrong, so the process does not start (contract 1). */
 export class KeycloakRefused extends Error {
   readonly setting: string;
   readonly problem: string;

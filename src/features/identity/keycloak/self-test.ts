@@ -5,11 +5,11 @@ import {
   type KeycloakAnswer,
   type KeycloakServer,
   KeycloakTrouble,
-} from './keycloak-server.ts';
+} from './keycloak-client.ts';
 
 /**
- * Whether the realm is set up as Postern needs it, found out by asking: four checks, the first that fails is named,
- * with the setting it is about and what to do. `away` is no verdict: the realm could not be asked.
+ * Tests by requests whether the realm is set up as Postern needs it. Runs four checks and reports the first that fails,
+ * with the setting that it concerns and the fix. `away` is no verdict: the realm did not answer.
  */
 export type SelfTest = () => Promise<SelfTestResult>;
 
@@ -18,7 +18,7 @@ export type SelfTestResult =
   | { readonly kind: 'away'; readonly check: Check; readonly reason: string }
   | ({ readonly kind: 'refused'; readonly check: Check } & Mistake);
 
-/** In the order they are made: each needs those before it. */
+/** In the order in which they run: each check needs those before it. */
 export const selfTestChecks = [
   'discovery',
   'client credentials',
@@ -30,7 +30,7 @@ export type Check = (typeof selfTestChecks)[number];
 
 type Mistake = { readonly setting: string; readonly problem: string; readonly fix: string };
 
-/** A check found a mistake of the configuration or of the realm. */
+/** A check found a mistake in the configuration or in the realm. */
 class Mistaken extends Error {
   readonly mistake: Mistake;
   constructor(mistake: Mistake) {
@@ -89,7 +89,7 @@ export function createSelfTest(deps: {
       }
       throw error;
     });
-    // Whatever is asked about, a client whose secret is wrong is refused, and a public one may not ask.
+    // Whatever the token, Keycloak refuses a client with a wrong secret, and a public client may not introspect.
     const { status } = answered(await server.introspectAs(login, 'not-a-token'));
     if (status !== 200) {
       throw new Mistaken({
@@ -106,7 +106,7 @@ export function createSelfTest(deps: {
     if (typeof subject !== 'string') throw new Mistaken(tokenWithoutRoles);
     const self = `/users/${encodeURIComponent(subject)}`;
     const { body } = mayRead(await server.read(self), 'people', 'view-users');
-    // What Keycloak itself says this client may do to a person, however it came by that.
+    // Keycloak's own list of what this client may do to a person, whichever role grants it.
     const access = isRecord(body) ? body['access'] : undefined;
     const powers = isRecord(access)
       ? Object.keys(access).filter((one) => one !== 'view' && access[one] !== false)
@@ -161,7 +161,7 @@ export function createSelfTest(deps: {
   };
 }
 
-/** @throws KeycloakTrouble where the server has trouble of its own, which says nothing of the configuration. */
+/** @throws KeycloakTrouble when the server itself failed, which says nothing about the configuration. */
 function answered(answer: KeycloakAnswer): KeycloakAnswer {
   if (answer.status >= 500 || answer.status === 429) throw new KeycloakTrouble(`status_${answer.status}`);
   return answer;
@@ -177,14 +177,14 @@ function mayRead(answer: KeycloakAnswer, what: string, role: string): KeycloakAn
   });
 }
 
-/** Its client's own roles in realm-management may be these. view-clients could read the secrets of clients before 26.8. */
+/** The roles in realm-management that the client may have. view-clients could read the secrets of clients before 26.8. */
 const readingRole = /^(?:view|query)-/;
 
 function mustOnlyRead(claims: Record<string, unknown> | undefined): void {
   const access = claims?.['resource_access'];
   const management = isRecord(access) ? access['realm-management'] : undefined;
   const roles: unknown = isRecord(management) ? management['roles'] : undefined;
-  // Where they are not told, nobody can say that it may not manage.
+  // Without the list of roles, Postern cannot verify that the client is read-only.
   if (!Array.isArray(roles) || !roles.every((role) => typeof role === 'string'))
     throw new Mistaken(tokenWithoutRoles);
   const excess = roles.filter((role) => !readingRole.test(role) || role === 'view-clients');

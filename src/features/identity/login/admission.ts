@@ -4,33 +4,43 @@ import { addressBucket } from '../../ratelimit/ratelimit.ts';
 import { createThrottle } from './throttle.ts';
 
 /**
- * Steps anybody may take without a credential that store a row or guess a secret: the start of a sign-in, of an
- * authorization and of a device's, a page of the provider, a typed device code (RFC 8628 section 5.1), and a token or
- * a client's secret that is tried.
+ * The steps without a credential that store a row or can guess a secret: starting a sign-in, an authorization or a
+ * device authorization, opening a page of the provider, entering a device code (RFC 8628 section 5.1), and presenting a
+ * token or a client secret.
  */
 export type AnonymousStep = 'login' | 'authorization' | 'device' | 'page' | 'device_code' | 'credential';
 
-/** `succeed` gives the step back: it was no guess. */
+/** `succeed` undoes the count, because the step was not a guess. */
 export type Admitted = { succeed(): void };
 
-/** For one address in a minute; of device codes in a quarter of an hour. */
-const limits: Readonly<Record<AnonymousStep, number>> = {
-  login: 60,
-  authorization: 60,
-  device: 60,
-  // A sign-in comes back to one of them, connecting a device to three.
-  page: 120,
-  device_code: 30,
-  // Those that were right are given back, so only failures count.
-  credential: 120,
-};
+/** Limits of one address in a minute; for device codes, in a quarter of an hour. */
+function limitsAt(signIns: number): Readonly<Record<AnonymousStep, number>> {
+  return {
+    login: signIns,
+    authorization: signIns,
+    device: signIns,
+    // A sign-in opens one page, connecting a device opens three.
+    page: 2 * signIns,
+    device_code: 30,
+    // Correct ones are not counted, so this limits only failures.
+    credential: 120,
+  };
+}
 
-/** Counts one step of an address, on this process; throws `rate_limited` when it takes too many. */
-export function createAdmission({ clock }: { clock: Clock }) {
+/** Counts one step of an address in this process; throws `rate_limited` above the limit. */
+export function createAdmission({
+  clock,
+  signInsPerMinute,
+}: {
+  clock: Clock;
+  /** What one address may start of each kind, in any 60 seconds (`/config/access`). */
+  signInsPerMinute: () => number;
+}) {
   const perMinute = createThrottle({ clock, windowMs: minute });
   const perQuarterHour = createThrottle({ clock, windowMs: 15 * minute });
   return (step: AnonymousStep, address: string | null): Admitted => {
-    const counter = { name: `${step} ${addressBucket(address)}`, limit: limits[step] };
+    const limit = limitsAt(signInsPerMinute())[step];
+    const counter = { name: `${step} ${addressBucket(address)}`, limit };
     const throttle = step === 'device_code' ? perQuarterHour : perMinute;
     const attempt = throttle.attempt([counter]);
     if (attempt.kind === 'refused') {

@@ -1,17 +1,18 @@
 import { type Clock, day } from '../../../core/clock.ts';
 import type { Random } from '../../../core/ids.ts';
-import { isMacOfAny, mac } from '../sealing.ts';
+import { canonicalEmail } from '../accounts/email.ts';
+import { isMacOfAny, mac } from '../encryption.ts';
 
 /**
- * Knows the browsers that somebody signed in from before, so that a stranger's wrong passwords do not keep the owner
- * out (decision 0012). A right password gives the browser a cookie that says so, for one account: the expiry, a random
- * name and their MAC together with the account, under SESSION_SECRET. Nothing is stored, and the account cannot be
- * read from it. It proves no identity and opens nothing: it only changes where tries are counted.
+ * Recognises browsers that signed in to an account before, so that a stranger's wrong passwords do not lock the owner
+ * out (decision 0012). After a correct password the browser gets a cookie for that account: the expiry, a random name,
+ * and the MAC of both and the account under SESSION_SECRET. The server stores nothing, and the cookie does not reveal
+ * the account. It proves no identity and grants no access: it only decides which counter an attempt counts towards.
  */
 export type KnownDevices = {
-  /** What the browser keeps after a right password for `account`, the e-mail that was typed. */
+  /** The cookie value after a correct password for `account`, the e-mail that was typed. */
   issue(account: string): string;
-  /** The device's random name; null when the cookie is missing, made up, expired or of another account. */
+  /** The device's random name; null when the cookie is missing, forged, expired or for another account. */
   recognise(account: string, cookie: string | undefined): string | null;
 };
 
@@ -30,7 +31,7 @@ export function createKnownDevices(deps: {
   const [secret] = secrets;
   if (secret === undefined) throw new Error('SESSION_SECRET holds no secret.');
   const said = (account: string, expires: string, name: string) =>
-    `${expires}.${name}.${account.toLowerCase()}`;
+    `${expires}.${name}.${canonicalEmail(account)}`;
   return {
     issue(account) {
       const expires = String(Math.floor(clock.now() / 1000) + deviceSeconds);

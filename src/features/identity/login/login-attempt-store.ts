@@ -4,23 +4,29 @@ import type { Sql } from '../../../platform/database/database.ts';
 
 /** The table `login_attempts`: one row per started sign-in, used once. */
 export type LoginAttemptStore = {
-  /** Keeps the newest `keep` of this browser. */
+  /** Inserts an attempt, and keeps only the newest `keep` attempts of this browser. */
   insert(
-    attempt: { stateHash: string; browserHash: string; sealed: string; returnTo: string; expiresAt: number },
+    attempt: {
+      stateHash: string;
+      browserHash: string;
+      encrypted: string;
+      returnTo: string;
+      expiresAt: number;
+    },
     keep: number,
   ): Promise<void>;
-  /** Takes the attempt out, so that a second answer finds nothing. */
-  take(stateHash: string, browserHash: string): Promise<{ sealed: string; returnTo: string } | undefined>;
+  /** Returns and deletes the attempt, so that a second answer finds nothing. */
+  take(stateHash: string, browserHash: string): Promise<{ encrypted: string; returnTo: string } | undefined>;
   /** Resolves with how many were removed. */
   removeExpired(limit: number): Promise<number>;
 };
 
 export function loginAttemptStore(db: Sql, clock: Clock): LoginAttemptStore {
   return {
-    async insert({ stateHash, browserHash, sealed, returnTo, expiresAt }, keep) {
+    async insert({ stateHash, browserHash, encrypted, returnTo, expiresAt }, keep) {
       await sql`
         insert into login_attempts (state_hash, browser_hash, sealed, return_to, created_at, expires_at)
-        values (${stateHash}, ${browserHash}, ${sealed}, ${returnTo}, ${new Date(clock.now())},
+        values (${stateHash}, ${browserHash}, ${encrypted}, ${returnTo}, ${new Date(clock.now())},
                 ${new Date(expiresAt)})`.execute(db);
       await sql`
         delete from login_attempts where state_hash in (
@@ -28,12 +34,12 @@ export function loginAttemptStore(db: Sql, clock: Clock): LoginAttemptStore {
            order by created_at desc offset ${keep - 1})`.execute(db);
     },
     async take(stateHash, browserHash) {
-      const { rows } = await sql<{ sealed: string; return_to: string; expires_at: Date }>`
+      const { rows } = await sql<{ encrypted: string; return_to: string; expires_at: Date }>`
         delete from login_attempts where state_hash = ${stateHash} and browser_hash = ${browserHash}
-        returning sealed, return_to, expires_at`.execute(db);
+        returning sealed as encrypted, return_to, expires_at`.execute(db);
       const [row] = rows;
       if (row === undefined || row.expires_at.getTime() <= clock.now()) return undefined;
-      return { sealed: row.sealed, returnTo: row.return_to };
+      return { encrypted: row.encrypted, returnTo: row.return_to };
     },
     async removeExpired(limit) {
       const { numAffectedRows } = await sql`

@@ -1,30 +1,30 @@
-import type { Act, UserRef } from '../../../core/caller.ts';
+import type { AuditContext, UserRef } from '../../../core/caller.ts';
 import { type Clock, minute } from '../../../core/clock.ts';
 import { AppError } from '../../../core/errors.ts';
 import { newId, type Random } from '../../../core/ids.ts';
 import type { Log } from '../../../platform/log.ts';
 import type { UserStore } from '../accounts/user-store.ts';
 import { type LoginResult, type OidcClient, reasonOf } from '../oidc-client.ts';
-import { SealedOtherwise, type Sealer } from '../sealing.ts';
-import { secretDigest } from '../../../platform/sealed-text.ts';
-import { sealTokens } from '../sessions/access-token.ts';
+import { UnknownEncryptionKey, type Encryption } from '../encryption.ts';
+import { secretDigest } from '../../../platform/encrypted-text.ts';
+import { encryptTokens } from '../sessions/access-token.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import type { LoginAttemptStore } from './login-attempt-store.ts';
 import { safeReturnTo } from './return-to.ts';
 
 /**
- * Signing in with OpenID Connect, code and PKCE: start() remembers an attempt and sends the browser away, finish()
+ * Sign-in with OpenID Connect, code and PKCE: start() stores an attempt and returns the redirect to the provider, finish()
  * turns the provider's answer into a session. State, nonce and verifier belong to one attempt and are bound to the
- * browser by a cookie secret (contract 10.11), so a code from elsewhere cannot be slipped in.
+ * browser by a cookie secret (contract 10.11), so that nobody can inject a code from another browser.
  */
 export type LoginFlow = {
   start(input: { returnTo: string | undefined; browserSecret: string | undefined }): Promise<{
     redirect: URL;
     browserSecret: string;
   }>;
-  /** `refused` when the answer belongs to no attempt of this browser, or the provider or the person said no. */
+  /** `refused` when the answer belongs to no attempt of this browser, or when the provider or the person refused. */
   finish(
-    act: Act,
+    auditContext: AuditContext,
     input: { callback: URL; browserSecret: string | undefined; previousSession: string | undefined },
   ): Promise<LoginOutcome>;
 };
@@ -43,15 +43,15 @@ export function createLoginFlow(deps: {
   attempts: LoginAttemptStore;
   users: UserStore;
   sessions: Sessions;
-  sealer: Sealer;
+  encryption: Encryption;
   clock: Clock;
   random: Random;
   log: Log;
 }): LoginFlow {
-  const { client, attempts, users, sessions, sealer, clock, random, log } = deps;
+  const { client, attempts, users, sessions, encryption, clock, random, log } = deps;
   const secret = () => Buffer.from(random.bytes(32)).toString('base64url');
 
-  async function begin(act: Act, result: LoginResult, previousSession: string | undefined) {
+  async function begin(auditContext: AuditContext, result: LoginResult, previousSession: string | undefined) {
     const user = await users.upsert({
       newId: newId(random, 'usr'),
       issuer: result.issuer,
@@ -62,10 +62,10 @@ export function createLoginFlow(deps: {
     });
     const actor = { kind: 'user', id: user.id, name: user.name, credential: null } as const;
     const session = await sessions.begin(
-      { actor, origin: act.origin },
+      { actor, origin: auditContext.origin },
       user,
       {
-        sealedFor: (sessionId) => sealTokens(sealer, sessionId, result.tokens),
+        encryptedFor: (sessionId) => encryptTokens(encryption, sessionId, result.tokens),
         accessExpiresAt: result.tokens.accessExpiresAt,
         authenticatedAt: result.authenticatedAt,
       },
@@ -74,17 +74,17 @@ export function createLoginFlow(deps: {
     return { user, session };
   }
 
-  /** Undefined: it was sealed under a key that is gone. Whoever was signing in begins anew. */
-  function attemptIn(sealed: string, stateHash: string) {
+  /** Undefined: the attempt was encrypted under a key that is gone, so the person must start the sign-in again. */
+  function attemptIn(encrypted: string, stateHash: string) {
     try {
       // Written by start() and authenticated by the seal.
-      return JSON.parse(sealer.open(sealed, `login:${stateHash}`)) as {
+      return JSON.parse(encryption.decrypt(encrypted, `login:${stateHash}`)) as {
         state: string;
         nonce: string;
         pkceVerifier: string;
       };
     } catch (error) {
-      if (error instanceof SealedOtherwise) return undefined;
+      if (error instanceof UnknownEncryptionKey) return undefined;
       throw error;
     }
   }
@@ -100,7 +100,7 @@ export function createLoginFlow(deps: {
         {
           stateHash,
           browserHash: secretDigest(browser),
-          sealed: sealer.seal(JSON.stringify(attempt), `login:${stateHash}`),
+          encrypted: encryption.encrypt(JSON.stringify(attempt), `login:${stateHash}`),
           returnTo: safeReturnTo(returnTo, deps.uiOrigin),
           expiresAt: clock.now() + attemptMs,
         },
@@ -108,7 +108,7 @@ export function createLoginFlow(deps: {
       );
       return { redirect, browserSecret: browser };
     },
-    async finish(act, { callback, browserSecret, previousSession }) {
+    async finish(auditContext, { callback, browserSecret, previousSession }) {
       const state = callback.searchParams.get('state');
       if (state === null || browserSecret === undefined) return { kind: 'refused', reason: 'no_attempt' };
       const stateHash = secretDigest(state);
@@ -116,18 +116,18 @@ export function createLoginFlow(deps: {
       if (found === undefined) return { kind: 'refused', reason: 'no_attempt' };
       if (callback.searchParams.get('error') === 'access_denied')
         return { kind: 'refused', reason: 'denied' };
-      const attempt = attemptIn(found.sealed, stateHash);
+      const attempt = attemptIn(found.encrypted, stateHash);
       if (attempt === undefined) return { kind: 'refused', reason: 'no_attempt' };
       let result: LoginResult;
       try {
         result = await client.exchange(callback, attempt);
       } catch (error) {
         if (error instanceof AppError) throw error;
-        log.warn({ reason: reasonOf(error), requestId: act.origin.requestId }, 'sign-in failed');
+        log.warn({ reason: reasonOf(error), requestId: auditContext.origin.requestId }, 'sign-in failed');
         return { kind: 'refused', reason: 'failed' };
       }
-      const { user, session } = await begin(act, result, previousSession);
-      // Signed out everywhere since the password was typed: what it proved no longer counts.
+      const { user, session } = await begin(auditContext, result, previousSession);
+      // The account was signed out everywhere after the password was typed, so this sign-in is no longer valid.
       if (session === undefined) return { kind: 'refused', reason: 'failed' };
       return {
         kind: 'signed_in',

@@ -4,15 +4,15 @@ import { maxPasswordLength, type Passwords } from '../accounts/passwords.ts';
 import type { KnownDevices } from './known-devices.ts';
 import type { SignInThrottle } from './throttle.ts';
 
-/** The answer to an e-mail and a password. Unknown and wrong are one answer and take the same time. */
+/** The result of checking an e-mail and a password. An unknown account and a wrong password look alike and take the same time. */
 export type PasswordAnswer =
   | { readonly kind: 'right'; readonly subject: string }
   | { readonly kind: 'wrong' }
-  /** The password was right; only then is the state of the account told. */
+  /** The password was correct; only then does the answer reveal the state of the account. */
   | { readonly kind: 'disabled' }
   | { readonly kind: 'throttled'; readonly retryAfterSeconds: number };
 
-/** Where a sign-in comes from: the address, and the browser when it was here before (known-devices.ts). */
+/** Where a sign-in comes from: the address, and the device cookie of a browser that signed in before (known-devices.ts). */
 export type SignInOrigin = RequestOrigin & { readonly deviceCookie?: string | undefined };
 
 export type SignInRefusal = 'wrong_password' | 'account_disabled' | 'throttled';
@@ -28,7 +28,7 @@ export function createPasswordCheck(deps: {
   passwords: Passwords;
   throttle: SignInThrottle;
   devices: Pick<KnownDevices, 'recognise'>;
-  /** Counts refusals for the audit trail, with the account when there is one; must not wait. */
+  /** Counts refusals for the audit trail, with the account when one exists; must not block. */
   refused(reason: SignInRefusal, origin: RequestOrigin, userId: string | null): void;
 }): PasswordCheck {
   const { accounts, passwords, throttle, devices } = deps;

@@ -4,7 +4,7 @@ import type { Sql } from '../../../platform/database/database.ts';
 
 /** The table `setup_links_used`. */
 export type SetupLinkStore = {
-  /** False when the link was used before. */
+  /** Marks the link as used; false when it was used before. */
   use(digest: string): Promise<boolean>;
 };
 

@@ -1,14 +1,14 @@
 import { type Clock, minute } from '../../../core/clock.ts';
-import { isMacOfAny, mac } from '../sealing.ts';
+import { isMacOfAny, mac } from '../encryption.ts';
 
 /**
  * The secret of the one-time link `{base_url}/setup#token=…`: an expiry and its MAC under SESSION_SECRET, so that
- * `postern admin login-link` can mint one without the database.
+ * `postern admin login-link` can generate one without the database.
  */
 const label = 'postern-setup';
 const setupTokenMs = 15 * minute;
 
-export function mintSetupToken(secrets: readonly string[], clock: Clock): string {
+export function generateSetupToken(secrets: readonly string[], clock: Clock): string {
   const [signing] = secrets;
   if (signing === undefined) throw new Error('SESSION_SECRET holds no secret.');
   const expiry = String(clock.now() + setupTokenMs);

@@ -1,9 +1,10 @@
 import { type Clock, day, minute } from '../../../core/clock.ts';
 import { addressBucket } from '../../ratelimit/ratelimit.ts';
+import { canonicalEmail } from '../accounts/email.ts';
 
-/** A try is counted before it is made and given back when it was right, so parallel tries cannot slip through. */
+/** Counts an attempt before it runs, and undoes the count when it succeeds, so parallel attempts cannot exceed the limit. */
 export type Throttle = {
-  /** `refused` with the whole seconds until the oldest try that counts leaves the window. Refused ones do not count. */
+  /** `refused` has the whole seconds until the oldest counted attempt leaves the window. Refused attempts do not count. */
   attempt(counters: readonly { readonly name: string; readonly limit: number }[]): Attempt;
 };
 
@@ -11,14 +12,14 @@ type Attempt = { kind: 'allowed'; succeed(): void } | { kind: 'refused'; retryAf
 
 const maxTracked = 50_000;
 
-/** Counts tries by name in a sliding window, on this process. */
+/** Counts attempts by name in a sliding window, in this process. */
 export function createThrottle({ clock, windowMs }: { clock: Clock; windowMs: number }): Throttle {
   const tries = new Map<string, number[]>();
 
   function recent(name: string): number[] {
     const since = clock.now() - windowMs;
     const kept = (tries.get(name) ?? []).filter((at) => at > since);
-    // Re-inserted, so that the map's first entries are those touched longest ago.
+    // Insert again, so that the map's first entries are the least recently used.
     tries.delete(name);
     if (kept.length > 0) tries.set(name, kept);
     return kept;
@@ -65,14 +66,15 @@ export function createThrottle({ clock, windowMs }: { clock: Clock; windowMs: nu
 }
 
 /**
- * Counts failed sign-ins in a sliding quarter of an hour: strictly for one account from one address, loosely for an
- * account from anywhere, and for one address over all accounts. Addresses count in the buckets of the rate limiter.
+ * Counts failed sign-ins in a sliding quarter of an hour, with three limits: a strict one for an account from one address,
+ * a looser one for an account from anywhere, and one for an address over all accounts. Addresses are counted in the
+ * buckets of the rate limiter.
  *
- * The account's own counter slows down a guesser with many addresses, and would let him lock the owner out. So it does
- * not hold for whom the account knows (OWASP, "device cookies"; decision 0012): a browser that brings the cookie of an
- * earlier right password (known-devices.ts), which has a counter of its own instead, and an address from which somebody
- * signed in rightly to this account within a day. Their tries do not count towards it either. Both stay within the
- * other two limits, so neither is a way to guess faster than from one address.
+ * The second limit slows down an attacker with many addresses, but alone it would let the attacker lock the owner out. So
+ * it does not apply to origins that the account knows (OWASP, "device cookies"; decision 0012), and their attempts do not
+ * count towards it. These are a browser with the cookie of an earlier correct password (known-devices.ts), which has its
+ * own counter instead, and an address from which someone signed in to this account within a day. Both stay within the
+ * other two limits, so neither lets anyone guess faster than from one address.
  */
 export type SignInThrottle = {
   /** `account`: the e-mail that was typed. `device`: the known device's name, null for any other browser. */
@@ -94,11 +96,11 @@ export function createSignInThrottle({
   perAccount?: number;
   perAddress?: number;
   perDevice?: number;
-  /** Accounts with an address each; beyond it the one that signed in longest ago is forgotten. */
+  /** Maximum pairs of account and address; beyond it, the one with the oldest sign-in is dropped. */
   maxKnownAddresses?: number;
 }): SignInThrottle {
   const throttle = createThrottle({ clock, windowMs: 15 * minute });
-  /** When somebody last signed in rightly, by address and account; the oldest first. */
+  /** The time of the last successful sign-in, by address and account; the oldest first. */
   const knownSince = new Map<string, number>();
 
   function remember(both: string): void {
@@ -115,7 +117,7 @@ export function createSignInThrottle({
 
   return {
     attempt(account, address, device = null) {
-      const who = account.toLowerCase();
+      const who = canonicalEmail(account);
       const from = addressBucket(address);
       const both = `${from} ${who}`;
       const widest =

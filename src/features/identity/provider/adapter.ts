@@ -2,9 +2,9 @@ import { type Adapter, type AdapterFactory, type AdapterPayload, errors } from '
 import type { Clock } from '../../../core/clock.ts';
 import type { Tx } from '../../../platform/database/database.ts';
 import type { AuditEntry } from '../../audit/audit.ts';
-import { isProofGood } from '../accounts/proof.ts';
-import { openedOrNot, type Sealer } from '../sealing.ts';
-import { secretDigest } from '../../../platform/sealed-text.ts';
+import { isAuthenticationValid } from '../accounts/authentication-validity.ts';
+import { decryptedOrNot, type Encryption } from '../encryption.ts';
+import { secretDigest } from '../../../platform/encrypted-text.ts';
 import type { IdentityTx } from '../stores.ts';
 import { webClientId } from './clients.ts';
 import { originOfRequest } from './origin.ts';
@@ -18,34 +18,35 @@ export type AdapterDeps = {
   /** Milliseconds; null = never. See AccountStore. */
   signedOutAt: (subject: string) => Promise<number | null>;
   tx: Tx<Stores>;
-  sealer: Sealer;
+  encryption: Encryption;
   clock: Clock;
 };
 
 /**
- * oidc-provider's storage on our table. A token's id is the token, so it is found by hash and the payload, which
- * repeats it, is sealed. consume() is compare-and-set: of several parallel uses of one code or refresh token one
- * succeeds and the others revoke the whole grant (MC-04; OAuth 2.1 section 4.3.1, RFC 9700 section 4.14). That a
- * client got or lost access which outlives the browser session is audited where it is written.
+ * oidc-provider's storage in the table `oidc_records`. A token's id is the token itself, so records are found by its hash,
+ * and the payload, which contains it, is encrypted. consume() is compare-and-set: of several parallel uses of one code or
+ * refresh token, one succeeds and the others revoke the whole grant (MC-04; OAuth 2.1 section 4.3.1,
+ * RFC 9700 section 4.14). When a client gets or loses access that outlives the browser session, the adapter writes the
+ * audit event.
  */
 export function providerAdapter(deps: AdapterDeps): AdapterFactory {
   return (model) => adapterFor(model, deps);
 }
 
 function adapterFor(model: string, deps: AdapterDeps): Adapter {
-  const { issuer, read, tx, sealer, clock } = deps;
+  const { issuer, read, tx, encryption, clock } = deps;
   async function audit(
     stores: Stores,
     event: 'client.connected' | 'client.revoked',
     { clientId, accountId }: Connection,
     more: Pick<AuditEntry, 'reason' | 'details'>,
   ): Promise<void> {
-    // The web app is ours: its sessions have events of their own.
+    // The web app is part of Postern: its sessions have their own events.
     if (clientId === webClientId) return;
     const user = await stores.users.findBySubject(issuer, accountId);
     await stores.audit.append({
       event,
-      act: {
+      auditContext: {
         actor: { kind: 'user', id: user?.id ?? null, name: user?.name ?? null, credential: clientId },
         origin: originOfRequest(),
       },
@@ -61,7 +62,7 @@ function adapterFor(model: string, deps: AdapterDeps): Adapter {
     if (connection !== undefined) await audit(stores, 'client.revoked', connection, { reason });
   }
 
-  /** Resolves with false when it was used before; the copy that comes late ends everything of its grant. */
+  /** Resolves with false when the token was used before; that second use ends the whole grant. */
   async function consumeOnce(stores: Stores, idHash: string): Promise<boolean> {
     const grantId = (await stores.records.find(model, idHash))?.grantId ?? null;
     if (grantId !== null) await stores.records.holdGrant(grantId);
@@ -71,8 +72,8 @@ function adapterFor(model: string, deps: AdapterDeps): Adapter {
   }
 
   /**
-   * What belongs to a grant is kept only while the grant is there. Ended since it was looked at, its new token is handed
-   * out and good for nothing, as if it had been issued first and revoked then.
+   * Stores a record of a grant only while the grant exists. If the grant ended meanwhile, the client still receives its new
+   * token, but the token is not valid, as if it had been issued first and then revoked.
    */
   async function keep(record: NewProviderRecord, payload: AdapterPayload): Promise<void> {
     const { grantId } = record;
@@ -80,7 +81,7 @@ function adapterFor(model: string, deps: AdapterDeps): Adapter {
     await tx(async (stores) => {
       if (!(await stores.records.holdGrant(grantId))) return;
       await stores.records.upsert(record);
-      // The first refresh token of a grant; those that rotation makes carry on what is audited already.
+      // Audit only the first refresh token of a grant; rotated ones continue a connection that is already audited.
       if (model !== 'RefreshToken' || payload.rotations !== 0) return;
       const connection = { clientId: payload.clientId ?? webClientId, accountId: payload.accountId ?? '' };
       const scopes = (payload.scope ?? '').split(' ');
@@ -88,23 +89,23 @@ function adapterFor(model: string, deps: AdapterDeps): Adapter {
     });
   }
 
-  /** A sign-in that was proved before the account was signed out everywhere is none, whatever still holds it. */
+  /** Drops a payload whose sign-in happened before the account was signed out everywhere. */
   async function current(payload: AdapterPayload | undefined): Promise<AdapterPayload | undefined> {
-    if (payload === undefined || !holdsProof.has(model)) return payload;
+    if (payload === undefined || !carriesSignIn.has(model)) return payload;
     const { login } = (payload['result'] ?? {}) as { login?: { accountId?: string; ts?: number } };
     const accountId = login?.accountId ?? payload.accountId;
     if (accountId === undefined) return payload;
     const provedAt = login?.ts ?? payload['loginTs'] ?? payload['authTime'];
-    return isProofGood(await deps.signedOutAt(accountId), Math.round(Number(provedAt) * 1_000))
+    return isAuthenticationValid(await deps.signedOutAt(accountId), Math.round(Number(provedAt) * 1_000))
       ? payload
       : undefined;
   }
 
   const open = (record: ProviderRecord | undefined): AdapterPayload | undefined => {
     if (record === undefined) return undefined;
-    const unseal = () => sealer.open(record.payload, contextOf(model, record.idHash));
-    // Who was signing in begins anew. Of a token nobody can tell what it is good for, so that fails.
-    const text = beginsAnew.has(model) ? openedOrNot(unseal) : unseal();
+    const decryptPayload = () => encryption.decrypt(record.payload, contextOf(model, record.idHash));
+    // If it cannot be decrypted: an interrupted sign-in starts again, but a token throws, as its validity is unknown.
+    const text = beginsAnew.has(model) ? decryptedOrNot(decryptPayload) : decryptPayload();
     if (text === undefined) return undefined;
     // Written by upsert() below from an AdapterPayload and authenticated by the seal.
     const payload = JSON.parse(text) as AdapterPayload;
@@ -117,7 +118,7 @@ function adapterFor(model: string, deps: AdapterDeps): Adapter {
       const record = {
         model,
         idHash,
-        payload: sealer.seal(JSON.stringify(payload), contextOf(model, idHash)),
+        payload: encryption.encrypt(JSON.stringify(payload), contextOf(model, idHash)),
         grantId: model === 'Grant' ? id : (payload.grantId ?? null),
         uid: payload.uid ?? null,
         userCodeHash: payload.userCode === undefined ? null : secretDigest(payload.userCode),
@@ -138,7 +139,7 @@ function adapterFor(model: string, deps: AdapterDeps): Adapter {
     async destroy(id) {
       const idHash = secretDigest(id);
       if (model !== 'RefreshToken' && model !== 'AccessToken') return await read.remove(model, idHash);
-      // A client that hands a token back (RFC 7009), or a used one that came again: its grant ends with it.
+      // A client revokes a token (RFC 7009), or a used token was presented again: either ends the grant.
       await tx(async (stores) => {
         const record = await stores.records.find(model, idHash);
         if (record === undefined) return;
@@ -147,15 +148,15 @@ function adapterFor(model: string, deps: AdapterDeps): Adapter {
         await stores.records.remove(model, idHash);
       });
     },
-    // What the library calls for a used code or token that came again; a person's own ways end grants elsewhere.
+    // The library calls this when a used code or token is presented again. People end grants by other code paths.
     revokeByGrantId: (grantId) => tx((stores) => endGrant(stores, grantId, 'token_replayed')),
   };
 }
 
-/** What holds a sign-in between its proof and what is made of it. Tokens end with their grant. */
-const holdsProof = new Set(['Session', 'Interaction', 'AuthorizationCode', 'DeviceCode']);
+/** The models that carry a sign-in before tokens are issued. Tokens need no check: they end with their grant. */
+const carriesSignIn = new Set(['Session', 'Interaction', 'AuthorizationCode', 'DeviceCode']);
 
-/** What a browser holds on its way in, and gets again. */
+/** The models that a browser uses during a sign-in, and can get again by starting it again. */
 const beginsAnew = new Set(['Session', 'Interaction']);
 
 export function contextOf(model: string, idHash: string): string {

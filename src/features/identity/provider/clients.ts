@@ -1,6 +1,6 @@
 import type { ClientMetadata } from 'oidc-provider';
 import { grantableScopes } from '../../../core/scopes.ts';
-import { mac } from '../sealing.ts';
+import { mac } from '../encryption.ts';
 
 /** The clients every installation has. The names are part of the documented surface. */
 export const webClientId = 'postern-web';
@@ -17,7 +17,7 @@ export const providerScopes: readonly string[] = [
   'admin',
 ];
 
-/** A confidential client's secret, derived so that no process has to store or hand it over. */
+/** A confidential client's secret, derived so that no process has to store or transmit it. */
 export function clientSecretFor(secret: string, clientId: string): string {
   return mac(secret, 'postern-client-secret', clientId);
 }
@@ -46,7 +46,7 @@ export function builtinClients(uiOrigin: string, secret: string): ClientMetadata
       scope: providerScopes.join(' '),
     },
     {
-      // May introspect and nothing else: no grant, no redirect.
+      // This client may only introspect: no grant, no redirect.
       client_id: principalSyncClientId,
       client_secret: clientSecretFor(secret, principalSyncClientId),
       token_endpoint_auth_method: 'client_secret_basic',

@@ -1,14 +1,14 @@
-import type { Act } from '../../../core/caller.ts';
+import type { AuditContext } from '../../../core/caller.ts';
 import { AppError } from '../../../core/errors.ts';
-import type { ChangeFeed } from '../../../platform/database/changes.ts';
+import type { ChangeFeed } from '../../../platform/database/change-feed.ts';
 import type { Tx } from '../../../platform/database/database.ts';
-import { openedOrNot, type Sealer } from '../sealing.ts';
+import { decryptedOrNot, type Encryption } from '../encryption.ts';
 import type { IdentityStores, IdentityTx } from '../stores.ts';
 import { contextOf } from './adapter.ts';
 import { providerScopes, webClientId } from './clients.ts';
-import { secretDigest } from '../../../platform/sealed-text.ts';
+import { secretDigest } from '../../../platform/encrypted-text.ts';
 
-/** A client that holds at least one grant of a person which outlives their browser: a CLI, an MCP client. */
+/** A client that has at least one grant of a person that outlives the browser session: a CLI, an MCP client. */
 export type ConnectedClient = {
   readonly clientId: string;
   readonly name: string;
@@ -20,17 +20,17 @@ export type ConnectedClient = {
 export type ConnectedClients = {
   list(userId: string): Promise<ConnectedClient[]>;
   /** Ends every grant of this client and person with all its tokens. Throws `not_found`. */
-  revoke(act: Act, userId: string, clientId: string): Promise<void>;
+  revoke(auditContext: AuditContext, userId: string, clientId: string): Promise<void>;
 };
 
 export function createConnectedClients(deps: {
   read: IdentityStores;
   tx: Tx<IdentityTx>;
   feed: ChangeFeed;
-  sealer: Sealer;
+  encryption: Encryption;
   nameOf(clientId: string): Promise<string>;
 }): ConnectedClients {
-  const { read, tx, feed, sealer } = deps;
+  const { read, tx, feed, encryption } = deps;
 
   async function grantsOf(stores: IdentityStores, userId: string) {
     const user = await stores.users.find(userId);
@@ -49,11 +49,11 @@ export function createConnectedClients(deps: {
           name: await deps.nameOf(clientId),
           since: Math.min(...own.map(({ createdAt }) => createdAt)),
           lastUsedAt: Math.max(...own.map(({ lastUsedAt, createdAt }) => lastUsedAt ?? createdAt)),
-          scopes: inOrder(own.flatMap(({ grantId, payload }) => scopesOf(sealer, grantId, payload))),
+          scopes: inOrder(own.flatMap(({ grantId, payload }) => scopesOf(encryption, grantId, payload))),
         })),
       );
     },
-    async revoke(act, userId, clientId) {
+    async revoke(auditContext, userId, clientId) {
       const subject = await tx(async (stores) => {
         const { user, grants } = await grantsOf(stores, userId);
         const own = grants.filter((grant) => grant.clientId === clientId);
@@ -62,7 +62,7 @@ export function createConnectedClients(deps: {
         await stores.changes.publish({ topic: 'principal', subject: user.subject });
         await stores.audit.append({
           event: 'client.revoked',
-          act,
+          auditContext,
           target: { kind: 'client', id: clientId },
           outcome: 'success',
           details: { userId },
@@ -78,9 +78,9 @@ function inOrder(scopes: readonly string[]): string[] {
   return providerScopes.filter((scope) => scopes.includes(scope));
 }
 
-/** None of a grant that was sealed with a key which is not in ENCRYPTION_KEY any more: it is listed all the same, to be ended. */
-function scopesOf(sealer: Sealer, grantId: string, payload: string): string[] {
-  const opened = openedOrNot(() => sealer.open(payload, contextOf('Grant', secretDigest(grantId))));
+/** Empty when the grant was encrypted under a key that is no longer in ENCRYPTION_KEY: it is still listed, to be revoked. */
+function scopesOf(encryption: Encryption, grantId: string, payload: string): string[] {
+  const opened = decryptedOrNot(() => encryption.decrypt(payload, contextOf('Grant', secretDigest(grantId))));
   if (opened === undefined) return [];
   // A Grant of oidc-provider, written by the adapter and authenticated by the seal.
   const grant = JSON.parse(opened) as { openid?: { scope?: string } };

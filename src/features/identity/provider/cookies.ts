@@ -13,13 +13,13 @@ export const cookieNames = {
   resume: '__Host-postern_resume',
 } as const;
 
-/** A browser that opens more sign-in pages than this loses the oldest; each costs it some 300 bytes a request. */
+/** A browser that opens more sign-in pages than this loses the oldest; each adds some 300 bytes to every request. */
 const maxInteractions = 4;
 
 /**
- * Makes every cookie of oidc-provider `__Host-`: Secure, HttpOnly, no Domain, and Path=/ (CS-03). The library keeps
- * interactions apart by cookie path, which the prefix forbids, so the last segment of that path, the interaction's
- * uid, becomes part of the name instead.
+ * Gives every cookie of oidc-provider the prefix `__Host-`: Secure, HttpOnly, no Domain, and Path=/ (CS-03). The library
+ * distinguishes interactions by cookie path, which the prefix forbids. So the last segment of that path, the
+ * interaction's uid, becomes part of the name instead.
  */
 export function hardenCookies(jar: CookieJar, requestPath: string, cookieHeader: string): void {
   const get = jar.get.bind(jar);
@@ -46,7 +46,7 @@ function scoped(name: string, path: string): string {
   return `${name}_${segment.replaceAll(/[^A-Za-z0-9_-]/g, '')}`;
 }
 
-/** The names of this kind the browser sent, oldest last (RFC 6265 5.4: earlier created cookies come first). */
+/** The names of this kind that the browser sent, oldest last (RFC 6265 5.4: cookies created earlier come first). */
 function othersOf(name: string, cookieHeader: string): string[] {
   return cookieHeader
     .split(';')

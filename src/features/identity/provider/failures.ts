@@ -5,16 +5,16 @@ import type { Log } from '../../../platform/log.ts';
 import type { ProviderViews } from './views.ts';
 
 /**
- * How the provider fails: never without words. A browser gets a page, a program OAuth's error object (RFC 6749 section
- * 5.2); both get the request id, and what is our fault is logged with its cause.
+ * Error answers of the provider. A browser gets a page, a program gets OAuth's error object (RFC 6749 section 5.2); both
+ * contain the request id. Internal errors are logged with their cause.
  */
 export function tellFailures(provider: Provider, { views, log }: { views: ProviderViews; log: Log }): void {
   provider.on('server_error', (ctx, error) => logFailure(log, ctx, error));
   provider.on('grant.error', (ctx, error) => {
     if (error.error === 'authorization_pending' || error.error === 'slow_down') patient.add(ctx.res);
   });
-  // Around everything: what the library has no route for, and what fails after it has composed its answer, would leave
-  // as koa's own, in plain text.
+  // Outermost middleware. Without it, koa would answer in plain text for unknown routes and for errors that occur
+  // after the library has composed its answer.
   provider.use(async (ctx, next) => {
     try {
       await next();
@@ -31,12 +31,12 @@ const serverError = { error: 'server_error', error_description: 'Something went 
 
 const patient = new WeakSet<ServerResponse>();
 
-/** True for an answer that refuses what was sent. A device told to wait (RFC 8628 section 3.5) sent nothing wrong. */
+/** True for an answer that refuses the request. A device that must keep polling (RFC 8628 section 3.5) did nothing wrong. */
 export function isRefusal(response: ServerResponse): boolean {
   return response.statusCode >= 400 && response.statusCode < 500 && !patient.has(response);
 }
 
-/** What the library re-renders with the device's code form: the person typed something, and types again. */
+/** Errors for which the library shows the device-code form again, because the person can enter another code. */
 const typedWrong: ReadonlySet<string> = new Set([
   'NoCodeError',
   'NotFoundError',
@@ -46,8 +46,8 @@ const typedWrong: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * A form of another browser, a page that took too long, or our own failure: showing the code form once more would not
- * help. True when it answered.
+ * Answers the other errors of the device-code form: a form of another browser, an expired page, an internal error.
+ * Showing the form again would not help. Returns true when it answered.
  */
 export function answersDeviceFailure(
   ctx: KoaContextWithOIDC,
@@ -57,7 +57,7 @@ export function answersDeviceFailure(
 ): boolean {
   if (error === undefined || typedWrong.has(error.name)) return false;
   const { session } = ctx.oidc;
-  // The library has put the form's secret into a session that was never stored, and would fail to keep it.
+  // The library has put the form's secret into a session that was never stored, and would fail to save it.
   // `touched` is missing in the types.
   if (session !== undefined && (session.exp as number | undefined) === undefined)
     Reflect.set(session, 'touched', false);
@@ -65,7 +65,7 @@ export function answersDeviceFailure(
   return true;
 }
 
-/** Outside the library's routes there is no `oidc` yet. */
+/** The context outside the library's routes, where `oidc` does not exist yet. */
 type Context = Omit<KoaContextWithOIDC, 'oidc'>;
 
 function answerFailure(ctx: Context, views: ProviderViews, out: ErrorOut): void {
@@ -79,7 +79,7 @@ function answerFailure(ctx: Context, views: ProviderViews, out: ErrorOut): void 
   );
 }
 
-/** No such path, or not with this method. */
+/** The answer for an unknown path, or a method that the path does not support. */
 function answerNowhere(ctx: Context, views: ProviderViews): void {
   ctx.status = 404;
   if (ctx.accepts('json', 'html') === 'html')

@@ -2,8 +2,8 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { inject } from 'light-my-request';
 
 /**
- * A fetch that reaches the built-in provider without a network: the same code path as for any other provider, and
- * it works behind a proxy whose public address this process cannot reach.
+ * A fetch that calls the built-in provider without a network: the same code path as for any other provider. It works
+ * even when this process cannot reach its own public address behind a proxy.
  */
 export type Fetch = (url: string, init: FetchInit) => Promise<Response>;
 export type FetchInit = {
@@ -52,8 +52,8 @@ function answerHeaders(headers: Record<string, unknown>): [string, string][] {
 }
 
 /**
- * Hands a request to the provider as if it stood at the root, with the public address of this installation: the
- * provider builds its URLs from these headers, and a client's own Host or X-Forwarded-* must not get into them.
+ * Passes a request to the provider as if it were mounted at the root, with the public address of this installation. The
+ * provider builds its URLs from these headers, so a client's own Host or X-Forwarded-* must not reach it.
  */
 export function mountAt(
   handle: (request: IncomingMessage, response: ServerResponse) => unknown,
@@ -72,7 +72,7 @@ export function mountAt(
   request.headers['x-forwarded-proto'] = origin.protocol.slice(0, -1);
   request.headers['x-forwarded-for'] = address;
   request.url = path;
-  // oidc-provider finds its mount point by comparing the two.
+  // oidc-provider derives its mount point by comparing `url` and `originalUrl`.
   Object.assign(request, { originalUrl: mountPath + path });
   handle(request, response);
 }

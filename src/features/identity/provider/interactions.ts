@@ -8,8 +8,8 @@ import { webClientId } from './clients.ts';
 import { cookieNames } from './cookies.ts';
 
 /**
- * What a sign-in or consent page shows and does. An interaction belongs to the browser that holds its cookie;
- * `gone` is everything else: expired, finished, or somebody else's.
+ * What a sign-in or consent page shows and does. An interaction belongs to the browser that has its cookie. `gone`
+ * covers all other cases: expired, finished, or belonging to another browser.
  */
 export type Interaction =
   | {
@@ -17,14 +17,14 @@ export type Interaction =
       readonly uid: string;
       readonly clientName: string | null;
       readonly emailHint: string;
-      /** Where the form may end up besides our own origin, for the page's form-action (contract 10.11). */
+      /** Where the form may redirect besides this origin, for the page's form-action (contract 10.11). */
       readonly formTarget: string | null;
     }
   | {
       readonly kind: 'consent';
       readonly uid: string;
       readonly clientName: string;
-      /** E-mail of the account that is signed in: whom the client would act for. */
+      /** E-mail of the account that is signed in, for which the client would act. */
       readonly account: string;
       readonly redirectHost: string | null;
       readonly scopes: readonly string[];
@@ -67,7 +67,7 @@ export function createInteractions(deps: {
     }
   }
 
-  /** The step is done: its cookie would only travel on with every request. */
+  /** Finishes the step and removes its cookie, which the browser would otherwise send with every request. */
   async function finish(
     request: IncomingMessage,
     response: ServerResponse,
@@ -118,8 +118,8 @@ export function createInteractions(deps: {
       if (interaction?.prompt.name !== 'login') return { kind: 'gone' };
       const answer = await checkPassword(email, password, origin);
       if (answer.kind !== 'right') return answer;
-      // The moment of the proof goes along: the browser may come back for the rest much later. To the millisecond, so
-      // that it can be told from a sign-out of the same second (a NumericDate may have a fraction, RFC 7519 section 2).
+      // Store the time of the sign-in, because the browser may continue much later. In milliseconds, to distinguish
+      // it from a sign-out in the same second (a NumericDate may have a fraction, RFC 7519 section 2).
       const login = { accountId: answer.subject, amr: ['pwd'], ts: clock.now() / 1_000 };
       return await finish(request, response, interaction.uid, { login });
     },
@@ -145,9 +145,9 @@ function text(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** `https://client.example` for web redirects, `com.example.app:` for native ones. */
+/** `https://client.example` for web redirects, `com.example.app:` for native ones; CSP cannot express `[::1]`. */
 function targetOf(redirectUri: string): string | null {
   const url = URL.parse(redirectUri);
   if (url === null) return null;
-  return url.origin === 'null' ? url.protocol : url.origin;
+  return url.origin === 'null' || url.hostname.startsWith('[') ? url.protocol : url.origin;
 }

@@ -1,7 +1,7 @@
 import Provider from 'oidc-provider';
 import type { RequestOrigin } from '../../../core/caller.ts';
 
-/** Where the request came from that the provider is answering now; its storage is not told otherwise. */
+/** The origin of the request that the provider is handling now. The library does not pass it to its storage adapter. */
 export function originOfRequest(): RequestOrigin {
   const { ctx } = Provider;
   if (ctx === undefined) return { requestId: null, address: null, agent: null };

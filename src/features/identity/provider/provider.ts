@@ -7,13 +7,13 @@ import Provider, {
 } from 'oidc-provider';
 import type { JWK } from 'jose';
 import type { Log } from '../../../platform/log.ts';
-import { mac } from '../sealing.ts';
+import { mac } from '../encryption.ts';
 import { builtinClients, principalSyncClientId, providerScopes, webClientId } from './clients.ts';
 import { type CookieJar, cookieNames, hardenCookies } from './cookies.ts';
 import { answersDeviceFailure, requestIdOf, show, tellFailures } from './failures.ts';
 import type { ProviderViews } from './views.ts';
 
-/** What the provider must know of an account to put into tokens. Undefined = missing or disabled. */
+/** The data of an account that the provider puts into tokens. Undefined = missing or disabled. */
 export type FindEnabledAccount = (
   subject: string,
 ) => Promise<{ subject: string; name: string; email: string } | undefined>;
@@ -58,7 +58,7 @@ export function createProvider(deps: ProviderDeps): Provider {
     responseTypes: ['code'],
     conformIdTokenClaims: false,
     clockTolerance: 5,
-    // No page of another origin speaks to the endpoints by script; programs do not ask for CORS.
+    // No script of another origin may call the endpoints; programs outside a browser do not need CORS.
     clientBasedCORS: () => false,
     pkce: { required: () => true },
     features: featuresOf(deps),
@@ -68,8 +68,8 @@ export function createProvider(deps: ProviderDeps): Provider {
     issueRefreshToken: (_ctx, client, source) =>
       client.grantTypeAllowed('refresh_token') &&
       (source.scopes.has('offline_access') || client.clientId === webClientId),
-    // The web workload proves who it is and keeps its token sealed. An answer that came too late would otherwise cost a
-    // person the session: the token that went with it would be taken for stolen when it is used again.
+    // The web workload authenticates itself and stores its token encrypted, so it needs no rotation. With rotation, a
+    // lost answer would end the session: the retry with the old token would look like the use of a stolen one.
     rotateRefreshToken: ({ oidc }) => oidc.client?.clientId !== webClientId,
     loadExistingGrant,
     findAccount: async (_ctx, subject) => {
@@ -93,7 +93,7 @@ export function createProvider(deps: ProviderDeps): Provider {
       );
     },
   });
-  // Its URLs and cookies are made from headers that provider/in-process.ts sets, never from a client's.
+  // URLs and cookies derive from the headers that provider/in-process.ts sets, never from a client's headers.
   provider.proxy = true;
   provider.silent = true;
   tellFailures(provider, { views: deps.views, log });
@@ -103,13 +103,13 @@ export function createProvider(deps: ProviderDeps): Provider {
 class HardenedProvider extends Provider {
   override createContext(request: IncomingMessage, response: ServerResponse) {
     const ctx = super.createContext(request, response);
-    // Two structural views of koa's one jar object.
+    // Both types describe koa's one cookie jar.
     hardenCookies(ctx.cookies as unknown as CookieJar, request.url ?? '/', request.headers.cookie ?? '');
     return ctx;
   }
 }
 
-/** The library's steps, and one more: whoever's account is gone or disabled signs in anew instead of failing. */
+/** The library's steps, and one more: when the account is deleted or disabled, ask for a sign-in instead of failing. */
 function interactionSteps() {
   const policy = interactionPolicy.base();
   policy.get('login')?.checks.add(
@@ -122,8 +122,8 @@ function interactionSteps() {
 }
 
 /**
- * The web app is ours: it is granted what it asks for without a question. Everybody else's grant is the one its
- * consent page just made, so each sign-in of a device or client can be revoked by itself.
+ * The web app is part of Postern, so it gets its grant without consent. Any other client gets the grant that its consent
+ * page just created, so that each sign-in of a device or client can be revoked separately.
  */
 async function loadExistingGrant(ctx: KoaContextWithOIDC) {
   const { provider, client, session, result } = ctx.oidc;
@@ -146,10 +146,10 @@ function lifetimes(): NonNullable<Configuration['ttl']> {
     Interaction: 15 * minutes,
     RefreshToken: (_ctx, token, client) => {
       if (client.clientId === webClientId) return browserSessionSeconds;
-      // Counted from the first token of the family; rotation keeps that date.
+      // The absolute lifetime counts from the first token of the family; rotation keeps that date.
       return Math.max(1, Math.min(offlineIdleSeconds, offlineAbsoluteSeconds - token.totalLifetime()));
     },
-    // Nobody's yet: it holds the secret of a form and a state. Anybody can have one made, so it must not stay.
+    // A session without an account holds only a form's secret and a state. Anyone can create one, so keep it short.
     Session: (_ctx, session) =>
       session.accountId === undefined ? anonymousSessionSeconds : browserSessionSeconds,
   };
@@ -166,14 +166,14 @@ function featuresOf(deps: ProviderDeps): NonNullable<Configuration['features']> 
     userinfo: { enabled: true },
     revocation: {
       enabled: true,
-      // RFC 7009 section 2.1: a client ends its own tokens only.
+      // RFC 7009 section 2.1: a client can revoke only its own tokens.
       allowedPolicy: (_ctx, client, token) => token.clientId === client.clientId,
     },
     introspection: {
       enabled: true,
       allowedPolicy: async (ctx, client, token) => {
         if (client.clientId !== principalSyncClientId) return false;
-        // The library falls back to refresh tokens whatever the hint; those must never pass as access tokens.
+        // The library also finds refresh tokens, whatever the hint; those must never pass as access tokens.
         const mayBeRefresh = ctx.oidc.params?.['token_type_hint'] === 'refresh_token';
         if (token.kind !== 'AccessToken' && !(token.kind === 'RefreshToken' && mayBeRefresh)) return false;
         if (!('accountId' in token) || typeof token.accountId !== 'string') return false;
@@ -239,7 +239,7 @@ function deviceProblem(name: string): string {
   return 'That code is not right. Check your device and type it again.';
 }
 
-/** oidc-provider hands its forms over as HTML; only two values of them are news. */
+/** oidc-provider passes its forms as HTML; Postern needs only two values from them. */
 function actionIn(form: string): string {
   return /action="([^"]+)"/.exec(form)?.[1] ?? '';
 }

@@ -3,7 +3,7 @@ import type { Clock } from '../../../core/clock.ts';
 import type { Sql } from '../../../platform/database/database.ts';
 import { toDate } from '../../../platform/database/values.ts';
 
-/** One record of oidc-provider as the table holds it: ids hashed, payload sealed. */
+/** One record of oidc-provider as stored: ids hashed, payload encrypted. */
 export type ProviderRecord = {
   readonly idHash: string;
   readonly payload: string;
@@ -28,21 +28,21 @@ export type NewProviderRecord = {
 /** A client that acts for a person beyond their browser session. */
 export type Connection = { readonly clientId: string; readonly accountId: string };
 
-/** The table `oidc_records`. Expired rows are never returned, whether or not they were swept. */
+/** The table `oidc_records`. Never returns expired rows, even before the sweep removes them. */
 export type RecordStore = {
   upsert(record: NewProviderRecord): Promise<void>;
   find(model: string, idHash: string): Promise<ProviderRecord | undefined>;
   findByUid(model: string, uid: string): Promise<ProviderRecord | undefined>;
   findByUserCode(model: string, userCodeHash: string): Promise<ProviderRecord | undefined>;
-  /** Compare-and-set: false when it was consumed before, or is gone. */
+  /** Compare-and-set: false when the record was already consumed, or is gone. */
   consume(model: string, idHash: string): Promise<boolean>;
   remove(model: string, idHash: string): Promise<void>;
   /**
-   * Ends a grant with every token of it. Resolves with whose client it connected, when it held a refresh token, used
-   * or not; of several that end it at a time, one is told.
+   * Ends a grant and all its tokens. Resolves with the client and account that it connected when it had a refresh token,
+   * used or not. Of several concurrent calls, only one gets the connection.
    */
   endGrant(grantId: string): Promise<Connection | undefined>;
-  /** Holds a grant against whoever would use or end it, until the transaction ends. False when it is gone. */
+  /** Locks a grant against concurrent use or removal until the transaction ends. False when it is gone. */
   holdGrant(grantId: string): Promise<boolean>;
   /** Grants of one person that outlive their browser session, with the time a token was last issued. */
   listGrants(
@@ -57,13 +57,16 @@ export type RecordStore = {
   /** Resolves with how many were removed. */
   removeExpired(limit: number): Promise<number>;
   /** Live records whose payload does not begin with `mark`, in the order of their hashes, after `after`. */
-  sealedOtherwise(
+  underOtherKeys(
     mark: string,
     after: string,
     limit: number,
   ): Promise<{ model: string; idHash: string; payload: string }[]>;
-  /** Changes nothing when another payload is there by now. */
-  sealAnew(record: { model: string; idHash: string; payload: string }, payload: string): Promise<void>;
+  /** Changes nothing when the payload has changed meanwhile. */
+  replaceEncrypted(
+    record: { model: string; idHash: string; payload: string },
+    payload: string,
+  ): Promise<void>;
 };
 
 type RecordRow = {
@@ -84,8 +87,8 @@ export function recordStore(db: Sql, clock: Clock): RecordStore {
     return rows[0] && toRecord(rows[0]);
   };
   /**
-   * An advisory lock a grant, taken before any of its rows is touched and in one order: whoever ends a grant deletes many
-   * rows, and two of them would otherwise wait for each other.
+   * Takes one advisory lock for each grant, in one order, before any row is changed. Ending a grant deletes many rows, so
+   * two transactions could otherwise deadlock.
    */
   async function lockGrants(grants: ReturnType<typeof live>): Promise<void> {
     await sql`select pg_advisory_xact_lock(7263011, hashtext(g.grant_id)) from (${grants}) g`.execute(db);
@@ -124,7 +127,7 @@ export function recordStore(db: Sql, clock: Clock): RecordStore {
       return rows.length > 0;
     },
     async endGrant(grantId) {
-      // Held first: whoever waits here finds nothing left to end.
+      // Lock first: a concurrent call waits here, and then finds nothing left to end.
       await lockGrants(sql`select ${grantId}::text as grant_id`);
       const { rows } = await sql<{ client_id: string; account_id: string }>`
         select client_id, account_id from oidc_records
@@ -172,14 +175,14 @@ export function recordStore(db: Sql, clock: Clock): RecordStore {
            order by expires_at limit ${limit})`.execute(db);
       return Number(numAffectedRows ?? 0);
     },
-    async sealedOtherwise(mark, after, limit) {
+    async underOtherKeys(mark, after, limit) {
       const { rows } = await sql<{ model: string; id_hash: string; payload: string }>`
         select model, id_hash, payload from oidc_records
          where id_hash > ${after} and ${live()} and not starts_with(payload, ${mark})
          order by id_hash limit ${limit}`.execute(db);
       return rows.map(({ model, id_hash: idHash, payload }) => ({ model, idHash, payload }));
     },
-    async sealAnew({ model, idHash, payload: was }, payload) {
+    async replaceEncrypted({ model, idHash, payload: was }, payload) {
       await sql`
         update oidc_records set payload = ${payload}
          where model = ${model} and id_hash = ${idHash} and payload = ${was}`.execute(db);

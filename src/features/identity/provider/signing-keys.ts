@@ -1,64 +1,68 @@
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK } from 'jose';
-import type { Act } from '../../../core/caller.ts';
+import type { AuditContext } from '../../../core/caller.ts';
 import type { Tx } from '../../../platform/database/database.ts';
 import type { AuditWriter } from '../../audit/audit.ts';
-import { SealedOtherwise, type Sealer } from '../sealing.ts';
+import { UnknownEncryptionKey, type Encryption } from '../encryption.ts';
 import type { SigningKeyStore } from './signing-key-store.ts';
 
 const context = 'provider-signing-keys';
 
-/** False when there are some that `sealer` cannot open: with such a database nobody can sign in. Makes none. */
-export async function signingKeysOpen(keys: SigningKeyStore, sealer: Sealer): Promise<boolean> {
-  const sealed = await keys.find();
-  if (sealed === undefined) return true;
+/** False when stored keys cannot be decrypted by `encryption`: then nobody can sign in. Creates no keys. */
+export async function canDecryptSigningKeys(keys: SigningKeyStore, encryption: Encryption): Promise<boolean> {
+  const encrypted = await keys.find();
+  if (encrypted === undefined) return true;
   try {
-    sealer.open(sealed, context);
+    encryption.decrypt(encrypted, context);
     return true;
   } catch {
-    // The only thing that can fail here, and the question.
+    // Decrypting is the only step that can fail here, and its failure is the answer.
     return false;
   }
 }
 
-/** The provider's private signing keys, made at the first start. ID tokens are RS256, as OIDC Core demands. */
-export async function loadSigningKeys(keys: SigningKeyStore, sealer: Sealer): Promise<{ keys: JWK[] }> {
+/** Returns the provider's private signing keys; creates them at the first start. ID tokens use RS256, as OIDC Core requires. */
+export async function loadSigningKeys(
+  keys: SigningKeyStore,
+  encryption: Encryption,
+): Promise<{ keys: JWK[] }> {
   if ((await keys.find()) === undefined) {
-    await keys.insertIfAbsent(sealer.seal(JSON.stringify({ keys: [await makeKey()] }), context));
+    await keys.insertIfAbsent(encryption.encrypt(JSON.stringify({ keys: [await makeKey()] }), context));
   }
-  // Read back: another process may have been first.
-  const sealed = await keys.find();
-  if (sealed === undefined) throw new Error('The signing keys were removed while starting.');
-  const opened = openKeys(sealer, sealed);
-  // Under an older key: sealed anew, so that the older one can go. Whoever was faster did the same.
-  if (!sealed.startsWith(sealer.mark))
-    await keys.replace(sealed, sealer.seal(JSON.stringify(opened), context));
+  // Read again: another process may have inserted its keys first.
+  const encrypted = await keys.find();
+  if (encrypted === undefined) throw new Error('The signing keys were removed while starting.');
+  const opened = decryptKeys(encryption, encrypted);
+  // Encrypted under an older key: encrypt again, so that the older key can be removed. Another process may do the same.
+  if (!encrypted.startsWith(encryption.keyMark))
+    await keys.replace(encrypted, encryption.encrypt(JSON.stringify(opened), context));
   return opened;
 }
 
 /**
- * Puts a new key in front, which signs from each process's next start on. The one before it stays and verifies, so that
- * no sign-in under way fails; the one before that is gone. The trail tells it. @throws SigningKeysSealed
+ * Adds a new first key, which each process uses for signing after its next start. The previous key stays and verifies, so
+ * that no sign-in in progress fails; the key before that is removed. Writes an audit event. @throws SigningKeysUnreadable
  */
 export async function rotateSigningKeys(
-  act: Act,
+  auditContext: AuditContext,
   deps: {
     read: SigningKeyStore;
     tx: Tx<{ signingKeys: SigningKeyStore; audit: AuditWriter }>;
-    sealer: Sealer;
+    encryption: Encryption;
   },
 ): Promise<number> {
-  const { read, tx, sealer } = deps;
-  await loadSigningKeys(read, sealer);
-  const sealed = await read.find();
-  if (sealed === undefined) throw new Error('The signing keys were removed meanwhile.');
-  const [before] = openKeys(sealer, sealed).keys;
+  const { read, tx, encryption } = deps;
+  await loadSigningKeys(read, encryption);
+  const encrypted = await read.find();
+  if (encrypted === undefined) throw new Error('The signing keys were removed meanwhile.');
+  const [before] = decryptKeys(encryption, encrypted).keys;
   const made = await makeKey();
   const next = { keys: [made, ...(before === undefined ? [] : [before])] };
   const isReplaced = await tx(async ({ signingKeys, audit }) => {
-    if (!(await signingKeys.replace(sealed, sealer.seal(JSON.stringify(next), context)))) return false;
+    if (!(await signingKeys.replace(encrypted, encryption.encrypt(JSON.stringify(next), context))))
+      return false;
     await audit.append({
       event: 'config.signing_keys.changed',
-      act,
+      auditContext,
       target: { kind: 'config', id: 'signing-keys' },
       outcome: 'success',
       details: { kid: made.kid },
@@ -70,20 +74,20 @@ export async function rotateSigningKeys(
   return next.keys.length;
 }
 
-/** With these nobody can sign in, so the program does not start. */
-export class SigningKeysSealed extends Error {
+/** The stored keys cannot be decrypted. Nobody could sign in, so the process does not start. */
+export class SigningKeysUnreadable extends Error {
   constructor() {
     super('ENCRYPTION_KEY opens none of the signing keys.');
-    this.name = 'SigningKeysSealed';
+    this.name = 'SigningKeysUnreadable';
   }
 }
 
-function openKeys(sealer: Sealer, sealed: string): { keys: JWK[] } {
+function decryptKeys(encryption: Encryption, encrypted: string): { keys: JWK[] } {
   try {
     // Written here and authenticated by the seal.
-    return JSON.parse(sealer.open(sealed, context)) as { keys: JWK[] };
+    return JSON.parse(encryption.decrypt(encrypted, context)) as { keys: JWK[] };
   } catch (error) {
-    throw error instanceof SealedOtherwise ? new SigningKeysSealed() : error;
+    throw error instanceof UnknownEncryptionKey ? new SigningKeysUnreadable() : error;
   }
 }
 

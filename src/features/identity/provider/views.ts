@@ -1,16 +1,16 @@
-/** What a page of the provider looks like; surfaces/web/pages implements it. The provider knows no HTML. */
+/** Renders the provider's pages; surfaces/web/pages implements it, so that the provider contains no HTML. */
 export type ProviderViews = {
-  /** `status` as the protocol decided it; `description` is the protocol's own text, without secrets. */
+  /** An error that the protocol defines; `description` is the protocol's own text, without secrets. */
   error(view: { error: string; description: string | undefined; requestId: string }): string;
-  /** Our own fault; what it was is in the log. */
+  /** An internal error; the log has the cause. */
   failed(view: { requestId: string }): string;
-  /** There is no such page. */
+  /** The page does not exist. */
   nowhere(view: { requestId: string }): string;
-  /** A step of connecting a device that took too long, or came from another browser. */
+  /** A step of connecting a device that expired, or came from another browser. */
   deviceExpired(view: { requestId: string }): string;
-  /** Enter the code a device shows. `action` receives `xsrf` and `user_code`. */
+  /** Asks for the code that a device shows. `action` receives `xsrf` and `user_code`. */
   deviceCode(view: { action: string; xsrf: string; userCode: string; problem: string | undefined }): string;
-  /** Is it this device? `action` receives `xsrf`, `user_code` and `confirm=yes` or `abort=yes`. */
+  /** Asks to confirm the device. `action` receives `xsrf`, `user_code` and `confirm=yes` or `abort=yes`. */
   deviceConfirm(view: {
     action: string;
     xsrf: string;
@@ -20,9 +20,9 @@ export type ProviderViews = {
     address: string | undefined;
   }): string;
   deviceDone(view: { clientName: string }): string;
-  /** Sign out of the provider: `action` receives `xsrf` and `logout=yes`. */
+  /** Asks to confirm the sign-out from the provider. `action` receives `xsrf` and `logout=yes`. */
   signOut(view: { action: string; xsrf: string }): string;
   signedOut(): string;
-  /** The Content-Security-Policy that goes with these pages. */
+  /** The Content-Security-Policy of these pages. */
   readonly contentSecurityPolicy: string;
 };

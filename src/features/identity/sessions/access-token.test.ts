@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { minute, second } from '../../../core/clock.ts';
-import { systemAct } from '../../../core/caller.ts';
+import { systemAuditContext } from '../../../core/caller.ts';
 import { systemRandom } from '../../../core/ids.ts';
 import {
   admin,
@@ -12,8 +12,8 @@ import {
   sessionSecrets,
 } from '../../../../test/identity.ts';
 import { clientSecretFor } from '../provider/clients.ts';
-import { createSealer } from '../sealing.ts';
-import { createAccessTokens, sealTokens } from './access-token.ts';
+import { createEncryption } from '../encryption.ts';
+import { createAccessTokens, encryptTokens } from './access-token.ts';
 
 const clock = frozenTime();
 let open: IdentityApp;
@@ -101,26 +101,26 @@ describe('the token behind a browser session', () => {
   test('is refused while the account is disabled, and the session is over', async () => {
     const later = { email: 'second@example.com', password: 'a long enough password' };
     const input = { ...later, name: 'Second', roles: ['user'] as const, groups: [], enabled: true };
-    const { account } = await open.identity.accounts.create(systemAct, input);
+    const { account } = await open.identity.accounts.create(systemAuditContext, input);
     const person = new Browser(open.app);
     await person.signIn(later.email, later.password);
     const found = await open.identity.sessions.authenticate(
       person.cookies.get('__Host-postern_session') ?? '',
     );
-    await open.identity.accounts.change(systemAct, account.userId, { enabled: false });
+    await open.identity.accounts.change(systemAuditContext, account.userId, { enabled: false });
     const id = found.kind === 'active' ? found.session.id : '';
     expect(await open.identity.accessTokenFor(id)).toEqual({ kind: 'ended' });
   });
 
   test('whose renewal was answered too late costs nobody the session', async () => {
-    const { rows } = await sql<{ sealed: string; until: Date }>`
-      select tokens_sealed as sealed, access_expires_at as until from browser_sessions
+    const { rows } = await sql<{ encrypted: string; until: Date }>`
+      select tokens_sealed as encrypted, access_expires_at as until from browser_sessions
        where id = ${sessionId}`.execute(open.database.sql);
     clock.advance(5 * minute);
     await activeToken();
     // The provider renewed it, and what it answered never came.
     await sql`
-      update browser_sessions set tokens_sealed = ${rows[0]?.sealed}, access_expires_at = ${rows[0]?.until}
+      update browser_sessions set tokens_sealed = ${rows[0]?.encrypted}, access_expires_at = ${rows[0]?.until}
        where id = ${sessionId}`.execute(open.database.sql);
     await activeToken();
     expect((await open.identity.sessions.authenticate(cookie())).kind).toBe('active');
@@ -132,10 +132,10 @@ describe('the token behind a browser session', () => {
 });
 
 test('a renewal that came back when its turn was over is to be asked for again; the session is not over', async () => {
-  const sealer = createSealer(['the encryption key of this test 0123456789'], systemRandom);
+  const encryption = createEncryption(['the encryption key of this test 0123456789'], systemRandom);
   const tokens = { accessToken: 'access', refreshToken: 'refresh', accessExpiresAt: 0 };
   const stored = {
-    sealed: sealTokens(sealer, 'ses_1', tokens),
+    encrypted: encryptTokens(encryption, 'ses_1', tokens),
     accessExpiresAt: 0,
     sessionExpiresAt: clock.now() + 60 * minute,
   };
@@ -153,7 +153,7 @@ test('a renewal that came back when its turn was over is to be asked for again; 
     },
     client: { refresh: async () => ({ kind: 'refreshed', tokens }) },
     directory: { introspect: async () => ({ kind: 'inactive' }) },
-    sealer,
+    encryption,
     clock,
     holder: 'this process',
     sleep: async () => undefined,

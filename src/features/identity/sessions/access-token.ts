@@ -1,21 +1,21 @@
-import { type Act, systemAct } from '../../../core/caller.ts';
+import { type AuditContext, systemAuditContext } from '../../../core/caller.ts';
 import { type Clock, minute, second } from '../../../core/clock.ts';
 import type { Directory, Introspection } from '../directory.ts';
 import type { OidcClient, ProviderTokens } from '../oidc-client.ts';
-import { SealedOtherwise, type Sealer } from '../sealing.ts';
+import { UnknownEncryptionKey, type Encryption } from '../encryption.ts';
 import type { SessionStore } from './session-store.ts';
 
 /**
- * Which token authorises a browser session (contract 10.1). Unexpired: introspect; inactive means revoked, and the
- * session ends and is never refreshed. Expired or nearly: refresh under a lease in the database, without a
- * transaction across the call, then introspect the new token.
+ * Finds the token that authorises a browser session (contract 10.1). An unexpired token is introspected; inactive means
+ * revoked, so the session ends and is never refreshed. A token that has expired or nearly so is refreshed under a lease
+ * in the database, without a transaction during the call, and the new token is introspected.
  */
 export type SessionToken =
   | {
       readonly kind: 'active';
       readonly accessToken: string;
       readonly introspection: Extract<Introspection, { kind: 'active' }>;
-      /** Milliseconds: the earlier of the token's introspected end and the session's. */
+      /** Milliseconds: the earlier of the token's introspected expiry and the session's expiry. */
       readonly expiresAt: number;
     }
   | { readonly kind: 'ended' }
@@ -30,41 +30,41 @@ export type AccessTokensDeps = {
   read: Pick<SessionStore, 'findTokens' | 'lease' | 'release' | 'storeTokens'>;
   client: Pick<OidcClient, 'refresh'>;
   directory: Pick<Directory, 'introspect'>;
-  sealer: Sealer;
+  encryption: Encryption;
   clock: Clock;
   /** Names this process in the lease. */
   holder: string;
   /** Waits while another process holds the lease. */
   sleep(ms: number): Promise<void>;
-  endSession: (act: Act, sessionId: string, reason: string) => Promise<void>;
+  endSession: (auditContext: AuditContext, sessionId: string, reason: string) => Promise<void>;
 };
 
 export function createAccessTokens(deps: AccessTokensDeps): {
-  /** Parallel questions about one session are one question. */
+  /** Concurrent calls for one session share one look-up. */
   readonly accessTokenFor: (sessionId: string) => Promise<SessionToken>;
 } {
-  const { read, client, directory, sealer, clock, holder } = deps;
+  const { read, client, directory, encryption, clock, holder } = deps;
   const running = new Map<string, Promise<SessionToken>>();
 
   async function check(sessionId: string, triesLeft: number): Promise<SessionToken> {
     const stored = await read.findTokens(sessionId);
     if (stored === undefined) return { kind: 'ended' };
-    const tokens = openTokens(sealer, sessionId, stored.sealed);
+    const tokens = decryptTokens(encryption, sessionId, stored.encrypted);
     const msLeft = stored.accessExpiresAt - clock.now();
     if (msLeft > 0) {
       const introspection = await directory.introspect(tokens.accessToken);
       if (introspection.kind === 'unavailable') return introspection;
       if (introspection.kind === 'inactive') {
-        // Another process may have put a new token in its place while we asked about the old one.
+        // Another process may have replaced the token while this one introspected the old one.
         const current = await read.findTokens(sessionId);
-        if (current !== undefined && current.sealed !== stored.sealed && triesLeft > 0) {
+        if (current !== undefined && current.encrypted !== stored.encrypted && triesLeft > 0) {
           return await check(sessionId, triesLeft - 1);
         }
         return await end(sessionId, 'token_revoked');
       }
       if (msLeft >= refreshBelowMs) return active(tokens, introspection, stored.sessionExpiresAt);
     }
-    return await refresh(sessionId, stored.sealed, triesLeft);
+    return await refresh(sessionId, stored.encrypted, triesLeft);
   }
 
   async function refresh(sessionId: string, stale: string, triesLeft: number): Promise<SessionToken> {
@@ -72,12 +72,12 @@ export function createAccessTokens(deps: AccessTokensDeps): {
       return await waitForOther(sessionId, stale, triesLeft);
     }
     const stored = await read.findTokens(sessionId);
-    if (stored === undefined || stored.sealed !== stale) {
+    if (stored === undefined || stored.encrypted !== stale) {
       await read.release(sessionId, holder);
       if (stored === undefined) return { kind: 'ended' };
       return triesLeft > 0 ? await check(sessionId, triesLeft - 1) : busy;
     }
-    const { refreshToken } = openTokens(sealer, sessionId, stale);
+    const { refreshToken } = decryptTokens(encryption, sessionId, stale);
     if (refreshToken === null) return await end(sessionId, 'token_expired');
     const answer = await client.refresh(refreshToken);
     if (answer.kind === 'refused') return await end(sessionId, 'token_revoked');
@@ -86,10 +86,10 @@ export function createAccessTokens(deps: AccessTokensDeps): {
       return answer;
     }
     const kept = await read.storeTokens(sessionId, holder, {
-      sealed: sealTokens(sealer, sessionId, answer.tokens),
+      encrypted: encryptTokens(encryption, sessionId, answer.tokens),
       accessExpiresAt: answer.tokens.accessExpiresAt,
     });
-    // Over, or only late: somebody else has had the turn meanwhile.
+    // Either the session has ended, or the lease expired and another process took it.
     if (!kept) return (await read.findTokens(sessionId)) === undefined ? { kind: 'ended' } : busy;
     const introspection = await directory.introspect(answer.tokens.accessToken);
     if (introspection.kind === 'unavailable') return introspection;
@@ -102,13 +102,13 @@ export function createAccessTokens(deps: AccessTokensDeps): {
       await deps.sleep(waitStepMs);
       const stored = await read.findTokens(sessionId);
       if (stored === undefined) return { kind: 'ended' };
-      if (stored.sealed !== stale) return triesLeft > 0 ? await check(sessionId, triesLeft - 1) : busy;
+      if (stored.encrypted !== stale) return triesLeft > 0 ? await check(sessionId, triesLeft - 1) : busy;
     }
     return busy;
   }
 
   async function end(sessionId: string, reason: string): Promise<SessionToken> {
-    await deps.endSession(systemAct, sessionId, reason);
+    await deps.endSession(systemAuditContext, sessionId, reason);
     return { kind: 'ended' };
   }
 
@@ -125,9 +125,9 @@ export function createAccessTokens(deps: AccessTokensDeps): {
   };
 }
 
-/** Sealed under a key that this process does not have, yet or any more: that says nothing about the session. */
+/** The token is encrypted under a key that this process does not have, yet or any more: that does not end the session. */
 function cannotTell(error: unknown): SessionToken {
-  if (error instanceof SealedOtherwise) return { kind: 'unavailable', reason: 'sealed_otherwise' };
+  if (error instanceof UnknownEncryptionKey) return { kind: 'unavailable', reason: 'sealed_otherwise' };
   throw error;
 }
 
@@ -146,16 +146,16 @@ function active(
   };
 }
 
-export function sealTokens(sealer: Sealer, sessionId: string, tokens: ProviderTokens): string {
-  return sealer.seal(JSON.stringify(tokens), sessionContext(sessionId));
+export function encryptTokens(encryption: Encryption, sessionId: string, tokens: ProviderTokens): string {
+  return encryption.encrypt(JSON.stringify(tokens), sessionContext(sessionId));
 }
 
-export function openTokens(sealer: Sealer, sessionId: string, sealed: string): ProviderTokens {
-  // Written by sealTokens and authenticated by the seal.
-  return JSON.parse(sealer.open(sealed, sessionContext(sessionId))) as ProviderTokens;
+export function decryptTokens(encryption: Encryption, sessionId: string, encrypted: string): ProviderTokens {
+  // Written by encryptTokens and authenticated by the seal.
+  return JSON.parse(encryption.decrypt(encrypted, sessionContext(sessionId))) as ProviderTokens;
 }
 
-/** What the tokens of a session are sealed for. */
+/** The encryption context of a session's tokens. */
 export function sessionContext(sessionId: string): string {
   return `session:${sessionId}`;
 }

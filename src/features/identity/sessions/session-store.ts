@@ -12,9 +12,9 @@ export type SessionRecord = {
   readonly expiresAt: number;
 };
 
-/** The provider's tokens of a session, still sealed. */
+/** The provider's tokens of a session, still encrypted. */
 export type SessionTokens = {
-  readonly sealed: string;
+  readonly encrypted: string;
   readonly accessExpiresAt: number;
   readonly sessionExpiresAt: number;
 };
@@ -27,7 +27,7 @@ export type SessionStore = {
     digest: string;
     userId: string;
     expiresAt: number;
-    tokensSealed: string;
+    encryptedTokens: string;
     accessExpiresAt: number;
   }): Promise<void>;
   /** Returns the user whose session it was, or undefined when it had ended before. */
@@ -36,20 +36,20 @@ export type SessionStore = {
   endAllOf(userId: string): Promise<string[]>;
   touch(id: string, lastSeenAt: number): Promise<void>;
   findTokens(id: string): Promise<SessionTokens | undefined>;
-  /** Takes the refresh lease, unless somebody holds it. */
+  /** Takes the refresh lease, unless another process holds it. */
   lease(id: string, holder: string, until: number): Promise<boolean>;
-  /** Stores refreshed tokens and gives the lease back; false when the lease was lost meanwhile. */
+  /** Stores refreshed tokens and releases the lease; false when the lease was lost meanwhile. */
   storeTokens(
     id: string,
     holder: string,
-    tokens: { sealed: string; accessExpiresAt: number },
+    tokens: { encrypted: string; accessExpiresAt: number },
   ): Promise<boolean>;
   release(id: string, holder: string): Promise<void>;
   removeEnded(before: number, limit: number): Promise<number>;
   /** Tokens of live sessions that do not begin with `mark`, in the order of the sessions' ids, after `after`. */
-  sealedOtherwise(mark: string, after: string, limit: number): Promise<{ id: string; sealed: string }[]>;
-  /** Changes nothing when other tokens are there by now. */
-  sealAnew(id: string, was: string, sealed: string): Promise<void>;
+  underOtherKeys(mark: string, after: string, limit: number): Promise<{ id: string; encrypted: string }[]>;
+  /** Changes nothing when the tokens have changed meanwhile. */
+  replaceEncrypted(id: string, was: string, encrypted: string): Promise<void>;
 };
 
 type SessionRow = {
@@ -81,11 +81,11 @@ export function sessionStore(db: Sql, clock: Clock): SessionStore {
         expiresAt: row.expires_at.getTime(),
       };
     },
-    async insert({ id, digest, userId, expiresAt, tokensSealed, accessExpiresAt }) {
+    async insert({ id, digest, userId, expiresAt, encryptedTokens, accessExpiresAt }) {
       await sql`
         insert into browser_sessions (id, digest, user_id, created_at, last_seen_at, expires_at, tokens_sealed,
                                       access_expires_at)
-        values (${id}, ${digest}, ${userId}, ${now()}, ${now()}, ${new Date(expiresAt)}, ${tokensSealed},
+        values (${id}, ${digest}, ${userId}, ${now()}, ${now()}, ${new Date(expiresAt)}, ${encryptedTokens},
                 ${new Date(accessExpiresAt)})`.execute(db);
     },
     async end(id) {
@@ -112,7 +112,7 @@ export function sessionStore(db: Sql, clock: Clock): SessionStore {
       const [row] = rows;
       return (
         row && {
-          sealed: row.tokens_sealed,
+          encrypted: row.tokens_sealed,
           accessExpiresAt: row.access_expires_at.getTime(),
           sessionExpiresAt: row.expires_at.getTime(),
         }
@@ -125,10 +125,10 @@ export function sessionStore(db: Sql, clock: Clock): SessionStore {
         returning id`.execute(db);
       return rows.length === 1;
     },
-    async storeTokens(id, holder, { sealed, accessExpiresAt }) {
+    async storeTokens(id, holder, { encrypted, accessExpiresAt }) {
       const { rows } = await sql<{ id: string }>`
         update browser_sessions
-           set tokens_sealed = ${sealed}, access_expires_at = ${new Date(accessExpiresAt)},
+           set tokens_sealed = ${encrypted}, access_expires_at = ${new Date(accessExpiresAt)},
                refresh_holder = null, refresh_until = null
          where id = ${id} and refresh_holder = ${holder} and ended_at is null
         returning id`.execute(db);
@@ -148,15 +148,15 @@ export function sessionStore(db: Sql, clock: Clock): SessionStore {
       );
       return Number(numAffectedRows ?? 0);
     },
-    async sealedOtherwise(mark, after, limit) {
-      const { rows } = await sql<{ id: string; sealed: string }>`
-        select id, tokens_sealed as sealed from browser_sessions
+    async underOtherKeys(mark, after, limit) {
+      const { rows } = await sql<{ id: string; encrypted: string }>`
+        select id, tokens_sealed as encrypted from browser_sessions
          where id > ${after} and ended_at is null and expires_at > ${now()} and not starts_with(tokens_sealed, ${mark})
          order by id limit ${limit}`.execute(db);
       return rows;
     },
-    async sealAnew(id, was, sealed) {
-      await sql`update browser_sessions set tokens_sealed = ${sealed} where id = ${id} and tokens_sealed = ${was}`.execute(
+    async replaceEncrypted(id, was, encrypted) {
+      await sql`update browser_sessions set tokens_sealed = ${encrypted} where id = ${id} and tokens_sealed = ${was}`.execute(
         db,
       );
     },

@@ -1,6 +1,6 @@
 import type { Random } from '../../../core/ids.ts';
-import { isMacOfAny, mac } from '../sealing.ts';
-import { secretDigest } from '../../../platform/sealed-text.ts';
+import { isMacOfAny, mac } from '../encryption.ts';
+import { secretDigest } from '../../../platform/encrypted-text.ts';
 
 /**
  * The value of a session cookie: 256 random bits, a dot, and their MAC under SESSION_SECRET. The MAC lets a forged
@@ -9,7 +9,7 @@ import { secretDigest } from '../../../platform/sealed-text.ts';
 const label = 'postern-session';
 const valueShape = /^([A-Za-z0-9_-]{43})\.([A-Za-z0-9_-]{43})$/;
 
-export function mintSessionValue(
+export function generateSessionValue(
   secrets: readonly string[],
   random: Random,
 ): { value: string; digest: string } {
@@ -19,7 +19,7 @@ export function mintSessionValue(
   return { value: `${id}.${mac(signing, label, id)}`, digest: secretDigest(id) };
 }
 
-/** The digest to look up, or undefined when the value is not one of ours. Does no I/O. */
+/** The digest to look up, or undefined when this installation did not issue the value. Does no I/O. */
 export function digestOfSessionValue(secrets: readonly string[], value: string): string | undefined {
   const match = valueShape.exec(value);
   if (match?.[1] === undefined || match[2] === undefined) return undefined;

@@ -1,18 +1,18 @@
-import type { Act, UserRef } from '../../../core/caller.ts';
+import type { AuditContext, UserRef } from '../../../core/caller.ts';
 import { type Clock, day, hour, second } from '../../../core/clock.ts';
 import { newId, type Random } from '../../../core/ids.ts';
-import { type ChangeFeed, type ChangeStore, concerns } from '../../../platform/database/changes.ts';
+import { type ChangeFeed, type ChangeStore, concerns } from '../../../platform/database/change-feed.ts';
 import type { Tx } from '../../../platform/database/database.ts';
 import type { AuditWriter } from '../../audit/audit.ts';
 import type { AccountStore } from '../accounts/account-store.ts';
-import { isProofGood } from '../accounts/proof.ts';
-import { digestOfSessionValue, mintSessionValue } from './session-value.ts';
+import { isAuthenticationValid } from '../accounts/authentication-validity.ts';
+import { digestOfSessionValue, generateSessionValue } from './session-value.ts';
 import type { SessionRecord, SessionStore } from './session-store.ts';
 
 /**
- * Browser sessions: 12 hours idle, 7 days absolute (contract 3). A look-up is kept for at most one second and only
- * while the change feed was read within the last one, so an ended session is dead everywhere within a second.
- * Use is remembered here and written in batches, never on the request path.
+ * Browser sessions: 12 hours idle, 7 days absolute (contract 3). A look-up is cached for at most one second, and only
+ * while the change feed was read within the last second, so every process refuses an ended session within a second.
+ * The times of last use are buffered and written in batches, never on the request path.
  */
 const sessionIdleMs = 12 * hour;
 const sessionAbsoluteMs = 7 * day;
@@ -31,24 +31,24 @@ export type SessionAnswer =
   | { readonly kind: 'none' };
 
 export type Sessions = {
-  /** Whose session this cookie value is. Rejects with `store_unavailable` when that cannot be told. */
+  /** Finds the session of this cookie value. Rejects with `store_unavailable` when the database does not answer. */
   authenticate(cookieValue: string): Promise<SessionAnswer>;
   /**
-   * A fresh session with a fresh id, whatever the browser held before (CS-04). Undefined when the account was signed out
-   * everywhere since `authenticatedAt`, the moment of the proof (milliseconds; null = not known).
+   * Begins a new session with a new id, whatever cookie the browser had (CS-04). Undefined when the account was signed out
+   * everywhere since `authenticatedAt`, the time of the sign-in at the provider (milliseconds; null = not known).
    */
   begin(
-    act: Act,
+    auditContext: AuditContext,
     user: UserRef,
     tokens: {
-      sealedFor(sessionId: string): string;
+      encryptedFor(sessionId: string): string;
       accessExpiresAt: number;
       authenticatedAt: number | null;
     },
     previousCookie: string | undefined,
   ): Promise<{ id: string; cookieValue: string; expiresAt: number } | undefined>;
   /** Idempotent. Ends the UI session only: no token or grant is revoked (contract 3). */
-  readonly end: (act: Act, sessionId: string, reason: string) => Promise<void>;
+  readonly end: (auditContext: AuditContext, sessionId: string, reason: string) => Promise<void>;
   /** Writes when each session was last used. Called by a job and at an orderly stop. */
   readonly flushLastSeen: () => Promise<void>;
 };
@@ -87,7 +87,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
       return undefined;
     }
     if (cache.size >= maxCached) cache.clear();
-    // Dated before the read, so that a change committed during it is never older than the entry.
+    // Use the time before the read, so that a change committed during the read is never older than the entry.
     cache.set(digest, { record, readAt: now });
     return record;
   }
@@ -105,11 +105,11 @@ export function createSessions(deps: SessionsDeps): Sessions {
       const expiresAt = Math.min(record.expiresAt, now + sessionIdleMs);
       return { kind: 'active', session: { id: record.id, user: record.user, expiresAt } };
     },
-    async begin(act, user, tokens, previousCookie) {
+    async begin(auditContext, user, tokens, previousCookie) {
       const previousDigest =
         previousCookie === undefined ? undefined : digestOfSessionValue(secrets, previousCookie);
       const id = newId(random, 'ses');
-      const { value, digest } = mintSessionValue(secrets, random);
+      const { value, digest } = generateSessionValue(secrets, random);
       const expiresAt = clock.now() + sessionAbsoluteMs;
       const begun = await tx(async ({ sessions, accounts, audit, changes }) => {
         if (!(await isStillGood(accounts, user, tokens.authenticatedAt))) return undefined;
@@ -120,7 +120,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
           await changes.publish({ topic: 'session', subject: previous.id });
           await audit.append({
             event: 'session.ended',
-            act,
+            auditContext,
             target: { kind: 'session', id: previous.id },
             outcome: 'success',
             reason: 'signed_in_again',
@@ -131,12 +131,12 @@ export function createSessions(deps: SessionsDeps): Sessions {
           digest,
           userId: user.id,
           expiresAt,
-          tokensSealed: tokens.sealedFor(id),
+          encryptedTokens: tokens.encryptedFor(id),
           accessExpiresAt: tokens.accessExpiresAt,
         });
         await audit.append({
           event: 'session.started',
-          act,
+          auditContext,
           target: { kind: 'session', id },
           outcome: 'success',
           details: { userId: user.id },
@@ -147,14 +147,14 @@ export function createSessions(deps: SessionsDeps): Sessions {
       if (begun.ended !== undefined) feed.announce({ topic: 'session', subject: begun.ended });
       return { id, cookieValue: value, expiresAt };
     },
-    async end(act, sessionId, reason) {
+    async end(auditContext, sessionId, reason) {
       const ended = await tx(async ({ sessions, audit, changes }) => {
         const session = await sessions.end(sessionId);
         if (session === undefined) return false;
         await changes.publish({ topic: 'session', subject: sessionId });
         await audit.append({
           event: 'session.ended',
-          act,
+          auditContext,
           target: { kind: 'session', id: sessionId },
           outcome: 'success',
           reason,
@@ -170,18 +170,18 @@ export function createSessions(deps: SessionsDeps): Sessions {
       await tx(async ({ sessions }) => {
         for (const [id, at] of batch) await sessions.touch(id, at);
       });
-      // Kept until written; what was used meanwhile stays for the next batch.
+      // Remove entries only after the write; sessions used meanwhile stay for the next batch.
       for (const [id, at] of batch) if (lastSeen.get(id) === at) lastSeen.delete(id);
     },
   };
 }
 
-/** Held until the session is there: a sign-out that commits later finds it and ends it. */
+/** Locks the account until the session is inserted, so that a sign-out that commits later finds and ends the session. */
 async function isStillGood(
   accounts: Pick<AccountStore, 'signedOutAt'>,
   { subject }: UserRef,
   authenticatedAt: number | null,
 ): Promise<boolean> {
   if (authenticatedAt === null) return true;
-  return isProofGood(await accounts.signedOutAt(subject, { hold: true }), authenticatedAt);
+  return isAuthenticationValid(await accounts.signedOutAt(subject, { hold: true }), authenticatedAt);
 }

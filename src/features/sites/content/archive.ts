@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream';
 
 /**
- * One entry as an archive spells it. Nothing is extracted to a disk by name (threat T38): whoever reads the entries
- * judges each name and takes the bytes as they come.
+ * One entry as an archive spells it. Nothing is extracted to a disk by name (threat T38): the consumer judges each name
+ * and takes the bytes as they arrive.
  */
 export type ArchiveEntry<Bytes extends Readable | Buffer = Readable | Buffer> = {
   /** A directory ends in a slash. */
@@ -10,16 +10,20 @@ export type ArchiveEntry<Bytes extends Readable | Buffer = Readable | Buffer> = 
   /** Why this entry cannot be taken, whatever its name: a link, an unknown compression. */
   readonly problem?: string;
   /**
-   * The bytes of a file, at once when they are few. Rejects or errors with ArchiveRefused when they are not what the
-   * archive says. A stream is to be read to its end, or destroyed, before the next entry is asked for.
+   * The bytes of a file, in one piece when they are few. Rejects or errors with ArchiveRefused when they differ from
+   * what the archive states. The consumer must read a stream to its end, or destroy it, before it requests the next
+   * entry.
    */
   open(): Promise<Bytes>;
 };
 
-/** Bytes: files up to here are taken whole. A stream for each of them would cost more than all that is done with it. */
+/**
+ * In bytes: files up to this size are read whole, because a stream for each would cost more than all the other work on
+ * it.
+ */
 export const smallFile = 256 * 1024;
 
-/** The archive as a whole cannot be trusted to say the same to every reader. */
+/** Different readers could read different content from this archive, so all of it is refused. */
 export class ArchiveRefused extends Error {
   /** `problem` completes the sentence "The archive …". */
   constructor(problem: string, cause?: unknown) {
@@ -33,7 +37,7 @@ const directoryType = 0o040_000;
 const typeBits = 0o170_000;
 const setIdBits = 0o6_000;
 
-/** What is wrong with an entry of this Unix mode; archives written elsewhere have 0. */
+/** What is wrong with an entry of this Unix mode; archives made on other systems have 0. */
 export function modeProblem(mode: number): string | undefined {
   const type = mode & typeBits;
   if (type === 0o120_000) return 'is a symbolic link; put the file itself into the archive';

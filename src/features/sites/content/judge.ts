@@ -1,11 +1,10 @@
 import type { Blob } from '../../../platform/blobs/blobs.ts';
 import type { KeyFormat } from '../../keys/keys.ts';
-import { keysIn } from './key-scan.ts';
 import { createNameRegister, nameEntry, type PathProblemCode } from './paths.ts';
 
 /**
- * What may be in an upload, whichever way it comes: names, counts and sizes. Goes on after a bad file, so that one answer
- * names them all; stops at once where going on would cost more than a whole good upload.
+ * What may be in an upload, however it arrives: names, counts and sizes. Judging continues after a bad file, so that
+ * one response names them all. It stops at once where continuing would cost more than a whole valid upload.
  */
 export type UploadLimits = {
   /** Files and folders. */
@@ -18,7 +17,7 @@ export type UploadLimits = {
 };
 
 export type UploadProblem = {
-  /** As the upload spells it, shortened; empty when the whole upload is meant. */
+  /** As the upload spells it, shortened; empty for a problem of the whole upload. */
   readonly path: string;
   readonly code:
     | PathProblemCode
@@ -35,46 +34,46 @@ export type UploadProblem = {
     | 'missing'
     | 'bad_rule'
     | 'empty';
-  /** Completes the sentence "This file …" or "The upload …", and says what to do. */
+  /** Completes the sentence "This file …" or "The upload …", and says how to fix the problem. */
   readonly problem: string;
 };
 
 export type Received = {
-  /** By path, in code point order. Only to be published when `problems` is empty. */
+  /** By path, in code point order. May be published only when `problems` is empty. */
   readonly files: ReadonlyMap<string, Blob>;
-  /** Files and folders, those too that were refused or are of no interest. */
+  /** Files and folders, including refused and ignored ones. */
   readonly entries: number;
   readonly problems: readonly UploadProblem[];
 };
 
 export type Judge = {
-  /** The path of a file whose bytes are to be taken; undefined for anything else, refused or of no interest. */
+  /** The path of a file whose bytes are wanted; undefined for an entry that is a folder, refused or ignored. */
   admit(name: string, problem?: string): string | undefined;
-  /** Counts bytes of all files together. False: they are more than allowed. */
+  /** Counts bytes of all files together. False when they exceed the limit. */
   weigh(bytes: number): boolean;
-  /** Of one file, whole or as far as it was read. */
+  /** Whether the bytes read of one file so far exceed its limit. */
   isTooLong(bytes: number): boolean;
   keep(path: string, blob: Blob): void;
   refuse(name: string, code: UploadProblem['code'], problem: string): void;
   refuseTooLong(name: string): void;
-  /** Refuses the upload, and nothing more of it is looked at. */
+  /** Refuses the upload and stops judging it. */
   stopTooHeavy(): never;
 };
 
 export type JudgeDeps = {
   readonly format: KeyFormat;
-  /** Hears of each of our keys that the upload holds. */
+  /** Called with each of our keys that the upload contains. */
   readonly onKey: (value: string) => void;
 };
 
-export const mostProblems = 100;
+export const maxProblems = 100;
 
-/** Thrown after its problem is written down: nothing more of this upload is looked at. */
+/** Thrown after its problem is recorded; judging of this upload stops. */
 class Stop extends Error {}
 
 /**
- * Lets `work` show every entry to a judge, and answers what came of it. `unpacked` may rename what was kept, once all of it
- * is there; the names are judged anew then.
+ * Runs `work`, which shows every entry to a judge, and returns the result. `unpacked` may rename the kept files once
+ * all are there; the names are then judged again.
  */
 export async function judged(
   limits: UploadLimits,
@@ -90,7 +89,7 @@ export async function judged(
 
   function refuse(path: string, code: UploadProblem['code'], problem: string): undefined {
     problems.push({ path: shown(path, format), code, problem });
-    if (problems.length < mostProblems) return undefined;
+    if (problems.length < maxProblems) return undefined;
     problems.push({ path: '', code: 'too_many_problems', problem: 'has more problems than are listed here' });
     throw new Stop();
   }
@@ -108,7 +107,7 @@ export async function judged(
         stop('too_many_files', `has more than ${limits.maxFiles} files and folders`);
       const named = nameEntry(name);
       if (named.kind === 'ignored') return undefined;
-      for (const value of keysIn(name, format)) {
+      for (const value of format.valuesIn(name)) {
         onKey(value);
         return refuse(name, 'credential_in_content', keyInName);
       }
@@ -131,7 +130,7 @@ export async function judged(
     stopTooHeavy: () => stop('upload_too_large', `unpacks to more than ${limits.maxExtractedBytes} bytes`),
   };
 
-  /** What can only be said when everything is there. */
+  /** Checks that need the complete upload. */
   function finish(): void {
     if (files.size === 0 && problems.length === 0) stop('empty', 'holds no files');
     const before = files;
@@ -152,7 +151,7 @@ export async function judged(
   return { files, entries, problems };
 }
 
-/** Undefined where a file of this name may be. */
+/** Undefined when a file may have this name. */
 export function extensionProblem(
   path: string,
   { allowedExtensions }: Pick<UploadLimits, 'allowedExtensions'>,
@@ -162,9 +161,9 @@ export function extensionProblem(
   return `ends in .${extension}, which is not allowed here`;
 }
 
-/** Of an upload's own name, as its client sent it. */
+/** Checks the upload's own name, as its client sent it. */
 export function keyInNameProblems(name: string, { format, onKey }: JudgeDeps): UploadProblem[] {
-  const values = keysIn(name, format);
+  const values = format.valuesIn(name);
   for (const value of values) onKey(value);
   return values.length === 0
     ? []
@@ -173,15 +172,15 @@ export function keyInNameProblems(name: string, { format, onKey }: JudgeDeps): U
 
 const keyInName = 'has an API key in its name; revoke that key';
 
-/** Undefined for `LICENSE` and `.nojekyll`, which have none. */
+/** Undefined for names without an extension, such as `LICENSE` and `.nojekyll`. */
 function extensionOf(path: string): string | undefined {
   return /[^/]\.([^./]+)$/.exec(path)?.[1]?.toLowerCase();
 }
 
-/** Fit to be shown: whatever hides in a name is spelled out, and a key in it is not repeated. */
+/** Makes a name fit to show: invisible characters are spelled out, and a key in it is masked. */
 function shown(path: string, format: KeyFormat): string {
   let text = path.length > 200 ? `${path.slice(0, 200)}…` : path;
-  for (const value of keysIn(text, format)) text = text.replace(value, `${format.prefixOf('personal')}…`);
+  for (const value of format.valuesIn(text)) text = text.replace(value, `${format.prefixOf('personal')}…`);
   return text.toWellFormed().replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, (character) => {
     const code = (character.codePointAt(0) ?? 0).toString(16).padStart(4, '0');
     return `\\u{${code}}`;

@@ -1,24 +1,25 @@
 import { Transform } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { ArchiveRefused } from './archive.ts';
-import type { KeyFormat } from '../../keys/keys.ts';
+import { type KeyFormat, keyMarks } from '../../keys/keys.ts';
 
 /**
- * Looks for our own keys in what is uploaded (threat T37): as they are, with a zero byte beside each character (UTF-16),
- * and inside gzip. Only values whose checksum is right are reported, so prose and examples pass.
+ * Scans uploads for our own keys (threat T37): as plain text, with a zero byte beside each character (UTF-16), and
+ * inside gzip. In today's form, only values with a correct checksum are reported, so prose and examples pass. The older
+ * form, which `keys import` brings, has no checksum, so every match is reported.
  */
 export type Found = (value: string) => void;
 
-/** Bytes: more than the longest key as UTF-16; as much of one piece is kept until the next has come. */
+/** In bytes: more than the longest key as UTF-16. This much of each piece is kept until the next one arrives. */
 const overlap = 192;
-/** What may still be unpacked of the gzip files of one upload, only to look at it. */
+/** How many bytes the scan may still unpack from all gzip files of one upload. */
 export type LookBudget = {
   readonly most: number;
-  /** False: that is more than was left. */
+  /** False when this is more than was left. */
   take(bytes: number): boolean;
 };
 
-/** A small archive could otherwise make a server unpack for hours (threat T51). In bytes. */
+/** In bytes. Without this limit, a small archive could make a server unpack for hours (threat T51). */
 export function lookBudget(most: number): LookBudget {
   let left = most;
   return {
@@ -30,14 +31,14 @@ export function lookBudget(most: number): LookBudget {
   };
 }
 
-/** Hands the bytes on unchanged. Fails with ArchiveRefused on gzip that cannot be looked into, or not to its end. */
+/** Passes the bytes on unchanged. Fails with ArchiveRefused on gzip that cannot be unpacked to its end. */
 export function keyScan(format: KeyFormat, found: Found, budget: LookBudget): Transform {
   const plain = textScan(format, found);
   let inside: Unpacking | null | undefined;
-  /** The first bytes, until there are enough to tell what they are. */
+  /** The first bytes, until there are enough to recognise the format. */
   let head: Buffer = Buffer.alloc(0);
 
-  /** What is to be looked into, of the bytes so far; null when there is nothing. */
+  /** The bytes so far that have to be unpacked; null when there are none. */
   function packedOf(chunk: Buffer): Buffer | null {
     if (inside !== undefined) return inside && chunk;
     head = head.length === 0 ? chunk : Buffer.concat([head, chunk]);
@@ -62,7 +63,7 @@ export function keyScan(format: KeyFormat, found: Found, budget: LookBudget): Tr
   });
 }
 
-/** Looks into bytes that are there whole. False: they are packed, so only keyScan() sees what is in them. */
+/** Scans content that is in memory as a whole. False for gzip, which only keyScan() can scan. */
 export function scanned(bytes: Buffer, format: KeyFormat, found: Found): boolean {
   if (bytes.subarray(0, gzipMagic.length).equals(gzipMagic)) return false;
   textScan(format, found)(bytes);
@@ -72,13 +73,13 @@ export function scanned(bytes: Buffer, format: KeyFormat, found: Found): boolean
 /** RFC 1952 section 2.3.1. */
 const gzipMagic = Buffer.from([0x1f, 0x8b]);
 
-/** `next` is called when the bytes are unpacked and looked at, so that a bomb costs time and not memory. */
+/** `next` is called after the bytes are unpacked and scanned, so that a bomb costs time and not memory. */
 type Unpacking = { write(chunk: Buffer, next: Next): void; end(next: Next): void };
 type Next = (problem: ArchiveRefused | null) => void;
 
 /**
- * What is broken, cut or followed by other bytes is refused: readers differ in how much of it they unpack, and what we
- * cannot see we do not publish.
+ * Refuses gzip that is broken, truncated or followed by other bytes: readers differ in how much of it they unpack. What
+ * the scan cannot see is not published.
  */
 function unpack(scan: (chunk: Buffer) => void, budget: LookBudget): Unpacking {
   const gunzip = createGunzip();
@@ -124,10 +125,9 @@ function unpack(scan: (chunk: Buffer) => void, budget: LookBudget): Unpacking {
   };
 }
 
-const marks = ['_pat_', '_svc_'];
-const wideMarks = marks.map((mark) => Buffer.from(mark, 'utf16le').subarray(0, -1));
+const wideMarks = keyMarks.map((mark) => Buffer.from(mark, 'utf16le').subarray(0, -1));
 
-/** Looks for the marks in the bytes, which is quick, and only where there is one at the text around it. */
+/** Searches for the fixed parts of a key first, which is fast, and examines the text only around a match. */
 function textScan(format: KeyFormat, found: Found): (chunk: Buffer) => void {
   let rest: Buffer = Buffer.alloc(0);
   return (chunk) => {
@@ -137,29 +137,19 @@ function textScan(format: KeyFormat, found: Found): (chunk: Buffer) => void {
       rest = window.subarray(-overlap);
       return;
     }
-    // The seam and the piece each for itself: joining them would copy everything that is uploaded.
+    // Scans the seam and the piece separately: joining them would copy every uploaded byte.
     if (rest.length > 0) look(Buffer.concat([rest, chunk.subarray(0, overlap)]));
     look(chunk);
     rest = Buffer.from(chunk.subarray(-overlap));
   };
 
   function look(window: Buffer): void {
-    if (marks.some((mark) => window.includes(mark))) tell(window.toString('latin1'));
+    if (keyMarks.some((mark) => window.includes(mark))) tell(window.toString('latin1'));
     if (wideMarks.some((mark) => window.includes(mark)))
       tell(Buffer.from(window.filter((byte) => byte !== 0)).toString('latin1'));
   }
 
   function tell(text: string): void {
-    for (const value of keysIn(text, format)) found(value);
+    for (const value of format.valuesIn(text)) found(value);
   }
-}
-
-/** Values with a right checksum in `text`, also where letters follow without a break. */
-export function keysIn(text: string, format: KeyFormat): string[] {
-  if (!marks.some((mark) => text.includes(mark))) return [];
-  const whole = format.prefixOf('personal').length + 50;
-  return format
-    .findAll(text)
-    .map((candidate) => candidate.slice(0, whole))
-    .filter((candidate) => format.parse(candidate).kind === 'key');
 }

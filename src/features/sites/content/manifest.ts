@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { Blob } from '../../../platform/blobs/blobs.ts';
 
-/** What a version of a site holds: each path with the digest and the size of its bytes. */
+/** The content of a site's version: each path with the digest and the size of its bytes. */
 export type Manifest = ReadonlyMap<string, Blob>;
 
 /**
  * The receipt of a publish: the SHA-256, in hexadecimal, of the lines that `sha256sum` prints for the files in the
- * order of their UTF-8 bytes. Anybody can make it from a folder (docs/how-to/check-a-site.md).
+ * order of their UTF-8 bytes. Anyone can compute it from a folder (docs/how-to/check-a-site.md).
  */
 export function receiptOf(files: Manifest): string {
   const lines = [...files]

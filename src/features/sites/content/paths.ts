@@ -1,24 +1,24 @@
 /**
  * Names inside an upload (private-access.md 2.5, threats T38, T42, T43). A name becomes a path of a URL and a key of a
- * manifest, never a path on a disk; it is refused when any reader could take it for something else than it says.
+ * manifest, never a path on a disk. A name is refused when any reader could interpret it differently from how it looks.
  */
 export type NamedEntry =
   | { readonly kind: 'file'; readonly path: string }
   | { readonly kind: 'directory'; readonly path: string }
-  /** What file managers leave behind; nobody means to publish it. */
+  /** Files that file managers create; nobody means to publish them. */
   | { readonly kind: 'ignored' }
   | { readonly kind: 'refused'; readonly code: PathProblemCode; readonly problem: string };
 
 export type PathProblemCode = 'bad_path' | 'reserved_path' | 'private_file';
 
-const longestSegmentBytes = 255;
-const longestPathBytes = 1_024;
-/** Folders inside each other. */
+const maxSegmentBytes = 255;
+const maxPathBytes = 1_024;
+/** Maximum nesting of folders. */
 export const deepest = 32;
 
 /** Judges a name as an archive or a form spells it. A directory ends in a slash. Paths come out in Unicode form NFC. */
 export function nameEntry(raw: string): NamedEntry {
-  const isPlain = raw.length <= longestSegmentBytes && plainName.test(raw);
+  const isPlain = raw.length <= maxSegmentBytes && plainName.test(raw);
   if (isPlain && !notablePlain.test(raw)) return named(raw);
   const name = isPlain ? raw : raw.normalize('NFC');
   const problem = isPlain ? undefined : (problemOfWhole(name) ?? problemOfSegments(name));
@@ -42,13 +42,13 @@ function named(name: string): NamedEntry & { readonly path: string } {
   return name.endsWith('/') ? { kind: 'directory', path: name.slice(0, -1) } : { kind: 'file', path: name };
 }
 
-/** Letters, digits, `-` and `_`, single dots inside: nothing that is looked for below. Most names are so. */
+/** Letters, digits, `-` and `_`, single dots inside. Most names are so, and none of the checks below can fail for them. */
 const plainSegment = String.raw`[\w-]+(?:\.[\w-]+)*`;
 const plainName = new RegExp(`^${plainSegment}(?:/${plainSegment}){0,${deepest - 1}}/?$`);
 
 /**
- * Format characters (bidirectional marks, zero-width), fillers and what else is not drawn, controls, lone surrogates, line
- * separators, U+FFFD. The two selectors that make a sign an emoji or not stay.
+ * Format characters (bidirectional marks, zero-width), fillers and other characters that are not drawn, controls, lone
+ * surrogates, line separators, U+FFFD. The two selectors that choose between emoji and text are allowed.
  */
 const unseen =
   /[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029\u2800\ufffd]|(?![\ufe0e\ufe0f])\p{Default_Ignorable_Code_Point}/u;
@@ -63,7 +63,7 @@ function problemOfWhole(name: string): string | undefined {
   if (name.startsWith('/')) return 'is an absolute path; use paths relative to the site';
   if (/^[a-z]:/i.test(name)) return 'begins with a drive letter; use paths relative to the site';
   if (/%(?:2e|2f|5c|00|25)/i.test(name)) return 'contains an encoded dot, slash or percent sign; rename it';
-  if (Buffer.byteLength(name) > longestPathBytes) return `is longer than ${longestPathBytes} bytes`;
+  if (Buffer.byteLength(name) > maxPathBytes) return `is longer than ${maxPathBytes} bytes`;
   return undefined;
 }
 
@@ -76,15 +76,15 @@ function problemOfSegments(name: string): string | undefined {
     if (/^\.+$/.test(segment.normalize('NFKC'))) return 'leads out of its folder (. or ..)';
     if (segment !== segment.trim()) return 'begins or ends with a space; rename it';
     if (segment.endsWith('.')) return 'ends with a dot; rename it';
-    if (Buffer.byteLength(segment) > longestSegmentBytes)
-      return `has a name longer than ${longestSegmentBytes} bytes`;
+    if (Buffer.byteLength(segment) > maxSegmentBytes)
+      return `has a name longer than ${maxSegmentBytes} bytes`;
   }
   return undefined;
 }
 
 const leftBehind = new Set(['__macosx', '.ds_store', 'thumbs.db', 'desktop.ini']);
 
-/** The gateway's own folder, and what other programs read there in a host's name (RFC 8615): only these are let in. */
+/** `.well-known` holds files that other programs read in a host's name (RFC 8615), so only these may be published there. */
 const wellKnown = new Set(['security.txt', 'apple-app-site-association', 'assetlinks.json', 'gpc.json']);
 
 function reservedProblem([first = '', ...rest]: readonly string[]): string | undefined {
@@ -116,7 +116,7 @@ function isPrivateName(segment: string): boolean {
   return privateNames.has(name) || name === '.env' || name.startsWith('.env.');
 }
 
-/** Of the names above those that a plain name can hold: no segment of one begins with a dot. */
+/** Those of the names above that a plain name can contain: no segment of a plain name begins with a dot. */
 const notablePlain = new RegExp(
   `(?:^|/)(?:${[...leftBehind, ...privateNames]
     .filter((name) => !name.startsWith('.'))
@@ -125,30 +125,30 @@ const notablePlain = new RegExp(
   'i',
 );
 
-/** Finds names that some file system, browser or reader would take for one another. */
+/** Finds names that some file system, browser or reader would treat as the same name. */
 export type NameRegister = {
-  /** What is wrong with having this entry beside the earlier ones, or undefined; then it is one of them. */
+  /** Adds an entry. Returns why it cannot stand beside the earlier ones, or undefined when it was added. */
   add(kind: 'file' | 'directory', path: string): string | undefined;
 };
 
 /**
- * A place in the tree of names. What lies in a row without a fork is one place, so a name costs its own length, however
- * many folders it names.
+ * A node in the tree of names. A chain of folders without a fork is one node, so a name takes memory for its own
+ * length, however many folders it names.
  */
 type Place = {
   readonly kind: 'file' | 'directory';
-  /** From the place above on: one segment or more, as they were spelled first. */
+  /** Relative to the parent node: one or more segments, as they were first spelled. */
   spelling: string;
-  /** By the folded first segment of each; undefined while there is nothing. */
+  /** By the folded first segment of each child; undefined while there are none. */
   below: Map<string, Place> | undefined;
 };
 
-const mostLatest = 1_000;
+const maxLatest = 1_000;
 
 export function createNameRegister(): NameRegister {
   const top: Place = { kind: 'directory', spelling: '', below: undefined };
 
-  /** Folders met lately, as they are spelled, with a slash: most files lie in one of them. */
+  /** Recently used folders as they are spelled, with a slash: most files lie in one of them. */
   const latest = new Map<string, Place>();
 
   return {
@@ -162,7 +162,7 @@ export function createNameRegister(): NameRegister {
         const next = place.below?.get(key);
         if (next === undefined) {
           put(place, { kind, spelling: ours.join('/'), below: undefined });
-          if (latest.size >= mostLatest) latest.clear();
+          if (latest.size >= maxLatest) latest.clear();
           if (ours.length === 1) latest.set(path.slice(0, name), place);
           return undefined;
         }
@@ -182,7 +182,7 @@ export function createNameRegister(): NameRegister {
   };
 }
 
-/** How many segments are the same once folded. */
+/** The number of leading segments that are equal after folding. */
 function sharedBy(ours: readonly string[], theirs: readonly string[]): number {
   const differs = ours.findIndex((one, at) => {
     const other = theirs[at];
@@ -191,7 +191,7 @@ function sharedBy(ours: readonly string[], theirs: readonly string[]): number {
   return differs < 0 ? ours.length : differs;
 }
 
-/** What the segments that both share say of an entry: `rest` is what of its path lies below the places passed so far. */
+/** Checks the shared segments for a clash: `rest` is the part of the entry's path below the nodes already passed. */
 function clashOf(
   there: { readonly kind: Place['kind']; readonly segments: readonly string[]; readonly isWhole: boolean },
   { kind, path, rest }: { kind: Place['kind']; path: string; rest: readonly string[] },
@@ -222,7 +222,7 @@ function put(above: Place, place: Place): void {
   above.below.set(folded(place.spelling.split('/', 1)[0] ?? ''), place);
 }
 
-/** Makes a place of the folders that `place` begins with, between it and the one above. */
+/** Splits `place`: its shared leading folders become a node of their own between it and its parent. */
 function forkAt(above: Place, place: Place, shared: readonly string[]): Place {
   const fork: Place = { kind: 'directory', spelling: shared.join('/'), below: undefined };
   put(above, fork);
@@ -233,7 +233,7 @@ function forkAt(above: Place, place: Place, shared: readonly string[]): Place {
 
 const ascii = /^[\0-\x7f]*$/;
 
-/** Through upper case first: ß and SS, ſ and s meet there. */
+/** Converts to upper case first, because only then ß equals SS, and ſ equals s. */
 function folded(path: string): string {
   if (ascii.test(path)) return path.toLowerCase();
   return path.normalize('NFKC').toUpperCase().toLowerCase().normalize('NFC');

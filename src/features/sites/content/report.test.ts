@@ -133,11 +133,9 @@ test('broken pages are read to their end, and of endless ones a part, which is s
 });
 
 test('an address or a base too long for any browser is passed over, and said to be', async () => {
-  const from = performance.now();
   const found = await report({
     'index.html': `<base href="/${'a/'.repeat(100_000)}">${'<a href="gone"></a>'.repeat(2_000)}<a href="/${'a'.repeat(2_001)}">`,
   });
-  expect(performance.now() - from).toBeLessThan(5_000);
   expect(found).toMatchObject({ isComplete: false, brokenLinks: [{ page: 'index.html', target: 'gone' }] });
 });
 
@@ -174,7 +172,6 @@ test.each([
   );
   let turns = 0;
   const timer = setInterval(() => (turns += 1));
-  const from = performance.now();
   const { isComplete } = await reportOf({
     files,
     before: null,
@@ -186,7 +183,6 @@ test.each([
   });
   clearInterval(timer);
   expect(isComplete).toBe(false);
-  expect(performance.now() - from).toBeLessThan(15_000);
   expect(turns).toBeGreaterThan(10);
 });
 

@@ -3,8 +3,9 @@ import { Parser } from 'htmlparser2';
 import type { Manifest } from './manifest.ts';
 
 /**
- * What a version changed against an earlier one, and mistakes in its pages that show only when they are served: links
- * that lead nowhere, addresses of the author's own machine, parts over plain http. Bounded; says when it saw not all.
+ * What a version changed against an earlier one, and mistakes in its pages that show only when they are served. Such
+ * mistakes are broken links, addresses of the author's own machine, and parts over plain http. The report is bounded
+ * and says when it is incomplete.
  */
 export type VersionReport = {
   /** Null: there is no earlier version. */
@@ -17,34 +18,34 @@ export type VersionReport = {
   readonly brokenLinks: readonly Finding[];
   readonly absolutePaths: readonly Finding[];
   readonly mixedContent: readonly Finding[];
-  /** False: there were more pages, or more findings, than are looked at or listed. */
+  /** False when there were more pages or findings than the limits allow. */
   readonly isComplete: boolean;
 };
 
 export type NameList = { readonly count: number; readonly names: readonly string[] };
 export type Finding = { readonly page: string; readonly target: string };
 
-const mostListed = 100;
-const mostPages = 500;
-const mostBytes = 20 * 1024 * 1024;
-const longestTarget = 300;
-const mostLinks = 20_000;
-/** Characters of an address that is looked at, and of a list of them; browsers and servers refuse longer ones. */
-const longestLink = 2_000;
-const longestList = 20_000;
-/** Links that are judged before others have their turn. */
+const maxListed = 100;
+const maxPages = 500;
+const maxBytes = 20 * 1024 * 1024;
+const maxTargetLength = 300;
+const maxLinks = 20_000;
+/** Maximum characters of an address, and of a list of them; browsers and servers refuse longer ones. */
+const maxLinkLength = 2_000;
+const maxListLength = 20_000;
+/** Links judged before other tasks get a turn. */
 const linksAtOnce = 50;
-/** Elements inside each other, of which browsers keep 512. For each one more the parser takes longer for every tag. */
+/** Nesting depth of elements; browsers keep 512. Each further level makes the parser slower for every tag. */
 const deepest = 512;
-/** Tags times elements around them: what the parser compares. Pages as long as `mostBytes` have a tenth of it. */
-const mostComparisons = 100_000_000;
-/** Bytes of a page that are read before others have their turn. */
+/** Tags times the elements around them, which the parser compares. A page as long as `maxBytes` needs a tenth of it. */
+const maxComparisons = 100_000_000;
+/** Bytes of a page read before other tasks get a turn. */
 const bytesAtOnce = 8_192;
 
 export async function reportOf(deps: {
   readonly files: Manifest;
   readonly before: { readonly number: number; readonly files: Manifest } | null;
-  /** True of an address that a file, a redirect or the fallback to the start page answers; as in a URL, from `/`. */
+  /** True when a file, a redirect or the fallback to the start page responds to this URL path, which begins with `/`. */
   readonly isAnswered: (path: string, isDocument: boolean) => boolean;
   readonly read: (digest: string) => Promise<AsyncIterable<Buffer>>;
 }): Promise<VersionReport> {
@@ -56,15 +57,15 @@ export async function reportOf(deps: {
   };
   const folders = new Set([...files.keys()].map((path) => path.split('/', 1)[0] ?? ''));
   const pages = [...files].filter(([path]) => /\.x?html?$/i.test(path));
-  /** By digest: the same page may lie at many addresses. */
+  /** By digest: several addresses may have the same page. */
   const known = new Map<string, LinksFound>();
   let [seen, bytes, links, comparisons, isWhole] = [0, 0, 0, 0, true];
   for (const [page, { digest, size }] of pages) {
     const earlier = known.get(digest);
     if (earlier === undefined) bytes += size;
-    if (seen >= mostPages || bytes > mostBytes || comparisons > mostComparisons) break;
+    if (seen >= maxPages || bytes > maxBytes || comparisons > maxComparisons) break;
     seen += 1;
-    const most = { links: mostLinks - links, comparisons: mostComparisons - comparisons };
+    const most = { links: maxLinks - links, comparisons: maxComparisons - comparisons };
     const inPage = earlier ?? (await linksIn(await read(digest), most));
     known.set(digest, inPage);
     if (earlier === undefined) comparisons += inPage.comparisons;
@@ -87,17 +88,17 @@ export async function reportOf(deps: {
   };
 }
 
-/** Each once, and no more than are listed. */
+/** Lists each finding once, up to the limit. */
 class Findings {
   readonly all: Finding[] = [];
   readonly #known = new Set<string>();
   isCut = false;
 
   add({ page, target }: Finding): void {
-    const shown = target.length > longestTarget ? `${target.slice(0, longestTarget)}…` : target;
+    const shown = target.length > maxTargetLength ? `${target.slice(0, maxTargetLength)}…` : target;
     const key = `${page}\n${shown}`;
     if (this.#known.has(key)) return;
-    if (this.all.length >= mostListed) {
+    if (this.all.length >= maxListed) {
       this.isCut = true;
       return;
     }
@@ -116,7 +117,7 @@ function changesBetween(
   const changed = [...after]
     .filter(([path, { digest }]) => before.has(path) && before.get(path)?.digest !== digest)
     .map(([path]) => path);
-  const list = (names: string[]): NameList => ({ count: names.length, names: names.slice(0, mostListed) });
+  const list = (names: string[]): NameList => ({ count: names.length, names: names.slice(0, maxListed) });
   return {
     added: list(added),
     changed: list(changed),
@@ -133,7 +134,7 @@ type Link = {
   readonly base: string | undefined;
 };
 
-/** Attributes that lead to another page, and those whose target is loaded as a part of this one. */
+/** Attributes that link to another page, and attributes whose target is loaded as a part of this one. */
 const pageLinks: Readonly<Record<string, string>> = { a: 'href', area: 'href', form: 'action' };
 const partLinks: Readonly<Record<string, readonly string[]>> = {
   script: ['src'],
@@ -148,7 +149,7 @@ const partLinks: Readonly<Record<string, readonly string[]>> = {
   object: ['data'],
   input: ['src'],
 };
-/** Of `link`: these are loaded with the page; `canonical` and its like only name an address. */
+/** Relations of `link` that are loaded with the page; `canonical` and similar ones only name an address. */
 const loadedRelations = /\b(?:stylesheet|icon|preload|modulepreload|manifest|prefetch|apple-touch-icon)\b/i;
 
 type LinksFound = {
@@ -168,7 +169,7 @@ async function linksIn(
   let comparisons = 0;
   let isWhole = true;
   let isGivenUp = false;
-  /** At once, or the rest of the piece would be read as well. */
+  /** Pauses at once; otherwise the parser would read the rest of the piece too. */
   const giveUp = () => {
     isGivenUp = true;
     isWhole = false;
@@ -189,10 +190,10 @@ async function linksIn(
       if (depth > deepest || found.length > most.links) giveUp();
       const add = (kind: Link['kind'], target: string | undefined) => {
         const text = target?.trim();
-        if (fits(text, longestLink) && found.length <= most.links) found.push({ kind, target: text });
+        if (fits(text, maxLinkLength) && found.length <= most.links) found.push({ kind, target: text });
       };
       const href = attributes['href']?.trim();
-      if (name === 'base' && fits(href, longestLink)) base ??= href;
+      if (name === 'base' && fits(href, maxLinkLength)) base ??= href;
       if (name === 'link')
         add(loadedRelations.test(attributes['rel'] ?? '') ? 'part' : 'page', attributes['href']);
       const page = pageLinks[name];
@@ -200,7 +201,7 @@ async function linksIn(
       for (const attribute of partLinks[name] ?? []) {
         const value = attributes[attribute];
         if (attribute !== 'srcset') add('part', value);
-        else if (fits(value, longestList)) for (const one of candidatesOf(value)) add('part', one);
+        else if (fits(value, maxListLength)) for (const one of candidatesOf(value)) add('part', one);
       }
     },
   });
@@ -252,13 +253,13 @@ function problemOf(
   if (url.protocol !== 'http:' && url.protocol !== 'https:') return undefined;
   if (localHost.test(url.hostname)) return 'absolutePaths';
   if (url.origin !== site) return kind === 'part' && url.protocol === 'http:' ? 'mixedContent' : undefined;
-  // Where the service itself answers.
+  // The service itself responds here.
   if (url.pathname.startsWith('/.postern/')) return undefined;
   if (isAnswered(url.pathname, kind === 'page')) return undefined;
   return isOtherRoot(target, url, folders) ? 'absolutePaths' : 'brokenLinks';
 }
 
-/** `/project/app.js` where the site has no `project`: built for a host that serves it below a folder. */
+/** `/project/app.js` in a site without a folder `project`: the page was built for a host that serves it below a folder. */
 function isOtherRoot(target: string, { pathname }: URL, folders: ReadonlySet<string>): boolean {
   if (!target.startsWith('/')) return false;
   const [, first = '', ...rest] = pathname.split('/');

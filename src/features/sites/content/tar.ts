@@ -5,8 +5,8 @@ import { AppError } from '../../../core/errors.ts';
 import { type ArchiveEntry, ArchiveRefused, modeProblem } from './archive.ts';
 
 /**
- * Reads a gzipped tar as it arrives (POSIX.1-2017 pax, ustar, GNU long names). `maxBytes` bounds what is unpacked,
- * headers and padding included, before anything is kept of it.
+ * Reads a gzipped tar as it arrives (POSIX.1-2017 pax, ustar, GNU long names). `maxBytes` limits the unpacked size,
+ * including headers and padding, before any of it is kept.
  */
 export function readTarGz(source: Readable, maxBytes: number): AsyncGenerator<ArchiveEntry<Readable>> {
   return read((reader, sizes, done) =>
@@ -14,7 +14,7 @@ export function readTarGz(source: Readable, maxBytes: number): AsyncGenerator<Ar
   );
 }
 
-/** The same, not gzipped. */
+/** The same without gzip. */
 export function readTar(source: Readable, maxBytes: number): AsyncGenerator<ArchiveEntry<Readable>> {
   return read((reader, sizes, done) => pipeline(source, guard(maxBytes, sizes), reader, done));
 }
@@ -23,12 +23,12 @@ async function* read(
   feed: (reader: Extract, sizes: number[], done: (error?: Error | null) => void) => void,
 ): AsyncGenerator<ArchiveEntry<Readable>> {
   const reader = extract();
-  /** Of the entries to come, as their headers say it. */
+  /** Sizes of the coming entries, as their headers state them. */
   const sizes: number[] = [];
   let opened: Readable | undefined;
   feed(reader, sizes, (error) => {
     if (!error) return;
-    // Whoever reads a file hears of it there, whoever waits for the next one through the reader.
+    // A consumer that reads a file gets the error there; one that waits for the next entry gets it from the reader.
     opened?.destroy(asRefusal(error));
     reader.destroy(asRefusal(error));
   });
@@ -43,7 +43,7 @@ async function* read(
           ...described,
           open: async () => (isDirectory ? Readable.from([]) : (opened = bytesOf(entry))),
         };
-      // What nobody read is skipped, or the archive would stand still.
+      // An entry that nobody read is skipped; otherwise the archive would block.
       entry.resume();
     }
   } catch (error) {
@@ -52,12 +52,12 @@ async function* read(
 }
 
 /**
- * A stream of Node's that also ends, with an error, when the reader gives its own up without one. Destroyed by who has
- * seen enough, it lets the rest of the entry pass; a pipe would stand still, and the archive with it.
+ * A Node stream that also ends, with an error, when the reader abandons its own stream without one. A consumer that has
+ * read enough destroys it, and the rest of the entry is skipped. A pipe would block, and the archive with it.
  */
 function bytesOf(entry: EntryStream): Readable {
   const bytes = new PassThrough();
-  // It may fail after the last of it was read, when nobody listens any more; the archive's own failure is told then.
+  // The stream may fail after its last read, when no listener is attached; the archive's own failure is reported then.
   bytes.on('error', () => undefined);
   bytes.on('drain', () => entry.resume()).on('close', () => entry.resume());
   entry.on('data', (chunk: Buffer) => {
@@ -82,7 +82,7 @@ function asRefusal(error: Error): Error {
     : error;
 }
 
-/** Where readers disagree about what is content, one of them finds entries that the other does not. */
+/** When two readers disagree about what is content, one of them finds entries that the other does not. */
 function requireOneSize({ type, size }: Header, inHeader: number | undefined): void {
   if (size !== inHeader)
     throw new ArchiveRefused('has an entry with two different sizes; pack it with another program');
@@ -109,22 +109,22 @@ function typeProblem({ type, pax }: Header): string | undefined {
 }
 
 const block = 512;
-/** Records of a pax header. */
+/** Matches such records of a pax header. */
 const namesOrSizes = /(?:^|\n)\d+ (?:path|linkpath|size)=/;
 /** Long names and pax fields; the reader keeps them in memory. */
-const mostOfHeader = 65_536;
+const maxOfHeader = 65_536;
 
 /**
- * Stands before the reader and follows the same blocks: stops too many bytes, extended headers that are too long to
- * keep, and anything after the end of the archive, which some readers take for more entries. Notes in `sizes` how long it
- * takes each entry to be.
+ * Sits in front of the reader and parses the same blocks. It refuses too many bytes and extended headers that are too
+ * long to keep. It also refuses bytes after the end of the archive, which some readers take for more entries. It
+ * appends to `sizes` how long it takes each entry to be.
  */
 function guard(maxBytes: number, sizes: number[]): Transform {
   let total = 0;
   let toSkip = 0;
   let zeroBlocks = 0;
   let partial: Buffer = Buffer.alloc(0);
-  /** What passes of a pax header for all entries behind it. */
+  /** The content of a pax header that applies to all following entries. */
   let forAll: Buffer[] | undefined;
 
   function refuse(header: Buffer): ArchiveRefused | undefined {
@@ -135,9 +135,9 @@ function guard(maxBytes: number, sizes: number[]): Transform {
     const size = sizeIn(header);
     if (size === undefined) return new ArchiveRefused('has an entry without a size');
     const type = String.fromCharCode(header[156] ?? 0);
-    if ('xgLK'.includes(type) && size > mostOfHeader)
-      return new ArchiveRefused(`has a header longer than ${mostOfHeader} bytes`);
-    // The reader takes what comes behind it for a part of it.
+    if ('xgLK'.includes(type) && size > maxOfHeader)
+      return new ArchiveRefused(`has a header longer than ${maxOfHeader} bytes`);
+    // The reader would take the following bytes for a part of this header.
     if ('xgLK'.includes(type) && size === 0) return new ArchiveRefused('has an empty header');
     if (!'xgLK'.includes(type)) sizes.push(size);
     forAll = type === 'g' ? [] : undefined;
@@ -154,7 +154,7 @@ function guard(maxBytes: number, sizes: number[]): Transform {
         toSkip -= step;
         at += step;
         if (toSkip === 0 && forAll !== undefined) {
-          // Some readers follow it, others do not.
+          // Some readers apply these records, others do not.
           if (namesOrSizes.test(Buffer.concat(forAll).toString('latin1')))
             return new ArchiveRefused('has one name or size for all of its entries');
           forAll = undefined;
@@ -188,7 +188,7 @@ function guard(maxBytes: number, sizes: number[]): Transform {
   });
 }
 
-/** Octal digits, or a 256-based number behind a byte with the highest bit set (GNU). */
+/** Octal digits, or a base-256 number when the highest bit of the first byte is set (GNU). */
 function sizeIn(header: Buffer): number | undefined {
   const field = header.subarray(124, 136);
   if (((field[0] ?? 0) & 0x80) !== 0) {

@@ -5,9 +5,9 @@ import { type Entry, fromFdPromise, type LocalFileHeader, type ZipFile } from 'y
 import { type ArchiveEntry, ArchiveRefused, isDirectoryMode, modeProblem, smallFile } from './archive.ts';
 
 /**
- * Reads a ZIP file that is on disk (PKWARE APPNOTE 6.3.10). Strict where readers differ (threats T40, T41): the file
- * is local headers, central directory and one end record without a byte beside them, no two entries share bytes, and
- * both descriptions of an entry say the same. Files of at most `wholeUpTo` bytes are handed out whole.
+ * Reads a ZIP file from disk (PKWARE APPNOTE 6.3.10). Strict where readers differ (threats T40, T41). The file consists
+ * of local headers, central directory and one end record without a byte between them. No two entries share bytes, and
+ * both descriptions of an entry agree. Files of at most `wholeUpTo` bytes are returned whole.
  */
 export async function* readZip(
   path: string,
@@ -19,8 +19,8 @@ export async function* readZip(
     const { size } = await file.stat();
     const end = await readEnd(file, size);
     if (end.entries > maxEntries) throw new ArchiveRefused(`has more than ${maxEntries} entries`);
-    // All of it is held in memory at once.
-    if (end.directorySize > mostHeaders(end.entries))
+    // The whole directory is held in memory at once.
+    if (end.directorySize > maxHeaders(end.entries))
       throw new ArchiveRefused('has a directory longer than its names; pack it again without comments');
     const zip = await refused(() => fromFdPromise(file.fd, { decodeStrings: false, autoClose: false }));
     const entries = await readDirectory(zip, end);
@@ -38,11 +38,11 @@ type End = { readonly entries: number; readonly directoryAt: number; readonly di
 
 const endSignature = Buffer.from('PK\x05\x06', 'latin1');
 const endLength = 22;
-const longestComment = 65_535;
+const maxCommentBytes = 65_535;
 
-/** Finds the end record, section 4.3.16, and with it the only place where the central directory can be. */
+/** Finds the end record, section 4.3.16. It fixes the only place where the central directory can be. */
 async function readEnd(file: FileHandle, size: number): Promise<End> {
-  const tail = await readAt(file, Math.max(0, size - endLength - longestComment), size);
+  const tail = await readAt(file, Math.max(0, size - endLength - maxCommentBytes), size);
   const at = tail.lastIndexOf(endSignature);
   if (at < 0 || at + endLength > tail.length) throw new ArchiveRefused('is not a ZIP file, or is cut short');
   if (at + endLength + tail.readUInt16LE(at + 20) !== tail.length)
@@ -77,7 +77,10 @@ function plainEnd(tail: Buffer, at: number, endsAt: number): End & { endsAt: num
 const locatorLength = 20;
 const zip64EndLength = 56;
 
-/** Sections 4.3.14 and 4.3.15; the record stands right before its locator, and that right before the end record. */
+/**
+ * Sections 4.3.14 and 4.3.15; the record lies directly before its locator, and the locator directly before the end
+ * record.
+ */
 async function readZip64End(file: FileHandle, endAt: number): Promise<End & { endsAt: number }> {
   const endsAt = endAt - locatorLength - zip64EndLength;
   if (endsAt < 0) throw new ArchiveRefused('has a broken Zip64 end');
@@ -111,8 +114,8 @@ async function readAt(file: FileHandle, from: number, to: number): Promise<Buffe
 }
 
 const directoryHeaderLength = 46;
-/** Bytes that describe so many entries: the longest name each and beside it dates and owners, and some to spare. */
-const mostHeaders = (entries: number) => entries * 2_048 + 1_048_576;
+/** Maximum bytes that describe this many entries: the longest name with its dates and owners for each, plus a margin. */
+const maxHeaders = (entries: number) => entries * 2_048 + 1_048_576;
 
 async function readDirectory(zip: ZipFile, { entries, directorySize }: End): Promise<Entry[]> {
   const found: Entry[] = [];
@@ -133,7 +136,10 @@ async function readDirectory(zip: ZipFile, { entries, directorySize }: End): Pro
 const descriptorLengths = new Set([12, 16, 20, 24]);
 const hasDescriptor = 0x08;
 
-/** No byte belongs to two entries, and none to nobody: that is how flat bombs and hidden parts are made. */
+/**
+ * Every byte belongs to exactly one entry: flat bombs share bytes between entries, and hidden parts lie outside all of
+ * them.
+ */
 async function checkLayout(
   zip: ZipFile,
   entries: readonly Entry[],
@@ -144,7 +150,7 @@ async function checkLayout(
   for (const entry of entries) {
     const header = await refused(() => zip.readLocalFileHeaderPromise(entry));
     bytes += header.fileName.length + header.extraField.length;
-    if (bytes > mostHeaders(entries.length))
+    if (bytes > maxHeaders(entries.length))
       throw new ArchiveRefused('has headers longer than its names; pack it again');
     headers.push(header);
   }
@@ -191,7 +197,7 @@ function describe(opened: Opened, entry: Entry, header: LocalFileHeader | undefi
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const unicodePathField = 0x70_75;
 
-/** Names are UTF-8, said or not; the older code pages are a guess that every reader makes differently. */
+/** Names are UTF-8, declared or not, because readers guess older code pages differently. */
 function decodeName(entry: Entry): { name: string; problem?: string } {
   const { fileNameRaw } = entry;
   // Info-ZIP's second name (4.6.9): version, CRC-32, then UTF-8.
@@ -216,7 +222,7 @@ function codingProblem({ generalPurposeBitFlag, compressionMethod }: Entry): str
 
 const zip64Field = 0x00_01;
 
-/** Of a local header: in its Zip64 field, where one of them is too large for its own (section 4.5.3). */
+/** Sizes of a local header: from its Zip64 field when one of them does not fit its own field (section 4.5.3). */
 function localSizes({ uncompressedSize, compressedSize, extraField }: LocalFileHeader) {
   if (uncompressedSize !== 0xff_ff_ff_ff && compressedSize !== 0xff_ff_ff_ff)
     return { uncompressedSize, compressedSize };
@@ -231,7 +237,7 @@ function localSizes({ uncompressedSize, compressedSize, extraField }: LocalFileH
   return undefined;
 }
 
-/** Size and CRC of a local header may be left to the descriptor (bit 3). */
+/** A local header may leave size and CRC to the data descriptor (bit 3). */
 function differenceProblem(entry: Entry, header: LocalFileHeader): string | undefined {
   const sizes = localSizes(header);
   const isSame = (local: number | undefined, central: number) =>
@@ -264,14 +270,14 @@ async function openEntry(
       done(sum === entry.crc32 ? null : new ArchiveRefused('holds bytes that do not match their checksum'));
     },
   });
-  // Broken deflate data and sizes that are not as said are the archive's fault; a disk that fails is not.
+  // Broken deflate data and wrong sizes are the archive's fault; a disk failure is not.
   bytes.on('error', (error: Error) => checked.destroy(isOfDisk(error) ? error : cannotUnpack(error)));
-  // Whoever gives the entry up lets go of the file too.
+  // A consumer that abandons the entry also releases the file.
   checked.on('close', () => bytes.destroy());
   return bytes.pipe(checked);
 }
 
-/** In one piece: it cannot become larger than it says, so a bomb stays small too. */
+/** Reads the entry in one piece, with the declared size as the limit, so that a bomb stays small too. */
 async function readWhole(file: FileHandle, entry: Entry, at: number): Promise<Buffer> {
   const packed = await readAt(file, at, at + entry.compressedSize);
   const bytes = entry.compressionMethod === 0 ? packed : inflated(packed, entry.uncompressedSize);
@@ -283,7 +289,7 @@ async function readWhole(file: FileHandle, entry: Entry, at: number): Promise<Bu
 
 function inflated(packed: Buffer, size: number): Buffer {
   try {
-    // One more than is expected, so that a single step is enough and what is too much is seen.
+    // One byte more than expected: a single step then suffices, and excess output is detected.
     return inflateRawSync(packed, { chunkSize: Math.max(64, size + 1), maxOutputLength: size + 1 });
   } catch (error) {
     throw cannotUnpack(error as Error);
@@ -294,12 +300,12 @@ function cannotUnpack(error: Error): ArchiveRefused {
   return new ArchiveRefused('holds bytes that cannot be unpacked', error);
 }
 
-/** Errors of the operating system carry its number (EIO, EMFILE); those of zlib a code of zlib's own. */
+/** Errors of the operating system have a system call (EIO, EMFILE); zlib errors have only a code of their own. */
 function isOfDisk(error: Error): boolean {
   return 'syscall' in error;
 }
 
-/** What yauzl refuses is the archive's fault, not ours. */
+/** Errors of yauzl are the archive's fault, not ours. */
 async function refused<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

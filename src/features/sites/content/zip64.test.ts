@@ -66,7 +66,7 @@ describe('T40 T41 Zip64 archives', () => {
     ['one entry less', { entries: 1 }, /does not hold what its end record says/],
     ['no entry', { entries: 0 }, /does not hold what its end record says/],
     ['one entry more', { entries: 3 }, /not a ZIP file that can be read/],
-    ['more entries than anybody has', { entries: 2 ** 40 }, /more than 100 entries/],
+    ['more entries than anyone has', { entries: 2 ** 40 }, /more than 100 entries/],
     ['an empty directory', { directorySize: 0 }, /between its directory and its end/],
     ['a directory that ends early', { directorySize: 50 }, /between its directory and its end/],
     ['a directory longer than the file', { directorySize: 2 ** 52 }, /between its directory and its end/],

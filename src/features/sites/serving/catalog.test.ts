@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { ContentStore } from '../content-store.ts';
+import type { ContentStore } from '../content/content-store.ts';
 import type { Site } from '../site.ts';
 import type { SiteStore } from '../site-store.ts';
 import { createCatalog } from './catalog.ts';

@@ -1,11 +1,11 @@
 import { text } from 'node:stream/consumers';
 import { LRUCache } from 'lru-cache';
 import { minute } from '../../../core/clock.ts';
-import { createLane } from '../../../platform/lane.ts';
+import { createFairQueue } from '../../../platform/fair-queue.ts';
 import type { Blobs } from '../../../platform/blobs/blobs.ts';
-import { type ChangeFeed, concerns } from '../../../platform/database/changes.ts';
+import { type ChangeFeed, concerns } from '../../../platform/database/change-feed.ts';
 import type { Manifest } from '../content/manifest.ts';
-import type { ContentStore } from '../content-store.ts';
+import type { ContentStore } from '../content/content-store.ts';
 import type { Site } from '../site.ts';
 import type { LabelRow, SiteStore } from '../site-store.ts';
 import { isHashed } from './paths.ts';
@@ -13,40 +13,43 @@ import type { ServedContent, ServedFile } from './resolve.ts';
 import { headersFile, parseHeaders, parseRedirects, redirectsFile } from './site-rules.ts';
 
 /**
- * What is at a label, in memory: read from the database once and kept until the change feed says that the site changed.
- * Whether the feed is still heard is the caller's question.
+ * What each label serves, in memory: read from the database once, and kept until the change feed reports a change of
+ * the site. The caller must check that the change feed is still received.
  */
 export type Served = {
   readonly site: Site;
   readonly isPreview: boolean;
-  /** When this label stops serving; null = with the site. Milliseconds. */
+  /** When this label stops serving, in milliseconds; null = with the site. */
   readonly endsAt: number | null;
-  /** Null: nothing to serve at this label. */
+  /** Null when this label has nothing to serve. */
   readonly content: ServedContent | null;
 };
 
-/** All that serving asks the database for; a gateway's role sees no more (migrations, schema `gateway`). */
+/**
+ * Everything that serving reads from the database; a gateway's database role can read no more (migrations, schema
+ * `gateway`).
+ */
 export type CatalogReader = {
   readonly sites: Pick<SiteStore, 'find' | 'findLabel' | 'manifest' | 'isEncoded' | 'replacedSince'>;
   readonly content: Pick<ContentStore, 'variantsOf'>;
 };
 
 export type Catalog = {
-  /** Undefined: nobody has this label. At once when it is known. */
+  /** Undefined when no site has this label. Returns at once when the label is cached. */
   find(label: string): Served | undefined | Promise<Served | undefined>;
 };
 
-/** Manifests are most of the memory; so many files of all sites together are kept. */
-const mostFiles = 500_000;
-const mostLabels = 20_000;
+/** Maximum number of files in cached manifests, which take most of the memory. */
+const maxFiles = 500_000;
+const maxLabels = 20_000;
 
-/** Labels asked for that nobody has. Anybody can make them up, so they take no room from those somebody has. */
-const mostAbsent = 10_000;
+/** Cached labels that no site has. Clients can make them up, so they must not evict labels of real sites. */
+const maxAbsent = 10_000;
 
 type Entry = {
   readonly served: Served;
   readonly files: number;
-  /** The skew grace that its earlier files were found with. */
+  /** The skew grace that was in force when the earlier files were read. */
   readonly graceMinutes: number;
 };
 
@@ -58,22 +61,22 @@ export function createCatalog(deps: {
 }): Catalog {
   const { read, blobs, feed } = deps;
   const entries = new LRUCache<string, Entry>({
-    max: mostLabels,
-    maxSize: mostFiles,
+    max: maxLabels,
+    maxSize: maxFiles,
     sizeCalculation: ({ files }) => files,
   });
-  const absent = new LRUCache<string, true>({ max: mostAbsent });
-  // A flood of made-up labels waits for itself, and not the database for it.
-  const lane = createLane({ width: 16, perSender: 16, queue: 500 });
+  const absent = new LRUCache<string, true>({ max: maxAbsent });
+  // A flood of made-up labels waits in this queue instead of loading the database.
+  const queue = createFairQueue({ width: 16, perSender: 16, queue: 500 });
   const loading = new Map<string, Promise<Served | undefined>>();
-  // Counts changes, so that what was read before one is not kept after it.
+  // Counts changes, so that a result read before a change is not cached after it.
   let heard = 0;
 
   feed.subscribe((change) => {
     if (change.topic !== 'site') return;
     heard += 1;
     loading.clear();
-    // A label that nobody had may have been given out just now.
+    // A label that no site had may have been given out just now.
     absent.clear();
     const changed = [...entries].filter(([, { served }]) => concerns(change, served.site.id));
     for (const [label] of changed) entries.delete(label);
@@ -108,7 +111,8 @@ export function createCatalog(deps: {
     { version, mintedAt }: LabelRow,
     graceMinutes: number,
   ): Promise<ServedContent> {
-    // Not before this version's turn came: forms that are there at once would tell that somebody else has the same content.
+    // Not before it is this version's turn: forms that exist at once would reveal that another owner has the same
+    // content.
     const isEncoded = await read.sites.isEncoded(site.id, number);
     const files = await withVariants(manifest, isEncoded);
     return {
@@ -132,11 +136,11 @@ export function createCatalog(deps: {
   }
 
   /**
-   * Pages that are open in a browser still ask for the hashed files of the version they came from. Only of versions that
-   * were live at this label: what was replaced while the site was private is not shown to everybody.
+   * Pages that are open in a browser still request the hashed files of their own version. Only versions that were live
+   * at this label count: versions replaced while the site was private are not shown to everyone.
    */
   async function earlierFiles(site: Site, mintedAt: number, graceMs: number): Promise<ServedContent['skew']> {
-    // Nor what was replaced while it was taken down, and may be why.
+    // Versions replaced while the site was taken down are excluded too: they may be the reason for it.
     const since = Math.max(site.updatedAt - graceMs, mintedAt - 1, site.putBackAt ?? 0);
     const earlier = await read.sites.replacedSince(site.id, since);
     const found = new Map<string, { file: ServedFile; until: number }>();
@@ -164,7 +168,7 @@ export function createCatalog(deps: {
       const already = loading.get(label);
       if (already !== undefined) return already;
       const heardBefore = heard;
-      const read = lane('', () => load(label, graceMinutes)).then((served) => {
+      const read = queue('', () => load(label, graceMinutes)).then((served) => {
         if (heard === heardBefore) keep(label, served, graceMinutes);
         return served;
       });

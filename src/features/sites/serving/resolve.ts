@@ -8,9 +8,9 @@ import {
   redirectsFile,
 } from './site-rules.ts';
 
-/** Which file answers an address. Pure: a version's files and rules in, one outcome out (contract 6, Gateway). */
+/** Which file an address serves. Pure: takes a version's files and rules, and returns one outcome (contract 6, Gateway). */
 export type ServedFile = {
-  /** SHA-256 of the bytes as they were uploaded. */
+  /** SHA-256 of the uploaded bytes. */
   readonly digest: string;
   readonly size: number;
   readonly path: string;
@@ -21,7 +21,7 @@ export type ServedFile = {
 export type ServedContent = {
   readonly spa: boolean;
   readonly files: ReadonlyMap<string, ServedFile>;
-  /** Hashed files of earlier versions and when they stop being reachable, in milliseconds. */
+  /** Hashed files of earlier versions, and when each stops being reachable, in milliseconds. */
   readonly skew: ReadonlyMap<string, { readonly file: ServedFile; readonly until: number }>;
   readonly redirects: readonly RedirectRule[];
   readonly headers: readonly HeaderRule[];
@@ -34,7 +34,7 @@ export type Resolved =
 
 const hidden = new Set([redirectsFile, headersFile]);
 
-/** `rawPath` as it stands in the request line, without the query. `isDocument`: a person opens it as a page. */
+/** `rawPath`: the path of the request line, without the query. `isDocument`: a person opens it as a page. */
 export function resolve(
   content: ServedContent,
   rawPath: string,
@@ -54,7 +54,7 @@ function existing(content: ServedContent, path: string, now: number): Resolved |
   if (path === '' || path.endsWith('/')) {
     const index = fileAt(content, path === '' ? 'index.html' : `${path}index.html`, 200);
     const bare = path.slice(0, -1);
-    // One form of each address: `/a/` is `/a` where only a.html exists.
+    // One form of each address: `/a/` redirects to `/a` where only a.html exists.
     return index ?? (content.files.has(`${bare}.html`) ? moved(bare) : undefined);
   }
   const exact = fileAt(content, path, 200) ?? fileAt(content, `${path}.html`, 200);

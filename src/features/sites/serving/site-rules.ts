@@ -1,10 +1,10 @@
 /**
- * What authors may say in `_redirects` and `_headers`: a small, safe part of what these files hold elsewhere. Targets
- * stay on the site (threat T46), headers only add or tighten (threat T45). A line that breaks a rule refuses the upload;
- * one of a version published before that rule was made says nothing.
+ * What authors may write in `_redirects` and `_headers`: a small, safe subset of what other hosts accept there. Targets
+ * stay on the site (threat T46), and headers only add or tighten (threat T45). A line that breaks a rule refuses the
+ * upload. In a version published before the rule existed, such a line is ignored.
  */
 export type RedirectRule = {
-  /** Segments; `:name` stands for one, a last `*` for the rest. */
+  /** Path segments; `:name` matches one, a final `*` matches the rest. */
   readonly from: readonly string[];
   readonly to: string;
   readonly status: 301 | 302 | 303 | 307 | 308;
@@ -20,21 +20,24 @@ export type RuleProblem = { readonly line: number; readonly problem: string };
 export const redirectsFile = '_redirects';
 export const headersFile = '_headers';
 /** Bytes. */
-export const longestRules = 65_536;
-const mostRules = 1_000;
-const mostHeaderRules = 100;
-const longestValue = 2_000;
-const mostHeadersOfPath = 50;
+export const maxRulesBytes = 65_536;
+const maxRules = 1_000;
+const maxHeaderRules = 100;
+const maxValueLength = 2_000;
+const maxHeadersOfPath = 50;
 /** Characters, names included. */
-const longestHeadersOfPath = 8_192;
-/** Characters of a redirect's target, and of an address that is redirected: answering one must cost next to nothing. */
-const longestTarget = 1_000;
-const longestRedirected = 1_024;
-const mostPlaceholders = 10;
-/** Characters of a header that every proxy takes. */
-const longestLocation = 8_000;
-/** Rules that match an address and lead nowhere, before it counts as missing: each costs as much as one that does. */
-const mostInVain = 10;
+const maxHeadersOfPathLength = 8_192;
+/** Characters of a redirect's target, and of an address that is redirected: a redirect must cost next to nothing. */
+const maxTargetLength = 1_000;
+const maxRedirectedLength = 1_024;
+const maxPlaceholders = 10;
+/** Length in characters of a header that every proxy accepts. */
+const maxLocationLength = 8_000;
+/**
+ * Rules that match an address without giving a usable target, before the address counts as missing: each costs as much
+ * as a usable rule.
+ */
+const maxInVain = 10;
 
 export function parseRedirects(text: string): { rules: RedirectRule[]; problems: RuleProblem[] } {
   const rules: RedirectRule[] = [];
@@ -42,10 +45,10 @@ export function parseRedirects(text: string): { rules: RedirectRule[]; problems:
   for (const { line, words } of linesOf(text)) {
     const rule = redirectOf(words);
     if (typeof rule === 'string') problems.push({ line, problem: rule });
-    else if (rules.length === mostRules)
+    else if (rules.length === maxRules)
       return {
         rules,
-        problems: [...problems, { line, problem: `is more than the ${mostRules} rules allowed` }],
+        problems: [...problems, { line, problem: `is more than the ${maxRules} rules allowed` }],
       };
     else rules.push(rule);
   }
@@ -62,7 +65,7 @@ function redirectOf([from = '', to = '', status = '301', ...more]: readonly stri
   const segments = from.slice(1).split('/');
   if (segments.length > 25) return 'has more than 25 path segments';
   if (segments.slice(0, -1).includes('*')) return 'has a * before its end';
-  // A header carries ASCII only.
+  // A header can carry only ASCII.
   return { from: segments, to: to.replaceAll(/[^\x21-\x7e]+/g, encodeURIComponent), status: code };
 }
 
@@ -70,9 +73,9 @@ const redirectStatuses = [301, 302, 303, 307, 308] as const;
 
 function targetProblem(to: string): string | undefined {
   if (to === '') return 'has no target';
-  if (to.length > longestTarget) return `has a target longer than ${longestTarget} characters`;
-  if ((to.match(placeholder)?.length ?? 0) > mostPlaceholders)
-    return `has more than ${mostPlaceholders} placeholders in its target`;
+  if (to.length > maxTargetLength) return `has a target longer than ${maxTargetLength} characters`;
+  if ((to.match(placeholder)?.length ?? 0) > maxPlaceholders)
+    return `has more than ${maxPlaceholders} placeholders in its target`;
   return shapeProblem(to);
 }
 
@@ -81,18 +84,18 @@ const placeholder = /:(\w+)/g;
 function shapeProblem(to: string): string | undefined {
   if (!to.startsWith('/') || to.startsWith('//'))
     return 'leads to another host; redirects stay on the site and begin with one slash';
-  // Characters that some browser reads as a slash, or that end a header.
+  // Characters that some browsers read as a slash, or that end a header.
   if (/[\\\p{Cc}\p{Cf}\s]/u.test(to) || /%(?:5c|0[0-9a-d]|2f)/i.test(to))
     return 'has a target with characters that are read in more than one way';
   return undefined;
 }
 
-/** Where a rule leads a path, or undefined. */
+/** The target of the first matching rule for a path, or undefined. */
 export function followRedirects(
   rules: readonly RedirectRule[],
   path: string,
 ): { readonly to: string; readonly status: number } | undefined {
-  if (path.length > longestRedirected) return undefined;
+  if (path.length > maxRedirectedLength) return undefined;
   const segments = path.split('/');
   const encoded = segments.map(encodeURIComponent);
   let inVain = 0;
@@ -100,11 +103,11 @@ export function followRedirects(
     if (!matches(from, segments)) continue;
     const values = valuesOf(from, encoded);
     const target = to.replaceAll(placeholder, (whole, name: string) => values.get(name) ?? whole);
-    if (target.length > longestLocation) return undefined;
-    // A wildcard may carry what would make another host of it.
+    if (target.length > maxLocationLength) return undefined;
+    // The text that a wildcard matched could turn the target into another host.
     if (shapeProblem(target) === undefined && target !== `/${path}`) return { to: target, status };
     inVain += 1;
-    if (inVain === mostInVain) return undefined;
+    if (inVain === maxInVain) return undefined;
   }
   return undefined;
 }
@@ -140,12 +143,12 @@ function anything(): undefined {
   return undefined;
 }
 
-/** Off on every site, whatever its author says. */
+/** Disabled on every site, whatever its author sets. */
 export const featuresOff: readonly string[] = ['camera', 'microphone', 'geolocation', 'usb', 'payment'];
 
 /**
- * Read strictly: a browser throws the whole header away, ours with it, when a part of it is not what it knows. A
- * feature is allowed to the site itself until somebody says otherwise, so these two can only tighten.
+ * Parsed strictly: a browser discards the whole header, including our own directives, when it does not recognise a
+ * part. A feature is allowed to the site itself by default, so these two values can only tighten.
  */
 function permissionsProblem(value: string): string | undefined {
   for (const one of value.split(',')) {
@@ -158,7 +161,7 @@ function permissionsProblem(value: string): string | undefined {
   return undefined;
 }
 
-/** All there are (Referrer Policy, section 3) but `unsafe-url`, which tells every site the whole address. */
+/** All policies (Referrer Policy, section 3) except `unsafe-url`, which sends the whole address to every site. */
 const referrerPolicies = new Set([
   'no-referrer',
   'no-referrer-when-downgrade',
@@ -181,8 +184,8 @@ export function parseHeaders(text: string): { rules: HeaderRule[]; problems: Rul
     if (!/^\s/.test(raw)) {
       const path = raw.trim();
       if (!path.startsWith('/')) problems.push({ line, problem: 'must be a path that begins with a slash' });
-      else if (rules.length === mostHeaderRules) {
-        problems.push({ line, problem: `is more than the ${mostHeaderRules} paths allowed` });
+      else if (rules.length === maxHeaderRules) {
+        problems.push({ line, problem: `is more than the ${maxHeaderRules} paths allowed` });
         return { rules, problems };
       } else rules.push({ pattern: patternOf(path), headers: [] });
       continue;
@@ -195,7 +198,7 @@ export function parseHeaders(text: string): { rules: HeaderRule[]; problems: Rul
     else
       problems.push({
         line,
-        problem: `is more than the ${mostHeadersOfPath} headers, or ${longestHeadersOfPath} characters of them, allowed for a path`,
+        problem: `is more than the ${maxHeadersOfPath} headers, or ${maxHeadersOfPathLength} characters of them, allowed for a path`,
       });
   }
   return { rules, problems };
@@ -203,7 +206,7 @@ export function parseHeaders(text: string): { rules: HeaderRule[]; problems: Rul
 
 function fit(headers: readonly (readonly [name: string, value: string])[]): boolean {
   const bytes = headers.reduce((sum, [name, value]) => sum + name.length + value.length, 0);
-  return headers.length <= mostHeadersOfPath && bytes <= longestHeadersOfPath;
+  return headers.length <= maxHeadersOfPath && bytes <= maxHeadersOfPathLength;
 }
 
 function headerOf(text: string): [string, string] | string {
@@ -214,15 +217,15 @@ function headerOf(text: string): [string, string] | string {
   const problemOf = Object.hasOwn(valueProblems, name) ? valueProblems[name] : undefined;
   if (problemOf === undefined)
     return `sets ${name}; only ${Object.keys(valueProblems).join(', ')} can be set`;
-  if (value === '' || value.length > longestValue)
-    return `must have a value of 1 to ${longestValue} characters`;
+  if (value === '' || value.length > maxValueLength)
+    return `must have a value of 1 to ${maxValueLength} characters`;
   if (!/^[\x20-\x7e]+$/.test(value)) return 'has a value with characters that a header cannot carry';
   return problemOf(value) ?? [name, value];
 }
 
 /**
- * `*` stands for any characters. Compared piece by piece and never by a regular expression: with a few wildcards those
- * take longer than a lifetime, and everybody else waits.
+ * `*` matches any characters. Compared piece by piece and never by a regular expression: a few wildcards could make one
+ * run practically for ever, and block all other requests.
  */
 function patternOf(path: string): HeaderRule['pattern'] {
   const [first = '', ...rest] = path.slice(1).split('*');
@@ -242,7 +245,7 @@ function patternOf(path: string): HeaderRule['pattern'] {
   };
 }
 
-/** Without comments and empty lines; numbered from 1. */
+/** The lines without comments and empty lines; numbered from 1. */
 function* linesOf(text: string): Generator<{ line: number; raw: string; words: string[] }> {
   for (const [at, raw] of text.split(/\r\n|\n|\r/).entries()) {
     const isComment = raw.trim() === '' || raw.trimStart().startsWith('#');

@@ -8,7 +8,7 @@ const names: Readonly<Record<Exclude<CallerKind, 'anonymous'>, string>> = {
   service_key: 'a service key',
 };
 
-/** Who may call a route, as one line people can read: in the API reference and in docs/reference/routes.md. */
+/** Who may call a route, as one readable line: in the API reference and in docs/reference/routes.md. */
 export function callersInWords(policy: RoutePolicy): string {
   if (policy.callers === 'anyone') return 'Anyone';
   const list = policy.callers.map((kind) => names[kind]);
@@ -16,7 +16,7 @@ export function callersInWords(policy: RoutePolicy): string {
   return capital(orList(list));
 }
 
-/** What a caller of the right kind needs besides. */
+/** What a caller of the right kind must also have. */
 export function needsInWords(policy: RoutePolicy): string[] {
   const needs: string[] = [];
   if (policy.callers === 'anyone') return needs;
@@ -32,7 +32,7 @@ export function needsInWords(policy: RoutePolicy): string[] {
   return needs;
 }
 
-/** The callers' line says so already. */
+/** Then the line about callers already says it. */
 function isAdministratorsSession({ role, callers }: RoutePolicy): boolean {
   return role === 'admin' && callers !== 'anyone' && callers.length === 1 && callers[0] === 'session';
 }

@@ -1,10 +1,11 @@
+import { acceptsKeys, asksAbout } from '../../../core/authorize.ts';
 import { callerKinds } from '../../../core/caller.ts';
 import { type ErrorCode, errorCodes, statusOf } from '../../../core/errors.ts';
 import type { Route } from '../../../platform/http.ts';
 
 /**
- * Every code a route can answer: what its policy and its shape imply, and what it declares itself. Kept beside
- * the pipeline in server.ts; an answer outside this list is a fault that the fuzzers report (bars.md R2).
+ * Every code that a route can return: those its policy and its shape imply, and those it declares itself. Kept beside
+ * the pipeline in server.ts; the fuzzers report a response outside this list as a fault (contract 2).
  */
 export function codesOf(route: Route): ErrorCode[] {
   const codes = new Set<ErrorCode>([
@@ -40,8 +41,8 @@ const everyRoute: readonly ErrorCode[] = [
 ];
 
 /**
- * Wherever a credential is asked for. An unknown bearer value is asked of the identity service, so that one's
- * failure shows on every such route.
+ * For every route that takes a credential. The identity service checks an unknown bearer value, so its failure can
+ * appear on each of these routes.
  */
 const everyCredential: readonly ErrorCode[] = [
   'ambiguous_credential',
@@ -51,7 +52,7 @@ const everyCredential: readonly ErrorCode[] = [
   'identity_unavailable',
 ];
 
-/** True of codes that say nothing about the operation itself. */
+/** True for codes that say nothing about the operation itself. */
 export function isAnyRequestsCode(code: ErrorCode): boolean {
   if (code === 'authentication_required') return false;
   return (
@@ -63,7 +64,7 @@ export function isAnyRequestsCode(code: ErrorCode): boolean {
 }
 
 function writes(route: Route): ErrorCode[] {
-  // A path parameter that is empty or broken by a slash is another path.
+  // A path parameter that is empty or contains a slash makes a different path.
   const missing: ErrorCode[] = route.path.includes('{') ? ['not_found'] : [];
   if (route.method === 'GET') return missing;
   return ['invalid_body', 'body_too_large', 'unsupported_media_type', ...missing];
@@ -73,8 +74,7 @@ function credentials({ policy, method }: Route): ErrorCode[] {
   if (policy.callers === 'anyone') return [];
   const codes = [...everyCredential];
   if (method !== 'GET') codes.push('forbidden_origin');
-  const isSessionOnly = policy.callers.length === 1 && policy.callers[0] === 'session';
-  if (isSessionOnly) codes.push('interactive_auth_required');
+  if (!acceptsKeys(policy.callers)) codes.push('interactive_auth_required');
   else if (policy.callers.length < callerKinds.length) codes.push('forbidden_role');
   return codes;
 }
@@ -83,7 +83,7 @@ function rights({ policy }: Route): ErrorCode[] {
   if (policy.callers === 'anyone') return [];
   const { callers } = policy;
   const codes: ErrorCode[] = [];
-  const takesKeys = callers.includes('personal_key') || callers.includes('service_key');
+  const takesKeys = acceptsKeys(callers);
   if (takesKeys) codes.push('api_keys_disabled', 'user_disabled');
   if (policy.scope !== undefined && (takesKeys || callers.includes('access_token'))) {
     codes.push('forbidden_scope');
@@ -96,11 +96,11 @@ function rights({ policy }: Route): ErrorCode[] {
 }
 
 function people({ policy }: Route): ErrorCode[] {
-  if (policy.callers === 'anyone' || policy.identity === 'none') return [];
-  if (policy.callers.every((kind) => kind === 'service_key')) return [];
+  if (policy.callers === 'anyone' || !policy.callers.some((kind) => asksAbout(kind, policy))) return [];
   const codes: ErrorCode[] = ['user_disabled'];
-  // A key without a user cannot satisfy a rule about people.
-  if (policy.callers.includes('personal_key')) codes.push('forbidden_role');
+  // A key without a user cannot satisfy a rule about people, and a key whose owner lacks the role is suspended.
+  if (policy.callers.includes('personal_key') && asksAbout('personal_key', policy))
+    codes.push('forbidden_role', 'role_required');
   if (policy.role !== undefined) codes.push(policy.role === 'admin' ? 'forbidden_role' : 'role_required');
   return codes;
 }

@@ -1,8 +1,8 @@
+// What every operation shares: the envelope, its headers, the ways to authenticate, one example per code.
 import { type ErrorCode, errorCodes, errorRegistry } from '../../../core/errors.ts';
 import { sessionCookie } from '../credential.ts';
 import type { Example, Header, JsonSchema, SecurityScheme } from './types.ts';
 
-/** What every operation shares: the envelope, its headers, the ways to authenticate, one example per code. */
 export const exampleRequestId = '0f8e4c1a-7d52-4b0e-9a36-2f1c5d8e7b90';
 
 const requestId: JsonSchema = {
@@ -29,7 +29,7 @@ const cursorPagination: JsonSchema = {
   properties: {
     limit: { type: 'integer', minimum: 1, maximum: 100, description: 'Rows per answer.' },
     nextCursor: {
-      anyOf: [{ type: 'string' }, { type: 'null' }],
+      type: ['string', 'null'],
       description: 'Send it as `cursor` to read on; null at the end.',
     },
   },
@@ -38,11 +38,14 @@ const cursorPagination: JsonSchema = {
   examples: [{ limit: 25, nextCursor: null }],
 };
 
+/** The half of the envelope that a response does not use. Client generators refuse a bare `type: 'null'`. */
+export const alwaysNull: JsonSchema = { enum: [null], description: 'Always null here.' };
+
 const failure: JsonSchema = {
   type: 'object',
   properties: {
     request_id: { $ref: '#/components/schemas/RequestId' },
-    data: { type: 'null' },
+    data: alwaysNull,
     error: { $ref: '#/components/schemas/Error' },
   },
   required: ['request_id', 'data', 'error'],
@@ -130,7 +133,7 @@ export function securitySchemes(keyPrefix: string): Readonly<Record<string, Secu
   };
 }
 
-/** One example answer per code that some operation can give. */
+/** One example response for each code that an operation can return. */
 export function errorExamples(codes: ReadonlySet<ErrorCode>): Record<string, Example> {
   return Object.fromEntries(
     errorCodes

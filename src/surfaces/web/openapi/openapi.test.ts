@@ -8,6 +8,7 @@ import { createKeySchema } from '../../../features/keys/schemas.ts';
 import { codesOf } from './codes.ts';
 import { buildOpenApi } from './openapi.ts';
 import { openApiPage } from './page.ts';
+import { withNamedParts } from './parts.ts';
 import { schemaWriter } from './schemas.ts';
 
 const document = buildOpenApi({
@@ -55,6 +56,47 @@ describe('the OpenAPI document', () => {
   test('writes a shared schema once', () => {
     expect(document.components.schemas['Key']?.description).toContain('never its value');
     expect(JSON.stringify(document.paths).match(/"#\/components\/schemas\/Key"/g)?.length).toBeGreaterThan(0);
+  });
+
+  // The two forms that generators of clients in Go and Python read as a value that may be null.
+  test('says that a value may be null by its type, or by oneOf for a shared schema', () => {
+    const writer = schemaWriter();
+    const person = z.strictObject({ id: z.string() }).meta({ id: 'Someone' });
+    const { properties } = writer.write(
+      z.strictObject({
+        ends: z.string().max(9).nullable(),
+        state: z.enum(['on', 'off']).nullable(),
+        value: z.union([z.string().max(9), z.number(), z.null()]),
+        owner: person.nullable(),
+      }),
+      'output',
+    );
+    expect(properties).toEqual({
+      ends: { type: ['string', 'null'], maxLength: 9 },
+      state: { type: ['string', 'null'], enum: ['on', 'off', null] },
+      value: { type: ['string', 'number', 'null'], maxLength: 9 },
+      owner: { oneOf: [{ $ref: '#/components/schemas/Someone' }, { type: 'null' }] },
+    });
+  });
+
+  // Generators of Go and Python clients forget what may be null beside an unnamed object, and count in 32 bits.
+  test('names every object inside a shared schema, and refuses two of one name', () => {
+    const owner = { type: 'object' as const, properties: { id: { type: 'string' as const } } };
+    const named = withNamedParts({ Site: { type: 'object', properties: { owner } } });
+    expect(named['Site']?.properties).toEqual({ owner: { $ref: '#/components/schemas/SiteOwner' } });
+    expect(named['SiteOwner']).toEqual(owner);
+    expect(() => withNamedParts({ Site: { properties: { owner } }, SiteOwner: { type: 'string' } })).toThrow(
+      'SiteOwner',
+    );
+  });
+
+  test('says that a number needs 64 bits', () => {
+    const { properties } = schemaWriter().write(
+      z.strictObject({ few: z.int().max(9), bytes: z.int().max(2 ** 40) }),
+      'output',
+    );
+    expect(properties).toMatchObject({ few: { maximum: 9 }, bytes: { format: 'int64' } });
+    expect(properties?.['few']).not.toHaveProperty('format');
   });
 
   test('keeps the ids in examples, so that a sample shows a whole thing', () => {

@@ -4,12 +4,14 @@ import { isLimitedChange, type Route, type UploadType } from '../../../platform/
 import { callersInWords, needsInWords } from './callers.ts';
 import { codesByStatus, codesOf } from './codes.ts';
 import {
+  alwaysNull,
   errorExamples,
   exampleRequestId,
   securitySchemes,
   sharedHeaders,
   sharedSchemas,
 } from './components.ts';
+import { withNamedParts } from './parts.ts';
 import { type SchemaWriter, schemaWriter } from './schemas.ts';
 import type {
   Answer,
@@ -32,8 +34,8 @@ type OpenApiDeps = {
 };
 
 /**
- * The OpenAPI 3.1 document of the routes that are served, written from the same schemas and policies that parse
- * and enforce. Throws when an example holds something that could be a live key.
+ * The OpenAPI 3.1 document of the served routes, generated from the same schemas and policies that parse and enforce.
+ * Throws when an example contains something that could be a live key.
  */
 export function buildOpenApi({ routes, version, serverUrl, keyPrefix = 'app' }: OpenApiDeps): OpenApi {
   const schemas = schemaWriter();
@@ -58,7 +60,7 @@ export function buildOpenApi({ routes, version, serverUrl, keyPrefix = 'app' }: 
     paths,
     components: {
       securitySchemes: securitySchemes(keyPrefix),
-      schemas: { ...sharedSchemas, ...schemas.components },
+      schemas: withNamedParts({ ...sharedSchemas, ...schemas.components }),
       headers: sharedHeaders,
       examples: errorExamples(new Set(routes.flatMap(codesOf))),
     },
@@ -142,7 +144,7 @@ function describe(route: Route): string {
 function security({ policy, errors }: Route): Operation['security'] {
   const { callers, scope, tokenScope } = policy;
   if (callers === 'anyone') {
-    // A route for anyone that asks for a credential reads a key itself, such as one that is already dead.
+    // A route for `anyone` that asks for a credential reads the key itself, such as one that is already dead.
     return errors?.includes('authentication_required') ? [{ personalKey: [] }, { serviceKey: [] }] : [];
   }
   const scopes = scope === undefined ? [] : [scope];
@@ -215,7 +217,7 @@ function envelope(data: JsonSchema, pagination: 'page' | 'cursor' | undefined): 
   const base = {
     request_id: { $ref: '#/components/schemas/RequestId' },
     data,
-    error: { type: 'null' as const },
+    error: alwaysNull,
   };
   if (pagination === undefined) return exact(base);
   const name = pagination === 'page' ? 'PagePagination' : 'CursorPagination';
@@ -254,6 +256,14 @@ const sentences: Readonly<Record<number, string>> = {
   507: 'There is no room to keep it; nothing was changed.',
 };
 
+/** Repeats the schema Error: without it, the error of generated clients would have a code and no message. */
+function narrowed(codes: readonly ErrorCode[]): JsonSchema {
+  const error = {
+    allOf: [{ $ref: '#/components/schemas/Error' }, { properties: { code: { enum: [...codes] } } }],
+  };
+  return { properties: { error } };
+}
+
 function failureAnswer(status: number, codes: readonly ErrorCode[]): Answer {
   const challenges = status === 401 || codes.includes('forbidden_scope');
   return {
@@ -267,10 +277,7 @@ function failureAnswer(status: number, codes: readonly ErrorCode[]): Answer {
     content: {
       'application/json': {
         schema: {
-          allOf: [
-            { $ref: '#/components/schemas/Failure' },
-            { properties: { error: { properties: { code: { enum: [...codes] } } } } },
-          ],
+          allOf: [{ $ref: '#/components/schemas/Failure' }, narrowed(codes)],
         },
         examples: Object.fromEntries(codes.map((code) => [code, { $ref: `#/components/examples/${code}` }])),
       },
@@ -286,7 +293,7 @@ function refs(...names: string[]): Record<string, Ref> {
 const limitHeaders = refs('RateLimit-Policy', 'RateLimit');
 const keyHeaders = { ...limitHeaders, ...refs('postern-key-expires-at') };
 
-/** A reference is copied, indexed and scanned: it must hold nothing that looks like a key (contract 10.16). */
+/** The reference is copied, indexed and scanned, so it must contain nothing that looks like a key (contract 10.16). */
 function refuseLiveLookingKeys(document: OpenApi): void {
   const found = /[a-z]+_(?:pat|svc)_[0-9A-Za-z]{20,}/.exec(JSON.stringify(document));
   if (found)

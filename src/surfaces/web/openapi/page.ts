@@ -4,8 +4,9 @@ import type { FastifyInstance } from 'fastify';
 import type { OpenApi } from './types.ts';
 
 /**
- * Serves a text made once, at the first request: a start should not wait for it. Anyone may read it and keep it;
- * an ETag saves the second transfer. Compressed where asked for; it holds nothing secret that a size could tell.
+ * Serves a text that is created at the first request, so that it does not delay the start. Anyone may read and cache
+ * it; an ETag saves the second transfer. Compressed on request, because it contains no secret that its size could
+ * reveal.
  */
 export function staticPage(
   path: string,
@@ -23,18 +24,28 @@ export function staticPage(
     return made;
   };
   return (app) => {
-    app.get(path, { config: { access: { callers: 'anyone', identity: 'none' } } }, (request, reply) => {
-      const { text, packed, etag } = page();
-      const cache = { etag, vary: 'accept-encoding', 'cache-control': 'public, max-age=0, must-revalidate' };
-      reply.headers({ ...cache, ...headers });
-      if (isKnown(request.headers['if-none-match'], etag)) return reply.code(304).send();
-      reply.type(contentType);
-      if (!/\bgzip\b(?!\s*;\s*q=0(?:\.0*)?(?:,|$))/.test(String(request.headers['accept-encoding'] ?? ''))) {
-        return reply.send(text);
-      }
-      // Another representation, so another strong tag would be due; the weak one says "the same for a reader".
-      return reply.headers({ 'content-encoding': 'gzip', etag: `W/${etag}` }).send(packed);
-    });
+    app.get(
+      path,
+      { config: { access: { callers: 'anyone', identity: 'none' }, needsNoStore: true } },
+      (request, reply) => {
+        const { text, packed, etag } = page();
+        const cache = {
+          etag,
+          vary: 'accept-encoding',
+          'cache-control': 'public, max-age=0, must-revalidate',
+        };
+        reply.headers({ ...cache, ...headers });
+        if (isKnown(request.headers['if-none-match'], etag)) return reply.code(304).send();
+        reply.type(contentType);
+        if (
+          !/\bgzip\b(?!\s*;\s*q=0(?:\.0*)?(?:,|$))/.test(String(request.headers['accept-encoding'] ?? ''))
+        ) {
+          return reply.send(text);
+        }
+        // Another representation needs another strong tag; the weak tag says "equivalent for a reader".
+        return reply.headers({ 'content-encoding': 'gzip', etag: `W/${etag}` }).send(packed);
+      },
+    );
   };
 }
 

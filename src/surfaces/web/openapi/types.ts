@@ -50,7 +50,7 @@ export type Operation = {
   readonly 'x-postern-role'?: string;
   /** Whether the limiter counts it for the owner of a key. */
   readonly 'x-postern-limited': boolean;
-  /** Whether it counts as a change when a person asks for it. */
+  /** Whether the change limit counts it when a person sends it. */
   readonly 'x-postern-changes-limited': boolean;
 };
 
@@ -71,9 +71,9 @@ export type MediaType = {
 export type Answer = {
   readonly description: string;
   readonly headers: Readonly<Record<string, Ref>>;
-  /** Absent where the answer has no body. */
+  /** Absent for a response without a body. */
   readonly content?: Readonly<Record<string, MediaType>>;
-  /** The codes of a failure, so that a reader need not dig in the schema. */
+  /** The error codes of this status, so that a reader need not search the schema. */
   readonly 'x-postern-codes'?: readonly ErrorCode[];
 };
 

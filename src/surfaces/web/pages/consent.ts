@@ -1,11 +1,11 @@
-import { html } from './html.ts';
+import { html } from '../html.ts';
 import { type Page, page } from './layout.ts';
 import { scopeWords } from './scope-words.ts';
 
 export function consentPage(view: {
   action: string;
   clientName: string;
-  /** E-mail of the account it would act for. */
+  /** E-mail of the account that the client would act for. */
   account: string;
   redirectHost: string | null;
   scopes: readonly string[];

@@ -1,4 +1,4 @@
-import { html } from './html.ts';
+import { html } from '../html.ts';
 import { type Page, page, problemBox } from './layout.ts';
 
 export function deviceCodePage(view: {

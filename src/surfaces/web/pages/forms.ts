@@ -4,11 +4,11 @@ import { trimBlanks } from '../credential.ts';
 import { routeOf, toAppError } from '../errors.ts';
 import type { Gate } from '../gate.ts';
 import type { Page } from './layout.ts';
-import { errorPage, keyInAddressPage } from './messages.ts';
+import { continuePage, errorPage, keyInAddressPage } from './messages.ts';
 
 /**
- * What every page with a form shares: how its body is read, who may post it, and how a refusal looks. A refusal shown
- * as a page leaves the same trail as one of the API.
+ * What every page with a form shares: how its body is read, who may post it, and what a refusal looks like. A refusal
+ * shown as a page is audited like one of the API.
  */
 export function preparePages(scope: FastifyInstance, gate: Pick<Gate, 'denied'>): void {
   scope.removeAllContentTypeParsers();
@@ -19,7 +19,7 @@ export function preparePages(scope: FastifyInstance, gate: Pick<Gate, 'denied'>)
   );
   scope.setErrorHandler((error, request, reply) => {
     const failure = toAppError(error, request);
-    // Programs get the envelope; unknown errors are logged by the one translator.
+    // Programs get the envelope; the one translator logs unknown errors.
     if (failure.status >= 500 && failure.code === 'internal_error') throw error;
     if (!(request.headers.accept ?? '').includes('text/html')) throw error;
     gate.denied(failure, request.caller, routeOf(request), request.origin);
@@ -38,7 +38,7 @@ export function preparePages(scope: FastifyInstance, gate: Pick<Gate, 'denied'>)
   });
 }
 
-/** Fields by name; of a repeated field the first counts nowhere: it is dropped, and required fields then miss. */
+/** Fields by name. A repeated field is dropped altogether, so a required field then counts as missing. */
 function parseForm(text: string): Record<string, string> {
   const fields = new URLSearchParams(text);
   const names = [...new Set(fields.keys())].filter((name) => fields.getAll(name).length === 1);
@@ -52,7 +52,7 @@ export function field(request: FastifyRequest, name: string, maxLength: number):
   return typeof value === 'string' && value.length <= maxLength && !value.includes('\0') ? value : '';
 }
 
-/** A form may be posted by our own pages only (CS-01). */
+/** Only our own pages may post a form (CS-01). */
 export function checkOwnOrigin(request: FastifyRequest, uiOrigin: string): void {
   const { origin, 'sec-fetch-site': site } = request.headers;
   if (origin !== uiOrigin || (site !== undefined && site !== 'same-origin')) {
@@ -67,7 +67,23 @@ export function sendPage(reply: FastifyReply, { document, contentSecurityPolicy 
     .send(document);
 }
 
-/** Cookies of ours: `__Host-`, so Secure, Path=/ and no Domain, and never readable by a script (CS-03). */
+/**
+ * Responds to a form whose redirects may lead to another host. A browser checks all of them against the form-action of
+ * the page with the form. That policy cannot name a provider's address, nor `[::1]`, nor where a program redirects
+ * next. So for a person who pressed the button, the chain ends with a page; a program that follows redirects gets the
+ * redirect.
+ */
+export function leaveForm(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  next: { title: string; to: string },
+): FastifyReply {
+  return request.headers['sec-fetch-user'] === '?1'
+    ? sendPage(reply, continuePage(next))
+    : reply.redirect(next.to, 303);
+}
+
+/** Our cookies: `__Host-`, so Secure, Path=/ and no Domain, and never readable by a script (CS-03). */
 export function hostCookie(name: `__Host-${string}`, value: string, maxAgeSeconds: number): string {
   return `${name}=${value}; Path=/; Secure; HttpOnly; SameSite=Lax; Max-Age=${Math.max(0, Math.floor(maxAgeSeconds))}`;
 }

@@ -3,13 +3,13 @@ import type { Identity } from '../../../features/identity/identity.ts';
 import { findCredential } from '../credential.ts';
 import type { Gate } from '../gate.ts';
 import { preparePages, sendPage } from './forms.ts';
-import { html } from './html.ts';
+import { html } from '../html.ts';
 import { type Page, page } from './layout.ts';
 import { howToSetUp } from './messages.ts';
 import { moveToOwnHost } from './own-host.ts';
 import { appPage, appPaths, serveAssets, type WebApp } from './web-app.ts';
 
-/** The web app's addresses: its document for who is signed in, a welcome or the way to sign in for everybody else. */
+/** The web app's addresses: its document for a signed-in person; a welcome page or the sign-in for everyone else. */
 export function homePages(deps: {
   identity: Pick<Identity, 'sessions' | 'firstAdministrator'>;
   webApp: WebApp;
@@ -39,7 +39,7 @@ export function homePages(deps: {
         if (await isSignedIn(request)) return sendPage(reply, app);
         return reply.redirect(`/auth/login?returnTo=${encodeURIComponent(request.url)}`, 303);
       });
-      // Typed or linked with a slash at the end: the same page, at its one address.
+      // The same page with a trailing slash, typed or linked: redirects to its one address.
       scope.get(`${path}/`, { config }, (request, reply) =>
         reply.redirect(request.url.replace(/\/(?=\?|$)/, ''), 308),
       );

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type Html, html } from './html.ts';
+import { type Html, html } from '../html.ts';
 import { styles } from './styles.ts';
 
 /** A finished page: the document and the Content-Security-Policy it was made for. */
@@ -9,8 +9,8 @@ const hashOf = (text: string) => `'sha256-${createHash('sha256').update(text).di
 const styleSource = hashOf(styles);
 
 /**
- * Scripts and styles are allowed by hash, nothing is loaded. `formTarget` is where a form's redirects may end
- * besides our own origin: Chromium applies form-action to the whole chain (contract 10.11).
+ * Scripts and styles are allowed by hash; nothing is loaded. `formTarget` is where a form's redirects may end besides
+ * our own origin, because Chromium applies form-action to the whole chain (contract 10.11).
  */
 export function policyFor(options: { formTarget?: string | null; script?: string }): string {
   const script = options.script === undefined ? emptyScript : hashOf(options.script);
@@ -21,7 +21,7 @@ export function policyFor(options: { formTarget?: string | null; script?: string
   );
 }
 
-/** The hash of nothing: a place where oidc-provider may add the hash of its own auto-submitting page. */
+/** The hash of an empty script: a place where oidc-provider may add the hash of its own auto-submitting page. */
 const emptyScript = hashOf('');
 
 export function page(options: {
@@ -29,8 +29,15 @@ export function page(options: {
   body: Html;
   formTarget?: string | null;
   script?: string;
+  /** One of our pages that the browser opens at once, also without scripts. */
+  movesOnTo?: string;
 }): Page {
   const script = options.script === undefined ? null : { html: `<script>${options.script}</script>` };
+  const refresh =
+    options.movesOnTo === undefined
+      ? null
+      : html`<meta http-equiv="refresh" content="0;url=${options.movesOnTo}">
+`;
   // The style sheet is ours and constant; escaping would change its hash.
   const style = { html: `<style>${styles}</style>` };
   const { html: document } = html`<!doctype html>
@@ -39,7 +46,7 @@ export function page(options: {
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width,initial-scale=1">
 <meta name="robots" content="noindex">
-<title>${options.title} · Postern</title>
+${refresh}<title>${options.title} · Postern</title>
 ${style}
 </head>
 <body>
@@ -56,7 +63,7 @@ ${script}
 
 const mark = html`<svg viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="1.8" aria-hidden="true"><path d="M4 21V11a8 8 0 0 1 16 0v10M2.5 21h19M8.5 21v-9.5a3.5 3.5 0 0 1 7 0V21" stroke-linecap="round" stroke-linejoin="round"/><circle cx="13.4" cy="15.6" r=".9" fill="currentColor" stroke="none"/></svg>`;
 
-/** Said once, above the form, and announced by screen readers. */
+/** Shown once, above the form, and announced by screen readers. */
 export function problemBox(problem: string | undefined): Html | null {
   return problem === undefined ? null : html`<p class="problem" role="alert">${problem}</p>`;
 }

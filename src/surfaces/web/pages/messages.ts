@@ -1,18 +1,29 @@
-import { type Html, html } from './html.ts';
+import { type Html, html } from '../html.ts';
 import { type Page, page } from './layout.ts';
 
-/** How a new installation gets its first person. */
+/** How a new installation gets its first user. */
 export const howToSetUp = html`<p>There is no administrator yet. Open the one-time link that the server printed when it started.
 It works for 15 minutes; whoever runs the server can print a new one in the project’s folder:</p>
 <pre>npm start -- admin login-link</pre>`;
 
-/** Instead of a sign-in form that nobody could pass. */
+/** Shown instead of a sign-in form that nobody could pass. */
 export function notSetUpPage(): Page {
   return page({
     title: 'Not set up yet',
     body: html`<h1>Nobody can sign in yet</h1>
 ${howToSetUp}
 <p><a class="button quiet" href="/auth/login">I have done that: sign in</a></p>`,
+  });
+}
+
+/** Ends a chain of redirects: the browser opens `to`, one of our pages, as a new navigation. */
+export function continuePage({ title, to }: { title: string; to: string }): Page {
+  return page({
+    title,
+    body: html`<h1>${title}</h1>
+<p class="lead">The next page opens now. If it does not, press the button.</p>
+<a class="button" href="${to}">Continue</a>`,
+    movesOnTo: to,
   });
 }
 
@@ -39,8 +50,9 @@ export function providerSignOutPage(view: { action: string; xsrf: string }): Pag
 }
 
 /**
- * What went wrong, what to do, and the id an administrator can look up. Nothing else of the failure. The link says not
- * where it stood: the sign-in page would take whoever comes from setting up for somebody who has just done it.
+ * What went wrong, what to do, and the id that an administrator can look up; nothing else about the failure. The link
+ * sends no Referer: the sign-in page would take a person who comes from the set-up form for one who has just completed
+ * it.
  */
 export function errorPage(view: {
   title: string;
@@ -61,7 +73,7 @@ ${view.retry === undefined ? null : html`<p><a class="button" href="${view.retry
   });
 }
 
-/** A browser would keep the key in the address bar, and show it to whoever looks over a shoulder. */
+/** A browser would keep the key in the address bar and show it to anyone who can see the screen. */
 export function keyInAddressPage(requestId: string): Page {
   return errorPage({
     title: 'A key was in the address',

@@ -11,7 +11,7 @@ export function notFoundPage(requestId: string): Page {
   });
 }
 
-/** Whether a person looks at the answer: a browser opens something outside the API. Programs get the envelope. */
+/** Whether a person reads the response: a browser opens an address outside the API. Programs get the envelope. */
 export function isForPerson({
   method,
   url,
@@ -21,13 +21,13 @@ export function isForPerson({
   return !/^\/api(?:[/?]|$)/.test(url) && prefersHtml(headers.accept ?? '');
 }
 
-/** Named, and wanted at least as much as JSON: a `*` is what programs send that do not care. */
+/** HTML is named, and preferred at least as much as JSON; programs without a preference send `*`. */
 function prefersHtml(accept: string): boolean {
   const html = wish(accept, 'text/html');
   return html > 0 && html >= wish(accept, 'application/json');
 }
 
-/** The weight of a media type that is named (RFC 9110 section 12.5.1); 0 when it is not. */
+/** The weight of a media type in the Accept header (RFC 9110 section 12.5.1); 0 when it is not named. */
 function wish(accept: string, type: string): number {
   for (const range of accept.toLowerCase().split(',')) {
     const [name = '', ...parameters] = range.split(';').map((part) => part.trim());

@@ -18,7 +18,7 @@ afterAll(() => open.close());
 
 const byNumber = { host: '127.0.0.1:3000' };
 
-describe('a page opened under another host', () => {
+describe('a page opened under another name of this machine', () => {
   test.each([
     '/auth/login?returnTo=/keys%3Fa%3Db',
     '/auth/callback?code=a&state=b',
@@ -28,10 +28,15 @@ describe('a page opened under another host', () => {
     '/identity/auth?client_id=web',
     '/identity/device?user_code=BBBB-BBBB',
   ])('%s sends the browser to the same page at the right address', async (path) => {
-    for (const host of ['127.0.0.1:3000', 'evil.example', 'localhost:3001', 'localhost']) {
+    for (const host of ['127.0.0.1:3000', '[::1]:3000', 'localhost:3001', 'localhost']) {
       const answer = await new Browser(open.app).get(path, { host });
       expect([answer.status, answer.location]).toEqual([302, `${uiOrigin}${path}`]);
     }
+  });
+
+  test('under any other name is not there', async () => {
+    const answer = await new Browser(open.app).get('/auth/login', { host: 'evil.example' });
+    expect([answer.status, answer.location]).toEqual([421, undefined]);
   });
 
   test('never sends the browser to a host that the request names', async () => {
@@ -40,7 +45,7 @@ describe('a page opened under another host', () => {
       '/auth/login?@evil.example',
       '/auth/login?//evil.example',
     ]) {
-      const { location } = await new Browser(open.app).get(path, { host: 'evil.example' });
+      const { location } = await new Browser(open.app).get(path, byNumber);
       expect(new URL(location ?? '/', uiOrigin).origin).toBe(uiOrigin);
     }
   });

@@ -2,8 +2,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { hostCookie, readCookie } from './forms.ts';
 
 /**
- * Cookies and the sign-in's redirects belong to SERVICE_UI_URL. A page opened under another name of this machine,
- * such as 127.0.0.1, would fail late; so the browser is sent to the same page under the right name at once.
+ * Cookies and the sign-in's redirects belong to SERVICE_UI_URL. A page opened under another name of this machine, such
+ * as 127.0.0.1, would fail late. So the browser is redirected at once to the same page under the right name.
  */
 const movedCookie = '__Host-postern_moved';
 const movedCookieSeconds = 5;
@@ -14,16 +14,16 @@ export function moveToOwnHost(scope: FastifyInstance, uiOrigin: string): void {
   });
 }
 
-/** True when it answered. Pages and nothing else: a form or an API call is never carried to another address. */
+/** True when it sent a redirect. Pages only: a form or an API call is never redirected to another address. */
 export function movesToOwnHost(request: FastifyRequest, reply: FastifyReply, uiOrigin: string): boolean {
   if (request.method !== 'GET' && request.method !== 'HEAD') return false;
   if (isOwnHost(request, uiOrigin) || !request.url.startsWith('/')) return false;
-  // A proxy that hides the browser's Host makes the right address look wrong. The browser then brings back the
-  // cookie it was sent away with, and is served instead of being sent around for ever.
+  // A proxy that hides the browser's Host makes the right address look wrong. The browser then sends back the cookie
+  // that came with the redirect, and is served instead of being redirected for ever.
   if (readCookie(request, movedCookie) !== undefined) return false;
   reply
     .header('set-cookie', hostCookie(movedCookie, '1', movedCookieSeconds))
-    // Our origin before the path as it came, so that no path can name another host.
+    // Puts our origin in front of the unchanged path, so that no path can name another host.
     .redirect(new URL(uiOrigin + request.url).href, 302);
   return true;
 }
@@ -31,6 +31,6 @@ export function movesToOwnHost(request: FastifyRequest, reply: FastifyReply, uiO
 function isOwnHost(request: FastifyRequest, uiOrigin: string): boolean {
   const { protocol, host } = new URL(uiOrigin);
   const asked = `${protocol}//${request.host}`;
-  // HTTP/1.0 may come without a Host; what is no host at all is not worth a redirect.
+  // HTTP/1.0 may come without a Host header, and an invalid host is not worth a redirect.
   return !URL.canParse(asked) || new URL(asked).host === host;
 }

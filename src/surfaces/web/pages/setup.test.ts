@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { readConfig } from '../../../config.ts';
+import { readConfig } from '../../../config/read.ts';
 import { minute } from '../../../core/clock.ts';
 import { createUserBody } from '../../../features/identity/schemas.ts';
 import { admin, Browser, frozenTime, type IdentityApp, openIdentityApp } from '../../../../test/identity.ts';

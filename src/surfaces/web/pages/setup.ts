@@ -1,9 +1,9 @@
-import { html } from './html.ts';
+import { html } from '../html.ts';
 import { type Page, page, problemBox } from './layout.ts';
 
 /**
- * The link's token sits in the fragment, which browsers never send. This moves it into the form and out of the
- * address bar, so that it is in no list of visited pages and no screenshot; this tab's own entry keeps it, so that a
+ * The link's token is in the fragment, which browsers never send. This script moves it into the form and out of the
+ * address bar, so that it appears in no history list and no screenshot. The tab's own history entry keeps it, so that a
  * reload does not lose it. A link pasted while this page is open only changes the fragment. Without scripts the person
  * pastes the token.
  */

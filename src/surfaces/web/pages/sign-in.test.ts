@@ -76,6 +76,31 @@ describe('signing in', () => {
     expect((await browser.signIn('ADA@Example.com', admin.password)).location).toBe('/after');
   });
 
+  // I with a dot, the Kelvin sign and the long s: JavaScript and databases do not agree about their small letters.
+  test.each(['\u0130', '\u212A', '\u017F'])(
+    '%s is no other spelling of an account, so it is no way around its limit',
+    async (letter) => {
+      const ascii = { '\u0130': 'i', '\u212A': 'k', '\u017F': 's' }[letter] ?? '';
+      const email = `${ascii}-spelled@example.com`;
+      const { password } = await makePerson({ email });
+      const otherwise = `${letter}-spelled@example.com`;
+      expect((await new Browser(open.app).signIn(otherwise, password)).status).toBe(401);
+      for (let count = 0; count < 10; count += 1)
+        expect((await new Browser(open.app).signIn(email.toUpperCase(), 'wrong wrong')).status).toBe(401);
+      expect((await browser.signIn(email, password)).status).toBe(429);
+      expect((await browser.signIn(otherwise, password)).status).toBe(401);
+      expect(browser.cookies.has(session)).toBe(false);
+      expect(await open.identity.accounts.findByEmail(otherwise)).toBeUndefined();
+    },
+  );
+
+  test('an e-mail address is taken in whatever case it is written', async () => {
+    const person = await makePerson();
+    await expect(makePerson({ email: person.email.toUpperCase() })).rejects.toMatchObject({
+      code: 'name_conflict',
+    });
+  });
+
   test('a wrong password and an unknown account get the same words and no session', async () => {
     const wrong = await browser.signIn(admin.email, 'not the password');
     const unknown = await new Browser(open.app).signIn('nobody@example.com', 'not the password');
@@ -182,6 +207,15 @@ describe('signing in', () => {
     expect((await guesser.signIn(other.email, other.password)).status).toBe(429);
   });
 
+  test('the link of a site, which redirects to another host, is opened by a page and not by a redirect', async () => {
+    const answer = await browser.signIn(admin.email, admin.password, '/s/aaaaaaaaaa?a=1&b="');
+    expect([answer.status, answer.location]).toEqual([200, undefined]);
+    expect(answer.text).toContain('http-equiv="refresh" content="0;url=/s/aaaaaaaaaa?a=1&amp;b=%22"');
+    expect(answer.text).toContain('<a class="button" href="/s/aaaaaaaaaa?a=1&amp;b=%22">');
+    expect(answer.headers['content-security-policy']).toMatch(/default-src 'none'.*form-action 'self';/);
+    expect(await sessionKind()).toBe('active');
+  });
+
   test('an answer that belongs to no sign-in of this browser is refused', async () => {
     const start = await browser.get('/auth/login');
     const state = new URL(start.location ?? '').searchParams.get('state');
@@ -261,7 +295,7 @@ describe('sessions', () => {
     expect(await sessionKind(after)).toBe('active');
   });
 
-  test('CS-04 a session value chosen by somebody else is never adopted', async () => {
+  test('CS-04 a session value chosen by someone else is never adopted', async () => {
     browser.cookies.set(session, `${'A'.repeat(43)}.${'B'.repeat(43)}`);
     await browser.signIn(admin.email, admin.password);
     expect(browser.cookies.get(session)).not.toContain('A'.repeat(43));
@@ -345,7 +379,7 @@ describe('sessions', () => {
   });
 });
 
-describe('what anybody may start', () => {
+describe('what anyone may start', () => {
   test('the sixty-first sign-in of a minute from one address waits, and a minute later it may again', async () => {
     const start = async () => await new Browser(open.app).get('/auth/login');
     for (let count = 0; count < 60; count += 1) expect((await start()).status).toBe(303);

@@ -1,7 +1,10 @@
-import { html } from './html.ts';
+import { html } from '../html.ts';
 import { type Page, page, problemBox } from './layout.ts';
 
-/** Who comes from the set-up form has no administrator to be given an account by. Setting up is all that leads on from it. */
+/**
+ * A person who comes from the set-up form has no administrator who could give them an account. Only a completed set-up
+ * leads from that form to this page, so the referrer is enough.
+ */
 const script = `(function () {
 'use strict';
 const from = document.referrer === '' ? null : new URL(document.referrer);
@@ -14,7 +17,7 @@ export function signInPage(view: {
   clientName: string | null;
   email: string;
   problem?: string | undefined;
-  /** Whether another password would help. Says nothing of whether there is such an account. */
+  /** Whether another password would help. Does not reveal whether the account exists. */
   needsHelp?: boolean;
   formTarget: string | null;
 }): Page {

@@ -1,13 +1,13 @@
-import { html } from './html.ts';
+import { html } from '../html.ts';
 import { type Page, page } from './layout.ts';
 import { errorPage } from './messages.ts';
 
-/** The pages on the way to a site. What is refused says the same whatever the reason was. */
+/** The pages on the way to a site. A refusal says the same whatever the reason was. */
 const home = { href: '/', label: 'Go to the start page' };
 
 /**
- * Posts the one-time code to the site's own host: in a body, so that it is in no address, history, Referer or log, and
- * nothing that fetches ahead can use it up.
+ * Posts the one-time code to the site's own host. The code is in a body, so it appears in no address, history, Referer
+ * or log, and a prefetch cannot use it up.
  */
 export function handOverPage({ origin, code }: { origin: string; code: string }): Page {
   const made = page({
@@ -21,7 +21,7 @@ export function handOverPage({ origin, code }: { origin: string; code: string })
     formTarget: origin,
     script: "document.getElementById('open').submit()",
   });
-  // This form goes to the content host and nowhere else.
+  // This form may be sent only to the content host.
   const contentSecurityPolicy = made.contentSecurityPolicy.replace("form-action 'self' ", 'form-action ');
   return { ...made, contentSecurityPolicy };
 }
@@ -40,7 +40,7 @@ export function refusedPage(requestId: string): Page {
   return errorPage({
     title: 'This site does not open',
     message: 'It may be gone or have expired, or it is private and this account may not see it.',
-    hint: 'Private sites open for their owner only. If it is yours, its link with /access at the end says why it does not.',
+    hint: 'Private sites open for their owner only. If it is yours, the tab “Access” of its page says why it does not open.',
     requestId,
     retry: home,
   });
@@ -49,13 +49,13 @@ export function refusedPage(requestId: string): Page {
 export function sitesOffPage(requestId: string): Page {
   return errorPage({
     title: 'Sites is switched off',
-    message: 'An administrator has switched it off for everybody. Nothing is lost.',
+    message: 'An administrator has switched it off for everyone. Nothing is lost.',
     requestId,
     retry: home,
   });
 }
 
-/** For its owner only. */
+/** For the site's owner only. */
 export function closedPage(
   id: string,
   status: 'empty' | 'expired' | 'taken_down' | 'deleted',
@@ -74,7 +74,7 @@ export function closedPage(
     deleted: ['This site was deleted', 'It is yours and can be restored for some days.'],
   } as const;
   const [title, message] = words[status];
-  const hint = html`<a href="/s/${id}/access">Checks, and who was let in</a>`;
+  const hint = html`<a href="/sites/${id}?tab=access">Why it does not open, and its browser grants</a>`;
   const retry = { href: `/sites/${id}`, label: 'Go to its page' };
   return errorPage({ title, message, hint, requestId, retry });
 }
@@ -96,7 +96,7 @@ export function tooManyPage(seconds: number, requestId: string): Page {
   });
 }
 
-/** `what` cannot be asked. */
+/** For a failure in which `what` does not respond. */
 export function unavailablePage(
   what: 'identity' | 'gateway' | 'store',
   href: string,
@@ -105,7 +105,7 @@ export function unavailablePage(
   const messages = {
     identity: 'The identity service cannot be asked right now, so nobody is let in.',
     gateway:
-      'The part that serves sites is not running, or is set up in another way. An administrator can mend it.',
+      'The part that serves sites is not running, or is set up in another way. An administrator can fix it.',
     store: 'A store this needs cannot be reached right now, so nobody is let in.',
   } as const;
   return errorPage({

@@ -1,6 +1,6 @@
 /**
- * The look of the server-rendered pages: no external asset, light and dark, from 320 px up. Text contrast is at
- * least 4.5:1 and that of controls 3:1 in both schemes (WCAG 2.2 AA).
+ * The style of the server-rendered pages: no external asset, light and dark, from 320 px up. Text contrast is at least
+ * 4.5:1 and that of controls 3:1 in both schemes (WCAG 2.2 AA).
  */
 export const styles = `
 :root{color-scheme:light dark;--page:#f4f5f8;--card:#fff;--ink:#171b26;--soft:#525a6e;--line:#868ea3;--hair:#e0e3eb;
@@ -39,8 +39,6 @@ a{color:var(--accent)}footer{padding:0 1rem 1.25rem;color:var(--soft);font-size:
 pre{margin:.5rem 0 0;padding:.75rem;white-space:pre-wrap;overflow-wrap:anywhere;font:.8125rem/1.5 ui-monospace,SFMono-Regular,Menlo,monospace;background:var(--page);border-radius:.6rem}
 h2{margin:2rem 0 .75rem;font-size:1.1rem;letter-spacing:-.01em}
 .problem .button{margin-top:.75rem}h2 .hint{display:inline;margin-left:.35rem}
-.checks li{display:flex;gap:.6rem}.mark{flex:none;width:1rem;font-weight:700;color:var(--good)}
-.failed{color:var(--bad);background:var(--bad-soft)}.failed .mark{color:inherit}.live{color:var(--good)}
 .help{margin:0;padding-left:1.1rem;color:var(--soft);font-size:.9375rem}.help li+li{margin-top:.5rem}.help pre{color:var(--ink)}
 form+p{margin-top:1.25rem}main>:last-child{margin-bottom:0}
 [hidden]{display:none!important}

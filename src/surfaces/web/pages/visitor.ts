@@ -5,10 +5,10 @@ import type { Identity } from '../../../features/identity/identity.ts';
 import { findCredential } from '../credential.ts';
 import type { Gate } from '../gate.ts';
 
-/** Who stands before a page of Sites, and how a page sends somebody to sign in. */
+/** The person at a page of Sites, and how a page sends them to sign in. */
 export type Person = { readonly user: UserRef; readonly sessionId: string; readonly expiresAt: number };
 
-/** The person at the browser, or nobody. Keys and tokens open no site: they are judged, counted and refused. */
+/** The person at the browser, or nobody. Keys and tokens open no site: they are checked, counted and refused. */
 export function visitorReader({
   sessions,
   gate,
@@ -38,7 +38,7 @@ export function signIn(request: FastifyRequest, reply: FastifyReply): FastifyRep
   return reply.redirect(signInLink(request), 303);
 }
 
-/** Back to this page afterwards; a form comes back as the page it stood on. */
+/** Returns to this page after the sign-in; a form returns to the page that contained it. */
 export function signInLink(request: FastifyRequest): string {
   return `/auth/login?returnTo=${encodeURIComponent(request.url)}`;
 }

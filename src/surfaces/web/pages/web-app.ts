@@ -1,15 +1,15 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { html } from './html.ts';
+import { html } from '../html.ts';
 import { type Page, page } from './layout.ts';
 
 /**
- * The built web app (ui/dist) in memory: its document and its files. Only names that the build made are served, so
- * no path of a request ever becomes a path of the file system.
+ * The built web app (ui/dist) in memory: its document and its files. Only file names from the build are served, so a
+ * request's path never becomes a path of the file system.
  */
 export type WebApp = {
-  /** Undefined where the app was not built. */
+  /** Undefined when the app was not built. */
   readonly document: string | undefined;
   readonly assets: ReadonlyMap<string, Asset>;
 };
@@ -39,6 +39,7 @@ const adminPaths = [
   '/admin/user-keys',
   '/admin/user-keys/:id',
   '/admin/access-controls',
+  '/admin/access-controls/sign-ins',
   '/admin/sites',
   '/admin/sites/all',
   '/admin/users',
@@ -71,11 +72,11 @@ export async function readWebApp(folder: string): Promise<WebApp> {
   return { document, assets };
 }
 
-/** Names change with the content, so a browser may keep them for ever. */
+/** A name changes with its content, so a browser may cache it for ever. */
 export function serveAssets(scope: FastifyInstance, { assets }: WebApp): void {
   scope.get<{ Params: { name: string } }>(
     '/assets/:name',
-    { config: { access: { callers: 'anyone', identity: 'none' } } },
+    { config: { access: { callers: 'anyone', identity: 'none' }, needsNoStore: true } },
     (request, reply) => {
       const asset = assets.get(request.params.name);
       if (asset === undefined) return reply.callNotFound();
@@ -91,8 +92,8 @@ export function serveAssets(scope: FastifyInstance, { assets }: WebApp): void {
 }
 
 /**
- * Script comes from /assets/ and nowhere else on our origin: files of sites that the API hands out are not script
- * here. No inline style either; what components position is set through the style object, which the policy leaves alone.
+ * Scripts load only from /assets/ on our origin, so site files that the API returns cannot run as scripts here. Inline
+ * styles are forbidden too; components set positions through the style object, which the policy allows.
  */
 export function appPage({ document }: WebApp, uiOrigin: string): Page {
   if (document === undefined) return notBuilt;

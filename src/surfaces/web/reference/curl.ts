@@ -1,9 +1,9 @@
 import type { HttpMethod, OpenApi, Operation, Parameter } from '../openapi/types.ts';
-import { compact } from './html.ts';
+import { compact } from './prose.ts';
 
 /**
- * A call by curl that can be pasted. Ids are examples; the credential is a key in the environment, or the session in
- * `jar` that the section on authentication makes.
+ * A curl call that a reader can paste. Ids are examples. The credential is a key in the environment, or the session in
+ * `jar` that the section on authentication creates.
  */
 export function curlOf(
   document: OpenApi,
@@ -31,10 +31,10 @@ export function curlOf(
   return lines.join(' \\\n  ');
 }
 
-/** A key where keys are accepted: that is what a script has. */
+/** A key wherever keys are accepted, because that is what a script has. */
 function credential(operation: Operation, method: HttpMethod, origin: string): string[] {
   const callers = operation['x-postern-callers'];
-  // A route for anyone that can answer 401 reads the header itself, as revoking a leaked key does.
+  // A route for `anyone` that can return 401 reads the header itself, as revoking a leaked key does.
   if (callers === 'anyone') return '401' in operation.responses ? [bearerKey] : [];
   if (takesKeys(callers)) return [bearerKey];
   if (needsSession(operation)) {
@@ -45,7 +45,7 @@ function credential(operation: Operation, method: HttpMethod, origin: string): s
 
 const bearerKey = '-H "Authorization: Bearer $POSTERN_KEY"';
 
-/** Whether the sample asks as a person: for everything that keys may not do. */
+/** Whether the sample signs in as a person: for everything that keys may not do. */
 export function needsSession(operation: Operation): boolean {
   const callers = operation['x-postern-callers'];
   return callers !== 'anyone' && callers.includes('session') && !takesKeys(callers);
@@ -59,7 +59,7 @@ function takesKeys(callers: readonly string[]): boolean {
   return callers.includes('personal_key') || callers.includes('service_key');
 }
 
-/** @throws Error for a parameter without an example: a sample with a hole in it cannot be run */
+/** @throws Error for a parameter without an example: a sample with a gap cannot run */
 function exampleOf(parameters: readonly Parameter[], name: string): string {
   const example: unknown = parameters.find((one) => one.name === name)?.schema.examples?.[0];
   if (typeof example !== 'string') throw new Error(`The parameter ${name} has no example.`);

@@ -1,9 +1,9 @@
 import { type ErrorCode, errorCodes, errorRegistry } from '../../../core/errors.ts';
 import { isAnyRequestsCode } from '../openapi/codes.ts';
 import type { OpenApi } from '../openapi/types.ts';
-import { type Html, html } from './html.ts';
+import { type Html, html } from '../html.ts';
 
-/** Every code of the registry with its anchor: `error.docs` in an answer points here. */
+/** Every code of the registry with its anchor: `error.docs` in a response links here. */
 export function errorIndex(document: OpenApi): Html {
   const users = usersOf(document);
   const codes = errorCodes.toSorted((a, b) => errorRegistry[a][0] - errorRegistry[b][0]);
@@ -17,7 +17,7 @@ ${codes.map((code) => {
 </section>`;
 }
 
-/** A code that any request can meet is not worth a list. */
+/** A code that any request can get needs no list. */
 function whereSeen(ids: readonly string[], code: ErrorCode): Html | undefined {
   if (ids.length === 0 || isAnyRequestsCode(code)) return undefined;
   return html`<details><summary>Operations that answer ${code}</summary><p>${ids.map(

@@ -1,7 +1,8 @@
 import type { Scope } from '../../../core/scopes.ts';
-import { changesPerMinute } from '../../../features/ratelimit/changes.ts';
+import { changesPerMinute } from '../../../features/ratelimit/change-limit.ts';
 import type { OpenApi } from '../openapi/types.ts';
-import { type Html, html, inline, json, prose } from './html.ts';
+import { type Html, html } from '../html.ts';
+import { inline, json, prose } from './prose.ts';
 
 /** What a reader needs once, before the first operation. */
 export function introduction(document: OpenApi): Html {
@@ -32,7 +33,7 @@ ${prose(document.info.description)}
     ([path, purpose]) =>
       html`<tr><td><code class="field">/identity${path}</code></td><td>${purpose}</td></tr>`,
   )}</tbody></table></div>
-<p>An access token lasts five minutes. With the scope <code>offline_access</code> there is a refresh token beside it, good for one use, thirty idle days and sixty days in all; the redirect needs <code>prompt=consent</code> for it. People see such a program among their connected clients and disconnect it there. Every step as a command: <code>docs/how-to/sign-in-from-a-program.md</code>.</p>
+<p>An access token lasts five minutes. With the scope <code>offline_access</code> there is a refresh token beside it, good for one use, thirty idle days and sixty days in all; the redirect needs <code>prompt=consent</code> for it. People see such a program among their connected clients and disconnect it there.</p>
 </div>
 <div class="panels"><div class="panel"><h4>Ask who you are</h4><pre>curl '${origin}/api/v2/auth/context' \\
   -H "Authorization: Bearer $POSTERN_KEY"

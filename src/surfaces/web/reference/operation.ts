@@ -2,11 +2,12 @@ import { type ErrorCode, errorRegistry, statusOf } from '../../../core/errors.ts
 import { isAnyRequestsCode } from '../openapi/codes.ts';
 import type { Answer, HttpMethod, JsonSchema, OpenApi, Operation, Parameter } from '../openapi/types.ts';
 import { curlOf, needsSession, sendsEtag } from './curl.ts';
-import { escape, Html, html, inline, json, prose } from './html.ts';
+import { escape, type Html, html } from '../html.ts';
+import { inline, json, prose } from './prose.ts';
 import { sampleOf } from './sample.ts';
 import { asSchema, meaning, resolved, schemaTable, typeOf } from './schema-table.ts';
 
-/** One operation: what it does and who may call it at the left, the call and its answer at the right. */
+/** One operation: what it does and who may call it on the left, the call and its response on the right. */
 export function operationSection(
   document: OpenApi,
   path: string,
@@ -18,7 +19,11 @@ export function operationSection(
   const content = operation.requestBody?.content['application/json'];
   const body = content === undefined ? undefined : (content.example ?? sampleOf(content.schema, schemas));
   const [status, success] = successOf(operation);
-  return html`<article class="operation" id="${id}">
+  const words = [method, path, id, operation.summary, operation.tags[0], operation['x-postern-scope']]
+    .filter((word) => word !== undefined)
+    .join(' ')
+    .toLowerCase();
+  return html`<article class="operation" id="${id}" data-words="${words}">
 <div>
 <h3><a href="#${id}">${operation.summary}</a></h3>
 <p class="call"><span class="badge ${method}">${method.toUpperCase()}</span><code>${pathText(path)}</code></p>
@@ -39,7 +44,7 @@ ${answerPanel(document, status, success)}
 }
 
 function pathText(path: string): Html {
-  return new Html(escape(path).replaceAll(/\{\w+\}/g, '<wbr><i>$&</i>'));
+  return { html: escape(path).replaceAll(/\{\w+\}/g, '<wbr><i>$&</i>') };
 }
 
 /** The description without the sentence about callers, which has a box of its own. */
@@ -113,7 +118,7 @@ function answerFields(document: OpenApi, status: string, answer: Answer | undefi
 <details><summary>Fields of <code>data</code></summary>${schemaTable(data, schemas, `Answer of ${id}`)}</details>`;
 }
 
-/** Where the sample's own names come from. */
+/** Explains where the sample's own variables come from. */
 function sampleNotes(operation: Operation): Html {
   return html`${
     needsSession(operation) &&

@@ -4,8 +4,11 @@ import { describe, expect, test } from 'vitest';
 import { sampleRoutes } from '../../../../test/sample-routes.ts';
 import { errorCodes } from '../../../core/errors.ts';
 import { buildOpenApi } from '../openapi/openapi.ts';
-import { html, inline, json } from './html.ts';
+import { html } from '../html.ts';
+import { inline, json } from './prose.ts';
 import { referencePage, renderReference } from './reference.ts';
+import { sampleOf } from './sample.ts';
+import { typeOf } from './schema-table.ts';
 
 const document = buildOpenApi({
   routes: sampleRoutes,
@@ -15,7 +18,7 @@ const document = buildOpenApi({
 const page = renderReference(document);
 
 describe('the API reference', () => {
-  test('runs no script, loads nothing from anywhere and lets nobody frame it', async () => {
+  test('runs one script of its own, loads nothing from anywhere and lets nobody frame it', async () => {
     const app = Fastify();
     await app.register(async (scope) => referencePage(() => document)(scope));
     const answer = await app.inject({ url: '/api/v2/docs' });
@@ -24,9 +27,19 @@ describe('the API reference', () => {
     expect(policy).toContain("default-src 'none'");
     expect(policy).toContain("frame-ancestors 'none'");
     expect(policy).not.toContain('unsafe');
-    expect(answer.body).not.toMatch(/<script|<link|<img|\son\w+=|\sstyle=|javascript:|url\(/i);
+    expect(answer.body).not.toMatch(/<script |<link|<img|\son\w+=|\sstyle=|javascript:|url\(/i);
+    const script = /<script>([\s\S]*?)<\/script>/.exec(answer.body)?.[1] ?? '';
+    expect(policy).toContain(`script-src 'sha256-${createHash('sha256').update(script).digest('base64')}'`);
     const style = /<style>([\s\S]*)<\/style>/.exec(answer.body)?.[1] ?? '';
     expect(policy).toContain(`'sha256-${createHash('sha256').update(style).digest('base64')}'`);
+  });
+
+  test('says that a value may be null, and samples one that is not', () => {
+    expect(typeOf({ type: ['string', 'null'], format: 'date-time' }, {})).toBe('timestamp or null');
+    expect(typeOf({ type: ['array', 'null'], items: { type: 'string' } }, {})).toBe(
+      'array of strings or null',
+    );
+    expect(sampleOf({ type: ['integer', 'null'], minimum: 7 }, {})).toBe(7);
   });
 
   test('has an anchor for every error code and every operation, and no link into nowhere', () => {
@@ -72,8 +85,8 @@ describe('a sample', () => {
 describe('text on its way into the page', () => {
   test('is escaped wherever it comes from', () => {
     const hostile = '<script>"x"&\'</script>';
-    expect(html`<p title="${hostile}">${[hostile]}</p>`.text).not.toContain('<script');
-    expect(inline(`\`${hostile}\``).text).not.toContain('<script');
-    expect(json({ [hostile]: hostile }).text).not.toContain('<script');
+    expect(html`<p title="${hostile}">${[hostile]}</p>`.html).not.toContain('<script');
+    expect(inline(`\`${hostile}\``).html).not.toContain('<script');
+    expect(json({ [hostile]: hostile }).html).not.toContain('<script');
   });
 });

@@ -3,14 +3,16 @@ import type { FastifyInstance } from 'fastify';
 import { staticPage } from '../openapi/page.ts';
 import type { HttpMethod, OpenApi, Operation } from '../openapi/types.ts';
 import { errorIndex } from './errors.ts';
-import { Html, html } from './html.ts';
+import { filterScript } from './filter.ts';
+import { type Html, html } from '../html.ts';
 import { introduction } from './introduction.ts';
 import { operationSection } from './operation.ts';
 import { style } from './style.ts';
 
 /**
- * The API reference at /api/v2/docs: one page, made once from the OpenAPI document, without any script
- * (decision 0005). Every error code has an anchor of its name, because answers link there.
+ * The API reference at /api/v2/docs: one page, generated once from the OpenAPI document (decision 0005), with one
+ * script that filters it (decision 0040). Every error code has an anchor with its name, because error responses link to
+ * it.
  */
 export function referencePage(document: () => OpenApi): (app: FastifyInstance) => void {
   return staticPage('/api/v2/docs', 'text/html; charset=utf-8', () => renderReference(document()), {
@@ -18,8 +20,8 @@ export function referencePage(document: () => OpenApi): (app: FastifyInstance) =
   });
 }
 
-const styleHash = createHash('sha256').update(style).digest('base64');
-const policy = `default-src 'none'; style-src 'sha256-${styleHash}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
+const hashOf = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
+const policy = `default-src 'none'; style-src ${hashOf(style)}; script-src ${hashOf(filterScript)}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
 
 type Entry = { readonly path: string; readonly method: HttpMethod; readonly operation: Operation };
 type Group = { readonly tag: string; readonly entries: readonly Entry[] };
@@ -41,27 +43,33 @@ ${styleElement}
 <div class="shell">
 <div class="side">
 <a class="brand" href="#introduction">${mark}<span>Postern <small>API ${document.info.version}</small></span></a>
+<p class="filter" hidden><label for="filter">Filter</label><input id="filter" type="search" autocomplete="off" spellcheck="false" placeholder="sites:write, PUT, usage"><span id="found" role="status"></span></p>
 <nav class="toc-wide" aria-label="Contents">${contents}</nav>
 <details class="toc-small"><summary>Contents</summary><nav aria-label="Contents">${contents}</nav></details>
 </div>
 <main>
 ${introduction(document)}
 ${groups.map(
-  ({ tag, entries }) => html`<section class="group" id="${anchor(tag)}"><h2>${tag}</h2>
+  ({
+    tag,
+    entries,
+  }) => html`<details class="group" id="${anchor(tag)}"><summary><h2>${tag}</h2><span>${countOf(entries)}</span></summary>
 ${entries.map(({ path, method, operation }) => operationSection(document, path, method, operation))}
-</section>`,
+</details>`,
 )}
 ${errorIndex(document)}
 <footer>Written from the <a href="/api/v2/openapi.json">OpenAPI 3.1 document</a> of the server you are asking.</footer>
 </main>
 </div>
+${scriptElement}
 </body>
 </html>
-`.text;
+`.html;
 }
 
-// The hash in the policy is of exactly these bytes, so nothing may be escaped or added inside.
-const styleElement = new Html(`<style>${style}</style>`);
+// The hash in the policy covers exactly these bytes, so nothing may be escaped or added inside.
+const styleElement = { html: `<style>${style}</style>` };
+const scriptElement = { html: `<script>${filterScript}</script>` };
 
 const mark = html`<svg viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="1.9" stroke-linecap="round" aria-hidden="true"><path d="M4 21V11a8 8 0 0 1 16 0v10M2.5 21h19"/><path d="M8.5 21v-9.5a3.5 3.5 0 0 1 7 0V21"/><path d="M13 15.6v1"/></svg>`;
 
@@ -97,6 +105,10 @@ ${groups.map(
         html`<li><a href="#${operation.operationId}">${operation.summary}<span class="tiny ${method}">${method.toUpperCase()}</span></a></li>`,
     )}</ul>`,
 )}`;
+}
+
+function countOf({ length }: readonly Entry[]): string {
+  return `${length} ${length === 1 ? 'operation' : 'operations'}`;
 }
 
 function anchor(text: string): string {

@@ -1,7 +1,7 @@
 import type { JsonSchema, OpenApi } from '../openapi/types.ts';
 import { asSchema, resolved } from './schema-table.ts';
 
-/** A plausible value of a schema, for operations that bring no example of their own. */
+/** A plausible value of a schema, for operations without an example of their own. */
 export function sampleOf(
   given: JsonSchema,
   schemas: OpenApi['components']['schemas'],
@@ -15,7 +15,9 @@ export function sampleOf(
   if (schema.enum !== undefined) return schema.enum[0];
   const option = (schema.oneOf ?? schema.anyOf)?.[0];
   if (option !== undefined) return sampleOf(asSchema(option), schemas, depth, name);
-  switch (schema.type) {
+  // The first of several types is not `null`.
+  const [type] = [schema.type].flat();
+  switch (type) {
     case 'object':
       if (depth > 5) return {};
       return Object.fromEntries(

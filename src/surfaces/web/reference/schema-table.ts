@@ -1,5 +1,6 @@
 import type { JsonSchema, OpenApi } from '../openapi/types.ts';
-import { type Html, html, inline } from './html.ts';
+import { type Html, html } from '../html.ts';
+import { inline } from './prose.ts';
 
 type Schemas = OpenApi['components']['schemas'];
 type Row =
@@ -11,7 +12,7 @@ type Row =
     }
   | { readonly kind: 'either'; readonly path: string[]; readonly text: string };
 
-/** The fields of an object, nested ones below their parent, as a table for people. */
+/** The fields of an object as a table for people, nested fields below their parent. */
 export function schemaTable(schema: JsonSchema, schemas: Schemas, caption: string): Html {
   const rows = rowsOf(schema, schemas, [], 0);
   if (rows.length === 0) return html`<p class="quiet">${capital(typeOf(schema, schemas))}.</p>`;
@@ -70,11 +71,14 @@ function objectVariants(schema: JsonSchema, schemas: Schemas): JsonSchema[] {
   return options.filter((one) => one.properties !== undefined);
 }
 
-/** The schema itself, without the `null` that it may also be. */
+/** The schema itself, without the `null` that it may also allow. */
 function bare(given: JsonSchema, schemas: Schemas): JsonSchema {
   const schema = resolved(given, schemas);
-  const options = (schema.anyOf ?? []).map(asSchema).filter((one) => one.type !== 'null');
-  return options.length === 1 && options[0] !== undefined ? resolved(options[0], schemas) : schema;
+  const choices = schema.oneOf ?? schema.anyOf ?? [];
+  const options = choices.map(asSchema).filter((one) => one.type !== 'null');
+  if (options.length === 1 && options[0] !== undefined) return resolved(options[0], schemas);
+  const [type, ...more] = [schema.type].flat().filter((one) => one !== 'null');
+  return type === undefined || more.length > 0 ? schema : { ...schema, type };
 }
 
 export function resolved(schema: JsonSchema, schemas: Schemas): JsonSchema {
@@ -97,6 +101,11 @@ export function typeOf(given: JsonSchema, schemas: Schemas): string {
     return [...new Set(names)].join(' or ');
   }
   if (schema.const !== undefined) return JSON.stringify(schema.const);
+  // One of several types is usually `null`; the other keywords apply to the rest.
+  if (Array.isArray(schema.type))
+    return schema.type
+      .map((type) => (type === 'null' ? type : typeOf({ ...schema, type }, schemas)))
+      .join(' or ');
   if (schema.type === 'array') return `array of ${plural(typeOf(asSchema(schema.items), schemas))}`;
   if (schema.format === 'date-time') return 'timestamp';
   if (schema.type === 'object' && schema.properties === undefined) return 'map';
@@ -107,7 +116,7 @@ function plural(name: string): string {
   return /^[a-z]+$/.test(name) ? `${name}s` : name;
 }
 
-/** The description, then the bounds a machine would read from the schema. */
+/** The description, followed by the limits that a program would read from the schema. */
 export function meaning(given: JsonSchema, schemas: Schemas): Html {
   const schema = bare(given, schemas);
   const item = schema.type === 'array' ? resolved(asSchema(schema.items), schemas) : schema;

@@ -1,4 +1,4 @@
-/** The reference page's own style: one file, no fonts and no images from anywhere. */
+/** The reference page's own style: one file, without external fonts or images. */
 export const style = `
 :root {
   color-scheme: light dark;
@@ -82,6 +82,18 @@ td p { margin: 0; }
 .status { font: 650 .78rem/1 var(--mono); color: var(--quiet); }
 .codes td:first-child { white-space: nowrap; }
 .codes td:nth-child(2) { width: 3.5rem; }
+
+.filter { margin: 0 0 1rem; }
+.filter label { display: block; font-weight: 600; margin-bottom: .25rem; }
+.filter input { width: 100%; padding: .45rem .6rem; border: 1px solid var(--quiet); border-radius: 6px; background: var(--page); color: var(--text); font: inherit; }
+.filter span { display: block; min-height: 1.4rem; color: var(--quiet); }
+[hidden] { display: none !important; }
+details.group { border-top: 1px solid var(--line); margin: 0; }
+details.group > summary { display: flex; flex-wrap: wrap; gap: .2rem 1rem; align-items: baseline; justify-content: space-between; width: auto; padding: 1rem 0; color: var(--text); }
+details.group > summary h2 { margin: 0 auto 0 0; }
+details.group > summary::before { content: "▸"; color: var(--quiet); }
+details.group[open] > summary::before { content: "▾"; }
+details.group > summary span { color: var(--quiet); font-size: .875rem; white-space: nowrap; }
 
 details { margin: .4rem 0; }
 summary { cursor: pointer; color: var(--accent); font-size: .9rem; padding: .25rem 0; width: fit-content; }

@@ -12,7 +12,7 @@ import { type AuditSearch, rangeOf } from './audit-search.ts';
 const views = [
   { value: '2d', label: '2 days' },
   { value: '30d', label: '30 days' },
-  { value: '1y', label: 'A year' },
+  { value: '1y', label: '1 year' },
 ] as const;
 const dayMs = 86_400_000;
 const hourMs = 3_600_000;
@@ -46,7 +46,7 @@ export function AuditChart({ search, now }: { search: AuditSearch; now: number }
             data={views.map(({ value, label }) => ({ value, label }))}
           />
         )}
-        {asked.isCut && <span className="quiet">The last year of what is chosen</span>}
+        {asked.isCut && <span className="quiet">Only the last year of the selected range</span>}
       </div>
       {error !== null && <Problem error={error} onRetry={() => void refetch()} />}
       {data === undefined && error === null && <Skeleton height={220} radius="md" />}

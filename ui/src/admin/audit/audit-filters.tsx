@@ -15,7 +15,7 @@ const events = Object.entries(eventWords).map(([value, words]) => ({ value, labe
 
 type FilterProps = { readonly search: AuditSearch; readonly onChange: (next: AuditSearch) => void };
 
-/** Lists take effect at once; what is typed, when it is sent. */
+/** Selections take effect immediately; typed filters take effect on submit. */
 export function AuditFilters({ search, onChange }: FilterProps) {
   const [typed, setTyped] = useState(search);
   const at = (name: 'actor' | 'target' | 'requestId' | 'keyId' | 'from' | 'to') => ({
@@ -31,23 +31,23 @@ export function AuditFilters({ search, onChange }: FilterProps) {
   return (
     <form className={styles['filters']} onSubmit={send}>
       <Select
-        label="What happened"
-        placeholder="Anything"
+        label="Event"
+        placeholder="Any event"
         radius="md"
         searchable
         clearable
-        clearButtonProps={{ 'aria-label': 'Anything' }}
+        clearButtonProps={{ 'aria-label': 'Any event' }}
         data={events}
         value={search.event ?? null}
         onChange={(event) => onChange(auditSearch({ ...typed, event }))}
         comboboxProps={{ transitionProps: { duration: 0 } }}
       />
       <Select
-        label="How it ended"
-        placeholder="Any way"
+        label="Outcome"
+        placeholder="Any outcome"
         radius="md"
         clearable
-        clearButtonProps={{ 'aria-label': 'Any way' }}
+        clearButtonProps={{ 'aria-label': 'Any outcome' }}
         data={outcomes.map((value) => ({ value, label: outcomeWords[value][0] }))}
         value={search.outcome ?? null}
         onChange={(outcome) => onChange(auditSearch({ ...typed, outcome }))}
@@ -66,7 +66,7 @@ export function AuditFilters({ search, onChange }: FilterProps) {
       />
       <TextInput
         label="Request id"
-        placeholder="From an answer or a log"
+        placeholder="From a response or a log"
         autoComplete="off"
         {...at('requestId')}
       />
@@ -79,18 +79,18 @@ export function AuditFilters({ search, onChange }: FilterProps) {
         <summary>More filters</summary>
         <div className={styles['moreFields']}>
           <TextInput
-            label="Who"
+            label="Actor"
             placeholder="An id, anonymous or system"
             autoComplete="off"
             {...at('actor')}
           />
           <TextInput
-            label="On what"
+            label="Target"
             placeholder="Id of a key, site, account…"
             autoComplete="off"
             {...at('target')}
           />
-          <TextInput label="About key" placeholder="12 characters" autoComplete="off" {...at('keyId')} />
+          <TextInput label="Key id" placeholder="12 characters" autoComplete="off" {...at('keyId')} />
           <TextInput type="date" label="From day" {...at('from')} />
           <TextInput type="date" label="To day" {...at('to')} />
         </div>

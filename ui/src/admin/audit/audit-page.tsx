@@ -15,13 +15,14 @@ import { AuditChart } from './audit-chart.tsx';
 import { AuditFilters } from './audit-filters.tsx';
 import { auditEvents, exportAddress, filtersOf } from './audit-query.ts';
 import type { AuditSearch } from './audit-search.ts';
-import { actorInWords, eventInWords, outcomeWords } from './event-words.ts';
+import { OnWhat, Who } from './event-ends.tsx';
+import { eventInWords, outcomeWords } from './event-words.ts';
 import { Reason } from './reason.tsx';
 import { TextLink } from '../text-link.tsx';
 
 const route = getRouteApi('/administration/admin/audit');
 
-/** What happened, who did it and how it ended. Nothing here can be changed by anybody. */
+/** What happened, who did it and how it ended. Nothing here can be changed by anyone. */
 export function AuditPage() {
   const navigate = route.useNavigate();
   const search = route.useSearch();
@@ -33,7 +34,7 @@ export function AuditPage() {
     <>
       <PageHead
         title="Audit trail"
-        intro="What happened, who did it and how it ended. It can be read, never changed."
+        intro="What happened, who did it, and the outcome. Events cannot be changed."
       >
         <Menu position="bottom-end" transitionProps={{ duration: 0 }}>
           <Menu.Target>
@@ -42,17 +43,17 @@ export function AuditPage() {
             </Button>
           </Menu.Target>
           <Menu.Dropdown>
-            <Menu.Label>What the filters show, oldest first</Menu.Label>
+            <Menu.Label>Events that match the filters, oldest first</Menu.Label>
             <Menu.Item component="a" href={exportAddress(filters, 'csv')} download>
               CSV, for spreadsheets
             </Menu.Item>
             <Menu.Item component="a" href={exportAddress(filters, 'ndjson')} download>
-              NDJSON, can be verified
+              NDJSON, verifiable
             </Menu.Item>
           </Menu.Dropdown>
         </Menu>
       </PageHead>
-      {/* Anew when the address changes by itself: back, or a link in the list. */}
+      {/* Remounts when the address changes otherwise: by Back, or by a link in the list. */}
       <AuditFilters
         key={JSON.stringify(search)}
         search={search}
@@ -65,8 +66,9 @@ export function AuditPage() {
       {events.length > 0 && (
         <Table
           caption="Events, newest first"
-          columns={['What', 'Who', 'On what', 'How it ended', 'When']}
+          columns={['Event', 'Actor', 'Target', 'Outcome', 'When']}
           isStale={trail.isPlaceholderData}
+          isDense
         >
           {events.map((event) => (
             <Row key={event.id} of={event} now={now} />
@@ -87,7 +89,7 @@ export function AuditPage() {
   );
 }
 
-/** The counts know kinds, outcomes and times, and nothing narrower: a picture beside a narrower list would mislead. */
+/** The counts cover event kinds, outcomes and times only. Beside a list with narrower filters, the chart would mislead. */
 function isOfAll({ actor, target, requestId, keyId }: AuditSearch): boolean {
   return [actor, target, requestId, keyId].every((one) => one === undefined);
 }
@@ -95,8 +97,10 @@ function isOfAll({ actor, target, requestId, keyId }: AuditSearch): boolean {
 function Nothing({ search }: { search: AuditSearch }) {
   if (Object.keys(search).length === 0) {
     return (
-      <Empty picture={<ScrollIcon size={28} />} title="Nothing has happened yet">
-        <p className="quiet">Sign-ins, keys, sites, refusals: each leaves a line here, in the same moment.</p>
+      <Empty picture={<ScrollIcon size={28} />} title="No events yet">
+        <p className="quiet">
+          Postern records sign-ins, refused requests, and changes to keys and sites here.
+        </p>
       </Empty>
     );
   }
@@ -104,41 +108,41 @@ function Nothing({ search }: { search: AuditSearch }) {
     <NoMatch>
       <NoMatchLine>
         {search.requestId === undefined
-          ? 'No event is like this.'
-          : 'No event belongs to this request. Refusals are written within a minute; requests that were answered leave no event unless they changed something.'}
+          ? 'No event matches these filters.'
+          : 'No event has this request id. Refusals are recorded within a minute. A request that succeeds leaves an event only if it changes something.'}
       </NoMatchLine>
       <Button component={Link} to="/admin/audit" variant="default" size="xs">
-        Show everything
+        Show all events
       </Button>
     </NoMatch>
   );
 }
 
-function Row({ of: event, now }: { of: Schemas['AuditEvent']; now: number }) {
+function Row({ of: event, now }: { of: Schemas['ListedAuditEvent']; now: number }) {
   const [label, color] = outcomeWords[event.outcome];
-  const { actor, target } = event;
   return (
     <tr>
-      <th scope="row" className={styles['what']}>
+      <th scope="row" className={styles['what']} title={event.event}>
         <TextLink to="/admin/audit/$id" params={{ id: event.id }} inherit>
           {eventInWords(event)}
         </TextLink>
-        <code>{event.event}</code>
       </th>
-      <td data-label="Who" className={common['wrap']}>
-        <bdi>{actor.name ?? actor.id ?? actorInWords(event, actor.kind)}</bdi>
+      <td data-label="Actor" className={common['wrap']}>
+        <Who of={event} />
       </td>
-      <td data-label="On what" className={common['wrap']}>
-        <code>{target.id}</code>
+      <td data-label="Target" className={common['wrap']}>
+        <OnWhat of={event} />
       </td>
-      <td data-label="How it ended">
-        <Badge className={common['badge']} variant="light" color={color} tt="none" fw={600}>
-          {label}
-        </Badge>
-        <Reason of={event.reason} />
+      <td data-label="Outcome">
+        <span className={common['badges']}>
+          <Badge className={common['badge']} variant="light" color={color} tt="none" fw={600}>
+            {label}
+          </Badge>
+          <Reason of={event.reason} />
+        </span>
       </td>
       <td data-label="When">
-        <Moment at={event.time} now={now} />
+        <Moment at={event.time} now={now} isToSecond />
       </td>
     </tr>
   );

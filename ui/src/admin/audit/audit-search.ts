@@ -1,6 +1,6 @@
 import { given, oneOf, type Raw, textFrom } from '../search.ts';
 
-/** What of the trail is shown, kept in the address: a link to a finding is a link to its filters. */
+/** The filters of the audit trail, kept in the address, so that a finding can be shared as a link. */
 export const outcomes = ['success', 'denied', 'failure'] as const;
 export const spans = ['1h', '24h', '7d', '30d'] as const;
 export type Span = (typeof spans)[number];
@@ -47,7 +47,7 @@ const spanMs: Readonly<Record<Span, number>> = {
   '30d': 30 * 86_400_000,
 };
 
-/** The moments between which to look. A span begins at a whole minute, so that it names one question for a minute. */
+/** The time range of the query. A span begins at a whole minute, so that the query key stays the same for a minute. */
 export function rangeOf({ span, from, to }: AuditSearch, now: number): { from?: string; to?: string } {
   if (span !== undefined) {
     const start = now - spanMs[span];
@@ -55,7 +55,7 @@ export function rangeOf({ span, from, to }: AuditSearch, now: number): { from?: 
   }
   return given({
     from: from === undefined ? undefined : new Date(`${from}T00:00`).toISOString(),
-    // The whole of the last day.
+    // Includes the whole last day.
     to: to === undefined ? undefined : new Date(Date.parse(`${to}T00:00`) + 86_400_000).toISOString(),
   });
 }

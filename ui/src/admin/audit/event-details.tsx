@@ -2,7 +2,7 @@ import common from '../admin.module.css';
 import { differences, type Tree } from '../documents/values.ts';
 import styles from './audit.module.css';
 
-/** What an event knows besides: before and after where it changed something, everything else as it was written. */
+/** The details of an event: before and after if it changed something, everything else as recorded. */
 export function EventDetails({ of: details }: { of: Tree }) {
   const { before, after, ...rest } = details;
   const changes = isTree(after) ? differences(isTree(before) ? before : {}, after) : [];

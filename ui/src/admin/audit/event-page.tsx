@@ -4,12 +4,13 @@ import { getRouteApi } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { Schemas } from '../../api/contract.ts';
 import { Problem } from '../../app/problem.tsx';
-import { exactly } from '../../app/time.ts';
+import { toTheSecond } from '../../app/time.ts';
 import { PageHead } from '../../lists/page-head.tsx';
 import common from '../admin.module.css';
 import { auditEvent } from '../queries.ts';
 import { EventDetails } from './event-details.tsx';
-import { actorInWords, eventInWords, outcomeWords } from './event-words.ts';
+import { OnWhat, Who } from './event-ends.tsx';
+import { eventInWords, outcomeWords } from './event-words.ts';
 import { Reason } from './reason.tsx';
 import { TextLink } from '../text-link.tsx';
 
@@ -25,7 +26,7 @@ export function EventPage() {
       </TextLink>
       <PageHead
         title={data === undefined ? 'Event' : eventInWords(data)}
-        intro={data === undefined ? <code>{id}</code> : `On ${exactly(Date.parse(data.time))}, your time.`}
+        intro={data === undefined ? <code>{id}</code> : `On ${toTheSecond(Date.parse(data.time))}.`}
       />
       {error !== null && <Problem error={error} onRetry={() => void refetch()} />}
       {data === undefined && error === null && (
@@ -36,36 +37,40 @@ export function EventPage() {
   );
 }
 
-function Event({ of: event }: { of: Schemas['AuditEvent'] }) {
+function Event({ of: event }: { of: Schemas['ListedAuditEvent'] }) {
   const { actor, target } = event;
   const [label, color] = outcomeWords[event.outcome];
   return (
     <>
       <section className={common['card']} aria-label="The event">
         <dl className={common['facts']}>
-          <Fact name="How it ended">
+          <Fact name="Outcome">
             <Badge className={common['badge']} variant="light" color={color} tt="none" fw={600}>
               {label}
             </Badge>
             <Reason of={event.reason} />
           </Fact>
-          <Fact name="Who">
-            <bdi>{actor.name ?? (actor.id === null ? actorInWords(event, actor.kind) : actor.kind)}</bdi>{' '}
+          <Fact name="Actor">
+            <Who of={event} />
             {actor.id !== null && (
-              <TextLink to="/admin/audit" search={{ actor: actor.id }} inherit>
-                <code>{actor.id}</code>
-              </TextLink>
+              <>
+                {' '}
+                <TextLink to="/admin/audit" search={{ actor: actor.id }} inherit>
+                  All events by this actor
+                </TextLink>
+              </>
             )}
           </Fact>
           {actor.credential !== null && (
-            <Fact name="With credential">
+            <Fact name="Credential">
               <code>{actor.credential}</code>
             </Fact>
           )}
-          <Fact name="On what">
-            {target.kind}{' '}
+          <Fact name="Target">
+            {target.kind} <OnWhat of={event} />{' '}
+            {event.targetName !== null && <code className="quiet">{target.id}</code>}{' '}
             <TextLink to="/admin/audit" search={{ target: target.id }} inherit>
-              <code>{target.id}</code>
+              All events on this target
             </TextLink>
           </Fact>
           {event.requestId !== null && (
@@ -76,7 +81,7 @@ function Event({ of: event }: { of: Schemas['AuditEvent'] }) {
             </Fact>
           )}
           {event.address !== null && (
-            <Fact name="From">
+            <Fact name="Address">
               <code>{event.address}</code>
             </Fact>
           )}
@@ -86,7 +91,7 @@ function Event({ of: event }: { of: Schemas['AuditEvent'] }) {
             </Fact>
           )}
           {event.keyIds.length > 0 && (
-            <Fact name="About keys">
+            <Fact name="Keys">
               {event.keyIds.map((keyId) => (
                 <TextLink key={keyId} to="/admin/audit" search={{ keyId }} inherit mr="xs">
                   <code>{keyId}</code>
@@ -94,14 +99,14 @@ function Event({ of: event }: { of: Schemas['AuditEvent'] }) {
               ))}
             </Fact>
           )}
-          <Fact name="Kind">
+          <Fact name="Event">
             <code>{event.event}</code>
           </Fact>
-          <Fact name="Event">
+          <Fact name="Event id">
             <code>{event.id}</code>
           </Fact>
-          <Fact name="Link of the chain">
-            {event.hash === null ? 'Not sealed yet; that takes seconds.' : <code>{event.hash}</code>}
+          <Fact name="Chain hash">
+            {event.hash === null ? 'Not chained yet; this takes a few seconds.' : <code>{event.hash}</code>}
           </Fact>
         </dl>
       </section>

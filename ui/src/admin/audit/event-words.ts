@@ -8,10 +8,10 @@ export const eventWords: Readonly<Record<EventName, string>> = {
   'api_key.narrowed': 'Key narrowed',
   'api_key.rotated': 'Key replaced',
   'api_key.revoked': 'Key revoked',
-  'api_key.suspended': 'Key suspended or released',
+  'api_key.suspended': 'Key suspended or suspension lifted',
   'api_key.expired': 'Key expired',
   'api_key.exposed': 'Key exposed',
-  'api_key.dead_use': 'Dead key used',
+  'api_key.dead_use': 'Ended key used',
   'api_key.imported': 'Key imported',
   'auth.denied': 'Refused',
   'auth.throttled': 'Address throttled',
@@ -21,8 +21,10 @@ export const eventWords: Readonly<Record<EventName, string>> = {
   'client.connected': 'Client connected',
   'client.revoked': 'Client disconnected',
   'policy.changed': 'Key policy changed',
+  'config.access.changed': 'Sign-in limits changed',
+  'config.access.reverted': 'Sign-in limits reverted',
   'config.sites.changed': 'Sites configuration changed',
-  'config.sites.reverted': 'Sites configuration brought back',
+  'config.sites.reverted': 'Sites configuration reverted',
   'config.signing_keys.changed': 'Signing keys rotated',
   'site.created': 'Site created',
   'site.published': 'Site published',
@@ -34,11 +36,11 @@ export const eventWords: Readonly<Record<EventName, string>> = {
   'site.expired': 'Site expired',
   'site.deleted': 'Site deleted',
   'site.restored': 'Site restored',
-  'site.purged': 'Site removed for good',
+  'site.purged': 'Site permanently removed',
   'site.taken_down': 'Site taken down',
-  'site.put_back': 'Site put back',
-  'site.grant_issued': 'Browser let in',
-  'site.grant_refused': 'Browser not let in',
+  'site.put_back': 'Site reinstated',
+  'site.grant_issued': 'Browser grant issued',
+  'site.grant_refused': 'Browser grant refused',
   'site.grants_ended': 'Browser grants ended',
   'repository.created': 'Repository registered',
   'repository.changed': 'Repository changed',
@@ -67,7 +69,7 @@ export function eventInWords({ event, reason }: Told): string {
   return isEventName(event) ? eventWords[event] : event;
 }
 
-/** Why something was done, in words. A refusal has the code of its error instead, which is told as it is. */
+/** Why something was done, in words. A refusal has the code of its error instead, which is shown as it is. */
 const reasonWords: Readonly<Record<string, string>> = {
   owner_request: 'By its owner',
   administrator: 'By an administrator',
@@ -77,9 +79,9 @@ const reasonWords: Readonly<Record<string, string>> = {
   owner_enabled: 'Its owner’s account was enabled',
   successor_used: 'Its successor was first used',
   superseded: 'Its successor took over',
-  lifetime: 'Its lifetime was over',
+  lifetime: 'Its lifetime ended',
   signed_in_again: 'Signed in again',
-  first_administrator: 'At the installation',
+  first_administrator: 'During installation',
   too_many: 'Too many owners at once',
   // The event says so already.
   changed: '',
@@ -94,8 +96,8 @@ export function reasonInWords(reason: string): string | undefined {
 export function actorInWords({ event, reason }: Told, kind: string): string {
   if (kind !== 'anonymous') return 'Postern';
   return reason === 'first_administrator' && event === 'user.created'
-    ? 'Whoever opened the one-time link'
-    : 'Somebody unknown';
+    ? 'The person who opened the one-time link'
+    : 'Unknown';
 }
 
 export const outcomeWords = {

@@ -2,7 +2,7 @@ import '@mantine/charts/styles.css';
 import { BarChart } from '@mantine/charts';
 import type { ChartProps } from './chart.tsx';
 
-/** The picture alone, loaded when a page with one is opened. */
+/** The chart alone, loaded on demand by pages that have one. */
 export function Bars({ rows, series }: Pick<ChartProps, 'rows' | 'series'>) {
   return (
     <BarChart
@@ -16,9 +16,9 @@ export function Bars({ rows, series }: Pick<ChartProps, 'rows' | 'series'>) {
       withLegend={series.length > 1}
       legendProps={{ verticalAlign: 'bottom', itemSorter: null }}
       barProps={{ isAnimationActive: false, maxBarSize: 28 }}
-      // The highest number stands on the edge, half above it.
+      // Leaves space for the highest axis label, half of which is above the edge.
       barChartProps={{ accessibilityLayer: false, margin: { top: 12 } }}
-      xAxisProps={{ minTickGap: 24, tickMargin: 8 }}
+      xAxisProps={{ interval: 'equidistantPreserveStart', minTickGap: 24, tickMargin: 8 }}
       yAxisProps={{ allowDecimals: false, width: 48 }}
       valueFormatter={(value) => value.toLocaleString()}
       tooltipAnimationDuration={0}

@@ -3,7 +3,7 @@ import { lazy, Suspense } from 'react';
 import styles from './chart.module.css';
 
 export type ChartProps = {
-  /** What it shows, as a sentence that says it without the picture. */
+  /** A sentence that says what the chart shows, for users who cannot see it. */
   readonly says: string;
   /** What the first column of the table is. */
   readonly per: string;
@@ -13,14 +13,14 @@ export type ChartProps = {
 
 const Bars = lazy(async () => ({ default: (await import('./bars.tsx')).Bars }));
 
-/** A picture for those who see it, and its numbers for everybody. */
+/** A chart, and its numbers as a table for users who cannot see it. */
 export function Chart({ says, per, rows, series }: ChartProps) {
   const isEmpty = rows.every((row) => series.every(({ name }) => row[name] === 0));
   return (
     <figure className={styles['figure']}>
       <div role="img" aria-label={says} className={styles['picture']}>
         {isEmpty ? (
-          <p className={styles['nothing']}>Nothing in this time.</p>
+          <p className={styles['nothing']}>Nothing in this period.</p>
         ) : (
           <Suspense fallback={<Skeleton height={220} radius="md" />}>
             <Bars rows={rows} series={series} />

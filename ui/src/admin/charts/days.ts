@@ -1,4 +1,4 @@
-/** Labels of bars. Buckets are whole hours and days in UTC, so they are told in UTC. */
+/** Labels of bars. Buckets are whole hours and days in UTC, so labels are in UTC. */
 const day = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric', timeZone: 'UTC' });
 const hour = new Intl.DateTimeFormat(undefined, {
   month: 'short',
@@ -15,7 +15,7 @@ export function labelOf(at: number, per: Per): string {
   return (per === 'day' ? day : hour).format(at);
 }
 
-/** Every bucket of a range, also those in which nothing happened. */
+/** Every bucket of a range, including empty ones. */
 export function bucketsOf(from: string, to: string, per: Per): number[] {
   const step = stepMs[per];
   const first = Math.floor(Date.parse(from) / step) * step;

@@ -5,7 +5,7 @@ import type { Difference } from './values.ts';
 
 type Props = Pick<DocumentProps, 'sections'> & { readonly of: readonly Difference[] };
 
-/** What is other than before, one line for each setting. */
+/** The changed settings, one line each. */
 export function Differences({ of: found, sections }: Props) {
   const fields = fieldsOf(sections);
   return (
@@ -30,7 +30,7 @@ export function Differences({ of: found, sections }: Props) {
   );
 }
 
-/** Of a list, what came and what went. */
+/** The entries that were added to a list and removed from it. */
 function ListChange({ before, after }: { before: readonly string[]; after: readonly string[] }) {
   const gone = before.filter((one) => !after.includes(one));
   const come = after.filter((one) => !before.includes(one));
@@ -47,7 +47,7 @@ function ListChange({ before, after }: { before: readonly string[]; after: reado
           with <ins>{come.join(', ')}</ins>
         </>
       )}
-      {gone.length + come.length === 0 && 'in another order'}
+      {gone.length + come.length === 0 && 'reordered'}
     </span>
   );
 }

@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 import type { Section } from './fields.ts';
 import type { Tree } from './values.ts';
 
-/** A version of a configuration document, and the way to change it. Two pages, one for each document, say how. */
+/** A version of a configuration document, and the way to change it. One page for each document says how. */
 export type Version = {
   readonly version: number;
   readonly changedAt: string | null;
@@ -12,7 +12,7 @@ export type Version = {
 export type Current = Version & { readonly etag: string };
 
 export type DocumentApi = {
-  readonly name: 'policy' | 'sites';
+  readonly name: 'policy' | 'access' | 'sites';
   read(signal?: AbortSignal): Promise<Current>;
   /** Changes nothing and shows what would happen. */
   tryOut(next: Tree, etag: string): Promise<ReactNode>;

@@ -1,5 +1,6 @@
 import { SegmentedControl, Skeleton } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
 import { Problem } from '../../app/problem.tsx';
 import { currentKey } from './current.ts';
 import type { DocumentProps } from './document-api.ts';
@@ -13,11 +14,12 @@ type ViewProps = DocumentProps & {
   readonly onPage: (page: number) => void;
 };
 
-/** A configuration document: as it is now, to be edited, or as it became what it is. */
+/** A configuration document: an editor of the current version, or the history. */
 export function DocumentView({ api, sections, view, page, onView, onPage }: ViewProps) {
+  const [savedEtag, setSavedEtag] = useState<string>();
   const { data, error, refetch } = useQuery({
     queryKey: currentKey(api),
-    // Read anew at each visit; while somebody types here, nothing replaces it.
+    // Refetched at each visit; no refetch replaces it while the user types.
     gcTime: 0,
     staleTime: Number.POSITIVE_INFINITY,
     refetchOnReconnect: false,
@@ -43,7 +45,14 @@ export function DocumentView({ api, sections, view, page, onView, onPage }: View
         (view === 'history' ? (
           <History api={api} sections={sections} current={data} page={page} onPage={onPage} />
         ) : (
-          <Editor key={data.etag} api={api} sections={sections} current={data} />
+          <Editor
+            key={data.etag}
+            api={api}
+            sections={sections}
+            current={data}
+            isSaved={savedEtag === data.etag}
+            onSaved={({ etag }) => setSavedEtag(etag)}
+          />
         ))}
     </>
   );

@@ -2,8 +2,9 @@ import { Alert, Button } from '@mantine/core';
 import { useBlocker } from '@tanstack/react-router';
 import { useId, useRef, useState } from 'react';
 import { flushSync } from 'react-dom';
-import type { ApiProblem } from '../../api/client.ts';
+import { wrongFields } from '../../api/client.ts';
 import { announce } from '../../app/announce.tsx';
+import { CheckIcon } from '../../app/icons.tsx';
 import { Problem } from '../../app/problem.tsx';
 import { Dialog } from '../act.tsx';
 import common from '../admin.module.css';
@@ -23,8 +24,15 @@ type Conflict = {
   readonly contested: readonly string[];
 };
 
-/** The whole document to edit. Nothing is sent before it was tried out; what was typed outlives every refusal. */
-export function Editor({ api, sections, current }: DocumentProps & { readonly current: Current }) {
+type EditorProps = DocumentProps & {
+  readonly current: Current;
+  /** What is shown was saved here a moment ago. */
+  readonly isSaved: boolean;
+  readonly onSaved: (now: Current) => void;
+};
+
+/** Edits the whole document. A save is sent only after a dry run, and the input survives every refusal. */
+export function Editor({ api, sections, current, isSaved, onSaved }: EditorProps) {
   const [base, setBase] = useState(current);
   const [draft, setDraft] = useState<Tree>(current.value);
   const [errors, setErrors] = useState<Readonly<Record<string, string>>>({});
@@ -34,8 +42,7 @@ export function Editor({ api, sections, current }: DocumentProps & { readonly cu
   const form = useRef<HTMLDivElement>(null);
   const changed = differences(base.value, draft);
   useBlocker({
-    shouldBlockFn: () =>
-      changed.length > 0 && !confirm('Leave without saving? What you changed here is lost.'),
+    shouldBlockFn: () => changed.length > 0 && !confirm('Leave without saving? Your changes will be lost.'),
     enableBeforeUnload: changed.length > 0,
   });
 
@@ -86,6 +93,7 @@ export function Editor({ api, sections, current }: DocumentProps & { readonly cu
     setReviewing(false);
     setConflict(undefined);
     announce('Saved.');
+    onSaved(now);
     keepCurrent(api, now);
   }
 
@@ -122,6 +130,13 @@ export function Editor({ api, sections, current }: DocumentProps & { readonly cu
           <Button onClick={review}>Review changes</Button>
         </div>
       )}
+      {changed.length === 0 && isSaved && (
+        <div className={styles['bar']}>
+          <span className={styles['saved']}>
+            <CheckIcon size={16} /> Saved. Takes effect everywhere within a second.
+          </span>
+        </div>
+      )}
       <Dialog isOpen={isReviewing} size="lg" title="Save these changes?" onClose={() => setReviewing(false)}>
         <Review
           api={api}
@@ -129,19 +144,15 @@ export function Editor({ api, sections, current }: DocumentProps & { readonly cu
           base={base}
           next={draft}
           save={() => api.write(draft, base.etag)}
-          confirm="Save for everybody"
+          confirm="Save for everyone"
           onSaved={saved}
           onConflict={() => void meet()}
-          onMistake={(refusal) => complain(fieldErrors(refusal))}
+          onMistake={(refusal) => complain(wrongFields(refusal))}
           onClose={() => setReviewing(false)}
         />
       </Dialog>
     </div>
   );
-}
-
-function fieldErrors({ fields }: ApiProblem): Readonly<Record<string, string>> {
-  return Object.fromEntries(fields.map(({ field, problem }) => [field, `This ${problem}.`]));
 }
 
 type PartProps = {
@@ -190,21 +201,21 @@ function Met({ conflict: { by, theirs, contested }, sections, onClose }: MetProp
       color="yellow"
       mb="lg"
       role="alert"
-      title="Somebody else changed this meanwhile"
+      title="Someone else saved changes while you edited"
       withCloseButton
       closeButtonLabel="Close"
       onClose={onClose}
     >
       <div className={common['stack']}>
         <span>
-          <PersonName id={by} /> saved these changes while you edited. Yours are kept on top of them; review
-          and save again.
+          <PersonName id={by} /> saved the changes below. Yours are applied on top of them. Review and save
+          again.
         </span>
         <Differences of={theirs} sections={sections} />
         {contested.length > 0 && (
           <span>
-            You both changed {contested.map((path) => nameOf(sections, path)).join('; ')}. Here it is as you
-            typed it.
+            You both changed {contested.map((path) => nameOf(sections, path)).join('; ')}. The form shows your
+            values.
           </span>
         )}
       </div>

@@ -1,7 +1,7 @@
 import { Checkbox, NumberInput, Switch, TagsInput } from '@mantine/core';
 import { useId } from 'react';
 import styles from './documents.module.css';
-import { type Field, valueInWords } from './fields.ts';
+import { type Field, inDays, valueInWords } from './fields.ts';
 import { SizeInput } from './size-input.tsx';
 
 type RowProps = {
@@ -16,6 +16,7 @@ type RowProps = {
 /** One setting: what it is, what it does, what it began as, and its value. */
 export function FieldRow({ field, sectionId, value, isChanged, error, onChange }: RowProps) {
   const id = useId();
+  const days = inDays(field, value);
   const said = {
     'aria-labelledby': `${sectionId} ${id}-label`,
     'aria-describedby': error === undefined ? `${id}-says` : `${id}-says ${id}-error`,
@@ -38,6 +39,7 @@ export function FieldRow({ field, sectionId, value, isChanged, error, onChange }
       </div>
       <div className={styles['control']}>
         <Control field={field} value={value} said={said} hasError={error !== undefined} onChange={onChange} />
+        {days !== undefined && <p className={styles['days']}>{days}</p>}
       </div>
     </div>
   );

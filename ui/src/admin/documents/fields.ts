@@ -1,3 +1,4 @@
+import { hoursInWords } from '../../app/time.ts';
 import { inBytes } from '../bytes.ts';
 
 /** How one setting of a configuration document is shown and edited; the document itself is the server's. */
@@ -35,17 +36,29 @@ export function valueInWords(field: Field | undefined, value: unknown): string {
   if (field?.kind === 'switch') return value === true ? field.on : field.off;
   if (field?.kind === 'bytes' && typeof value === 'number') return inBytes(value);
   if (field?.kind === 'number' && typeof value === 'number')
-    return `${value.toLocaleString()} ${field.unit}`.trim();
+    return `${value.toLocaleString()} ${field.unit}${inBrackets(inDays(field, value))}`.trim();
   if (Array.isArray(value)) {
     if (value.length === 0) return 'none';
-    // A longer list is there to be seen beside it.
-    if (value.length > 12) return `${value.length} of them`;
-    return `${value.map(String).join(', ')}${field?.kind === 'numbers' ? ` ${field.unit}` : ''}`;
+    // A longer list is visible in the control beside it.
+    if (value.length > 12) return `${value.length} entries`;
+    const unit = field?.kind === 'numbers' ? ` ${field.unit}` : '';
+    return `${value.map(String).join(', ')}${unit}${inBrackets(inDays(field, value))}`;
   }
-  return value === '' || value === undefined ? 'nothing' : JSON.stringify(value);
+  return value === '' || value === undefined ? 'empty' : JSON.stringify(value);
 }
 
-/** What is wrong before the server is asked; it judges everything again. */
+/** Settings are in hours; the forms for keys speak of days, so both are shown. */
+export function inDays(field: Field | undefined, value: unknown): string | undefined {
+  if ((field?.kind !== 'number' && field?.kind !== 'numbers') || field.unit !== 'hours') return undefined;
+  const hours = (Array.isArray(value) ? value : [value]).filter((one) => typeof one === 'number');
+  return hours.some((one) => one % 24 === 0) ? hours.map(hoursInWords).join(', ') : undefined;
+}
+
+function inBrackets(text: string | undefined): string {
+  return text === undefined ? '' : ` (${text})`;
+}
+
+/** Checks a value before it is sent. The server checks everything again. */
 export function mistakeIn(field: Field, value: unknown): string | undefined {
   if (field.kind !== 'number' && field.kind !== 'bytes') return undefined;
   const [min, max] = field.kind === 'bytes' ? [1, field.max] : [field.min, field.max];

@@ -16,9 +16,8 @@ import { Differences } from './differences.tsx';
 import { keepCurrent } from './current.ts';
 import type { Current, DocumentProps, Version } from './document-api.ts';
 import styles from './documents.module.css';
-import { fieldsOf } from './fields.ts';
 import { Review } from './review.tsx';
-import { differences, type Tree, withAt } from './values.ts';
+import { differences, type Tree } from './values.ts';
 
 type HistoryProps = DocumentProps & {
   readonly current: Current;
@@ -35,21 +34,21 @@ export function History({ api, sections, current, page, onPage }: HistoryProps) 
     placeholderData: keepPreviousData,
   });
   const { data, error, isPending, refetch } = useQuery(ofPage(page));
-  // The oldest of this page is told against the newest of the next.
+  // The oldest version of this page is compared with the newest of the next page.
   const older = useQuery({ ...ofPage(page + 1), enabled: data !== undefined && page < data.pages });
   const [reverting, setReverting] = useState<Version>();
-  const start: Version = { version: 0, changedAt: null, changedBy: null, value: standardOf(sections) };
   const items = data?.items ?? [];
+  const isUnchanged = page === 1 && items.length <= 1;
   const before = (at: number): Tree | undefined =>
-    (items[at + 1] ?? (page < (data?.pages ?? 0) ? older.data?.items[0] : start))?.value;
+    (items[at + 1] ?? (page < (data?.pages ?? 0) ? older.data?.items[0] : undefined))?.value;
 
   function reverted(now: Current): void {
     setReverting(undefined);
-    announce('The earlier version is in force.');
+    announce('The earlier version is in effect.');
     keepCurrent(api, now);
   }
 
-  /** Somebody else was faster: what is in force now is shown, and can be looked at before trying again. */
+  /** Another administrator saved first: refetches, so that the user sees the current version before trying again. */
   async function readAgain(): Promise<void> {
     setReverting(undefined);
     await queryClient.invalidateQueries({ queryKey: ['admin'] });
@@ -59,19 +58,20 @@ export function History({ api, sections, current, page, onPage }: HistoryProps) 
   if (error !== null) return <Problem error={error} onRetry={() => void refetch()} />;
   return (
     <>
-      {items.length === 0 && (
+      {isUnchanged && (
         <NoMatch>
-          <NoMatchLine>Nobody has changed anything yet. Everything is as an installation begins.</NoMatchLine>
+          <NoMatchLine>No changes yet. Every setting has its default.</NoMatchLine>
         </NoMatch>
       )}
-      {items.length > 0 && (
+      {!isUnchanged && (
         <ol className={styles['versions']} reversed>
           {items.map((one, place) => (
             <li key={one.version}>
               <div className={styles['versionHead']}>
                 <span>
                   <b>Version {one.version}</b>
-                  {one.version === current.version && ' · in force'} · <PersonName id={one.changedBy} />
+                  {one.version === current.version && ' · in effect'} ·{' '}
+                  {one.version === 0 ? 'the built-in default' : <PersonName id={one.changedBy} />}
                   {one.changedAt !== null && (
                     <>
                       , <Moment at={one.changedAt} now={now} />
@@ -82,40 +82,25 @@ export function History({ api, sections, current, page, onPage }: HistoryProps) 
                   <Button
                     size="xs"
                     variant="default"
-                    aria-label={`Bring back version ${one.version}`}
+                    aria-label={
+                      one.version === 0 ? 'Revert to the default' : `Revert to version ${one.version}`
+                    }
                     onClick={() => setReverting(one)}
                   >
-                    Bring back
+                    Revert
                   </Button>
                 )}
               </div>
               <Change before={before(place)} after={one.value} sections={sections} />
             </li>
           ))}
-          {page >= (data?.pages ?? 0) && (
-            <li>
-              <div className={styles['versionHead']}>
-                <span>
-                  <b>Version 0</b> · the built-in default
-                </span>
-                <Button
-                  size="xs"
-                  variant="default"
-                  aria-label="Bring back the default"
-                  onClick={() => setReverting(start)}
-                >
-                  Bring back
-                </Button>
-              </div>
-            </li>
-          )}
         </ol>
       )}
       <Pages page={page} total={data?.pages ?? 0} onChange={onPage} />
       <Dialog
         isOpen={reverting !== undefined}
         size="lg"
-        title={`Bring version ${reverting?.version ?? ''} back?`}
+        title={`Revert to version ${reverting?.version ?? ''}?`}
         onClose={() => setReverting(undefined)}
       >
         {reverting !== undefined && (
@@ -125,7 +110,7 @@ export function History({ api, sections, current, page, onPage }: HistoryProps) 
             base={current}
             next={reverting.value}
             save={() => api.revert(reverting.version, current.etag)}
-            confirm="Bring it back for everybody"
+            confirm="Revert for everyone"
             onSaved={reverted}
             onConflict={() => void readAgain()}
             onMistake={() => void readAgain()}
@@ -143,12 +128,6 @@ function Change({ before, after, sections }: ChangeProps) {
   if (before === undefined) return null;
   const found = differences(before, after);
   if (found.length === 0)
-    return <span className={`quiet ${common['small']}`}>Nothing was other than before.</span>;
+    return <span className={`quiet ${common['small']}`}>This version changed nothing.</span>;
   return <Differences of={found} sections={sections} />;
-}
-
-function standardOf(sections: DocumentProps['sections']): Tree {
-  let tree: Tree = {};
-  for (const { path, standard } of fieldsOf(sections)) tree = withAt(tree, path, standard);
-  return tree;
 }

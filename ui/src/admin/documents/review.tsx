@@ -2,10 +2,11 @@ import { Button, Group, Skeleton, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Problem } from '../../app/problem.tsx';
-import { ApiProblem } from '../../api/client.ts';
+import { ApiProblem, sentenceOf } from '../../api/client.ts';
 import common from '../admin.module.css';
 import { Differences } from './differences.tsx';
 import type { Current, DocumentProps } from './document-api.ts';
+import { nameOf } from './fields.ts';
 import { differences, type Tree } from './values.ts';
 
 type ReviewProps = DocumentProps & {
@@ -14,14 +15,14 @@ type ReviewProps = DocumentProps & {
   readonly save: () => Promise<Current>;
   readonly confirm: string;
   readonly onSaved: (saved: Current) => void;
-  /** Somebody else changed the document since it was read. */
+  /** Someone else changed the document since it was read. */
   readonly onConflict: () => void;
   /** The server names fields that are wrong. */
   readonly onMistake: (problem: ApiProblem) => void;
   readonly onClose: () => void;
 };
 
-/** What would change, what it would do today, and only then the change. */
+/** Shows the changes and the result of a dry run, and then offers to save. */
 export function Review(props: ReviewProps) {
   const { api, sections, base, next, save, confirm, onSaved, onConflict, onMistake, onClose } = props;
   const [error, setError] = useState<unknown>();
@@ -55,13 +56,15 @@ export function Review(props: ReviewProps) {
   return (
     <div className={common['stack']}>
       <Differences of={differences(base.value, next)} sections={sections} />
-      {trial.isPending && <Skeleton height={48} radius="md" role="status" aria-label="Trying it out" />}
-      {trial.error !== null && <Trouble error={trial.error} onExplain={explain} />}
+      {trial.isPending && (
+        <Skeleton height={48} radius="md" role="status" aria-label="Checking the changes" />
+      )}
+      {trial.error !== null && <Trouble error={trial.error} sections={sections} onExplain={explain} />}
       {trial.data}
       {error !== undefined && <Problem error={error} />}
       <Group justify="flex-end" gap="sm">
         <Button variant="default" onClick={onClose} disabled={isBusy}>
-          Go on editing
+          Keep editing
         </Button>
         <Button loading={isBusy} disabled={!trial.isSuccess} onClick={() => void run()}>
           {confirm}
@@ -71,7 +74,12 @@ export function Review(props: ReviewProps) {
   );
 }
 
-function Trouble({ error, onExplain }: { error: unknown; onExplain: (error: unknown) => void }) {
+type TroubleProps = Pick<DocumentProps, 'sections'> & {
+  readonly error: unknown;
+  readonly onExplain: (error: unknown) => void;
+};
+
+function Trouble({ error, sections, onExplain }: TroubleProps) {
   const isOurs =
     error instanceof ApiProblem && (error.code === 'precondition_failed' || error.fields.length > 0);
   if (!isOurs) return <Problem error={error} />;
@@ -79,11 +87,20 @@ function Trouble({ error, onExplain }: { error: unknown; onExplain: (error: unkn
     <div className={common['stack']}>
       <Text size="sm">
         {error.code === 'precondition_failed'
-          ? 'Somebody else changed the document since you read it.'
-          : 'The server does not take some of these values.'}
+          ? 'Someone else changed the document since you read it.'
+          : 'Some of these values are not allowed:'}
       </Text>
+      {error.code !== 'precondition_failed' && (
+        <ul className={common['list']}>
+          {error.fields.map(({ field, problem }) => (
+            <li key={field}>
+              <b>{nameOf(sections, field)}</b>: {sentenceOf(problem)}
+            </li>
+          ))}
+        </ul>
+      )}
       <Button variant="default" onClick={() => onExplain(error)}>
-        {error.code === 'precondition_failed' ? 'See what changed' : 'Show what is wrong'}
+        {error.code === 'precondition_failed' ? 'See what changed' : 'Go to the setting'}
       </Button>
     </div>
   );

@@ -33,7 +33,7 @@ export function differences(before: Tree, after: Tree): Difference[] {
     .filter((one) => JSON.stringify(one.before) !== JSON.stringify(one.after));
 }
 
-/** My changes on top of what somebody else saved meanwhile. Where both changed the same, mine is kept and named. */
+/** Applies my changes to what someone else saved meanwhile. Where both changed a setting, mine wins and is `contested`. */
 export function rebased(base: Tree, mine: Tree, theirs: Tree): { tree: Tree; contested: string[] } {
   const changed = new Set(differences(base, theirs).map(({ path }) => path));
   let tree = theirs;

@@ -31,7 +31,7 @@ type FilterProps = {
   readonly children?: React.ReactNode;
 };
 
-/** Search, state, and what makes a key worth a second look. */
+/** Search, state, and filters for keys that need attention. */
 export function KeyFilters({ search: asked, onChange, children }: FilterProps) {
   const { state = 'active', search = '', only = [] } = asked;
   return (
@@ -39,7 +39,7 @@ export function KeyFilters({ search: asked, onChange, children }: FilterProps) {
       <Tools>
         <SearchField
           label="Search by name or id"
-          placeholder="Start of a name, or an id"
+          placeholder="Part of a name, or a whole id"
           value={search}
           onChange={(text) => onChange({ search: text })}
         />
@@ -60,7 +60,7 @@ export function KeyFilters({ search: asked, onChange, children }: FilterProps) {
           onChange={({ currentTarget: { value } }) => onChange({ sort: value, order: undefined })}
         />
       </Tools>
-      <div className={styles['concerns']} role="group" aria-label="Only keys that deserve a look">
+      <div className={styles['concerns']} role="group" aria-label="Only keys that need attention">
         {concerns.map((one) => (
           <Chip
             key={one}

@@ -7,12 +7,12 @@ export const keyOrders = listOrders(
     used: {
       asked: 'lastUsedAt',
       usual: 'desc',
-      words: { desc: 'Used last first', asc: 'Longest unused first' },
+      words: { desc: 'Recently used first', asc: 'Longest unused first' },
     },
     ending: {
       asked: 'expiresAt',
       usual: 'asc',
-      words: { asc: 'Ending first', desc: 'Lasting longest first' },
+      words: { asc: 'Ending soonest first', desc: 'Ending latest first' },
     },
   },
   'created',

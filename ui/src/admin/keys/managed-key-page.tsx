@@ -35,7 +35,7 @@ export function ServiceKeyPage() {
   );
 }
 
-/** The same of somebody's key, which an administrator examines and revokes, and never changes. */
+/** The same of someone's key, which an administrator examines and revokes, and never changes. */
 export function UserKeyPage() {
   const navigate = userRoute.useNavigate();
   return (
@@ -59,7 +59,7 @@ function ManagedKeyPage(props: PageProps) {
   const { home, id } = props;
   const { data: key, error, refetch } = useQuery(keyAt(home, id));
   const now = useServerNow();
-  // Whoever knows only the id may have taken one kind for the other.
+  // A reader who has only the id may have opened the page of the wrong kind of key.
   if (key !== undefined && homeOf(key) !== home)
     return <Navigate to={`${homeOf(key)}/$id`} params={{ id }} replace />;
   return (

@@ -1,11 +1,11 @@
 import { given, oneOf, pageFrom, type Raw, textFrom } from '../search.ts';
 import { type KeyOrder, keyOrders } from './managed-key-order.ts';
 
-/** What of the keys of others is shown, kept in the address. */
+/** The filters of the administrators’ key lists, kept in the address. */
 export const keyStates = ['active', 'expired', 'revoked', 'all'] as const;
 export type KeyState = (typeof keyStates)[number];
 
-/** What makes a key worth a second look. */
+/** Reasons why a key needs attention. */
 export const concerns = ['unused', 'endless', 'broad'] as const;
 export type Concern = (typeof concerns)[number];
 
@@ -18,7 +18,7 @@ export type ManagedKeySearch = KeyOrder & {
   readonly page?: number;
 };
 
-/** What of it is to be another, not checked yet; `undefined` = as if it were not said. */
+/** Changes to the filters, not validated yet; `undefined` removes a filter. */
 export type SearchPart = Partial<Record<keyof ManagedKeySearch, unknown>>;
 
 export function managedKeySearch(raw: Raw): ManagedKeySearch {

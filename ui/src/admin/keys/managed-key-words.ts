@@ -2,7 +2,7 @@ import type { KeyHome } from '../../settings/keys/key-home.ts';
 import type { Key } from '../../settings/keys/key-words.ts';
 import { unusedDays } from './managed-key-search.ts';
 
-/** What an administrator reads of somebody else's key. */
+/** What an administrator reads of someone else's key. */
 const dayMs = 86_400_000;
 
 export const unusedWords = `Unused for ${unusedDays} days`;

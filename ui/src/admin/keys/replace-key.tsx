@@ -10,7 +10,7 @@ import { Problem } from '../../app/problem.tsx';
 import { exactly } from '../../app/time.ts';
 import { IssuedDialog } from '../../settings/keys/new/issued-dialog.tsx';
 import type { Key } from '../../settings/keys/key-words.ts';
-import { firstUseNote, usualOverlap } from '../../settings/keys/replace/overlap-field.tsx';
+import { usualOverlap, verifyNote } from '../../settings/keys/replace/overlap-field.tsx';
 import { Dialog } from '../act.tsx';
 import common from '../admin.module.css';
 
@@ -50,9 +50,7 @@ export function ReplaceKey({ of: key, onClose }: { of: Key; onClose: () => void 
   }
 
   if (issued !== undefined)
-    return (
-      <IssuedDialog issued={issued} verifyNote={firstUseNote(usualOverlap)} onStored={() => void stored()} />
-    );
+    return <IssuedDialog issued={issued} verifyNote={verifyNote} onStored={() => void stored()} />;
   if (after !== undefined) return <Afterwards of={after} predecessor={key.name} onClose={onClose} />;
   return (
     <Dialog isOpen title="Replace this service key?" onClose={onClose}>
@@ -61,12 +59,12 @@ export function ReplaceKey({ of: key, onClose }: { of: Key; onClose: () => void 
           <b className={common['wrap']}>
             <bdi>{key.name}</bdi>
           </b>{' '}
-          gets a successor with the same scopes, repositories and lifetime. The old key works on until five
+          gets a successor with the same scopes, repositories and lifetime. The old key works until five
           minutes after the new one is first used, for 24 hours at most.
         </Text>
         <Alert color="yellow" title="A new identity">
-          Sites that the old key published stay with it. The successor cannot change them, and once the old
-          key has ended nobody can.
+          Sites that the old key published stay with it. The successor cannot change them. After the old key
+          ends, no key can.
         </Alert>
         {error !== undefined && <Problem error={error} />}
         <Group justify="flex-end" gap="sm">
@@ -90,7 +88,7 @@ type AfterProps = {
 
 function Afterwards({ of: { predecessorEndsAt, sitesLeftBehind }, predecessor, onClose }: AfterProps) {
   return (
-    <Dialog isOpen title="Now bring it to work" onClose={onClose}>
+    <Dialog isOpen title="Put the new key to use" onClose={onClose}>
       <div className={common['stack']}>
         <Text size="sm">
           Put the new value where <bdi className={common['wrap']}>{predecessor}</bdi> is used. The old key

@@ -15,7 +15,7 @@ type OneProps = {
   readonly onDone: () => void;
 };
 
-/** Whatever runs with it stops, and its sites are nobody’s to change any more: so its name has to be typed. */
+/** Everything that uses the key stops, and no key can change its sites afterwards. The dialog says both. */
 export function RevokeServiceKey({ of: key, now, onClose, onDone }: OneProps) {
   const [note, setNote] = useState('');
   return (
@@ -25,7 +25,6 @@ export function RevokeServiceKey({ of: key, now, onClose, onDone }: OneProps) {
       refresh="keys"
       confirm="Revoke for good"
       keep="Keep it"
-      typed={key.name}
       onClose={onClose}
       onDone={onDone}
     >
@@ -38,7 +37,7 @@ export function RevokeServiceKey({ of: key, now, onClose, onDone }: OneProps) {
   );
 }
 
-/** What it manages would be left to itself, which is easily overlooked. Where that is not known, it is warned of too. */
+/** Warns about sites that no key could manage any more, because that is easily overlooked. Also warns if the count is unknown. */
 function SitesLeft({ of: key }: { of: Key }) {
   const { data: sites, error } = useQuery(sitesManagedBy(key.id));
   if (sites === 0 || (sites === undefined && error === null)) return null;
@@ -50,8 +49,8 @@ function SitesLeft({ of: key }: { of: Key }) {
         : `The ${sites.toLocaleString()} sites it manages become unmanageable`;
   return (
     <Alert color="yellow" title={title}>
-      What it published stays served until it expires. No successor can change, extend or delete it; an
-      administrator can only take it down.
+      The sites that it published are served until they expire. No successor can change, extend or delete
+      them. An administrator can only take them down.
     </Alert>
   );
 }
@@ -84,8 +83,8 @@ export function RevokeUserKeys({ of: keys, now, onClose, onDone }: ManyProps) {
           <Who of={first} now={now} />
         ) : (
           <Text size="sm">
-            {keys.length} keys of {owners} {owners === 1 ? 'person' : 'people'} are refused from this second
-            on, everywhere. This cannot be undone: their scripts will need new keys.
+            {keys.length} keys of {owners} {owners === 1 ? 'person' : 'people'} are refused immediately,
+            everywhere. This cannot be undone: their scripts will need new keys.
           </Text>
         )}
         <Note value={note} onChange={setNote} isNeeded />
@@ -113,7 +112,7 @@ function Who({ of: key, now }: { of: Key; now: number }) {
           of <bdi>{key.owner.name ?? key.owner.id}</bdi>
         </>
       )}{' '}
-      is refused from this second on, everywhere. This cannot be undone.{' '}
+      is refused immediately, everywhere. This cannot be undone.{' '}
       {key.lastUsedAt === null
         ? 'It was never used.'
         : `It was last used ${fromNow(Date.parse(key.lastUsedAt), now)}.`}
@@ -131,7 +130,7 @@ function Note({ value, onChange, isNeeded = false }: NoteProps) {
   return (
     <TextInput
       label="Reason"
-      description="Goes into the audit trail, and into the key’s story that its owner reads."
+      description="Recorded in the audit trail and in the key’s timeline, which its owner can read."
       placeholder="Found in a public log"
       autoComplete="off"
       maxLength={500}

@@ -23,8 +23,11 @@ import { RevokeServiceKey } from './revoke-keys.tsx';
 const route = getRouteApi('/administration/admin/service-keys');
 
 const steps = [
-  { do: 'One key for one machine.', why: 'A pipeline, a bot, a schedule: then it can be replaced alone.' },
-  { do: 'Nobody’s in particular.', why: 'It goes on working when the person who made it leaves.' },
+  {
+    do: 'One key for one machine.',
+    why: 'One for each pipeline, bot or schedule, so that you can replace it alone.',
+  },
+  { do: 'It belongs to no person.', why: 'It keeps working when the person who created it leaves.' },
   {
     do: 'Public sites only.',
     why: 'It owns exactly the sites it publishes itself; a successor inherits none.',
@@ -49,7 +52,7 @@ export function ServiceKeysPage() {
     <>
       <PageHead
         title="Service keys"
-        intro="Identities for automation that is nobody’s in particular."
+        intro="Identities for automation that does not act for a person."
         heading={heading}
       >
         <Button component={Link} to="/admin/service-keys/new" leftSection={<PlusIcon />}>
@@ -79,7 +82,7 @@ export function ServiceKeysPage() {
           </Empty>
         ) : (
           <NoMatch>
-            <NoMatchLine>There are no service keys like this.</NoMatchLine>
+            <NoMatchLine>No service key matches these filters.</NoMatchLine>
             <Button variant="default" size="xs" onClick={() => void navigate({ search: {}, replace: true })}>
               Show active service keys
             </Button>

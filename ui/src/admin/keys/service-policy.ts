@@ -2,7 +2,7 @@ import { queryOptions } from '@tanstack/react-query';
 import { call } from '../../api/client.ts';
 import type { Policy } from '../../settings/keys/new/draft.ts';
 
-/** What the key policy says of service keys, in the shape in which it tells everybody of their own. */
+/** What the key policy says of service keys, in the shape in which it tells everyone of their own. */
 export const servicePolicy = queryOptions({
   queryKey: ['admin', 'keys', 'policy'],
   staleTime: 0,

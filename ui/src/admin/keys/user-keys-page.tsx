@@ -32,7 +32,7 @@ export function UserKeysPage() {
   const heading = useRef<HTMLHeadingElement>(null);
   const now = useServerNow();
   const shown = keys.data?.data ?? [];
-  // What is no longer on the page is not revoked unseen.
+  // A selected key that is no longer on the page must not be revoked unseen.
   const marked = shown.filter(({ id, status }) => chosen.has(id) && status === 'active');
   const show = (part: SearchPart) => {
     setChosen(new Set());
@@ -51,7 +51,7 @@ export function UserKeysPage() {
     <>
       <PageHead
         title="User keys"
-        intro="Personal keys of everybody. You can read and revoke them; what they may do is their owner’s to change."
+        intro="Everyone’s personal keys. You can view and revoke them. Only the owner can change what a key may do."
         heading={heading}
       />
       <KeyFilters search={asked} onChange={show}>
@@ -70,14 +70,14 @@ export function UserKeysPage() {
           disabled={active(shown).length === 0}
         >
           {marked.length > 0 && marked.length === active(shown).length
-            ? 'Choose none'
-            : 'Choose all on this page'}
+            ? 'Clear selection'
+            : 'Select all on this page'}
         </Button>
         <Button size="xs" color="red" disabled={marked.length === 0} onClick={() => setRevoking(marked)}>
-          Revoke chosen…
+          Revoke selected…
         </Button>
         <span role="status" className="quiet">
-          {marked.length === 0 ? '' : `${marked.length} chosen`}
+          {marked.length === 0 ? '' : `${marked.length} selected`}
         </span>
       </div>
       {keys.isPending && <TableLoading what="keys" />}
@@ -97,12 +97,12 @@ export function UserKeysPage() {
             onChoose={choose}
           />
         ) : !isFiltered(asked) ? (
-          <Empty picture={<CardIcon size={28} />} title="Nobody has an active key">
-            <p className="quiet">Everybody creates their own, at “API keys” in Settings.</p>
+          <Empty picture={<CardIcon size={28} />} title="No user has an active key">
+            <p className="quiet">Users create their own keys under “API keys” in Settings.</p>
           </Empty>
         ) : (
           <NoMatch>
-            <NoMatchLine>There are no keys like this.</NoMatchLine>
+            <NoMatchLine>No key matches these filters.</NoMatchLine>
             <Button variant="default" size="xs" onClick={() => void navigate({ search: {}, replace: true })}>
               Show all active keys
             </Button>
@@ -137,7 +137,7 @@ function active(keys: readonly Key[]): readonly Key[] {
   return keys.filter(({ status }) => status === 'active');
 }
 
-/** The server searches: there may be more people than a list that anybody reads. */
+/** The server searches: there may be more people than a list that anyone reads. */
 function OwnerField({
   owner,
   onChange,
@@ -161,17 +161,17 @@ function OwnerField({
     <Select
       className={styles['owner']}
       aria-label="Owner"
-      placeholder="Of anybody"
+      placeholder="Any owner"
       radius="md"
       searchable
       clearable
-      clearButtonProps={{ 'aria-label': 'Of anybody' }}
+      clearButtonProps={{ 'aria-label': 'Any owner' }}
       value={owner ?? null}
       data={[...options.values()]}
       filter={({ options: all }) => all}
       onSearchChange={setText}
       onChange={onChange}
-      nothingFoundMessage="Nobody is called like this"
+      nothingFoundMessage="No person has this name"
       comboboxProps={{ transitionProps: { duration: 0 } }}
     />
   );

@@ -56,9 +56,9 @@ function Notice({ of: notice, now }: { of: Schemas['Notice']; now: number }) {
               params={{ id: notice.keyId }}
               inherit
               underline="always"
-              aria-label={`Look at the key: ${notice.keyName ?? notice.keyId}`}
+              aria-label={`View the key: ${notice.keyName ?? notice.keyId}`}
             >
-              Look at the key
+              View the key{' '}
             </TextLink>
           </>
         )}

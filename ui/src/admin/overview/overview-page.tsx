@@ -21,7 +21,7 @@ const dayMs = 86_400_000;
 export function OverviewPage() {
   return (
     <>
-      <PageHead title="Overview" intro="How keys are used, what ends soon, what needs somebody." />
+      <PageHead title="Overview" intro="How keys are used, what ends soon, and what needs attention." />
       <Exposures />
       <div className={styles['grid']}>
         <div className={styles['column']}>
@@ -40,8 +40,8 @@ export function OverviewPage() {
 const outcomes = [
   { name: 'allowed', label: 'Answered', color: 'var(--postern-accent)' },
   { name: 'denied', label: 'Refused', color: 'var(--postern-bad)' },
-  { name: 'limited', label: 'Limited', color: 'var(--postern-warn)' },
-  { name: 'dead', label: 'Dead keys', color: 'var(--postern-soft)' },
+  { name: 'limited', label: 'Rate limited', color: 'var(--postern-warn)' },
+  { name: 'dead', label: 'Ended keys', color: 'var(--postern-soft)' },
 ] as const;
 
 function Requests() {
@@ -154,27 +154,27 @@ function Next() {
       <ul className={styles['links']}>
         <li>
           <TextLink to="/admin/user-keys" search={{ only: ['unused'] }} inherit>
-            Keys that nobody has used for 30 days
+            Keys unused for 30 days
           </TextLink>
         </li>
         <li>
           <TextLink to="/admin/user-keys" search={{ only: ['endless', 'broad'] }} inherit>
-            Keys without an end that reach every repository
+            Keys without an expiry that reach every repository
           </TextLink>
         </li>
         <li>
           <TextLink to="/admin/audit" search={{ outcome: 'denied', span: '24h' }} inherit>
-            What was refused today
+            What was refused in the last 24 hours
           </TextLink>
         </li>
         <li>
           <TextLink to="/admin/audit" search={{ event: 'api_key.dead_use', span: '30d' }} inherit>
-            Uses of dead keys
+            Uses of ended keys
           </TextLink>
         </li>
       </ul>
-      <Alert color="blue" mt="md" title="Only here to look?">
-        Everything on these pages is read before it is changed; nothing changes without being reviewed.{' '}
+      <Alert color="blue" mt="md" title="Only viewing?">
+        Nothing on these pages changes until you review and confirm it.{' '}
         <Button component={Link} to="/admin/audit" variant="default" size="compact-sm" mt="xs">
           Open the audit trail
         </Button>

@@ -7,7 +7,7 @@ type State = Schemas['KnownPersonAccount']['state'];
 const looks = {
   active: ['Enabled', 'green'],
   disabled: ['Disabled', 'red'],
-  missing: ['No longer there', 'gray'],
+  missing: ['No longer exists', 'gray'],
 } as const satisfies Record<State, readonly [words: string, color: string]>;
 
 /** Whether an account may be used. */

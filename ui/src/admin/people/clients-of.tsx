@@ -90,7 +90,7 @@ export function ClientsOf({ id, keptBy }: ClientsOfProps) {
               <b>
                 <bdi>{leaving.name}</bdi>
               </b>{' '}
-              can no longer act for this person, and has to ask them again.
+              can no longer act for this person until they allow it again.
             </Text>
           </Confirm>
         )}

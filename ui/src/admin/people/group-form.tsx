@@ -49,12 +49,12 @@ export function GroupForm({ of: group, all, onClose, onDone }: FormProps) {
         onChange={({ currentTarget }) => setName(currentTarget.value)}
       />
       <Select
-        label="Inside"
-        description="It has the roles of the group it is in, too."
-        placeholder="Nothing"
+        label="Parent group"
+        description="The group also has the roles of its parent."
+        placeholder="None"
         radius="md"
         clearable
-        clearButtonProps={{ 'aria-label': 'Inside nothing' }}
+        clearButtonProps={{ 'aria-label': 'No parent group' }}
         data={all.filter(({ id }) => id !== group?.id).map(({ id, name: label }) => ({ value: id, label }))}
         value={parentId}
         onChange={setParent}

@@ -16,15 +16,18 @@ import { RowButtons, useEditing } from '../editing.tsx';
 import { groups } from '../queries.ts';
 import { GroupForm } from './group-form.tsx';
 import { RoleBadges } from './role-badges.tsx';
-import { isKeptElsewhere, KeptElsewhere } from './kept-elsewhere.tsx';
+import { isManagedExternally, ExternalAccounts } from './external-accounts.tsx';
 
 const route = getRouteApi('/administration/admin/groups');
 
 type Group = Schemas['Group'];
 
 const steps = [
-  { do: 'Give the roles to a group.', why: 'Everybody in it has them, and in the groups inside it.' },
-  { do: 'Put people into it.', why: 'On the page of each account.' },
+  {
+    do: 'Give the roles to a group.',
+    why: 'Everyone in the group, or in a group inside it, has these roles.',
+  },
+  { do: 'Add people to it.', why: 'You do this on the page of each account.' },
 ];
 
 /** Roles for many people at once. */
@@ -35,13 +38,13 @@ export function GroupsPage() {
   const { heading, editing, leaving, edit, leave, close, done } = useEditing<Group>();
   const all = found.data?.data ?? [];
   useShortcut('n', () => {
-    if (!isKeptElsewhere(found.error)) edit('new');
+    if (!isManagedExternally(found.error)) edit('new');
   });
-  if (isKeptElsewhere(found.error))
+  if (isManagedExternally(found.error))
     return (
       <>
         <PageHead title="Groups" intro="Roles for many people at once." />
-        <KeptElsewhere error={found.error} />
+        <ExternalAccounts error={found.error} />
       </>
     );
   return (
@@ -65,7 +68,7 @@ export function GroupsPage() {
       {all.length > 0 && (
         <Table
           caption="Groups"
-          columns={['Name', 'Inside', 'Roles', 'People']}
+          columns={['Name', 'Parent group', 'Roles', 'Members']}
           hasActions
           isStale={found.isPlaceholderData}
         >
@@ -74,9 +77,9 @@ export function GroupsPage() {
               <th scope="row" className={common['name']}>
                 <bdi>{group.name}</bdi>
               </th>
-              <td data-label="Inside" className={common['wrap']}>
+              <td data-label="Parent group" className={common['wrap']}>
                 {group.parentId === null ? (
-                  <span className="quiet">Nothing</span>
+                  <span className="quiet">None</span>
                 ) : (
                   <bdi>{all.find(({ id }) => id === group.parentId)?.name ?? group.parentId}</bdi>
                 )}
@@ -84,7 +87,7 @@ export function GroupsPage() {
               <td data-label="Roles">
                 <RoleBadges roles={group.roles} />
               </td>
-              <td data-label="People">{group.memberCount.toLocaleString()}</td>
+              <td data-label="Members">{group.memberCount.toLocaleString()}</td>
               <td>
                 <RowButtons
                   name={group.name}
@@ -132,8 +135,8 @@ export function GroupsPage() {
                 <bdi>{leaving.name}</bdi>
               </b>{' '}
               {leaving.memberCount === 0
-                ? 'has nobody in it.'
-                : `has ${leaving.memberCount} in it, who lose the roles they have through it at once.`}
+                ? 'has no members.'
+                : `has ${leaving.memberCount} ${leaving.memberCount === 1 ? 'member' : 'members'}. Members immediately lose the roles that they have through it.`}
             </Text>
           </Confirm>
         )}

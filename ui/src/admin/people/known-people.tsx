@@ -11,7 +11,8 @@ import common from '../admin.module.css';
 import { people } from '../queries.ts';
 import { type ListSearch, turnedTo } from '../search.ts';
 import { TextLink } from '../text-link.tsx';
-import { KeepsAccounts } from './kept-elsewhere.tsx';
+import { ManagesAccounts } from './external-accounts.tsx';
+import { LastSignIn } from './last-sign-in.tsx';
 import { NobodyLike, PeopleSearch } from './people-search.tsx';
 
 type KnownPeopleProps = {
@@ -21,7 +22,7 @@ type KnownPeopleProps = {
   readonly onAsk: (search: ListSearch) => void;
 };
 
-/** In place of the accounts, where another provider keeps them: everybody who is known here. To be looked at only. */
+/** In place of the accounts, where another provider keeps them: everyone who is known here. To be looked at only. */
 export function KnownPeople({ elsewhere, asked, onAsk }: KnownPeopleProps) {
   const { search = '', page = 1 } = asked;
   const found = useQuery(people({ page, limit: 20, ...(search === '' ? {} : { search }) }));
@@ -29,8 +30,8 @@ export function KnownPeople({ elsewhere, asked, onAsk }: KnownPeopleProps) {
   const show = (part: ListSearch) => onAsk(turnedTo(asked, part));
   return (
     <>
-      <PageHead title="Users" intro="Everybody who has signed in here or owns a key." />
-      <KeepsAccounts of={elsewhere} />
+      <PageHead title="Users" intro="Everyone who has signed in here or owns a key." />
+      <ManagesAccounts of={elsewhere} />
       <PeopleSearch search={search} onChange={(text) => show({ search: text })} />
       {found.isPending && <TableLoading what="people" />}
       {found.error !== null && <Problem error={found.error} onRetry={() => void found.refetch()} />}
@@ -70,11 +71,7 @@ function Row({ of: person, now }: { of: Schemas['KnownPerson']; now: number }) {
         <Moment at={person.firstSeenAt} now={now} />
       </td>
       <td data-label="Last sign-in">
-        {person.lastLoginAt === null ? (
-          <span className="quiet">Never</span>
-        ) : (
-          <Moment at={person.lastLoginAt} now={now} />
-        )}
+        <LastSignIn at={person.lastLoginAt} now={now} />
       </td>
     </tr>
   );

@@ -11,11 +11,11 @@ import common from '../admin.module.css';
 import { accountOf, person } from '../queries.ts';
 import { AccountState } from './account-state.tsx';
 import { ClientsOf } from './clients-of.tsx';
-import { KeepsAccounts } from './kept-elsewhere.tsx';
-import { MoreOf } from './more-of.tsx';
+import { ManagesAccounts } from './external-accounts.tsx';
 import { RoleBadges } from './role-badges.tsx';
+import { WhoItIs } from './who-it-is.tsx';
 
-/** Somebody whose account another provider keeps: what is known here, and what that provider says now. */
+/** Someone whose account another provider keeps: what is known here, and what that provider says now. */
 export function KnownPerson({ id, elsewhere }: { id: string; elsewhere: ApiProblem }) {
   const { data, error, refetch } = useQuery(person(id));
   if (error !== null) return <Problem error={error} onRetry={() => void refetch()} />;
@@ -23,7 +23,7 @@ export function KnownPerson({ id, elsewhere }: { id: string; elsewhere: ApiProbl
   return (
     <>
       <PageHead title={data.name} intro={<bdi>{data.email ?? 'No e-mail address is known.'}</bdi>} />
-      <KeepsAccounts of={elsewhere} />
+      <ManagesAccounts of={elsewhere} />
       <Facts of={data} />
       <ClientsOf id={id} keptBy={elsewhere} />
     </>
@@ -35,7 +35,7 @@ function Facts({ of: known }: { of: Schemas['KnownPerson'] }) {
   const now = useNow();
   const said = (words: (account: Schemas['KnownPersonAccount']) => ReactNode) => {
     // Also when it was known a moment ago.
-    if (account.error !== null) return <span className="quiet">Not known now</span>;
+    if (account.error !== null) return <span className="quiet">Unknown</span>;
     if (account.data !== undefined) return words(account.data);
     return <Skeleton height={20} width={96} role="status" aria-label="Asking the identity provider" />;
   };
@@ -65,19 +65,11 @@ function Facts({ of: known }: { of: Schemas['KnownPerson'] }) {
         <dd>
           <Moment at={known.firstSeenAt} now={now} />
         </dd>
-        <dt>Id</dt>
-        <dd>
-          <code>{known.id}</code>
-        </dd>
-        <dt>Subject</dt>
-        <dd>
-          <code>{known.subject}</code>
-        </dd>
         <dt>From</dt>
         <dd>
           <code>{known.issuer}</code>
         </dd>
-        <MoreOf id={known.id} />
+        <WhoItIs of={known} />
       </dl>
     </section>
   );

@@ -8,7 +8,7 @@ import type { NewPassword } from './shown-once.tsx';
 
 type NewProps = { readonly onClose: () => void; readonly onCreated: (shown: NewPassword) => void };
 
-/** An account with a password that is made up: nobody types one for somebody else. */
+/** An account with a password that is made up: nobody types one for someone else. */
 export function NewUser({ onClose, onCreated }: NewProps) {
   const [draft, setDraft] = useState<PersonDraft>({ name: '', email: '', roles: ['user'], groups: [] });
   const { run, error, isBusy } = useAct({
@@ -18,12 +18,12 @@ export function NewUser({ onClose, onCreated }: NewProps) {
       const { data } = await call('POST /users', { body });
       onCreated({ name: data.name, password: data.generatedPassword ?? '' });
     },
-    said: 'The account is created.',
+    said: 'The user is created.',
     refresh: 'users',
     onDone: () => undefined,
   });
   return (
-    <DialogForm send="Create account" isBusy={isBusy} onSend={run} onClose={onClose}>
+    <DialogForm send="Create user" isBusy={isBusy} onSend={run} onClose={onClose}>
       <PersonFields draft={draft} problem={error} onChange={(part) => setDraft({ ...draft, ...part })} />
       {error !== undefined && !isBesideFields(error) && <Problem error={error} />}
     </DialogForm>

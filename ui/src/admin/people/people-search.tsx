@@ -23,10 +23,10 @@ export function NobodyLike({ search, onChange }: SearchProps) {
   return (
     <NoMatch>
       <NoMatchLine>
-        Nobody’s name or e-mail address is like “<bdi>{search}</bdi>”.
+        No name or e-mail address matches “<bdi>{search}</bdi>”.
       </NoMatchLine>
       <Button variant="default" size="xs" onClick={() => onChange('')}>
-        Show everybody
+        Show everyone
       </Button>
     </NoMatch>
   );

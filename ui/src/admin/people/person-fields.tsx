@@ -4,7 +4,7 @@ import type { Schemas } from '../../api/contract.ts';
 import { groups } from '../queries.ts';
 import { wrongIn } from '../wrong-in.ts';
 
-/** Who somebody is: the same fields for a new account and a known one. */
+/** Who someone is: the same fields for a new account and a known one. */
 export type PersonDraft = {
   readonly name: string;
   readonly email: string;
@@ -36,7 +36,7 @@ export function PersonFields({ draft, problem, onChange }: FieldProps) {
       />
       <TextInput
         label="E-mail address"
-        description="To sign in with."
+        description="Used to sign in."
         type="email"
         autoComplete="off"
         required
@@ -48,11 +48,11 @@ export function PersonFields({ draft, problem, onChange }: FieldProps) {
       {(known.data?.data.length ?? 0) > 0 && (
         <MultiSelect
           label="Groups"
-          description="Roles of a group count for everybody in it."
+          description="Members have the roles of the group."
           radius="md"
           searchable
           clearable
-          clearButtonProps={{ 'aria-label': 'In no group' }}
+          clearButtonProps={{ 'aria-label': 'Remove from all groups' }}
           data={(known.data?.data ?? []).map(({ id, name }) => ({ value: id, label: name }))}
           value={[...draft.groups]}
           onChange={(next) => onChange({ groups: next })}
@@ -64,8 +64,8 @@ export function PersonFields({ draft, problem, onChange }: FieldProps) {
 }
 
 const roleSays = {
-  user: 'Has sites of their own and uses keys with them.',
-  admin: 'Everything on these pages. Opens nobody’s private site.',
+  user: 'Can have sites and use keys.',
+  admin: 'Can use all administration pages. Cannot open anyone else’s private site.',
 } as const;
 
 type RoleProps = {

@@ -36,8 +36,9 @@ function Password({ of: { name, password }, onStored }: { of: NewPassword; onSto
   return (
     <div className={common['stack']}>
       <Alert color="yellow">
-        The password of <bdi className={common['wrap']}>{name}</bdi> is shown this once. Hand it over by a way
-        that nobody else reads, and have it changed.
+        The password of <bdi className={common['wrap']}>{name}</bdi> is shown only once. Send it over a
+        channel that no one else reads. Postern does not require a new password at the first sign-in. Ask the
+        user to choose one with “Change password” in the account menu.
       </Alert>
       <TextInput
         ref={field}
@@ -60,7 +61,7 @@ function Password({ of: { name, password }, onStored }: { of: NewPassword; onSto
       </Group>
       <Group justify="space-between">
         <Checkbox
-          label="It is handed over"
+          label="I have handed it over"
           checked={isStored}
           onChange={({ currentTarget }) => setStored(currentTarget.checked)}
         />

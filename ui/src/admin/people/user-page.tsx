@@ -12,13 +12,13 @@ import { oneUser } from '../queries.ts';
 import { AccountState } from './account-state.tsx';
 import { ClientsOf } from './clients-of.tsx';
 import { EditUser } from './edit-user.tsx';
-import { isKeptElsewhere } from './kept-elsewhere.tsx';
+import { isManagedExternally } from './external-accounts.tsx';
 import { KnownPerson } from './known-person.tsx';
-import { MoreOf } from './more-of.tsx';
 import { RoleBadges } from './role-badges.tsx';
 import { type NewPassword, ShownOnce } from './shown-once.tsx';
 import { type Step, UserStep } from './user-steps.tsx';
 import { TextLink } from '../text-link.tsx';
+import { WhoItIs } from './who-it-is.tsx';
 
 const route = getRouteApi('/administration/admin/users/$id');
 
@@ -31,8 +31,10 @@ export function UserPage() {
       <TextLink to="/admin/users" size="sm">
         ← Users
       </TextLink>
-      {isKeptElsewhere(error) && <KnownPerson id={id} elsewhere={error} />}
-      {error !== null && !isKeptElsewhere(error) && <Problem error={error} onRetry={() => void refetch()} />}
+      {isManagedExternally(error) && <KnownPerson id={id} elsewhere={error} />}
+      {error !== null && !isManagedExternally(error) && (
+        <Problem error={error} onRetry={() => void refetch()} />
+      )}
       {user === undefined && error === null && (
         <Skeleton height={320} radius="lg" role="status" aria-label="Loading" />
       )}
@@ -71,22 +73,14 @@ function Account({ of: user }: { of: Schemas['User'] }) {
           <dd>
             <Moment at={user.createdAt} now={now} />
           </dd>
-          <dt>Id</dt>
-          <dd>
-            <code>{user.id}</code>
-          </dd>
-          <dt>Subject</dt>
-          <dd>
-            <code>{user.subject}</code>
-          </dd>
-          <MoreOf id={user.id} />
+          <WhoItIs of={user} />
         </dl>
       </section>
       <EditUser key={user.updatedAt} of={user} />
       <ClientsOf id={user.id} />
       <section className={common['card']} aria-labelledby="steps">
         <div className={common['head']}>
-          <h2 id="steps">What can be done</h2>
+          <h2 id="steps">Actions</h2>
         </div>
         <div className={common['buttons']}>
           {user.enabled ? (

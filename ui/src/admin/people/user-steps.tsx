@@ -23,9 +23,9 @@ const words: Readonly<Record<Step, Words>> = {
     keep: 'Leave it enabled',
     said: 'The account is disabled.',
     follows: [
-      'Every session ends at once, and nobody can sign in to it.',
-      'All its keys are suspended: refused until the account is enabled again, then good as before.',
-      'Nobody opens its private sites. Its public sites go on being served; take them down one by one if they must go.',
+      'Every session ends immediately, and no one can sign in to it.',
+      'All its keys are suspended. They are refused until the account is enabled again, and then work as before.',
+      'No one can open its private sites. Its public sites are still served; take each one down to stop it.',
     ],
   },
   enable: {
@@ -33,7 +33,7 @@ const words: Readonly<Record<Step, Words>> = {
     confirm: 'Enable now',
     keep: 'Leave it disabled',
     said: 'The account is enabled.',
-    follows: ['Signing in works again, and so do its keys that are neither revoked nor expired.'],
+    follows: ['The user can sign in again. Keys that are neither revoked nor expired work again.'],
     isHarmless: true,
   },
   'sign-out': {
@@ -43,18 +43,18 @@ const words: Readonly<Record<Step, Words>> = {
     said: 'The account is signed out everywhere.',
     follows: [
       'Every browser session ends, and every connected client loses its access.',
-      'Keys go on working: revoke them at “User keys”.',
-      'Site grants of browsers end by themselves within five minutes.',
+      'Keys keep working. Revoke them at “User keys”.',
+      'Browser grants for private sites expire within five minutes.',
     ],
   },
   reset: {
     title: 'Reset the password?',
-    confirm: 'Make a new password',
+    confirm: 'Generate a new password',
     keep: 'Not now',
     said: 'The account has a new password.',
     follows: [
-      'A new password is made up and shown to you once.',
-      'The old one stops, and the account is signed out everywhere.',
+      'Postern generates a new password and shows it to you once.',
+      'The old password stops working, and the account is signed out everywhere.',
     ],
   },
   delete: {
@@ -63,9 +63,9 @@ const words: Readonly<Record<Step, Words>> = {
     keep: 'Keep it',
     said: 'The account is deleted.',
     follows: [
-      'This cannot be undone. A new account with the same address is somebody else.',
-      'Sessions and connected clients end at once; all its keys are revoked.',
-      'Its sites stay until they expire and pass to nobody. Nobody opens the private ones.',
+      'This cannot be undone. A new account with the same address is a different account.',
+      'Sessions end and clients are disconnected immediately. All its keys are revoked.',
+      'Its sites stay until they expire and pass to no one. No one can open the private ones.',
     ],
   },
 };

@@ -16,8 +16,9 @@ import common from '../admin.module.css';
 import { users } from '../queries.ts';
 import { type ListSearch, turnedTo } from '../search.ts';
 import { AccountState } from './account-state.tsx';
-import { isKeptElsewhere } from './kept-elsewhere.tsx';
+import { isManagedExternally } from './external-accounts.tsx';
 import { KnownPeople } from './known-people.tsx';
+import { LastSignIn } from './last-sign-in.tsx';
 import { NewUser } from './new-user.tsx';
 import { NobodyLike, PeopleSearch } from './people-search.tsx';
 import { RoleBadges } from './role-badges.tsx';
@@ -26,7 +27,7 @@ import { TextLink } from '../text-link.tsx';
 
 const route = getRouteApi('/administration/admin/users');
 
-/** Everybody who can sign in. */
+/** Everyone who can sign in. */
 export function UsersPage() {
   const navigate = route.useNavigate();
   const asked = route.useSearch();
@@ -38,24 +39,25 @@ export function UsersPage() {
   const now = useNow();
   const ask = (search: ListSearch) => void navigate({ search, replace: true });
   const show = (part: ListSearch) => ask(turnedTo(asked, part));
-  useShortcut('n', () => setCreating(!isKeptElsewhere(found.error)));
-  if (isKeptElsewhere(found.error)) return <KnownPeople elsewhere={found.error} asked={asked} onAsk={ask} />;
+  useShortcut('n', () => setCreating(!isManagedExternally(found.error)));
+  if (isManagedExternally(found.error))
+    return <KnownPeople elsewhere={found.error} asked={asked} onAsk={ask} />;
   return (
     <>
-      <PageHead title="Users" intro="Everybody who can sign in, with what they are." heading={heading}>
+      <PageHead title="Users" intro="Everyone who can sign in, and their roles" heading={heading}>
         <Button leftSection={<PlusIcon />} onClick={() => setCreating(true)}>
-          New account
+          New user
         </Button>
       </PageHead>
       <PeopleSearch search={search} onChange={(text) => show({ search: text })} />
-      {found.isPending && <TableLoading what="accounts" />}
+      {found.isPending && <TableLoading what="users" />}
       {found.error !== null && <Problem error={found.error} onRetry={() => void found.refetch()} />}
       {found.data?.data.length === 0 && (
         <NobodyLike search={search} onChange={(text) => show({ search: text })} />
       )}
       {found.data !== undefined && found.data.data.length > 0 && (
         <Table
-          caption="Accounts"
+          caption="Users"
           columns={['Name', 'Roles', 'State', 'Created', 'Last sign-in']}
           isStale={found.isPlaceholderData}
         >
@@ -69,7 +71,7 @@ export function UsersPage() {
         total={found.data?.metadata.pagination.total ?? 0}
         onChange={(next) => show({ page: next })}
       />
-      <Dialog isOpen={isCreating} title="New account" onClose={() => setCreating(false)}>
+      <Dialog isOpen={isCreating} title="New user" onClose={() => setCreating(false)}>
         <NewUser
           onClose={() => setCreating(false)}
           onCreated={(password) => {
@@ -108,11 +110,7 @@ function Row({ of: user, now }: { of: Schemas['User']; now: number }) {
         <Moment at={user.createdAt} now={now} />
       </td>
       <td data-label="Last sign-in">
-        {user.lastLoginAt === null ? (
-          <span className="quiet">Never</span>
-        ) : (
-          <Moment at={user.lastLoginAt} now={now} />
-        )}
+        <LastSignIn at={user.lastLoginAt} now={now} />
       </td>
     </tr>
   );

@@ -9,7 +9,7 @@ const allowed = { kind: 'switch', on: 'on', off: 'off', standard: true } as cons
 export const policySections: readonly Section[] = [
   {
     title: 'Authentication',
-    says: 'Whether keys of a type are accepted at all. Off refuses every one within a second and revokes none: the way to stop a leak of unknown size.',
+    says: 'Whether keys of a type are accepted at all. When off, every such key is refused within a second, and none is revoked. Use it to stop a leak of unknown size.',
     fields: [
       {
         path: 'authentication.personal',
@@ -17,25 +17,25 @@ export const policySections: readonly Section[] = [
         says: 'Keys that act for a person.',
         ...allowed,
       },
-      { path: 'authentication.service', label: 'Service keys', says: 'Keys of automation.', ...allowed },
+      { path: 'authentication.service', label: 'Service keys', says: 'Keys for automation.', ...allowed },
     ],
   },
   {
     title: 'Issuance',
-    says: 'Whether new keys can be created. Existing ones go on working.',
+    says: 'Whether new keys can be created. Existing keys keep working.',
     fields: [
-      { path: 'issuance.personal', label: 'Personal keys', says: 'Everybody for themselves.', ...allowed },
-      { path: 'issuance.service', label: 'Service keys', says: 'By administrators.', ...allowed },
+      { path: 'issuance.personal', label: 'Personal keys', says: 'Users create their own.', ...allowed },
+      { path: 'issuance.service', label: 'Service keys', says: 'Administrators create them.', ...allowed },
     ],
   },
   {
     title: 'Scopes',
-    says: 'What a new key may carry. Write includes read. Existing keys keep what they have.',
+    says: 'Which scopes a new key may have. Write includes read. Existing keys keep their scopes.',
     fields: [
       {
         path: 'scopes.personal',
         label: 'Personal keys',
-        says: 'Leave out what scripts of people should never do.',
+        says: 'Leave out what users’ scripts should never do.',
         kind: 'choices',
         choices: scopes,
         standard: scopes,
@@ -52,24 +52,24 @@ export const policySections: readonly Section[] = [
   },
   {
     title: 'Repositories',
-    says: 'How far a new key may reach. A selection keeps a leak small.',
+    says: 'Which repositories a new key may reach. A selection limits the damage of a leak.',
     fields: [
       {
         path: 'repositories.personal.allowAll',
         label: 'Personal keys may reach all repositories',
-        says: 'Off asks for a selection.',
+        says: 'When off, a new key needs a selection.',
         ...allowed,
       },
       {
         path: 'repositories.service.allowAll',
         label: 'Service keys may reach all repositories',
-        says: 'Off asks for a selection.',
+        says: 'When off, a new key needs a selection.',
         ...allowed,
       },
       {
         path: 'repositories.maxSelected',
-        label: 'Most repositories in a selection',
-        says: 'A longer list is hardly a selection any more.',
+        label: 'Maximum repositories in a selection',
+        says: 'A longer list hardly limits what a key may reach.',
         kind: 'number',
         unit: 'repositories',
         min: 1,
@@ -83,16 +83,16 @@ export const policySections: readonly Section[] = [
     'Lifetime of service keys',
     'lifetime.service',
     87_600,
-    'Raising it beyond 720 hours is the approved policy for services.',
+    'At most 10 years: 87,600 hours. Service keys may live longer than the 720 hours of personal keys.',
   ),
   {
     title: 'Limits',
-    says: 'How many, and how fast. In force everywhere within a second.',
+    says: 'How many keys and requests. Changes take effect everywhere within a second.',
     fields: [
       {
         path: 'maxActivePersonalKeysPerUser',
-        label: 'Active personal keys of one person',
-        says: 'Whoever has as many revokes one first. Revoked and expired keys do not count.',
+        label: 'Active personal keys per person',
+        says: 'A person at the limit must revoke a key before creating another. Revoked and expired keys do not count.',
         kind: 'number',
         unit: 'keys',
         min: 1,
@@ -101,8 +101,8 @@ export const policySections: readonly Section[] = [
       },
       {
         path: 'rateLimitPerMinute',
-        label: 'Requests of one owner',
-        says: 'In any 60 seconds, over all keys of a person, or of one service key.',
+        label: 'Requests per owner',
+        says: 'In any 60 seconds, across all keys of a person, or for one service key.',
         kind: 'number',
         unit: 'a minute',
         min: 1,
@@ -112,7 +112,7 @@ export const policySections: readonly Section[] = [
       {
         path: 'failedAuthenticationsPerMinute',
         label: 'Bad credentials from one address',
-        says: 'More are answered 429. A good key from the same address is never hurt.',
+        says: 'Further ones are answered with 429. A valid key from the same address is never affected.',
         kind: 'number',
         unit: 'a minute',
         min: 1,
@@ -131,7 +131,7 @@ function lifetimes(title: string, path: string, max: number, says: string): Sect
       {
         path: `${path}.maxTtlHours`,
         label: 'Longest lifetime',
-        says: 'Of new keys with an end.',
+        says: 'For new keys that expire.',
         kind: 'number',
         unit: 'hours',
         min: 1,
@@ -140,8 +140,8 @@ function lifetimes(title: string, path: string, max: number, says: string): Sect
       },
       {
         path: `${path}.defaultTtlHours`,
-        label: 'First choice',
-        says: 'What the form selects at first. Never applied to requests of the API.',
+        label: 'Default lifetime',
+        says: 'The lifetime that the form selects initially. Never applied to API requests.',
         kind: 'number',
         unit: 'hours',
         min: 0.01,
@@ -151,15 +151,15 @@ function lifetimes(title: string, path: string, max: number, says: string): Sect
       {
         path: `${path}.offeredTtlHours`,
         label: 'Offered lifetimes',
-        says: 'What the form offers besides a day of one’s own.',
+        says: 'The lifetimes that the form offers, besides a custom date.',
         kind: 'numbers',
         unit: 'hours',
         standard: offered,
       },
       {
         path: `${path}.allowNoExpiry`,
-        label: 'Keys without an end',
-        says: 'They work until somebody revokes them. Off asks every new key for a lifetime.',
+        label: 'Keys without an expiry',
+        says: 'They work until someone revokes them. When off, every new key needs a lifetime.',
         kind: 'switch',
         on: 'allowed',
         off: 'not allowed',

@@ -10,7 +10,7 @@ const reasons: Readonly<Record<string, string>> = {
   issuance_disabled: 'new ones are switched off',
   scope_not_allowed: 'a scope is not allowed',
   repository_policy: 'it reaches too many repositories',
-  expiry_required: 'it has no end',
+  expiry_required: 'it has no expiry',
   lifetime_too_long: 'it lives too long',
 };
 
@@ -18,7 +18,7 @@ const reasons: Readonly<Record<string, string>> = {
 export function PolicyImpact({ of: { keys, owners, refused } }: { of: Impact }) {
   if (keys === 0) {
     return (
-      <Alert color="green" title="No key there is would be refused">
+      <Alert color="green" title="No existing key would be refused">
         Every active key could be created under this policy, too.
       </Alert>
     );
@@ -27,8 +27,8 @@ export function PolicyImpact({ of: { keys, owners, refused } }: { of: Impact }) 
     <Alert color="yellow" title={`This would refuse ${many(keys, 'key')} of ${many(owners, 'owner')}`}>
       <div className={common['stack']}>
         <span>
-          They could not be created like this today. Existing keys keep their rights all the same, unless
-          authentication of their type is switched off.
+          They could not be created under this policy. Existing keys keep their rights, unless authentication
+          of their type is switched off.
         </span>
         <details>
           <summary className={styles['summary']}>Which keys</summary>

@@ -1,4 +1,5 @@
-import { getRouteApi } from '@tanstack/react-router';
+import { Button } from '@mantine/core';
+import { getRouteApi, Link } from '@tanstack/react-router';
 import { PageHead } from '../../lists/page-head.tsx';
 import { DocumentView } from '../documents/document-view.tsx';
 import { policyApi } from './policy-api.tsx';
@@ -14,8 +15,12 @@ export function PolicyPage() {
     <>
       <PageHead
         title="Access controls"
-        intro="What keys there may be, what they may do and how long. In force everywhere within a second."
-      />
+        intro="What keys may exist, what they may do, and for how long. Changes take effect everywhere within a second."
+      >
+        <Button component={Link} to="/admin/access-controls/sign-ins" variant="default">
+          Sign-in limits
+        </Button>
+      </PageHead>
       <DocumentView
         api={policyApi}
         sections={policySections}

@@ -1,6 +1,7 @@
 import { Button, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
+import { Fragment } from 'react';
 import { call } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
 import { BranchIcon, PlusIcon } from '../../app/icons.tsx';
@@ -12,6 +13,7 @@ import { Empty, NoMatch, NoMatchLine } from '../../lists/empty.tsx';
 import { PageHead, Tools } from '../../lists/page-head.tsx';
 import { Pages } from '../../lists/pages.tsx';
 import { SearchField } from '../../lists/search-field.tsx';
+import { searchVerb } from '../../lists/search-text.ts';
 import { Table, TableLoading } from '../../lists/table.tsx';
 import { Confirm, Dialog } from '../act.tsx';
 import common from '../admin.module.css';
@@ -54,7 +56,7 @@ export function RepositoriesPage() {
       <Tools>
         <SearchField
           label="Search by name"
-          placeholder="Start of owner/name"
+          placeholder="Part of owner/name"
           value={search}
           onChange={(text) => show({ search: text })}
         />
@@ -70,7 +72,7 @@ export function RepositoriesPage() {
         ) : (
           <NoMatch>
             <NoMatchLine>
-              No repository begins with “<bdi>{search}</bdi>”.
+              No repository’s name {searchVerb(search)} “<bdi>{search}</bdi>”.
             </NoMatchLine>
             <Button variant="default" size="xs" onClick={() => show({ search: '' })}>
               Show all repositories
@@ -90,7 +92,9 @@ export function RepositoriesPage() {
                 {one.fullName}
               </th>
               <td data-label="Address" className={common['address']}>
-                <code>{one.cloneUrl}</code>
+                <code>
+                  <CloneUrl of={one.cloneUrl} />
+                </code>
               </td>
               <td data-label="Default branch" className={common['wrap']}>
                 {one.defaultBranch}
@@ -144,6 +148,18 @@ export function RepositoriesPage() {
   );
 }
 
+/** Wrapped between its parts, never inside one. */
+function CloneUrl({ of: url }: { of: string }) {
+  return url.split(/(?<=\/)/).map((part, at) => (
+    // The same part may come twice; parts never change places.
+    // oxlint-disable-next-line react/no-array-index-key
+    <Fragment key={at}>
+      {part}
+      <wbr />
+    </Fragment>
+  ));
+}
+
 /** Keys lose it from their selection; a selection of nothing reaches nothing. */
 function Follows({ fullName }: { fullName: string }) {
   const bound = useQuery(managedKeys({ kind: 'all', status: 'active', repository: fullName, limit: 1 }));
@@ -155,8 +171,8 @@ function Follows({ fullName }: { fullName: string }) {
   const selected = reaching === undefined || all === undefined ? undefined : Math.max(0, reaching - all);
   return (
     <Text size="sm" component="div">
-      <b className={common['wrap']}>{fullName}</b> is taken out of the registry. The git repository itself is
-      not touched.
+      <b className={common['wrap']}>{fullName}</b> is removed from the registry. The git repository itself is
+      not changed.
       <ul className={common['list']}>
         <li>
           {selected === undefined
@@ -164,9 +180,9 @@ function Follows({ fullName }: { fullName: string }) {
             : `${selected === 0 ? 'No key has' : selected === 1 ? 'One key has' : `${selected} keys have`} it in the selection${selected === 0 ? '.' : ' and lose it.'}`}
         </li>
         <li>
-          A key whose selection becomes empty reaches nothing any more; it does not come to reach everything.
+          A key whose selection becomes empty reaches no repository. It does not get access to all of them.
         </li>
-        <li>Registering it again later does not give it back to them.</li>
+        <li>If you register it again later, these keys do not get it back.</li>
       </ul>
     </Text>
   );

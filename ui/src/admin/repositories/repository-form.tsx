@@ -44,9 +44,7 @@ export function RepositoryForm({ of: known, onClose, onDone }: FormProps) {
     >
       <TextInput
         label="Full name"
-        description={
-          known === undefined ? 'As its git host has it.' : 'Keys stay bound to it under a new name.'
-        }
+        description={known === undefined ? 'As on its git host.' : 'Keys stay bound to it under a new name.'}
         placeholder="acme/website"
         data-autofocus
         required

@@ -24,7 +24,7 @@ import styles from './sites.module.css';
 
 const route = getRouteApi('/administration/admin/sites/all');
 
-/** What is served to everybody, what was stopped, and who keeps how much. Nobody’s private site is listed. */
+/** What is served to everyone, what was stopped, and who keeps how much. Nobody’s private site is listed. */
 export function AllSitesPage() {
   const navigate = route.useNavigate();
   const shown = route.useSearch();
@@ -50,7 +50,7 @@ export function AllSitesPage() {
       </Anchor>
       <PageHead
         title="All sites"
-        intro="Public sites of everybody. Being an administrator opens no private site; you can stop one by its id."
+        intro="Everyone’s public sites. The role admin does not open private sites, but you can take one down by its id."
         heading={heading}
       />
       <Storage />
@@ -59,7 +59,7 @@ export function AllSitesPage() {
       <Tools>
         <SearchField
           label="Search public sites"
-          placeholder="Start of a name, id or address"
+          placeholder="Part of a name, or a whole id or address"
           value={search}
           onChange={(text) => show({ search: text })}
         />
@@ -71,7 +71,7 @@ export function AllSitesPage() {
         (search === '' ? (
           <Empty picture={<WindowIcon size={28} />} title="No public sites">
             <Text size="sm" className="quiet">
-              What people publish for everybody appears here.
+              Sites that people publish for everyone appear here.
             </Text>
           </Empty>
         ) : (
@@ -112,7 +112,7 @@ export function AllSitesPage() {
       </Dialog>
       <Dialog
         isOpen={resuming !== undefined}
-        title="Put this site back?"
+        title="Reinstate this site?"
         onClose={() => setResuming(undefined)}
       >
         {resuming !== undefined && (
@@ -124,7 +124,7 @@ export function AllSitesPage() {
 }
 
 const stateWords: Readonly<Record<Schemas['Site']['status'], readonly [string, string]>> = {
-  active: ['Served', 'green'],
+  active: ['Live', 'green'],
   empty: ['Empty', 'gray'],
   expired: ['Expired', 'gray'],
   taken_down: ['Taken down', 'red'],
@@ -195,7 +195,7 @@ function ById({ onChosen }: { onChosen: (id: string) => void }) {
     >
       <TextInput
         label="Take a site down by its link"
-        description="The link …/s/{id} or the id alone; private sites, too. You are not shown what is in it."
+        description="The link …/s/{id} or the id alone; private sites, too. You do not see its content."
         placeholder="k3v9x0q2m7"
         autoComplete="off"
         value={text}

@@ -30,12 +30,12 @@ export function TakeDown({ of: site, onClose, onDone }: StepProps & { of: Stoppi
               <bdi>{site.name}</bdi>{' '}
             </b>
           )}
-          <code>{site.id}</code> is served to nobody from the next second on, its previews neither. Nothing of
-          it is deleted, and its owner can still publish to it.
+          <code>{site.id}</code> and its previews stop being served to anyone within a second. Nothing is
+          deleted, and its owner can still publish to it.
         </Text>
         <TextInput
           label="Reason"
-          description="Its owner reads it, word for word. It is in the audit trail, too."
+          description="Its owner reads it word for word. It is also recorded in the audit trail."
           placeholder="Phishing, reported by the bank on Monday"
           required
           data-autofocus
@@ -65,12 +65,11 @@ export function PutBack({ id, onClose, onDone }: StepProps & { id: string }) {
     >
       <div className={common['stack']}>
         <Text size="sm">
-          <code>{id}</code> is served again at the same address. Browsers have to be let into a private one
-          anew.
+          <code>{id}</code> is served again at the same address. If it is private, browsers need new grants.
         </Text>
         <TextInput
           label="Reason"
-          description="Goes into the audit trail."
+          description="Recorded in the audit trail."
           placeholder="The page was removed"
           required
           data-autofocus

@@ -35,8 +35,8 @@ function Impact({ of: impact }: { of: NonNullable<Schemas['SitesConfigChange']['
   const { sitesOffline, ownersOverQuota } = impact;
   if (sitesOffline === 0 && ownersOverQuota === 0) {
     return (
-      <Alert color="green" title="Nobody’s sites go offline">
-        And nobody keeps more than the quota.
+      <Alert color="green" title="No sites go offline">
+        No owner exceeds the quota.
       </Alert>
     );
   }
@@ -46,9 +46,9 @@ function Impact({ of: impact }: { of: NonNullable<Schemas['SitesConfigChange']['
       title={sitesOffline > 0 ? `${many(sitesOffline, 'site goes', 'sites go')} offline` : 'Quota'}
     >
       {sitesOffline > 0 &&
-        'Every address of content answers 404 within a second, and nothing can be uploaded. Nothing is deleted. '}
+        'Every content address answers 404 within a second, and uploads are refused. Nothing is deleted. '}
       {ownersOverQuota > 0 &&
-        `${many(ownersOverQuota, 'owner keeps', 'owners keep')} more than the quota: what is there stays, new versions are refused.`}
+        `${many(ownersOverQuota, 'owner exceeds', 'owners exceed')} the quota. Existing versions stay, and new versions are refused.`}
     </Alert>
   );
 }

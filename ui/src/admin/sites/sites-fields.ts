@@ -11,12 +11,12 @@ const days = { kind: 'number', unit: 'days', min: 1, max: 3_650 } as const;
 export const sitesSections: readonly Section[] = [
   {
     title: 'Availability',
-    says: 'The switch for all of Sites. Off: no upload, no listing and no content, public sites too; every address answers 404. Nothing is deleted and nothing becomes public or private, but time goes on: sites expire meanwhile.',
+    says: 'The switch for all of Sites. When off, there are no uploads, no listings and no content, not even of public sites; every address answers 404. Nothing is deleted, and nothing becomes public or private, but sites still expire.',
     fields: [
       {
         path: 'enabled',
         label: 'Sites is on',
-        says: 'On again brings back exactly what was; browsers have to be let into private sites anew.',
+        says: 'Enabling Sites restores everything; browsers need new grants for private sites.',
         kind: 'switch',
         on: 'on',
         off: 'off',
@@ -26,12 +26,12 @@ export const sitesSections: readonly Section[] = [
   },
   {
     title: 'Visibility',
-    says: 'Who may see new sites. Sites that exist stay as they are.',
+    says: 'Who may see new sites. Existing sites do not change.',
     fields: [
       {
         path: 'visibility.allowPublic',
         label: 'Public sites',
-        says: 'Open for everybody who has the address.',
+        says: 'Open to everyone who has the address.',
         kind: 'switch',
         on: 'allowed',
         off: 'not allowed',
@@ -40,7 +40,7 @@ export const sitesSections: readonly Section[] = [
       {
         path: 'visibility.allowPrivate',
         label: 'Private sites',
-        says: 'Open for the browser of their owner alone.',
+        says: 'Open only in their owner’s browser.',
         kind: 'switch',
         on: 'allowed',
         off: 'not allowed',
@@ -55,7 +55,7 @@ export const sitesSections: readonly Section[] = [
       {
         path: 'ttl.enabled',
         label: 'Sites expire',
-        says: 'Off: they stay until they are deleted.',
+        says: 'When off, sites stay until they are deleted.',
         kind: 'switch',
         on: 'yes',
         off: 'no',
@@ -64,21 +64,21 @@ export const sitesSections: readonly Section[] = [
       {
         path: 'ttl.defaultDays',
         label: 'Lifetime',
-        says: 'Of a new site that asks for none.',
+        says: 'For a new site whose request sets none.',
         standard: 30,
         ...days,
       },
       {
         path: 'ttl.extensionDays',
         label: 'Extension',
-        says: 'What extending once adds.',
+        says: 'How much one extension adds.',
         standard: 30,
         ...days,
       },
       {
         path: 'ttl.maxDays',
-        label: 'Furthest end',
-        says: 'How far ahead an end may lie.',
+        label: 'Latest expiry',
+        says: 'How far ahead a site may expire.',
         standard: 365,
         ...days,
       },
@@ -86,11 +86,11 @@ export const sitesSections: readonly Section[] = [
   },
   {
     title: 'Uploads',
-    says: 'What one version may be. A tighter limit refuses the next upload and removes nothing.',
+    says: 'Limits for one version. A tighter limit applies to the next upload and removes nothing.',
     fields: [
       {
         path: 'upload.maxUploadBytes',
-        label: 'Size as it is sent',
+        label: 'Upload size',
         says: 'Of the ZIP or tar.gz.',
         kind: 'bytes',
         max: 4_096 * mib,
@@ -98,7 +98,7 @@ export const sitesSections: readonly Section[] = [
       },
       {
         path: 'upload.maxExtractedBytes',
-        label: 'Size unpacked',
+        label: 'Unpacked size',
         says: 'Of all files of a version.',
         kind: 'bytes',
         max: 16_384 * mib,
@@ -124,8 +124,8 @@ export const sitesSections: readonly Section[] = [
       },
       {
         path: 'upload.allowedExtensions',
-        label: 'Kinds of files',
-        says: 'By the end of their names, without the dot. Names without one are always allowed.',
+        label: 'File types',
+        says: 'File name extensions, without the dot. Names without an extension are always allowed.',
         kind: 'words',
         standard: extensions,
       },
@@ -148,7 +148,7 @@ export const sitesSections: readonly Section[] = [
       {
         path: 'quotas.bytesPerOwner',
         label: 'Storage',
-        says: 'Every content once, over all kept versions.',
+        says: 'Counts each distinct content once, across all kept versions.',
         kind: 'bytes',
         max: Number.MAX_SAFE_INTEGER,
         standard: 2_048 * mib,
@@ -157,7 +157,7 @@ export const sitesSections: readonly Section[] = [
   },
   {
     title: 'Versions and clean-up',
-    says: 'What is kept, and when what is over goes. Fewer versions remove older ones with the next clean-up.',
+    says: 'What is kept, and for how long. If you keep fewer versions, the next clean-up removes the older ones.',
     fields: [
       {
         path: 'versions.retain',
@@ -172,7 +172,7 @@ export const sitesSections: readonly Section[] = [
       {
         path: 'versions.skewGraceMinutes',
         label: 'Files of a replaced version',
-        says: 'How long those with a hash in their name stay for pages that are open.',
+        says: 'How long files with a hash in their name stay available to pages that are already open.',
         kind: 'number',
         unit: 'minutes',
         min: 0,
@@ -182,7 +182,7 @@ export const sitesSections: readonly Section[] = [
       {
         path: 'deletion.restoreDays',
         label: 'Restoring',
-        says: 'How long a deleted or expired site can be brought back.',
+        says: 'How long a deleted or expired site can be restored.',
         kind: 'number',
         unit: 'days',
         min: 0,
@@ -192,7 +192,7 @@ export const sitesSections: readonly Section[] = [
       {
         path: 'cleanup.intervalMinutes',
         label: 'Clean-up',
-        says: 'How often what is over is removed.',
+        says: 'How often expired data is removed.',
         kind: 'number',
         unit: 'minutes',
         min: 1,

@@ -40,10 +40,10 @@ export function StoppedSites({ now, onPutBack }: { now: number; onPutBack: (id: 
               <Button
                 variant="default"
                 size="xs"
-                aria-label={`Put back ${site.id}`}
+                aria-label={`Reinstate ${site.id}`}
                 onClick={() => onPutBack(site.id)}
               >
-                Put back
+                Reinstate
               </Button>
             </td>
           </tr>

@@ -16,11 +16,11 @@ export function Storage() {
     <section className={common['card']} aria-labelledby="storage">
       <div className={common['head']}>
         <h2 id="storage">Storage by owner</h2>
-        {data !== undefined && <span className="quiet">{inBytes(data.data.totalBytes)} in all</span>}
+        {data !== undefined && <span className="quiet">{inBytes(data.data.totalBytes)} in total</span>}
       </div>
       {error !== null && <Problem error={error} onRetry={() => void refetch()} />}
       {data === undefined && error === null && <Skeleton height={80} radius="md" />}
-      {data !== undefined && owners.length === 0 && <Text size="sm">Nobody keeps anything yet.</Text>}
+      {data !== undefined && owners.length === 0 && <Text size="sm">No owner stores anything yet.</Text>}
       {owners.length > 0 && (
         <ol className={styles['storage']}>
           {owners.map(({ owner, sites, bytes }) => (
@@ -39,7 +39,7 @@ export function Storage() {
       )}
       {others > 0 && (
         <Text size="sm" mt="sm" className="quiet">
-          And {others.toLocaleString()} more who keep less.
+          And {others.toLocaleString()} more who store less.
         </Text>
       )}
     </section>

@@ -27,7 +27,7 @@ export function SurfacesPage() {
     <>
       <PageHead
         title="Where to configure"
-        intro="Everything that can be changed has one owner. Look here first; there is no second way round."
+        intro="Every setting has one owner and one place to change it. Look here first."
       />
       <Tools>
         <SearchField
@@ -42,11 +42,11 @@ export function SurfacesPage() {
       {data !== undefined && found.length === 0 && (
         <NoMatch>
           <NoMatchLine>
-            Nothing on the map says “<bdi>{search}</bdi>”. What is not on it is not changed by other means:
-            ask whoever runs this installation.
+            No setting matches “<bdi>{search}</bdi>”. A setting that is not listed cannot be changed in
+            another way. Ask the operator of this installation.
           </NoMatchLine>
           <Button variant="default" size="xs" onClick={() => show('')}>
-            Show everything
+            Show all settings
           </Button>
         </NoMatch>
       )}
@@ -96,8 +96,9 @@ function Row({ of: { change, owner, note, isHere, isOutside, places } }: { of: S
   );
 }
 
-/** A document of the repository is named; there is nothing here that could show it. */
+/** Documents are not served: a guide is named by its title, where the documentation is read. */
 function Place({ of: { kind, title, address, href } }: { of: Surface['places'][number] }) {
+  if (kind === 'document') return <>Documentation: “{title}”</>;
   return (
     <>
       {href === null ? (

@@ -6,7 +6,7 @@ import styles from './palette-button.module.css';
 
 const Palette = lazy(async () => ({ default: (await import('./palette.tsx')).Palette }));
 
-/** The way to the command palette, which is loaded when somebody first asks for it. */
+/** The way to the command palette, which is loaded when someone first asks for it. */
 export function PaletteButton() {
   const [isOpen, setOpen] = useState(false);
   const [wasAsked, setAsked] = useState(false);

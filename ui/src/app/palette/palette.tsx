@@ -59,7 +59,7 @@ export function Palette({ isOpen, onClose }: { isOpen: boolean; onClose: () => v
         aria-label="Go to a page, a key or a site"
         leftSection={<SearchIcon />}
       />
-      <Spotlight.ActionsList aria-label="What was found" className={styles['list'] ?? ''}>
+      <Spotlight.ActionsList aria-label="Results" className={styles['list'] ?? ''}>
         {[...new Set(entries.map(({ group }) => group))].map((group) => (
           <Spotlight.ActionsGroup key={group} label={group}>
             {entries
@@ -76,7 +76,7 @@ export function Palette({ isOpen, onClose }: { isOpen: boolean; onClose: () => v
           </Spotlight.ActionsGroup>
         ))}
         {entries.length === 0 && (
-          <Spotlight.Empty>{isLooking ? 'Looking…' : <NothingFound text={text.trim()} />}</Spotlight.Empty>
+          <Spotlight.Empty>{isLooking ? 'Searching…' : <NothingFound text={text.trim()} />}</Spotlight.Empty>
         )}
       </Spotlight.ActionsList>
     </Spotlight.Root>
@@ -90,7 +90,7 @@ function NothingFound({ text }: { text: string }) {
         Nothing found for “<bdi>{text}</bdi>”
       </p>
       <p className={styles['hint']}>
-        Pages are found by any word of theirs, your keys and sites by how their names begin. Try fewer
+        Search for pages by any of their words, and for your keys and sites by a part of the name. Try fewer
         letters.
       </p>
     </div>
@@ -179,7 +179,7 @@ function requestEntries(text: string, isAdministrator: boolean): Entry[] {
   const trail = {
     id: 'request-trail',
     group: 'This request',
-    label: 'What it left in the audit trail',
+    label: 'Its events in the audit trail',
     detail: text,
     icon: <ScrollIcon />,
     address: `/admin/audit?requestId=${text}`,

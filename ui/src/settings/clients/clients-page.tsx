@@ -18,13 +18,13 @@ type Client = Schemas['ConnectedClient'];
 const steps = [
   {
     do: 'Sign in from a program, such as a command line.',
-    why: 'It opens a page of Postern, or shows a code for one. You see there what it asks for, and allow it.',
+    why: 'It opens a Postern page, or shows a code to enter on one. There you see what it asks for, and allow it.',
   },
-  { do: 'Find it here.', why: 'With what it may do, since when, and when it was last used.' },
-  { do: 'Disconnect it when you no longer need it.', why: 'It is shut out at once, and has to ask again.' },
+  { do: 'Find it here.', why: 'You see what it may do, since when, and when it was last used.' },
+  { do: 'Disconnect it when you no longer need it.', why: 'It loses access immediately and must ask again.' },
 ];
 
-/** Programs that were let in by a sign-in, such as the command line, and the way to shut them out again. */
+/** Programs that got access at a sign-in, such as the command line, with a button to disconnect each. */
 export function ClientsPage() {
   const { data: clients, error, refetch } = useQuery(myClients);
   const [leaving, setLeaving] = useState<Client>();
@@ -37,7 +37,7 @@ export function ClientsPage() {
         Connected clients
       </Title>
       <p className={styles['intro']}>
-        Programs that can act for you while you are away, because you signed in to them.
+        Programs that can act for you while you are away, because you allowed it at a sign-in.
       </p>
       {error !== null && <Problem error={error} onRetry={() => void refetch()} />}
       {clients === undefined && error === null && (
@@ -45,7 +45,7 @@ export function ClientsPage() {
       )}
       {clients?.length === 0 && (
         <Empty picture={<PlugIcon size={28} />} title="No program is connected" steps={steps}>
-          <p className="quiet">A script that runs without you takes an API key instead.</p>
+          <p className="quiet">A script that runs without you uses an API key instead.</p>
           <Button variant="default" renderRoot={(props) => <Link to="/settings/keys/new" {...props} />}>
             Create a key
           </Button>
@@ -114,7 +114,7 @@ function Question({ of: client, onClose, onDone }: { of: Client; onClose: () => 
         <b>
           <bdi>{client.name}</bdi>
         </b>{' '}
-        can no longer act for you, and has to ask you again.
+        can no longer act for you until you allow it again.
       </Text>
       {error !== undefined && <Problem error={error} />}
       <Group justify="flex-end" mt="md" gap="sm">

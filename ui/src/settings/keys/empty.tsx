@@ -2,15 +2,16 @@ import { Anchor, Button } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import { KeyIcon } from '../../app/icons.tsx';
 import { Empty, NoMatch, NoMatchLine } from '../../lists/empty.tsx';
+import { searchVerb } from '../../lists/search-text.ts';
 import type { KeySearch } from './key-search.ts';
 
 const steps = [
   {
     do: 'Say what it is for.',
-    why: 'One key for one script: then it can be taken away from that script alone.',
+    why: 'Use one key for each script, so that you can revoke it for that script alone.',
   },
-  { do: 'Give it little.', why: 'Only the scopes and repositories the script needs, and an end.' },
-  { do: 'Store it at once.', why: 'Its value is shown a single time; Postern keeps only a digest.' },
+  { do: 'Limit what it may do.', why: 'Only the scopes and repositories the script needs, and an end.' },
+  { do: 'Store it at once.', why: 'Its value is shown only once; Postern keeps only a digest.' },
 ];
 
 /** Teaches what a key is for, where there is none. */
@@ -42,7 +43,7 @@ export function NoKeyMatches({ shown, onClear }: { shown: KeySearch; onClear: ()
         {search !== undefined && (
           <>
             {' '}
-            whose name begins with “<bdi>{search}</bdi>”, or with this id
+            whose name {searchVerb(search)} “<bdi>{search}</bdi>”, or with this id
           </>
         )}
         {filters.length > 0 && `${search === undefined ? '' : ','} that ${filters.join(' and ')}`}.

@@ -3,15 +3,16 @@ import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { repositoriesNamed } from '../../api/queries.ts';
+import { searchVerb } from '../../lists/search-text.ts';
 import { keyScopes, type KeySearch, keySorts } from './key-search.ts';
 import styles from './keys-page.module.css';
 
 const sortLabels = {
   created: 'Newest first',
   name: 'By name',
-  used: 'Used last first',
+  used: 'Recently used first',
   idle: 'Longest unused first',
-  ending: 'Ending first',
+  ending: 'Ending soonest first',
 } as const;
 
 type FiltersProps = { readonly shown: KeySearch; readonly onChange: (search: KeySearch) => void };
@@ -73,7 +74,7 @@ export function KeyFilters({ shown, onChange }: FiltersProps) {
   );
 }
 
-/** The server searches: a registry may be longer than a list that anybody reads. */
+/** The server searches: a registry may be longer than a list that anyone reads. */
 function RepositoryFilter({
   value,
   onChange,
@@ -98,7 +99,7 @@ function RepositoryFilter({
       searchValue={text}
       onSearchChange={setText}
       onChange={onChange}
-      nothingFoundMessage="No repository begins like this"
+      nothingFoundMessage={`No repository’s name ${searchVerb(text)} “${text}”`}
       comboboxProps={{ transitionProps: { duration: 0 } }}
     />
   );

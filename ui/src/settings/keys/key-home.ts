@@ -1,6 +1,6 @@
 /**
  * Where a key is looked at: by its owner, or by an administrator. The same parts of a page stand in all three; they differ
- * in the routes of the API that answer, and in what is read anew when a key changes.
+ * in the routes of the API that answer, and in what is read again when a key changes.
  */
 export type KeyHome = '/settings/keys' | '/admin/service-keys' | '/admin/user-keys';
 

@@ -14,7 +14,7 @@ type TableProps = {
   /** Undefined until they are known. */
   usages: Schemas['KeyUsages'] | undefined;
   now: number;
-  /** An answer to an earlier question, shown until the new one comes. */
+  /** The rows are of the previous query, shown until the new response arrives. */
   isStale: boolean;
   onRevoke: (key: Key) => void;
 };

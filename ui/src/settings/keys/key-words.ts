@@ -37,7 +37,7 @@ const revokers: Readonly<Record<Exclude<NonNullable<Key['revokeReason']>, 'owner
   owner_deleted: 'with its owner’s account',
 };
 
-/** How and when it ends or ended, told to its owner or to somebody else. */
+/** How and when it ends or ended, told to its owner or to someone else. */
 export function endOf(key: Key, reader: 'owner' | 'administrator'): { word: string; at: string | null } {
   if (key.status === 'revoked')
     return { word: ['Revoked', ...whoRevoked(key, reader)].join(' '), at: key.revokedAt };

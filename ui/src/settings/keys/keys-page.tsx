@@ -57,7 +57,7 @@ export function KeysPage() {
       <Tools>
         <SearchField
           label="Search by name or id"
-          placeholder="Start of a name, or an id"
+          placeholder="Part of a name, or a whole id"
           value={search}
           onChange={(text) => show({ ...kept, search: text })}
         />

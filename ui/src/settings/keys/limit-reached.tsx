@@ -15,8 +15,8 @@ export function LimitReached({ now, onRevoke }: { now: number; onRevoke: (key: K
     .slice(0, 3);
   if (idle.length === 0) return null;
   return (
-    <Alert color="yellow" mb="md" title="There is no room for another key">
-      These were unused longest. Revoke one that nothing needs any more.
+    <Alert color="yellow" mb="md" title="You have reached the limit of active keys">
+      These keys have been unused longest. Revoke one that you no longer need.
       <ul className={styles['full']}>
         {idle.map(({ key, since }) => (
           <li key={key.id}>

@@ -14,8 +14,8 @@ export function RevokeAll({ count, onRevoked }: { count: number; onRevoked: () =
   return (
     <section className={styles['leak']} aria-label="After a leak">
       <p>
-        <b>Did something leak?</b> If you know which key, revoke that one. If you do not, end all of yours at
-        once.
+        <b>Did something leak?</b> If you know which key, revoke that one. If you do not, revoke all your keys
+        at once.
       </p>
       <Button color="red" variant="light" onClick={() => setOpen(true)}>
         Revoke all my keys
@@ -52,14 +52,14 @@ function Question({ count, onClose, onRevoked }: QuestionProps) {
       }}
     >
       <Text size="sm" mb="sm">
-        Every script that uses one of your {count} active {count === 1 ? 'key' : 'keys'} is refused from this
-        second on, everywhere. This cannot be undone. Your sites stay, and so do service keys and connected
+        Every script that uses one of your {count} active {count === 1 ? 'key' : 'keys'} is refused
+        immediately, everywhere. This cannot be undone. Your sites stay, and so do service keys and connected
         clients.
       </Text>
       <TextInput
         mb="sm"
         data-autofocus
-        label={`Type “${word}” to go on`}
+        label={`Type “${word}” to confirm`}
         autoComplete="off"
         value={typed}
         onChange={({ currentTarget }) => setTyped(currentTarget.value)}

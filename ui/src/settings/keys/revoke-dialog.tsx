@@ -1,5 +1,4 @@
-import { Button, Group, Modal, Text, TextInput } from '@mantine/core';
-import { useState } from 'react';
+import { Button, Group, Modal, Text } from '@mantine/core';
 import { call } from '../../api/client.ts';
 import { Problem } from '../../app/problem.tsx';
 import { fromNow } from '../../app/time.ts';
@@ -14,9 +13,7 @@ type RevokeProps = {
   onRevoked: () => void;
 };
 
-const recentMs = 7 * 86_400_000;
-
-/** Says what will stop working, and asks for the name of a key that something used lately. */
+/** Says what will stop working. Nothing has to be typed: a key that leaked must end at once. */
 export function RevokeDialog({ revoking, now, onClose, onRevoked }: RevokeProps) {
   return (
     <Modal
@@ -33,7 +30,6 @@ export function RevokeDialog({ revoking, now, onClose, onRevoked }: RevokeProps)
 }
 
 function Question({ of: key, now, onClose, onRevoked }: Omit<RevokeProps, 'revoking'> & { of: Key }) {
-  const [typed, setTyped] = useState('');
   const { run, error, isBusy } = useEnding({
     end: () => call('DELETE /me/tokens/{id}', { params: { id: key.id } }),
     said: `${key.name} is revoked.`,
@@ -42,14 +38,12 @@ function Question({ of: key, now, onClose, onRevoked }: Omit<RevokeProps, 'revok
     onDone: onRevoked,
   });
   const usedAt = key.lastUsedAt === null ? null : Date.parse(key.lastUsedAt);
-  const isInUse = usedAt !== null && now - usedAt < recentMs;
-  const isSure = !isInUse || typed.trim().normalize() === key.name.normalize();
 
   return (
     <form
       onSubmit={(event) => {
         event.preventDefault();
-        if (isSure) run();
+        run();
       }}
     >
       <Text size="sm" mb="sm">
@@ -59,26 +53,16 @@ function Question({ of: key, now, onClose, onRevoked }: Omit<RevokeProps, 'revok
         <code className="quiet">{key.id}</code>
       </Text>
       <Text size="sm" mb="sm">
-        Scripts that use it are refused from this second on, everywhere. This cannot be undone: they will need
-        a new key. {key.scopes.includes('sites:write') && 'Sites it published stay yours. '}
+        Scripts that use it are refused immediately, everywhere. This cannot be undone: they will need a new
+        key. {key.scopes.includes('sites:write') && 'Sites it published stay yours. '}
         {usedAt === null ? 'It was never used.' : `It was last used ${fromNow(usedAt, now)}.`}
       </Text>
-      {isInUse && (
-        <TextInput
-          mb="sm"
-          data-autofocus
-          label="Something still uses it. Type its name to go on"
-          autoComplete="off"
-          value={typed}
-          onChange={({ currentTarget }) => setTyped(currentTarget.value)}
-        />
-      )}
       {error !== undefined && <Problem error={error} />}
       <Group justify="flex-end" mt="md" gap="sm">
         <Button variant="default" onClick={onClose} disabled={isBusy}>
           Keep it
         </Button>
-        <Button type="submit" color="red" loading={isBusy} disabled={!isSure}>
+        <Button type="submit" color="red" loading={isBusy}>
           Revoke for good
         </Button>
       </Group>

@@ -29,7 +29,7 @@ export function RightsFields({ of: key, rights, errors, onChange }: RightsProps)
       <FieldGroup
         field="repositories"
         legend="Repositories"
-        description="Only fewer than now."
+        description="You can only remove repositories."
         error={errors.repositories}
       >
         {key.repositories.mode === 'all' ? (
@@ -45,7 +45,7 @@ export function RightsFields({ of: key, rights, errors, onChange }: RightsProps)
                 <Checkbox key={name} value={name} label={name} />
               ))}
               {key.repositories.repositories.length === 0 && (
-                <span className="quiet">The key reaches none any more.</span>
+                <span className="quiet">The key no longer reaches any repository.</span>
               )}
             </div>
           </Checkbox.Group>

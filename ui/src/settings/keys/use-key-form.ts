@@ -4,14 +4,14 @@ import { focusFirst } from './focus-first.ts';
 import { errorsFrom, type Field, type FieldErrors } from './new/draft.ts';
 
 type KeyForm = {
-  /** What is wrong before the server is asked. */
+  /** Mistakes found before the request is sent. */
   readonly mistakes: () => FieldErrors;
   readonly send: () => Promise<void>;
 };
 
 /**
- * Sends what is filled in about a key. A mistake, ours or the server's, stands beside the field it is about, and the
- * focus goes to the first; what is typed outlives every refusal.
+ * Submits a form about a key. Each mistake, found here or by the server, is shown beside its field, and the first one
+ * gets the focus. Input survives every refusal.
  */
 export function useKeyForm({ mistakes, send }: KeyForm) {
   const [errors, setErrors] = useState<FieldErrors>({});
@@ -19,8 +19,8 @@ export function useKeyForm({ mistakes, send }: KeyForm) {
   const [isBusy, setBusy] = useState(false);
   const form = useRef<HTMLFormElement>(null);
 
-  /** This field was changed: what was wrong with it is not known any more. */
-  function mend(field: Field): void {
+  /** Clears the mistake of a field that the user changed. */
+  function fix(field: Field): void {
     setErrors(({ [field]: _mended, ...others }) => others);
   }
 
@@ -54,5 +54,5 @@ export function useKeyForm({ mistakes, send }: KeyForm) {
     void submit();
   }
 
-  return { form, errors, refusal, isBusy, mend, onSubmit };
+  return { form, errors, refusal, isBusy, fix, onSubmit };
 }

@@ -17,6 +17,8 @@ const titles: Readonly<Record<Kind, { readonly title: string; readonly weight: '
   site_expires_7d: { title: 'A site ends within a week', weight: 'warn' },
   site_expires_1d: { title: 'A site ends within a day', weight: 'warn' },
   site_expired: { title: 'A site has expired', weight: 'calm' },
+  site_taken_down: { title: 'A site was taken down', weight: 'bad' },
+  site_put_back: { title: 'A site was reinstated', weight: 'calm' },
 };
 
 type ListProps = { notices: readonly Notice[]; now: number; onRead: (id: string) => void };

@@ -45,7 +45,7 @@ export function NoticesPage() {
     <>
       <PageHead
         title="Notices"
-        intro="What ends soon, what was exposed, and what is used after its end."
+        intro="Expiring keys and sites, exposed keys, and keys still used after they expired"
         heading={heading}
       >
         {unreadHere.length > 1 && (
@@ -84,7 +84,7 @@ export function NoticesPage() {
 function NothingNew({ onAll }: { onAll: () => void }) {
   return (
     <NoMatch>
-      <NoMatchLine>There is nothing you have not read.</NoMatchLine>
+      <NoMatchLine>You’re all caught up.</NoMatchLine>
       <Button variant="default" size="xs" onClick={onAll}>
         Show all notices
       </Button>
@@ -100,7 +100,7 @@ function NothingYet() {
       steps={[
         { do: 'Before a key or a site ends,', why: 'you hear of it here: a week, a day, and when it does.' },
         { do: 'When a key is exposed,', why: 'such as in a web address, you hear at once: replace it.' },
-        { do: 'When something uses a dead key,', why: 'you learn which, so that you can mend the script.' },
+        { do: 'When something uses a dead key,', why: 'you learn which, so that you can fix the script.' },
       ]}
     >
       {null}

@@ -32,7 +32,7 @@ export function PasswordPage() {
     <>
       <PageHead
         title="Password"
-        intro="Changing it signs you out everywhere, here too, and disconnects every program. Your API keys go on working: they have no password behind them."
+        intro="Changing it signs you out everywhere, including here, and disconnects every client. Your API keys keep working, because they do not depend on the password."
       />
       {change.isSuccess ? (
         <Alert color="green" title="Your password is changed" role="status">
@@ -45,7 +45,7 @@ export function PasswordPage() {
           {/* So that a password manager knows whose it is. */}
           <input name="username" autoComplete="username" value={me?.principal.name ?? ''} readOnly hidden />
           <PasswordInput
-            label="The password you have"
+            label="Current password"
             autoComplete="current-password"
             maxLength={200}
             required
@@ -54,7 +54,7 @@ export function PasswordPage() {
             onChange={({ currentTarget }) => setCurrent(currentTarget.value)}
           />
           <PasswordInput
-            label="The new one"
+            label="New password"
             description="At least 12 characters; a few words are easier to remember than symbols"
             autoComplete="new-password"
             minLength={12}

@@ -91,7 +91,7 @@ function Advice({ of: refusal }: { of: Refusal }) {
     </Anchor>
   );
   if (refusal.keyStatus !== null)
-    return <>What has ended works no more. {newKey('Create a new key', null)} and give it to the script.</>;
+    return <>An ended key no longer works. {newKey('Create a new key', null)} and give it to the script.</>;
   if (refusal.code === 'forbidden_scope' && refusal.requiredScope !== null) {
     return (
       <>
@@ -103,8 +103,8 @@ function Advice({ of: refusal }: { of: Refusal }) {
   if (refusal.code === 'rate_limited')
     return (
       <>
-        All your keys share one limit. Let the script wait as the answer’s Retry-After says, and ask less
-        often.
+        All your keys share one limit. Let the script wait as long as the response’s Retry-After header says,
+        and send requests less often.
       </>
     );
   return refusal.hint;

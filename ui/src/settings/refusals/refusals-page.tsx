@@ -9,6 +9,7 @@ import { PageHead } from '../../lists/page-head.tsx';
 import { TableLoading } from '../../lists/table.tsx';
 import { refusalOf } from '../queries.ts';
 import { Explanation } from './explanation.tsx';
+import { LastRefusals } from './last-refusals.tsx';
 import { refusalSearch } from './refusal-search.ts';
 import styles from './refusals.module.css';
 
@@ -31,7 +32,7 @@ export function RefusalsPage() {
     <>
       <PageHead
         title="Why was this refused?"
-        intro="Every answer of the API carries the id of its request. For one that was made with a key of yours, this says what refused it and what to do."
+        intro="Choose a refused request, or enter the id from a response of the API. You see why it was refused and what to do."
       />
       {/* A new one for each address, so that going back shows the id that was asked for. */}
       <Form key={requestId} first={requestId} onAsk={ask} />
@@ -45,6 +46,7 @@ export function RefusalsPage() {
       </div>
       {error !== null && !isUnknown && <Problem error={error} onRetry={() => void refetch()} />}
       {data !== undefined && <Explanation of={data} />}
+      {requestId === '' && <LastRefusals />}
     </>
   );
 }
@@ -61,7 +63,7 @@ function Form({ first, onAsk }: { first: string; onAsk: (text: string) => void }
     <form className={styles['form']} onSubmit={submit}>
       <TextInput
         label="Request id"
-        description="In the answer’s request_id, or its header x-request-id"
+        description="In the response’s request_id, or its header x-request-id"
         placeholder="0b8f6c7e-8f0f-4c1a-9f43-3f4dd1f7c9a1"
         autoComplete="off"
         spellCheck={false}
@@ -86,16 +88,16 @@ function Unknown({ requestId, isBusy, onRetry }: UnknownProps) {
   return (
     <Alert color="yellow" title="No refused request with one of your keys has this id">
       <ul className={styles['reasons']}>
-        <li>It may be too early: a refusal can be looked up a minute after it.</li>
+        <li>It may be too early: you can look up a refusal one minute after it.</li>
         <li>
-          The answer may not have been 401, 403 or 429. What else went wrong, the answer itself says in its
-          message.
+          The status may not have been 401, 403 or 429. For other errors, read the message in the response.
         </li>
         <li>
-          Of many equal refusals in a minute, the first and the last ten are kept. Try the id of a later one.
+          Postern keeps the first and the last ten of many equal refusals in a minute. Try the id of a later
+          one.
         </li>
         <li>
-          It may have been made with somebody else’s key, or with none.
+          The request may have used someone else’s key, or none.
           {me?.roles?.includes('admin') === true && (
             <>
               {' '}
@@ -105,7 +107,7 @@ function Unknown({ requestId, isBusy, onRetry }: UnknownProps) {
                 underline="always"
                 renderRoot={(props) => <Link to="/admin/audit" search={{ requestId }} {...props} />}
               >
-                look for it in the audit trail
+                find it in the audit trail
               </Anchor>
               .
             </>
@@ -113,7 +115,7 @@ function Unknown({ requestId, isBusy, onRetry }: UnknownProps) {
         </li>
       </ul>
       <Button size="xs" variant="default" loading={isBusy} onClick={onRetry}>
-        Look again
+        Search again
       </Button>
     </Alert>
   );

@@ -25,8 +25,8 @@ export function Access({ site, actions, now, page, show }: Facts & { page: numbe
   const [isEnding, setEnding] = useState(false);
   if (!mayLook)
     return (
-      <Alert color="yellow" title="Who was let in is its owner’s to see">
-        {actions.reasons.see_versions} Whoever has its address can open it.
+      <Alert color="yellow" title="Only its owner can see its grants">
+        {actions.reasons.see_versions} Anyone who has its address can open it.
       </Alert>
     );
   if (access.error !== null) return <Problem error={access.error} onRetry={() => void access.refetch()} />;
@@ -42,9 +42,9 @@ export function Access({ site, actions, now, page, show }: Facts & { page: numbe
             <h2>{titleOf(opens, checks)}</h2>
             <p>
               {isPrivate
-                ? 'It is private: for you, its owner, and for nobody else.'
-                : 'It is public: for everybody who has the address.'}{' '}
-              Each of these is checked whenever somebody comes.
+                ? 'It is private: only you, its owner, can open it.'
+                : 'It is public: everyone who has the address can open it.'}{' '}
+              Postern makes each of these checks at every visit.
             </p>
           </div>
           <Button
@@ -71,10 +71,10 @@ export function Access({ site, actions, now, page, show }: Facts & { page: numbe
       <section className={shared['stack']}>
         <div className={styles['row']}>
           <div>
-            <h2 className={styles['title']}>Who was let in</h2>
+            <h2 className={styles['title']}>Browser grants</h2>
             <p>
-              Browsers within the last 30 days. Each may read for five minutes at most; then it is checked
-              anew. Signing out does not end that.
+              Browsers that got a grant within the last 30 days. A grant lasts five minutes at most; then the
+              browser is checked again. Signing out does not end a grant.
             </p>
           </div>
           <ReasonedButton
@@ -87,11 +87,11 @@ export function Access({ site, actions, now, page, show }: Facts & { page: numbe
           </ReasonedButton>
         </div>
         {grants.length === 0 ? (
-          <div className={shared['card']}>No browser was let in within the last 30 days.</div>
+          <div className={shared['card']}>No browser got a grant within the last 30 days.</div>
         ) : (
           <Table
             caption="Grants"
-            columns={['Browser', 'Address', 'Let in', 'Ends', 'State']}
+            columns={['Browser', 'Address', 'Granted', 'Ends', 'State']}
             isStale={access.isPlaceholderData}
           >
             {grants.map((grant) => (
@@ -124,7 +124,7 @@ function Grant({ of: grant, now }: { of: Schemas['SiteAccess']['grants'][number]
         <bdi title={grant.agent ?? ''}>{grant.agent === null ? 'A browser' : browserWords(grant.agent)}</bdi>
       </th>
       <td data-label="Address">{grant.address ?? '–'}</td>
-      <td data-label="Let in">
+      <td data-label="Granted">
         <Moment at={grant.issuedAt} now={now} />
       </td>
       <td data-label="Ends">

@@ -30,8 +30,9 @@ function Question({ site, onClose }: Omit<DialogProps, 'isOpen'>) {
   return (
     <>
       <Text size="sm">
-        Every browser that reads <bdi>{site.name}</bdi> now, yours too, is put out with its next request,
-        everywhere. Whoever opens the link again is checked again. What somebody saved stays theirs.
+        Every browser that reads <bdi>{site.name}</bdi> now, including yours, loses access at its next
+        request, everywhere. Anyone who opens the link again is checked again. Copies that people saved remain
+        with them.
       </Text>
       {error !== undefined && <Problem error={error} />}
       <Group justify="flex-end" mt="md" gap="sm">

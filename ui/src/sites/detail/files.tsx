@@ -15,7 +15,7 @@ import type { Facts, Show } from './facts.ts';
 
 const pageSize = 50;
 /** As many versions as one answer lists; older ones are reached by their address. */
-const mostOffered = 100;
+const maxOffered = 100;
 
 /** What a version holds; each file can be downloaded, and is never shown on this origin. */
 export function Files({
@@ -35,7 +35,7 @@ export function Files({
   };
   const hasAny = site.version !== null || version !== undefined;
   const files = useQuery({ ...siteFiles(site.id, asked), enabled: hasAny });
-  const versions = useQuery({ ...siteVersions(site.id, 1, mostOffered), enabled: isOwner });
+  const versions = useQuery({ ...siteVersions(site.id, 1, maxOffered), enabled: isOwner });
   if (!hasAny)
     return (
       <NoMatch>
@@ -116,7 +116,7 @@ export function Files({
       />
       {!isOwner && (
         <Alert color="gray" mt="md">
-          You see the files of the live version. Earlier ones are its owner’s.
+          You see the files of the live version. Only its owner can see earlier versions.
         </Alert>
       )}
     </>

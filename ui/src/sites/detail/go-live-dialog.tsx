@@ -43,7 +43,7 @@ function Question({ site, number, onClose }: DialogProps & { number: number }) {
     <>
       <Text size="sm" mb="sm">
         Readers see it within a second, at the same address. Nothing is uploaded and nothing is lost: version{' '}
-        {site.version?.number ?? 'before'} stays, and you can go forward to it again.
+        {site.version?.number ?? 'before'} stays, and you can make it live again.
       </Text>
       <Changes siteId={site.id} number={number} />
       {error !== undefined && <Problem error={error} />}

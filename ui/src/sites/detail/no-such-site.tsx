@@ -5,7 +5,7 @@ import { whoAmI } from '../../api/queries.ts';
 import shared from '../sites.module.css';
 import { TakeDown } from './take-down.tsx';
 
-/** The same for what is not there and for what one may not see. An administrator can stop it unseen, by its id. */
+/** The same page for a missing site and for one that the user may not see. An administrator can take it down by its id. */
 export function NoSuchSite({ id }: { id: string }) {
   const me = useQuery(whoAmI);
   return (
@@ -18,7 +18,7 @@ export function NoSuchSite({ id }: { id: string }) {
         <Title order={1} size="h2" mt={4}>
           There is no such site
         </Title>
-        <p className="quiet">It may be gone, or it is not yours to see. Nobody is told which.</p>
+        <p className="quiet">It does not exist, or you may not see it. Postern does not say which.</p>
         <Button component={Link} to="/sites">
           Go to your sites
         </Button>

@@ -53,8 +53,8 @@ export function Overview(facts: Facts) {
               {site.status === 'active' && (
                 <p className={shared['hint']}>
                   {isPrivate
-                    ? 'It opens for you alone, in a browser where you are signed in.'
-                    : 'Everybody who has the address can open it.'}
+                    ? 'Only you can open it, in a browser where you are signed in.'
+                    : 'Everyone who has the address can open it.'}
                 </p>
               )}
             </div>
@@ -62,7 +62,7 @@ export function Overview(facts: Facts) {
           </div>
           <dl className={styles['table']}>
             {/* The other one stands above, to be copied. */}
-            <dt>{isPrivate ? 'Address now' : 'Link that stays'}</dt>
+            <dt>{isPrivate ? 'Current address' : 'Permanent link'}</dt>
             <dd>{isPrivate ? site.url : site.link}</dd>
             <dt>Site id</dt>
             <dd>
@@ -115,7 +115,7 @@ function Closed({ site, actions, now }: Facts) {
             Reason: “<bdi>{site.takeDownReason}</bdi>”.{' '}
           </>
         )}
-        Nothing of it is lost; ask an administrator to put it back.
+        Nothing is lost. Ask an administrator to reinstate it.
       </Alert>
     );
   if (site.status === 'deleted') return <Restore site={site} actions={actions} now={now} />;
@@ -128,7 +128,7 @@ function Closed({ site, actions, now }: Facts) {
   if (site.status === 'expired')
     return (
       <Alert color="red" title="This site has expired">
-        It is not served any more. Extend it to have it back; after {actions.restoreDays} days it is removed
+        It is no longer served. Extend it to serve it again. After {actions.restoreDays} days it is removed
         for good.
       </Alert>
     );

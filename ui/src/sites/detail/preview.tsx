@@ -57,8 +57,8 @@ export function Preview({ siteId, number, reason }: PreviewProps) {
           <div className={shared['stack']}>
             <CopyField label="Address of the preview" value={made.url} />
             <Text size="sm">
-              It shows version {number}, whatever is live, until {exactly(Date.parse(made.expiresAt))}. Who
-              may see the site may see it, and nobody else.
+              It shows version {number} until {exactly(Date.parse(made.expiresAt))}, whichever version is
+              live. Only people who may see the site can open it.
             </Text>
             <div className={shared['actions']}>
               <Button

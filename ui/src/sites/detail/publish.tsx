@@ -72,9 +72,7 @@ export function Publish({ site, actions }: Facts) {
       <section className={shared['card']}>
         <SpaSwitch checked={spa} onChange={setSpa} />
       </section>
-      <PublishedNothing
-        said={state.kind === 'checked' ? 'checked' : state.kind === 'stopped' ? 'stopped' : null}
-      />
+      <PublishedNothing state={state} />
       <div className={shared['actions']}>
         <Button disabled={!canStart} onClick={() => begin(false)}>
           Publish this version

@@ -29,11 +29,11 @@ export function Settings({ site, actions, isAdministrator, ...rest }: Facts & { 
       <section className={shared['card']}>
         <div className={styles['row']}>
           <div>
-            <h2>{isPrivate ? 'Private: only you see it' : 'Public: everybody sees it'}</h2>
+            <h2>{isPrivate ? 'Private: only you see it' : 'Public: everyone sees it'}</h2>
             <p>
               {isPrivate
-                ? 'It opens in a browser where you are signed in, for nobody else.'
-                : 'Whoever has the address can open it, without signing in.'}
+                ? 'Only you can open it, in a browser where you are signed in.'
+                : 'Anyone who has the address can open it without signing in.'}
             </p>
           </div>
           <ReasonedButton
@@ -50,7 +50,7 @@ export function Settings({ site, actions, isAdministrator, ...rest }: Facts & { 
           <div>
             <h2>Delete</h2>
             <p>
-              It is not served from that second on. You can restore it for {actions.restoreDays}{' '}
+              It immediately stops being served. You can restore it for {actions.restoreDays}{' '}
               {actions.restoreDays === 1 ? 'day' : 'days'}; then it is gone for good.
             </p>
           </div>

@@ -8,7 +8,7 @@ import styles from './detail.module.css';
 
 type TakeDownProps = {
   readonly id: string;
-  /** What an administrator can know: of a site of somebody else that is not served, nothing. */
+  /** What an administrator can know: of a site of someone else that is not served, nothing. */
   readonly standing: 'served' | 'taken_down' | 'unknown';
 };
 
@@ -20,12 +20,12 @@ export function TakeDown({ id, standing }: TakeDownProps) {
   const down = useChange(
     () => call('POST /sites/{id}/take-down', { params: { id }, body }),
     'The site is taken down.',
-    () => setDone('It is taken down. Its owner reads the reason.'),
+    () => setDone('The site is taken down. Its owner can read the reason.'),
   );
   const back = useChange(
     () => call('POST /sites/{id}/put-back', { params: { id }, body }),
-    'The site is put back.',
-    () => setDone('It is put back, and served as before.'),
+    'The site is reinstated.',
+    () => setDone('The site is reinstated and served as before.'),
   );
   const error = down.error ?? back.error;
   const hasReason = body.reason !== '';
@@ -33,8 +33,8 @@ export function TakeDown({ id, standing }: TakeDownProps) {
     <section className={shared['card']} aria-labelledby="administrator">
       <h2 id="administrator">As an administrator</h2>
       <p className={shared['hint']}>
-        You can stop a site at once, everywhere, without being shown what is in it. Its owner reads your
-        reason; the trail keeps it. Site <code>{id}</code>.
+        You can take a site down immediately, everywhere, without seeing its content. Its owner can read your
+        reason, and the audit trail keeps it. Site <code>{id}</code>.
       </p>
       <div className={styles['form']}>
         <TextInput
@@ -52,7 +52,7 @@ export function TakeDown({ id, standing }: TakeDownProps) {
         )}
         {standing !== 'served' && (
           <Button variant="default" disabled={!hasReason} loading={back.isBusy} onClick={back.run}>
-            Put it back
+            Reinstate it
           </Button>
         )}
       </div>

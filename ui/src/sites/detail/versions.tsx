@@ -31,7 +31,7 @@ export function Versions({ site, actions, now, page, version, show }: VersionsPr
   const [going, setGoing] = useState<number>();
   if (!mayLook)
     return (
-      <Alert color="yellow" title="Its versions are its owner’s">
+      <Alert color="yellow" title="Only its owner can see its versions">
         {actions.reasons.see_versions}
       </Alert>
     );
@@ -42,7 +42,7 @@ export function Versions({ site, actions, now, page, version, show }: VersionsPr
     return (
       <NoMatch>
         <NoMatchLine>
-          Nothing is published yet. Each publish makes a version that stays to go back to.
+          Nothing is published yet. Each publish creates a version that you can roll back to.
         </NoMatchLine>
       </NoMatch>
     );
@@ -100,8 +100,7 @@ export function Versions({ site, actions, now, page, version, show }: VersionsPr
       </Table>
       {actions.reasons.publish !== null && <p className={styles['small']}>{actions.reasons.publish}</p>}
       <p className={styles['small']}>
-        Versions never change. A preview has an address of its own for 24 hours, by the same rules of who may
-        see it.
+        Versions never change. A preview has its own address for 24 hours and follows the site’s access rules.
       </p>
       <Pages
         page={page}

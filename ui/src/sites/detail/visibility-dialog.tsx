@@ -14,7 +14,7 @@ export function VisibilityDialog({ site, isOpen, onClose }: DialogProps) {
     <Modal
       opened={isOpen}
       onClose={onClose}
-      title={next === 'public' ? 'Show it to everybody?' : 'Keep it to yourself?'}
+      title={next === 'public' ? 'Make this site public?' : 'Make this site private?'}
       closeButtonProps={{ 'aria-label': 'Close' }}
     >
       <Question site={site} next={next} onClose={onClose} />
@@ -24,17 +24,17 @@ export function VisibilityDialog({ site, isOpen, onClose }: DialogProps) {
 
 const effects = {
   public: [
-    'Everybody who has the new address can open it, without signing in. Search engines may find it.',
-    'Its live files are public. Earlier versions stay for you alone.',
-    'It gets a new address at once. The one it has now answers nobody any more, and is never used again.',
+    'Everyone who has the new address can open it, without signing in. Search engines may find it.',
+    'Its live files are public. Only you can see earlier versions.',
+    'It gets a new address immediately. The current address stops working for everyone and is never used again.',
     'Its link stays the same and leads to the new address.',
-    'Browsers that were let in are put out.',
+    'All browser grants end.',
   ],
   private: [
-    'Only you can open it, in a browser where you are signed in. No colleague, no administrator, no key.',
-    'It gets a new address at once. The public one answers “not found” to everybody, and is never used again.',
-    'Its link stays the same: give that on, not the address.',
-    'What people saved or caches elsewhere kept while it was public cannot be called back.',
+    'Only you can open it, in a browser where you are signed in. No colleague, administrator or key can.',
+    'It gets a new address immediately. The public one answers “not found” to everyone, and is never used again.',
+    'Its link stays the same. Share the link, not the address.',
+    'Copies that people saved or caches stored while it was public cannot be recalled.',
   ],
 } as const;
 

@@ -1,12 +1,13 @@
 import { Button } from '@mantine/core';
 import { GlobeIcon } from '../../app/icons.tsx';
 import { Empty, NoMatch, NoMatchLine } from '../../lists/empty.tsx';
+import { searchVerb } from '../../lists/search-text.ts';
 import { Picker } from '../upload/picker.tsx';
 import { useCarry } from '../upload/carried.ts';
 
 const steps = [
   { do: 'Drop a folder here.', why: 'Anywhere on this page; a ZIP, a tar.gz or one HTML page works, too.' },
-  { do: 'Say who may see it.', why: 'Only you, unless you choose everybody.' },
+  { do: 'Say who may see it.', why: 'Only you, unless you choose everyone.' },
   { do: 'Share its address.', why: 'Publish again whenever you like: only what changed is sent.' },
 ];
 
@@ -28,7 +29,7 @@ export function NoSiteMatches({ search, onClear }: { search: string; onClear: ()
         {search !== '' && (
           <>
             {' '}
-            whose name begins with “<bdi>{search}</bdi>”, or with this id or address
+            whose name {searchVerb(search)} “<bdi>{search}</bdi>”, or with this id or address
           </>
         )}
         .

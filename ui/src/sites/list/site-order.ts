@@ -7,12 +7,12 @@ export const siteOrders = listOrders(
     published: {
       asked: 'publishedAt',
       usual: 'desc',
-      words: { desc: 'Last published first', asc: 'Longest unpublished first' },
+      words: { desc: 'Recently published first', asc: 'Least recently published first' },
     },
     expires: {
       asked: 'expiresAt',
       usual: 'asc',
-      words: { asc: 'Expiring first', desc: 'Lasting longest first' },
+      words: { asc: 'Expiring soonest first', desc: 'Expiring latest first' },
     },
     size: { asked: 'sizeBytes', usual: 'desc', words: { desc: 'Largest first', asc: 'Smallest first' } },
   },

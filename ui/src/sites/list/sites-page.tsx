@@ -29,7 +29,7 @@ const stateLabels = {
   deleted: 'Deleted',
 } as const;
 
-/** Sites one may see: one's own, and what everybody may see. Anywhere on the page a folder can be dropped. */
+/** Sites one may see: one's own, and what everyone may see. Anywhere on the page a folder can be dropped. */
 export function SitesPage() {
   const navigate = route.useNavigate();
   const shown = route.useSearch();
@@ -60,7 +60,7 @@ export function SitesPage() {
     <>
       <PageHead
         title="Sites"
-        intro="Static websites at addresses of their own, for everybody or only for you."
+        intro="Static websites at addresses of their own, for everyone or only for you."
       >
         {mine.data !== undefined && <Quota {...mine.data.quotas} />}
         <Button component={Link} to="/sites/new" leftSection={<PlusIcon />}>
@@ -70,7 +70,7 @@ export function SitesPage() {
       <Tools>
         <SearchField
           label="Search by name, id or address"
-          placeholder="Start of a name, or an id"
+          placeholder="Part of a name, or a whole id"
           value={search}
           onChange={(text) => show({ search: text })}
         />

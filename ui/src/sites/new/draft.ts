@@ -19,7 +19,7 @@ export type Expiry =
 
 export type DraftErrors = { readonly [key in 'name' | 'visibility' | 'expiry']?: string };
 
-/** Private where that can be had: nothing is shown to everybody because somebody said nothing. */
+/** Private where that can be had: nothing is shown to everyone because someone said nothing. */
 export function firstDraft({ allowedVisibility, defaultVisibility, ttl }: Capabilities): Draft {
   const [only = defaultVisibility] = allowedVisibility;
   return {
@@ -45,7 +45,7 @@ export function mistakesIn(draft: Draft, { ttl, allowedVisibility }: Capabilitie
     ...(/[\p{Cc}]/u.test(draft.name) ? { name: 'Use characters that can be seen.' } : {}),
     ...(allowedVisibility.includes(draft.visibility) ? {} : { visibility: 'Choose who may see it.' }),
     ...(ttl.enabled && hoursOf(draft.expiry, ttl, now) === null
-      ? { expiry: 'Choose a day that is still to come.' }
+      ? { expiry: 'Choose a day in the future.' }
       : {}),
   };
 }

@@ -42,7 +42,7 @@ export function ExpiryField({ expiry, ttl, now, error, onChange }: FieldProps) {
     >
       <legend>Expires after</legend>
       <p className={styles['note']}>
-        At most {hoursInWords(ttl.maxHours)}. You are told before it ends, and can extend it.
+        At most {hoursInWords(ttl.maxHours)}. You are notified before it expires, and can extend it.
       </p>
       <div className={styles['chips']}>
         <Chip.Group

@@ -1,6 +1,7 @@
 import { Alert, Button, Switch, TextInput } from '@mantine/core';
 import type { Schemas } from '../../api/contract.ts';
 import { PublishedNothing } from '../upload/published-nothing.tsx';
+import type { UploadState } from '../upload/use-upload.ts';
 import type { Draft, DraftErrors } from './draft.ts';
 import { ExpiryField } from './expiry-field.tsx';
 import styles from './form.module.css';
@@ -12,15 +13,15 @@ type FormProps = {
   readonly capabilities: Schemas['SiteCapabilities'];
   readonly errors: DraftErrors;
   /** Why it cannot be published now. */
-  readonly obstacle: string | null;
-  readonly said: 'checked' | 'stopped' | null;
+  readonly unavailableReason: string | null;
+  readonly state: UploadState;
   readonly onChange: (part: Partial<Draft>) => void;
   readonly onPublish: () => void;
   readonly onCheck: () => void;
 };
 
 export function NewSiteForm(props: FormProps) {
-  const { draft, capabilities, errors, obstacle, said, onChange } = props;
+  const { draft, capabilities, errors, unavailableReason, state, onChange } = props;
   const now = useSitesNow();
   const canHave = capabilities.allowedVisibility.length > 0;
   return (
@@ -35,7 +36,7 @@ export function NewSiteForm(props: FormProps) {
       <div className={styles['part']} data-field="name">
         <TextInput
           label="Name"
-          description="For you and in lists; the address is made by the server."
+          description="Shown to you and in lists. The server generates the address."
           placeholder="Handbook"
           maxLength={100}
           autoComplete="off"
@@ -61,19 +62,19 @@ export function NewSiteForm(props: FormProps) {
         <SpaSwitch checked={draft.spa} onChange={(spa) => onChange({ spa })} />
       </div>
       {!canHave && (
-        <Alert color="yellow" m="md" title="You cannot make a site now">
+        <Alert color="yellow" m="md" title="You cannot create a site now">
           {Object.values(capabilities.visibilityReasons).join(' ')}
         </Alert>
       )}
       <div className={styles['end']}>
-        <PublishedNothing said={said} />
-        <Button type="submit" disabled={obstacle !== null || !canHave}>
+        <PublishedNothing state={state} />
+        <Button type="submit" disabled={unavailableReason !== null || !canHave}>
           Publish
         </Button>
-        <Button variant="default" disabled={obstacle !== null || !canHave} onClick={props.onCheck}>
+        <Button variant="default" disabled={unavailableReason !== null || !canHave} onClick={props.onCheck}>
           Check only
         </Button>
-        <p>{obstacle ?? '“Check only” sends everything to be looked at and keeps nothing.'}</p>
+        <p>{unavailableReason ?? 'With “Check only” the server checks everything and keeps nothing.'}</p>
       </div>
     </form>
   );

@@ -32,7 +32,7 @@ export function NewSiteHead({ title, children, takesFocus = false }: HeadProps) 
   );
 }
 
-/** Always the same function, so that it is called when the heading comes and not whenever it is drawn. */
+/** A stable function, so that React calls it when the heading mounts, not at every render. */
 function beginHere(heading: HTMLHeadingElement | null): void {
   if (heading === null) return;
   scrollTo(0, 0);

@@ -38,7 +38,7 @@ export function NewSite({ capabilities }: { capabilities: Capabilities }) {
   function pick(next: Picked | null): void {
     setPicked(next);
     reset();
-    // Its own name serves until somebody says otherwise.
+    // Its own name serves until someone says otherwise.
     if (next !== null)
       setDraft((before) =>
         before.name === '' || before.name === picked?.name
@@ -104,8 +104,8 @@ export function NewSite({ capabilities }: { capabilities: Capabilities }) {
         draft={draft}
         capabilities={capabilities}
         errors={{ ...fromServer, ...mistakes }}
-        obstacle={obstacleOf(checked)}
-        said={state.kind === 'checked' ? 'checked' : state.kind === 'stopped' ? 'stopped' : null}
+        unavailableReason={unavailableReasonOf(checked)}
+        state={state}
         onChange={(part) => {
           setMistakes({});
           setDraft((before) => ({ ...before, ...part }));
@@ -117,7 +117,7 @@ export function NewSite({ capabilities }: { capabilities: Capabilities }) {
   );
 }
 
-function obstacleOf(checked: ReturnType<typeof check> | null): string | null {
+function unavailableReasonOf(checked: ReturnType<typeof check> | null): string | null {
   if (checked === null) return 'Choose a folder or a file first.';
-  return checked.problems.length > 0 ? 'Mend the problems above first.' : null;
+  return checked.problems.length > 0 ? 'Fix the problems above first.' : null;
 }

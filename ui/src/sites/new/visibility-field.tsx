@@ -14,9 +14,9 @@ const choices = [
   [
     'private',
     'Only me',
-    'It opens in a browser where you are signed in, for nobody else: no administrator, no key.',
+    'Only you can open it, in a browser where you are signed in. No administrator and no key can.',
   ],
-  ['public', 'Everybody', 'Whoever has the address can open it, without signing in.'],
+  ['public', 'Everyone', 'Anyone who has the address can open it without signing in.'],
 ] as const;
 
 /** What cannot be chosen stays to be seen, with the reason. */

@@ -14,7 +14,7 @@ import { forget, remember, type Unfinished, unfinished } from './unfinished.ts';
  */
 const batchBytes = 16 * 1024 * 1024;
 const batchFiles = 500;
-const mostFailures = 7;
+const maxFailures = 7;
 
 export type Announced = Record<string, { sha256: string; size: number }>;
 
@@ -27,7 +27,12 @@ export async function publishByDigest(job: Job, files: Announced, control: Contr
     control.tell({ kind: 'processing' });
     const site = await publish(job, own.siteId, upload.id, control);
     forget(own);
-    return { site, contents: { sent: asked, had: contents.files.size - asked }, startPage: null };
+    return {
+      site,
+      warnings: [],
+      contents: { sent: asked, had: contents.files.size - asked },
+      startPage: null,
+    };
   } catch (error) {
     if (!canGoOn(error)) await abandon(own);
     throw error;
@@ -110,7 +115,7 @@ async function goOn({ target }: Job, announced: string, signal: AbortSignal): Pr
   }
 }
 
-/** Goes on after a content that is refused, so that one answer names them all. */
+/** Continues after a refused content, so that all refused ones are reported together. */
 async function sendMissing(
   siteId: string,
   { id, missing: asked }: Schemas['Upload'],
@@ -138,7 +143,7 @@ async function sendMissing(
         missing = left;
         if (missing.length === 0) break;
       }
-      // What was too much for some proxy may pass in smaller pieces.
+      // A proxy may have refused the size, so smaller batches may succeed.
       const batch = batchFrom(missing, contents, batchBytes / 2 ** failures);
       const upload = await sendContents({
         method: 'PUT',
@@ -166,7 +171,7 @@ async function sendMissing(
         continue;
       }
       failures += 1;
-      if (!mayPass(error) || failures > mostFailures) throw error;
+      if (!mayPass(error) || failures > maxFailures) throw error;
       await waitAfter(error, failures, { sent: shown, total }, { signal, tell });
     }
   }
@@ -208,11 +213,11 @@ async function publish(
       return (await call('POST /sites/{id}/uploads/{upload}/publish', { params, body: {}, ifMatch, signal }))
         .data;
     } catch (error) {
-      // The answer to an earlier try was lost, and it had worked.
+      // An earlier attempt had succeeded, but its response was lost.
       if (failures > 0 && error instanceof ApiProblem && error.code === 'state_conflict')
         return (await call('GET /sites/{id}', { params: { id: siteId }, signal })).data;
       failures += 1;
-      if (!mayPass(error) || failures > mostFailures) throw error;
+      if (!mayPass(error) || failures > maxFailures) throw error;
       await waitAfter(error, failures, { sent: 1, total: 1 }, { signal, tell });
       tell({ kind: 'processing' });
     }
@@ -232,7 +237,7 @@ export async function abandon(own: Unfinished): Promise<void> {
   if (own.isNew) await takeBack(own.siteId);
 }
 
-/** A site that was made for an upload which came to nothing goes again. That it cannot is no reason to say so: it is empty. */
+/** Deletes a site that was created for an abandoned upload. A failure is ignored, because the site is empty. */
 async function takeBack(siteId: string): Promise<void> {
   await call('DELETE /sites/{id}', { params: { id: siteId } }).catch(() => undefined);
 }

@@ -35,9 +35,9 @@ export function DropArea({ says, onPicked }: DropProps) {
       )}
       {state.kind === 'unreadable' && (
         <div className={styles['reading']}>
-          <Alert color="red" role="alert" title="What was dropped could not be read">
-            The browser was not let at a file of it, or it was moved meanwhile. Look whether you can open all
-            of it, then drop it again.
+          <Alert color="red" role="alert" title="The dropped files could not be read">
+            The browser may not read one of the files, or a file was moved in the meantime. Check that you can
+            open all of them, then drop them again.
           </Alert>
           <Button size="xs" variant="default" onClick={stop}>
             Close
@@ -67,7 +67,7 @@ function useDrop(onPicked: (picked: Picked) => void): { state: DropState; stop: 
       if (event.dataTransfer !== null) event.dataTransfer.dropEffect = 'copy';
       setState({ kind: 'over' });
     };
-    // It leaves one element for the next all the time; it leaves the window only towards nothing.
+    // The drag leaves one element for the next all the time; only without a next element has it left the window.
     const leave = (event: DragEvent) => {
       if (event.relatedTarget === null) setState({ kind: 'idle' });
     };

@@ -23,7 +23,7 @@ export function DropTarget({ upload, onPicked }: TargetProps) {
       <p className={cards['limits']}>
         At most {upload.maxFiles.toLocaleString()} files of {bytesInWords(upload.maxFileBytes)},{' '}
         {bytesInWords(upload.maxExtractedBytes)} together; an archive may have{' '}
-        {bytesInWords(upload.maxUploadBytes)}. Nothing is sent before you say so.
+        {bytesInWords(upload.maxUploadBytes)}. Nothing is sent until you say so.
       </p>
     </section>
   );

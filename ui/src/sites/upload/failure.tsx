@@ -36,7 +36,7 @@ export function UploadFailure({ error, job, onAgain }: FailureProps) {
         </Text>
       )}
       <Text size="sm" mt="sm">
-        Mend the files and choose them again; everything else you filled in stays. Request{' '}
+        Fix the files and choose them again; everything else you filled in stays. Request{' '}
         <code>{error.requestId}</code>
       </Text>
     </Alert>
@@ -45,7 +45,7 @@ export function UploadFailure({ error, job, onAgain }: FailureProps) {
 
 function againWords(error: unknown, job: Job): string {
   if (!canGoOn(error)) return 'Try again';
-  return isResumable(job) ? 'Go on where it stopped' : 'Try again from the beginning';
+  return isResumable(job) ? 'Resume the upload' : 'Try again from the beginning';
 }
 
 function titleOf(hasKey: boolean, count: number): string {

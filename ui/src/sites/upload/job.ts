@@ -9,15 +9,15 @@ export type Job = {
     | {
         readonly kind: 'replace';
         readonly siteId: string;
-        /** The version that was seen live; another one is not overwritten unseen. */
+        /** The live version that the user saw, so that the upload does not overwrite another one unseen. */
         readonly digest: string | null;
         readonly spa: boolean;
       };
-  /** True: the server judges everything and keeps nothing. */
+  /** True: the server checks everything and keeps nothing. */
   readonly isCheckOnly: boolean;
 };
 
-/** True: it goes on after a break or a reload. An archive, a page and what is only checked go in one piece, and begin anew. */
+/** True: it resumes after a lost connection or a reload. An archive, a page or a check is sent in one piece and starts again. */
 export function isResumable({ checked, isCheckOnly }: Job): boolean {
   return checked.picked.kind === 'folder' && !isCheckOnly;
 }
@@ -36,6 +36,8 @@ export type Stage =
 
 export type Outcome = {
   readonly site: Schemas['Site'];
+  /** Of what was only checked. After a publish, the version's report has them. */
+  readonly warnings: readonly Schemas['PublishedSite']['warnings'][number][];
   /** Contents that were sent and that the server had already; null when all went as one. */
   readonly contents: { readonly sent: number; readonly had: number } | null;
   /** The name of the one page that was chosen, where it is not the name that it got. */

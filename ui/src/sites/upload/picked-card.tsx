@@ -2,18 +2,19 @@ import { Alert, Button, Text } from '@mantine/core';
 import { CheckIcon, FileIcon, FolderIcon } from '../../app/icons.tsx';
 import { bytesInWords, countOf } from '../bytes.ts';
 import styles from '../sites.module.css';
+import { StartPageField } from '../start-page-field.tsx';
 import { Findings } from './findings.tsx';
-import { type Checked, onlyFolder } from './precheck.ts';
+import { type Checked, onlyFolder, withoutRefused } from './precheck.ts';
 import { type Picked, renamedPage } from './picked.ts';
 import cards from './upload.module.css';
 
 /** What was looked at here, and what is looked at later. */
 const goodWords: Readonly<Record<Picked['kind'], string>> = {
   folder:
-    'Names, sizes and limits are fine. When it is sent, what is in the files is checked, too; nothing goes live before that.',
+    'Names and sizes are within the limits. The server also checks the content of the files before anything goes live.',
   archive:
-    'The size is fine. When it is sent, the names and files inside are checked, too; nothing goes live before that.',
-  page: 'The size is fine. When it is sent, what is in the page is checked, too; it does not go live before that.',
+    'The size is within the limit. The server also checks the names and files inside before anything goes live.',
+  page: 'The size is within the limit. The server also checks the content of the page before it goes live.',
 };
 
 type CardProps = {
@@ -23,7 +24,8 @@ type CardProps = {
 
 /** What was chosen, and everything that stands in its way, before anything is sent. */
 export function PickedCard({ checked, onPicked }: CardProps) {
-  const { picked, files, bytes, problems, leftOut, ignored, warnings, startFolder } = checked;
+  const { picked, files, bytes, problems, leftOut, ignored, warnings, pages, startFolder } = checked;
+  const refused = problems.filter(({ path }) => path !== '').length;
   const isFolder = picked.kind === 'folder';
   const name = isFolder ? picked.name : picked.file.name;
   return (
@@ -49,9 +51,14 @@ export function PickedCard({ checked, onPicked }: CardProps) {
           color="red"
           mt="md"
           role="alert"
-          title={`${countOf(problems.length, 'problem')} to mend before it can be published`}
+          title={`Fix ${countOf(problems.length, 'problem')} before publishing`}
         >
           <Findings found={problems} />
+          {isFolder && refused > 0 && refused < files.length && (
+            <Button size="xs" mt="sm" variant="default" onClick={() => onPicked(withoutRefused(checked))}>
+              Publish without {refused === 1 ? 'this file' : `these ${refused} files`}
+            </Button>
+          )}
         </Alert>
       )}
       {startFolder !== null && (
@@ -65,6 +72,13 @@ export function PickedCard({ checked, onPicked }: CardProps) {
           </Button>
         </Alert>
       )}
+      {warnings.length === 0 && isFolder && typeof picked.startPage === 'string' && pages.length > 0 && (
+        <StartPageField
+          pages={pages}
+          value={picked.startPage}
+          onChange={(startPage) => onPicked({ ...picked, startPage })}
+        />
+      )}
       {startFolder === null && warnings.length > 0 && (
         <Alert color="yellow" mt="md" title="Before you publish">
           {warnings.map((warning) => (
@@ -72,6 +86,13 @@ export function PickedCard({ checked, onPicked }: CardProps) {
               {warning}
             </Text>
           ))}
+          {isFolder && pages.length > 0 && (
+            <StartPageField
+              pages={pages}
+              value={null}
+              onChange={(startPage) => onPicked({ ...picked, startPage })}
+            />
+          )}
         </Alert>
       )}
       {leftOut.length > 0 && (

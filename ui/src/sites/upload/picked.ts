@@ -1,8 +1,16 @@
-/** What somebody dropped or chose, before anything is judged. */
+/** What someone dropped or chose, before anything is judged. */
 export type PickedFile = { readonly path: string; readonly file: File };
 
 export type Picked =
-  | { readonly kind: 'folder'; readonly name: string; readonly files: readonly PickedFile[] }
+  | {
+      readonly kind: 'folder';
+      readonly name: string;
+      readonly files: readonly PickedFile[];
+      /** The page that the address leads to, where there is no index.html. */
+      readonly startPage?: string | null;
+      /** Taken out because they cannot be published, each with its problem. */
+      readonly without?: readonly { readonly path: string; readonly problem: string }[];
+    }
   | { readonly kind: 'archive' | 'page'; readonly name: string; readonly file: File };
 
 /** The types that a single file is sent as, by how its name ends. */
@@ -40,7 +48,7 @@ export function pickedFromInput(chosen: readonly File[]): Picked | null {
   return { kind: 'folder', name: first.webkitRelativePath.split('/', 1)[0] ?? '', files };
 }
 
-/** A folder that is read: how many files were found by now, and whether anybody still waits for them. */
+/** A folder that is read: how many files were found by now, and whether anyone still waits for them. */
 type Reading = { readonly signal: AbortSignal; readonly tell: (files: number) => void };
 
 const tellEvery = 50;

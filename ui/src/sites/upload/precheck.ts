@@ -2,6 +2,7 @@ import type { Schemas } from '../../api/contract.ts';
 import { bytesInWords } from '../bytes.ts';
 import { extensionOf, foldedName, nameFile } from './names.ts';
 import type { Picked, PickedFile } from './picked.ts';
+import { pagesOf, redirectsFile, withStartRule } from './start-rule.ts';
 
 /**
  * What an upload would be refused for, found before anything is sent: names, counts, sizes, quotas. The server judges
@@ -21,6 +22,8 @@ export type Checked = {
   /** Leftovers of file managers that are not sent. */
   readonly ignored: number;
   readonly warnings: readonly string[];
+  /** Pages to choose a start page from; empty where there is one. */
+  readonly pages: readonly string[];
   /** A folder inside that has a start page while the top has none. */
   readonly startFolder: string | null;
 };
@@ -33,16 +36,16 @@ export function check(picked: Picked, capabilities: Capabilities, isNew: boolean
   const { quotas } = capabilities;
   const problems = [...judged.problems];
   if (isNew && quotas.sitesUsed >= quotas.sitesPerOwner)
-    problems.push({ path: '', problem: `You have ${quotas.sitesUsed} sites, as many as are allowed.` });
+    problems.push({ path: '', problem: `You have ${quotas.sitesUsed} sites, which is the limit.` });
   if (judged.bytes > quotas.bytesPerOwner)
     problems.push({
       path: '',
-      problem: `It is larger than all your sites together may be: ${bytesInWords(quotas.bytesPerOwner)}.`,
+      problem: `It is larger than your whole storage quota: ${bytesInWords(quotas.bytesPerOwner)}.`,
     });
   const warnings = [...judged.warnings];
   if (judged.bytes <= quotas.bytesPerOwner && judged.bytes + quotas.bytesUsed > quotas.bytesPerOwner)
     warnings.push(
-      `It may not fit: ${bytesInWords(quotas.bytesUsed)} of ${bytesInWords(quotas.bytesPerOwner)} are in use. Files that you keep already take no more room.`,
+      `It may not fit: ${bytesInWords(quotas.bytesUsed)} of ${bytesInWords(quotas.bytesPerOwner)} are in use. Files that you already store take no additional space.`,
     );
   return { ...judged, problems, warnings };
 }
@@ -62,6 +65,7 @@ function checkSingle(picked: Exclude<Picked, { kind: 'folder' }>, { upload }: Ca
     leftOut: [],
     ignored: 0,
     warnings: [],
+    pages: [],
     startFolder: null,
   };
 }
@@ -88,8 +92,7 @@ function checkFolder(picked: Extract<Picked, { kind: 'folder' }>, { upload }: Ca
     }
   }
   const entries = files.length + foldersOf(files);
-  if (files.length === 0)
-    problems.push({ path: '', problem: 'There is no file in it that could be published.' });
+  if (files.length === 0) problems.push({ path: '', problem: 'It contains no file that can be published.' });
   if (entries > upload.maxFiles)
     problems.push({
       path: '',
@@ -101,19 +104,33 @@ function checkFolder(picked: Extract<Picked, { kind: 'folder' }>, { upload }: Ca
       problem: `It is ${bytesInWords(bytes)}; ${bytesInWords(upload.maxExtractedBytes)} are allowed.`,
     });
   const hasStart = files.some(({ path }) => path === 'index.html');
+  const startPage = hasStart ? null : (picked.startPage ?? null);
   return {
     picked,
-    files,
+    files: startPage === null ? files : withStartRule(files, startPage),
     bytes,
     problems,
-    leftOut: [...leftOut.values()],
+    leftOut: [...(picked.without ?? []), ...leftOut.values()],
     ignored,
-    warnings:
-      hasStart || files.length === 0
-        ? []
-        : ['There is no index.html at the top, so the site’s own address will show nothing.'],
-    startFolder: hasStart ? null : startFolderOf(files),
+    warnings: hasStart || files.length === 0 || startPage !== null ? [] : [noStartWords(files)],
+    pages: hasStart ? [] : pagesOf(files.map(({ path }) => path)),
+    startFolder: hasStart || startPage !== null ? null : startFolderOf(files),
   };
+}
+
+function noStartWords(files: readonly PickedFile[]): string {
+  return files.some(({ path }) => path === redirectsFile)
+    ? 'There is no index.html at the top. Unless _redirects has a rule for “/”, the site’s address will show “Not found”.'
+    : 'There is no index.html at the top, so the site’s address will show “Not found”.';
+}
+
+/** The folder without the files that cannot be published; what else is wrong stays. */
+export function withoutRefused({ picked, problems }: Checked): Picked {
+  if (picked.kind !== 'folder') return picked;
+  const refused = problems.filter(({ path }) => path !== '');
+  const gone = new Set(refused.map(({ path }) => path));
+  const files = unwrapped(picked.files).filter(({ path }) => !gone.has(path));
+  return { ...picked, files, without: [...(picked.without ?? []), ...refused] };
 }
 
 function fileProblem(

@@ -7,12 +7,12 @@ import { LeaveDialog } from './leave-dialog.tsx';
 
 type ProgressProps = { readonly stage: Stage; readonly job: Job; readonly onStop: () => void };
 
-/** Two stages, so that a full bar never stands still without a word: the bytes go, then the server looks at them. */
+/** Shows two stages, sending and processing, so that a full bar is explained while the server checks the files. */
 export function UploadProgress({ stage, job, onStop }: ProgressProps) {
   const canResume = isResumable(job);
   const blocker = useBlocker({
     shouldBlockFn: () => true,
-    // What is sent file by file goes on after a reload; an archive would begin anew.
+    // A digest upload resumes after a reload; an archive would start again.
     enableBeforeUnload: !canResume,
     withResolver: true,
   });
@@ -38,7 +38,7 @@ export function UploadProgress({ stage, job, onStop }: ProgressProps) {
         </Button>
         <span className="quiet">
           {isProcessing ? 'Step 2 of 2' : 'Step 1 of 2'}
-          {canResume && !isProcessing && ' · a reload or a lost connection costs nothing that was sent'}
+          {canResume && !isProcessing && ' · a reload or a lost connection loses nothing that was sent'}
         </span>
       </div>
       <LeaveDialog
@@ -52,7 +52,7 @@ export function UploadProgress({ stage, job, onStop }: ProgressProps) {
 
 function titleOf(stage: Stage, { isCheckOnly }: Job): string {
   if (stage.kind === 'reading') return 'Reading the files';
-  if (stage.kind === 'waiting') return 'Waiting to go on';
+  if (stage.kind === 'waiting') return 'Waiting to retry';
   if (stage.kind === 'sending') return isCheckOnly ? 'Sending to be checked' : 'Uploading';
   return isCheckOnly ? 'Checking' : 'Processing';
 }
@@ -60,15 +60,15 @@ function titleOf(stage: Stage, { isCheckOnly }: Job): string {
 function wordsOf(stage: Stage, { isCheckOnly }: Job): string {
   switch (stage.kind) {
     case 'reading':
-      return 'To find out what the server has already.';
+      return 'To find out which files the server already has.';
     case 'sending':
       return `${bytesInWords(stage.sent)} of ${bytesInWords(stage.total)}`;
     case 'waiting':
-      return `${stage.because} It goes on by itself in ${Math.ceil(stage.seconds)} s.`;
+      return `${stage.because} The upload retries in ${Math.ceil(stage.seconds)} s.`;
     case 'processing':
       return isCheckOnly
-        ? 'Everything is sent. Now each file is checked; nothing of it is kept.'
-        : 'Everything is sent. Now each file is checked; then all of it goes live at once.';
+        ? 'Everything is sent. The server checks each file and keeps nothing.'
+        : 'Everything is sent. The server checks each file; then everything goes live at once.';
   }
 }
 

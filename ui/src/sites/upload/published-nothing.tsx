@@ -1,16 +1,29 @@
-import { Alert } from '@mantine/core';
+import { Alert, Text } from '@mantine/core';
 import sizes from './upload.module.css';
+import type { UploadState } from './use-upload.ts';
 
-/** How a check or a stopped upload ended: nothing was published, and nothing is wrong. */
-export function PublishedNothing({ said }: { said: 'checked' | 'stopped' | null }) {
-  if (said === null) return null;
-  return said === 'checked' ? (
-    <Alert className={sizes['whole']} color="green" title="Nothing is wrong with it">
+/** How a check or a stopped upload ended: nothing was published. */
+export function PublishedNothing({ state }: { state: UploadState }) {
+  if (state.kind === 'stopped')
+    return (
+      <Alert className={sizes['whole']} color="yellow" title="The upload was stopped">
+        Nothing was published, and the server keeps nothing.
+      </Alert>
+    );
+  if (state.kind !== 'checked') return null;
+  if (state.warnings.length > 0)
+    return (
+      <Alert className={sizes['whole']} color="yellow" title="It can be published, with a warning">
+        {state.warnings.map(({ code, message }) => (
+          <Text size="sm" key={code}>
+            {message}
+          </Text>
+        ))}
+      </Alert>
+    );
+  return (
+    <Alert className={sizes['whole']} color="green" title="The check found no problems">
       The server checked every file and kept nothing. It can be published as it is.
-    </Alert>
-  ) : (
-    <Alert className={sizes['whole']} color="yellow" title="The upload was stopped">
-      Nothing was published, and nothing of it is kept.
     </Alert>
   );
 }

@@ -14,7 +14,7 @@ type Sending = {
 };
 
 /** An archive or a page as a whole site. @throws ApiProblem */
-export async function sendSite(sending: Sending): Promise<Schemas['Site']> {
+export async function sendSite(sending: Sending): Promise<Schemas['PublishedSite']> {
   return (await readAnswer<'POST /sites'>(await send(sending))).data;
 }
 
@@ -57,7 +57,7 @@ function aborted(): DOMException {
 
 const passing = new Set([0, 429, 502, 503, 504]);
 
-/** What may pass by itself: a broken connection, a server that is busy, a limit that is used up for a minute. */
+/** Temporary failures: a lost connection, a busy server, a rate limit. */
 export function mayPass(error: unknown): error is ApiProblem {
   return error instanceof ApiProblem && passing.has(error.status) && error.code !== 'storage_full';
 }
@@ -67,7 +67,7 @@ export function canGoOn(error: unknown): boolean {
   return mayPass(error) || (error instanceof ApiProblem && error.status === 401);
 }
 
-/** How long to leave the server alone after the `failures`-th failure in a row: what it asks for, or ever longer. */
+/** How long to wait after the `failures`-th failure in a row: as the server asks, or longer each time. */
 export function secondsAfter(error: ApiProblem, failures: number): number {
   return error.retryAfterSeconds ?? Math.min(30, 2 ** (failures - 1));
 }

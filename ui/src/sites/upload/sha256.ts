@@ -2,13 +2,13 @@
  * SHA-256 of a file (FIPS 180-4). The browser's own where it has one: on plain http that is not this machine it has none,
  * and it wants the whole file in memory; then it is reckoned here, piece by piece.
  */
-const mostInMemory = 64 * 1024 * 1024;
+const maxInMemory = 64 * 1024 * 1024;
 const pieceBytes = 4 * 1024 * 1024;
 
 export async function sha256Of(file: Blob, signal: AbortSignal): Promise<string> {
   // The type says that it is always there; on plain http it is not.
   const subtle: typeof globalThis.crypto.subtle | undefined = globalThis.crypto.subtle;
-  if (subtle !== undefined && file.size <= mostInMemory)
+  if (subtle !== undefined && file.size <= maxInMemory)
     return hex(new Uint8Array(await subtle.digest('SHA-256', await file.arrayBuffer())));
   const sum = createSha256();
   for (let at = 0; at < file.size; at += pieceBytes) {

@@ -40,7 +40,7 @@ function Note({ of: left, onForget }: { of: Unfinished; onForget: () => void }) 
       </Text>
       <div className={styles['actions']}>
         <Button size="xs" variant="default" onClick={() => void drop()}>
-          Forget it
+          Discard the upload
         </Button>
       </div>
     </Alert>

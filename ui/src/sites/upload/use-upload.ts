@@ -9,7 +9,7 @@ export type UploadState =
   | { readonly kind: 'running'; readonly stage: Stage; readonly job: Job }
   | { readonly kind: 'failed'; readonly error: unknown; readonly job: Job }
   | { readonly kind: 'stopped' }
-  | { readonly kind: 'checked' }
+  | { readonly kind: 'checked'; readonly warnings: Outcome['warnings'] }
   | { readonly kind: 'done'; readonly outcome: Outcome };
 
 /** One upload at a time, told as it goes. It ends with the page that began it. */
@@ -25,8 +25,8 @@ export function useUpload() {
     tell({ kind: 'reading', done: 0, total: job.checked.bytes });
     try {
       const outcome = await runUpload(job, { signal: control.signal, tell });
-      announce(job.isCheckOnly ? 'The check found nothing wrong.' : `${outcome.site.name} is published.`);
-      setState(job.isCheckOnly ? { kind: 'checked' } : { kind: 'done', outcome });
+      announce(job.isCheckOnly ? checkedWords(outcome) : `${outcome.site.name} is published.`);
+      setState(job.isCheckOnly ? { kind: 'checked', warnings: outcome.warnings } : { kind: 'done', outcome });
     } catch (error) {
       if (control.signal.aborted) announce('The upload is stopped.');
       setState(control.signal.aborted ? { kind: 'stopped' } : { kind: 'failed', error, job });
@@ -40,4 +40,8 @@ export function useUpload() {
     stop: () => running.current?.abort(),
     reset: () => setState({ kind: 'idle' }),
   };
+}
+
+function checkedWords({ warnings }: Outcome): string {
+  return warnings.length === 0 ? 'The check found nothing wrong.' : 'The check has a warning.';
 }

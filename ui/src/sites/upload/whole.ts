@@ -30,7 +30,7 @@ export async function publishWhole(job: Job, { signal, tell }: Control): Promise
     onBytes: (sent) =>
       tell(sent < body.size ? { kind: 'sending', sent, total: body.size } : { kind: 'processing' }),
   });
-  return { site, contents: null, startPage: renamedPage(picked) };
+  return { site, warnings: site.warnings, contents: null, startPage: renamedPage(picked) };
 }
 
 function queryOf(request: Schemas['SiteCreate'], isCheckOnly: boolean): string {

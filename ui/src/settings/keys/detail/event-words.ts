@@ -10,8 +10,8 @@ const deeds: Readonly<Record<string, string>> = {
   'api_key.revoked': 'Revoked',
   'api_key.suspended': 'Suspended, because the account was disabled',
   'api_key.expired': 'Expired',
-  'api_key.exposed': 'Seen where no key may be',
-  'api_key.dead_use': 'Used after its end, and refused',
+  'api_key.exposed': 'Seen where no key may appear',
+  'api_key.dead_use': 'Used after it ended, and refused',
   'api_key.imported': 'Imported from an older installation',
 };
 
@@ -34,13 +34,15 @@ export function deedOf(event: Event): string {
   if (event.event === 'api_key.rotated' && event.reason === 'successor_used')
     return 'The replacement was first used; the old key ends soon';
   if (event.event === 'api_key.suspended' && event.reason === 'owner_enabled')
-    return 'No longer suspended: the account was enabled';
+    return 'No longer suspended: the account may be used again';
+  if (event.event === 'api_key.suspended' && event.reason === 'owner_without_role')
+    return 'Suspended, because the account lost the role user';
   const siteDeed = siteDeeds[event.event];
   if (siteDeed !== undefined) return `${siteDeed} ${event.target.id}`;
   return `${deeds[event.event] ?? event.event}${times}`;
 }
 
-/** Whoever changed the key. Nobody is named where the key itself did it: in a refused request, or as a service. */
+/** Who changed the key. Empty if the key itself did it: in a refused request, or as a service key. */
 export function whoOf({ actor, event }: Event): string {
   if (event === 'auth.denied' || actor.kind === 'service_key') return '';
   if (actor.kind === 'system') return 'by Postern';

@@ -36,12 +36,15 @@ export function Facts({ of: key, now, reader = 'owner', children }: FactsProps) 
         </Fact>
         <Fact name="Last used">
           {key.lastUsedAt === null ? 'Never' : <When at={key.lastUsedAt} now={now} />}
+          {key.lastUsedFrom !== null && <From {...key.lastUsedFrom} />}
         </Fact>
         <Fact name={end.at === null ? 'Ends' : end.word}>
-          {end.at === null ? 'Never, unless somebody revokes it' : <When at={end.at} now={now} isAhead />}
+          {end.at === null ? 'Never, unless someone revokes it' : <When at={end.at} now={now} isAhead />}
         </Fact>
         {key.suspended && (
-          <Fact name="Suspended">While the account it belongs to is disabled, it is refused.</Fact>
+          <Fact name="Suspended">
+            Refused while the account it belongs to is disabled or lacks the role user.
+          </Fact>
         )}
       </dl>
     </section>
@@ -57,6 +60,20 @@ export function Fact({ name, children }: { name: string; children: ReactNode }) 
   );
 }
 
+function From({ network, program }: NonNullable<Key['lastUsedFrom']>) {
+  return (
+    <span className={styles['from']}>
+      from {network === null ? 'an unknown network' : <code>{network}</code>}
+      {program !== null && (
+        <>
+          {' '}
+          by <bdi>{program}</bdi>
+        </>
+      )}
+    </span>
+  );
+}
+
 function When({ at, now, isAhead = false }: { at: string; now: number; isAhead?: boolean }) {
   return (
     <>
@@ -68,8 +85,8 @@ function When({ at, now, isAhead = false }: { at: string; now: number; isAhead?:
 }
 
 function Repositories({ of: { repositories: reach } }: { of: Key }) {
-  if (reach.mode === 'all') return 'All, also those registered later';
-  if (reach.repositories.length === 0) return 'None left: those it had were removed';
+  if (reach.mode === 'all') return 'All, including those registered later';
+  if (reach.repositories.length === 0) return 'None left: its repositories were removed';
   return reach.repositories.map((name) => (
     <span key={name}>
       {name}

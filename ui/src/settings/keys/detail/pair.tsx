@@ -24,7 +24,7 @@ export function Pair({ of: key, now, home }: PairProps) {
               <Link to="/settings/keys/$id/replace" params={{ id: key.id }} {...props} />
             )}
           >
-            Go on with the replacement
+            Continue the replacement
           </Anchor>
         ) : (
           <>

@@ -70,7 +70,7 @@ function Event({ of: event, home, now }: { of: Schemas['AuditEvent']; home: KeyH
   );
 }
 
-/** Only the owner of a key is told there what to do; an administrator finds the request in the audit trail. */
+/** The refusals page explains requests only to the owner of the key; an administrator gets a link to the audit trail. */
 function Why({ home, requestId }: { home: KeyHome; requestId: string }) {
   return (
     <Anchor

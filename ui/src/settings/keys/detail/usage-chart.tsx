@@ -16,7 +16,7 @@ export function UsageChart({ bars }: { bars: readonly Bar[] }) {
         tickLine="none"
         gridAxis="x"
         yAxisProps={{ width: 36, allowDecimals: false }}
-        xAxisProps={{ minTickGap: 24 }}
+        xAxisProps={{ interval: 'equidistantPreserveStart', minTickGap: 24 }}
         barProps={{ isAnimationActive: false, maxBarSize: 28 }}
         // The highest number stands on the edge, half above it.
         barChartProps={{ accessibilityLayer: false, margin: { top: 12 } }}

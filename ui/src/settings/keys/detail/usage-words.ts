@@ -4,9 +4,9 @@ import type { Schemas } from '../../../api/contract.ts';
 export const outcomes = [
   { name: 'allowed', label: 'Answered', color: 'var(--postern-chart-good)' },
   { name: 'denied', label: 'Refused', color: 'var(--postern-chart-bad)' },
-  { name: 'limited', label: 'Too many', color: 'var(--postern-chart-warn)' },
+  { name: 'limited', label: 'Rate limited', color: 'var(--postern-chart-warn)' },
   { name: 'failed', label: 'Failed', color: 'var(--postern-chart-grey)' },
-  { name: 'dead', label: 'After its end', color: 'var(--postern-chart-dark)' },
+  { name: 'dead', label: 'Ended keys', color: 'var(--postern-chart-dark)' },
 ] as const;
 
 export type Outcome = (typeof outcomes)[number]['name'];

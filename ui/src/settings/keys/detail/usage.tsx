@@ -63,7 +63,7 @@ export function Usage({ home, id, now, span = 'day', onSpan }: UsageProps) {
           </ul>
           {data.points.length === 0 ? (
             <p className={styles['nothing']}>
-              Nothing used this key in this time. Requests show here within a minute.
+              This key was not used in this period. Requests appear here within a minute.
             </p>
           ) : (
             <Picture bars={barsOf(data)} />

@@ -18,10 +18,10 @@ export function mistakesInRights(rights: Rights, before: Key): FieldErrors {
   const hadNone = before.repositories.mode === 'selected' && before.repositories.repositories.length === 0;
   return {
     ...(scopesOf(rights.access).length === 0
-      ? { scopes: 'Leave it at least one thing that it may do, or revoke it.' }
+      ? { scopes: 'Keep at least one scope, or revoke the key.' }
       : {}),
     ...(rights.reach === 'selected' && rights.repositories.length === 0 && !hadNone
-      ? { repositories: 'Leave it at least one repository, or revoke it.' }
+      ? { repositories: 'Keep at least one repository, or revoke the key.' }
       : {}),
   };
 }
@@ -31,6 +31,6 @@ function mistakeInEnd(end: string, expiresAt: string | null): FieldErrors {
   const at = Date.parse(end);
   if (Number.isNaN(at)) return { expiry: 'Choose a day and a time.' };
   return expiresAt !== null && at > Date.parse(expiresAt)
-    ? { expiry: 'This is later than now. An edit can only bring the end nearer.' }
+    ? { expiry: 'This is later than the current expiry. An edit can only make it earlier.' }
     : {};
 }

@@ -29,7 +29,7 @@ export function NarrowForm({ of: key, home }: { of: Key; home: KeyHome }) {
   const navigate = useNavigate();
   const toKey = { to: `${home}/$id`, params: { id: before.id } } as const;
 
-  const { form, errors, refusal, isBusy, mend, onSubmit } = useKeyForm({
+  const { form, errors, refusal, isBusy, fix, onSubmit } = useKeyForm({
     mistakes: () => mistakesIn({ name, rights, end }, before),
     async send() {
       const body: Schemas['KeyNarrowing'] = {
@@ -48,7 +48,7 @@ export function NarrowForm({ of: key, home }: { of: Key; home: KeyHome }) {
 
   if (before.status !== 'active') {
     return (
-      <Alert title="This key has ended">What has ended cannot be changed. Create a new key instead.</Alert>
+      <Alert title="This key has ended">An ended key cannot be changed. Create a new key instead.</Alert>
     );
   }
   return (
@@ -62,7 +62,7 @@ export function NarrowForm({ of: key, home }: { of: Key; home: KeyHome }) {
           error={errors.name}
           onChange={({ currentTarget }) => {
             setName(currentTarget.value);
-            mend('name');
+            fix('name');
           }}
         />
       </div>
@@ -72,7 +72,7 @@ export function NarrowForm({ of: key, home }: { of: Key; home: KeyHome }) {
         errors={errors}
         onChange={(field, part) => {
           setRights((now) => ({ ...now, ...part }));
-          mend(field);
+          fix(field);
         }}
       />
       <EndField
@@ -81,7 +81,7 @@ export function NarrowForm({ of: key, home }: { of: Key; home: KeyHome }) {
         error={errors.expiry}
         onChange={(next) => {
           setEnd(next);
-          mend('expiry');
+          fix('expiry');
         }}
       />
       <div className={styles['end']}>
@@ -105,7 +105,7 @@ function EndField({ of: { expiresAt }, end, error, onChange }: EndProps) {
   const now = expiresAt === null ? 'It never ends' : `It ends on ${exactly(Date.parse(expiresAt))}`;
   const moment = useNow();
   return (
-    <FieldGroup field="expiry" legend="Expiry" description="Only earlier than now." error={error}>
+    <FieldGroup field="expiry" legend="Expiry" description="Only earlier than the current one." error={error}>
       <div className={styles['choices']}>
         <Radio name="end" label={`${now}, as now`} checked={end === ''} onChange={() => onChange('')} />
         <Radio

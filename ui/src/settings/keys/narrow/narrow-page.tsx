@@ -27,8 +27,8 @@ export function Narrow({ home, id }: { home: KeyHome; id: string }) {
         Narrow this key
       </Title>
       <p className={styles['lead']}>
-        It loses at once what you take away, everywhere. Nothing can be given back: wider rights need a new
-        key.
+        The key immediately loses what you take away, everywhere. You cannot give it back: wider rights need a
+        new key.
       </p>
       {key === undefined && error !== null && <Problem error={error} onRetry={() => void refetch()} />}
       {key === undefined && error === null && (

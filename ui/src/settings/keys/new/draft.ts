@@ -1,4 +1,4 @@
-import { ApiProblem } from '../../../api/client.ts';
+import { ApiProblem, sentenceOf } from '../../../api/client.ts';
 import type { Operations, Schemas } from '../../../api/contract.ts';
 import { type Access, accessFrom, scopesOf } from './access.ts';
 import type { Prefill } from './prefill.ts';
@@ -40,8 +40,8 @@ export function firstDraft(policy: Policy, { name = '', scopes = '', ttlHours }:
 }
 
 /**
- * A key names where it may go, and a list of nothing is refused. While there is nothing to choose from, the only answer
- * that the policy allows is filled in; what was chosen before stays for when there is.
+ * A key needs a repository selection, and the server refuses an empty one. While no repository is registered, the form
+ * selects "all" if the policy allows it. An earlier selection stays in the draft.
  */
 export function inEmptyRegistry(draft: Draft, policy: Policy): Draft {
   return policy.repositories.allowAll && draft.repositories.length === 0 ? { ...draft, reach: 'all' } : draft;
@@ -62,11 +62,11 @@ export function mistakesIn(draft: Draft, policy: Policy, now: number): FieldErro
 export function mistakeInExpiry(expiry: Expiry, policy: Policy, now: number): FieldErrors {
   if (expiry.kind === 'hours') return {};
   if (expiry.kind === 'never') {
-    return expiry.isAccepted ? {} : { expiry: 'Confirm that the key may work until somebody revokes it.' };
+    return expiry.isAccepted ? {} : { expiry: 'Confirm that the key may work until someone revokes it.' };
   }
   const at = Date.parse(expiry.at);
   if (Number.isNaN(at)) return { expiry: 'Choose a day and a time.' };
-  if (at <= now) return { expiry: 'Choose a time that is still to come.' };
+  if (at <= now) return { expiry: 'Choose a time in the future.' };
   const maxMs = policy.lifetime.maxTtlHours * 3_600_000;
   return at > now + maxMs ? { expiry: 'This is later than the policy allows.' } : {};
 }
@@ -120,13 +120,9 @@ export function errorsFrom(problem: unknown): FieldErrors {
   if (!(problem instanceof ApiProblem)) return {};
   const named = problem.fields.flatMap(({ field, problem: words }) => {
     const own = fieldOfName[field.split(/[.[]/)[0] ?? ''];
-    return own === undefined ? [] : [[own, sentence(words)] as const];
+    return own === undefined ? [] : [[own, sentenceOf(words)] as const];
   });
   if (named.length > 0) return Object.fromEntries(named.toReversed());
   const field = fieldOfCode[problem.code];
   return field === undefined ? {} : { [field]: `${problem.message} ${problem.hint}` };
-}
-
-function sentence(words: string): string {
-  return `This ${words}.`;
 }

@@ -68,10 +68,10 @@ export function ExpiryField({ expiry, lifetime, now, error, onChange }: ExpiryPr
       {expiry.kind === 'never' && (
         <Alert color="yellow" mt="sm" title="A key that never ends">
           <p className={styles['risk']}>
-            If it leaks, it works until somebody notices. Prefer a lifetime, and replace the key when it ends.
+            If it leaks, it works until someone notices. Prefer a lifetime, and replace the key when it ends.
           </p>
           <Checkbox
-            label="It may work until somebody revokes it"
+            label="I understand this key works until someone revokes it"
             checked={expiry.isAccepted}
             onChange={({ currentTarget }) => onChange({ kind: 'never', isAccepted: currentTarget.checked })}
           />

@@ -11,12 +11,12 @@ import { VerifyKey } from './verify-key.tsx';
 type DialogProps = {
   /** Undefined: there is no key to show, and no dialog. */
   issued: Schemas['IssuedKey'] | undefined;
-  /** What “Verify now” brings about besides, where it does. */
+  /** What “Verify now” means for the key that is replaced, where one is. */
   verifyNote?: string;
   onStored: () => void;
 };
 
-/** The one time a key's value is shown. No key and no click beside it closes it, only the word that it is stored. */
+/** Shows a key's value once. Escape and clicks outside do not close it; only the confirmation that the value is stored does. */
 export function IssuedDialog({ issued, verifyNote, onStored }: DialogProps) {
   return (
     <Modal
@@ -123,7 +123,7 @@ function Value({ issued, verifyNote, onStored }: ValueProps) {
   );
 }
 
-/** A file to be sourced or moved into a secret store; the browser's copy in memory is let go at once. */
+/** A file to source or to move into a secret store. The browser's copy in memory is released immediately. */
 function download({ id, token }: Schemas['IssuedKey']): void {
   const address = URL.createObjectURL(new Blob([`POSTERN_KEY=${token}\n`], { type: 'text/plain' }));
   const link = document.createElement('a');

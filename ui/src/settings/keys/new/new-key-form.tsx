@@ -36,7 +36,7 @@ type FormProps = {
   isForService?: boolean;
 };
 
-/** Filled in, checked, sent. What is typed outlives every refusal; the key's value lives in one place until it is stored. */
+/** The form for a new key. Input survives every refusal. The key's value lives only in this form's state until it is stored. */
 export function NewKeyForm({ policy, prefill, onCreate, onStored, isForService = false }: FormProps) {
   const [typed, setTyped] = useState<Draft>(() => firstDraft(policy, prefill));
   const registry = useQuery(repositoriesNamed(''));
@@ -45,10 +45,10 @@ export function NewKeyForm({ policy, prefill, onCreate, onStored, isForService =
   const [issued, setIssued] = useState<Schemas['IssuedKey']>();
   const name = useRef<HTMLInputElement>(null);
   useEffect(() => name.current?.focus({ preventScroll: true }), []);
-  // Going back, closing the tab: with a value on show that nobody may have stored, the browser asks first.
+  // While a value is shown that may not be stored yet, the browser asks before the user leaves the page.
   useBlocker({ shouldBlockFn: () => issued !== undefined, enableBeforeUnload: issued !== undefined });
   const now = useNow() + policy.clockOffsetMs;
-  const { form, errors, refusal, isBusy, mend, onSubmit } = useKeyForm({
+  const { form, errors, refusal, isBusy, fix, onSubmit } = useKeyForm({
     mistakes: () => mistakesIn(draft, policy, now),
     async send() {
       setIssued(await onCreate(bodyOf(draft)));
@@ -58,7 +58,7 @@ export function NewKeyForm({ policy, prefill, onCreate, onStored, isForService =
 
   function change(field: Field, part: Partial<Draft>): void {
     setTyped((before) => ({ ...before, ...part }));
-    mend(field);
+    fix(field);
   }
 
   async function finish(): Promise<void> {

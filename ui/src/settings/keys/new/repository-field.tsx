@@ -3,6 +3,7 @@ import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { type ClipboardEvent, useState } from 'react';
 import { repositoriesNamed } from '../../../api/queries.ts';
+import { searchVerb } from '../../../lists/search-text.ts';
 import { Problem } from '../../../app/problem.tsx';
 import { touchesOnlySites } from './access.ts';
 import type { Draft, Policy } from './draft.ts';
@@ -70,14 +71,14 @@ function Broad({ of: { access }, isRegistryEmpty }: { of: Draft; isRegistryEmpty
   }
   return (
     <Alert color="yellow" mt="sm" title="A broad grant">
-      The key reaches every repository, also those registered later. Whoever gets hold of it does, too.
+      The key reaches every repository, including those registered later. So does anyone who obtains the key.
     </Alert>
   );
 }
 
 type PickerProps = { chosen: readonly string[]; max: number; onChange: (names: string[]) => void };
 
-/** The server searches: a registry may be longer than a list that anybody reads. */
+/** The server searches: a registry may be longer than a list that anyone reads. */
 export function Picker({ chosen, max, onChange }: PickerProps) {
   const [text, setText] = useState('');
   const [search] = useDebouncedValue(text.trim(), 200);
@@ -104,7 +105,7 @@ export function Picker({ chosen, max, onChange }: PickerProps) {
       <MultiSelect
         mt="sm"
         aria-label="Choose repositories"
-        placeholder={chosen.length === 0 ? 'Search by the start of the name, or paste a list' : ''}
+        placeholder={chosen.length === 0 ? 'Search by a part of the name, or paste a list' : ''}
         searchable
         hidePickedOptions
         clearable
@@ -117,7 +118,7 @@ export function Picker({ chosen, max, onChange }: PickerProps) {
         value={[...chosen]}
         onChange={onChange}
         onPaste={paste}
-        nothingFoundMessage="No repository begins like this"
+        nothingFoundMessage={`No repository’s name ${searchVerb(text)} “${text}”`}
         comboboxProps={{ transitionProps: { duration: 0 } }}
       />
       <p className={styles['note']} role="status">

@@ -5,7 +5,7 @@ import styles from './new-key.module.css';
 
 type SummaryProps = { draft: Draft; now: number; isRegistryEmpty: boolean };
 
-/** What will be created, as one reads it to somebody. Changes as one fills in. */
+/** What will be created, as one reads it to someone. Changes as one fills in. */
 export function Summary({ draft, now, isRegistryEmpty }: SummaryProps) {
   const reach = touchesOnlySites(draft.access) ? '' : ` on ${isRegistryEmpty ? none : where(draft)},`;
   return (
@@ -33,7 +33,7 @@ function where({ reach, repositories }: Draft): string {
 }
 
 function until({ expiry }: Draft, now: number): string {
-  if (expiry.kind === 'never') return 'until somebody revokes it';
+  if (expiry.kind === 'never') return 'until someone revokes it';
   if (expiry.kind === 'hours') return `for ${hoursInWords(expiry.hours)}`;
   const at = Date.parse(expiry.at);
   return Number.isNaN(at) || at <= now ? 'until a day you still have to choose' : `until ${exactly(at)}`;

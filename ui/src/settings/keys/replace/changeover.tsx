@@ -70,7 +70,7 @@ export function Changeover({ old, newId }: { old: Key; newId: string }) {
 function Proof({ of: key, atWork, now }: { of: Key; atWork: boolean; now: number }) {
   if (atWork) {
     return (
-      <Alert color="green" title="The new key is at work" role="status">
+      <Alert color="green" title="The new key is in use" role="status">
         <KeyName of={key} /> was used
         {key.lastUsedAt !== null && (
           <>
@@ -88,7 +88,8 @@ function Proof({ of: key, atWork, now }: { of: Key; atWork: boolean; now: number
         <Loader size="sm" aria-hidden="true" /> Waiting for the first use of the new key
       </p>
       <p>
-        Give <KeyName of={key} /> to the script, or ask with it yourself. This page notices within a minute.
+        Give <KeyName of={key} /> to the script, or make a request with it yourself. This page shows the use
+        within a minute.
       </p>
       <Command text={askWhoAmI()} of="use the new key once" />
     </>
@@ -101,7 +102,7 @@ function OldEnds({ of: old, atWork, now }: { of: Key; atWork: boolean; now: numb
     <p>
       The old key <KeyName of={old} /> ends by itself <Moment at={old.expiresAt} now={now} isAhead />, on{' '}
       {exactly(Date.parse(old.expiresAt))}
-      {atWork ? '.' : ', or sooner: soon after the new one is first used.'}
+      {atWork ? '.' : ', or soon after the new one is first used.'}
     </p>
   );
 }
@@ -114,7 +115,7 @@ function Over({ old, fresh, atWork }: { old: Key; fresh: Key; atWork: boolean })
         title={atWork ? 'Replaced' : 'The old key has ended'}
         role="status"
       >
-        <KeyName of={old} /> opens nothing any more.
+        <KeyName of={old} /> no longer works.
         {!atWork && ' Nothing has used the new one yet.'}
       </Alert>
       <div className={own['buttons']}>
@@ -123,13 +124,13 @@ function Over({ old, fresh, atWork }: { old: Key; fresh: Key; atWork: boolean })
         </Button>
       </div>
       <p className="quiet">
-        If something still uses the old one, its page counts it as “After its end”.{' '}
+        If something still uses the old key, its page counts the request under “Ended keys”.{' '}
         <Anchor
           inherit
           underline="always"
           renderRoot={(props) => <Link to="/settings/keys/$id" params={{ id: old.id }} {...props} />}
         >
-          Look
+          View the old key
         </Anchor>
       </p>
     </>

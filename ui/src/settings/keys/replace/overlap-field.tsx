@@ -56,12 +56,5 @@ export function OverlapField({
   );
 }
 
-/** What “Verify now” on a successor brings about. */
-export function firstUseNote({ graceSeconds }: Overlap): string {
-  return `This counts as its first use: the old key then ends ${graceInWords(graceSeconds)}.`;
-}
-
-function graceInWords(seconds: number): string {
-  if (seconds === 0) return 'at once';
-  return seconds === 3600 ? 'an hour later' : `${seconds / 60} minutes later`;
-}
+/** What “Verify now” on a successor leaves as it is. */
+export const verifyNote = 'This does not count as its first use: the old key keeps working.';

@@ -17,7 +17,7 @@ import styles from '../new/new-key.module.css';
 import { narrowingOf, type Rights, rightsOf } from '../rights.ts';
 import { RightsFields } from '../rights-fields.tsx';
 import { useKeyForm } from '../use-key-form.ts';
-import { firstUseNote, type Overlap, OverlapField, usualOverlap } from './overlap-field.tsx';
+import { type Overlap, OverlapField, usualOverlap, verifyNote } from './overlap-field.tsx';
 
 type FormProps = { of: Key; policy: Policy & { clockOffsetMs: number } };
 
@@ -31,10 +31,10 @@ export function ReplaceForm({ of: key, policy }: FormProps) {
   const [overlap, setOverlap] = useState<Overlap>(usualOverlap);
   const [issued, setIssued] = useState<Schemas['RotatedKey']>();
   const now = useNow() + policy.clockOffsetMs;
-  // With a value on show that nobody may have stored, the browser asks before it leaves.
+  // While a value is shown that may not be stored yet, the browser asks before the user leaves the page.
   useBlocker({ shouldBlockFn: () => issued !== undefined, enableBeforeUnload: issued !== undefined });
 
-  const { form, errors, refusal, isBusy, mend, onSubmit } = useKeyForm({
+  const { form, errors, refusal, isBusy, fix, onSubmit } = useKeyForm({
     mistakes: () => ({
       ...(name.trim() === '' ? { name: 'Give it a name.' } : {}),
       ...mistakesInRights(rights, before),
@@ -56,7 +56,7 @@ export function ReplaceForm({ of: key, policy }: FormProps) {
   });
   function changeExpiry(next: Expiry | undefined): void {
     setExpiry(next);
-    mend('expiry');
+    fix('expiry');
   }
 
   async function finish(): Promise<void> {
@@ -76,7 +76,7 @@ export function ReplaceForm({ of: key, policy }: FormProps) {
           error={errors.name}
           onChange={({ currentTarget }) => {
             setName(currentTarget.value);
-            mend('name');
+            fix('name');
           }}
         />
       </div>
@@ -86,7 +86,7 @@ export function ReplaceForm({ of: key, policy }: FormProps) {
         errors={errors}
         onChange={(field, part) => {
           setRights((current) => ({ ...current, ...part }));
-          mend(field);
+          fix(field);
         }}
       />
       <LifetimeChoice isSame={expiry === undefined} of={before} onChange={changeExpiry} policy={policy} />
@@ -106,7 +106,7 @@ export function ReplaceForm({ of: key, policy }: FormProps) {
           Create the new key
         </Button>
       </div>
-      <IssuedDialog issued={issued} verifyNote={firstUseNote(overlap)} onStored={() => void finish()} />
+      <IssuedDialog issued={issued} verifyNote={verifyNote} onStored={() => void finish()} />
     </form>
   );
 }
@@ -119,7 +119,8 @@ type LifetimeProps = {
 };
 
 function LifetimeChoice({ of: key, policy, isSame, onChange }: LifetimeProps) {
-  const same = key.expiresAt === null ? 'No expiry, like the old one' : 'As long as the old one was given';
+  const same =
+    key.expiresAt === null ? 'No expiry, like the old one' : 'The lifetime that the old one was given';
   return (
     <fieldset className={styles['part']}>
       <legend>Lifetime</legend>

@@ -29,7 +29,7 @@ export function ReplacePage() {
         Replace this key
       </Title>
       <p className={styles['lead']}>
-        A new key takes over, and the old one ends when the new one is at work. Until then both work.
+        A new key takes over, and the old one ends after the new one is in use. Until then both work.
       </p>
       {key === undefined && error !== null && <Problem error={error} onRetry={() => void refetch()} />}
       {key === undefined && error === null && (
@@ -45,7 +45,7 @@ function Where({ of: key }: { of: Key }) {
   if (key.replacedBy !== null) return <Changeover old={key} newId={key.replacedBy} />;
   if (key.status !== 'active') {
     return (
-      <Alert title="This key has ended">What has ended needs no replacement. Create a new key instead.</Alert>
+      <Alert title="This key has ended">An ended key needs no replacement. Create a new key instead.</Alert>
     );
   }
   if (policy === undefined) {

@@ -1,6 +1,6 @@
 import styles from './replace.module.css';
 
-const steps = ['Choose its rights', 'Store the value', 'See it at work', 'End the old key'] as const;
+const steps = ['Choose its rights', 'Store the value', 'See it in use', 'End the old key'] as const;
 
 /** Where one is in a replacement, from 1; after the last, all are done. */
 export function Steps({ at }: { at: number }) {

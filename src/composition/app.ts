@@ -1,0 +1,741 @@
+import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type { FastifyInstance } from 'fastify';
+import { createGatewayServer, createGatewaySide } from './gateway.ts';
+import { createSitesServices, createSitesJobs, createSitesRoutes, sitesOfKey, sitesStores } from './sites.ts';
+import { createGrantServices, createGrantRoutes } from './grants.ts';
+import { createAccessConfig, createIdentityServices, providerPages } from './identity.ts';
+import type { KeycloakSettings } from '../config/read.ts';
+import type { Workload } from '../config/settings.ts';
+import type { RoutePolicy } from '../core/authorize.ts';
+import { callerKinds } from '../core/caller.ts';
+import { type Clock, day, minute, second, systemClock } from '../core/clock.ts';
+import { type Random, systemRandom } from '../core/ids.ts';
+import type { Scope } from '../core/scopes.ts';
+import {
+  type AuditEvent,
+  auditEventResponse,
+  createAudit,
+  toAuditEventResponse,
+  toTimelineResponse,
+} from '../features/audit/audit.ts';
+import { auditStore } from '../features/audit/audit-store.ts';
+import { chainStore } from '../features/audit/chain-store.ts';
+import { createDenials } from '../features/audit/denials.ts';
+import { countStore } from '../features/audit/count-store.ts';
+import { auditRoutes } from '../features/audit/routes.ts';
+import { createChainWriter } from '../features/audit/chain-writer.ts';
+import { signInReader } from '../features/audit/sign-ins.ts';
+import { summaryRoute } from '../features/audit/summary-route.ts';
+import { type PasswordCost, productionCost } from '../features/identity/accounts/passwords.ts';
+import type { Directory } from '../features/identity/directory.ts';
+import type { Fetch } from '../features/identity/provider/in-process.ts';
+import { createIdentityCheck } from '../features/identity/identity-check.ts';
+import { accessConfigRoutes } from '../features/identity/login/access-routes.ts';
+import { identityRoutes } from '../features/identity/routes.ts';
+import { identityStores } from '../features/identity/stores.ts';
+import { createKeyAlarms } from '../features/keys/alarms.ts';
+import { contextRoute } from '../features/keys/context-route.ts';
+import { createExpiry } from '../features/keys/expiry.ts';
+import { createKeyImport } from '../features/keys/import-keys.ts';
+import { keyStore } from '../features/keys/key-store.ts';
+import { defaultKeyPolicy, type KeyPolicy } from '../features/keys/key-policy.ts';
+import { keyFormat } from '../features/keys/key-value.ts';
+import { createKeys } from '../features/keys/keys.ts';
+import { createRevocationStamps } from '../features/keys/revocation-stamps.ts';
+import { keyOverviewRoutes } from '../features/keys/overview-routes.ts';
+import { createOwnerSweep } from '../features/keys/owner-sweep.ts';
+import { createKeyPolicies } from '../features/keys/policy-document.ts';
+import { parseStoredKeyPolicy } from '../features/keys/policy-schema.ts';
+import { keyPolicyRoutes } from '../features/keys/policy-routes.ts';
+import { revokeKeysRoute } from '../features/keys/revoke-route.ts';
+import { keyRoutes } from '../features/keys/routes.ts';
+import { createUsageMeter, keptMs, usagePeriods, usageStore } from '../features/keys/usage.ts';
+import { createVerifier } from '../features/keys/verifier.ts';
+import { noticeStore } from '../features/notices/notice-store.ts';
+import { createNotices } from '../features/notices/notices.ts';
+import { noticeRoutes } from '../features/notices/routes.ts';
+import { createChangeLimit } from '../features/ratelimit/change-limit.ts';
+import {
+  createFailedAuth,
+  createRateLimiter,
+  type LimitSource,
+  memorySource,
+} from '../features/ratelimit/ratelimit.ts';
+import { createRepositories, repositoryStore } from '../features/repositories/repositories.ts';
+import { repositoryRoutes } from '../features/repositories/routes.ts';
+import { createDocument, type DocumentStores } from '../features/settings/document.ts';
+import { documentStore } from '../features/settings/settings.ts';
+import { surfaceRoutes } from '../features/settings/surfaces.ts';
+import type { OwnerNames } from '../features/sites/responses.ts';
+import type { Blobs } from '../platform/blobs/blobs.ts';
+import { fileBlobs } from '../platform/blobs/file-blobs.ts';
+import { drain } from '../platform/drain.ts';
+import {
+  changesKeptMs,
+  changeStore,
+  createChangeFeed,
+  pruneChanges,
+} from '../platform/database/change-feed.ts';
+import { type Database, openDatabase, type Sql } from '../platform/database/database.ts';
+import { embeddedDatabase } from '../platform/database/embedded.ts';
+import { createServerClock, tellWhenOff } from '../platform/database/server-clock.ts';
+import type { Route } from '../platform/http.ts';
+import type { Kv } from '../platform/kv/kv.ts';
+import { memoryKv } from '../platform/kv/memory-kv.ts';
+import { createJobs, type Job } from '../platform/jobs.ts';
+import type { Log } from '../platform/log.ts';
+import { temporaryFilesIn, type TemporaryFiles } from '../platform/temporary-files.ts';
+import type { Tracing } from '../platform/tracing.ts';
+import { createGate } from '../surfaces/web/gate.ts';
+import { createMetrics } from '../surfaces/web/metrics.ts';
+import { buildOpenApi } from '../surfaces/web/openapi/openapi.ts';
+import { openApiPage } from '../surfaces/web/openapi/page.ts';
+import { authPages } from '../surfaces/web/pages/auth-routes.ts';
+import { homePages } from '../surfaces/web/pages/home.ts';
+import { sitePages } from '../surfaces/web/pages/site-routes.ts';
+import { readWebApp } from '../surfaces/web/pages/web-app.ts';
+import { referencePage } from '../surfaces/web/reference/reference.ts';
+import { patternOf } from '../surfaces/web/refusals.ts';
+import { createWebServer } from '../surfaces/web/server.ts';
+
+/** The only place that constructs things. It neither listens nor starts work: main.ts and the test harness do that. */
+export type AppBackends = {
+  readonly database: Database;
+  /** Where requests are counted; shared by all processes of the installation. */
+  readonly limitSource: LimitSource;
+  /** Short-lived data that processes share. */
+  readonly kv: Kv;
+  readonly blobs: Blobs;
+  readonly temporaryFiles: TemporaryFiles;
+  /** Replaces the built-in provider's directory, which decides about people's accounts and roles. */
+  readonly directory?: (builtin: Directory) => Directory;
+  /** How to reach Keycloak: over the network, unless a test replaces it. */
+  readonly identityFetch?: Fetch;
+  readonly clock: Clock;
+  /** Monotonic time, for what must expire even if the clock is set back; the process's own unless a test controls time. */
+  readonly steady?: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  /** Null or absent: tracing is off. */
+  readonly tracing?: Tracing | null;
+  /** True: no other process changes this database, so the announcements of this process are complete. */
+  readonly isOnlyProcess: boolean;
+  /** Housekeeping that the engine does not do by itself. */
+  readonly tidy?: () => Promise<void>;
+  /** The database's clock; read from the database unless a test controls time. */
+  readonly serverTime?: () => Promise<number>;
+};
+
+export type AppSettings = {
+  readonly uiUrl: string;
+  readonly contentUrl: string;
+  readonly grantSecrets: readonly string[];
+  readonly allowSharedApex: boolean;
+  readonly keyPrefix: string;
+  readonly trustedProxies: readonly string[];
+  readonly sessionSecrets: readonly string[];
+  readonly encryptionKeys: readonly string[];
+  readonly passwordCost: PasswordCost;
+  /** Replaces the built-in provider as the source of accounts and roles. */
+  readonly keycloak?: KeycloakSettings | null;
+  /** Minutes between checks of the owners of keys; 5 unless configured otherwise. */
+  readonly ownerSweepMinutes?: number;
+  /** Time limit in milliseconds for a request about a person; 2 s unless a test sets another. */
+  readonly identityTimeoutMs?: number;
+  /** Changes by a person in any 60 seconds; `changesPerMinute` of features/ratelimit unless a test needs more. */
+  readonly changesPerMinute?: number;
+  /** Requests a minute that the gateway accepts; its own defaults unless a bench needs more. */
+  readonly gatewayLimits?: { readonly perAddress?: number; readonly perHost?: number };
+  /** False: node:http reads every request to the gateway. */
+  readonly gatewayFastHttp?: boolean;
+  /** See WebServerDeps. */
+  readonly overloadDelayMs?: number;
+  /** The workload of this process; absent = all of them. gateway-alone.ts builds a standalone gateway. */
+  readonly workload?: Exclude<Workload, 'gateway'>;
+};
+
+export type App = Awaited<ReturnType<typeof createApp>>;
+
+export { productionCost };
+
+export const version: string = JSON.parse(
+  readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
+).version;
+
+/** The output of `npm run build:ui`. */
+const webAppFolder = fileURLToPath(new URL('../../ui/dist', import.meta.url));
+
+function createStores(sql: Sql, backends: Pick<AppBackends, 'random' | 'log'> & { clock: Clock }) {
+  const { clock, random, log } = backends;
+  return {
+    ...identityStores(sql, clock),
+    ...sitesStores(sql),
+    keys: keyStore(sql),
+    usage: usageStore(sql),
+    documents: documentStore(sql),
+    repositories: repositoryStore(sql),
+    audit: auditStore(sql, { clock, random }),
+    auditCounts: countStore(sql),
+    signIns: signInReader(sql),
+    chain: chainStore(sql),
+    notices: noticeStore(sql, { clock, random, log }),
+    changes: changeStore(sql, clock),
+  };
+}
+
+/** Builds every feature on the given backends. No I/O happens before start(). */
+function createServices(settings: AppSettings, backends: AppBackends) {
+  const { database, random, log, isOnlyProcess } = backends;
+  const clock = createServerClock({
+    local: backends.clock,
+    serverTime: backends.serverTime ?? database.serverTime,
+  });
+  const metrics = createMetrics();
+  const stores = (sql: Sql) => createStores(sql, { clock, random, log });
+  const read = stores(database.sql);
+  const tx = <T>(work: (stores: ReturnType<typeof createStores>) => Promise<T>) =>
+    database.tx((sql) => work(stores(sql)));
+  const feed = createChangeFeed({ database, clock });
+  const isFresh = () => isOnlyProcess || Math.abs(clock.now() - feed.lastReadAt()) <= second;
+  const format = keyFormat(settings.keyPrefix);
+  const holder = randomUUID();
+
+  const audit = createAudit({ read: read.audit, tx, clock });
+  const denials = createDenials({ clock, tx, onDropped: (count) => metrics.auditDropped.inc(count) });
+  const chainWriter = createChainWriter({ read: read.chain, tx, clock, log });
+  const notices = createNotices({ read: read.notices, tx });
+
+  const accessConfig = createAccessConfig({ ...settings, read, tx, feed, isFresh, clock });
+  const { identity, provider } = createIdentityServices({
+    ...settings,
+    uiOrigin: settings.uiUrl,
+    ...backends,
+    read,
+    tx,
+    feed,
+    isFresh,
+    clock,
+    random,
+    log,
+    holder,
+    signInsPerMinute: () => accessConfig.lastRead().signInsPerAddressPerMinute,
+    denials,
+    noteIdentity: metrics.noteIdentity,
+  });
+
+  const limiter = createRateLimiter({
+    source: backends.limitSource,
+    fallback: memorySource({ clock: backends.clock }),
+    clock: backends.clock,
+    random,
+    onFallback: () => metrics.limiterFallback.inc(),
+  });
+  const stamps = createRevocationStamps({ write: limiter.stampChanged, clock, log });
+
+  const policies = createKeyPolicies({
+    document: createDocument<KeyPolicy, DocumentStores>({
+      name: 'api-keys',
+      initial: defaultKeyPolicy,
+      parse: parseStoredKeyPolicy,
+      topic: 'policy',
+      eventOf: () => ({ event: 'policy.changed', target: { kind: 'policy', id: 'api-keys' } }),
+      read,
+      tx,
+      feed,
+      isFresh,
+      clock,
+    }),
+    read,
+    clock,
+  });
+  const failedAuth = createFailedAuth({ clock: backends.clock });
+  const expiry = createExpiry({ read, tx, feed, clock });
+  const verifier = createVerifier({
+    format,
+    findByDigest: read.keys.findByDigest,
+    findUser: identity.findUser,
+    recordExpiry: expiry.record,
+    feed,
+    isFresh,
+    clock,
+  });
+  const keys = createKeys({
+    read,
+    tx,
+    feed,
+    policies,
+    findUser: identity.findUser,
+    format,
+    clock,
+    random,
+    setStamp: stamps.set,
+  });
+  const alarms = createKeyAlarms({ format, read, tx, denials, clock });
+  const usage = createUsageMeter({
+    clock,
+    write: (counts, lastUsed) =>
+      tx(async (stores) => {
+        await stores.usage.setLastUsed(lastUsed);
+        await stores.usage.add(counts);
+      }),
+  });
+  const sweep = createOwnerSweep({
+    read,
+    tx,
+    feed,
+    findUser: identity.findUser,
+    async stateOf(user) {
+      // A user of another provider, from before a change of provider: this provider cannot report a state (ID-15).
+      if (user.issuer !== identity.issuer) return 'unknown';
+      const principal = await identity.directory.principal(user.subject, { isOwn: true });
+      // A subject that never had an account, such as an imported key's, was not deleted: its state is unknown.
+      if (principal.kind === 'missing' && !principal.wasKnown) return 'unknown';
+      if (principal.kind === 'active') return principal.roles.includes('user') ? 'active' : 'without_role';
+      const states = { disabled: 'disabled', missing: 'deleted', unavailable: 'unknown' } as const;
+      return states[principal.kind];
+    },
+    setStamp: stamps.set,
+    clock,
+    log,
+  });
+  const identityCheck = createIdentityCheck({ ...identity, found: sweep.found, log });
+  const sitesServices = createSitesServices({
+    ...settings,
+    ...backends,
+    read,
+    tx,
+    feed,
+    isFresh,
+    format,
+    clock,
+    holder,
+    workloads: rolesOf(settings.workload ?? 'all'),
+    hasOtherProvider: provider === null,
+    exposed: (value, auditContext) => alarms.report(value, auditContext.origin, 'credential_in_content'),
+  });
+  const grantServices = createGrantServices({
+    ...settings,
+    ...backends,
+    sitesServices,
+    read,
+    tx,
+    feed,
+    identity,
+    identityCheck,
+    limiter,
+    denials,
+    clock,
+    seenKey: (digest, origin) => alarms.seen(digest, origin, 'credential_in_url'),
+  });
+  const gatewaySide = createGatewaySide({
+    ...settings,
+    ...backends,
+    signer: sitesServices.signer,
+    clock,
+    onCorrupt: () => metrics.grantsCorrupt.inc(),
+  });
+  const repositories = createRepositories({ read, tx, feed, clock, random });
+  const importKeys = createKeyImport({
+    tx,
+    product: settings.keyPrefix,
+    userOfSubject: (subject) => identity.learnUser({ issuer: identity.issuer, subject }),
+    clock,
+    random,
+  });
+
+  return {
+    clock,
+    metrics,
+    read,
+    tx,
+    feed,
+    isFresh,
+    format,
+    holder,
+    database,
+    log,
+    random,
+    audit,
+    denials,
+    chainWriter,
+    notices,
+    identity,
+    identityCheck,
+    provider,
+    accessConfig,
+    limiter,
+    policies,
+    failedAuth,
+    verifier,
+    stamps,
+    keys,
+    alarms,
+    usage,
+    sweep,
+    expiry,
+    repositories,
+    importKeys,
+    sitesServices,
+    grantServices,
+    gatewaySide,
+  };
+}
+
+type Services = ReturnType<typeof createServices>;
+
+/** The workloads that the instance registry counts. */
+function rolesOf(workload: Exclude<Workload, 'gateway'>) {
+  return ({ all: ['web', 'gateway'], web: ['web'], worker: [] } as const)[workload];
+}
+
+/** Every route of the API, in the order of the reference. */
+function createRoutes(services: Services): Route[] {
+  const { keys, policies, identity, identityCheck, read, repositories, audit, notices, clock } = services;
+  const names = (ids: readonly string[]) => read.users.names(ids);
+  const routes: Route[] = [
+    contextRoute({
+      principal: identityCheck.ofCaller,
+      policyOf: (scope) => policyOf(routes, scope),
+      findRepositoryId: async (fullName) => (await read.repositories.find(fullName))?.id,
+    }),
+    ...keyPolicyRoutes({ policies, keys, clock }),
+    ...keyRoutes({
+      keys,
+      names,
+      clock,
+      readUsage: read.usage.read,
+      readUsages: read.usage.readMany,
+      refusalsOf: audit.refusalsOf,
+      refusalsOfKeys: audit.refusalsOfKeys,
+      scopeOf: (route) => scopeAskedBy(routes, route),
+      async timeline(keyId, viewerId, cursor, limit) {
+        const { events, nextCursor } = await audit.timeline(keyId, cursor, limit);
+        const toResponse = (event: AuditEvent) =>
+          viewerId === null ? toAuditEventResponse(event) : toTimelineResponse(event, viewerId);
+        return { events: events.map(toResponse), nextCursor };
+      },
+      auditEventSchema: auditEventResponse,
+      sitesOwnedBy: (keyId) => sitesOfKey(read, keyId, clock.now()),
+    }),
+    revokeKeysRoute({ keys }),
+    ...keyOverviewRoutes({ read, clock }),
+    ...createSitesRoutes(services.sitesServices, { names: ownerNames(services), clock, read }),
+    ...createGrantRoutes(services.grantServices, services.sitesServices),
+    ...repositoryRoutes(repositories),
+    ...noticeRoutes({ notices }),
+    ...accessConfigRoutes({
+      config: services.accessConfig,
+      peaks: (limit) => read.signIns.peaks(limit, clock.now() - day),
+    }),
+    ...identityRoutes(identity),
+    ...auditRoutes({ audit, clock, names: targetNames(services) }),
+    summaryRoute({ counts: read.auditCounts, clock }),
+    ...surfaceRoutes(),
+  ];
+  return routes;
+}
+
+/** Names of people and of keys in one map: their ids never collide. */
+function ownerNames({ read }: Services): OwnerNames {
+  return async (owners) => {
+    const idsOf = (kind: 'user' | 'service_key') =>
+      owners.filter((owner) => owner.kind === kind).map(({ id }) => id);
+    const [people, keys] = [idsOf('user'), idsOf('service_key')];
+    return new Map([
+      ...(people.length === 0 ? [] : await read.users.names(people)),
+      ...(keys.length === 0 ? [] : await read.keys.namesOf(keys)),
+    ]);
+  };
+}
+
+/** Names of the targets of events. Without sites: only their owners may disclose the names. */
+function targetNames({ read }: Services): Parameters<typeof auditRoutes>[0]['names'] {
+  return async (targets) => {
+    const idsOf = (wanted: string) => [
+      ...new Set(targets.filter(({ kind }) => kind === wanted).map(({ id }) => id)),
+    ];
+    const [people, keys] = [idsOf('user'), idsOf('api_key')];
+    return new Map([
+      ...(people.length === 0 ? [] : await read.users.names(people)),
+      ...(keys.length === 0 ? [] : await read.keys.namesOf(keys)),
+    ]);
+  };
+}
+
+/** The scope that a route requires of a key; the audit log names the route by method and pattern. */
+function scopeAskedBy(routes: readonly Route[], name: string): Scope | undefined {
+  const policy = routes.find((route) => `${route.method} ${patternOf(route)}` === name)?.policy;
+  return policy?.callers === 'anyone' ? undefined : policy?.scope;
+}
+
+/** The policy behind `?can=`: that of a route which requires the scope. */
+function policyOf(routes: readonly Route[], scope: Scope): RoutePolicy {
+  const found = routes.find((route) => route.policy.scope === scope);
+  return found?.policy ?? { callers: callerKinds, scope, role: 'user', identity: 'live' };
+}
+
+function createJobList(
+  services: Services,
+  { ownerSweepMinutes = 5 }: Pick<AppSettings, 'ownerSweepMinutes'>,
+  backends: Pick<AppBackends, 'tidy'>,
+): Job[] {
+  const {
+    feed,
+    clock,
+    database,
+    denials,
+    alarms,
+    usage,
+    stamps,
+    chainWriter,
+    sweep,
+    expiry,
+    read,
+    identity,
+  } = services;
+  return [
+    { name: 'change-feed', everyMs: 250, leased: false, run: feed.poll },
+    { name: 'clock', everyMs: 30 * second, leased: false, run: clock.sync },
+    { name: 'key-marks', everyMs: second, leased: false, run: stamps.writeOwed },
+    { name: 'usage', everyMs: 20 * second, leased: false, run: usage.flush },
+    { name: 'alarms', everyMs: second, leased: false, run: alarms.flush },
+    { name: 'denials', everyMs: second, leased: false, run: () => denials.flush() },
+    { name: 'seal', everyMs: second, leased: true, run: chainWriter.run },
+    { name: 'key-expiry', everyMs: minute, leased: true, run: expiry.run },
+    {
+      name: 'owner-sweep',
+      everyMs: ownerSweepMinutes * minute,
+      leased: true,
+      run: async (signal) => ((await sweep.run(signal)) === 'unfinished' ? 'unfinished' : undefined),
+    },
+    {
+      name: 'prune',
+      everyMs: 10 * minute,
+      leased: true,
+      async run() {
+        await pruneChanges(database, clock.now() - changesKeptMs);
+        for (const per of usagePeriods) await read.usage.prune(per, clock.now() - keptMs[per] - day);
+      },
+    },
+    ...(backends.tidy === undefined
+      ? []
+      : [{ name: 'tidy', everyMs: 10 * minute, leased: true, run: backends.tidy }]),
+    ...identity.jobs,
+    ...services.grantServices.jobs,
+    ...services.gatewaySide.jobs,
+    ...createSitesJobs(services.sitesServices),
+  ];
+}
+
+/** `moreRoutes` are served in addition: bench/ compares a request with one that needs no key. */
+export async function createApp(
+  settings: AppSettings,
+  backends: AppBackends,
+  moreRoutes: readonly Route[] = [],
+) {
+  const services = createServices(settings, backends);
+  const { clock, metrics, denials, identity, keys, alarms, usage, feed, sweep, database, log, policies } =
+    services;
+  const routes = [...createRoutes(services), ...moreRoutes];
+  // Leased jobs belong to a worker. Jobs that every process runs for itself, such as reading the feed, stay.
+  const list = createJobList(services, settings, backends).filter(
+    ({ leased }) => !leased || settings.workload !== 'web',
+  );
+  const { isOnlyProcess } = backends;
+  const jobs = createJobs({
+    database,
+    clock,
+    log,
+    holder: services.holder,
+    jobs: list,
+    isOnlyProcess,
+    onRun: metrics.countJob,
+  });
+  metrics.watchFeed(() => clock.now() - feed.lastReadAt());
+
+  // The first use of a successor starts its predecessor's grace. It is recorded once, at once, and does not delay the
+  // request.
+  const firstUses = new Map<string, Promise<void>>();
+  const recordFirstUse = (keyId: string, at: number) => {
+    if (firstUses.has(keyId)) return;
+    const recording = keys
+      .recordFirstUse(keyId, at)
+      .catch((error: unknown) =>
+        log.warn({ err: error, key: keyId }, 'first use not recorded; the next use will'),
+      )
+      .finally(() => firstUses.delete(keyId));
+    firstUses.set(keyId, recording);
+  };
+
+  // A changed account affects its keys at once, not only at the next sweep.
+  const rechecks = new Set<Promise<void>>();
+  feed.subscribe(({ topic, subject }) => {
+    if (topic !== 'principal') return;
+    const recheck = identity
+      .findUserBySubject(identity.issuer, subject)
+      .then((user) => (user === undefined ? undefined : sweep.checkOwner(user.id)))
+      .catch((error: unknown) => log.warn({ err: error }, 'owner not rechecked; the sweep will'))
+      .finally(() => rechecks.delete(recheck));
+    rechecks.add(recheck);
+  });
+
+  const gate = createGate({
+    verifier: services.verifier,
+    policies,
+    limiter: services.limiter,
+    failedAuth: services.failedAuth,
+    changes: createChangeLimit({ limiter: services.limiter, perMinute: settings.changesPerMinute }),
+    sessions: identity.sessions,
+    directory: identity.directory,
+    identityCheck: services.identityCheck,
+    tokenOfSession: identity.accessTokenFor,
+    userOfToken: (token) => identity.learnUser(token),
+    denials,
+    usage,
+    recordFirstUse,
+    onDeadUse: (dead, auditContext) => alarms.deadUse(dead.key, dead.status, auditContext),
+    exposures: alarms,
+    clock,
+  });
+
+  // Built on first use: it takes as long as everything else here together.
+  let made: ReturnType<typeof buildOpenApi> | undefined;
+  const document = () =>
+    (made ??= buildOpenApi({ routes, version, serverUrl: settings.uiUrl, keyPrefix: settings.keyPrefix }));
+  let hasStarted = false;
+  const pageDeps = { identity, uiOrigin: settings.uiUrl, clock, gate };
+  const web: FastifyInstance = await createWebServer({
+    uiOrigin: settings.uiUrl,
+    contentUrl: settings.contentUrl,
+    isHttps: settings.uiUrl.startsWith('https:'),
+    trustedProxies: settings.trustedProxies,
+    overloadDelayMs: settings.overloadDelayMs,
+    hasStarted: () => hasStarted,
+    log,
+    tracing: backends.tracing ?? null,
+    metrics,
+    routes,
+    gate,
+    pages: [
+      openApiPage(document),
+      referencePage(document),
+      authPages(pageDeps),
+      ...providerPages(services, pageDeps),
+      homePages({ ...pageDeps, webApp: await readWebApp(webAppFolder) }),
+      sitePages({
+        grants: services.grantServices.grants,
+        sessions: identity.sessions,
+        isEnabled: async () => (await services.sitesServices.sitesConfig.inForce()).value.enabled,
+        urlOf: services.sitesServices.siteAddresses.urlOf,
+        uiOrigin: settings.uiUrl,
+        gate,
+      }),
+    ],
+  });
+
+  const gateway = createGatewayServer({
+    ...settings,
+    side: services.gatewaySide,
+    read: services.read,
+    sitesConfig: services.sitesServices.sitesConfig,
+    feed,
+    blobs: backends.blobs,
+    format: services.format,
+    clock,
+    log,
+    count: metrics.countContent,
+    tracing: backends.tracing ?? null,
+  });
+
+  /** Collects what the gateway of this process refused: an in-memory store is lost when the process ends. */
+  async function flushAuditRelay(): Promise<void> {
+    const passedOn = services.gatewaySide.auditRelay
+      .flush({ all: true })
+      .then(services.grantServices.collectRelayed);
+    await passedOn.catch((error: unknown) => log.warn({ err: error }, 'refusals not passed on'));
+  }
+
+  /** Runs every flush even if an earlier one fails, then reports all failures together. */
+  async function flushAll(): Promise<void> {
+    const failures: unknown[] = [];
+    for (const flush of [identity.stop, alarms.flush, usage.flush, () => denials.flush({ all: true })]) {
+      await flush().catch((error: unknown) => failures.push(error));
+    }
+    if (failures.length > 0) throw new AggregateError(failures, 'Not everything held in memory was written.');
+  }
+
+  return {
+    web,
+    gateway,
+    routes,
+    jobs,
+    services,
+    get document() {
+      return document();
+    },
+    /** Measures the clock, reads the feed and loads the provider's keys. May be called again until it succeeds. */
+    async start() {
+      await clock.sync();
+      tellWhenOff(clock, log);
+      await feed.poll();
+      await identity.start();
+      await policies.read();
+      await services.accessConfig.read();
+      await services.sitesServices.sitesConfig.read();
+      await services.grantServices.start();
+      hasStarted = true;
+    },
+    /** Resolves when the work after a change (rechecks, first uses) is done. */
+    async settled() {
+      await Promise.all([...rechecks, ...firstUses.values()]);
+      await services.grantServices.settled();
+    },
+    /** Completes requests in progress, then writes everything that was held in memory. */
+    async stop() {
+      await Promise.all([drain(web.server, { close: () => web.close() }), drain(gateway)]);
+      await jobs.stop();
+      await Promise.all([...rechecks, ...firstUses.values()]);
+      await flushAuditRelay();
+      await services.grantServices.stop();
+      await flushAll();
+    },
+  };
+}
+
+/** The routes without any backends, for the generated references. */
+export async function allRoutes(): Promise<readonly Route[]> {
+  const database = openDatabase(embeddedDatabase({}).dialect);
+  const silent: Log = {
+    debug: () => undefined,
+    info: () => undefined,
+    warn: () => undefined,
+    error: () => undefined,
+  };
+  const app = await createApp(
+    {
+      uiUrl: 'http://localhost:3000',
+      contentUrl: 'http://sites.localhost:3001',
+      grantSecrets: ['only for listing routes; signs nothing'],
+      allowSharedApex: false,
+      keyPrefix: 'app',
+      trustedProxies: [],
+      sessionSecrets: ['only for listing routes; signs nothing'],
+      encryptionKeys: ['only for listing routes; seals nothing'],
+      passwordCost: { memoryKib: 8, passes: 1 },
+    },
+    {
+      database,
+      limitSource: memorySource({ clock: systemClock }),
+      kv: memoryKv({ clock: systemClock }),
+      blobs: fileBlobs('unused'),
+      temporaryFiles: temporaryFilesIn('unused'),
+      clock: systemClock,
+      random: systemRandom,
+      log: silent,
+      isOnlyProcess: true,
+    },
+  );
+  return app.routes;
+}

@@ -1,0 +1,132 @@
+import { randomUUID } from 'node:crypto';
+import { createGatewayServer, createGatewaySide, type GatewaySettings, isInformed } from './gateway.ts';
+import { sitesStores } from './sites.ts';
+import { type Clock, second } from '../core/clock.ts';
+import type { Random } from '../core/ids.ts';
+import { heartbeatMs } from '../features/grants/instance-registry.ts';
+import { createInstanceRegistry, createGrantSigner } from '../features/grants/grants.ts';
+import { keyFormat } from '../features/keys/key-value.ts';
+import { createDocumentReader } from '../features/settings/reader.ts';
+import { documentStore } from '../features/settings/settings.ts';
+import { defaultSitesConfig } from '../features/sites/sites.ts';
+import { sitesConfigSchema } from '../features/sites/sites-config.ts';
+import type { Blobs } from '../platform/blobs/blobs.ts';
+import { drain } from '../platform/drain.ts';
+import { createChangeFeed } from '../platform/database/change-feed.ts';
+import type { Database } from '../platform/database/database.ts';
+import { createServerClock, tellWhenOff } from '../platform/database/server-clock.ts';
+import { createJobs, type Job } from '../platform/jobs.ts';
+import type { Kv } from '../platform/kv/kv.ts';
+import type { Log } from '../platform/log.ts';
+import type { Tracing } from '../platform/tracing.ts';
+import { createMetrics } from '../surfaces/web/metrics.ts';
+
+/**
+ * The gateway as a workload of its own (contract 1). It reads the database through the views of the schema `gateway` and
+ * writes nothing to it. It has no session secret, no encryption key and no identity client.
+ */
+export type GatewayAloneSettings = GatewaySettings & {
+  readonly grantSecrets: readonly string[];
+  readonly keyPrefix: string;
+};
+
+export type GatewayBackends = {
+  readonly database: Database;
+  readonly kv: Kv;
+  readonly blobs: Pick<Blobs, 'read'>;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  /** Null or absent: tracing is off. */
+  readonly tracing?: Tracing | null;
+  /** The database's clock; read from the database unless a test controls time. */
+  readonly serverTime?: () => Promise<number>;
+};
+
+export type GatewayAlone = ReturnType<typeof createGatewayAlone>;
+
+export function createGatewayAlone(settings: GatewayAloneSettings, backends: GatewayBackends) {
+  const { database, kv, blobs, random, log } = backends;
+  const clock = createServerClock({
+    local: backends.clock,
+    serverTime: backends.serverTime ?? database.serverTime,
+  });
+  const metrics = createMetrics();
+  const feed = createChangeFeed({ database, clock });
+  const sitesConfig = createDocumentReader({
+    name: 'sites',
+    initial: defaultSitesConfig,
+    parse: (value) => sitesConfigSchema.parse(value),
+    topic: 'config',
+    read: { documents: documentStore(database.sql) },
+    feed,
+    isFresh: () => Math.abs(clock.now() - feed.lastReadAt()) <= second,
+    clock,
+  });
+  const signer = createGrantSigner(settings.grantSecrets, random);
+  const holder = randomUUID();
+  const instances = createInstanceRegistry({
+    kv,
+    signer,
+    holder,
+    workloads: ['gateway'],
+    addresses: settings,
+  });
+  const side = createGatewaySide({
+    ...settings,
+    kv,
+    signer,
+    clock,
+    random,
+    onCorrupt: () => metrics.grantsCorrupt.inc(),
+  });
+  const gateway = createGatewayServer({
+    ...settings,
+    side,
+    read: sitesStores(database.sql),
+    sitesConfig,
+    feed,
+    blobs,
+    format: keyFormat(settings.keyPrefix),
+    clock,
+    log,
+    count: metrics.countContent,
+    tracing: backends.tracing ?? null,
+  });
+  // No job is leased: a lease is a row, and this workload writes none.
+  const list: Job[] = [
+    { name: 'change-feed', everyMs: 250, leased: false, run: feed.poll },
+    { name: 'clock', everyMs: 30 * second, leased: false, run: clock.sync },
+    { name: 'fleet', everyMs: heartbeatMs, leased: false, run: instances.heartbeat },
+    ...side.jobs,
+  ];
+  metrics.watchFeed(() => clock.now() - feed.lastReadAt());
+  const jobs = createJobs({ database, clock, log, holder, jobs: list, onRun: metrics.countJob });
+
+  return {
+    gateway,
+    jobs,
+    metrics,
+    feed,
+    /** Rejects when this gateway has not read the database for so long that it serves nothing. */
+    async hasNews() {
+      if (!isInformed({ sitesConfig, feed }, clock.now())) throw new Error('No news from the database.');
+    },
+    async start() {
+      await clock.sync();
+      tellWhenOff(clock, log);
+      await feed.poll();
+      await sitesConfig.read();
+      await instances
+        .heartbeat()
+        .catch((error: unknown) => log.warn({ err: error }, 'this instance is not registered yet'));
+    },
+    async stop() {
+      await drain(gateway);
+      await jobs.stop();
+      const warn = (message: string) => (error: unknown) => log.warn({ err: error }, message);
+      await side.auditRelay.flush({ all: true }).catch(warn('refusals not passed on'));
+      await instances.leave().catch(warn('this instance stays registered until its time is up'));
+    },
+  };
+}

@@ -1,0 +1,121 @@
+import type { createSitesServices, sitesStores } from './sites.ts';
+import type { RequestOrigin } from '../core/caller.ts';
+import { type Clock, day, second } from '../core/clock.ts';
+import type { Random } from '../core/ids.ts';
+import type { AuditWriter, Denials } from '../features/audit/audit.ts';
+import { heartbeatMs } from '../features/grants/instance-registry.ts';
+import { createGrants, createAuditRelayReader } from '../features/grants/grants.ts';
+import { grantRoutes } from '../features/grants/routes.ts';
+import { stateKey } from '../features/grants/site-states.ts';
+import type { Identity } from '../features/identity/identity.ts';
+import type { IdentityCheck } from '../features/identity/identity-check.ts';
+import type { RateLimiter } from '../features/ratelimit/ratelimit.ts';
+import { anything, type ChangeFeed } from '../platform/database/change-feed.ts';
+import type { Tx } from '../platform/database/database.ts';
+import type { Route } from '../platform/http.ts';
+import type { Job } from '../platform/jobs.ts';
+import type { Kv } from '../platform/kv/kv.ts';
+import type { Log } from '../platform/log.ts';
+
+type Stores = ReturnType<typeof sitesStores> & { audit: AuditWriter };
+type SitesServices = ReturnType<typeof createSitesServices>;
+
+/** How long the ledger keeps the record of granted access. */
+const ledgerMs = 30 * day;
+
+export type GrantServicesDeps = {
+  readonly sitesServices: SitesServices;
+  readonly read: Pick<Stores, 'sites' | 'grants' | 'sitesSwitch'>;
+  readonly tx: Tx<Stores>;
+  readonly feed: ChangeFeed;
+  readonly kv: Kv;
+  readonly identity: Pick<Identity, 'accessTokenFor'>;
+  readonly identityCheck: IdentityCheck;
+  readonly limiter: RateLimiter;
+  readonly denials: Denials;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  /** Called when a gateway finds the value of a key, given by its digest, where no key may be. */
+  readonly seenKey: (digest: string, origin: RequestOrigin) => void;
+};
+
+/** Constructs the services that give browsers access to private sites. */
+export function createGrantServices(deps: GrantServicesDeps) {
+  const { sitesServices, read, tx, feed, kv, identity, clock, log } = deps;
+  const { signer, siteStates, switchRecords, instances, addresses } = sitesServices;
+  const grants = createGrants({
+    ...deps,
+    signer,
+    states: siteStates,
+    switchRecords,
+    instances,
+    addresses,
+    identityCheck: deps.identityCheck,
+    accessTokenFor: identity.accessTokenFor,
+    refused: deps.denials.record,
+  });
+  const auditRelayReader = createAuditRelayReader({ kv, signer, tx, seenKey: deps.seenKey, log });
+
+  // The process that changed the site writes its state after the commit, but it may crash in between. So every other
+  // process writes the state too.
+  const healing = new Set<Promise<void>>();
+  feed.subscribe(({ topic, subject }) => {
+    // `anything` means that this process may have missed changes; other processes have read them.
+    if (topic !== 'site' || subject === anything) return;
+    const heal = healState(subject)
+      .catch((error: unknown) => log.warn({ err: error }, 'state of a site not written; its link heals it'))
+      .finally(() => healing.delete(heal));
+    healing.add(heal);
+  });
+
+  async function healState(siteId: string): Promise<void> {
+    const site = await read.sites.find(siteId);
+    if (site === undefined) await kv.delete(stateKey(siteId));
+    else await siteStates.publish(site);
+  }
+
+  const jobs: Job[] = [
+    { name: 'fleet', everyMs: heartbeatMs, leased: false, run: instances.heartbeat },
+    { name: 'sites-switch', everyMs: heartbeatMs, leased: false, run: switchRecords.refresh },
+    { name: 'gateway-news-desk', everyMs: second, leased: true, run: auditRelayReader.run },
+    {
+      name: 'grant-ledger',
+      everyMs: day / 24,
+      leased: true,
+      run: () => read.grants.prune(clock.now() - ledgerMs),
+    },
+  ];
+
+  return {
+    grants,
+    jobs,
+    /** Collects the records that gateways wrote. */
+    collectRelayed: auditRelayReader.run,
+    /** When a store is unavailable now, the jobs retry it; until then no browser gets access. */
+    async start() {
+      await switchRecords.refresh();
+      await instances
+        .heartbeat()
+        .catch((error: unknown) => log.warn({ err: error }, 'this instance is not registered yet'));
+    },
+    async settled() {
+      await Promise.all(healing);
+    },
+    async stop() {
+      await Promise.all(healing);
+      await instances
+        .leave()
+        .catch((error: unknown) =>
+          log.warn({ err: error }, 'this instance stays registered until its time is up'),
+        );
+    },
+  };
+}
+
+export function createGrantRoutes(
+  { grants }: ReturnType<typeof createGrantServices>,
+  { sites, siteAddresses }: SitesServices,
+): Route[] {
+  return grantRoutes({ sites, grants, linkOf: siteAddresses.linkOf });
+}

@@ -1,0 +1,96 @@
+import type { AppBackends, AppSettings } from './app.ts';
+import type { Denials } from '../features/audit/denials.ts';
+import {
+  type BuiltinIdentity,
+  type CommonDeps,
+  createIdentity,
+  type Identity,
+} from '../features/identity/identity.ts';
+import {
+  type AccessConfig,
+  accessConfigSchema,
+  defaultAccessConfig,
+} from '../features/identity/login/access-config.ts';
+import {
+  type ConfigDocument,
+  type ConfigDocumentDeps,
+  createDocument,
+  type DocumentStores,
+} from '../features/settings/document.ts';
+import { measured, type NoteIdentity } from '../features/identity/directory/measured.ts';
+import { createKeycloakIdentity } from '../features/identity/keycloak/keycloak.ts';
+import { networkFetch } from '../features/identity/keycloak/network-fetch.ts';
+import {
+  interactionPages,
+  providerElsewhere,
+  providerEndpoints,
+} from '../surfaces/web/pages/provider-routes.ts';
+import { providerViews } from '../surfaces/web/pages/provider-views.ts';
+
+/** The configuration document `/config/access`: how many sign-ins one network address may start in a minute. */
+export function createAccessConfig(
+  deps: Pick<AppSettings, 'keycloak'> &
+    Pick<ConfigDocumentDeps<AccessConfig, DocumentStores>, 'read' | 'tx' | 'feed' | 'isFresh' | 'clock'>,
+): ConfigDocument<AccessConfig> {
+  const { keycloak, read, tx, feed, isFresh, clock } = deps;
+  return createDocument<AccessConfig, DocumentStores>({
+    name: 'access',
+    initial: defaultAccessConfig({ isKeycloak: Boolean(keycloak) }),
+    parse: (value) => accessConfigSchema.parse(value),
+    topic: 'config',
+    eventOf: (reason) => ({
+      event: reason === 'changed' ? 'config.access.changed' : 'config.access.reverted',
+      target: { kind: 'config', id: 'access' },
+    }),
+    read,
+    tx,
+    feed,
+    isFresh,
+    clock,
+  });
+}
+
+/** Constructs the source of accounts and roles: the built-in provider, or Keycloak. Part of the composition root. */
+export function createIdentityServices(
+  deps: Pick<AppSettings, 'sessionSecrets' | 'encryptionKeys' | 'passwordCost' | 'keycloak'> &
+    Pick<AppBackends, 'directory' | 'identityFetch' | 'steady'> &
+    CommonDeps & { isFresh: () => boolean; denials: Denials; noteIdentity: NoteIdentity },
+): { identity: Identity; provider: BuiltinIdentity | null } {
+  const { keycloak, denials, directory } = deps;
+  const watched = <I extends Identity>(identity: I): I => ({
+    ...identity,
+    directory: measured(identity.directory, deps.noteIdentity),
+  });
+  if (keycloak) {
+    const fetch = deps.identityFetch ?? networkFetch;
+    return { identity: watched(createKeycloakIdentity({ ...deps, keycloak, fetch })), provider: null };
+  }
+  const { directory: _, ...others } = deps;
+  const provider = createIdentity({
+    ...others,
+    ...(directory === undefined ? {} : { directory }),
+    views: providerViews,
+    signInRefused: (reason, origin, userId) =>
+      denials.record({
+        event: 'auth.denied',
+        reason,
+        auditContext: { actor: { kind: 'anonymous', id: null, name: null, credential: null }, origin },
+        target: userId === null ? { kind: 'route', id: 'sign-in' } : { kind: 'user', id: userId },
+      }),
+  });
+  return { identity: watched(provider), provider };
+}
+
+type PageDeps = Omit<Parameters<typeof providerEndpoints>[0], 'identity'>;
+
+/** The pages below /identity. */
+export function providerPages(
+  { identity, provider }: { identity: Identity; provider: BuiltinIdentity | null },
+  deps: PageDeps,
+) {
+  if (provider === null) return [providerElsewhere({ ...deps, issuer: identity.issuer })];
+  return [
+    interactionPages({ ...deps, identity: provider }),
+    providerEndpoints({ ...deps, identity: provider }),
+  ];
+}

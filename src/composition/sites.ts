@@ -1,0 +1,196 @@
+import { type Clock, minute, second } from '../core/clock.ts';
+import type { Random } from '../core/ids.ts';
+import {
+  createInstanceRegistry,
+  createGrantSigner,
+  createSwitchRecords,
+  grantStore,
+  unavailableReasonOf,
+} from '../features/grants/grants.ts';
+import { createSiteStates } from '../features/grants/site-states.ts';
+import type { KeyFormat } from '../features/keys/keys.ts';
+import type { NoticeWriter } from '../features/notices/notices.ts';
+import { type ConfigDocument, createDocument, type DocumentStores } from '../features/settings/document.ts';
+import { sitesConfigRoutes } from '../features/sites/config-routes.ts';
+import { createSiteCleanup } from '../features/sites/lifecycle/cleanup.ts';
+import { contentStore } from '../features/sites/content/content-store.ts';
+import { createEncoder } from '../features/sites/content/encode.ts';
+import { createSiteExpiry } from '../features/sites/lifecycle/expiry.ts';
+import { previewStore } from '../features/sites/preview-store.ts';
+import type { OwnerNames, SiteAddresses } from '../features/sites/responses.ts';
+import { siteOversightRoutes } from '../features/sites/oversight-routes.ts';
+import { oversightStore } from '../features/sites/oversight-store.ts';
+import { siteRoutes } from '../features/sites/routes.ts';
+import { siteStore } from '../features/sites/site-store.ts';
+import { uploadRoutes } from '../features/sites/publish/digest-upload-routes.ts';
+import { uploadStore } from '../features/sites/publish/digest-upload-store.ts';
+import {
+  createSites,
+  defaultSitesConfig,
+  type SitesConfig,
+  type SitesDeps,
+  type SiteStores,
+} from '../features/sites/sites.ts';
+import { sitesConfigSchema } from '../features/sites/sites-config.ts';
+import { type SwitchStore, switchStore } from '../features/sites/switch-store.ts';
+import type { Blobs } from '../platform/blobs/blobs.ts';
+import type { ChangeFeed } from '../platform/database/change-feed.ts';
+import type { Sql, Tx } from '../platform/database/database.ts';
+import type { Route } from '../platform/http.ts';
+import type { Kv } from '../platform/kv/kv.ts';
+import type { Job } from '../platform/jobs.ts';
+import type { Log } from '../platform/log.ts';
+import type { TemporaryFiles } from '../platform/temporary-files.ts';
+
+/** Constructs the stores of Sites on a connection or a transaction. createSitesServices() constructs the services. */
+export function sitesStores(sql: Sql) {
+  return {
+    sites: siteStore(sql),
+    previews: previewStore(sql),
+    content: contentStore(sql),
+    uploads: uploadStore(sql),
+    sitesSwitch: switchStore(sql),
+    oversight: oversightStore(sql),
+    grants: grantStore(sql),
+  };
+}
+
+type Stores = SiteStores & DocumentStores & { sitesSwitch: SwitchStore; notices: NoticeWriter };
+
+export type SitesServicesDeps = {
+  readonly read: ReturnType<typeof sitesStores> & Pick<Stores, 'documents'>;
+  readonly tx: Tx<Stores>;
+  readonly feed: ChangeFeed;
+  readonly isFresh: () => boolean;
+  readonly kv: Kv;
+  readonly blobs: Blobs;
+  readonly temporaryFiles: TemporaryFiles;
+  readonly format: KeyFormat;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly uiUrl: string;
+  readonly contentUrl: string;
+  readonly allowSharedApex: boolean;
+  /** True: another identity provider than the built-in one is configured. */
+  readonly hasOtherProvider: boolean;
+  readonly grantSecrets: readonly string[];
+  /** Identifies this process. */
+  readonly holder: string;
+  /** The workloads of this process that take part in giving browsers access. */
+  readonly workloads: readonly ('web' | 'gateway')[];
+  readonly exposed: SitesDeps['exposed'];
+};
+
+export function createSitesServices(deps: SitesServicesDeps) {
+  const { read, tx, feed, isFresh, kv, clock, log } = deps;
+  const { uiUrl, contentUrl, allowSharedApex } = deps;
+  const addresses = { uiUrl, contentUrl, allowSharedApex, hasOtherProvider: deps.hasOtherProvider };
+  const signer = createGrantSigner(deps.grantSecrets, deps.random);
+  const states = createSiteStates({ kv, signer, log });
+  const switchRecords = createSwitchRecords({
+    kv,
+    signer,
+    log,
+    readConfig: () => config.read(),
+    readGeneration: () => read.sitesSwitch.generation(),
+  });
+  const { holder } = deps;
+  const instances = createInstanceRegistry({ kv, signer, holder, workloads: deps.workloads, addresses });
+  const config: ConfigDocument<SitesConfig> = createDocument<SitesConfig, Stores>({
+    name: 'sites',
+    initial: defaultSitesConfig,
+    parse: (value) => sitesConfigSchema.parse(value),
+    topic: 'config',
+    eventOf: (reason) => ({
+      event: reason === 'changed' ? 'config.sites.changed' : 'config.sites.reverted',
+      target: { kind: 'config', id: 'sites' },
+    }),
+    read,
+    tx,
+    feed,
+    isFresh,
+    clock,
+    beforehand: switchRecords.withdraw,
+    afterwards: switchRecords.refresh,
+    async alongside(stores, before, after) {
+      if (before.enabled && !after.enabled) await stores.sitesSwitch.bump();
+    },
+  });
+  const privateUnavailableReason = () => unavailableReasonOf(addresses) ?? instances.disagreement();
+  const sites = createSites({ ...deps, config, states, privateUnavailableReason });
+  return {
+    sites,
+    sitesConfig: config,
+    siteAddresses: addressesOf(deps.uiUrl, deps.contentUrl),
+    siteStates: states,
+    siteCleanup: createSiteCleanup({ ...deps, config }),
+    siteExpiry: createSiteExpiry(deps),
+    siteEncoder: createEncoder(deps),
+    signer,
+    switchRecords,
+    instances,
+    addresses,
+  };
+}
+
+/** A site is served at its label in front of the content host. */
+function addressesOf(uiUrl: string, contentUrl: string): SiteAddresses {
+  const { protocol, host } = new URL(contentUrl);
+  return {
+    linkOf: (id) => `${uiUrl}/s/${id}`,
+    urlOf: (label) => `${protocol}//${label}.${host}/`,
+  };
+}
+
+export function createSitesRoutes(
+  services: ReturnType<typeof createSitesServices>,
+  deps: {
+    names: OwnerNames;
+    clock: Clock;
+    read: Pick<SitesServicesDeps['read'], 'sites' | 'content' | 'oversight'>;
+  },
+): Route[] {
+  const { sites, sitesConfig, siteAddresses } = services;
+  const { read, clock } = deps;
+  const common = { sites, names: deps.names, addresses: siteAddresses, clock };
+  return [
+    ...siteRoutes(common),
+    ...siteOversightRoutes({ read, names: deps.names }),
+    ...uploadRoutes(common),
+    ...sitesConfigRoutes({
+      config: sitesConfig,
+      async dryRun(next) {
+        return {
+          sitesOffline: next.enabled ? 0 : await read.sites.countServed(clock.now()),
+          ownersOverQuota: await read.content.countOwnersAbove(next.quotas.bytesPerOwner),
+        };
+      },
+    }),
+  ];
+}
+
+/** Background jobs of Sites. */
+export function createSitesJobs({
+  siteCleanup,
+  siteExpiry,
+  siteEncoder,
+}: ReturnType<typeof createSitesServices>): Job[] {
+  return [
+    { name: 'site-expiry', everyMs: minute, leased: true, run: siteExpiry.run },
+    { name: 'site-encodings', everyMs: 2 * second, leased: true, run: siteEncoder.run },
+    // The configuration sets the interval; this is how soon a change of it takes effect.
+    { name: 'site-cleanup', everyMs: minute, leased: true, run: siteCleanup.runInTurn },
+  ];
+}
+
+/** The sites that a service key owns: its successor does not inherit them (contract 4). */
+export async function sitesOfKey(
+  read: Pick<SitesServicesDeps['read'], 'sites'>,
+  keyId: string,
+  now: number,
+): Promise<{ id: string; name: string }[]> {
+  const viewer = { kind: 'service_key', id: keyId } as const;
+  const { items } = await read.sites.list({ viewer, mine: true }, now, 1, 100);
+  return items.map(({ id, name }) => ({ id, name }));
+}

@@ -1,0 +1,507 @@
+import { isIP } from 'node:net';
+import { z } from 'zod';
+import { isLoopback } from '../core/loopback.ts';
+
+export const workloads = ['all', 'web', 'gateway', 'worker'] as const;
+/** `all`: the three workloads in one process, as `npm start` runs them; also used for an operator's commands. */
+export type Workload = (typeof workloads)[number];
+
+/** Which processes read a setting. `commands`, an operator's commands, read all of them. */
+type Reader = 'web' | 'gateway' | 'worker' | 'migrate' | 'commands';
+const everyProcess = ['web', 'gateway', 'worker', 'migrate'] as const;
+const servers = ['web', 'gateway', 'worker'] as const;
+const withIdentity = ['web', 'worker'] as const;
+
+/** One environment variable. docs/reference/config.md shows everything but its schema. */
+type Setting<Value, Unset extends string | number | readonly string[] | null> = {
+  /** Parses the text. Each issue says what is wrong; its `params.fix` is the fix. */
+  readonly schema: z.ZodType<Value, string>;
+  /** The value when it is not set. */
+  readonly unset: Unset;
+  readonly meaning: string;
+  /** How the reference describes `unset`, where the value alone is not clear. */
+  readonly shown?: string;
+  readonly secret?: true;
+  readonly readBy?: readonly Reader[];
+};
+
+type AnySetting = Setting<unknown, string | number | readonly string[] | null>;
+
+/** A text for which `isFine` holds. */
+const textThat = (isFine: (text: string) => boolean, problem: string, fix: string) =>
+  z.string().refine(isFine, { error: problem, params: { fix } });
+
+/** Like `textThat`, for words and numbers: the problem repeats the value, unless it is long enough to be a secret. */
+const wordThat = (isFine: (text: string) => boolean, problem: string, fix: string) =>
+  z.string().refine(isFine, {
+    error: ({ input }) => (/^[\w.-]{1,11}$/.test(String(input)) ? `"${String(input)}" ${problem}` : problem),
+    params: { fix },
+  });
+
+const oneOf = <const Word extends string>(words: readonly Word[], problem: string, fix: string) =>
+  wordThat((text) => words.some((word) => word === text), problem, fix).transform((text) => text as Word);
+
+const wholeNumber = (from: number, to: number, problem: string, fix: string) =>
+  wordThat(
+    (text) => /^\d{1,15}$/.test(text) && Number(text) >= from && Number(text) <= to,
+    problem,
+    fix,
+  ).transform(Number);
+
+const someText = z.string();
+const port = wholeNumber(0, 65_535, 'is not a port', 'Use a number from 0 to 65535.');
+const requests = wholeNumber(
+  0,
+  999_999_999,
+  'is not a number of requests',
+  'Use a whole number up to 999999999; 0 = no limit.',
+);
+const minCacheBytes = 64 * 1024 * 1024;
+
+/** Minimum number of characters of a secret. */
+export const minSecretLength = 32;
+const secrets = z
+  .string()
+  .transform(listOf)
+  .refine((values) => values.length > 0 && values.every(({ length }) => length >= minSecretLength), {
+    error: 'is too short',
+    params: {
+      fix: `Use at least ${minSecretLength} random characters each, such as the output of: openssl rand -base64 32`,
+    },
+  });
+
+/** http is allowed on loopback only: a credential must not cross a network unencrypted (contract 3). */
+const origin = z.string().transform((text, context) => {
+  const problem = (message: string, fix: string) => {
+    context.addIssue({ code: 'custom', message, params: { fix } });
+    return text;
+  };
+  if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(text))
+    return problem(
+      'has no scheme',
+      'Put https:// in front, such as https://postern.example.com, or http:// on loopback, such as http://localhost:3000.',
+    );
+  if (!URL.canParse(text))
+    return problem('is not an address', 'Write an origin such as https://postern.example.com.');
+  const url = new URL(text);
+  if (url.pathname !== '/' || url.search !== '' || url.hash !== '' || url.username !== '')
+    problem(
+      'has more than an origin',
+      'Write scheme, host and port only, such as https://postern.example.com.',
+    );
+  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopback(url.hostname)))
+    problem('is neither https nor a loopback address', 'Use https, or http on localhost for trying it out.');
+  return url.origin;
+});
+
+/** Kept as written: it is compared with the provider's own spelling character by character (OpenID Connect Discovery 4.3). */
+const realm = z.string().superRefine((text, context) => {
+  const usualFix = 'Write the address of the realm, such as https://id.example.com/realms/postern.';
+  const problem = (message: string, fix = usualFix) =>
+    context.addIssue({ code: 'custom', message, params: { fix } });
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url === null || !/^https?:$/.test(url.protocol)) return problem('is not an address');
+  const name = /^(?:\/[^/]+)*\/realms\/([^/]+)$/.exec(url.pathname)?.[1];
+  if (name === undefined || url.search !== '' || url.hash !== '' || url.username !== '')
+    problem('is not the address of a realm');
+  if (name === 'master')
+    problem(
+      'names the realm in which Keycloak itself is administered',
+      'Make a realm for the people of Postern: deploy/keycloak/postern-realm.json is one.',
+    );
+  if (url.protocol !== 'https:' && !isLoopback(url.hostname))
+    problem('is neither https nor a loopback address', 'Use https, or http on localhost for trying it out.');
+});
+
+/**
+ * Addresses that the clients of PostgreSQL and Redis can parse. Otherwise their errors repeat the whole address, password
+ * included.
+ */
+const server = (scheme: RegExp, what: string, example: string) =>
+  textThat(
+    (text) => {
+      // A PostgreSQL on a Unix socket: postgresql://user:password@/database?host=/run/postgresql
+      const address = text.replace('@/', '@socket/');
+      if (!URL.canParse(address)) return false;
+      const { protocol, username, password } = new URL(address);
+      return scheme.test(protocol) && address.includes('://') && [username, password].every(isPercentEncoded);
+    },
+    `is not a ${what} address`,
+    `Write ${example}; signs such as / ? # % @ in the password as %2F %3F %23 %25 %40.`,
+  );
+
+const bucketOptions = ['endpoint', 'region', 'pathStyle'];
+
+/** `s3://bucket/prefix?endpoint=…&region=…` (contract 1). */
+const bucket = z.string().transform((text, context) => {
+  const problem = (message: string, fix: string) => {
+    context.addIssue({ code: 'custom', message, params: { fix } });
+    return z.NEVER;
+  };
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const name = url?.host ?? '';
+  // https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
+  if (url?.protocol !== 's3:' || !/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(name))
+    return problem(
+      'is not the address of a bucket',
+      'Write s3://bucket?endpoint=https://host, such as s3://our-sites?endpoint=https://s3.eu-central-1.amazonaws.com&region=eu-central-1.',
+    );
+  if (url.username !== '' || url.password !== '' || url.hash !== '')
+    return problem(
+      'has more than bucket, folder and options',
+      'Give the key as OBJECT_STORE_ACCESS_KEY and OBJECT_STORE_SECRET_KEY.',
+    );
+  const option = (one: string) => url.searchParams.get(one) ?? undefined;
+  const unknown = [...url.searchParams.keys()].find((one) => !bucketOptions.includes(one));
+  if (unknown !== undefined)
+    return problem(
+      `has an option that is not known: ${unknown}`,
+      `The options are ${bucketOptions.join(', ')}.`,
+    );
+  const pathStyle = option('pathStyle') ?? 'true';
+  if (!/^(?:true|false)$/.test(pathStyle))
+    return problem(
+      'has a pathStyle that is neither true nor false',
+      'Say pathStyle=false where the bucket is in front of the host.',
+    );
+  const given = option('endpoint');
+  const endpoint = given !== undefined && URL.canParse(given) ? new URL(given) : undefined;
+  if (endpoint?.href !== `${endpoint?.origin}/` || !/^https?:$/.test(endpoint.protocol))
+    return problem(
+      given === undefined ? 'does not say where the store is' : 'has an endpoint that is not an origin',
+      'Add endpoint=https://host, with scheme, host and port only.',
+    );
+  if (endpoint.protocol === 'http:' && !isLoopback(endpoint.hostname))
+    return problem(
+      'has an endpoint that is neither https nor a loopback address: private content would cross the network in clear',
+      'Use https.',
+    );
+  const folders = url.pathname.split('/').filter((folder) => folder !== '');
+  return {
+    endpoint: endpoint.origin,
+    region: option('region') ?? 'us-east-1',
+    bucket: name,
+    prefix: folders.map((folder) => `${folder}/`).join(''),
+    isPathStyle: pathStyle === 'true',
+  };
+});
+
+/**
+ * An address in the range decides which client address a request has, so the range must hold proxies only. The widest
+ * ranges allowed are the private networks 10.0.0.0/8 (RFC 1918) and fc00::/7 (RFC 4193).
+ */
+function isProxyRange(text: string): boolean {
+  const [address = '', length, ...more] = text.split('/');
+  const family = isIP(address);
+  if (family === 0 || address.includes('%') || more.length > 0) return false;
+  if (length === undefined) return true;
+  if (!/^\d{1,3}$/.test(length)) return false;
+  const bits = Number(length);
+  return family === 4 ? bits >= 8 && bits <= 32 : bits >= 7 && bits <= 128;
+}
+
+function isPercentEncoded(text: string): boolean {
+  return !/%(?![0-9a-f]{2})/i.test(text);
+}
+
+export function listOf(text: string): string[] {
+  return text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
+}
+
+const setting = <Value, Unset extends AnySetting['unset']>(one: Setting<Value, Unset>) => one;
+const generated = 'generated in DATA_DIR; required with DATABASE_URL';
+
+/**
+ * Every setting, defined once: its schema, its default, its meaning, whether it is secret, and which processes read it. A
+ * process ignores settings that are not for it (contract 1), even if its environment has them.
+ */
+export const settings = {
+  SERVICE_UI_URL: setting({
+    schema: origin,
+    unset: null,
+    meaning: 'Public origin of the web app and the API; https, or http on loopback',
+    shown: 'http://localhost:PORT',
+  }),
+  SITES_CONTENT_URL: setting({
+    schema: origin,
+    unset: null,
+    meaning:
+      'Base of the content hosts; a site lives at a label in front of its host; https, or http on loopback',
+    shown: 'http://sites.localhost:GATEWAY_PORT',
+  }),
+  SITES_ALLOW_SHARED_APEX: setting({
+    schema: oneOf(
+      ['true'],
+      'is neither true nor unset',
+      'Set it to true on every process, or unset it everywhere.',
+    ),
+    unset: null,
+    meaning:
+      'true = private sites also while SERVICE_UI_URL and SITES_CONTENT_URL share a registrable domain; the same on every process',
+    shown: 'unset: private sites need a content domain of their own',
+  }),
+  HOST: setting({
+    schema: someText,
+    unset: '127.0.0.1',
+    meaning: 'Address the listeners bind to; beyond loopback SERVICE_UI_URL must be https',
+  }),
+  PORT: setting({ schema: port, unset: 3000, meaning: 'Port of the web workload' }),
+  GATEWAY_PORT: setting({ schema: port, unset: 3001, meaning: 'Port of the gateway workload' }),
+  METRICS_PORT: setting({ schema: port, unset: 9464, meaning: 'Port of /metrics, /livez and /readyz' }),
+  DATA_DIR: setting({
+    schema: someText,
+    unset: './data',
+    meaning: 'Embedded database and generated secrets',
+  }),
+  DATABASE_URL: setting({
+    schema: server(/^postgres(?:ql)?:$/, 'PostgreSQL', 'postgresql://user:password@host:5432/database'),
+    unset: null,
+    meaning: 'PostgreSQL 15 or newer; absent = embedded in DATA_DIR',
+    secret: true,
+  }),
+  GATEWAY_DATABASE_ROLE: setting({
+    schema: someText,
+    unset: null,
+    meaning:
+      'PostgreSQL role of gateways that run on their own; each migration grants it the views they read',
+    shown: '–: grant them yourself',
+    readBy: ['web', 'worker', 'migrate'],
+  }),
+  KV_URL: setting({
+    schema: server(/^rediss?:$/, 'Redis', 'redis://host:6379 or redis://:password@host:6379'),
+    unset: null,
+    meaning:
+      'Redis 7 or Valkey with noeviction, or any node of its cluster; absent = in process, one process only',
+    secret: true,
+    readBy: servers,
+  }),
+  OBJECT_STORE_URL: setting({
+    schema: bucket,
+    unset: null,
+    meaning:
+      'S3-compatible store of the files of sites: s3://bucket/prefix?endpoint=https://host&region=…, and &pathStyle=false where the bucket is in front of the host; absent = files in DATA_DIR',
+    readBy: servers,
+  }),
+  OBJECT_STORE_ACCESS_KEY: setting({
+    schema: someText,
+    unset: null,
+    meaning: 'Name of the key to the object store',
+    shown: 'required with OBJECT_STORE_URL',
+    secret: true,
+    readBy: servers,
+  }),
+  OBJECT_STORE_SECRET_KEY: setting({
+    schema: someText,
+    unset: null,
+    meaning: 'The key to the object store; it reads, writes, removes and lists in the bucket and no more',
+    shown: 'required with OBJECT_STORE_URL',
+    secret: true,
+    readBy: servers,
+  }),
+  OBJECT_CACHE_BYTES: setting({
+    schema: wholeNumber(
+      minCacheBytes,
+      Number.MAX_SAFE_INTEGER,
+      'is not a number of bytes that is enough',
+      `Use a whole number of at least ${minCacheBytes}.`,
+    ),
+    unset: 1024 ** 3,
+    meaning: `Room in DATA_DIR for what was fetched from the object store, in bytes; at least ${minCacheBytes}`,
+    readBy: servers,
+  }),
+  IDENTITY_PROVIDER: setting({
+    schema: oneOf(['builtin', 'keycloak'], 'is not available', 'Write builtin or keycloak.'),
+    unset: 'builtin',
+    meaning: 'Who says who people are: builtin or keycloak',
+    readBy: withIdentity,
+  }),
+  OIDC_ISSUER: setting({
+    schema: realm,
+    unset: null,
+    meaning:
+      'Address of the Keycloak realm, such as https://id.example.com/realms/postern; https, or http on loopback',
+    shown: '–; required with IDENTITY_PROVIDER=keycloak, like the four below',
+    readBy: withIdentity,
+  }),
+  OIDC_CLIENT_ID: setting({
+    schema: someText,
+    unset: null,
+    meaning: 'Client of the realm that signs people in to the web app',
+    readBy: withIdentity,
+  }),
+  OIDC_CLIENT_SECRET: setting({
+    schema: someText,
+    unset: null,
+    meaning: 'Its secret',
+    secret: true,
+    readBy: withIdentity,
+  }),
+  PRINCIPAL_SYNC_CLIENT_ID: setting({
+    schema: someText,
+    unset: null,
+    meaning:
+      'Client of the realm that reads the status and roles of people and introspects tokens; one that can manage anything is refused',
+    readBy: withIdentity,
+  }),
+  PRINCIPAL_SYNC_CLIENT_SECRET: setting({
+    schema: someText,
+    unset: null,
+    meaning: 'Its secret',
+    secret: true,
+    readBy: withIdentity,
+  }),
+  OIDC_USER_ROLE: setting({
+    schema: someText,
+    unset: 'user',
+    meaning:
+      'Realm role that lets a person use Postern; without it a person can sign in, and see and revoke keys they own',
+    readBy: withIdentity,
+  }),
+  OIDC_ADMIN_ROLE: setting({
+    schema: someText,
+    unset: 'admin',
+    meaning: 'Realm role of administrators of Postern',
+    readBy: withIdentity,
+  }),
+  OWNER_SWEEP_MINUTES: setting({
+    schema: wholeNumber(1, 60, 'is not a number of minutes', 'Use a whole number from 1 to 60.'),
+    unset: 5,
+    meaning:
+      'How often the owners of keys are looked at, from 1 to 60: how long a key of a disabled person, or of one who lost the role, can stay good',
+    readBy: withIdentity,
+  }),
+  KEY_PREFIX: setting({
+    schema: textThat(
+      (text) => /^[a-z][a-z0-9]{0,15}$/.test(text),
+      'is not a product word',
+      'Use 1 to 16 lower-case letters and digits, starting with a letter.',
+    ),
+    unset: 'app',
+    meaning: 'Product word in key prefixes',
+    readBy: servers,
+  }),
+  TRUSTED_PROXIES: setting({
+    schema: z
+      .string()
+      .transform(listOf)
+      .refine((ranges) => ranges.every(isProxyRange), {
+        error: 'holds what is neither an IP address nor a range of a network of its own',
+        params: {
+          fix: 'Write the addresses of your proxies, such as 10.0.0.7 or 10.0.0.0/8; names and all the world are not taken.',
+        },
+      }),
+    unset: [],
+    meaning: 'IP addresses or ranges (CIDR) whose forwarded headers count, separated by commas',
+    shown: 'none',
+    readBy: servers,
+  }),
+  GATEWAY_REQUESTS_PER_ADDRESS: setting({
+    schema: requests,
+    unset: 60_000,
+    meaning:
+      'Requests of one address that a gateway process answers in any 60 seconds; more are refused with 429; 0 = no limit',
+    readBy: ['gateway'],
+  }),
+  GATEWAY_REQUESTS_PER_HOST: setting({
+    schema: requests,
+    unset: 600_000,
+    meaning: 'The same for one content host, from all addresses together; 0 = no limit',
+    readBy: ['gateway'],
+  }),
+  GATEWAY_FAST_HTTP: setting({
+    schema: oneOf(['on', 'off'], 'is neither on nor off', 'Write on or off, or unset it.'),
+    unset: 'on',
+    meaning:
+      'on or off; off = node:http reads every request to the gateway, also the plainest, which the gateway reads itself otherwise',
+    readBy: ['gateway'],
+  }),
+  SESSION_SECRET: setting({
+    schema: secrets,
+    unset: null,
+    meaning:
+      'Signs session cookies and sign-in links; a list separated by commas, the first signs, all verify',
+    shown: generated,
+    secret: true,
+    readBy: withIdentity,
+  }),
+  ENCRYPTION_KEY: setting({
+    schema: secrets,
+    unset: null,
+    meaning: 'Encrypts stored provider tokens; a list, the first encrypts, all decrypt',
+    shown: generated,
+    secret: true,
+    readBy: withIdentity,
+  }),
+  GRANT_SECRET: setting({
+    schema: secrets,
+    unset: null,
+    meaning:
+      'Signs and encrypts what opens a private site in a browser, on web and gateway; a list, the first signs, all verify',
+    shown: generated,
+    secret: true,
+    readBy: servers,
+  }),
+  BOOTSTRAP_ADMIN_EMAIL: setting({
+    schema: textThat(
+      (text) => /^[^\s@]+@[^\s@]+$/.test(text),
+      'is not an e-mail address',
+      'Write one such as ada@example.com; people sign in with it.',
+    ),
+    unset: null,
+    meaning: 'First administrator; first boot only',
+    shown: 'absent: a one-time sign-in link is printed',
+    readBy: withIdentity,
+  }),
+  BOOTSTRAP_ADMIN_PASSWORD: setting({
+    schema: textThat(({ length }) => length >= 12, 'is too short', 'Use at least 12 characters.'),
+    unset: null,
+    meaning: 'Password of the first administrator',
+    secret: true,
+    readBy: withIdentity,
+  }),
+  BACKUP_PASSPHRASE: setting({
+    schema: textThat(
+      ({ length }) => length >= 16,
+      'is too short',
+      'Use at least 16 characters: a person who has a backup can try for as long as they like.',
+    ),
+    unset: null,
+    meaning:
+      'Encrypts the generated secrets in a backup with --with-secrets, and decrypts them; 16 characters or more',
+    secret: true,
+    readBy: ['commands'],
+  }),
+  LOG_LEVEL: setting({
+    schema: oneOf(
+      ['debug', 'info', 'warn', 'error', 'silent'],
+      'is not a level',
+      'Use debug, info, warn, error or silent.',
+    ),
+    unset: 'info',
+    meaning: 'debug, info, warn, error or silent',
+  }),
+} as const satisfies Record<string, AnySetting>;
+
+export type SettingName = keyof typeof settings;
+export type ValueOf<Name extends SettingName> =
+  | z.output<(typeof settings)[Name]['schema']>
+  | (typeof settings)[Name]['unset'];
+
+export function readersOf(name: SettingName): readonly Reader[] {
+  const one: AnySetting = settings[name];
+  return one.readBy ?? everyProcess;
+}
+
+/** For docs/reference/config.md. */
+export function configReference() {
+  return Object.entries(settings).map(([name, one]: [string, AnySetting]) => ({
+    name,
+    meaning: one.meaning,
+    default: one.shown ?? (one.unset === null ? '–' : String(one.unset)),
+    isSecret: one.secret === true,
+    readers: readersOf(name as SettingName),
+  }));
+}

@@ -1,0 +1,22 @@
+import { z } from 'zod';
+
+/** The access configuration, `/config/access`: its shape, its bounds and its defaults. */
+export const accessConfigSchema = z
+  .strictObject({
+    signInsPerAddressPerMinute: z
+      .number()
+      .int()
+      .min(1)
+      .max(100_000)
+      .describe(
+        'Sign-ins that one address may start in any 60 seconds, on each web process; an IPv6 address counts as its /64',
+      ),
+  })
+  .meta({ id: 'AccessConfig' });
+
+export type AccessConfig = z.infer<typeof accessConfigSchema>;
+
+/** With Keycloak, Keycloak limits password guesses, and this limit only bounds the rows that are stored. */
+export function defaultAccessConfig({ isKeycloak }: { isKeycloak: boolean }): AccessConfig {
+  return { signInsPerAddressPerMinute: isKeycloak ? 600 : 60 };
+}

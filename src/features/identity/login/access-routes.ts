@@ -1,0 +1,69 @@
+import { z } from 'zod';
+import { timestampOrNull } from '../../../core/clock.ts';
+import type { Route } from '../../../platform/http.ts';
+import { timestampSchema } from '../../../platform/schemas.ts';
+import { byAdministrators, type ConfigDocument, documentRoutes } from '../../settings/settings.ts';
+import { type AccessConfig, accessConfigSchema, defaultAccessConfig } from './access-config.ts';
+
+const versionSchema = z
+  .strictObject({
+    version: z.number().int().describe('0 = the built-in default'),
+    changedAt: timestampSchema.nullable(),
+    changedBy: z.string().nullable(),
+    config: accessConfigSchema,
+  })
+  .meta({ id: 'AccessConfigVersion' });
+
+const peaksSchema = z.strictObject({
+  addressesOverLimit: z
+    .number()
+    .int()
+    .describe('Addresses that had more sign-ins in one minute of the last 24 hours than this allows'),
+  mostFromOneAddress: z
+    .number()
+    .int()
+    .describe('Most sign-ins from one address in one minute of the last 24 hours'),
+});
+
+const changeSchema = versionSchema
+  .extend({ dryRun: peaksSchema.nullable().describe('With ?dryRun=true; nothing was changed') })
+  .meta({ id: 'AccessConfigChange' });
+
+const example = {
+  version: 1,
+  changedAt: '2026-01-01T09:00:00.000Z',
+  changedBy: 'usr_8fQ2mV6sT0aXk4RjB1Zc',
+  config: defaultAccessConfig({ isKeycloak: false }),
+};
+
+export function accessConfigRoutes(deps: {
+  config: ConfigDocument<AccessConfig>;
+  /** Sign-ins of the last 24 hours, compared with a limit. */
+  peaks: (limit: number) => Promise<z.infer<typeof peaksSchema>>;
+}): Route[] {
+  const { config, peaks } = deps;
+  return documentRoutes({
+    path: 'access',
+    operation: 'AccessConfig',
+    tag: 'Access configuration',
+    title: { one: 'access configuration', many: 'access configurations' },
+    policy: byAdministrators,
+    changeDescription:
+      'Replaces the whole document. In force everywhere within a second; nobody is signed out. `dryRun=true` compares the document with the sign-ins of the last 24 hours.',
+    body: accessConfigSchema,
+    shown: versionSchema,
+    change: changeSchema,
+    example: { body: example.config, data: example },
+    document: config,
+    async dryRun(ifMatch, next) {
+      const current = await config.matched(ifMatch);
+      return { current, impact: await peaks(next.signInsPerAddressPerMinute) };
+    },
+    toShown: ({ version, value, changedAt, changedBy }) => ({
+      version,
+      changedAt: timestampOrNull(changedAt),
+      changedBy,
+      config: value,
+    }),
+  });
+}

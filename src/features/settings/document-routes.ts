@@ -1,0 +1,121 @@
+import { z } from 'zod';
+import type { RoutePolicy } from '../../core/authorize.ts';
+import type { AuditContext } from '../../core/caller.ts';
+import { defineRoute, pagePagination, type Route } from '../../platform/http.ts';
+import { pageQuery } from '../../platform/schemas.ts';
+import type { ConfigDocument, InForce } from './document.ts';
+
+/** An administrator’s access token may change a document too, with the OAuth scope `admin` (contract 10.15). */
+export const byAdministrators: RoutePolicy = {
+  callers: ['session', 'access_token'],
+  role: 'admin',
+  tokenScope: 'admin',
+  identity: 'introspected',
+};
+
+type DocumentRoutesSpec<T, Shown extends object, Impact> = {
+  /** The path below `/config`. */
+  readonly path: string;
+  /** The name in operation ids: `SitesConfig` gives `readSitesConfig` and the other operations. */
+  readonly operation: string;
+  readonly tag: string;
+  /** The name of the document in texts, as in "Read the Sites configuration". */
+  readonly title: { readonly one: string; readonly many: string };
+  readonly policy: RoutePolicy;
+  readonly changeDescription: string;
+  readonly body: z.ZodObject & z.ZodType<T>;
+  readonly shown: z.ZodType<Shown>;
+  readonly change: z.ZodType<Shown & { dryRun: Impact | null }>;
+  readonly example: { readonly body: T; readonly data: object };
+  readonly document: Pick<ConfigDocument<T>, 'read' | 'history' | 'revert'> & {
+    put(auditContext: AuditContext, ifMatch: string | undefined, next: T): Promise<InForce<T>>;
+  };
+  /** What a change would do now. Throws unless `ifMatch` names the newest version. */
+  dryRun(ifMatch: string | undefined, next: T): Promise<{ current: InForce<T>; impact: Impact }>;
+  toShown(document: InForce<T>): Shown;
+};
+
+/** The four routes of a configuration document: read, change with If-Match and dry run, history, revert (contract 2). */
+export function documentRoutes<T, Shown extends object, Impact>(
+  spec: DocumentRoutesSpec<T, Shown, Impact>,
+): Route[] {
+  const { operation, tag, title, policy, document, example, toShown } = spec;
+  const path = `/config/${spec.path}`;
+  const success = { status: 200, data: spec.shown, etag: true } as const;
+  const withEtag = (one: InForce<T>) => ({ data: toShown(one), headers: { etag: one.etag } });
+  return [
+    defineRoute({
+      method: 'GET',
+      path,
+      operationId: `read${operation}`,
+      tag,
+      summary: `Read the ${title.one}`,
+      description: 'The ETag header goes into If-Match of a change.',
+      policy,
+      success,
+      example: { data: example.data },
+      async handle() {
+        return withEtag(await document.read());
+      },
+    }),
+    defineRoute({
+      method: 'PUT',
+      path,
+      operationId: `change${operation}`,
+      tag,
+      summary: `Change the ${title.one}`,
+      description: spec.changeDescription,
+      policy,
+      query: z.strictObject({ dryRun: z.enum(['true', 'false']).default('false') }),
+      body: spec.body,
+      fieldCodes: Object.fromEntries(
+        Object.keys(spec.body.shape).map((field) => [field, 'config_invalid' as const]),
+      ),
+      errors: ['precondition_required', 'precondition_failed'],
+      success: { status: 200, data: spec.change, etag: true },
+      example: { body: example.body, data: { ...example.data, dryRun: null } },
+      async handle({ auditContext, body, query, header }) {
+        if (query.dryRun === 'true') {
+          const { current, impact } = await spec.dryRun(header('if-match'), body);
+          const data = { ...toShown({ ...current, value: body }), dryRun: impact };
+          return { data, headers: { etag: current.etag } };
+        }
+        const { data, headers } = withEtag(await document.put(auditContext, header('if-match'), body));
+        return { data: { ...data, dryRun: null }, headers };
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: `${path}/history`,
+      operationId: `read${operation}History`,
+      tag,
+      summary: `Read earlier ${title.many}`,
+      description:
+        'Newest first. The last is version 0, the built-in default, which can be reverted to as well.',
+      policy,
+      query: z.strictObject(pageQuery),
+      success: { status: 200, data: z.array(spec.shown), pagination: 'page' },
+      example: { data: [example.data] },
+      async handle({ query: { page, limit } }) {
+        const { items, total } = await document.history(page, limit);
+        return { data: items.map(toShown), pagination: pagePagination(page, limit, total) };
+      },
+    }),
+    defineRoute({
+      method: 'POST',
+      path: `${path}/revert`,
+      operationId: `revert${operation}`,
+      tag,
+      summary: `Bring an earlier ${title.one} back`,
+      description: 'Writes the earlier document as a new version.',
+      policy,
+      body: z.strictObject({ version: z.number().int().min(0).max(1_000_000_000) }),
+      errors: ['not_found', 'precondition_required', 'precondition_failed'],
+      success,
+      example: { body: { version: 0 }, data: { ...example.data, version: 2 } },
+      async handle({ auditContext, body, header }) {
+        return withEtag(await document.revert(auditContext, header('if-match'), body.version));
+      },
+    }),
+  ];
+}

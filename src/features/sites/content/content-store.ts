@@ -1,0 +1,176 @@
+import { sql } from 'kysely';
+import type { Sql } from '../../../platform/database/database.ts';
+import type { Blob } from '../../../platform/blobs/blobs.ts';
+import { toDate } from '../../../platform/database/values.ts';
+import type { SiteOwner } from '../site.ts';
+import { ownerLock } from '../site-store.ts';
+
+/** SQL of content ownership: what each owner keeps, what may be removed, and the compressed forms. */
+export type Encoding = 'br' | 'zstd' | 'gzip';
+
+export type Variant = { readonly encoding: Encoding; readonly stored: string; readonly size: number };
+
+export type ContentStore = {
+  /**
+   * Starts a run of the owner's versions that hold these blobs (reference-counts.ts). Does not check for removals: see
+   * goingAmong().
+   */
+  keep(owner: SiteOwner, blobs: readonly Blob[]): Promise<void>;
+  /** Ends a run of these blobs; a blob that no run of the owner holds any more is forgotten. */
+  release(owner: SiteOwner, digests: readonly string[]): Promise<void>;
+  /**
+   * Those of `digests` that are under removal now, or were removed since `since`. A caller that wrote one of them
+   * meanwhile must write it again. Null: only those under removal now.
+   */
+  goingAmong(digests: readonly string[], since: number | null): Promise<string[]>;
+  /** A shared lock for every transaction that relies on existing content; lockForRemoval() is the exclusive one. */
+  lockForUse(): Promise<void>;
+  /** lockForUse() together with lockOwner() of SiteStore. */
+  lockForPublish(owner: SiteOwner): Promise<void>;
+  lockForRemoval(): Promise<void>;
+  /** Those of `digests` that `owner` keeps, with their sizes. Never queried across owners (threat T50). */
+  keptBy(owner: SiteOwner, digests: readonly string[]): Promise<ReadonlyMap<string, number>>;
+  /** Bytes an owner keeps, each content once. The database maintains the sum, so the query is cheap at any size. */
+  bytesOf(owner: SiteOwner): Promise<number>;
+  countOwnersAbove(bytes: number): Promise<number>;
+  /** Those of `digests` that nothing needs at this moment. Only decideRemovals() decides for good. */
+  unneededAmong(digests: readonly string[]): Promise<string[]>;
+  /** Records the removal of those of `digests` that nothing needs, and returns them. Call under lockForRemoval(). */
+  decideRemovals(digests: readonly string[], now: number): Promise<string[]>;
+  /** The bytes are gone. The record stays for uploads that began earlier, until forgetRemovals(). */
+  finishRemovals(digests: readonly string[], now: number): Promise<void>;
+  forgetRemovals(before: number): Promise<void>;
+  /** Left by a process that stopped between deciding and removing. */
+  unfinishedRemovals(decidedBefore: number, limit: number): Promise<string[]>;
+
+  addVariant(digest: string, variant: Variant): Promise<void>;
+  /** Smallest first, by the digest of the original. */
+  variantsOf(digests: readonly string[]): Promise<ReadonlyMap<string, readonly Variant[]>>;
+  removeVariants(digest: string): Promise<void>;
+};
+
+const useLock = sql`pg_advisory_xact_lock_shared(hashtextextended('sites:content', 0))`;
+
+export function contentStore(db: Sql): ContentStore {
+  const among = (digests: readonly string[]) =>
+    sql`(select jsonb_array_elements_text(${JSON.stringify(digests)}::jsonb))`;
+  const unneeded = (digests: readonly string[]) => sql`
+    select asked.digest from jsonb_array_elements_text(${JSON.stringify(digests)}::jsonb) as asked (digest)
+     where not exists (select 1 from owner_blobs o where o.digest = asked.digest)
+       and not exists (select 1 from site_upload_blobs u where u.digest = asked.digest)
+       and not exists (select 1 from blob_variants v join owner_blobs o on o.digest = v.digest
+                        where v.stored = asked.digest)`;
+
+  return {
+    async keep(owner, blobs) {
+      const distinct = [...new Map(blobs.map((blob) => [blob.digest, blob])).values()];
+      await sql`
+        insert into owner_blobs (owner_kind, owner_id, digest, size, runs)
+        select ${owner.kind}, ${owner.id}, digest, size, 1
+          from jsonb_to_recordset(${JSON.stringify(distinct)}::jsonb) as blob (digest text, size bigint)
+         order by digest
+        on conflict (owner_kind, owner_id, digest) do update set runs = owner_blobs.runs + 1`.execute(db);
+    },
+    async release(owner, digests) {
+      const distinct = [...new Set(digests)];
+      await sql`
+        update owner_blobs set runs = runs - 1
+         where owner_kind = ${owner.kind} and owner_id = ${owner.id} and digest in ${among(distinct)}`.execute(
+        db,
+      );
+      await sql`
+        delete from owner_blobs
+         where owner_kind = ${owner.kind} and owner_id = ${owner.id} and digest in ${among(distinct)}
+           and runs <= 0`.execute(db);
+    },
+    async goingAmong(digests, since) {
+      const { rows } = await sql<{ digest: string }>`
+        select digest from blob_removals
+         where digest in ${among(digests)}
+           and (removed_at is null or removed_at >= ${toDate(since)})`.execute(db);
+      return rows.map(({ digest }) => digest);
+    },
+    async lockForUse() {
+      await sql`select ${useLock}`.execute(db);
+    },
+    async lockForPublish(owner) {
+      await sql`select pg_advisory_xact_lock(${ownerLock(owner)}), ${useLock}`.execute(db);
+    },
+    async lockForRemoval() {
+      await sql`select pg_advisory_xact_lock(hashtextextended('sites:content', 0))`.execute(db);
+    },
+    async keptBy(owner, digests) {
+      const { rows } = await sql<{ digest: string; size: string }>`
+        select digest, size::text from owner_blobs
+         where owner_kind = ${owner.kind} and owner_id = ${owner.id} and digest in ${among(digests)}`.execute(
+        db,
+      );
+      return new Map(rows.map(({ digest, size }) => [digest, Number(size)]));
+    },
+    async bytesOf(owner) {
+      const { rows } = await sql<{ bytes: string }>`
+        select coalesce(sum(bytes), 0)::text as bytes from owner_storage
+         where owner_kind = ${owner.kind} and owner_id = ${owner.id}`.execute(db);
+      return Number(rows[0]?.bytes ?? 0);
+    },
+    async countOwnersAbove(bytes) {
+      const { rows } = await sql<{ total: number }>`
+        select count(*)::int as total from owner_storage where bytes > ${bytes}`.execute(db);
+      return rows[0]?.total ?? 0;
+    },
+    async unneededAmong(digests) {
+      const { rows } = await sql<{ digest: string }>`${unneeded(digests)}`.execute(db);
+      return rows.map(({ digest }) => digest);
+    },
+    async decideRemovals(digests, now) {
+      const { rows } = await sql<{ digest: string }>`
+        insert into blob_removals (digest, decided_at)
+        select digest, ${new Date(now)}::timestamptz from (${unneeded(digests)}) unneeded
+        on conflict (digest) do update set decided_at = excluded.decided_at, removed_at = null
+          where blob_removals.removed_at is not null
+        returning digest`.execute(db);
+      const going = rows.map(({ digest }) => digest);
+      // Deleted now, not when the bytes are gone: otherwise a response could refer to a compressed form that no longer
+      // exists.
+      await sql`
+        delete from blob_variants where digest in ${among(going)} or stored in ${among(going)}`.execute(db);
+      return going;
+    },
+    async finishRemovals(digests, now) {
+      await sql`
+        update blob_removals set removed_at = ${new Date(now)} where digest in ${among(digests)}`.execute(db);
+    },
+    async forgetRemovals(before) {
+      await sql`delete from blob_removals where removed_at < ${new Date(before)}`.execute(db);
+    },
+    async unfinishedRemovals(decidedBefore, limit) {
+      const { rows } = await sql<{ digest: string }>`
+        select digest from blob_removals 
+         where removed_at is null and decided_at <= ${new Date(decidedBefore)} order by decided_at limit ${limit}`.execute(
+        db,
+      );
+      return rows.map(({ digest }) => digest);
+    },
+
+    async addVariant(digest, { encoding, stored, size }) {
+      await sql`
+        insert into blob_variants (digest, encoding, stored, size) values (${digest}, ${encoding}, ${stored}, ${size})
+        on conflict (digest, encoding) do nothing`.execute(db);
+    },
+    async variantsOf(digests) {
+      const { rows } = await sql<{ digest: string; encoding: Encoding; stored: string; size: string }>`
+        select digest, encoding, stored, size::text from blob_variants
+         where digest in ${among([...new Set(digests)])} order by digest, size`.execute(db);
+      const found = new Map<string, Variant[]>();
+      for (const { digest, encoding, stored, size } of rows) {
+        const variants = found.get(digest) ?? [];
+        variants.push({ encoding, stored, size: Number(size) });
+        found.set(digest, variants);
+      }
+      return found;
+    },
+    async removeVariants(digest) {
+      await sql`delete from blob_variants where digest = ${digest}`.execute(db);
+    },
+  };
+}

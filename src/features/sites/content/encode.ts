@@ -1,0 +1,176 @@
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { promisify } from 'node:util';
+import { brotliCompress, constants, gzip, zstdCompress } from 'node:zlib';
+import { LRUCache } from 'lru-cache';
+import { type Clock, minute } from '../../../core/clock.ts';
+import type { Blob, Blobs } from '../../../platform/blobs/blobs.ts';
+import type { ChangeFeed } from '../../../platform/database/change-feed.ts';
+import type { Tx } from '../../../platform/database/database.ts';
+import type { Log } from '../../../platform/log.ts';
+import type { Manifest } from './manifest.ts';
+import type { ContentStore, Encoding, Variant } from './content-store.ts';
+import type { SiteStores } from '../sites.ts';
+import { type SiteStore, versionName, type WaitingVersion } from '../site-store.ts';
+
+/**
+ * Creates the compressed forms of published content, once for each content and never on request (threat T54). A publish
+ * does not wait for this: until a form exists, the file is sent uncompressed.
+ */
+const compressible = new Set(
+  'html htm xhtml css js mjs map json jsonld xml txt md csv vtt webmanifest svg wasm bmp ico ttf otf eot'.split(
+    ' ',
+  ),
+);
+const smallestBytes = 256;
+/** One content is held in memory at a time. */
+const maxBytes = 16 * 1024 * 1024;
+/** Bytes of originals that one run compresses; the next run continues from there. */
+const bytesARun = 8 * 1024 * 1024;
+/** A form that saves less than this is not kept. */
+const maxOfOriginal = 0.95;
+
+/** Owners whose forms are considered at the same time; the others wait. */
+const ownersAtOnce = 1_000;
+/** A failed version is retried after a minute, then after two, and so on: the last time after a day and a half. */
+const maxAttempts = 12;
+const firstDelayMs = minute;
+/** Versions that wait for a retry; when there are this many, the store itself is failing. */
+const maxPutOff = 1_000;
+
+export function createEncoder(deps: {
+  read: { sites: SiteStore; content: ContentStore };
+  tx: Tx<SiteStores>;
+  feed: Pick<ChangeFeed, 'announce'>;
+  blobs: Pick<Blobs, 'read' | 'write'>;
+  clock: Clock;
+  log: Log;
+}) {
+  const { read, tx, feed, blobs, clock, log } = deps;
+  /** Contents of the current versions that were already processed, with or without a form; by version. */
+  const looked = new LRUCache<string, Set<string>>({ max: 100 });
+  /** When each owner last had a turn; the one who has waited longest is next. */
+  const turns = new LRUCache<string, number>({ max: 10_000 });
+  let turn = 0;
+  const failed = new Map<string, { attempts: number; againAt: number }>();
+
+  /** False when its bytes are being removed, or were removed since. */
+  async function encodeOne(blob: Blob): Promise<boolean> {
+    const since = clock.now();
+    const original = await buffer(await blobs.read(blob.digest));
+    const variants: Variant[] = [];
+    for (const [encoding, compress] of compressors) {
+      const bytes = await compress(original);
+      if (bytes.length > original.length * maxOfOriginal) continue;
+      const { digest, size } = await blobs.write(Readable.from([bytes]));
+      variants.push({ encoding, stored: digest, size });
+    }
+    if (variants.length === 0) return true;
+    return await tx(async ({ content }) => {
+      await content.lockForUse();
+      // Nothing would reference the forms if the original is unneeded, or one of these is under removal.
+      const digests = [blob.digest, ...variants.map(({ stored }) => stored)];
+      if ((await content.goingAmong(digests, since)).length > 0) return false;
+      if ((await content.unneededAmong([blob.digest])).length > 0) return true;
+      for (const variant of variants) await content.addVariant(blob.digest, variant);
+      return true;
+    });
+  }
+
+  /**
+   * True when the whole version is done. Skips only what an earlier version of the same site has: skipping what any
+   * owner has would show in the timing (threat T50).
+   */
+  async function encodeSome(next: WaitingVersion): Promise<boolean> {
+    const manifest = await read.sites.manifest(next.siteId, next.number);
+    const wanted = [...new Map(worthTrying(manifest).map((blob) => [blob.digest, blob])).values()];
+    const before = await read.sites.encodedBefore(next.siteId, next.number);
+    const earlier = before === undefined ? undefined : await read.sites.manifest(next.siteId, before);
+    const own = new Set([...(earlier?.values() ?? [])].map(({ digest }) => digest));
+    const done = looked.get(versionName(next)) ?? new Set();
+    looked.set(versionName(next), done);
+    let bytes = 0;
+    for (const blob of wanted) {
+      if (own.has(blob.digest) || done.has(blob.digest)) continue;
+      if (bytes > bytesARun) return false;
+      bytes += blob.size;
+      if (!(await encodeOne(blob))) throw new Error('Contents are just being removed.');
+      done.add(blob.digest);
+    }
+    return true;
+  }
+
+  async function finish({ siteId, number }: WaitingVersion): Promise<void> {
+    looked.delete(versionName({ siteId, number }));
+    failed.delete(versionName({ siteId, number }));
+    await tx(async (stores) => {
+      await stores.sites.markEncoded(siteId, number, clock.now());
+      await stores.changes.publish({ topic: 'site', subject: siteId });
+    });
+    feed.announce({ topic: 'site', subject: siteId });
+  }
+
+  /** Compressed forms only save bandwidth, so a version that cannot be read must not block the others. */
+  async function putOff(version: WaitingVersion, error: unknown): Promise<void> {
+    const { siteId: site, number } = version;
+    const attempts = (failed.get(versionName(version))?.attempts ?? 0) + 1;
+    log.warn({ err: error, site, version: number, attempts }, 'compressed forms not made');
+    const againAt = clock.now() + firstDelayMs * 2 ** (attempts - 1);
+    failed.set(versionName(version), { attempts, againAt });
+    if (attempts >= maxAttempts) await finish(version);
+  }
+
+  async function nextVersion(): Promise<WaitingVersion | undefined> {
+    const now = clock.now();
+    const but = [...failed].filter(([, { againAt }]) => againAt > now).map(([name]) => name);
+    if (but.length >= maxPutOff) return undefined;
+    const waiting = await read.sites.waitingForForms(but, ownersAtOnce);
+    const turnOf = ({ owner }: WaitingVersion) => turns.get(owner) ?? 0;
+    return waiting.toSorted((one, other) => turnOf(one) - turnOf(other))[0];
+  }
+
+  return {
+    /** Processes one version, or a part of a large one. Every process is notified of each finished one. Owners take turns. */
+    async run(): Promise<void> {
+      const next = await nextVersion();
+      if (next === undefined) return;
+      turns.set(next.owner, (turn += 1));
+      try {
+        if (await encodeSome(next)) await finish(next);
+      } catch (error) {
+        await putOff(next, error);
+      }
+    },
+  };
+}
+
+function worthTrying(manifest: Manifest | undefined): Blob[] {
+  return [...(manifest ?? [])]
+    .filter(([path, { size }]) => isCompressible(path) && size > smallestBytes && size <= maxBytes)
+    .map(([, blob]) => blob);
+}
+
+/** Judged by name: images, fonts, films and archives are already compressed. */
+function isCompressible(path: string): boolean {
+  const extension = /[^/]\.([^./]+)$/.exec(path)?.[1]?.toLowerCase();
+  return extension !== undefined && compressible.has(extension);
+}
+
+const [asBrotli, asZstd, asGzip] = [promisify(brotliCompress), promisify(zstdCompress), promisify(gzip)];
+/** Brotli's highest level takes ten times as long as the level used otherwise, so it is for small files only. */
+const smallBytes = 256 * 1024;
+
+const compressors: readonly (readonly [Encoding, (original: Buffer) => Promise<Buffer>])[] = [
+  [
+    'br',
+    (original) =>
+      asBrotli(original, {
+        params: {
+          [constants.BROTLI_PARAM_QUALITY]: original.length <= smallBytes ? 11 : 9,
+          [constants.BROTLI_PARAM_SIZE_HINT]: original.length,
+        },
+      }),
+  ],
+  ['zstd', (original) => asZstd(original, { params: { [constants.ZSTD_c_compressionLevel]: 15 } })],
+  ['gzip', (original) => asGzip(original, { level: 9 })],
+];

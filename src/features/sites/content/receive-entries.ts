@@ -1,0 +1,197 @@
+import { finished, Readable, Transform } from 'node:stream';
+import type { Blob, BlobBatch, Blobs } from '../../../platform/blobs/blobs.ts';
+import { type ArchiveEntry, ArchiveRefused } from './archive.ts';
+import {
+  type Judge,
+  type JudgeDeps,
+  judged,
+  maxProblems,
+  type Received,
+  type UploadLimits,
+} from './judge.ts';
+import { keyScan, type LookBudget, scanned } from './key-scan.ts';
+import { mayHoldRules, ruleProblems } from './rules-check.ts';
+import { maxRulesBytes, parseRedirects, redirectsFile } from '../serving/site-rules.ts';
+import { type SiteWarning, warningsOf } from './warnings.ts';
+
+/**
+ * Takes the entries of an archive: judge.ts judges each name, and every byte is counted, scanned and stored under its
+ * digest.
+ */
+export type ReceiveDeps = JudgeDeps & {
+  readonly blobs: Pick<Blobs, 'batch'>;
+  /** Called with a number of bytes before they are kept; an exception ends the upload. */
+  readonly onBytes?: (bytes: number) => void;
+  readonly budget: LookBudget;
+  /** Aborted when nobody waits for the response any more; judging then stops. */
+  readonly left?: AbortSignal;
+};
+
+export async function receive(
+  entries: AsyncIterable<ArchiveEntry>,
+  limits: UploadLimits,
+  deps: ReceiveDeps,
+): Promise<Received & { readonly warnings: readonly SiteWarning[] }> {
+  const batch = deps.blobs.batch();
+  const rules = new Map<string, string>();
+  let first: string | undefined;
+  const takeAll = async (judge: Judge) => {
+    try {
+      for await (const entry of entries) {
+        deps.left?.throwIfAborted();
+        const path = judge.admit(entry.name, entry.problem);
+        if (path === undefined) continue;
+        first ??= path;
+        const keepRules = mayHoldRules(path, first) ? rules : undefined;
+        await takeFile(entry, path, judge, batch, { ...deps, keepRules });
+      }
+    } catch (error) {
+      if (!(error instanceof ArchiveRefused)) throw error;
+      judge.refuse('', 'bad_archive', error.message);
+    }
+  };
+  try {
+    const taken = await judged(limits, deps, takeAll, withoutTopFolder);
+    const wrongRules = await ruleProblems(taken.files, (digest) => rules.get(digest) ?? '');
+    const redirects = rules.get(taken.files.get(redirectsFile)?.digest ?? '') ?? '';
+    const received = {
+      ...taken,
+      problems: [...taken.problems, ...wrongRules].slice(0, maxProblems + 1),
+      warnings: warningsOf(taken.files, parseRedirects(redirects).rules),
+    };
+    // Content of a refused upload is never published, so it need not survive a crash.
+    if (received.problems.length === 0) await batch.flush();
+    return received;
+  } finally {
+    await batch.close();
+  }
+}
+
+async function takeFile(
+  entry: ArchiveEntry,
+  path: string,
+  judge: Judge,
+  batch: BlobBatch,
+  {
+    format,
+    onKey,
+    onBytes,
+    budget,
+    keepRules,
+  }: Omit<ReceiveDeps, 'blobs'> & { readonly keepRules: Map<string, string> | undefined },
+): Promise<void> {
+  const { count, isTooLong } = counter(judge, onBytes);
+  let hasKey = false;
+  const found = (value: string) => {
+    hasKey = true;
+    onKey(value);
+  };
+  let blob: Blob | undefined;
+  const text = keepRules === undefined ? undefined : collector();
+  let source: Readable | Buffer | undefined;
+  try {
+    source = await entry.open();
+    if (Buffer.isBuffer(source) && scanned(source, format, found)) {
+      if (count(source.length)) blob = await batch.write(source);
+      text?.take(source);
+    } else {
+      if (Buffer.isBuffer(source)) source = Readable.from([source]);
+      const steps = [
+        counting(count),
+        ...(text === undefined ? [] : [text.tee()]),
+        keyScan(format, found, budget),
+      ];
+      blob = await batch.write(chain(source, ...steps));
+    }
+  } catch (error) {
+    // The unread rest would block the entries behind it.
+    if (source instanceof Readable) source.destroy();
+    if (error instanceof TooMuch) judge.stopTooHeavy();
+    if (!(error instanceof ArchiveRefused)) throw error;
+    return judge.refuse(entry.name, 'bad_entry', error.message);
+  }
+  if (isTooLong() || blob === undefined) return judge.refuseTooLong(entry.name);
+  if (hasKey)
+    return judge.refuse(
+      entry.name,
+      'credential_in_content',
+      'contains an API key; revoke that key and remove it',
+    );
+  if (text !== undefined) keepRules?.set(blob.digest, text.whole());
+  judge.keep(path, blob);
+}
+
+/** Holds the beginning of a file, up to the maximum length of rules. */
+function collector() {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  const take = (chunk: Buffer) => {
+    if (length <= maxRulesBytes) chunks.push(chunk);
+    length += chunk.length;
+  };
+  return {
+    take,
+    tee: () =>
+      new Transform({
+        transform(chunk: Buffer, _encoding, done) {
+          take(chunk);
+          done(null, chunk);
+        },
+      }),
+    whole: () => Buffer.concat(chunks).toString(),
+  };
+}
+
+/** Counts bytes before anything else processes them. `count` returns whether to take them, and throws to end the upload. */
+function counter(
+  judge: Judge,
+  onBytes: ReceiveDeps['onBytes'],
+): { count: (bytes: number) => boolean; isTooLong: () => boolean } {
+  let own = 0;
+  const isTooLong = () => judge.isTooLong(own);
+  function count(bytes: number): boolean {
+    own += bytes;
+    if (!judge.weigh(bytes)) throw new TooMuch();
+    if (isTooLong()) return false;
+    onBytes?.(bytes);
+    return true;
+  }
+  return { count, isTooLong };
+}
+
+/** Reads a file that is too long to its end and discards it. */
+function counting(count: (bytes: number) => boolean): Transform {
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      try {
+        if (count(chunk.length)) done(null, chunk);
+        else done();
+      } catch (error) {
+        done(error as Error);
+      }
+    },
+  });
+}
+
+class TooMuch extends Error {}
+
+/** Pipes streams in sequence; a failure of any of them becomes a failure of the last. */
+export function chain(source: NodeJS.ReadableStream, ...steps: readonly Transform[]): Transform {
+  let last: NodeJS.ReadableStream = source;
+  for (const step of steps) {
+    // An event listener alone is not enough: the stream may have failed before it was attached.
+    finished(last, { writable: false }, (error) => {
+      if (error) step.destroy(error);
+    });
+    last = last.pipe(step);
+  }
+  return last as Transform;
+}
+
+/** Strips the top folder of an archive that holds only that folder: `site/index.html` becomes `index.html`. */
+function withoutTopFolder(files: ReadonlyMap<string, Blob>): ReadonlyMap<string, Blob> {
+  const tops = new Set([...files.keys()].map((path) => path.split('/')[0]));
+  const [top] = tops;
+  if (tops.size !== 1 || top === undefined || !files.has(`${top}/index.html`)) return files;
+  return new Map([...files].map(([path, blob]) => [path.slice(top.length + 1), blob]));
+}

@@ -1,0 +1,189 @@
+import type { Readable } from 'node:stream';
+import { z } from 'zod';
+import type { RoutePolicy } from '../../../core/authorize.ts';
+import { callerKinds } from '../../../core/caller.ts';
+import { type Clock, timestamp } from '../../../core/clock.ts';
+import { AppError, type ErrorCode } from '../../../core/errors.ts';
+import { defineRoute, type RequestUpload, type Route } from '../../../platform/http.ts';
+import { examplePublished, exampleUpload, exampleUploadStart } from '../examples.ts';
+import { type OwnerNames, type SiteAddresses, toPublishedAnswer } from '../responses.ts';
+import {
+  publishedSiteSchema,
+  uploadPublishSchema,
+  uploadStartSchema,
+  uploadStateSchema,
+} from '../schemas.ts';
+import type { Sites, UploadState } from '../sites.ts';
+
+/** Digest uploads: the client announces the files of the new version, sends what is missing, and publishes (contract 6). */
+const policy: RoutePolicy = {
+  callers: callerKinds,
+  scope: 'sites:write',
+  role: 'user',
+  identity: 'introspected',
+};
+
+const text = (description: string, example: string) => z.string().meta({ description, examples: [example] });
+const siteParams = z.strictObject({ id: text('A site’s id', 'k3v9x0q2m7') });
+const uploadParams = siteParams.extend({
+  upload: text('An upload’s id', 'upl_4fK8mV6sT0aXk4RjB1Zc'),
+});
+const blobParams = uploadParams.extend({
+  sha256: text(
+    'Of the bytes, in lower-case hexadecimal digits',
+    exampleUploadStart.files['index.html'].sha256,
+  ),
+});
+
+const site: readonly ErrorCode[] = [
+  'site_not_found',
+  'sites_disabled',
+  'not_owner',
+  'state_conflict',
+  'site_expired',
+];
+const upload: readonly ErrorCode[] = [...site, 'not_found'];
+const content: readonly ErrorCode[] = [...upload, 'upload_rejected', 'credential_in_content', 'storage_full'];
+
+/** About 25,000 files. Archives have no such limit. */
+const maxAnnouncedBytes = 4 * 1024 * 1024;
+
+export type UploadRoutesDeps = {
+  readonly sites: Sites;
+  readonly names: OwnerNames;
+  readonly addresses: SiteAddresses;
+  readonly clock: Clock;
+};
+
+export function uploadRoutes({ sites, names, addresses, clock }: UploadRoutesDeps): Route[] {
+  return [
+    defineRoute({
+      method: 'POST',
+      path: '/sites/{id}/uploads',
+      operationId: 'startUpload',
+      tag: 'Site uploads',
+      summary: 'Announce a new version',
+      description:
+        'Every file of it by path, SHA-256 and size. The answer lists the contents to send: those you do not keep already in a version of a site of yours. An upload lives for 24 hours; a site has ten at most, one more ends the oldest. The body may have 4 MiB.',
+      policy,
+      params: siteParams,
+      body: uploadStartSchema,
+      looksForKeysIn: ['files'],
+      bodyBytes: maxAnnouncedBytes,
+      errors: [...site, 'upload_rejected', 'quota_exceeded'],
+      success: { status: 201, data: uploadStateSchema },
+      example: { body: exampleUploadStart, data: exampleUpload },
+      async handle({ caller, auditContext, params, body: { files, spa } }) {
+        const manifest = new Map(
+          Object.entries(files).map(([path, { sha256, size }]) => [path, { digest: sha256, size }]),
+        );
+        return {
+          data: toState(await sites.startUpload(caller, auditContext, params.id, { files: manifest, spa })),
+        };
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/sites/{id}/uploads/{upload}',
+      operationId: 'getUpload',
+      tag: 'Site uploads',
+      summary: 'Read what an upload still waits for',
+      description: 'To go on after a connection broke. Empty once it is published.',
+      policy,
+      params: uploadParams,
+      errors: upload,
+      success: { status: 200, data: uploadStateSchema },
+      example: { data: exampleUpload },
+      async handle({ caller, params }) {
+        return { data: toState(await sites.findUpload(caller, params.id, params.upload)) };
+      },
+    }),
+    defineRoute({
+      method: 'PUT',
+      path: '/sites/{id}/uploads/{upload}/blobs/{sha256}',
+      operationId: 'sendContent',
+      tag: 'Site uploads',
+      summary: 'Send one content',
+      description:
+        'The bytes as they are. They must have the SHA-256 they are sent under and the size that was announced.',
+      policy,
+      params: blobParams,
+      uploads: ['application/octet-stream'],
+      errors: content,
+      success: { status: 204, empty: true },
+      async handle({ caller, auditContext, params, upload: sent, readmit }) {
+        const bytes = await bytesOf(sent, 'application/octet-stream');
+        await sites.receiveBlob(
+          caller,
+          auditContext,
+          params.id,
+          params.upload,
+          params.sha256,
+          bytes,
+          readmit,
+        );
+        return { data: undefined };
+      },
+    }),
+    defineRoute({
+      method: 'PUT',
+      path: '/sites/{id}/uploads/{upload}/blobs',
+      operationId: 'sendContents',
+      tag: 'Site uploads',
+      summary: 'Send many contents at once',
+      description:
+        'A tar whose files are named by their SHA-256, in any order, as many as one upload may have bytes. Good ones are taken also when others are refused.',
+      policy,
+      params: uploadParams,
+      uploads: ['application/x-tar'],
+      errors: [...content, 'upload_too_large'],
+      success: { status: 200, data: uploadStateSchema },
+      example: { data: { ...exampleUpload, missing: [] } },
+      async handle({ caller, auditContext, params, upload: sent, readmit }) {
+        const tar = await bytesOf(sent, 'application/x-tar');
+        return {
+          data: toState(
+            await sites.receiveBlobs(caller, auditContext, params.id, params.upload, tar, readmit),
+          ),
+        };
+      },
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/sites/{id}/uploads/{upload}/publish',
+      operationId: 'publishUpload',
+      tag: 'Site uploads',
+      summary: 'Bring an upload live',
+      description:
+        'Whole, or not at all with everything that is missing or refused. With `dryRun` nothing is changed, and the answer is the site as it would be. With If-Match only while the version you saw is the live one.',
+      policy,
+      params: uploadParams,
+      body: uploadPublishSchema,
+      errors: [...upload, 'upload_rejected', 'quota_exceeded', 'precondition_failed'],
+      success: { status: 200, data: publishedSiteSchema, etag: true },
+      example: { body: { dryRun: false }, data: examplePublished },
+      async handle({ caller, auditContext, params, body, header }) {
+        const options = { ifMatch: header('if-match'), dryRun: body?.dryRun ?? false };
+        const { site, warnings } = await sites.publishUpload(
+          caller,
+          auditContext,
+          params.id,
+          params.upload,
+          options,
+        );
+        return await toPublishedAnswer(site, warnings, caller, { names, addresses, now: clock.now() });
+      },
+    }),
+  ];
+}
+
+async function bytesOf(sent: RequestUpload | null, type: string): Promise<Readable> {
+  for await (const part of sent?.parts() ?? []) {
+    if (part.kind === 'file') return part.stream;
+  }
+  throw new AppError('unsupported_media_type', { hint: `Send the bytes as "Content-Type: ${type}".` });
+}
+
+function toState({ id, missing, endsAt }: UploadState) {
+  return { id, missing: [...missing], expiresAt: timestamp(endsAt) };
+}

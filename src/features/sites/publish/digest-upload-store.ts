@@ -1,0 +1,167 @@
+import { sql } from 'kysely';
+import { day } from '../../../core/clock.ts';
+import type { Blob } from '../../../platform/blobs/blobs.ts';
+import type { Sql } from '../../../platform/database/database.ts';
+import { toMs } from '../../../platform/database/values.ts';
+import type { Manifest } from '../content/manifest.ts';
+import type { SiteOwner } from '../site.ts';
+
+/** How long sent content waits to be published, and with it a site without a version. */
+export const uploadLivesMs = day;
+
+/** SQL of digest uploads: the files that each announced, and which contents have arrived. */
+export type SiteUpload = {
+  readonly id: string;
+  readonly siteId: string;
+  /** As the request set it; null: as the site has it. */
+  readonly spa: boolean | null;
+  readonly createdAt: number;
+  readonly endsAt: number;
+  /** Null while it is under way. */
+  readonly publishedAt: number | null;
+};
+
+export type UploadStore = {
+  /** `missing`: those contents of `files` that the client has to send. */
+  insert(
+    upload: SiteUpload,
+    createdBy: string | null,
+    files: Manifest,
+    missing: readonly Blob[],
+  ): Promise<void>;
+  /** Contents that existed when the upload began, and no longer do. */
+  addMissing(id: string, missing: readonly Blob[]): Promise<void>;
+  find(siteId: string, id: string): Promise<SiteUpload | undefined>;
+  files(id: string): Promise<Manifest>;
+  /** In the order of the digests. */
+  missing(id: string): Promise<string[]>;
+  /** The content that the client had to send under this digest, received or not. */
+  expectedAs(id: string, digest: string): Promise<Blob | undefined>;
+  /** All contents that the client had to send, by digest. */
+  expected(id: string): Promise<ReadonlyMap<string, Blob & { readonly isReceived: boolean }>>;
+  markReceived(id: string, digests: readonly string[], now: number): Promise<void>;
+  /** False when the upload was already published. From now on its bytes belong to the version. */
+  finish(id: string, now: number): Promise<boolean>;
+  /** Ends the unpublished uploads of a site, except the `keep` newest. */
+  endOldest(siteId: string, keep: number): Promise<void>;
+  /** Bytes that an owner's uploads had to send, each content once. */
+  announcedBytes(owner: SiteOwner): Promise<number>;
+  /** Returns how many it removed. */
+  removeEnded(now: number, limit: number): Promise<number>;
+};
+
+type Row = {
+  id: string;
+  site_id: string;
+  spa: boolean | null;
+  created_at: Date;
+  ends_at: Date;
+  published_at: Date | null;
+};
+
+export function uploadStore(db: Sql): UploadStore {
+  const insertMissing = (id: string, missing: readonly Blob[]) => sql`
+      insert into site_upload_blobs (upload_id, digest, size)
+      select ${id}, digest, size
+        from jsonb_to_recordset(${JSON.stringify(missing)}::jsonb) as blob (digest text, size bigint)
+      on conflict (upload_id, digest) do nothing`;
+
+  return {
+    async insert(upload, createdBy, files, missing) {
+      const stored = [...files].map(([path, { digest, size }]) => [path, digest, size]);
+      await sql`
+        with begun as (
+          insert into site_uploads (id, site_id, spa, files, created_at, created_by, ends_at)
+          values (${upload.id}, ${upload.siteId}, ${upload.spa}, ${JSON.stringify(stored)}::jsonb,
+            ${new Date(upload.createdAt)}, ${createdBy}, ${new Date(upload.endsAt)}))
+        ${insertMissing(upload.id, missing)}`.execute(db);
+    },
+    async addMissing(id, missing) {
+      await insertMissing(id, missing).execute(db);
+    },
+    async find(siteId, id) {
+      const { rows } = await sql<Row>`
+        select id, site_id, spa, created_at, ends_at, published_at from site_uploads
+         where site_id = ${siteId} and id = ${id}`.execute(db);
+      return rows[0] && toUpload(rows[0]);
+    },
+    async files(id) {
+      const { rows } = await sql<{ files: readonly (readonly [string, string, number])[] }>`
+        select files from site_uploads where id = ${id}`.execute(db);
+      return new Map((rows[0]?.files ?? []).map(([path, digest, size]) => [path, { digest, size }]));
+    },
+    async missing(id) {
+      const { rows } = await sql<{ digest: string }>`
+        select digest from site_upload_blobs where upload_id = ${id} and received_at is null order by digest`.execute(
+        db,
+      );
+      return rows.map(({ digest }) => digest);
+    },
+    async expectedAs(id, digest) {
+      const { rows } = await sql<{ size: string }>`
+        select size::text from site_upload_blobs where upload_id = ${id} and digest = ${digest}`.execute(db);
+      return rows[0] && { digest, size: Number(rows[0].size) };
+    },
+    async expected(id) {
+      const { rows } = await sql<{ digest: string; size: string; received: boolean }>`
+        select digest, size::text, received_at is not null as received
+          from site_upload_blobs where upload_id = ${id}`.execute(db);
+      return new Map(
+        rows.map(({ digest, size, received }) => [
+          digest,
+          { digest, size: Number(size), isReceived: received },
+        ]),
+      );
+    },
+    async markReceived(id, digests, now) {
+      await sql`
+        update site_upload_blobs set received_at = ${new Date(now)}
+         where upload_id = ${id} and received_at is null
+           and digest in (select jsonb_array_elements_text(${JSON.stringify(digests)}::jsonb))`.execute(db);
+    },
+    async finish(id, now) {
+      const { rows } = await sql`
+        with finished as (
+          update site_uploads set published_at = ${new Date(now)}, files = '[]'::jsonb
+           where id = ${id} and published_at is null returning id),
+        taken as (delete from site_upload_blobs where upload_id in (select id from finished))
+        select id from finished`.execute(db);
+      return rows.length > 0;
+    },
+    async endOldest(siteId, keep) {
+      await sql`
+        delete from site_uploads
+         where id in (select id from site_uploads where site_id = ${siteId} and published_at is null
+                       order by created_at desc, id offset ${keep})`.execute(db);
+    },
+    async announcedBytes(owner) {
+      const { rows } = await sql<{ bytes: string }>`
+        select coalesce(sum(size), 0)::text as bytes from (
+          select b.digest, max(b.size) as size
+            from site_upload_blobs b
+            join site_uploads u on u.id = b.upload_id
+            join sites s on s.id = u.site_id
+           where s.owner_kind = ${owner.kind} and s.owner_id = ${owner.id}
+           group by b.digest) announced`.execute(db);
+      return Number(rows[0]?.bytes ?? 0);
+    },
+    async removeEnded(now, limit) {
+      const { rows } = await sql`
+        delete from site_uploads
+         where id in (select id from site_uploads where ends_at <= ${new Date(now)} order by ends_at limit ${limit})
+        returning id`.execute(db);
+      return rows.length;
+    },
+  };
+}
+
+function toUpload(row: Row): SiteUpload {
+  return {
+    id: row.id,
+    siteId: row.site_id,
+    spa: row.spa,
+    createdAt: row.created_at.getTime(),
+    endsAt: row.ends_at.getTime(),
+    publishedAt: toMs(row.published_at),
+  };
+}

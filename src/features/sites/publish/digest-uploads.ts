@@ -1,0 +1,392 @@
+import { text } from 'node:stream/consumers';
+import { LRUCache } from 'lru-cache';
+import type { AuditContext, Caller } from '../../../core/caller.ts';
+import { AppError } from '../../../core/errors.ts';
+import { newId } from '../../../core/ids.ts';
+import type { Blob, BlobBatch } from '../../../platform/blobs/blobs.ts';
+import type { FairQueue } from '../../../platform/fair-queue.ts';
+import { ArchiveRefused } from '../content/archive.ts';
+import { takeBlob } from '../content/receive-blob.ts';
+import { judgeDeclared } from '../content/judge-declared.ts';
+import { lookBudget } from '../content/key-scan.ts';
+import type { UploadProblem } from '../content/judge.ts';
+import { type Manifest, receiptOf } from '../content/manifest.ts';
+import { ruleProblems } from '../content/rules-check.ts';
+import { readTar } from '../content/tar.ts';
+import { limited, maxUnpacked } from '../content/whole-upload.ts';
+import { warningsOf } from '../content/warnings.ts';
+import { parseRedirects, redirectsFile } from '../serving/site-rules.ts';
+import { digestsOf, rejected, sizeOf } from './publishing.ts';
+import { holdCredential, owned, requireCurrent, requireEnabled, requireOwner } from '../rights.ts';
+import type { Site, SiteOwner } from '../site.ts';
+import type { Received, Sites, SitesDeps, UploadState } from '../sites.ts';
+import type { SitesConfig } from '../sites-config.ts';
+import type { Reservation, UploadReservations } from './upload-reservations.ts';
+import { type SiteUpload, uploadLivesMs } from './digest-upload-store.ts';
+
+/**
+ * Digest uploads (contract 6): a client announces the files of the new version, sends the missing contents, and
+ * publishes. "Missing" is decided within one owner only: a client must never learn that another owner has a content
+ * (threat T50).
+ */
+type Uploads = Pick<Sites, 'startUpload' | 'findUpload' | 'receiveBlob' | 'receiveBlobs' | 'publishUpload'>;
+
+/** Maximum unpublished uploads of a site at the same time. One more ends the oldest. */
+const maxOpen = 10;
+/** Maximum announced files that are cached, across all uploads. */
+const maxAnnounced = 100_000;
+/** Number of contents of a tar that are marked as received together; the client need not send marked ones again. */
+const marksAtOnce = 200;
+
+type UploadsDeps = Pick<Sites, 'replace'> & {
+  readonly reservations: UploadReservations;
+  readonly queue: FairQueue;
+};
+
+export function uploads(deps: SitesDeps, { replace, reservations, queue }: UploadsDeps): Uploads {
+  const { read, tx, config, blobs, format, clock, random } = deps;
+
+  async function findSite(caller: Caller, siteId: string) {
+    const settings = await requireEnabled(config);
+    const now = clock.now();
+    return { settings, site: requireCurrent(owned(caller, await read.sites.find(siteId), now), now) };
+  }
+
+  async function find(caller: Caller, siteId: string, id: string) {
+    const { settings, site } = await findSite(caller, siteId);
+    const upload = await read.uploads.find(siteId, id);
+    if (upload === undefined || upload.endsAt <= clock.now())
+      throw new AppError('not_found', {
+        message: 'There is no such upload.',
+        hint: 'It may have ended: an upload lives for 24 hours. Start a new one.',
+      });
+    return { settings, site, upload };
+  }
+
+  async function findOpen(caller: Caller, siteId: string, id: string) {
+    const found = await find(caller, siteId, id);
+    if (found.upload.publishedAt !== null) throw over();
+    return found;
+  }
+
+  const stateOf = async ({ id, endsAt }: SiteUpload): Promise<UploadState> => ({
+    id,
+    endsAt,
+    missing: await read.uploads.missing(id),
+  });
+
+  /** The rules as they are now, not as they were when the upload began (UP-04). */
+  const rulesNow = async () => {
+    const { value } = await config.read();
+    if (!value.enabled) throw new AppError('sites_disabled');
+    return value;
+  };
+
+  /**
+   * Bytes that were written while they were under removal are gone again. Announced content is safe from the next
+   * removal on. This check runs after the bytes have arrived, so a client that sends other bytes than announced does
+   * not learn which contents exist (threat T50).
+   */
+  async function requireNotGone(digests: readonly string[], since: number): Promise<void> {
+    if ((await read.content.goingAmong(digests, since)).length > 0) throw goingAway();
+  }
+
+  /** Receives one body of contents, with its own turn in the queue and a reservation for each content in it. */
+  async function receiving<T>(
+    caller: Caller,
+    { upload, quotas }: SitesConfig,
+    work: (reservation: Reservation) => Promise<T>,
+  ): Promise<T> {
+    const owner = requireOwner(caller);
+    return await queue(`${owner.kind}:${owner.id}`, async () => {
+      const reservation = reservations.reserve(owner, quotas.bytesPerOwner + upload.maxUploadBytes);
+      try {
+        return await work(reservation);
+      } finally {
+        reservation.release();
+      }
+    });
+  }
+
+  /** The files that each upload announced; they never change. `rules`: those under which the files were accepted. */
+  const announcements = new LRUCache<string, { readonly files: Manifest; readonly rules: string }>({
+    maxSize: maxAnnounced,
+    sizeCalculation: ({ files }) => files.size + 1,
+  });
+
+  /** Judges an upload's files again if the rules have changed since they were accepted. */
+  async function judgeAgain(id: string, rules: SitesConfig) {
+    const known = announcements.get(id);
+    if (known?.rules === rulesOf(rules)) return { sent: known.files, files: known.files, problems: [] };
+    const sent = await read.uploads.files(id);
+    // A key in a name was reported when the upload began, and the upload was refused.
+    return { sent, ...(await judgeDeclared(sent, rules.upload, { format, onKey: () => undefined })) };
+  }
+
+  const announcedIn = async (id: string) => new Set(digestsOf(await read.uploads.files(id)));
+
+  /**
+   * An upload does not record the contents that need not be sent: they are most of it. A content that was removed
+   * meanwhile, with the last version that held it, is requested now.
+   */
+  async function findMissing(
+    owner: SiteOwner,
+    site: Site,
+    id: string,
+    files: Manifest,
+  ): Promise<Set<string>> {
+    const expected = await read.uploads.expected(id);
+    const rest = distinct(files).filter(({ digest }) => !expected.has(digest));
+    const there = await keptOf(read, owner, site, rest);
+    const gone = rest.filter(({ digest }) => !there.has(digest));
+    if (gone.length > 0) {
+      await tx(async (stores) => {
+        // From now on, a decision about removals sees these contents.
+        await stores.content.lockForUse();
+        await stores.uploads.addMissing(id, gone);
+      });
+    }
+    const waiting = [...expected.values()].filter(({ isReceived }) => !isReceived);
+    return new Set([...waiting, ...gone].map(({ digest }) => digest));
+  }
+
+  const depsFor = (auditContext: AuditContext) => ({
+    format,
+    onKey: (value: string) => deps.exposed(value, auditContext),
+  });
+
+  return {
+    async startUpload(caller, auditContext, siteId, { files: sent, spa }) {
+      const { settings } = await findSite(caller, siteId);
+      const { files, problems } = await judgeDeclared(sent, settings.upload, depsFor(auditContext));
+      if (problems.length > 0) throw rejected(problems);
+      const now = clock.now();
+      const upload: SiteUpload = {
+        id: newId(random, 'upl'),
+        siteId,
+        spa: spa ?? null,
+        createdAt: now,
+        endsAt: now + uploadLivesMs,
+        publishedAt: null,
+      };
+      const missing = await tx(async (stores) => {
+        await holdCredential(stores, caller, now);
+        const owner = requireOwner(caller);
+        await stores.content.lockForPublish(owner);
+        const site = requireCurrent(owned(caller, await stores.sites.hold(siteId), now), now);
+        await stores.uploads.endOldest(siteId, maxOpen - 1);
+        const all = distinct(files);
+        const there = await keptOf(stores, owner, site, all);
+        const wrong = [...files].filter(([, { digest, size }]) => (there.get(digest) ?? size) !== size);
+        if (wrong.length > 0) throw rejected(wrong.slice(0, 100).map(([path]) => wrongSize(path)));
+        const waiting = all.filter(({ digest }) => !there.has(digest));
+        await stores.uploads.insert(upload, auditContext.actor.id, files, waiting);
+        requireQuotaFor(await stores.uploads.announcedBytes(owner), settings);
+        return waiting.map(({ digest }) => digest).toSorted();
+      });
+      announcements.set(upload.id, { files, rules: rulesOf(settings) });
+      return { id: upload.id, endsAt: upload.endsAt, missing };
+    },
+
+    async findUpload(caller, siteId, id) {
+      return await stateOf((await find(caller, siteId, id)).upload);
+    },
+
+    async receiveBlob(caller, auditContext, siteId, id, digest, bytes, readmit) {
+      const { settings } = await findOpen(caller, siteId, id);
+      const wanted = await read.uploads.expectedAs(id, digest);
+      if (wanted === undefined) {
+        bytes.destroy();
+        // The client sent content that was not missing. It is not needed, but does no harm.
+        if ((await announcedIn(id)).has(digest)) return;
+        throw new AppError('not_found', {
+          message: 'The upload announced no content with this SHA-256.',
+          hint: 'Send what is listed as missing, under its SHA-256 in lower-case hexadecimal digits.',
+        });
+      }
+      const since = clock.now();
+      const problem = await receiving(caller, settings, async (reservation) => {
+        reservation.take(wanted.size);
+        const found = await takeBlob(bytes, wanted, {
+          ...depsFor(auditContext),
+          budget: lookBudget(settings.upload.maxExtractedBytes),
+          write: blobs.write,
+        });
+        if (found === undefined) reservation.awaitPublish([wanted]);
+        return found;
+      });
+      if (problem !== undefined) throw rejected([{ path: digest, ...problem }]);
+      await requireNotGone([digest], since);
+      await readmit();
+      await read.uploads.markReceived(id, [digest], clock.now());
+    },
+
+    async receiveBlobs(caller, auditContext, siteId, id, tar, readmit) {
+      const { settings, upload } = await findOpen(caller, siteId, id);
+      const budget = lookBudget(settings.upload.maxExtractedBytes);
+      const expected = await read.uploads.expected(id);
+      const announced = await announcedIn(id);
+      const problems: UploadProblem[] = [];
+      let taken: Blob[] = [];
+      let since = clock.now();
+      const mark = async (batch: BlobBatch, reservation: Reservation): Promise<void> => {
+        if (taken.length === 0) return;
+        await batch.flush();
+        const [blobsTaken, begunAt] = [taken, since];
+        [taken, since] = [[], clock.now()];
+        reservation.awaitPublish(blobsTaken);
+        const digests = blobsTaken.map(({ digest }) => digest);
+        await requireNotGone(digests, begunAt);
+        await readmit();
+        await read.uploads.markReceived(id, digests, clock.now());
+      };
+      const takeAll = async (batch: BlobBatch, reservation: Reservation): Promise<void> => {
+        const takeDeps = { ...depsFor(auditContext), budget, write: batch.write };
+        const source = limited(tar, settings.upload.maxUploadBytes);
+        for await (const entry of readTar(source, maxUnpacked(settings.upload))) {
+          if (entry.name.endsWith('/')) continue;
+          const size = expected.get(entry.name)?.size;
+          if (size === undefined && entry.problem === undefined && announced.has(entry.name)) continue;
+          if (size !== undefined) reservation.take(size);
+          const problem =
+            entry.problem !== undefined
+              ? ({ code: 'bad_entry', problem: entry.problem } as const)
+              : size === undefined
+                ? notAnnounced
+                : await takeBlob(await entry.open(), { digest: entry.name, size }, takeDeps);
+          if (problem === undefined) taken.push({ digest: entry.name, size: size ?? 0 });
+          else if (problems.length < 100) problems.push({ path: entry.name.slice(0, 200), ...problem });
+          if (taken.length >= marksAtOnce) await mark(batch, reservation);
+        }
+      };
+      await receiving(caller, settings, async (reservation) => {
+        const batch = blobs.batch();
+        try {
+          await takeAll(batch, reservation);
+        } catch (error) {
+          if (!(error instanceof ArchiveRefused)) throw error;
+          problems.push({ path: '', code: 'bad_archive', problem: error.message });
+        } finally {
+          // The client need not send again what arrived before the failure.
+          try {
+            await mark(batch, reservation);
+          } finally {
+            await batch.close();
+          }
+        }
+      });
+      if (problems.length > 0) throw rejected(problems);
+      return await stateOf(upload);
+    },
+
+    async publishUpload(caller, auditContext, siteId, id, { ifMatch, dryRun }) {
+      const since = clock.now();
+      const { upload, site } = await findOpen(caller, siteId, id);
+      const rules = await rulesNow();
+      const { sent, files, problems } = await judgeAgain(id, rules);
+      const missing = await findMissing(requireOwner(caller), site, id, sent);
+      const all = [...problems, ...missingFrom(sent, missing)];
+      const textOf = async (digest: string) =>
+        missing.has(digest) ? '' : await text(await blobs.read(digest));
+      all.push(...(await ruleProblems(files, textOf)));
+      if (all.length > 0) throw rejected(all.slice(0, 100));
+      // Reading from the blob store may have taken long.
+      if (rulesOf(await rulesNow()) !== rulesOf(rules)) throw changedMeanwhile();
+      const rulesFile = files.get(redirectsFile);
+      const redirects = rulesFile === undefined ? '' : await textOf(rulesFile.digest);
+      const received: Received = {
+        files,
+        sizeBytes: sizeOf(files),
+        digest: receiptOf(files),
+        warnings: warningsOf(files, parseRedirects(redirects).rules),
+        archive: null,
+        since,
+      };
+      const after = await replace(caller, auditContext, siteId, received, {
+        ifMatch,
+        dryRun,
+        judgedBy: rules,
+        ...(upload.spa === null ? {} : { spa: upload.spa }),
+        async alongside(stores) {
+          if (!(await stores.uploads.finish(id, clock.now()))) throw over();
+        },
+      });
+      return { site: after, warnings: received.warnings };
+    },
+  };
+}
+
+/**
+ * Those of `blobs` that the owner keeps, with their sizes. The content of the live version is kept, so only the rest is
+ * looked up: usually a few of a thousand.
+ */
+async function keptOf(
+  { sites, content }: Pick<SitesDeps['read'], 'sites' | 'content'>,
+  owner: SiteOwner,
+  { id, live }: Site,
+  blobs: readonly Blob[],
+): Promise<ReadonlyMap<string, number>> {
+  const files = live === null ? undefined : await sites.manifestOf(id, live);
+  const held = new Map([...(files?.values() ?? [])].map(({ digest, size }) => [digest, size]));
+  const rest = blobs.filter(({ digest }) => !held.has(digest));
+  const found = await content.keptBy(
+    owner,
+    rest.map(({ digest }) => digest),
+  );
+  return new Map([...held, ...found]);
+}
+
+function rulesOf({ upload }: SitesConfig): string {
+  return JSON.stringify(upload);
+}
+
+/** Each content once. */
+function distinct(files: Manifest): Blob[] {
+  return [...new Map([...files.values()].map((blob) => [blob.digest, blob])).values()];
+}
+
+const notAnnounced = {
+  code: 'wrong_content',
+  problem: 'is not named by a SHA-256 that this upload announced',
+} as const;
+
+function wrongSize(path: string): UploadProblem {
+  return { path, code: 'wrong_content', problem: 'has the SHA-256 of content you keep but not its size' };
+}
+
+function missingFrom(files: Manifest, missing: ReadonlySet<string>): UploadProblem[] {
+  return [...files]
+    .filter(([, { digest }]) => missing.has(digest))
+    .map(([path, { digest }]) => ({ path, code: 'missing', problem: `has not been sent; send ${digest}` }));
+}
+
+/** Announced content takes up space while it waits, so it may not exceed the owner's quota. */
+function requireQuotaFor(announced: number, { quotas: { bytesPerOwner } }: SitesConfig): void {
+  if (announced <= bytesPerOwner) return;
+  throw new AppError('quota_exceeded', {
+    message: `Your uploads under way would hold ${announced} bytes; ${bytesPerOwner} are allowed.`,
+    hint: 'Publish what is under way, or wait until it ends after 24 hours.',
+    details: { quota: 'bytesPerOwner', limit: bytesPerOwner, needed: announced },
+  });
+}
+
+function over(): AppError {
+  return new AppError('state_conflict', {
+    message: 'This upload is over.',
+    hint: 'It was published, or newer ones of the site took its place. Start a new one for the next version.',
+  });
+}
+
+function changedMeanwhile(): AppError {
+  return new AppError('state_conflict', {
+    message: 'The limits of Sites were changed at this moment.',
+    hint: 'Nothing was published. Publish again: it is checked by the limits of now.',
+  });
+}
+
+function goingAway(): AppError {
+  return new AppError('store_unavailable', {
+    message: 'Some of these files are being cleaned up at this moment.',
+    hint: 'Nothing was changed. Send them again after the seconds in Retry-After.',
+  });
+}

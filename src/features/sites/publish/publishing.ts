@@ -1,0 +1,482 @@
+import type { AuditContext, Caller } from '../../../core/caller.ts';
+import { day, hour, minute, timestampOrNull } from '../../../core/clock.ts';
+import { AppError } from '../../../core/errors.ts';
+import type { Blob } from '../../../platform/blobs/blobs.ts';
+import type { Tx } from '../../../platform/database/database.ts';
+import type { FairQueue } from '../../../platform/fair-queue.ts';
+import { type Manifest, receiptOf } from '../content/manifest.ts';
+import { extensionProblem, keyInNameProblems, type UploadProblem } from '../content/judge.ts';
+import { lookBudget } from '../content/key-scan.ts';
+import { takeUpload } from '../content/whole-upload.ts';
+import { begun, overWithout } from '../content/reference-counts.ts';
+import { generateLabel, generateSiteId } from '../labels.ts';
+import { visibilityFor } from '../reading.ts';
+import {
+  holdCredential,
+  owned,
+  requireCurrent,
+  requireEnabled,
+  requireOwner,
+  requireQuota,
+  requireVersionMatch,
+} from '../rights.ts';
+import type { Site, SiteOwner, SiteVersion, Visibility } from '../site.ts';
+import type { UploadReservations } from './upload-reservations.ts';
+import type { Received, Sites, SitesDeps, SiteStores, Upload } from '../sites.ts';
+import type { SitesConfig } from '../sites-config.ts';
+
+/** Content becomes a version, and a version goes live, in one short transaction after all bytes are stored (contract 6). */
+type Publishing = Pick<Sites, 'mayPublish' | 'receive' | 'create' | 'replace' | 'publishVersion' | 'preview'>;
+
+const previewMs = day;
+/** Maximum previews of one site in any 24 hours. */
+const maxPreviewsADay = 100;
+
+export function publishing(
+  deps: SitesDeps,
+  { reservations, queue }: { reservations: UploadReservations; queue: FairQueue },
+): Publishing {
+  const { read, tx, feed, config, blobs, temporaryFiles, format, clock, random, states } = deps;
+
+  async function spread(site: Site): Promise<Site> {
+    feed.announce({ topic: 'site', subject: site.id });
+    await states.publish(site);
+    return site;
+  }
+
+  /** The configuration as it is now, not as it was when the upload began (UP-04). */
+  async function configAtCommit(received: Received | null): Promise<SitesConfig> {
+    const { value } = await config.read();
+    if (!value.enabled) throw new AppError('sites_disabled');
+    if (received !== null) requireWithin(value, received);
+    return value;
+  }
+
+  /** Reads the clock again, because the caller may have waited since it last did. */
+  function currentOf(caller: Caller, site: Site | undefined): Site {
+    const now = clock.now();
+    return requireCurrent(owned(caller, site, now), now);
+  }
+
+  async function receiveFrom(
+    owner: SiteOwner,
+    auditContext: AuditContext,
+    upload: Upload,
+    { upload: rules, quotas }: SitesConfig,
+  ): Promise<Received> {
+    // The quota for stored content, plus the archive itself.
+    const reservation = reservations.reserve(owner, quotas.bytesPerOwner + rules.maxUploadBytes);
+    const onKey = (value: string) => deps.exposed(value, auditContext);
+    const onBytes = reservation.take;
+    const since = clock.now();
+    const budget = lookBudget(rules.maxExtractedBytes);
+    const { left } = upload;
+    try {
+      const named = keyInNameProblems(upload.fileName, { format, onKey });
+      const taken = await takeUpload(upload, rules, {
+        blobs,
+        temporaryFiles,
+        format,
+        onKey,
+        onBytes,
+        budget,
+        left,
+      });
+      const { files, entries, problems, warnings, sentBytes } = taken;
+      // An upload refused only because of its own name is on the disk all the same.
+      if (problems.length === 0) reservation.awaitPublish(await notKept(owner, files));
+      if (named.length + problems.length > 0) throw rejected([...named, ...problems]);
+      const archive = { entries, bytes: sentBytes };
+      return { files, sizeBytes: sizeOf(files), digest: receiptOf(files), warnings, archive, since };
+    } finally {
+      reservation.release();
+    }
+  }
+
+  async function notKept(owner: SiteOwner, files: Manifest): Promise<Blob[]> {
+    const kept = await read.content.keptBy(owner, digestsOf(files));
+    return [...files.values()].filter(({ digest }) => !kept.has(digest));
+  }
+
+  return {
+    async mayPublish(caller, id) {
+      await requireEnabled(config);
+      currentOf(caller, await read.sites.find(id));
+    },
+
+    async receive(caller, auditContext, upload) {
+      const settings = await requireEnabled(config);
+      const owner = requireOwner(caller);
+      return await queue(`${owner.kind}:${owner.id}`, () =>
+        receiveFrom(owner, auditContext, upload, settings),
+      );
+    },
+
+    async create(caller, auditContext, request, received, dryRun = false) {
+      const owner = requireOwner(caller);
+      const settings = await configAtCommit(received);
+      const visibility = chooseVisibility(
+        caller,
+        settings,
+        deps.privateUnavailableReason(),
+        request.visibility,
+      );
+      const now = clock.now();
+      const id = generateSiteId(random);
+      const site: Site = {
+        id,
+        name: request.name ?? `site ${id}`,
+        owner,
+        visibility,
+        label: generateLabel(random, visibility),
+        spa: request.spa ?? false,
+        epoch: 1,
+        revision: 1,
+        createdAt: now,
+        updatedAt: now,
+        expiresAt: firstExpiry(settings, request.ttlHours, now),
+        deletedAt: null,
+        restorableUntil: null,
+        takenDownAt: null,
+        takeDownReason: null,
+        putBackAt: null,
+        live: null,
+      };
+      const created = await undoneWhen(dryRun, tx, async (stores) => {
+        await holdCredential(stores, caller, clock.now());
+        if (received !== null) await stores.content.lockForPublish(owner);
+        await requireQuota(stores, owner, settings);
+        await stores.sites.insert(site);
+        await stores.sites.addLabel({
+          label: site.label,
+          siteId: id,
+          version: null,
+          mintedAt: now,
+          endsAt: null,
+        });
+        const version = received && (await addVersion(stores, site, received, auditContext, now, settings));
+        await stores.audit.append({
+          event: 'site.created',
+          auditContext,
+          target: { kind: 'site', id },
+          outcome: 'success',
+          details: {
+            after: siteFacts(site),
+            ...(version === null ? {} : { version: versionFacts(version) }),
+          },
+        });
+        await stores.changes.publish({ topic: 'site', subject: id });
+        return await mustFind(stores, id);
+      });
+      if (dryRun) return created;
+      if (received !== null) reservations.publish(owner, digestsOf(received.files));
+      return await spread(created);
+    },
+
+    async replace(caller, auditContext, id, received, { ifMatch, spa, dryRun = false, alongside, judgedBy }) {
+      const settings = judgedBy ?? (await configAtCommit(received));
+      const now = clock.now();
+      const after = await undoneWhen(dryRun, tx, async (stores) => {
+        await holdCredential(stores, caller, clock.now());
+        const owner = requireOwner(caller);
+        await stores.content.lockForPublish(owner);
+        const site = currentOf(caller, await stores.sites.hold(id));
+        requireVersionMatch(site, ifMatch);
+        if (spa !== undefined && spa !== site.spa)
+          await stores.sites.update({ ...site, spa, updatedAt: now });
+        await alongside?.(stores);
+        const version = await addVersion(stores, site, received, auditContext, now, settings);
+        return await goneLive(stores, 'site.published', auditContext, site, version);
+      });
+      if (dryRun) return after;
+      reservations.publish(requireOwner(caller), digestsOf(received.files));
+      return await spread(after);
+    },
+
+    async publishVersion(caller, auditContext, id, number, ifMatch) {
+      await requireEnabled(config);
+      const now = clock.now();
+      const after = await tx(async (stores) => {
+        await holdCredential(stores, caller, clock.now());
+        const site = currentOf(caller, await stores.sites.hold(id));
+        requireVersionMatch(site, ifMatch);
+        const version = await stores.sites.findVersion(id, number);
+        if (version === undefined)
+          throw new AppError('not_found', {
+            message: `The site has no version ${number}.`,
+            hint: 'List its versions; older ones are removed after the configured number.',
+          });
+        if (site.live?.number === number) return site;
+        await stores.sites.setLive(id, number, now);
+        const isBack = site.live !== null && number < site.live.number;
+        return await goneLive(
+          stores,
+          isBack ? 'site.rolled_back' : 'site.published',
+          auditContext,
+          site,
+          version,
+        );
+      });
+      return await spread(after);
+    },
+
+    async preview(caller, auditContext, id, number) {
+      await requireEnabled(config);
+      const now = clock.now();
+      return await tx(async (stores) => {
+        await holdCredential(stores, caller, clock.now());
+        const site = currentOf(caller, await stores.sites.hold(id));
+        if ((await stores.sites.findVersion(id, number)) === undefined)
+          throw new AppError('not_found', { message: `The site has no version ${number}.` });
+        const nth = await stores.previews.nthNewestAt(id, maxPreviewsADay);
+        if (nth !== undefined && nth > now - day) {
+          throw new AppError('rate_limited', {
+            message: `A site has at most ${maxPreviewsADay} previews a day.`,
+            hint: 'Use one that you have: it shows its version for 24 hours. Or wait the seconds in Retry-After.',
+            retryAfterSeconds: (nth + day - now) / 1000,
+          });
+        }
+        const label = generateLabel(random, site.visibility);
+        const endsAt = now + previewMs;
+        await stores.sites.addLabel({ label, siteId: id, version: number, mintedAt: now, endsAt });
+        await stores.audit.append({
+          event: 'site.previewed',
+          auditContext,
+          target: { kind: 'site', id },
+          outcome: 'success',
+          details: { version: number, endsAt: new Date(endsAt).toISOString() },
+        });
+        return { label, endsAt };
+      });
+    },
+  };
+
+  /** The caller has called lockForPublish(). */
+  async function addVersion(
+    stores: SiteStores,
+    site: Site,
+    received: Received,
+    auditContext: AuditContext,
+    now: number,
+    settings: SitesConfig,
+  ): Promise<SiteVersion> {
+    const { number, newest } = await stores.sites.takeVersionNumber(site.id);
+    const version: SiteVersion = {
+      number,
+      digest: received.digest,
+      fileCount: received.files.size,
+      sizeBytes: received.sizeBytes,
+      createdAt: now,
+      createdBy: auditContext.actor.id,
+      publishedAt: now,
+      replacedAt: null,
+    };
+    const before = newest && (await stores.sites.manifestOf(site.id, newest));
+    const fresh = begun(before, received.files);
+    await stores.sites.insertVersion(site.id, version, received.files);
+    await stores.content.keep(site.owner, fresh);
+    // The previous version still needs its content, so that content cannot be under removal.
+    const going = await stores.content.goingAmong(
+      fresh.map(({ digest }) => digest),
+      received.since,
+    );
+    if (going.length > 0) {
+      throw new AppError('store_unavailable', {
+        message: 'Some of these files are being cleaned up at this moment.',
+        hint: 'Nothing was changed. Upload again after the seconds in Retry-After.',
+      });
+    }
+    await stores.sites.setLive(site.id, version.number, now);
+    await dropSurplus(stores, site, settings, now);
+    const bytes = await stores.content.bytesOf(site.owner);
+    if (bytes > settings.quotas.bytesPerOwner) {
+      throw new AppError('quota_exceeded', {
+        message: `Your sites would hold ${bytes} bytes; ${settings.quotas.bytesPerOwner} are allowed.`,
+        details: { quota: 'bytesPerOwner', limit: settings.quotas.bytesPerOwner, needed: bytes },
+      });
+    }
+    return version;
+  }
+}
+
+/** Writes the audit event and notifies the other processes. Returns the site as it is now. */
+async function goneLive(
+  stores: SiteStores,
+  event: 'site.published' | 'site.rolled_back',
+  auditContext: AuditContext,
+  { id, live }: Site,
+  version: SiteVersion,
+): Promise<Site> {
+  await stores.audit.append({
+    event,
+    auditContext,
+    target: { kind: 'site', id },
+    outcome: 'success',
+    details: { before: live === null ? null : versionFacts(live), after: versionFacts(version) },
+  });
+  await stores.changes.publish({ topic: 'site', subject: id });
+  return await mustFind(stores, id);
+}
+
+/** Returns the result of `work`; rolls the transaction back when `isUndone`. */
+async function undoneWhen<T>(
+  isUndone: boolean,
+  tx: Tx<SiteStores>,
+  work: (stores: SiteStores) => Promise<T>,
+): Promise<T> {
+  if (!isUndone) return await tx(work);
+  let result: { readonly value: T } | undefined;
+  class Undo extends Error {}
+  try {
+    return await tx(async (stores) => {
+      result = { value: await work(stores) };
+      throw new Undo();
+    });
+  } catch (error) {
+    if (error instanceof Undo && result !== undefined) return result.value;
+    throw error;
+  }
+}
+
+/** Removes surplus versions, but not while their hashed files are still reachable (skew grace). */
+export async function dropSurplus(
+  stores: SiteStores,
+  site: Site,
+  { versions: { retain, skewGraceMinutes } }: SitesConfig,
+  now: number,
+): Promise<void> {
+  const before = now - skewGraceMinutes * minute;
+  const numbers = await stores.sites.surplusVersions(site.id, { retain, before, now });
+  for (const number of numbers) await dropVersion(stores, site, number);
+}
+
+/** Removes a version and the content that only it held. The caller has locked the site. */
+export async function dropVersion(
+  stores: Pick<SiteStores, 'sites' | 'content'>,
+  site: Site,
+  number: number,
+): Promise<void> {
+  const numbers = await stores.sites.versionNumbers(site.id);
+  const at = numbers.indexOf(number);
+  if (at < 0) return;
+  const manifestOf = async (one: number | undefined) =>
+    one === undefined ? undefined : await stores.sites.manifest(site.id, one);
+  const gone = (await manifestOf(number)) ?? new Map();
+  const over = overWithout(await manifestOf(numbers[at - 1]), gone, await manifestOf(numbers[at + 1]));
+  await stores.content.release(site.owner, over);
+  await stores.sites.removeVersion(site.id, number);
+}
+
+export function digestsOf(files: Manifest): string[] {
+  return [...new Set([...files.values()].map(({ digest }) => digest))];
+}
+
+export function sizeOf(files: Manifest): number {
+  return [...files.values()].reduce((sum, { size }) => sum + size, 0);
+}
+
+/** One response names every problem (contract 2, `upload_rejected`). */
+export function rejected(problems: readonly UploadProblem[]): AppError {
+  const hasKey = problems.some(({ code }) => code === 'credential_in_content');
+  return new AppError(hasKey ? 'credential_in_content' : 'upload_rejected', {
+    details: { files: problems.map(({ path, code, problem }) => ({ path, code, problem })) },
+  });
+}
+
+/** The limits may have been tightened while the client sent the bytes (UP-04). */
+function requireWithin({ upload }: SitesConfig, { files, sizeBytes, archive }: Received): void {
+  const problems: UploadProblem[] = [];
+  if ((archive?.bytes ?? 0) > upload.maxUploadBytes)
+    throw new AppError('upload_too_large', { details: { maxUploadBytes: upload.maxUploadBytes } });
+  if ((archive?.entries ?? files.size) > upload.maxFiles)
+    problems.push({
+      path: '',
+      code: 'too_many_files',
+      problem: `has more than ${upload.maxFiles} files and folders`,
+    });
+  if (sizeBytes > upload.maxExtractedBytes)
+    problems.push({
+      path: '',
+      code: 'upload_too_large',
+      problem: `unpacks to more than ${upload.maxExtractedBytes} bytes`,
+    });
+  const large = [...files].filter(([, { size }]) => size > upload.maxFileBytes).slice(0, 100);
+  for (const [path] of large)
+    problems.push({
+      path,
+      code: 'file_too_large',
+      problem: `is larger than ${upload.maxFileBytes} bytes`,
+    });
+  const refused = [...files.keys()].flatMap((path) => {
+    const problem = extensionProblem(path, upload);
+    return problem === undefined ? [] : [{ path, code: 'extension_not_allowed', problem } as const];
+  });
+  problems.push(...refused.slice(0, 100));
+  if (problems.length > 0) throw rejected(problems);
+}
+
+export function chooseVisibility(
+  caller: Caller,
+  settings: SitesConfig,
+  unavailableReason: string | null,
+  asked: Visibility | undefined,
+): Visibility {
+  const { allowedVisibility, visibilityReasons, defaultVisibility } = visibilityFor(
+    caller,
+    settings,
+    unavailableReason,
+  );
+  const wanted = asked ?? defaultVisibility;
+  if (allowedVisibility.includes(wanted)) return wanted;
+  if (wanted === 'private' && caller.kind === 'service_key') throw new AppError('service_key_public_only');
+  const reason = visibilityReasons[wanted];
+  const isImpossible = wanted === 'private' && settings.visibility.allowPrivate;
+  throw new AppError(isImpossible ? 'private_sites_unavailable' : 'visibility_not_allowed', {
+    ...(reason === undefined ? {} : { message: reason, details: { reason } }),
+    ...(wanted === 'private' && allowedVisibility.includes('public')
+      ? { hint: 'Send visibility "public" if everyone may see it.' }
+      : {}),
+  });
+}
+
+function firstExpiry({ ttl }: SitesConfig, ttlHours: number | undefined, now: number): number | null {
+  if (!ttl.enabled) {
+    if (ttlHours !== undefined)
+      throw new AppError('expiry_conflict', {
+        message: 'Sites do not expire here.',
+        hint: 'Leave ttlHours out.',
+      });
+    return null;
+  }
+  const most = ttl.maxDays * 24;
+  if (ttlHours !== undefined && ttlHours > most) {
+    throw new AppError('lifetime_too_long', {
+      message: 'The lifetime is longer than sites may have.',
+      details: { maxTtlHours: most },
+    });
+  }
+  return now + (ttlHours ?? ttl.defaultDays * 24) * hour;
+}
+
+async function mustFind(stores: SiteStores, id: string): Promise<Site> {
+  const site = await stores.sites.find(id);
+  if (site === undefined) throw new Error('A site vanished inside its own transaction.');
+  return site;
+}
+
+/**
+ * For the audit log. Never the name: the name of a private site is for its owner alone, and a public site may become
+ * private. The audit chain can neither change an entry nor leave it out of an export (decision 0038).
+ */
+export function siteFacts(site: Site) {
+  return {
+    owner: `${site.owner.kind}:${site.owner.id}`,
+    visibility: site.visibility,
+    spa: site.spa,
+    expiresAt: timestampOrNull(site.expiresAt),
+  };
+}
+
+function versionFacts({ number, digest, fileCount, sizeBytes }: SiteVersion) {
+  return { number, digest, fileCount, sizeBytes };
+}

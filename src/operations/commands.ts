@@ -1,0 +1,222 @@
+import { readFile, stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { createApp, productionCost } from '../composition/app.ts';
+import { ConfigError } from '../config/config-error.ts';
+import type { Config, KeycloakSettings } from '../config/read.ts';
+import { systemAuditContext } from '../core/caller.ts';
+import { systemClock } from '../core/clock.ts';
+import { formatAuditReport, verifyAuditLog } from '../features/audit/verify.ts';
+import { keyFormat } from '../features/keys/key-value.ts';
+import { generateSetupToken } from '../features/identity/identity.ts';
+import { checkUpload, defaultSitesConfig, uploadKindOf } from '../features/sites/sites.ts';
+import { openForMigration, type OpenBackends, openBackends } from '../composition/backends.ts';
+import { hasDatabase } from '../platform/data-dir.ts';
+import type { Database } from '../platform/database/database.ts';
+import { grantViews } from '../platform/database/gateway-role.ts';
+import { migrate } from '../platform/database/migrate.ts';
+import { blaming } from '../composition/start-errors.ts';
+
+/**
+ * An operator's commands. Each opens the backends itself, prints its result on the standard output and everything else on
+ * the standard error, and returns its exit code.
+ */
+
+export function setupLink(config: Config): string {
+  return `${config.uiUrl}/setup#token=${generateSetupToken(config.sessionSecrets, systemClock)}`;
+}
+
+/** Works next to a running server: the link is signed, not stored, and is refused once an administrator exists. */
+export async function printLoginLink(config: Config): Promise<number> {
+  if (config.keycloak !== null) return refuseAccounts(config.keycloak);
+  console.log(setupLink(config));
+  console.error('It works once, for 15 minutes, and only while there is no administrator.');
+  return 0;
+}
+
+function refuseAccounts({ issuer, roleNames }: KeycloakSettings): number {
+  console.error(`postern: accounts are kept by Keycloak (${issuer}): passwords are set there, and`);
+  console.error(`whoever has its realm role ${roleNames.admin} is an administrator here.`);
+  return 1;
+}
+
+export async function runMigrations(config: Config): Promise<number> {
+  return await withBackends(
+    config,
+    async (backends) => {
+      const { applied } = await applyMigrations(config, backends);
+      console.log(applied.length === 0 ? 'The database is up to date.' : `Applied ${applied.join(', ')}.`);
+      return 0;
+    },
+    { isNewFine: true },
+  );
+}
+
+export async function runVerify(config: Config, head: string | undefined): Promise<number> {
+  const anchor = head === undefined ? undefined : parseAnchor(head);
+  if (anchor === null) {
+    console.error('postern: a head looks like 123:<64 hexadecimal digits>, as an earlier run printed it.');
+    return 2;
+  }
+  return await withBackends(config, async (backends) => {
+    await applyMigrations(config, backends);
+    const app = await createApp({ ...config, passwordCost: productionCost }, backends);
+    const report = await verifyAuditLog(app.services.read.chain, anchor);
+    console.log(formatAuditReport(report));
+    return report.brokenAt === undefined ? 0 : 1;
+  });
+}
+
+function parseAnchor(head: string): { seq: number; hash: string } | null {
+  const match = /^(\d{1,15})[: ]([0-9a-f]{64})$/.exec(head);
+  return match === null ? null : { seq: Number(match[1]), hash: match[2] ?? '' };
+}
+
+export async function runImport(config: Config, file: string): Promise<number> {
+  const text = await blaming('FILE', () => readFile(resolve(file), 'utf8'));
+  const importing = async (backends: OpenBackends) => {
+    await applyMigrations(config, backends);
+    const app = await createApp({ ...config, passwordCost: productionCost }, backends);
+    await app.services.clock.sync();
+    const result = await app.services.importKeys(text.split('\n'));
+    if (result.kind === 'imported') {
+      const [keys, were] = [result.count === 1 ? 'key' : 'keys', result.alreadyThere === 1 ? 'was' : 'were'];
+      console.log(`Imported ${result.count} ${keys}; ${result.alreadyThere} ${were} there already.`);
+      for (const { line, subject } of result.owners) {
+        if ((await app.services.identity.directory.principal(subject)).kind !== 'missing') continue;
+        console.error(
+          `line ${line}: there is no account ${subject} here; the key works, and is bound to it when it signs in`,
+        );
+      }
+      return 0;
+    }
+    for (const { line, problem } of result.problems) console.error(`${file}:${line}: ${problem}`);
+    console.error('Nothing was imported. Fix these lines and run the command again.');
+    return 1;
+  };
+  return await withBackends(config, importing, { isNewFine: true });
+}
+
+/**
+ * Restores access when no administrator can sign in. Only the new password goes to the standard output. Nothing else of
+ * the account changes, so a disabled account stays disabled.
+ */
+export async function runResetPassword(config: Config, email: string): Promise<number> {
+  if (config.keycloak !== null) return refuseAccounts(config.keycloak);
+  return await withBackends(config, async (backends) => {
+    await applyMigrations(config, backends);
+    const app = await createApp({ ...config, passwordCost: productionCost }, backends);
+    // Not start(): it would give the users of a running server the issuer from this command's SERVICE_UI_URL.
+    await app.services.clock.sync();
+    const { accounts } = app.services.identity;
+    const account = await accounts.findByEmail(email);
+    if (account === undefined) {
+      console.error(
+        `postern: there is no account with the e-mail address ${email} in ${backends.description}.`,
+      );
+      console.error('Nothing was changed. Check the address, and DATA_DIR or DATABASE_URL.');
+      return 1;
+    }
+    const { generatedPassword } = await accounts.resetPassword(systemAuditContext, account.userId);
+    await app.settled();
+    console.log(generatedPassword);
+    console.error(
+      `This is the new password of ${account.email}, shown once. The account is signed out everywhere.`,
+    );
+    if (!account.isEnabled)
+      console.error('The account is disabled: it cannot sign in before an administrator enables it.');
+    return 0;
+  });
+}
+
+/** A leak of ENCRYPTION_KEY and the database reveals the older keys too, so after a leak the operator runs this twice. */
+export async function runRotateSigningKeys(config: Config): Promise<number> {
+  if (config.keycloak !== null) {
+    console.error(`postern: Keycloak (${config.keycloak.issuer}) signs; rotate the keys of its realm there.`);
+    return 1;
+  }
+  return await withBackends(config, async (backends) => {
+    await applyMigrations(config, backends);
+    const app = await createApp({ ...config, passwordCost: productionCost }, backends);
+    const { clock, provider } = app.services;
+    if (provider === null) throw new Error('Without Keycloak there is the built-in provider.');
+    // Not start(), for the same reason as above.
+    await clock.sync();
+    const count = await provider.rotateSigningKeys(systemAuditContext);
+    console.log(
+      `There are ${count} signing keys now: from the next start on a new one signs, all of them verify.`,
+    );
+    return 0;
+  });
+}
+
+/** Needs neither a database nor a server: the rules are part of the program. */
+export async function runSiteCheck({ keyPrefix }: Config, file: string): Promise<number> {
+  const kind = uploadKindOf(file);
+  if (kind === undefined) {
+    console.error(`postern: ${file} is not a .zip, .tar.gz, .tgz or .html file.`);
+    return 2;
+  }
+  const path = resolve(file);
+  const { size } = await blaming('FILE', () => stat(path));
+  if (size > defaultSitesConfig.upload.maxUploadBytes) {
+    console.error(`${file}: is larger than ${defaultSitesConfig.upload.maxUploadBytes} bytes`);
+    return 1;
+  }
+  const report = await checkUpload({ path, kind }, defaultSitesConfig.upload, keyFormat(keyPrefix));
+  for (const { path: entry, problem } of report.problems)
+    console.error(entry === '' ? `${file}: ${problem}` : `${file}: ${entry}: ${problem}`);
+  if (report.receipt === null) {
+    console.error('An upload of this would be refused whole.');
+    return 1;
+  }
+  for (const { message } of report.warnings) console.error(`${file}: warning: ${message}`);
+  console.log(
+    `${report.files} ${report.files === 1 ? 'file' : 'files'}, ${report.bytes} bytes, receipt ${report.receipt}`,
+  );
+  return 0;
+}
+
+export async function applyMigrations(
+  config: Config,
+  backends: OpenBackends,
+): Promise<{ applied: string[] }> {
+  const setting = config.databaseUrl === null ? 'DATA_DIR' : 'DATABASE_URL';
+  const { database, close } = await openForMigration(config, backends.database);
+  try {
+    const done = await blaming(setting, () => migrate(database));
+    await grantToGateway(config, database);
+    return done;
+  } finally {
+    await close();
+  }
+}
+
+/** Grants privileges to the role of a standalone gateway, before its first start. @throws ConfigError */
+async function grantToGateway({ gatewayDatabaseRole }: Config, database: Database): Promise<void> {
+  if (gatewayDatabaseRole === null) return;
+  const unavailableReason = await blaming('DATABASE_URL', () => grantViews(database, gatewayDatabaseRole));
+  if (unavailableReason !== null)
+    throw new ConfigError([{ setting: 'GATEWAY_DATABASE_ROLE', ...unavailableReason }]);
+}
+
+async function withBackends(
+  config: Config,
+  work: (backends: OpenBackends) => Promise<number>,
+  { isNewFine = false } = {},
+): Promise<number> {
+  // A mistyped folder is an error. Otherwise the command would create an empty database in it.
+  if (!isNewFine && config.databaseUrl === null && !hasDatabase(config.dataDir)) {
+    console.error(`postern: there is no database in ${config.dataDir} yet. Check DATA_DIR.`);
+    return 1;
+  }
+  const backends = await openBackends(config, {
+    isServer: false,
+    onFirstStart: () =>
+      console.error(`postern: making the database in ${config.dataDir}, with up to 900 MB of memory …`),
+  });
+  try {
+    return await work(backends);
+  } finally {
+    await backends.close();
+  }
+}

@@ -1,0 +1,298 @@
+import { randomBytes } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { sql } from 'kysely';
+import { buffer } from 'node:stream/consumers';
+import type { Workload } from '../../config/settings.ts';
+import { day, systemClock } from '../../core/clock.ts';
+import { systemRandom } from '../../core/ids.ts';
+import { advice, failed, type Finding, findingOf, ok, type Patient, unknown } from './finding.ts';
+import { signInReader } from '../../features/audit/sign-ins.ts';
+import { createReencryption } from '../../features/identity/reencryption.ts';
+import { createEncryption } from '../../features/identity/encryption.ts';
+import { canDecryptSigningKeys } from '../../features/identity/provider/signing-keys.ts';
+import { identityStores } from '../../features/identity/stores.ts';
+import { openDatabaseAlone, openKv, openStoreAlone } from '../../composition/backends.ts';
+import { hasDatabase } from '../../platform/data-dir.ts';
+import type { Database } from '../../platform/database/database.ts';
+import { databaseFacts, unavailableReasonForVersion } from '../../platform/database/facts.ts';
+import { excessOf, unavailableReasonForViews } from '../../platform/database/gateway-role.ts';
+import { compareMigrations } from '../../platform/database/migrate.ts';
+import { createServerClock, maxOffMs } from '../../platform/database/server-clock.ts';
+import { createLog } from '../../platform/log.ts';
+import { blaming } from '../../composition/start-errors.ts';
+
+/** Checks of the backends: database, key-value store, object store, and the identity provider's keys in the database. */
+type Asked = Patient & { readonly workload: Workload };
+
+const log = createLog({ level: 'silent' });
+
+export async function checkDatabase(asked: Asked): Promise<Finding[]> {
+  const { config, holder } = asked;
+  if (config.databaseUrl === null && holder !== undefined) return [await askServer(asked, holder.pid)];
+  if (config.databaseUrl === null && !hasDatabase(config.dataDir))
+    return [ok('database', `there is none in ${config.dataDir} yet; the first start makes it`)];
+  try {
+    const { database, close } = await openDatabaseAlone(config);
+    try {
+      return await blaming(config.databaseUrl === null ? 'DATA_DIR' : 'DATABASE_URL', () =>
+        examineDatabase(database, asked),
+      );
+    } finally {
+      await close();
+    }
+  } catch (error) {
+    return [findingOf('database', error)];
+  }
+}
+
+/** The running server has the embedded database open, so its /readyz is the source. */
+async function askServer({ config, world }: Asked, pid: number): Promise<Finding> {
+  const host = ['0.0.0.0', '::'].includes(config.host) ? '127.0.0.1' : config.host;
+  const rest = 'what is in it can be looked at when the server is stopped';
+  try {
+    const { status } = await world.get(`http://${host}:${config.metricsPort}/readyz`);
+    if (status === 200) return unknown('database', `process ${pid} has it and is ready; ${rest}`);
+    return failed(
+      'database',
+      `process ${pid} has it and is not ready (${status})`,
+      'Look at its log and its /readyz.',
+    );
+  } catch {
+    // Also for a server that is just starting.
+    return unknown('database', `process ${pid} has it and does not answer at METRICS_PORT; ${rest}`);
+  }
+}
+
+async function examineDatabase(database: Database, { config, world, workload }: Asked): Promise<Finding[]> {
+  const facts = await databaseFacts(database);
+  const unavailableReason = unavailableReasonForVersion(facts);
+  if (unavailableReason !== null)
+    return [failed('database.version', unavailableReason.problem, unavailableReason.fix)];
+  const findings = [
+    ok('database.version', `PostgreSQL ${facts.version}${config.databaseUrl === null ? ', embedded' : ''}`),
+  ];
+  if (config.databaseUrl !== null)
+    findings.push(await checkClock('time.database', world.now, database.serverTime));
+  if (workload === 'gateway') return [...findings, await checkGatewayRole(database)];
+  findings.push(await checkMigrations(database));
+  if (config.databaseUrl !== null) findings.push(checkRole(facts));
+  findings.push(await checkSearch(database));
+  // The checks below read tables.
+  if (facts.closedTables.length > 0) return findings;
+  // Keycloak signs with keys of its own.
+  if (config.keycloak === null) findings.push(await checkSigningKeys(database, config.encryptionKeys));
+  const encrypted = await checkEncrypted(database, config.encryptionKeys);
+  if (encrypted !== null) findings.push(encrypted);
+  const origins = await checkSignInOrigins(database, world.now());
+  if (origins !== null) findings.push(origins);
+  return findings;
+}
+
+async function checkMigrations(database: Database): Promise<Finding> {
+  const { waiting, unknown: newer, edited } = await compareMigrations(database);
+  const check = 'database.migrations';
+  if (edited.length > 0)
+    return failed(
+      check,
+      `these steps are not the ones that were applied: ${edited.join(', ')}`,
+      'Restore the files of this version.',
+    );
+  // Each migration keeps what the previous release uses (decision 0028).
+  if (newer.length > 0)
+    return advice(
+      check,
+      `the database has steps of a newer version: ${newer.join(', ')}`,
+      'The release before it works with them: finish the update. An older one: run that version.',
+    );
+  if (waiting.length > 0)
+    return advice(
+      check,
+      `${waiting.length} are waiting`,
+      'The next start applies them, or now: npm start -- migrate',
+    );
+  return ok(check, 'the database is up to date');
+}
+
+/** Without the indexes of the migrations 0029 to 0031 a search in names reads every name (decision 0043). */
+async function checkSearch(database: Database): Promise<Finding> {
+  const indexes = ['repositories_name_parts', 'sites_name_parts', 'api_keys_name_parts'];
+  const { rows } = await sql<{ missing: string }>`
+    select name as missing from jsonb_array_elements_text(${JSON.stringify(indexes)}::jsonb) name
+     where to_regclass(name) is null`.execute(database.sql);
+  if (rows.length === 0) return ok('database.search', 'names are found by indexes of their parts');
+  return advice(
+    'database.search',
+    `a search reads every name, because these indexes are missing: ${rows.map(({ missing }) => missing).join(', ')}`,
+    'Make the extension pg_trgm and the indexes: docs/how-to/run-the-workloads-apart.md says how.',
+  );
+}
+
+function checkRole({
+  role,
+  isSuperuser,
+  canCreate,
+  closedTables,
+}: Awaited<ReturnType<typeof databaseFacts>>): Finding {
+  const check = 'database.role';
+  if (closedTables.length > 0)
+    return failed(
+      check,
+      `the role ${role} may not read and change ${closedTables.join(', ')}`,
+      'Give it the tables: REASSIGN OWNED BY the_other TO this_role.',
+    );
+  if (!canCreate)
+    return failed(
+      check,
+      `the role ${role} may not make tables`,
+      `GRANT CREATE, USAGE ON SCHEMA public TO ${role};`,
+    );
+  if (isSuperuser)
+    return advice(
+      check,
+      `the role ${role} is a superuser`,
+      'One that owns this database and no more is enough.',
+    );
+  return ok(check, `the role ${role} may do what is needed`);
+}
+
+async function checkGatewayRole(database: Database): Promise<Finding> {
+  const unavailableReason = await unavailableReasonForViews(database);
+  if (unavailableReason !== null)
+    return failed('database.role', unavailableReason.problem, unavailableReason.fix);
+  const excess = await excessOf(database);
+  if (excess !== null)
+    return advice(
+      'database.role',
+      `it reaches what a gateway does not need: ${excess}`,
+      'Give it a role of its own, that has the views and is granted nothing else.',
+    );
+  return ok('database.role', 'it reads the views of a gateway and nothing else');
+}
+
+async function checkSigningKeys(database: Database, keys: readonly string[]): Promise<Finding> {
+  const check = 'identity.signing_keys';
+  const { waiting } = await compareMigrations(database);
+  const { signingKeys } = identityStores(database.sql, systemClock);
+  if (waiting.some((name) => name.includes('identity.')) || (await signingKeys.find()) === undefined)
+    return ok(check, 'not there yet; the first start makes them');
+  if (keys.length === 0)
+    return failed(
+      check,
+      'there are some, and no ENCRYPTION_KEY that could open them',
+      'Restore DATA_DIR/secrets from a copy.',
+    );
+  if (await canDecryptSigningKeys(signingKeys, createEncryption(keys, systemRandom)))
+    return ok(check, 'those of the built-in provider open');
+  return failed(
+    check,
+    'ENCRYPTION_KEY opens none of them: nobody can sign in',
+    'Put the value they were made with at the end of ENCRYPTION_KEY.',
+  );
+}
+
+/** With fewer people the addresses prove nothing. */
+const enoughPeople = 3;
+
+/**
+ * When TRUSTED_PROXIES does not name a proxy, everyone has the same address. Null when nobody has signed in yet, or there
+ * is no table.
+ */
+async function checkSignInOrigins(database: Database, now: number): Promise<Finding | null> {
+  const { waiting } = await compareMigrations(database);
+  if (waiting.some((name) => name.includes('audit'))) return null;
+  const { people, addresses, address } = await signInReader(database.sql).origins(now - 7 * day);
+  if (people < enoughPeople) return null;
+  const check = 'identity.addresses';
+  const who = `${people} people signed in within seven days, from`;
+  if (addresses > 1) return ok(check, `${who} ${addresses} addresses`);
+  return advice(
+    check,
+    `${who} one address: ${address}`,
+    'If that is a proxy, add its address to TRUSTED_PROXIES. Limits for each address hold for all of them together until then.',
+  );
+}
+
+/** Whether older values of ENCRYPTION_KEY can be removed. Null when there is only one, or no table yet. */
+async function checkEncrypted(database: Database, keys: readonly string[]): Promise<Finding | null> {
+  const { waiting } = await compareMigrations(database);
+  if (keys.length < 2 || waiting.some((name) => name.includes('identity.'))) return null;
+  const encryption = createEncryption(keys, systemRandom);
+  const read = identityStores(database.sql, systemClock);
+  const count = await createReencryption({ read, encryption }).waiting();
+  const areKeysOld = (await read.signingKeys.find())?.startsWith(encryption.keyMark) === false;
+  const check = 'secrets.sealed';
+  if (count === 0 && !areKeysOld)
+    return ok(check, 'all is sealed under the first value of ENCRYPTION_KEY; the others can go');
+  return advice(
+    check,
+    `${count + (areKeysOld ? 1 : 0)} sessions, grants or keys are sealed under an older value of ENCRYPTION_KEY`,
+    'Leave it in the list for now: a running server seals them again within minutes.',
+  );
+}
+
+async function checkClock(
+  check: string,
+  now: () => number,
+  serverTime: () => Promise<number>,
+): Promise<Finding> {
+  const clock = createServerClock({ local: { now }, serverTime });
+  await clock.sync();
+  const off = Math.round(clock.offset());
+  if (Math.abs(off) <= maxOffMs) return ok(check, `${Math.abs(off)} ms from the clock of this machine`);
+  return failed(
+    check,
+    `${(Math.abs(off) / 1000).toFixed(1)} s ${off > 0 ? 'ahead of' : 'behind'} the clock of this machine`,
+    'Let both follow a time server (NTP): sessions, grants and keys end by these clocks.',
+  );
+}
+
+export async function checkKv({ config, world }: Asked): Promise<Finding[]> {
+  if (config.kvUrl === null) return [ok('kv', 'in memory, for one process')];
+  try {
+    const kv = await openKv(config.kvUrl, log);
+    try {
+      const servers = await kv.facts();
+      const versions = [...new Set(servers.map(({ version }) => version))].join(', ');
+      const count = servers.length === 1 ? '' : `${servers.length} servers, `;
+      return [
+        ok('kv', `${count}Redis ${versions} or what stands for it, noeviction`),
+        await checkClock('time.kv', world.now, kv.time),
+      ];
+    } finally {
+      await kv.close();
+    }
+  } catch (error) {
+    return [findingOf('kv', error)];
+  }
+}
+
+export async function checkObjectStore({ config, workload }: Asked): Promise<Finding> {
+  const check = 'object_store';
+  const { objectStore, dataDir } = config;
+  if (objectStore === null) return ok(check, 'files in DATA_DIR');
+  const blobs = await openStoreAlone(objectStore, dataDir);
+  try {
+    if (workload === 'gateway') {
+      await blaming('OBJECT_STORE_URL', blobs.ping);
+      return ok(check, `the bucket ${objectStore.bucket} can be listed`);
+    }
+    await blaming('OBJECT_STORE_URL', async () => {
+      await blobs.prepare();
+      await blobs.begin();
+      // Random bytes, so that the blob removed below is nobody's content.
+      const bytes = randomBytes(1024);
+      const { digest } = await blobs.write(Readable.from([bytes]));
+      try {
+        const read = await buffer(await blobs.read(digest));
+        if (!read.equals(bytes)) throw new Error('it gave back other bytes than it was given');
+      } finally {
+        await blobs.remove(digest);
+      }
+    });
+    return ok(check, `wrote, read and removed a blob in the bucket ${objectStore.bucket}`);
+  } catch (error) {
+    return findingOf(check, error);
+  } finally {
+    blobs.close();
+  }
+}

@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest';
+import { checkRules, unreachableContent, warnOfHosts } from './host-rules.ts';
+import { createLog } from '../../platform/log.ts';
+
+/** What a start logs with these addresses. */
+function toldAtStart(contentUrl: string, allowSharedApex = false) {
+  const lines: string[] = [];
+  const config = { uiUrl: 'https://postern.example.com', contentUrl, allowSharedApex };
+  warnOfHosts(config, createLog({ level: 'warn', sink: { write: (line) => void lines.push(line) } }));
+  return { config, lines };
+}
+
+test('GW-05 a content domain that shares the web app’s is told at the start, in the words of the doctor', () => {
+  const { config, lines } = toldAtStart('https://sites.example.com');
+  const { says, fix, check } = checkRules(config);
+  expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
+    { level: 40, time: expect.any(String), check, fix, msg: says },
+  ]);
+  expect(says).toContain('share a registrable domain');
+  expect(fix).toContain('SITES_ALLOW_SHARED_APEX=true on every process');
+});
+
+test.each([
+  ['a content domain of its own', 'https://sites.example.net', false],
+  ['one that is shared on purpose', 'https://sites.example.com', true],
+])('a start says nothing of %s', (_what, contentUrl, allowSharedApex) => {
+  expect(toldAtStart(contentUrl, allowSharedApex).lines).toEqual([]);
+});
+
+test.each([
+  ['http://localhost:3000', 'http://sites.localhost:3001', false],
+  ['https://postern.example.com', 'http://sites.localhost:3001', true],
+  ['https://postern.example.com', 'https://sites.example.net', false],
+])('with the UI at %s, sites at %s lead to this machine alone: %s', (uiUrl, contentUrl, isUnreachable) => {
+  expect(unreachableContent({ uiUrl, contentUrl })).toBe(isUnreachable);
+});

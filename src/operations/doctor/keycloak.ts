@@ -1,0 +1,46 @@
+import type { Config } from '../../config/read.ts';
+import { systemClock } from '../../core/clock.ts';
+import { failed, type Finding, ok, unknown } from './finding.ts';
+import { explainNetwork } from '../../composition/start-errors.ts';
+import { identityTimeoutMs } from '../../features/identity/directory/bounded.ts';
+import { createKeycloakServer } from '../../features/identity/keycloak/keycloak-client.ts';
+import { networkFetch } from '../../features/identity/keycloak/network-fetch.ts';
+import { type Check, createSelfTest, selfTestChecks } from '../../features/identity/keycloak/self-test.ts';
+
+/** The four checks that a start makes of Keycloak, each as a finding. Empty for the built-in provider and for a gateway. */
+export async function checkIdentity({ keycloak }: Pick<Config, 'keycloak'>): Promise<Finding[]> {
+  if (keycloak === null) return [];
+  const server = createKeycloakServer({
+    ...keycloak,
+    fetch: networkFetch,
+    clock: systemClock,
+    timeoutMs: identityTimeoutMs,
+  });
+  const result = await createSelfTest({ ...keycloak, server })();
+  if (result.kind === 'passed') return selfTestChecks.map((check) => ok(nameOf(check), says[check]));
+  const at = selfTestChecks.indexOf(result.check);
+  return selfTestChecks.map((check, place) => {
+    if (place < at) return ok(nameOf(check), says[check]);
+    if (place > at) return unknown(nameOf(check), `needs "${result.check}" to be fixed first`);
+    if (result.kind === 'refused')
+      return failed(nameOf(check), `${result.setting} ${result.problem}`, result.fix);
+    const [problem, fix] = explainNetwork(result.reason) ?? [
+      'it gives no usable answer',
+      'Look at Keycloak, at the way to it, and at OIDC_ISSUER.',
+    ];
+    return failed(
+      nameOf(check),
+      `${keycloak.issuer} cannot be asked: ${problem} (${result.reason})`,
+      `${fix} Until it answers, nobody can sign in.`,
+    );
+  });
+}
+
+const nameOf = (check: Check) => `identity.${check.replaceAll(' ', '_')}`;
+
+const says: Readonly<Record<Check, string>> = {
+  discovery: 'the realm calls itself as OIDC_ISSUER says',
+  'client credentials': 'both clients get in, and the one that reads can do nothing else',
+  'reading people and roles': 'people, their roles and groups can be read, and both roles are there',
+  introspection: 'tokens can be introspected',
+};

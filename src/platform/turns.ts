@@ -1,0 +1,188 @@
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerOptions,
+  type ServerResponse,
+} from 'node:http';
+import type { Socket } from 'node:net';
+
+/** Maximum unanswered requests of one connection. A client that sends more waits for responses. */
+const maxUnanswered = 16;
+
+/** Connections served in one turn of the event loop, so that a turn stays short however many wait. */
+const turnsAtOnce = 16;
+
+/** The end of a request without a body, and of the head of any other (RFC 9112 section 2.1). */
+const blankLine = '\n\r\n';
+
+/**
+ * node:http passes everything from one read to its parser: 64 KiB, or 841 requests of a client that does not wait for
+ * responses. Every other connection would wait until all of them are answered. Here a connection passes one request to
+ * the parser and queues with the rest. While it has 16 unanswered requests, it passes none.
+ */
+export function createFairServer(options: ServerOptions, listener: RequestListener): Server {
+  const server = createServer(options, listener);
+  server.on('connection', inTurns(server));
+  return server;
+}
+
+/** Takes over the connections of `server` from node:http. The returned function gives one back, to be read in turns. */
+export function inTurns(server: Server): (socket: Socket) => void {
+  const listeners = server.listeners('connection') as ((socket: Socket) => void)[];
+  server.removeAllListeners('connection');
+  server.prependListener('request', (request, response) => {
+    connections.get(request.socket)?.begin(request, response);
+  });
+  return (socket) => {
+    for (const listen of listeners) listen.call(server, socket);
+    connections.set(socket, new Connection(socket));
+  };
+}
+
+/** True: the next bytes on the connection belong to a response, so a client would read anything else as part of it. */
+export function isAnswering(socket: Socket): boolean {
+  return connections.get(socket)?.isAnswering() ?? false;
+}
+
+const line: (() => void)[] = [];
+let isPlanned = false;
+
+/** Calls `go` after everything queued earlier, and after other connections were read. */
+export function nextTurn(go: () => void): void {
+  line.push(go);
+  plan();
+}
+
+function plan(): void {
+  if (isPlanned || line.length === 0) return;
+  isPlanned = true;
+  setImmediate(() => {
+    isPlanned = false;
+    // Removed first: a connection that has its turn may queue again at once.
+    for (const go of line.splice(0, turnsAtOnce)) go();
+    plan();
+  });
+}
+
+const connections = new WeakMap<Socket, Connection>();
+
+class Connection {
+  readonly #socket: Socket;
+  readonly #parse: (chunk: Buffer) => void;
+  readonly #pause: () => void;
+  readonly #resume: () => void;
+  /** Unanswered responses, in the order of their requests. */
+  readonly #open: ServerResponse[] = [];
+  #newest: IncomingMessage | undefined;
+  /** The last request of node:http: true after resume(), false after pause(). */
+  #isWanted = true;
+  /** Bytes wait in the socket for a turn or for a response. */
+  #isHeld = false;
+  #isNextTurnSet = false;
+  #hasTurn = false;
+
+  constructor(socket: Socket) {
+    this.#socket = socket;
+    this.#pause = socket.pause.bind(socket);
+    this.#resume = socket.resume.bind(socket);
+    // node:http has one such listener. It reads from the handle directly until a second listener exists, which this one
+    // is.
+    const [parse] = socket.listeners('data') as ((chunk: Buffer) => void)[];
+    if (parse === undefined) throw new Error('node:http does not listen to the connection.');
+    this.#parse = parse;
+    socket.off('data', parse);
+    socket.on('data', (chunk: Buffer) => this.#read(chunk));
+    // node:http resumes a connection at each request. Held bytes must wait nevertheless.
+    socket.pause = () => {
+      this.#isWanted = false;
+      this.#pause();
+      return socket;
+    };
+    socket.resume = () => {
+      this.#isWanted = true;
+      if (!this.#isHeld) this.#resume();
+      return socket;
+    };
+  }
+
+  begin(request: IncomingMessage, response: ServerResponse): void {
+    this.#newest = request;
+    this.#open.push(response);
+    response.once('close', () => {
+      this.#open.splice(this.#open.indexOf(response), 1);
+      if (this.#newest?.complete === true) this.#newest = undefined;
+      if (this.#isHeld) this.#setNextTurn();
+    });
+  }
+
+  isAnswering(): boolean {
+    const newest = this.#open.at(-1);
+    if (newest === undefined) return false;
+    // A request that is still being read is the broken one; nothing of its response was sent.
+    return this.#open.length > 1 || newest.req.complete || newest.headersSent;
+  }
+
+  #read(chunk: Buffer): void {
+    const hasTurn = this.#hasTurn;
+    this.#hasTurn = false;
+    if (!this.#mayRead()) return this.#hold(chunk);
+    let rest = chunk;
+    do {
+      const heads = this.#isInBody() ? Math.max(1, maxUnanswered - this.#open.length) : 1;
+      const end = endOfHeads(rest, heads);
+      // A client that pipelines requests queues from its first request on.
+      if (!hasTurn && !this.#isInBody() && rest.includes(blankLine, end, 'latin1')) return this.#hold(rest);
+      this.#parse(rest.subarray(0, end));
+      rest = rest.subarray(end);
+      // The bytes that follow within a body start no request.
+    } while (rest.length > 0 && this.#isInBody() && this.#isWanted);
+    if (rest.length > 0 || this.#socket.readableLength > 0) this.#hold(rest);
+  }
+
+  #isInBody(): boolean {
+    return this.#newest?.complete === false && !this.#socket.destroyed;
+  }
+
+  #mayRead(): boolean {
+    return this.#open.length < maxUnanswered || this.#isInBody();
+  }
+
+  #hold(rest: Buffer): void {
+    if (this.#socket.destroyed) return;
+    this.#isHeld = true;
+    this.#pause();
+    if (rest.length > 0) this.#socket.unshift(rest);
+    this.#setNextTurn();
+  }
+
+  #setNextTurn(): void {
+    if (this.#isNextTurnSet || !this.#mayRead()) return;
+    this.#isNextTurnSet = true;
+    nextTurn(() => {
+      this.#isNextTurnSet = false;
+      // Bytes that the client sends after its last response are not read (RFC 9112 section 9.6).
+      if (this.#socket.destroyed || this.#socket.writableEnded) return;
+      this.#isHeld = false;
+      this.#hasTurn = true;
+      if (this.#isWanted) this.#resume();
+    });
+  }
+}
+
+/**
+ * The offset behind the `count`th blank line, or the end. Leading blank lines count as one, however many: they may end
+ * the previous head, and otherwise mean nothing (RFC 9112 section 2.2).
+ */
+function endOfHeads(chunk: Buffer, count: number): number {
+  let at = 0;
+  while (chunk[at] === 0x0d || chunk[at] === 0x0a) at += 1;
+  if (at > 0) return at;
+  for (let left = count; left > 0; left -= 1) {
+    const found = chunk.indexOf(blankLine, at, 'latin1');
+    if (found < 0) return chunk.length;
+    at = found + blankLine.length;
+  }
+  return at;
+}

@@ -1,0 +1,126 @@
+import type { AddressInfo } from 'node:net';
+import type { App, AppSettings } from '../composition/app.ts';
+import type { Config } from '../config/read.ts';
+import type { Workload } from '../config/settings.ts';
+import { isLoopback } from '../core/loopback.ts';
+import { listen } from '../platform/listen.ts';
+import { greetBriefly, requirePorts, runWorkload } from './lifecycle.ts';
+import { type OpenBackends, openBackends } from '../composition/backends.ts';
+import { databaseTrouble } from '../composition/start-errors.ts';
+
+/**
+ * Runs all workloads in one process, or web or worker alone: opens the backends, builds the app and runs it. `limits`:
+ * for a fuzzer, which makes more changes than a person.
+ */
+export async function serve(
+  config: Config,
+  workload: Exclude<Workload, 'gateway'> = 'all',
+  limits: Pick<AppSettings, 'changesPerMinute'> = {},
+): Promise<number> {
+  // The key-value store has a quarter of a second to respond. On a busy processor, or with a pod's share of one, loading
+  // the program takes longer, so it is loaded first.
+  if (config.kvUrl !== null) await import('../composition/app.ts');
+  const opening = openBackends(config, {
+    isServer: true,
+    beforeDatabase: () => requirePorts(config.host, [config.port, config.gatewayPort, config.metricsPort]),
+    onFirstStart: () =>
+      console.log(
+        `postern: first start, making the database in ${config.dataDir}, with up to 900 MB of memory …`,
+      ),
+  });
+  // The await below gets the failure. Until then the rejection must not end the process.
+  opening.catch(() => undefined);
+  // Loaded while the embedded database opens in its thread.
+  const { createApp, productionCost } = await import('../composition/app.ts');
+  const { warnOfHosts } = await import('../operations/doctor/host-rules.ts');
+  const backends = await opening;
+  if (workload !== 'worker') warnOfHosts(config, backends.log);
+  const settings = { ...config, ...limits, workload, passwordCost: productionCost, overloadDelayMs: 1_000 };
+  const app = await createApp(settings, backends);
+  const { firstAdministrator } = app.services.identity;
+  return await runWorkload(config, backends, {
+    metrics: app.services.metrics,
+    start: () => startOn(config, backends, app, workload),
+    async listen() {
+      if (workload !== 'worker') await app.web.listen({ host: config.host, port: config.port });
+      if (workload === 'all') await listen(app.gateway, config.host, config.gatewayPort);
+    },
+    greet: () =>
+      workload === 'worker'
+        ? greetBriefly(workload, config, backends)
+        : greet(config, backends, { bound: app.web.server.address(), administrator: firstAdministrator }),
+    stop: app.stop,
+  });
+}
+
+/** May be called again until it succeeds. @throws Blamed, Unprepared or an error that waiting cannot resolve */
+async function startOn(
+  config: Config,
+  backends: OpenBackends,
+  app: App,
+  workload: Exclude<Workload, 'gateway'>,
+): Promise<void> {
+  const { applyMigrations } = await import('../operations/commands.ts');
+  try {
+    await applyMigrations(config, backends);
+    await app.start();
+    const { firstAdministrator } = app.services.identity;
+    const bootstrap =
+      workload === 'worker' || config.bootstrapAdmin === null
+        ? null
+        : await firstAdministrator.ensure(config.bootstrapAdmin);
+    if (bootstrap?.created === false) console.log(bootstrapIgnored);
+    if (bootstrap?.created === true)
+      console.log(`Created the administrator account ${config.bootstrapAdmin?.email}. Sign in with it.`);
+  } catch (error) {
+    throw databaseTrouble(error, { isMigratedByOthers: workload !== 'all' });
+  }
+  app.jobs.start();
+}
+
+const bootstrapIgnored =
+  'BOOTSTRAP_ADMIN_EMAIL and BOOTSTRAP_ADMIN_PASSWORD were ignored: there is an administrator already. ' +
+  'A new password: stop the server, then npm start -- admin reset-password EMAIL';
+
+async function greet(
+  config: Config,
+  backends: OpenBackends,
+  { bound, administrator }: { bound: Bound; administrator: { hasAdministrator(): Promise<boolean> } },
+): Promise<void> {
+  const { version } = await import('../composition/app.ts');
+  const { setupLink } = await import('../operations/commands.ts');
+  const { unreachableContent } = await import('../operations/doctor/host-rules.ts');
+  const lines = [
+    // Measured from the start of the process, as an operator would.
+    `Postern ${version} is ready (${Math.round(performance.now())} ms)`,
+    `  web and API   ${config.uiUrl}`,
+    ...listeningAt(config.uiUrl, bound).map((origin) => `  listens on    ${origin}`),
+    `  reference     ${config.uiUrl}/api/v2/docs`,
+    `  content hosts ${config.contentUrl}`,
+    ...(unreachableContent(config) ? [contentWarning] : []),
+    `  operations    http://${config.host}:${config.metricsPort}/readyz`,
+    `  data          ${backends.description}`,
+  ];
+  if (!(await administrator.hasAdministrator())) {
+    lines.push(
+      '',
+      'Create the first administrator with this one-time link (15 minutes):',
+      `  ${setupLink(config)}`,
+    );
+  }
+  console.log(lines.join('\n'));
+}
+
+const contentWarning =
+  '                That is this machine alone: set SITES_CONTENT_URL to a host of its own, with a wildcard for its sites.';
+
+type Bound = AddressInfo | string | null;
+
+/** The addresses of the web listener, when the public address does not show them: behind a proxy, or on port 0. */
+export function listeningAt(uiUrl: string, bound: Bound): string[] {
+  if (bound === null || typeof bound === 'string') return [];
+  const { protocol, hostname, port } = new URL(uiUrl);
+  if (protocol === 'http:' && isLoopback(hostname) && Number(port || 80) === bound.port) return [];
+  const host = bound.family === 'IPv6' ? `[${bound.address}]` : bound.address;
+  return [`http://${host}:${bound.port}`];
+}

@@ -1,0 +1,204 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { AuditContext, Actor, UserRef } from '../../../core/caller.ts';
+import type { Clock } from '../../../core/clock.ts';
+import { maxPasswordLength, minPasswordLength } from '../../../features/identity/accounts/passwords.ts';
+import type { Identity } from '../../../features/identity/identity.ts';
+import { cookieNames } from '../../../features/identity/provider/cookies.ts';
+import { leavesTheApp } from '../../../features/identity/login/return-to.ts';
+import { emailSchema, nameSchema } from '../../../features/identity/schemas.ts';
+import { findCredential, sessionCookie } from '../credential.ts';
+import type { Gate } from '../gate.ts';
+import { checkOwnOrigin, field, hostCookie, preparePages, readCookie, sendPage } from './forms.ts';
+import { continuePage, errorPage, notSetUpPage, signedOutPage } from './messages.ts';
+import { moveToOwnHost } from './own-host.ts';
+import { html } from '../html.ts';
+import { setupPage } from './setup.ts';
+
+/** Sign-in and sign-out of the web app, and the first administrator's page. */
+const loginCookie = '__Host-postern_login';
+
+const access = { access: { callers: 'anyone', identity: 'none' } } as const;
+const loginCookieSeconds = 15 * 60;
+
+export function authPages(deps: {
+  identity: Pick<Identity, 'login' | 'sessions' | 'firstAdministrator' | 'admit' | 'signOut'>;
+  uiOrigin: string;
+  clock: Clock;
+  gate: Pick<Gate, 'denied'>;
+}): (scope: FastifyInstance) => void {
+  const { identity, uiOrigin, clock } = deps;
+
+  return (scope) => {
+    preparePages(scope, deps.gate);
+    moveToOwnHost(scope, uiOrigin);
+    // An installation never loses its last administrator, so the check runs only until there is one.
+    let isSetUp = false;
+
+    scope.get('/auth/login', { config: access }, async (request, reply) => {
+      identity.admit('login', request.ip);
+      isSetUp ||= await identity.firstAdministrator.hasAdministrator();
+      if (!isSetUp) return sendPage(reply.code(409), notSetUpPage());
+      const { redirect, browserSecret } = await identity.login.start({
+        returnTo: queryValue(request, 'returnTo'),
+        browserSecret: readCookie(request, loginCookie),
+      });
+      return reply
+        .header('set-cookie', hostCookie(loginCookie, browserSecret, loginCookieSeconds))
+        .redirect(redirect.href, 303);
+    });
+
+    scope.get('/auth/callback', { config: access }, async (request, reply) => {
+      const outcome = await identity.login.finish(auditContextOf(request), {
+        callback: new URL(request.url, uiOrigin),
+        browserSecret: readCookie(request, loginCookie),
+        previousSession: sessionOf(request),
+      });
+      if (outcome.kind === 'refused') return refuseSignIn(request, reply, outcome.reason);
+      const seconds = (outcome.expiresAt - clock.now()) / 1000;
+      reply.header('set-cookie', hostCookie(sessionCookie, outcome.cookieValue, seconds));
+      const { returnTo } = outcome;
+      return leavesTheApp(returnTo)
+        ? sendPage(reply, continuePage({ title: 'You are signed in', to: returnTo }))
+        : reply.redirect(returnTo, 303);
+    });
+
+    scope.post('/auth/logout', { config: access }, async (request, reply) => {
+      checkOwnOrigin(request, uiOrigin);
+      const value = sessionOf(request);
+      const found =
+        value === undefined ? { kind: 'none' as const } : await identity.sessions.authenticate(value);
+      // Also ends the provider's session, so that the next person at this browser, or with a copy of its cookies, must
+      // sign in.
+      const session = found.kind === 'active' ? found.session : undefined;
+      const auditContext =
+        session === undefined
+          ? auditContextOf(request)
+          : { actor: actorOfSession(session), origin: request.origin };
+      await identity.signOut(auditContext, session?.id, { request: request.raw, response: reply.raw });
+      const gone = [sessionCookie, loginCookie, cookieNames.session, `${cookieNames.session}.sig`] as const;
+      reply.header(
+        'set-cookie',
+        gone.map((name) => hostCookie(name as `__Host-${string}`, '', 0)),
+      );
+      if (!(request.headers.accept ?? '').includes('text/html')) return reply.code(204).send();
+      return reply.redirect('/auth/signed-out', 303);
+    });
+
+    scope.get('/auth/signed-out', { config: access }, async (_request, reply) =>
+      sendPage(reply, signedOutPage()),
+    );
+
+    scope.get('/setup', { config: access }, async (request, reply) => {
+      if (await identity.firstAdministrator.hasAdministrator()) return setupIsDone(request, reply);
+      return sendPage(reply, setupPage({ email: '', name: '', token: '', minPasswordLength }));
+    });
+
+    scope.post('/auth/setup', { config: access }, async (request, reply) => {
+      checkOwnOrigin(request, uiOrigin);
+      const token = field(request, 'token', 200);
+      const email = emailSchema.safeParse(field(request, 'email', 320));
+      const name = nameSchema.safeParse(field(request, 'name', 200));
+      const password = field(request, 'password', maxPasswordLength);
+      const problem = setupProblem(email.success, name.success, password);
+      if (problem !== undefined || !email.success || !name.success) {
+        const view = {
+          email: field(request, 'email', 320),
+          name: field(request, 'name', 200),
+          token,
+          minPasswordLength,
+          problem,
+        };
+        return sendPage(reply.code(400), setupPage(view));
+      }
+      const outcome = await identity.firstAdministrator.setUp(auditContextOf(request), {
+        token,
+        email: email.data,
+        name: name.data,
+        password,
+      });
+      if (outcome.kind === 'refused') return setupIsShut(request, reply);
+      return reply.redirect('/auth/login', 303);
+    });
+  };
+}
+
+function setupProblem(isEmail: boolean, isName: boolean, password: string): string | undefined {
+  if (!isName) return 'Please enter your name.';
+  if (!isEmail) return 'Please enter a valid e-mail address.';
+  if (password.length < minPasswordLength)
+    return `The password needs at least ${minPasswordLength} characters.`;
+  return undefined;
+}
+
+/**
+ * For everyone who opens the page. The link has not been checked yet, so the page says only that it is of no use any
+ * more.
+ */
+function setupIsDone(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  return sendPage(
+    reply.code(403),
+    errorPage({
+      title: 'This link does not work',
+      message: 'This installation has its administrator already. The link was for creating the first one.',
+      hint: 'Sign in with your account, or ask an administrator for one.',
+      requestId: request.id,
+      retry: { href: '/auth/login', label: 'Sign in' },
+    }),
+  );
+}
+
+/** The same response for wrong, expired and used links, and for an installation that already has its administrator. */
+function setupIsShut(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  return sendPage(
+    reply.code(403),
+    errorPage({
+      title: 'This link does not work',
+      message: 'It was used, it has expired, or this installation already has an administrator.',
+      hint: html`While there is no administrator, whoever runs the server can print a new link: <code>npm start -- admin login-link</code>`,
+      requestId: request.id,
+      retry: { href: '/auth/login', label: 'Sign in' },
+    }),
+  );
+}
+
+function refuseSignIn(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  reason: 'no_attempt' | 'denied' | 'failed',
+): FastifyReply {
+  const message = {
+    no_attempt: 'This sign-in was started in another browser, took too long, or was finished already.',
+    denied: 'The sign-in was cancelled.',
+    failed: 'The identity provider’s answer could not be accepted.',
+  }[reason];
+  return sendPage(
+    reply.code(400),
+    errorPage({
+      title: 'You are not signed in',
+      message,
+      requestId: request.id,
+      retry: { href: '/auth/login', label: 'Try again' },
+    }),
+  );
+}
+
+function sessionOf(request: FastifyRequest): string | undefined {
+  const credential = findCredential(request.raw);
+  return credential.kind === 'session' ? credential.value : undefined;
+}
+
+function queryValue(request: FastifyRequest, name: string): string | undefined {
+  const values = new URL(request.url, 'http://localhost').searchParams.getAll(name);
+  return values.length === 1 ? values[0] : undefined;
+}
+
+function actorOfSession({ id, user }: { id: string; user: UserRef }): Actor {
+  return { kind: 'user', id: user.id, name: user.name, credential: id };
+}
+
+function auditContextOf(request: FastifyRequest): AuditContext {
+  return {
+    actor: { kind: 'anonymous', id: null, name: null, credential: null },
+    origin: request.origin,
+  };
+}

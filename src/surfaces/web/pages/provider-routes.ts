@@ -1,0 +1,249 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { AppError } from '../../../core/errors.ts';
+import type { BuiltinIdentity } from '../../../features/identity/identity.ts';
+import type { AnonymousStep } from '../../../features/identity/login/admission.ts';
+import { deviceSeconds } from '../../../features/identity/login/known-devices.ts';
+import type { SignInOrigin } from '../../../features/identity/login/password-check.ts';
+import { isRefusal } from '../../../features/identity/provider/failures.ts';
+import type { Interaction } from '../../../features/identity/provider/interactions.ts';
+import type { Gate } from '../gate.ts';
+import { consentPage } from './consent.ts';
+import { checkOwnOrigin, field, hostCookie, leaveForm, preparePages, readCookie, sendPage } from './forms.ts';
+import { policyFor } from './layout.ts';
+import { errorPage } from './messages.ts';
+import { moveToOwnHost, movesToOwnHost } from './own-host.ts';
+import { signInPage } from './sign-in.ts';
+
+/** The built-in provider: its protocol endpoints unchanged, and its sign-in and consent pages in our own layout. */
+const access = { access: { callers: 'anyone', identity: 'none' } } as const;
+
+type Deps = {
+  identity: Pick<BuiltinIdentity, 'interactions' | 'serveProvider' | 'admit' | 'knownDevices'>;
+  uiOrigin: string;
+  gate: Pick<Gate, 'denied'>;
+};
+
+const deviceCookie = '__Host-postern_device';
+
+/** `/identity/interaction/{uid}`: sign-in, then consent when the client is not our own. */
+export function interactionPages({ identity, uiOrigin, gate }: Deps): (scope: FastifyInstance) => void {
+  const { interactions } = identity;
+  return (scope) => {
+    preparePages(scope, gate);
+    moveToOwnHost(scope, uiOrigin);
+
+    scope.get('/identity/interaction/:uid', { config: access }, async (request, reply) => {
+      const interaction = await interactions.read(request.raw, reply.raw);
+      return showInteraction(request, reply, interaction);
+    });
+
+    scope.post('/identity/interaction/:uid', { config: access }, async (request, reply) => {
+      checkOwnOrigin(request, uiOrigin);
+      const decision = field(request, 'decision', 20);
+      if (decision === 'allow' || decision === 'deny') {
+        const outcome = await interactions.decide(request.raw, reply.raw, decision);
+        if (outcome.kind === 'gone') return showGone(request, reply);
+        return leaveForm(request, reply, { title: 'Your answer was sent', to: outcome.location });
+      }
+      const email = field(request, 'email', 320).trim();
+      const origin: SignInOrigin = { ...request.origin, deviceCookie: readCookie(request, deviceCookie) };
+      const outcome = await interactions.signIn(request.raw, reply.raw, {
+        email,
+        password: field(request, 'password', 200),
+        origin,
+      });
+      if (outcome.kind === 'gone') return showGone(request, reply);
+      if (outcome.kind === 'continue') {
+        const device = hostCookie(deviceCookie, identity.knownDevices.issue(email), deviceSeconds);
+        // Appended to the provider's own cookies of this response, which a header set through Fastify would replace.
+        reply.raw.appendHeader('set-cookie', device);
+        return reply.redirect(outcome.location, 303);
+      }
+      const interaction = await interactions.read(request.raw, reply.raw);
+      if (outcome.kind === 'throttled') {
+        const minutes = Math.ceil(outcome.retryAfterSeconds / 60);
+        reply.code(429).header('retry-after', String(outcome.retryAfterSeconds));
+        const wait = minutes === 1 ? 'a minute' : `${minutes} minutes`;
+        return showInteraction(request, reply, interaction, {
+          email,
+          problem: `Too many attempts. Please wait ${wait} and try again.`,
+          needsHelp: true,
+        });
+      }
+      const problem =
+        outcome.kind === 'disabled'
+          ? 'This account is disabled. Please ask an administrator.'
+          : 'That e-mail and password do not match an account.';
+      return showInteraction(request, reply.code(outcome.kind === 'disabled' ? 403 : 401), interaction, {
+        email,
+        problem,
+        needsHelp: outcome.kind !== 'disabled',
+      });
+    });
+  };
+}
+
+function showInteraction(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  interaction: Interaction,
+  retry: { email: string; problem: string; needsHelp: boolean } | null = null,
+): FastifyReply {
+  if (interaction.kind === 'gone') return showGone(request, reply);
+  const action = `/identity/interaction/${interaction.uid}`;
+  if (interaction.kind === 'consent') return sendPage(reply, consentPage({ ...interaction, action }));
+  return sendPage(
+    reply,
+    signInPage({
+      action,
+      clientName: interaction.clientName,
+      email: retry?.email ?? interaction.emailHint,
+      problem: retry?.problem,
+      needsHelp: retry?.needsHelp ?? false,
+      formTarget: interaction.formTarget,
+    }),
+  );
+}
+
+function showGone(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  return sendPage(
+    reply.code(400),
+    errorPage({
+      title: 'This page has expired',
+      message: 'The sign-in was finished already, took too long, or was started in another browser.',
+      requestId: request.id,
+      retry: { href: '/auth/login', label: 'Start again' },
+    }),
+  );
+}
+
+/** People post to these through our pages. Every other endpoint is for programs, which send no Origin. */
+const formPaths = new Set(['/device', '/session/end/confirm']);
+
+/** People open these; under another host their cookies would be missing. Every other endpoint is for programs. */
+const pagePaths = new Set(['/auth', '/device', '/session/end']);
+
+/** Requests that are throttled by address: those that store a row without a credential, or try one. */
+function stepOf(method: string, path: string): AnonymousStep | undefined {
+  if (path === '/auth') return 'authorization';
+  if (path === '/device/auth' && method === 'POST') return 'device';
+  if (path === '/device' && method === 'POST') return 'device_code';
+  if (sessionPath.test(path)) return 'page';
+  return path === '/me' || /^\/token(?:\/|$)/.test(path) ? 'credential' : undefined;
+}
+
+/** Pages and the paths that resume them: each creates a provider session for a browser that has none. */
+const sessionPath = /^\/(?:auth|device|session\/end)(?:\/|$)/;
+
+/** Characters of one parameter: the provider stores the parameters of a sign-in, a device or a sign-out. */
+const maxParameterLength = 1_024;
+/** An ID token contains names and a signature. */
+const maxIdTokenLength = 4_096;
+/** Bytes of a form, all its parameters together. */
+const maxFormBytes = 8_192;
+
+/** @throws AppError `invalid_query`, `invalid_body`, `body_too_large` */
+function checkSize(request: FastifyRequest, path: string): void {
+  const [, query = ''] = path.split('?', 2);
+  for (const [name, value] of new URLSearchParams(query)) {
+    const longest = name === 'id_token_hint' ? maxIdTokenLength : maxParameterLength;
+    if (value.length <= longest) continue;
+    const which = /^[a-z_]{1,40}$/.test(name) ? ` "${name}"` : '';
+    throw new AppError('invalid_query', {
+      message: `The parameter${which} is longer than ${longest} characters.`,
+      hint: 'Send a shorter one. Applications keep what is long themselves, and send its name.',
+    });
+  }
+  const { 'content-length': length, 'transfer-encoding': encoding } = request.headers;
+  if (Number(length ?? 0) > maxFormBytes) {
+    throw new AppError('body_too_large', { hint: `Send at most ${maxFormBytes} bytes.` });
+  }
+  // The provider reads the body itself, so its length must be known before.
+  if (encoding !== undefined) {
+    throw new AppError('invalid_body', {
+      message: 'The request does not say how long its body is.',
+      hint: 'Send Content-Length instead of Transfer-Encoding.',
+    });
+  }
+}
+
+/**
+ * The provider's router accepts several spellings of a path. The checks here are by path, so only one spelling is
+ * allowed: lower case, no empty or trailing segment, nothing percent-encoded.
+ */
+const canonicalPath = /^(?:\/[a-z0-9._-]+)+$/;
+/**
+ * `/auth/{uid}` and `/device/{uid}` resume an interrupted interaction, `/reg/{id}` names a client: their ids have
+ * capitals.
+ */
+const resumePath = /^\/(?:auth|device|reg)\/[A-Za-z0-9_-]{43}$/;
+
+function isCanonical(path: string): boolean {
+  const plain = path.split('?', 1)[0] ?? '';
+  return canonicalPath.test(plain) || resumePath.test(plain);
+}
+
+/** Everything else below `/identity`, and the discovery paths of RFC 8414 section 3.1. */
+export function providerEndpoints({ identity, uiOrigin, gate }: Deps): (scope: FastifyInstance) => void {
+  return (scope) => {
+    preparePages(scope, gate);
+    scope.removeAllContentTypeParsers();
+    // The provider reads the body itself.
+    scope.addContentTypeParser('*', (_request, _body, done) => done(null));
+
+    const serve = (request: FastifyRequest, reply: FastifyReply, path: string) => {
+      if (!isCanonical(path)) throw new AppError('not_found');
+      const plain = path.split('?', 1)[0] ?? '';
+      if (pagePaths.has(plain) && movesToOwnHost(request, reply, uiOrigin)) return;
+      if (request.method === 'POST' && formPaths.has(plain)) checkOwnOrigin(request, uiOrigin);
+      checkSize(request, path);
+      const step = stepOf(request.method, plain);
+      const admitted = step === undefined ? undefined : identity.admit(step, request.ip);
+      if (admitted !== undefined && step === 'credential') {
+        reply.raw.once('close', () => {
+          if (!isRefusal(reply.raw)) admitted.succeed();
+        });
+      }
+      // The library submits some forms with a script of its own, and adds that script's hash to this policy.
+      reply.header('content-security-policy', policyFor({}));
+      reply.hijack();
+      for (const [name, value] of Object.entries(reply.getHeaders())) {
+        if (value !== undefined) reply.raw.setHeader(name, value);
+      }
+      identity.serveProvider(request.raw, reply.raw, { path, address: request.ip });
+    };
+
+    scope.route({
+      method: ['GET', 'POST', 'PUT', 'DELETE', 'OPTIONS'],
+      url: '/identity/*',
+      config: access,
+      handler: (request, reply) => serve(request, reply, request.url.slice('/identity'.length)),
+    });
+    for (const document of ['oauth-authorization-server', 'openid-configuration']) {
+      scope.get(`/.well-known/${document}/identity`, { config: access }, (request, reply) =>
+        serve(request, reply, `/.well-known/${document}`),
+      );
+    }
+  };
+}
+
+/** Replaces all of this when another provider manages the accounts. */
+export function providerElsewhere({
+  issuer,
+  gate,
+}: {
+  issuer: string;
+  gate: Pick<Gate, 'denied'>;
+}): (scope: FastifyInstance) => void {
+  return (scope) => {
+    preparePages(scope, gate);
+    const refuse = () => {
+      throw new AppError('not_found', {
+        message: 'This installation has no identity provider of its own.',
+        hint: `People and programs sign in at ${issuer}`,
+      });
+    };
+    for (const url of ['/identity/*', '/.well-known/oauth-authorization-server/identity'])
+      scope.route({ method: ['GET', 'POST'], url, config: access, handler: refuse });
+  };
+}

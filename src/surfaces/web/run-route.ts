@@ -1,0 +1,86 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { type AuditContext, actorOf, type Caller, type RequestOrigin } from '../../core/caller.ts';
+import type {
+  RequestBudget,
+  RequestUpload,
+  Route,
+  RouteReply,
+  RouteRequest,
+  StreamReply,
+} from '../../platform/http.ts';
+import { successBody } from './envelope.ts';
+import { budgetOf, type Gate } from './gate.ts';
+import { parseInput } from './input.ts';
+import { sendStream } from './stream-reply.ts';
+
+/** Runs the route's handler and sends its result; returns no promise when there is nothing to wait for. */
+export function serve(route: Route, request: FastifyRequest, reply: FastifyReply, gate: Gate): unknown {
+  const result = route.handle(new ApiRequest(route, request, gate));
+  if (!(result instanceof Promise)) return answer(route, request, reply, result, gate);
+  return result.then((settled): unknown => answer(route, request, reply, settled, gate));
+}
+
+function answer(
+  route: Route,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  result: RouteReply<unknown> | StreamReply,
+  gate: Gate,
+): string | undefined | Promise<void> {
+  if ('stream' in result) return sendStream(reply, result, () => gate.readmit(request, route.policy));
+  if ('empty' in route.success) return void reply.code(204).send();
+  reply.code(route.success.status);
+  if (result.isCheck === true && request.keyUse !== null)
+    request.keyUse = { ...request.keyUse, isCheck: true };
+  if (result.headers) reply.headers(result.headers);
+  reply.header('content-type', 'application/json; charset=utf-8');
+  return JSON.stringify(successBody(request.id, result.data, result.pagination));
+}
+
+/** What a handler sees of a request. Values that few handlers need are created on demand. */
+class ApiRequest implements RouteRequest<unknown, unknown, unknown> {
+  readonly params: unknown;
+  readonly query: unknown;
+  readonly body: unknown;
+  readonly caller: Caller;
+  readonly origin: RequestOrigin;
+  readonly #route: Route;
+  readonly #request: FastifyRequest;
+  readonly #gate: Gate;
+
+  constructor(route: Route, request: FastifyRequest, gate: Gate) {
+    const { params, query, body } = parseInput(route, request);
+    this.params = params;
+    this.query = query;
+    this.body = body;
+    this.caller = request.caller;
+    this.origin = request.origin;
+    this.#route = route;
+    this.#request = request;
+    this.#gate = gate;
+  }
+
+  get readmit(): () => Promise<void> {
+    return () => this.#gate.readmit(this.#request, this.#route.policy);
+  }
+
+  get auditContext(): AuditContext {
+    return { actor: actorOf(this.caller), origin: this.origin };
+  }
+
+  get upload(): RequestUpload | null {
+    return this.#request.upload;
+  }
+
+  get budget(): RequestBudget | null {
+    return budgetOf(this.#request.keyUse);
+  }
+
+  /** A getter, because handlers take it out of the request and call it alone. */
+  get header(): (name: string) => string | undefined {
+    return (name) => {
+      const value = this.#request.headers[name];
+      return Array.isArray(value) ? value[0] : value;
+    };
+  }
+}

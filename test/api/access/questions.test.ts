@@ -1,0 +1,33 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { minute } from '../../../src/core/clock.ts';
+import { fakeDirectory, type FakeDirectory } from '../../fakes/directory.ts';
+import { type Harness, openHarness, type Person, type TestKey, uiOrigin } from '../../harness.ts';
+
+/** How many questions a request costs the identity provider, whose answers people wait for. */
+let h: Harness;
+let fake: FakeDirectory;
+let ada: Person;
+let key: TestKey;
+
+beforeAll(async () => {
+  fake = fakeDirectory({ clock: { now: () => h.clock.now() }, issuer: `${uiOrigin}/identity` });
+  h = await openHarness({ directory: () => fake });
+  ada = await h.person('Ada');
+  fake.person(ada.subject);
+  const expiresAt = h.clock.now() + 100 * minute;
+  fake.token(ada.accessToken, { subject: ada.subject, clientId: 'postern-web', expiresAt });
+  key = await h.key(ada, { scopes: ['sites:write', 'repos:read'] });
+});
+afterAll(() => h.close());
+
+test.each([
+  ['a key is verified', () => key, '/auth/context', {}, 1],
+  ['a key is verified with a scope to try', () => key, '/auth/context', { can: 'sites:write' }, 1],
+  ['a key lists sites', () => key, '/sites', {}, 1],
+  ['a key lists repositories', () => key, '/repositories', {}, 0],
+  ['a session lists sites: its token and its person', () => ada, '/sites', {}, 2],
+])('when %s, the provider is asked as seldom as can be', async (_what, as, path, query, questions) => {
+  const before = fake.asked();
+  expect((await h.call('GET', path, { as: as(), query })).status).toBe(200);
+  expect(fake.asked() - before).toBe(questions);
+});

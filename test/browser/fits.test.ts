@@ -1,0 +1,82 @@
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Person } from '../harness.ts';
+import { create, fillIn, valueShown } from './app-pages.ts';
+import { openWorld, type World } from './real-ports.ts';
+import { atPage } from './site-pages.ts';
+
+// What a usual screen must show without scrolling: measured, because a screenshot is looked at once.
+let world: World;
+let root: Person;
+
+beforeAll(async () => {
+  world = await openWorld();
+  root = await world.h.person('Augusta Ada King-Noel', { admin: true });
+  await world.h.repository('acme/website');
+  const scopes = ['env:write' as const, 'sites:write' as const, 'repos:read' as const];
+  for (const name of ['nightly-report-of-the-website', 'deploy'])
+    await world.h.key(root, { name, scopes, ttlHours: 30 });
+  await world.h.serviceKey({ name: 'pipeline-of-the-website', scopes, ttlHours: 30 });
+  const short = await world.h.key(root, { name: 'short', ttlHours: 1 });
+  await world.call('GET', '/auth/context', { as: short });
+  await world.h.app.services.usage.flush();
+  await world.advance(59 * 60_000 + 59_000);
+});
+afterAll(() => world.close());
+
+/** Pixels by which what is in a card is wider than the card. */
+const hiddenIn = (page: Page) =>
+  page.getByRole('table').evaluate((one) => one.scrollWidth - (one.parentElement?.clientWidth ?? 0));
+
+test.each([1280, 1600])('at %i pixels no list of keys is wider than its card', async (width) => {
+  const { page, context } = await atPage(world, root, '/admin/user-keys?state=all', { width });
+  for (const path of ['/admin/user-keys?state=all', '/admin/service-keys', '/settings/keys']) {
+    await page.goto(`${world.uiUrl}${path}`);
+    await page.getByRole('button', { name: /^Revoke (deploy|pipeline)/ }).waitFor();
+    expect([path, await hiddenIn(page)]).toEqual([path, 0]);
+  }
+  await context.close();
+});
+
+test('the audit log has one line for each event, with the names of people and keys as links', async () => {
+  const access = { scopes: ['repos:read'], repositoryAccess: { mode: 'all' } };
+  await world.call('POST', '/me/tokens', { as: root, body: { name: 'of-ada', ...access } });
+  const { page, context } = await atPage(world, root, '/admin/audit?event=api_key.created');
+  const row = page.getByRole('row').filter({ hasText: 'Key created' });
+  await row.first().waitFor();
+  const heights = await row.evaluateAll((rows) => rows.map((one) => one.getBoundingClientRect().height));
+  expect(heights).toHaveLength(5);
+  expect(Math.max(...heights)).toBeLessThanOrEqual(40);
+  await row
+    .filter({ hasText: 'of-ada' })
+    .getByRole('link', { name: root.user.name ?? '' })
+    .waitFor();
+  await row.getByRole('link', { name: 'pipeline-of-the-website' }).click();
+  await page.waitForURL('**/admin/service-keys/*');
+  await context.close();
+});
+
+test('at 1280 × 800 a page without much on it does not scroll, and the menu shows its last entry', async () => {
+  const { page, context } = await atPage(world, root, '/settings/password');
+  await page.getByRole('link', { name: 'Where to configure' }).waitFor();
+  expect(
+    await page.evaluate<number>(
+      'document.documentElement.scrollHeight - document.documentElement.clientHeight',
+    ),
+  ).toBe(0);
+  const menu = page.getByRole('navigation', { name: 'Areas' });
+  expect(await menu.evaluate((one) => one.scrollHeight - one.clientHeight)).toBe(0);
+  await context.close();
+});
+
+test('at 1280 × 800 the dialog of a new key shows “Done” at once', async () => {
+  const { page, context } = await atPage(world, root, '/settings/keys/new');
+  await fillIn(page, { name: 'ci', preset: 'Publish sites from CI' });
+  await create(page);
+  await valueShown(page);
+  const box = await page.getByRole('button', { name: 'Done' }).boundingBox();
+  expect((box?.y ?? 0) + (box?.height ?? 0)).toBeLessThanOrEqual(800);
+  // A click that something above it takes would fail.
+  await page.getByLabel('I have stored it').check({ timeout: 5_000 });
+  await context.close();
+});

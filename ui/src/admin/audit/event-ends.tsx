@@ -1,0 +1,35 @@
+import type { Schemas } from '../../api/contract.ts';
+import { TextLink } from '../text-link.tsx';
+import { actorInWords } from './event-words.ts';
+
+type Event = Schemas['ListedAuditEvent'];
+
+/** Who did it, by name, with a link to the account or key. */
+export function Who({ of: event }: { of: Event }) {
+  const { kind, id, name } = event.actor;
+  if (id === null) return <bdi>{name ?? actorInWords(event, kind)}</bdi>;
+  return <Named kind={kind} id={id} name={name} />;
+}
+
+/** What it was done to: by name where one is known, otherwise by id. */
+export function OnWhat({ of: { target, targetName } }: { of: Event }) {
+  return <Named kind={target.kind} id={target.id} name={targetName} />;
+}
+
+function Named({ kind, id, name }: { kind: string; id: string; name: string | null }) {
+  const shown = name === null ? <code>{id}</code> : <bdi title={id}>{name}</bdi>;
+  if (kind === 'user')
+    return (
+      <TextLink to="/admin/users/$id" params={{ id }} inherit>
+        {shown}
+      </TextLink>
+    );
+  // That page leads on to the other kind of key where it is one.
+  if (kind === 'api_key' || kind === 'service_key')
+    return (
+      <TextLink to="/admin/user-keys/$id" params={{ id }} inherit>
+        {shown}
+      </TextLink>
+    );
+  return shown;
+}

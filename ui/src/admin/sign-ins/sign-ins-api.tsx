@@ -1,0 +1,62 @@
+import { Alert } from '@mantine/core';
+import { call } from '../../api/client.ts';
+import type { Schemas } from '../../api/contract.ts';
+import type { Current, DocumentApi, Version } from '../documents/document-api.ts';
+import type { Tree } from '../documents/values.ts';
+
+/** The access configuration, read and changed as a document. */
+export const signInsApi: DocumentApi = {
+  name: 'access',
+  async read(signal) {
+    return toCurrent(await call('GET /config/access', signal === undefined ? {} : { signal }));
+  },
+  async tryOut(next, etag) {
+    const query = { dryRun: 'true' } as const;
+    const { data } = await call('PUT /config/access', { query, body: toConfig(next), ifMatch: etag });
+    return data.dryRun === null ? null : <Impact of={data.dryRun} />;
+  },
+  async write(next, etag) {
+    return toCurrent(await call('PUT /config/access', { body: toConfig(next), ifMatch: etag }));
+  },
+  async history(page, signal) {
+    const query = { page, limit: 10 };
+    const { data, metadata } = await call('GET /config/access/history', {
+      query,
+      ...(signal === undefined ? {} : { signal }),
+    });
+    return { items: data.map(toVersion), pages: metadata.pagination.total };
+  },
+  async revert(version, etag) {
+    return toCurrent(await call('POST /config/access/revert', { body: { version }, ifMatch: etag }));
+  },
+};
+
+function Impact({ of: impact }: { of: NonNullable<Schemas['AccessConfigChange']['dryRun']> }) {
+  const { addressesOverLimit, mostFromOneAddress } = impact;
+  const most = `Highest number in the last 24 hours: ${mostFromOneAddress.toLocaleString()} from one address in one minute.`;
+  return addressesOverLimit === 0 ? (
+    <Alert color="green" title="No address exceeded this limit">
+      {most}
+    </Alert>
+  ) : (
+    <Alert
+      color="yellow"
+      title={`${addressesOverLimit.toLocaleString()} ${addressesOverLimit === 1 ? 'address' : 'addresses'} exceeded this limit`}
+    >
+      {most}
+    </Alert>
+  );
+}
+
+function toConfig(tree: Tree): Schemas['AccessConfig'] {
+  // Edited from a configuration the server sent; it checks every field again, and what it refuses is shown beside it.
+  return tree as Schemas['AccessConfig'];
+}
+
+function toVersion({ version, changedAt, changedBy, config }: Schemas['AccessConfigVersion']): Version {
+  return { version, changedAt, changedBy, value: config };
+}
+
+function toCurrent({ data, etag }: { data: Schemas['AccessConfigVersion']; etag: string | null }): Current {
+  return { ...toVersion(data), etag: etag ?? '' };
+}

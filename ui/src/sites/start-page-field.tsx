@@ -1,0 +1,33 @@
+import { Select } from '@mantine/core';
+import { startRule } from './upload/start-rule.ts';
+
+type FieldProps = {
+  readonly pages: readonly string[];
+  readonly value: string | null;
+  readonly onChange: (page: string | null) => void;
+};
+
+/** Which page the address of a site without index.html shows, and what is done for it. */
+export function StartPageField({ pages, value, onChange }: FieldProps) {
+  return (
+    <Select
+      mt="xs"
+      maw="26rem"
+      radius="md"
+      label="Start page"
+      placeholder="Choose a page"
+      description={
+        value === null
+          ? 'The page that the site’s address leads to.'
+          : `The line “${startRule(value)}” is added to the file _redirects.`
+      }
+      searchable
+      clearable
+      clearButtonProps={{ 'aria-label': 'No start page' }}
+      data={[...pages]}
+      value={value}
+      onChange={onChange}
+      comboboxProps={{ transitionProps: { duration: 0 } }}
+    />
+  );
+}
