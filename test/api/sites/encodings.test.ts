@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { utimes } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
+import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { day, hour, minute } from '../../../src/core/clock.ts';
 import { type Harness, openHarness, type TestKey } from '../../harness.ts';
@@ -45,6 +46,19 @@ test('what is small, compressed already or hardly gets smaller is left as it is'
   await encode();
   const asked = [sha256(files['noise.txt']), sha256(image), sha256(small)];
   expect((await variantsOf(asked)).size).toBe(0);
+});
+
+test('only a version that may have got forms is announced: the gateways read nothing again without need', async () => {
+  const announced = async (files: Record<string, string>) => {
+    const { data } = await upload(h, key, files);
+    const changes = () => sql`select 1 from changes where subject = ${data.id}`.execute(h.database.sql);
+    const before = (await changes()).rows.length;
+    await encode();
+    expect(await waiting()).toEqual([]);
+    return (await changes()).rows.length - before;
+  };
+  expect(await announced({ 'index.html': page('short') })).toBe(0);
+  expect(await announced({ 'index.html': text('long') })).toBe(1);
 });
 
 const waiting = () => h.app.services.read.sites.waitingForForms([], 10);

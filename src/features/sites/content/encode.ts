@@ -78,12 +78,13 @@ export function createEncoder(deps: {
   }
 
   /**
-   * True when the whole version is done. Skips only what an earlier version of the same site has: skipping what any
-   * owner has would show in the timing (threat T50).
+   * Skips only what an earlier version of the same site has: skipping what any owner has would show in the timing
+   * (threat T50).
    */
-  async function encodeSome(next: WaitingVersion): Promise<boolean> {
+  async function encodeSome(next: WaitingVersion): Promise<'nothing to do' | 'part' | 'whole version'> {
     const manifest = await read.sites.manifest(next.siteId, next.number);
     const wanted = [...new Map(worthTrying(manifest).map((blob) => [blob.digest, blob])).values()];
+    if (wanted.length === 0) return 'nothing to do';
     const before = await read.sites.encodedBefore(next.siteId, next.number);
     const earlier = before === undefined ? undefined : await read.sites.manifest(next.siteId, before);
     const own = new Set([...(earlier?.values() ?? [])].map(({ digest }) => digest));
@@ -92,22 +93,23 @@ export function createEncoder(deps: {
     let bytes = 0;
     for (const blob of wanted) {
       if (own.has(blob.digest) || done.has(blob.digest)) continue;
-      if (bytes > bytesARun) return false;
+      if (bytes > bytesARun) return 'part';
       bytes += blob.size;
       if (!(await encodeOne(blob))) throw new Error('Contents are just being removed.');
       done.add(blob.digest);
     }
-    return true;
+    return 'whole version';
   }
 
-  async function finish({ siteId, number }: WaitingVersion): Promise<void> {
+  /** `hasForms`: some may have been added, so every process that serves the site reads it again. */
+  async function finish({ siteId, number }: WaitingVersion, hasForms: boolean): Promise<void> {
     looked.delete(versionName({ siteId, number }));
     failed.delete(versionName({ siteId, number }));
     await tx(async (stores) => {
       await stores.sites.markEncoded(siteId, number, clock.now());
-      await stores.changes.publish({ topic: 'site', subject: siteId });
+      if (hasForms) await stores.changes.publish({ topic: 'site', subject: siteId });
     });
-    feed.announce({ topic: 'site', subject: siteId });
+    if (hasForms) feed.announce({ topic: 'site', subject: siteId });
   }
 
   /** Compressed forms only save bandwidth, so a version that cannot be read must not block the others. */
@@ -117,7 +119,7 @@ export function createEncoder(deps: {
     log.warn({ err: error, site, version: number, attempts }, 'compressed forms not made');
     const againAt = clock.now() + firstDelayMs * 2 ** (attempts - 1);
     failed.set(versionName(version), { attempts, againAt });
-    if (attempts >= maxAttempts) await finish(version);
+    if (attempts >= maxAttempts) await finish(version, true);
   }
 
   async function nextVersion(): Promise<WaitingVersion | undefined> {
@@ -130,13 +132,14 @@ export function createEncoder(deps: {
   }
 
   return {
-    /** Processes one version, or a part of a large one. Every process is notified of each finished one. Owners take turns. */
+    /** Processes one version, or a part of a large one. Owners take turns. */
     async run(): Promise<void> {
       const next = await nextVersion();
       if (next === undefined) return;
       turns.set(next.owner, (turn += 1));
       try {
-        if (await encodeSome(next)) await finish(next);
+        const done = await encodeSome(next);
+        if (done !== 'part') await finish(next, done === 'whole version');
       } catch (error) {
         await putOff(next, error);
       }
