@@ -481,7 +481,8 @@ test('an auditor finds out why a request was refused by its id, and takes the tr
   await page.waitForURL(`**/admin/audit?requestId=${requestId}`);
   const row = page.getByRole('table').locator('tbody tr');
   await row.getByText('forbidden_scope').waitFor();
-  expect(await row.count()).toBe(1);
+  // Until the answer is there, the rows of the search before it stay.
+  await expect.poll(() => row.count()).toBe(1);
   await row.getByRole('link', { name: 'Refused' }).click();
   await page.getByRole('heading', { name: 'Refused' }).waitFor();
   await page.getByText('POST /api/v2/repositories').waitFor();
