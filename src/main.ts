@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { ConfigError } from './config/config-error.ts';
 import { existingSecrets } from './config/generated-secrets.ts';
 import { type Config, readConfig } from './config/read.ts';
-import { type Workload, workloads } from './config/settings.ts';
+import { type Workload, workloads } from './config/names.ts';
 import { keepTickShapes } from './platform/tick-shapes.ts';
 import { explainStart, isInUse } from './composition/start-errors.ts';
 
@@ -137,7 +137,7 @@ async function main(args: readonly string[]): Promise<number> {
     return 0;
   }
   if (/^(?:version|--version)$/.test(args.join(' '))) {
-    console.log((await import('./composition/app.ts')).version);
+    console.log((await import('./platform/version.ts')).version);
     return 0;
   }
   if (args[0] === 'doctor') return await examine(args.slice(1));

@@ -1,10 +1,5 @@
-import {
-  existingSecrets,
-  generatedNames,
-  isSet,
-  newSecret,
-  replaceGenerated,
-} from '../config/generated-secrets.ts';
+import { existingSecrets, isSet, newSecret, replaceGenerated } from '../config/generated-secrets.ts';
+import { type GeneratedName, generatedNames } from '../config/names.ts';
 import type { Config } from '../config/read.ts';
 import { systemClock } from '../core/clock.ts';
 import { systemRandom } from '../core/ids.ts';
@@ -18,12 +13,11 @@ import { hasDatabase } from '../platform/data-dir.ts';
  * `postern secrets rotate|retire NAME`: the generated secrets of DATA_DIR. A secret from the environment must be rotated
  * there. Never prints a value.
  */
-type Name = (typeof generatedNames)[number];
-
-export const isGeneratedName = (name: string): name is Name => generatedNames.some((one) => one === name);
+export const isGeneratedName = (name: string): name is GeneratedName =>
+  generatedNames.some((one) => one === name);
 
 /** Safe next to a running server, which continues to use the values it has read. */
-export function runRotate({ dataDir }: Config, name: Name): number {
+export function runRotate({ dataDir }: Config, name: GeneratedName): number {
   if (!isOurs(name, dataDir)) return 1;
   replaceGenerated(name, dataDir, (values) => [newSecret(), ...values]);
   const count = existingSecrets(name, dataDir).length;
@@ -37,7 +31,7 @@ export function runRotate({ dataDir }: Config, name: Name): number {
  * Refuses while data remains that only an older value of ENCRYPTION_KEY can decrypt. Also refuses when a new value was
  * added after the settings were read: the check did not cover that value.
  */
-export async function runRetire(config: Config, name: Name): Promise<number> {
+export async function runRetire(config: Config, name: GeneratedName): Promise<number> {
   const { dataDir } = config;
   if (!isOurs(name, dataDir)) return 1;
   const older = existingSecrets(name, dataDir).slice(1);
@@ -67,14 +61,14 @@ export async function runRetire(config: Config, name: Name): Promise<number> {
   return 0;
 }
 
-function firstOf(config: Config, name: Name): string | undefined {
+function firstOf(config: Config, name: GeneratedName): string | undefined {
   const { sessionSecrets, encryptionKeys, grantSecrets } = config;
   return { SESSION_SECRET: sessionSecrets, ENCRYPTION_KEY: encryptionKeys, GRANT_SECRET: grantSecrets }[
     name
   ][0];
 }
 
-function isOurs(name: Name, dataDir: string): boolean {
+function isOurs(name: GeneratedName, dataDir: string): boolean {
   if (isSet(name)) {
     console.error(
       `postern: ${name} is set, so what is in DATA_DIR is not in use. Rotate it where it is set:`,

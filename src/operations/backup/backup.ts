@@ -3,7 +3,6 @@ import { constants, createReadStream, createWriteStream, existsSync } from 'node
 import { access, link, mkdir, readdir, readFile, rename, rm, rmdir, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { version } from '../../composition/app.ts';
 import type { Config } from '../../config/read.ts';
 import { systemClock, timestamp } from '../../core/clock.ts';
 import { systemRandom } from '../../core/ids.ts';
@@ -19,6 +18,7 @@ import { compareMigrations, migrate } from '../../platform/database/migrate.ts';
 import { flushNames } from '../../platform/flush-names.ts';
 import { ArchiveSpoiled, type Part, readArchive, writeArchive } from '../../platform/folder-archive.ts';
 import { decryptText, encryptionKeyOf, encryptText } from '../../platform/encrypted-text.ts';
+import { version } from '../../platform/version.ts';
 import { blaming } from '../../composition/start-errors.ts';
 
 /**

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { sql } from 'kysely';
 import { buffer } from 'node:stream/consumers';
-import type { Workload } from '../../config/settings.ts';
+import type { Workload } from '../../config/names.ts';
 import { day, systemClock } from '../../core/clock.ts';
 import { systemRandom } from '../../core/ids.ts';
 import { advice, failed, type Finding, findingOf, ok, type Patient, unknown } from './finding.ts';

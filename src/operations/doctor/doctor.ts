@@ -5,7 +5,7 @@ import { request as requestTls } from 'node:https';
 import type { LookupFunction } from 'node:net';
 import type { Environment } from '../../config/generated-secrets.ts';
 import type { Config } from '../../config/read.ts';
-import type { Workload } from '../../config/settings.ts';
+import type { Workload } from '../../config/names.ts';
 import { type Finding, type Patient, unknown, type World } from './finding.ts';
 import { checkIdentity } from './keycloak.ts';
 import { checkHosts } from './hosts.ts';

@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import { ConfigError, type ConfigMistake } from '../../config/config-error.ts';
 import { type Environment, existingSecrets } from '../../config/generated-secrets.ts';
 import { type Config, readConfig } from '../../config/read.ts';
-import type { Workload } from '../../config/settings.ts';
+import type { Workload } from '../../config/names.ts';
 import { advice, failed, type Finding, ok, type Patient, type World } from './finding.ts';
 import { fileTrouble } from '../../config/file-trouble.ts';
 
