@@ -5,7 +5,7 @@ import { ConfigError } from '../config/config-error.ts';
 import type { Config, KeycloakSettings } from '../config/read.ts';
 import { systemAuditContext } from '../core/caller.ts';
 import { systemClock } from '../core/clock.ts';
-import { formatAuditReport, verifyAuditLog } from '../features/audit/verify.ts';
+import { type Anchor, formatAuditReport, verifyAuditLog } from '../features/audit/verify.ts';
 import { keyFormat } from '../features/keys/key-value.ts';
 import { generateSetupToken } from '../features/identity/identity.ts';
 import { checkUpload, defaultSitesConfig, uploadKindOf } from '../features/sites/sites.ts';
@@ -51,12 +51,7 @@ export async function runMigrations(config: Config): Promise<number> {
   );
 }
 
-export async function runVerify(config: Config, head: string | undefined): Promise<number> {
-  const anchor = head === undefined ? undefined : parseAnchor(head);
-  if (anchor === null) {
-    console.error('postern: a head looks like 123:<64 hexadecimal digits>, as an earlier run printed it.');
-    return 2;
-  }
+export async function runVerify(config: Config, anchor: Anchor | undefined): Promise<number> {
   return await withBackends(config, async (backends) => {
     await applyMigrations(config, backends);
     const app = await createApp({ ...config, passwordCost: productionCost }, backends);
@@ -64,11 +59,6 @@ export async function runVerify(config: Config, head: string | undefined): Promi
     console.log(formatAuditReport(report));
     return report.brokenAt === undefined ? 0 : 1;
   });
-}
-
-function parseAnchor(head: string): { seq: number; hash: string } | null {
-  const match = /^(\d{1,15})[: ]([0-9a-f]{64})$/.exec(head);
-  return match === null ? null : { seq: Number(match[1]), hash: match[2] ?? '' };
 }
 
 export async function runImport(config: Config, file: string): Promise<number> {

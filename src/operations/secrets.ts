@@ -1,5 +1,5 @@
 import { existingSecrets, isSet, newSecret, replaceGenerated } from '../config/generated-secrets.ts';
-import { type GeneratedName, generatedNames } from '../config/names.ts';
+import type { GeneratedName } from '../config/names.ts';
 import type { Config } from '../config/read.ts';
 import { systemClock } from '../core/clock.ts';
 import { systemRandom } from '../core/ids.ts';
@@ -13,9 +13,6 @@ import { hasDatabase } from '../platform/data-dir.ts';
  * `postern secrets rotate|retire NAME`: the generated secrets of DATA_DIR. A secret from the environment must be rotated
  * there. Never prints a value.
  */
-export const isGeneratedName = (name: string): name is GeneratedName =>
-  generatedNames.some((one) => one === name);
-
 /** Safe next to a running server, which continues to use the values it has read. */
 export function runRotate({ dataDir }: Config, name: GeneratedName): number {
   if (!isOurs(name, dataDir)) return 1;
