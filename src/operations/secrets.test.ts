@@ -73,7 +73,7 @@ describe('taking older values out', () => {
     runRotate(config, 'ENCRYPTION_KEY');
     expect(await retiring).toBe(1);
     expect(existingSecrets('ENCRYPTION_KEY', dataDir).slice(1)).toEqual(config.encryptionKeys);
-    expect(said).toContain('was rotated meanwhile');
+    expect(said).toContain('was rotated while this command ran');
   });
 });
 

@@ -26,7 +26,7 @@ export async function serve(
     beforeDatabase: () => requirePorts(config.host, [config.port, config.gatewayPort, config.metricsPort]),
     onFirstStart: () =>
       console.log(
-        `postern: first start, making the database in ${config.dataDir}, with up to 900 MB of memory …`,
+        `postern: first start, creating the database in ${config.dataDir}, with up to 900 MB of memory …`,
       ),
   });
   // The await below gets the failure. Until then the rejection must not end the process.

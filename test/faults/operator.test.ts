@@ -15,7 +15,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 test('admin reset-password gives a password that works, ends the sessions, and is on record', async () => {
   const installation = { dataDir: join(folder, 'data'), ports: await freePorts() };
   const first = await startProgram(installation);
-  expect(first.output()).toContain(`making the database in ${installation.dataDir}`);
+  expect(first.output()).toContain(`creating the database in ${installation.dataDir}`);
   // Printed after "is ready"; what a request waits for comes later still.
   await fetch(`${first.origin}/`);
   expect(first.output()).toContain(`Created the administrator account ${administrator.email}.`);
@@ -103,7 +103,7 @@ test('a command on a folder without a database says so and makes none', async ()
   ]) {
     const done = await runCommand(installation, args);
     expect([done.code, done.stdout]).toEqual([1, '']);
-    expect(done.output).toContain(`there is no database in ${installation.dataDir} yet. Check DATA_DIR.`);
+    expect(done.output).toContain(`there is no database in ${installation.dataDir}. Check DATA_DIR.`);
   }
   expect(existsSync(join(installation.dataDir, 'database'))).toBe(false);
 });

@@ -25,7 +25,7 @@ export async function examine(
   const node = checkNode(world);
   const { config, findings } = checkConfig(env, workload);
   if (config === undefined)
-    return [node, ...findings, unknown('everything else', 'is looked at when the settings are fixed')];
+    return [node, ...findings, unknown('everything else', 'is checked when the settings are fixed')];
   const patient: Patient & { workload: Workload } = {
     config,
     world,
@@ -80,7 +80,7 @@ function inWords(checks: readonly Finding[]): string {
     ...(fix === null ? [] : [`${' '.repeat(width + 10)}→ ${fix}`]),
   ]);
   const count = checks.filter(({ state }) => state === 'failed').length;
-  const sum = count === 0 ? 'Nothing has to be fixed.' : `${count} to be fixed.`;
+  const sum = count === 0 ? 'Nothing needs fixing.' : `${count} ${count === 1 ? 'check' : 'checks'} failed.`;
   return [...lines, '', sum].join('\n');
 }
 
