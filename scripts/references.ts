@@ -1,9 +1,11 @@
+import type { Command } from 'commander';
 import { allRoutes } from '../src/composition/app.ts';
 import { configReference } from '../src/config/settings.ts';
 import { errorCodes, errorRegistry } from '../src/core/errors.ts';
 import { auditEvents } from '../src/features/audit/events.ts';
 import { surfaces } from '../src/features/settings/surfaces.ts';
 import { isLimitedChange, type Route } from '../src/platform/http.ts';
+import { createCommandLine, exitCodes, pathOf } from '../src/run/command-line.ts';
 import { createMetrics } from '../src/surfaces/web/metrics.ts';
 import { callersInWords } from '../src/surfaces/web/openapi/callers.ts';
 import { codesOf, isAnyRequestsCode } from '../src/surfaces/web/openapi/codes.ts';
@@ -15,6 +17,7 @@ export async function references(): Promise<Map<string, string>> {
     ['errors.md', errorsPage()],
     ['events.md', eventsPage()],
     ['config.md', configPage(configReference())],
+    ['commands.md', commandsPage()],
     ['metrics.md', await metricsPage()],
     ['surfaces.md', surfacesPage()],
   ]);
@@ -124,6 +127,32 @@ function configPage(settings: ReturnType<typeof configReference>): string {
         readers.length === 4 ? 'every process' : readers.join(', '),
       ]),
     ),
+  );
+}
+
+function commandsPage(): string {
+  const nothing = () => undefined;
+  const program = createCommandLine({ onSettings: nothing, onExit: nothing });
+  // A group of commands has nothing to say but the names of its commands.
+  const withoutGroups = (command: Command): Command[] =>
+    command.commands.length === 0 ? [command] : command.commands.flatMap(withoutGroups);
+  const helpOf = (command: Command) => `\`\`\`text\n${command.helpInformation().trimEnd()}\n\`\`\``;
+  const sections = withoutGroups(program).map(
+    (command) => `## ${pathOf(command).replace(`${program.name()} `, '')}\n\n${helpOf(command)}`,
+  );
+  const codes = table(
+    ['Code', 'Meaning'],
+    exitCodes.map(([code, meaning]) => [String(code), meaning]),
+  );
+  return page(
+    'Commands',
+    'The server and the commands for its operator, as `--help` prints them. Run a command with the [settings](config.md) of the server. ' +
+      'In the image, write `node src/main.ts` for `npm start --`.',
+    [
+      helpOf(program),
+      `## Exit codes\n\nEvery command uses the same codes:\n\n${codes}\n\nA signal that ends a command gives 128 plus its number, such as 130 for Ctrl-C.`,
+      ...sections,
+    ].join('\n\n'),
   );
 }
 

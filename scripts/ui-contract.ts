@@ -1,4 +1,5 @@
-import { allRoutes, version } from '../src/composition/app.ts';
+import { allRoutes } from '../src/composition/app.ts';
+import { version } from '../src/platform/version.ts';
 import { buildOpenApi } from '../src/surfaces/web/openapi/openapi.ts';
 import type { JsonSchema, Operation, PathItem } from '../src/surfaces/web/openapi/types.ts';
 

@@ -24,29 +24,32 @@ const found = async (weaken: Weaken, about: RegExp) =>
 
 describe('the drill', () => {
   test('a directory that says yes when it cannot be asked is found', async () => {
-    const failed = await found(trustingDirectory, /identity service is away$|token/);
-    expect(failed).toContain('the identity service is away: a key does nothing with Sites: 200');
-    for (const scenario of ['the identity service is away', 'the token behind the session was revoked'])
-      expect(failed).toContain(`${scenario}: nobody new is let in: 200 with the private page`);
+    const failed = await found(trustingDirectory, /identity service is unavailable$|token/);
+    expect(failed).toContain('the identity service is unavailable: a key cannot use Sites: 200');
+    for (const scenario of [
+      'the identity service is unavailable',
+      'the token behind the session was revoked',
+    ])
+      expect(failed).toContain(`${scenario}: no new grant is issued: 200 with the private page`);
   });
 
   test('a store that answers from what it remembers is found', async () => {
     const weaken: Weaken = (parts) => ({ ...parts, kv: recordingKv(parts.kv) });
     const shown = '200 with the private page';
-    const failed = await found(weaken, /store is away|lost everything|record of the (?:grant|state)/);
+    const failed = await found(weaken, /store is unavailable|lost all data|record of the (?:grant|state)/);
     expect(failed).toEqual(
       expect.arrayContaining([
-        `the key-value store is away: a grant lets nobody in: ${shown}`,
-        `the key-value store lost everything: grants are gone: ${shown}`,
-        `the record of the grant cannot be read: nonsense: a grant lets nobody in: ${shown}`,
-        `the record of the state of the site cannot be read: missing: a grant lets nobody in: ${shown}`,
+        `the key-value store is unavailable: a grant gives no access: ${shown}`,
+        `the key-value store lost all data: grants are lost: ${shown}`,
+        `the record of the grant is damaged: invalid: a grant gives no access: ${shown}`,
+        `the record of the state of the site is damaged: missing: a grant gives no access: ${shown}`,
       ]),
     );
   });
 
   test('a database whose absence looks like an empty one is found: good keys would be called wrong', async () => {
     const failed = await found(emptyWhenAway, /database/);
-    expect(failed).toContain('the database is away: a good key is not called wrong: 401');
+    expect(failed).toContain('the database is unavailable: a valid key is not reported as invalid: 401');
   });
 });
 

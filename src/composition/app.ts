@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { FastifyInstance } from 'fastify';
 import { createGatewayServer, createGatewaySide } from './gateway.ts';
@@ -7,7 +6,7 @@ import { createSitesServices, createSitesJobs, createSitesRoutes, sitesOfKey, si
 import { createGrantServices, createGrantRoutes } from './grants.ts';
 import { createAccessConfig, createIdentityServices, providerPages } from './identity.ts';
 import type { KeycloakSettings } from '../config/read.ts';
-import type { Workload } from '../config/settings.ts';
+import type { Workload } from '../config/names.ts';
 import type { RoutePolicy } from '../core/authorize.ts';
 import { callerKinds } from '../core/caller.ts';
 import { type Clock, day, minute, second, systemClock } from '../core/clock.ts';
@@ -88,6 +87,7 @@ import { createJobs, type Job } from '../platform/jobs.ts';
 import type { Log } from '../platform/log.ts';
 import { temporaryFilesIn, type TemporaryFiles } from '../platform/temporary-files.ts';
 import type { Tracing } from '../platform/tracing.ts';
+import { version } from '../platform/version.ts';
 import { createGate } from '../surfaces/web/gate.ts';
 import { createMetrics } from '../surfaces/web/metrics.ts';
 import { buildOpenApi } from '../surfaces/web/openapi/openapi.ts';
@@ -159,10 +159,6 @@ export type AppSettings = {
 export type App = Awaited<ReturnType<typeof createApp>>;
 
 export { productionCost };
-
-export const version: string = JSON.parse(
-  readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
-).version;
 
 /** The output of `npm run build:ui`. */
 const webAppFolder = fileURLToPath(new URL('../../ui/dist', import.meta.url));

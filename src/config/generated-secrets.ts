@@ -38,9 +38,6 @@ export function existingSecrets(name: string, dataDir: string): string[] {
   return listOf(secretIn(dataDir, name, () => undefined) ?? '');
 }
 
-/** The secrets that are generated when they are not set. */
-export const generatedNames = ['SESSION_SECRET', 'ENCRYPTION_KEY', 'GRANT_SECRET'] as const;
-
 /** Whether the environment sets the secret; then the file in DATA_DIR is not used. */
 export function isSet(name: string, env: Environment = process.env): boolean {
   return [name, `${name}_FILE`].some((one) => (env[one] ?? '') !== '');

@@ -5,7 +5,8 @@ import { isLoopback } from '../core/loopback.ts';
 import type { ObjectStore } from '../platform/blobs/s3-blobs.ts';
 import { ConfigError, type ConfigMistake } from './config-error.ts';
 import { type Environment, generatedSecrets, isSet, type SecretSource } from './generated-secrets.ts';
-import { readersOf, type SettingName, settings, type ValueOf, type Workload } from './settings.ts';
+import { generatedNames, type Workload } from './names.ts';
+import { readersOf, type SettingName, settings, type ValueOf } from './settings.ts';
 
 /**
  * The only place that reads the environment (contract 1). It collects every mistake and reports them together, each with
@@ -112,9 +113,7 @@ export function readConfig(
   const objectStore = readObjectStore(value, wrong);
   const keycloak = readIdentity(value, wrong);
   const bootstrapAdmin = readAdministrator(value, wrong);
-  const secretNames = (['SESSION_SECRET', 'ENCRYPTION_KEY', 'GRANT_SECRET'] as const).filter((name) =>
-    isReadBy(name, workload),
-  );
+  const secretNames = generatedNames.filter((name) => isReadBy(name, workload));
   // A setting reports its mistake when it is first read, and secret() below reads these after the mistakes were thrown.
   for (const name of secretNames)
     if (value(name) === null && !value.isSet(name) && value.isSet('DATABASE_URL'))

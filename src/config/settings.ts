@@ -2,10 +2,6 @@ import { isIP } from 'node:net';
 import { z } from 'zod';
 import { isLoopback } from '../core/loopback.ts';
 
-export const workloads = ['all', 'web', 'gateway', 'worker'] as const;
-/** `all`: the three workloads in one process, as `npm start` runs them; also used for an operator's commands. */
-export type Workload = (typeof workloads)[number];
-
 /** Which processes read a setting. `commands`, an operator's commands, read all of them. */
 type Reader = 'web' | 'gateway' | 'worker' | 'migrate' | 'commands';
 const everyProcess = ['web', 'gateway', 'worker', 'migrate'] as const;

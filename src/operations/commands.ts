@@ -5,7 +5,7 @@ import { ConfigError } from '../config/config-error.ts';
 import type { Config, KeycloakSettings } from '../config/read.ts';
 import { systemAuditContext } from '../core/caller.ts';
 import { systemClock } from '../core/clock.ts';
-import { formatAuditReport, verifyAuditLog } from '../features/audit/verify.ts';
+import { type Anchor, formatAuditReport, verifyAuditLog } from '../features/audit/verify.ts';
 import { keyFormat } from '../features/keys/key-value.ts';
 import { generateSetupToken } from '../features/identity/identity.ts';
 import { checkUpload, defaultSitesConfig, uploadKindOf } from '../features/sites/sites.ts';
@@ -29,13 +29,13 @@ export function setupLink(config: Config): string {
 export async function printLoginLink(config: Config): Promise<number> {
   if (config.keycloak !== null) return refuseAccounts(config.keycloak);
   console.log(setupLink(config));
-  console.error('It works once, for 15 minutes, and only while there is no administrator.');
+  console.error('The link works once, for 15 minutes, and only while there is no administrator.');
   return 0;
 }
 
 function refuseAccounts({ issuer, roleNames }: KeycloakSettings): number {
-  console.error(`postern: accounts are kept by Keycloak (${issuer}): passwords are set there, and`);
-  console.error(`whoever has its realm role ${roleNames.admin} is an administrator here.`);
+  console.error(`postern: Keycloak (${issuer}) manages the accounts and passwords.`);
+  console.error(`Users with its realm role ${roleNames.admin} are administrators.`);
   return 1;
 }
 
@@ -51,12 +51,7 @@ export async function runMigrations(config: Config): Promise<number> {
   );
 }
 
-export async function runVerify(config: Config, head: string | undefined): Promise<number> {
-  const anchor = head === undefined ? undefined : parseAnchor(head);
-  if (anchor === null) {
-    console.error('postern: a head looks like 123:<64 hexadecimal digits>, as an earlier run printed it.');
-    return 2;
-  }
+export async function runVerify(config: Config, anchor: Anchor | undefined): Promise<number> {
   return await withBackends(config, async (backends) => {
     await applyMigrations(config, backends);
     const app = await createApp({ ...config, passwordCost: productionCost }, backends);
@@ -64,11 +59,6 @@ export async function runVerify(config: Config, head: string | undefined): Promi
     console.log(formatAuditReport(report));
     return report.brokenAt === undefined ? 0 : 1;
   });
-}
-
-function parseAnchor(head: string): { seq: number; hash: string } | null {
-  const match = /^(\d{1,15})[: ]([0-9a-f]{64})$/.exec(head);
-  return match === null ? null : { seq: Number(match[1]), hash: match[2] ?? '' };
 }
 
 export async function runImport(config: Config, file: string): Promise<number> {
@@ -79,18 +69,18 @@ export async function runImport(config: Config, file: string): Promise<number> {
     await app.services.clock.sync();
     const result = await app.services.importKeys(text.split('\n'));
     if (result.kind === 'imported') {
-      const [keys, were] = [result.count === 1 ? 'key' : 'keys', result.alreadyThere === 1 ? 'was' : 'were'];
-      console.log(`Imported ${result.count} ${keys}; ${result.alreadyThere} ${were} there already.`);
+      const keys = result.count === 1 ? 'key' : 'keys';
+      console.log(`Imported ${result.count} ${keys}; skipped ${result.alreadyThere} that already existed.`);
       for (const { line, subject } of result.owners) {
         if ((await app.services.identity.directory.principal(subject)).kind !== 'missing') continue;
         console.error(
-          `line ${line}: there is no account ${subject} here; the key works, and is bound to it when it signs in`,
+          `${file}:${line}: warning: there is no account with the subject ${subject} yet. The key works, and belongs to that account once it signs in.`,
         );
       }
       return 0;
     }
     for (const { line, problem } of result.problems) console.error(`${file}:${line}: ${problem}`);
-    console.error('Nothing was imported. Fix these lines and run the command again.');
+    console.error('Nothing was imported. Fix these lines, and run the command again.');
     return 1;
   };
   return await withBackends(config, importing, { isNewFine: true });
@@ -113,17 +103,17 @@ export async function runResetPassword(config: Config, email: string): Promise<n
       console.error(
         `postern: there is no account with the e-mail address ${email} in ${backends.description}.`,
       );
-      console.error('Nothing was changed. Check the address, and DATA_DIR or DATABASE_URL.');
+      console.error('Nothing was changed. Check the e-mail address, and DATA_DIR or DATABASE_URL.');
       return 1;
     }
     const { generatedPassword } = await accounts.resetPassword(systemAuditContext, account.userId);
     await app.settled();
     console.log(generatedPassword);
     console.error(
-      `This is the new password of ${account.email}, shown once. The account is signed out everywhere.`,
+      `The new password of ${account.email} is shown only once. The account is signed out everywhere.`,
     );
     if (!account.isEnabled)
-      console.error('The account is disabled: it cannot sign in before an administrator enables it.');
+      console.error('The account is disabled: it cannot sign in until an administrator enables it.');
     return 0;
   });
 }
@@ -131,7 +121,9 @@ export async function runResetPassword(config: Config, email: string): Promise<n
 /** A leak of ENCRYPTION_KEY and the database reveals the older keys too, so after a leak the operator runs this twice. */
 export async function runRotateSigningKeys(config: Config): Promise<number> {
   if (config.keycloak !== null) {
-    console.error(`postern: Keycloak (${config.keycloak.issuer}) signs; rotate the keys of its realm there.`);
+    console.error(
+      `postern: Keycloak (${config.keycloak.issuer}) signs the tokens. Rotate the keys of its realm.`,
+    );
     return 1;
   }
   return await withBackends(config, async (backends) => {
@@ -143,7 +135,7 @@ export async function runRotateSigningKeys(config: Config): Promise<number> {
     await clock.sync();
     const count = await provider.rotateSigningKeys(systemAuditContext);
     console.log(
-      `There are ${count} signing keys now: from the next start on a new one signs, all of them verify.`,
+      `There are ${count} signing keys now. The server signs with the new key from its next start; all keys verify.`,
     );
     return 0;
   });
@@ -159,14 +151,14 @@ export async function runSiteCheck({ keyPrefix }: Config, file: string): Promise
   const path = resolve(file);
   const { size } = await blaming('FILE', () => stat(path));
   if (size > defaultSitesConfig.upload.maxUploadBytes) {
-    console.error(`${file}: is larger than ${defaultSitesConfig.upload.maxUploadBytes} bytes`);
+    console.error(`${file}: is larger than the limit of ${defaultSitesConfig.upload.maxUploadBytes} bytes`);
     return 1;
   }
   const report = await checkUpload({ path, kind }, defaultSitesConfig.upload, keyFormat(keyPrefix));
   for (const { path: entry, problem } of report.problems)
     console.error(entry === '' ? `${file}: ${problem}` : `${file}: ${entry}: ${problem}`);
   if (report.receipt === null) {
-    console.error('An upload of this would be refused whole.');
+    console.error('Postern would refuse this upload.');
     return 1;
   }
   for (const { message } of report.warnings) console.error(`${file}: warning: ${message}`);
@@ -206,13 +198,13 @@ async function withBackends(
 ): Promise<number> {
   // A mistyped folder is an error. Otherwise the command would create an empty database in it.
   if (!isNewFine && config.databaseUrl === null && !hasDatabase(config.dataDir)) {
-    console.error(`postern: there is no database in ${config.dataDir} yet. Check DATA_DIR.`);
+    console.error(`postern: there is no database in ${config.dataDir}. Check DATA_DIR.`);
     return 1;
   }
   const backends = await openBackends(config, {
     isServer: false,
     onFirstStart: () =>
-      console.error(`postern: making the database in ${config.dataDir}, with up to 900 MB of memory …`),
+      console.error(`postern: creating the database in ${config.dataDir}, with up to 900 MB of memory …`),
   });
   try {
     return await work(backends);

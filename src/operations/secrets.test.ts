@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { applyMigrations } from './commands.ts';
-import { existingSecrets, generatedNames, replaceGenerated } from '../config/generated-secrets.ts';
+import { existingSecrets, replaceGenerated } from '../config/generated-secrets.ts';
+import { generatedNames } from '../config/names.ts';
 import { type Config, readConfig } from '../config/read.ts';
 import { openBackends } from '../composition/backends.ts';
 import { runRetire, runRotate } from './secrets.ts';
@@ -72,7 +73,7 @@ describe('taking older values out', () => {
     runRotate(config, 'ENCRYPTION_KEY');
     expect(await retiring).toBe(1);
     expect(existingSecrets('ENCRYPTION_KEY', dataDir).slice(1)).toEqual(config.encryptionKeys);
-    expect(said).toContain('was rotated meanwhile');
+    expect(said).toContain('was rotated while this command ran');
   });
 });
 

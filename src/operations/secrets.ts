@@ -1,10 +1,5 @@
-import {
-  existingSecrets,
-  generatedNames,
-  isSet,
-  newSecret,
-  replaceGenerated,
-} from '../config/generated-secrets.ts';
+import { existingSecrets, isSet, newSecret, replaceGenerated } from '../config/generated-secrets.ts';
+import type { GeneratedName } from '../config/names.ts';
 import type { Config } from '../config/read.ts';
 import { systemClock } from '../core/clock.ts';
 import { systemRandom } from '../core/ids.ts';
@@ -18,17 +13,14 @@ import { hasDatabase } from '../platform/data-dir.ts';
  * `postern secrets rotate|retire NAME`: the generated secrets of DATA_DIR. A secret from the environment must be rotated
  * there. Never prints a value.
  */
-type Name = (typeof generatedNames)[number];
-
-export const isGeneratedName = (name: string): name is Name => generatedNames.some((one) => one === name);
 
 /** Safe next to a running server, which continues to use the values it has read. */
-export function runRotate({ dataDir }: Config, name: Name): number {
+export function runRotate({ dataDir }: Config, name: GeneratedName): number {
   if (!isOurs(name, dataDir)) return 1;
   replaceGenerated(name, dataDir, (values) => [newSecret(), ...values]);
   const count = existingSecrets(name, dataDir).length;
   console.log(
-    `${name} has ${count} values now: from the next start on the first is used for what is new, all are accepted.`,
+    `${name} has ${count} values now. From its next start, the server uses the first for new data and accepts all.`,
   );
   return 0;
 }
@@ -37,53 +29,55 @@ export function runRotate({ dataDir }: Config, name: Name): number {
  * Refuses while data remains that only an older value of ENCRYPTION_KEY can decrypt. Also refuses when a new value was
  * added after the settings were read: the check did not cover that value.
  */
-export async function runRetire(config: Config, name: Name): Promise<number> {
+export async function runRetire(config: Config, name: GeneratedName): Promise<number> {
   const { dataDir } = config;
   if (!isOurs(name, dataDir)) return 1;
   const older = existingSecrets(name, dataDir).slice(1);
   if (older.length === 0) {
-    console.log(`${name} has one value; there is none to take out.`);
+    console.log(`${name} has one value: there is no older value to remove.`);
     return 0;
   }
   const waiting = name === 'ENCRYPTION_KEY' ? await waitingIn(config) : 0;
   if (waiting > 0) {
-    console.error(`postern: ${waiting} sessions, grants or keys are sealed under an older value of ${name}.`);
     console.error(
-      'Nothing was changed. Start the server for a minute or two, stop it, and run the command again.',
+      `postern: ${waiting} sessions, grants or keys are still encrypted with an older value of ${name}.`,
     );
+    console.error('Nothing was changed. Run the server for two minutes, stop it, and run the command again.');
     return 1;
   }
   const kept = firstOf(config, name);
   if (
     !replaceGenerated(name, dataDir, ([first]) => (first !== undefined && first === kept ? [first] : null))
   ) {
-    console.error(`postern: ${name} was rotated meanwhile, and its newest value is not in use yet.`);
-    console.error('Nothing was changed. Go on with step 2 of docs/how-to/rotate-secrets.md.');
+    console.error(
+      `postern: ${name} was rotated while this command ran, and its newest value is not in use yet.`,
+    );
+    console.error('Nothing was changed. Continue with step 2 of docs/how-to/rotate-secrets.md.');
     return 1;
   }
   console.log(
-    `${name} has one value now: from the next start on ${older.length} older ${older.length === 1 ? 'is' : 'are'} refused.`,
+    `${name} has one value now. From its next start, the server refuses the ${older.length === 1 ? 'older value' : `${older.length} older values`}.`,
   );
   return 0;
 }
 
-function firstOf(config: Config, name: Name): string | undefined {
+function firstOf(config: Config, name: GeneratedName): string | undefined {
   const { sessionSecrets, encryptionKeys, grantSecrets } = config;
   return { SESSION_SECRET: sessionSecrets, ENCRYPTION_KEY: encryptionKeys, GRANT_SECRET: grantSecrets }[
     name
   ][0];
 }
 
-function isOurs(name: Name, dataDir: string): boolean {
+function isOurs(name: GeneratedName, dataDir: string): boolean {
   if (isSet(name)) {
     console.error(
-      `postern: ${name} is set, so what is in DATA_DIR is not in use. Rotate it where it is set:`,
+      `postern: ${name} is set in the environment, so the server does not use the value in DATA_DIR.`,
     );
-    console.error('docs/how-to/rotate-secrets.md');
+    console.error('Rotate it where it is set: docs/how-to/rotate-secrets.md');
     return false;
   }
   if (existingSecrets(name, dataDir).length > 0) return true;
-  console.error(`postern: there is no ${name} in ${dataDir} yet. Check DATA_DIR.`);
+  console.error(`postern: there is no ${name} in ${dataDir}. Check DATA_DIR.`);
   return false;
 }
 

@@ -1,6 +1,6 @@
 import { createServer } from 'node:net';
 import type { Config } from '../config/read.ts';
-import type { Workload } from '../config/settings.ts';
+import type { Workload } from '../config/names.ts';
 import { second } from '../core/clock.ts';
 import type { OpenBackends } from '../composition/backends.ts';
 import { freeBytesIn } from '../platform/free-space.ts';

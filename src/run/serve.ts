@@ -1,9 +1,10 @@
 import type { AddressInfo } from 'node:net';
 import type { App, AppSettings } from '../composition/app.ts';
 import type { Config } from '../config/read.ts';
-import type { Workload } from '../config/settings.ts';
+import type { Workload } from '../config/names.ts';
 import { isLoopback } from '../core/loopback.ts';
 import { listen } from '../platform/listen.ts';
+import { version } from '../platform/version.ts';
 import { greetBriefly, requirePorts, runWorkload } from './lifecycle.ts';
 import { type OpenBackends, openBackends } from '../composition/backends.ts';
 import { databaseTrouble } from '../composition/start-errors.ts';
@@ -25,7 +26,7 @@ export async function serve(
     beforeDatabase: () => requirePorts(config.host, [config.port, config.gatewayPort, config.metricsPort]),
     onFirstStart: () =>
       console.log(
-        `postern: first start, making the database in ${config.dataDir}, with up to 900 MB of memory …`,
+        `postern: first start, creating the database in ${config.dataDir}, with up to 900 MB of memory …`,
       ),
   });
   // The await below gets the failure. Until then the rejection must not end the process.
@@ -87,7 +88,6 @@ async function greet(
   backends: OpenBackends,
   { bound, administrator }: { bound: Bound; administrator: { hasAdministrator(): Promise<boolean> } },
 ): Promise<void> {
-  const { version } = await import('../composition/app.ts');
   const { setupLink } = await import('../operations/commands.ts');
   const { unreachableContent } = await import('../operations/doctor/host-rules.ts');
   const lines = [

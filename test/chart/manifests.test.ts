@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { chartTools, kubernetesVersions } from '../../scripts/chart-tools.ts';
-import { version } from '../../src/composition/app.ts';
+import { version } from '../../src/platform/version.ts';
 import {
   chartFolder,
   fewest,

@@ -85,7 +85,7 @@ test('a backup is refused while the server runs, and made when it is stopped', a
     0,
     expect.stringMatching(/^sha256 [0-9a-f]{64}\naudit head \d+:[0-9a-f]{64}\n$/),
   ]);
-  expect(bare.output).toContain('The secrets are not in it');
+  expect(bare.output).toContain('The backup does not contain the secrets');
   head = /audit head (\S+)/.exec(bare.stdout)?.[1] ?? '';
   const full = await runCommand({ ...first, settings: withPassphrase }, ['backup', whole, '--with-secrets']);
   expect(full.code).toBe(0);
@@ -101,13 +101,13 @@ async function expectEverything(installation: Installation): Promise<void> {
   expect((await program.end('SIGTERM')).code).toBe(0);
   browser.disconnect();
   const verified = await runCommand(installation, ['audit', 'verify', head]);
-  expect([verified.code, verified.stdout]).toEqual([0, expect.stringContaining('The audit trail is whole')]);
+  expect([verified.code, verified.stdout]).toEqual([0, expect.stringContaining('The audit log is intact')]);
 }
 
 test('a backup with secrets brings everything back into an empty folder', async () => {
   const installation = at('whole', withPassphrase);
   const restored = await runCommand(installation, ['restore', whole]);
-  expect([restored.code, restored.stdout]).toEqual([0, expect.stringContaining('The audit trail is whole')]);
+  expect([restored.code, restored.stdout]).toEqual([0, expect.stringContaining('The audit log is intact')]);
   expect(readdirSync(installation.dataDir).sort()).toEqual(['blobs', 'database', 'secrets']);
   for (const name of ['database', 'secrets', 'secrets/session_secret'])
     expect(statSync(join(installation.dataDir, name)).mode & 0o077).toBe(0);
@@ -119,7 +119,7 @@ test('a backup without secrets wants them put back first, and then brings everyt
   const alone = await runCommand(installation, ['restore', plain]);
   expect([alone.code, alone.output]).toEqual([
     1,
-    expect.stringContaining('ENCRYPTION_KEY of this backup is not here'),
+    expect.stringContaining('ENCRYPTION_KEY of the backup is missing'),
   ]);
   expect(existsSync(installation.dataDir)).toBe(false);
   cpSync(join(first.dataDir, 'secrets'), join(installation.dataDir, 'secrets'), { recursive: true });
@@ -177,7 +177,7 @@ test('an archive that is cut off or changed, wherever, is refused whole and leav
 test('nothing is overwritten: neither a file by a backup, nor a folder by a restore', async () => {
   const before = readFileSync(plain);
   const again = await runCommand(first, ['backup', plain]);
-  expect([again.code, again.output]).toEqual([1, expect.stringContaining('is there already')]);
+  expect([again.code, again.output]).toEqual([1, expect.stringContaining('already exists')]);
   expect(readFileSync(plain).equals(before)).toBe(true);
 
   const onto = await runCommand(first, ['restore', plain]);

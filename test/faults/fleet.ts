@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
-import type { Workload } from '../../src/config/settings.ts';
+import type { Workload } from '../../src/config/names.ts';
 import { type RedisServer, startRedis } from '../contract/kv-redis-server.ts';
 import { type FaultProxy, startFaultProxy } from './fault-proxy.ts';
 import { type PostgresServer, startPostgres } from './postgres-server.ts';

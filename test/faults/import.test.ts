@@ -28,15 +28,15 @@ test('keys import takes a good file, refuses a bad one by line, and the keys wor
   expect(refused.output).toContain('Nothing was imported.');
   writeFileSync(file, `${JSON.stringify(good)}\n`);
   const taken = await runCommand(installation, ['keys', 'import', file]);
-  expect([taken.code, taken.output]).toEqual([0, 'Imported 1 key; 0 were there already.\n']);
+  expect([taken.code, taken.output]).toEqual([0, 'Imported 1 key; skipped 0 that already existed.\n']);
   // The same record again, and one of someone who has no account here.
   const other = createHash('sha256').update('another').digest('hex');
   const stranger = { ...good, digest: other, prefix: 'app_pat_', scopes: ['repos:read'], owner: 'NpAc1' };
   writeFileSync(file, `${JSON.stringify(good)}\n${JSON.stringify(stranger)}\n`);
   const again = await runCommand(installation, ['keys', 'import', file]);
-  expect([again.code, again.stdout]).toEqual([0, 'Imported 1 key; 1 was there already.\n']);
+  expect([again.code, again.stdout]).toEqual([0, 'Imported 1 key; skipped 1 that already existed.\n']);
   expect(again.output).toContain(
-    'line 2: there is no account NpAc1 here; the key works, and is bound to it when it signs in\n',
+    `${file}:2: warning: there is no account with the subject NpAc1 yet. The key works, and belongs to that account once it signs in.\n`,
   );
   const program = await startProgram(installation);
   const answer = await new Browser(program.origin).asKey(value, 'GET', '/repositories');

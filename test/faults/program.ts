@@ -4,7 +4,7 @@ import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { freePort } from '../../scripts/local-servers.ts';
-import type { Workload } from '../../src/config/settings.ts';
+import type { Workload } from '../../src/config/names.ts';
 
 /** The real program as an operator runs it: a separate process that can be killed at any moment. */
 export type Installation = {

@@ -160,7 +160,7 @@ describe.skipIf(missingTools().length > 0)('the samples for one machine', () => 
     const printed = await guides.bash(own(backUp) + own(copy) + own(sealed));
     const [, head = ''] = /^audit head (\d+:[0-9a-f]+)$/m.exec(printed) ?? [];
     const restored = await guides.bash(`${own(restore)}\n${verify.replace('1234:…', head)}`);
-    expect(restored).toMatch(/Restored[^]*The audit trail is whole[^]*Nothing has to be/);
+    expect(restored).toMatch(/Restored[^]*The audit log is intact[^]*Nothing needs fixing/);
     expect(restored).not.toContain('advice  data.folder');
     await guides.start({ dataDir: at('restored') });
     expect(await statusOf(`-H 'Authorization: Bearer ${token}'`, '/api/v2/auth/context')).toBe('200');

@@ -355,8 +355,8 @@ describe.skipIf(isMissing)('two machines with a web and a gateway each, and a wo
         stdio: ['pipe', 'pipe', 'pipe'],
       });
     expect(run('web', 'doctor', 'web')).toContain('ok');
-    expect(run('gateway', 'doctor', 'gateway')).toContain('it reads the views of a gateway and nothing else');
-    expect(run('worker', 'audit', 'verify')).toContain('whole');
+    expect(run('gateway', 'doctor', 'gateway')).toContain('can read its views and nothing else');
+    expect(run('worker', 'audit', 'verify')).toContain('intact');
   });
 
   // The last one: it stops every process, and loses what came after the dump.
@@ -427,8 +427,8 @@ ${onMachine(stores, first)}${sample.replace('postern-….dump', 'postern-*.dump'
     await Promise.all(running.map(untilReady));
 
     const said = type(look.replace('SEQ:HASH', headBefore));
-    expect(said).toContain('The audit trail is whole');
-    expect(said).toContain('it reads the views of a gateway and nothing else');
+    expect(said).toContain('The audit log is intact');
+    expect(said).toContain('can read its views and nothing else');
     await expect.poll(async () => (await outside(before.url)).text).toBe('<p>in the dump</p>');
     expect((await outside(after.url)).status).toBe(404);
     // As the page warns: what was revoked after the dump works again.

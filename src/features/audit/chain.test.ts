@@ -69,7 +69,7 @@ test('sealing chains every event once, without gaps, and the trail is whole', as
   expect(events.slice(1).map(({ seal }) => seal?.previousHash)).toEqual(
     events.slice(0, -1).map(({ seal }) => seal?.hash),
   );
-  expect(formatAuditReport(report)).toContain('The audit trail is whole: 12 events');
+  expect(formatAuditReport(report)).toContain('The audit log is intact: 12 events');
 });
 
 test('a backlog longer than a batch is sealed in one run, and the waiting list is empty after it', async () => {
@@ -134,7 +134,7 @@ describe('verify finds', () => {
     await tamper(database, `update audit_events set reason = 'ok' where seq = 3`);
     const report = await verify();
     expect(report.brokenAt).toEqual({ seq: 3, eventId: await eventOf(3), problem: 'event_altered' });
-    expect(formatAuditReport(report)).toContain('THE AUDIT TRAIL IS BROKEN at link 3');
+    expect(formatAuditReport(report)).toContain('THE AUDIT LOG IS BROKEN at link 3');
   });
 
   test('a removed event', async () => {

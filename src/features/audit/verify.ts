@@ -56,21 +56,21 @@ export async function verifyAuditLog(
 /** The output of `postern audit verify`, one fact on each line. */
 export function formatAuditReport(report: AuditReport): string {
   const { brokenAt, head } = report;
-  const counts = `${report.events} events, ${report.sealed} sealed, ${report.unchainedTail} waiting for their seal`;
+  const counts = `${report.events} events, ${report.sealed} chained, ${report.unchainedTail} not chained yet`;
   const end = head === null ? 'The chain is empty.' : `Head: ${head.seq}:${head.hash}`;
-  if (brokenAt === undefined) return `The audit trail is whole: ${counts}.\n${end}`;
+  if (brokenAt === undefined) return `The audit log is intact: ${counts}.\n${end}`;
   const place = brokenAt.seq === null ? 'outside the chain' : `at link ${brokenAt.seq}`;
   const event = brokenAt.eventId === null ? '' : `, event ${brokenAt.eventId}`;
-  return `THE AUDIT TRAIL IS BROKEN ${place}${event}: ${sentences[brokenAt.problem]}\n${counts}\n${end}`;
+  return `THE AUDIT LOG IS BROKEN ${place}${event}: ${sentences[brokenAt.problem]}\n${counts}\n${end}`;
 }
 
 const sentences: Record<ChainBreak['problem'], string> = {
-  event_altered: 'the event is not what was sealed.',
-  event_removed: 'the event is gone.',
-  event_inserted: 'the event is neither sealed nor waiting for its seal.',
-  seal_altered: 'the link does not continue the one before it.',
-  seal_removed: 'the link is gone.',
-  anchor_missing: 'the chain does not contain the remembered link.',
+  event_altered: 'the event was changed after it was chained.',
+  event_removed: 'the event is missing.',
+  event_inserted: 'the event is neither in the chain nor waiting for it.',
+  seal_altered: 'the link does not continue the previous one.',
+  seal_removed: 'the link is missing.',
+  anchor_missing: 'the chain does not contain the given head.',
 };
 
 async function walkChain(store: Pick<ChainStore, 'walkSeals'>, anchor: Anchor | undefined) {

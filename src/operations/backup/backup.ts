@@ -3,7 +3,6 @@ import { constants, createReadStream, createWriteStream, existsSync } from 'node
 import { access, link, mkdir, readdir, readFile, rename, rm, rmdir, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { version } from '../../composition/app.ts';
 import type { Config } from '../../config/read.ts';
 import { systemClock, timestamp } from '../../core/clock.ts';
 import { systemRandom } from '../../core/ids.ts';
@@ -19,6 +18,7 @@ import { compareMigrations, migrate } from '../../platform/database/migrate.ts';
 import { flushNames } from '../../platform/flush-names.ts';
 import { ArchiveSpoiled, type Part, readArchive, writeArchive } from '../../platform/folder-archive.ts';
 import { decryptText, encryptionKeyOf, encryptText } from '../../platform/encrypted-text.ts';
+import { version } from '../../platform/version.ts';
 import { blaming } from '../../composition/start-errors.ts';
 
 /**
@@ -56,10 +56,10 @@ export async function runBackup(config: Config, file: string, { withSecrets }: {
     if (!hasDatabase(dataDir)) throw new Refused(`there is no database in ${dataDir}`, 'Check DATA_DIR.');
     if (withSecrets && backupPassphrase === null)
       throw new Refused(
-        'secrets are taken along only under a passphrase, and BACKUP_PASSPHRASE is not set',
-        'Set BACKUP_PASSPHRASE or BACKUP_PASSPHRASE_FILE, and keep it apart from the backup.',
+        '--with-secrets encrypts the secrets with a passphrase, and BACKUP_PASSPHRASE is not set',
+        'Set BACKUP_PASSPHRASE or BACKUP_PASSPHRASE_FILE, and store the passphrase apart from the backup.',
       );
-    if (existsSync(path)) throw new Refused(`${path} is there already`, 'Choose another name.');
+    if (existsSync(path)) throw new Refused(`${path} already exists`, 'Choose another name.');
     const lock = await blaming('DATA_DIR', () => lockDataDir(dataDir));
     const staging = `${path}.${randomUUID()}.partial`;
     try {
@@ -73,12 +73,14 @@ export async function runBackup(config: Config, file: string, { withSecrets }: {
       console.log(`sha256 ${await sha256Of(path)}`);
       if (auditHead !== null) console.log(`audit head ${auditHead.seq}:${auditHead.hash}`);
       console.error(
-        `Written to ${path}. Keep the lines above apart from it: they prove later that it is this one.`,
+        `Wrote ${path}. Store the lines above apart from it: they prove later that the file is unchanged.`,
       );
       if (!withSecrets)
-        console.error(`The secrets are not in it: copy ${join(dataDir, 'secrets')} to another place.`);
+        console.error(
+          `The backup does not contain the secrets: copy ${join(dataDir, 'secrets')} to another place.`,
+        );
       if (config.objectStore !== null)
-        console.error('The files of sites are in the object store, and not in it.');
+        console.error('The backup does not contain the files of sites: they are in the object store.');
       return 0;
     } finally {
       await rm(staging, { force: true });
@@ -132,13 +134,13 @@ export async function runRestore(config: Config, file: string): Promise<number> 
       console.log(report);
       console.error(`Restored ${dataDir} as of ${header.createdAt} (Postern ${header.postern}).`);
       if (!header.hasBlobs)
-        console.error('The files of sites were in an object store: put its copy back as well.');
+        console.error('The files of sites were in an object store: restore its backup too.');
       return 0;
     } catch (error) {
       if (!(error instanceof ArchiveSpoiled)) throw error;
       throw new Refused(
-        `${path} cannot be used: ${error.message}`,
-        'Take another copy, and compare its sha256.',
+        `${path} cannot be restored: ${error.message}`,
+        'Use another copy of the file, and compare its sha256.',
       );
     } finally {
       await rm(staging, { recursive: true, force: true });
@@ -163,8 +165,8 @@ async function tellingRefusal(end: string, work: () => Promise<number>): Promise
 function refuseServer({ databaseUrl }: Config): void {
   if (databaseUrl === null) return;
   throw new Refused(
-    'this is for the embedded database, and DATABASE_URL is set',
-    'Use pg_dump and pg_restore, and the copies of your object store.',
+    'the command is for the embedded database, and DATABASE_URL is set',
+    'Use pg_dump and pg_restore, and the backups of your object store.',
   );
 }
 
@@ -175,8 +177,8 @@ async function refuseFull(dataDir: string): Promise<void> {
       await rm(join(dataDir, name), { recursive: true, force: true });
     else if (name !== 'secrets' && !/^lock(?:\.|$)/.test(name))
       throw new Refused(
-        `${dataDir} is not empty: it holds ${name}`,
-        'Choose an empty folder with DATA_DIR, or move this one away.',
+        `${dataDir} is not empty: it contains ${name}`,
+        'Set DATA_DIR to an empty folder, or move this folder away.',
       );
   }
 }
@@ -195,22 +197,19 @@ async function inDatabase<T>(folder: string, work: (database: Database) => Promi
 async function headOfWholeAuditLog(database: Database): Promise<Anchor | null> {
   const report = await verifyAuditLog(chainStore(database.sql));
   if (report.brokenAt === undefined) return report.head;
-  throw new Refused(
-    formatAuditReport(report),
-    'Find out what happened to it first. As evidence, copy the whole of DATA_DIR.',
-  );
+  throw new Refused(formatAuditReport(report), 'Find the cause first. As evidence, copy the whole DATA_DIR.');
 }
 
 async function readHeader(staging: string): Promise<Header> {
   const text = await readFile(join(staging, headerName), 'utf8').catch(() => {
-    throw new ArchiveSpoiled('it is no backup of Postern');
+    throw new ArchiveSpoiled('it is not a backup of Postern');
   });
   // The digest proves that backup wrote it; another format is refused below.
   const header = JSON.parse(text) as Header;
   if (header.format === 1) return header;
   throw new Refused(
-    `this backup has the format ${String(header.format)}, which this version does not know`,
-    'Restore it with the version that made it, or a newer one.',
+    `the backup has the format ${String(header.format)}, which this version of Postern cannot read`,
+    'Restore it with the version that wrote it, or a newer one.',
   );
 }
 
@@ -219,10 +218,10 @@ function checkNames(parts: readonly Part[]): void {
   for (const { path, sha256 } of parts) {
     // Secrets in particular must be encrypted, or absent.
     if (path !== headerName && path !== secretsName && !/^(?:database|blobs)(?:\/|$)/.test(path))
-      throw new ArchiveSpoiled(`${path} is no part of a backup`);
+      throw new ArchiveSpoiled(`${path} is not part of a backup`);
     const [, shelf, rest] = /^blobs\/([^/]+)\/(.+)$/.exec(path) ?? [];
     if (shelf !== undefined && sha256 !== `${shelf}${rest}`)
-      throw new ArchiveSpoiled(`${path} holds other bytes than its name says`);
+      throw new ArchiveSpoiled(`the content of ${path} does not match its name`);
   }
 }
 
@@ -237,7 +236,7 @@ async function checkDatabase(staging: string, { encryptionKeys }: Config, header
     const { unknown } = await compareMigrations(database);
     if (unknown.length > 0)
       throw new Refused(
-        `this backup was made by a newer version, Postern ${header.postern}`,
+        `a newer version wrote the backup: Postern ${header.postern}`,
         'Restore it with that version, or a newer one.',
       );
     await migrate(database);
@@ -246,8 +245,8 @@ async function checkDatabase(staging: string, { encryptionKeys }: Config, header
       keys.length > 0 && (await canDecryptSigningKeys(keyStore, createEncryption(keys, systemRandom)));
     if (!areOpen && (await keyStore.find()) !== undefined)
       throw new Refused(
-        'the ENCRYPTION_KEY of this backup is not here, and without it nobody can sign in',
-        `Put the folder secrets back into DATA_DIR first, readable by you alone, or set ENCRYPTION_KEY.`,
+        'the ENCRYPTION_KEY of the backup is missing, and without it nobody can sign in',
+        'Restore the folder secrets into DATA_DIR first, readable by you alone, or set ENCRYPTION_KEY.',
       );
     const report = await verifyAuditLog(chainStore(database.sql), header.auditHead ?? undefined);
     if (report.brokenAt !== undefined) throw new ArchiveSpoiled(formatAuditReport(report));
@@ -292,17 +291,23 @@ async function decryptSecrets(
   isSecretThere: boolean,
 ): Promise<void> {
   if (isSecretThere)
-    throw new Refused('the backup holds secrets, and there are some in DATA_DIR', 'Move those away first.');
+    throw new Refused(
+      'the backup contains secrets, and so does DATA_DIR',
+      'Move DATA_DIR/secrets away first.',
+    );
   if (backupPassphrase === null)
     throw new Refused(
-      'the backup holds secrets under a passphrase',
+      'the backup contains secrets, encrypted with a passphrase, and BACKUP_PASSPHRASE is not set',
       'Set BACKUP_PASSPHRASE or BACKUP_PASSPHRASE_FILE.',
     );
   // The digest proves that encryptSecrets() wrote it.
   const { salt, sealed } = JSON.parse(await readFile(join(staging, secretsName), 'utf8')) as EncryptedSecrets;
   const opened = decryptText([keyOf(backupPassphrase, salt)], Buffer.from(sealed, 'base64'), secretsName);
   if (opened === undefined)
-    throw new Refused('BACKUP_PASSPHRASE does not open the secrets of this backup', 'Fix it.');
+    throw new Refused(
+      'BACKUP_PASSPHRASE does not decrypt the secrets of the backup',
+      'Set the passphrase that the backup was written with.',
+    );
   const folder = join(staging, 'secrets');
   await mkdir(folder, { mode: 0o700 });
   // encryptSecrets() encrypted it: file names in one folder, and their contents.

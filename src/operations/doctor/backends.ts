@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { sql } from 'kysely';
 import { buffer } from 'node:stream/consumers';
-import type { Workload } from '../../config/settings.ts';
+import type { Workload } from '../../config/names.ts';
 import { day, systemClock } from '../../core/clock.ts';
 import { systemRandom } from '../../core/ids.ts';
 import { advice, failed, type Finding, findingOf, ok, type Patient, unknown } from './finding.ts';
@@ -30,7 +30,7 @@ export async function checkDatabase(asked: Asked): Promise<Finding[]> {
   const { config, holder } = asked;
   if (config.databaseUrl === null && holder !== undefined) return [await askServer(asked, holder.pid)];
   if (config.databaseUrl === null && !hasDatabase(config.dataDir))
-    return [ok('database', `there is none in ${config.dataDir} yet; the first start makes it`)];
+    return [ok('database', `there is no database in ${config.dataDir} yet; the first start creates it`)];
   try {
     const { database, close } = await openDatabaseAlone(config);
     try {
@@ -48,18 +48,18 @@ export async function checkDatabase(asked: Asked): Promise<Finding[]> {
 /** The running server has the embedded database open, so its /readyz is the source. */
 async function askServer({ config, world }: Asked, pid: number): Promise<Finding> {
   const host = ['0.0.0.0', '::'].includes(config.host) ? '127.0.0.1' : config.host;
-  const rest = 'what is in it can be looked at when the server is stopped';
+  const rest = 'stop the server to check its contents';
   try {
     const { status } = await world.get(`http://${host}:${config.metricsPort}/readyz`);
-    if (status === 200) return unknown('database', `process ${pid} has it and is ready; ${rest}`);
+    if (status === 200) return unknown('database', `process ${pid} uses it and is ready; ${rest}`);
     return failed(
       'database',
-      `process ${pid} has it and is not ready (${status})`,
-      'Look at its log and its /readyz.',
+      `process ${pid} uses it and is not ready (${status})`,
+      'Read its log, and the response of its /readyz.',
     );
   } catch {
     // Also for a server that is just starting.
-    return unknown('database', `process ${pid} has it and does not answer at METRICS_PORT; ${rest}`);
+    return unknown('database', `process ${pid} uses it and does not respond at METRICS_PORT; ${rest}`);
   }
 }
 
@@ -94,21 +94,21 @@ async function checkMigrations(database: Database): Promise<Finding> {
   if (edited.length > 0)
     return failed(
       check,
-      `these steps are not the ones that were applied: ${edited.join(', ')}`,
-      'Restore the files of this version.',
+      `these migrations differ from the ones that were applied: ${edited.join(', ')}`,
+      'Restore the migration files of this version.',
     );
   // Each migration keeps what the previous release uses (decision 0028).
   if (newer.length > 0)
     return advice(
       check,
-      `the database has steps of a newer version: ${newer.join(', ')}`,
-      'The release before it works with them: finish the update. An older one: run that version.',
+      `the database has migrations of a newer version: ${newer.join(', ')}`,
+      'If this is the release before that version, it works: finish the update. Otherwise run that version.',
     );
   if (waiting.length > 0)
     return advice(
       check,
-      `${waiting.length} are waiting`,
-      'The next start applies them, or now: npm start -- migrate',
+      `${waiting.length} ${waiting.length === 1 ? 'migration is' : 'migrations are'} not applied yet`,
+      'The next start applies them. To apply them now, run: npm start -- migrate',
     );
   return ok(check, 'the database is up to date');
 }
@@ -119,11 +119,11 @@ async function checkSearch(database: Database): Promise<Finding> {
   const { rows } = await sql<{ missing: string }>`
     select name as missing from jsonb_array_elements_text(${JSON.stringify(indexes)}::jsonb) name
      where to_regclass(name) is null`.execute(database.sql);
-  if (rows.length === 0) return ok('database.search', 'names are found by indexes of their parts');
+  if (rows.length === 0) return ok('database.search', 'searches in names use their indexes');
   return advice(
     'database.search',
     `a search reads every name, because these indexes are missing: ${rows.map(({ missing }) => missing).join(', ')}`,
-    'Make the extension pg_trgm and the indexes: docs/how-to/run-the-workloads-apart.md says how.',
+    'Create the extension pg_trgm and the indexes: docs/how-to/run-the-workloads-apart.md',
   );
 }
 
@@ -137,22 +137,22 @@ function checkRole({
   if (closedTables.length > 0)
     return failed(
       check,
-      `the role ${role} may not read and change ${closedTables.join(', ')}`,
-      'Give it the tables: REASSIGN OWNED BY the_other TO this_role.',
+      `the role ${role} has no permission to read and change ${closedTables.join(', ')}`,
+      `Make it the owner of the tables: REASSIGN OWNED BY the_present_owner TO ${role};`,
     );
   if (!canCreate)
     return failed(
       check,
-      `the role ${role} may not make tables`,
-      `GRANT CREATE, USAGE ON SCHEMA public TO ${role};`,
+      `the role ${role} has no permission to create tables`,
+      `Run: GRANT CREATE, USAGE ON SCHEMA public TO ${role};`,
     );
   if (isSuperuser)
     return advice(
       check,
       `the role ${role} is a superuser`,
-      'One that owns this database and no more is enough.',
+      'Use a role that owns this database and has no other privileges.',
     );
-  return ok(check, `the role ${role} may do what is needed`);
+  return ok(check, `the role ${role} has the permissions it needs`);
 }
 
 async function checkGatewayRole(database: Database): Promise<Finding> {
@@ -163,10 +163,10 @@ async function checkGatewayRole(database: Database): Promise<Finding> {
   if (excess !== null)
     return advice(
       'database.role',
-      `it reaches what a gateway does not need: ${excess}`,
-      'Give it a role of its own, that has the views and is granted nothing else.',
+      `the role of the gateway has permissions that it does not need: ${excess}`,
+      'Give the gateway a separate role that can read its views and nothing else.',
     );
-  return ok('database.role', 'it reads the views of a gateway and nothing else');
+  return ok('database.role', 'the role of the gateway can read its views and nothing else');
 }
 
 async function checkSigningKeys(database: Database, keys: readonly string[]): Promise<Finding> {
@@ -174,19 +174,19 @@ async function checkSigningKeys(database: Database, keys: readonly string[]): Pr
   const { waiting } = await compareMigrations(database);
   const { signingKeys } = identityStores(database.sql, systemClock);
   if (waiting.some((name) => name.includes('identity.')) || (await signingKeys.find()) === undefined)
-    return ok(check, 'not there yet; the first start makes them');
+    return ok(check, 'do not exist yet; the first start creates them');
   if (keys.length === 0)
     return failed(
       check,
-      'there are some, and no ENCRYPTION_KEY that could open them',
-      'Restore DATA_DIR/secrets from a copy.',
+      'they exist, and there is no ENCRYPTION_KEY to decrypt them',
+      'Restore DATA_DIR/secrets from a backup.',
     );
   if (await canDecryptSigningKeys(signingKeys, createEncryption(keys, systemRandom)))
-    return ok(check, 'those of the built-in provider open');
+    return ok(check, 'ENCRYPTION_KEY decrypts the keys of the built-in provider');
   return failed(
     check,
-    'ENCRYPTION_KEY opens none of them: nobody can sign in',
-    'Put the value they were made with at the end of ENCRYPTION_KEY.',
+    'ENCRYPTION_KEY decrypts none of them: nobody can sign in',
+    'Add the value that encrypted them to the end of ENCRYPTION_KEY.',
   );
 }
 
@@ -208,7 +208,7 @@ async function checkSignInOrigins(database: Database, now: number): Promise<Find
   return advice(
     check,
     `${who} one address: ${address}`,
-    'If that is a proxy, add its address to TRUSTED_PROXIES. Limits for each address hold for all of them together until then.',
+    'If that is a proxy, add its address to TRUSTED_PROXIES. Until then, all clients share the limits for one address.',
   );
 }
 
@@ -222,11 +222,14 @@ async function checkEncrypted(database: Database, keys: readonly string[]): Prom
   const areKeysOld = (await read.signingKeys.find())?.startsWith(encryption.keyMark) === false;
   const check = 'secrets.sealed';
   if (count === 0 && !areKeysOld)
-    return ok(check, 'all is sealed under the first value of ENCRYPTION_KEY; the others can go');
+    return ok(
+      check,
+      'all data is encrypted with the first value of ENCRYPTION_KEY; you can remove the others',
+    );
   return advice(
     check,
-    `${count + (areKeysOld ? 1 : 0)} sessions, grants or keys are sealed under an older value of ENCRYPTION_KEY`,
-    'Leave it in the list for now: a running server seals them again within minutes.',
+    `${count + (areKeysOld ? 1 : 0)} sessions, grants or keys are encrypted with an older value of ENCRYPTION_KEY`,
+    'Keep that value in the list: a running server encrypts them again within minutes.',
   );
 }
 
@@ -238,16 +241,17 @@ async function checkClock(
   const clock = createServerClock({ local: { now }, serverTime });
   await clock.sync();
   const off = Math.round(clock.offset());
-  if (Math.abs(off) <= maxOffMs) return ok(check, `${Math.abs(off)} ms from the clock of this machine`);
+  if (Math.abs(off) <= maxOffMs)
+    return ok(check, `differs by ${Math.abs(off)} ms from the clock of this machine`);
   return failed(
     check,
-    `${(Math.abs(off) / 1000).toFixed(1)} s ${off > 0 ? 'ahead of' : 'behind'} the clock of this machine`,
-    'Let both follow a time server (NTP): sessions, grants and keys end by these clocks.',
+    `is ${(Math.abs(off) / 1000).toFixed(1)} s ${off > 0 ? 'ahead of' : 'behind'} the clock of this machine`,
+    'Synchronize both clocks with a time server (NTP): sessions, grants and keys expire by them.',
   );
 }
 
 export async function checkKv({ config, world }: Asked): Promise<Finding[]> {
-  if (config.kvUrl === null) return [ok('kv', 'in memory, for one process')];
+  if (config.kvUrl === null) return [ok('kv', 'in memory, for one process only')];
   try {
     const kv = await openKv(config.kvUrl, log);
     try {
@@ -255,7 +259,7 @@ export async function checkKv({ config, world }: Asked): Promise<Finding[]> {
       const versions = [...new Set(servers.map(({ version }) => version))].join(', ');
       const count = servers.length === 1 ? '' : `${servers.length} servers, `;
       return [
-        ok('kv', `${count}Redis ${versions} or what stands for it, noeviction`),
+        ok('kv', `${count}Redis ${versions} or a compatible server, noeviction`),
         await checkClock('time.kv', world.now, kv.time),
       ];
     } finally {
@@ -269,12 +273,12 @@ export async function checkKv({ config, world }: Asked): Promise<Finding[]> {
 export async function checkObjectStore({ config, workload }: Asked): Promise<Finding> {
   const check = 'object_store';
   const { objectStore, dataDir } = config;
-  if (objectStore === null) return ok(check, 'files in DATA_DIR');
+  if (objectStore === null) return ok(check, 'not used: files are in DATA_DIR');
   const blobs = await openStoreAlone(objectStore, dataDir);
   try {
     if (workload === 'gateway') {
       await blaming('OBJECT_STORE_URL', blobs.ping);
-      return ok(check, `the bucket ${objectStore.bucket} can be listed`);
+      return ok(check, `listed the bucket ${objectStore.bucket}`);
     }
     await blaming('OBJECT_STORE_URL', async () => {
       await blobs.prepare();
@@ -284,7 +288,7 @@ export async function checkObjectStore({ config, workload }: Asked): Promise<Fin
       const { digest } = await blobs.write(Readable.from([bytes]));
       try {
         const read = await buffer(await blobs.read(digest));
-        if (!read.equals(bytes)) throw new Error('it gave back other bytes than it was given');
+        if (!read.equals(bytes)) throw new Error('it returned other bytes than were written');
       } finally {
         await blobs.remove(digest);
       }

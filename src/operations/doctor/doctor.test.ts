@@ -166,7 +166,7 @@ describe('the machine', () => {
       const { states, says } = await about(at, { ...secrets, ...bad });
       expect(states).toEqual(['failed']);
       expect(says).toContain(
-        'docs/how-to/rotate-secrets.md (with several processes three, each with a restart)',
+        'docs/how-to/rotate-secrets.md (with several processes: three steps, each with a restart)',
       );
       expect(says).not.toContain('in front');
       expect(says).not.toContain('x'.repeat(40));
@@ -178,7 +178,7 @@ describe('the machine', () => {
     expect(await stateOf('secrets.encryption_key')).toBe('ok');
     expect(await about('secrets.encryption_key', secrets)).toMatchObject({
       states: ['advice'],
-      says: expect.stringContaining('is not the one in DATA_DIR/secrets'),
+      says: expect.stringContaining('differs from the value in DATA_DIR/secrets'),
     });
   });
 });
@@ -273,7 +273,7 @@ describe('Keycloak', () => {
     realm.close();
     expect(await states()).toEqual(['failed', 'unknown', 'unknown', 'unknown']);
     const { says } = await about('identity.discovery', settings());
-    expect(says).toMatch(/cannot be asked: nobody listens at its address \(ECONNREFUSED\)/);
+    expect(says).toMatch(/cannot be reached: nobody listens at its address \(ECONNREFUSED\)/);
   });
 
   test.skipIf(isOpensslMissing)(
@@ -297,7 +297,7 @@ describe('Keycloak', () => {
     const ofRealm = await examined({ ...secrets, ...settings() });
     expect(ofRealm('database.migrations').states).toEqual(['ok']);
     expect(ofRealm('identity.signing_keys').states).toEqual([]);
-    expect((await about('identity.signing_keys', secrets)).says).toContain('the first start makes them');
+    expect((await about('identity.signing_keys', secrets)).says).toContain('the first start creates them');
   });
 });
 
@@ -373,12 +373,12 @@ describe('the embedded database', () => {
     expect(rotated('identity.signing_keys').states).toEqual(['ok']);
     expect(rotated('secrets.sealed')).toMatchObject({
       states: ['advice'],
-      says: expect.stringMatching(/^1 sessions, grants or keys[^]*Leave it in the list/),
+      says: expect.stringMatching(/^1 sessions, grants or keys[^]*Keep that value in the list/),
     });
     const known = { ...secrets, ENCRYPTION_KEY: `${secrets.ENCRYPTION_KEY},${secretOf()}` };
     expect(await about('secrets.sealed', known)).toMatchObject({
       states: ['ok'],
-      says: expect.stringContaining('the others can go'),
+      says: expect.stringContaining('you can remove the others'),
     });
   });
 
@@ -400,13 +400,13 @@ describe('the embedded database', () => {
     const ready = (status: number) => about('database', secrets, { get: async () => ({ status }) });
     expect(await ready(200)).toMatchObject({
       states: ['unknown'],
-      says: expect.stringContaining(`process ${process.pid} has it and is ready`),
+      says: expect.stringContaining(`process ${process.pid} uses it and is ready`),
     });
     expect((await ready(503)).states).toEqual(['failed']);
     expect((await about('database', secrets, { get: nobodyAnswers })).states).toEqual(['unknown']);
     expect((await about('data.lock', secrets)).says).toContain(`in use by process ${process.pid}`);
     lock.release();
-    expect((await about('data.lock', secrets)).says).toContain('nobody uses');
+    expect((await about('data.lock', secrets)).says).toContain('no process uses');
   });
 });
 
@@ -566,12 +566,12 @@ describe.skipIf(testServer === undefined)('PostgreSQL', () => {
     await run(`grant select on schema_migrations, provider_signing_keys to ${role}`, owner().DATABASE_URL);
     expect(await about('database.role', { ...secrets, DATABASE_URL: urlAs(role) })).toMatchObject({
       states: ['failed'],
-      says: expect.stringContaining('may not read and change'),
+      says: expect.stringContaining('no permission to read and change'),
     });
     await run(`grant all on all tables in schema public to ${role}`, owner().DATABASE_URL);
     expect(await about('database.role', { ...secrets, DATABASE_URL: urlAs(role) })).toMatchObject({
       states: ['failed'],
-      says: expect.stringContaining('may not make tables'),
+      says: expect.stringContaining('no permission to create tables'),
     });
     await run(`grant create on schema public to ${role}`, owner().DATABASE_URL);
     expect(await stateOf('database.role', { ...secrets, DATABASE_URL: urlAs(role) })).toBe('ok');

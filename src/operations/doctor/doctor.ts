@@ -5,7 +5,7 @@ import { request as requestTls } from 'node:https';
 import type { LookupFunction } from 'node:net';
 import type { Environment } from '../../config/generated-secrets.ts';
 import type { Config } from '../../config/read.ts';
-import type { Workload } from '../../config/settings.ts';
+import type { Workload } from '../../config/names.ts';
 import { type Finding, type Patient, unknown, type World } from './finding.ts';
 import { checkIdentity } from './keycloak.ts';
 import { checkHosts } from './hosts.ts';
@@ -25,7 +25,7 @@ export async function examine(
   const node = checkNode(world);
   const { config, findings } = checkConfig(env, workload);
   if (config === undefined)
-    return [node, ...findings, unknown('everything else', 'is looked at when the settings are fixed')];
+    return [node, ...findings, unknown('everything else', 'is checked when the settings are fixed')];
   const patient: Patient & { workload: Workload } = {
     config,
     world,
@@ -80,7 +80,7 @@ function inWords(checks: readonly Finding[]): string {
     ...(fix === null ? [] : [`${' '.repeat(width + 10)}→ ${fix}`]),
   ]);
   const count = checks.filter(({ state }) => state === 'failed').length;
-  const sum = count === 0 ? 'Nothing has to be fixed.' : `${count} to be fixed.`;
+  const sum = count === 0 ? 'Nothing needs fixing.' : `${count} ${count === 1 ? 'check' : 'checks'} failed.`;
   return [...lines, '', sum].join('\n');
 }
 

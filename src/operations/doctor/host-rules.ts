@@ -14,21 +14,21 @@ export function checkRules(config: Addresses): Finding {
     return failed(
       check,
       unavailableReason,
-      'Give SITES_CONTENT_URL a registrable domain of its own, with https, or set SITES_ALLOW_SHARED_APEX=true on every process.',
+      'Set SITES_CONTENT_URL to an https address on a separate registrable domain, or set SITES_ALLOW_SHARED_APEX=true on every process.',
     );
   if (unreachableContent(config))
     return failed(
       check,
-      'SITES_CONTENT_URL leads every visitor to a machine of their own (localhost)',
-      'Set it to a host of its own, with a wildcard for its sites.',
+      'SITES_CONTENT_URL is localhost, which is the own machine of each visitor',
+      'Set it to a separate host, with a DNS wildcard for the sites below it.',
     );
   if (config.allowSharedApex && isShared(config))
     return advice(
       check,
-      'allowed on a shared registrable domain',
-      'A content domain of its own keeps sites further apart.',
+      'private sites share a registrable domain with the web app',
+      'A separate content domain isolates sites better.',
     );
-  return ok(check, 'the addresses keep private sites apart from the web app');
+  return ok(check, 'private sites and the web app have separate domains');
 }
 
 /** For operators who start web or gateway without the doctor: one log line while private sites are not possible. */

@@ -18,12 +18,12 @@ function checkProxies({ uiUrl, trustedProxies }: Patient['config']): Finding[] {
   if (!uiUrl.startsWith('https:')) return [];
   const check = 'hosts.proxies';
   if (trustedProxies.length > 0)
-    return [ok(check, `forwarded headers count from ${trustedProxies.join(', ')}`)];
+    return [ok(check, `forwarded headers are trusted from ${trustedProxies.join(', ')}`)];
   return [
     advice(
       check,
-      'SERVICE_UI_URL is https, so a proxy is in front, and TRUSTED_PROXIES is empty: every client has the address of the proxy',
-      'Set TRUSTED_PROXIES to the addresses of the proxy. Until then all clients share the limits for one address, and the audit log shows no other.',
+      'SERVICE_UI_URL is https, so there is a proxy, and TRUSTED_PROXIES is empty: every client appears with the address of the proxy',
+      'Set TRUSTED_PROXIES to the addresses of the proxy. Until then, all clients share the limits for one address, and the audit log records only that address.',
     ),
   ];
 }
@@ -32,14 +32,14 @@ async function checkUi(uiUrl: string, world: Patient['world']): Promise<Finding>
   const check = 'hosts.ui';
   try {
     const { status } = await world.get(`${uiUrl}/api/v2/auth/context`);
-    if (status < 500) return ok(check, `${uiUrl} answers`);
+    if (status < 500) return ok(check, `${uiUrl} responds`);
     return failed(
       check,
-      `${uiUrl} answers ${status}`,
-      'Look at the web workload, and at the proxy in front of it.',
+      `${uiUrl} responds with ${status}`,
+      'Check the web workload, and the proxy in front of it.',
     );
   } catch (error) {
-    return unknown(check, `${uiUrl} ${notAnswering(reasonOf(error))}`);
+    return unknown(check, `${uiUrl} ${unreachable(reasonOf(error))}`);
   }
 }
 
@@ -57,39 +57,38 @@ async function checkWildcard(contentUrl: string, world: Patient['world']): Promi
     if (below.status === 'rejected' && base.status === 'fulfilled')
       return failed(
         check,
-        `*.${hostname} leads nowhere, and ${hostname} does`,
+        `the DNS has a record for ${hostname}, but none for *.${hostname}`,
         `Add a DNS record for *.${hostname}.`,
       );
-    if (below.status === 'rejected')
-      return unknown(check, `*.${hostname} is not known to the name service of this machine`);
+    if (below.status === 'rejected') return unknown(check, `this machine cannot resolve *.${hostname}`);
   }
   try {
     const { status } = await world.get(`${protocol}//${label}.${host}/`);
-    if (status < 500) return ok(check, `hosts below ${host} answer`);
+    if (status < 500) return ok(check, `hosts below ${host} respond`);
     return failed(
       check,
-      `hosts below ${host} answer ${status}`,
-      'Look at the gateway, and at the proxy in front of it.',
+      `hosts below ${host} respond with ${status}`,
+      'Check the gateway, and the proxy in front of it.',
     );
   } catch (error) {
     const reason = reasonOf(error);
     if (!isUntrusted(reason) && /CERT|certificate|altname/i.test(reason))
       return failed(
         check,
-        `the certificate is not for *.${hostname} (${reason})`,
-        `Get one for *.${hostname}.`,
+        `the certificate does not cover *.${hostname} (${reason})`,
+        `Install a certificate for *.${hostname}.`,
       );
-    return unknown(check, `a host below ${host} ${notAnswering(reason)}`);
+    return unknown(check, `a host below ${host} ${unreachable(reason)}`);
   }
 }
 
 const isUntrusted = (reason: string) => certificateWords[reason] !== undefined;
 
 /** A browser may trust an authority that Node does not, so the certificate alone does not make the address wrong. */
-function notAnswering(reason: string): string {
+function unreachable(reason: string): string {
   return isUntrusted(reason)
-    ? `has a certificate that Node does not trust (${reason}); with NODE_EXTRA_CA_CERTS set to its authority, doctor can ask`
-    : `does not answer from here (${reason}); with the server stopped, nobody does`;
+    ? `has a certificate that Node does not trust (${reason}); to check it, set NODE_EXTRA_CA_CERTS to the certificate of its authority`
+    : `does not respond to this machine (${reason}); this is normal while the server is stopped`;
 }
 
 function reasonOf(error: unknown): string {

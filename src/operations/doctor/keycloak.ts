@@ -21,17 +21,17 @@ export async function checkIdentity({ keycloak }: Pick<Config, 'keycloak'>): Pro
   const at = selfTestChecks.indexOf(result.check);
   return selfTestChecks.map((check, place) => {
     if (place < at) return ok(nameOf(check), says[check]);
-    if (place > at) return unknown(nameOf(check), `needs "${result.check}" to be fixed first`);
+    if (place > at) return unknown(nameOf(check), `can be checked when "${result.check}" is fixed`);
     if (result.kind === 'refused')
       return failed(nameOf(check), `${result.setting} ${result.problem}`, result.fix);
     const [problem, fix] = explainNetwork(result.reason) ?? [
-      'it gives no usable answer',
-      'Look at Keycloak, at the way to it, and at OIDC_ISSUER.',
+      'it sends no usable response',
+      'Check Keycloak, the network to it, and OIDC_ISSUER.',
     ];
     return failed(
       nameOf(check),
-      `${keycloak.issuer} cannot be asked: ${problem} (${result.reason})`,
-      `${fix} Until it answers, nobody can sign in.`,
+      `${keycloak.issuer} cannot be reached: ${problem} (${result.reason})`,
+      `${fix} Until then, nobody can sign in.`,
     );
   });
 }
@@ -39,8 +39,8 @@ export async function checkIdentity({ keycloak }: Pick<Config, 'keycloak'>): Pro
 const nameOf = (check: Check) => `identity.${check.replaceAll(' ', '_')}`;
 
 const says: Readonly<Record<Check, string>> = {
-  discovery: 'the realm calls itself as OIDC_ISSUER says',
-  'client credentials': 'both clients get in, and the one that reads can do nothing else',
-  'reading people and roles': 'people, their roles and groups can be read, and both roles are there',
+  discovery: 'the issuer of the realm is OIDC_ISSUER',
+  'client credentials': 'Keycloak accepts both clients, and the reading client can change nothing',
+  'reading people and roles': 'people, their roles and groups can be read, and both roles exist',
   introspection: 'tokens can be introspected',
 };

@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import { ConfigError, type ConfigMistake } from '../../config/config-error.ts';
 import { type Environment, existingSecrets } from '../../config/generated-secrets.ts';
 import { type Config, readConfig } from '../../config/read.ts';
-import type { Workload } from '../../config/settings.ts';
+import type { Workload } from '../../config/names.ts';
 import { advice, failed, type Finding, ok, type Patient, type World } from './finding.ts';
 import { fileTrouble } from '../../config/file-trouble.ts';
 
@@ -16,7 +16,7 @@ export function checkNode({ nodeVersion }: World): Finding {
   return failed(
     'node',
     `Node ${nodeVersion} is too old`,
-    `Use Node ${oldestNode} or newer; npm start brings its own.`,
+    `Use Node ${oldestNode} or newer; npm start installs its own.`,
   );
 }
 
@@ -43,7 +43,7 @@ export function checkConfig(
     failed('configuration', `${setting} ${problem}`, fix),
   );
   if (findings.length > 0) return { config: undefined, findings };
-  return { config, findings: [ok('configuration', `every setting of ${workload} can be used`)] };
+  return { config, findings: [ok('configuration', `every setting of ${workload} is valid`)] };
 }
 
 const [minBytes, goodBytes] = [256 * 1024 ** 2, 1024 ** 3];
@@ -63,18 +63,22 @@ export async function checkDataDir({ config, world, holder }: Patient): Promise<
   }
   if (!found.isDirectory())
     return [
-      failed('data.folder', `DATA_DIR ${dataDir} is a file, and should be a folder`, 'Choose a folder.'),
+      failed('data.folder', `DATA_DIR ${dataDir} is a file, not a folder`, 'Set DATA_DIR to a folder.'),
     ];
   findings.push(checkOwner(found, dataDir, databaseUrl === null));
   const free = await world.freeBytes(dataDir);
-  const room = `${Math.floor(free / 1024 ** 2)} MiB free in ${dataDir}`;
+  const space = `${Math.floor(free / 1024 ** 2)} MiB free in ${dataDir}`;
   if (free < minBytes)
-    findings.push(failed('data.space', room, 'Make room: uploads and the database need it.'));
-  else if (free < goodBytes) findings.push(advice('data.space', room, 'Make room before it is used up.'));
-  else findings.push(ok('data.space', room));
+    findings.push(failed('data.space', space, 'Free disk space for uploads and the database.'));
+  else if (free < goodBytes)
+    findings.push(advice('data.space', space, 'Free disk space before it runs out.'));
+  else findings.push(ok('data.space', space));
   if (databaseUrl === null)
     findings.push(
-      ok('data.lock', holder === undefined ? 'nobody uses the folder' : `in use by process ${holder.pid}`),
+      ok(
+        'data.lock',
+        holder === undefined ? 'no process uses the folder' : `in use by process ${holder.pid}`,
+      ),
     );
   return findings;
 }
@@ -84,12 +88,12 @@ async function checkParent(dataDir: string): Promise<Finding> {
   for (let folder = dirname(dataDir); ; folder = dirname(folder)) {
     try {
       await access(folder, constants.W_OK | constants.X_OK);
-      return ok('data.folder', `${dataDir} is not there yet; the first start makes it`);
+      return ok('data.folder', `${dataDir} does not exist yet; the first start creates it`);
     } catch (error) {
       const trouble = fileTrouble('DATA_DIR', error);
       if (trouble === undefined) throw error;
       if ((error as NodeJS.ErrnoException).code === 'ENOENT' && folder !== dirname(folder)) continue;
-      return failed('data.folder', `DATA_DIR cannot be made: ${trouble.problem}`, trouble.fix);
+      return failed('data.folder', `DATA_DIR cannot be created: ${trouble.problem}`, trouble.fix);
     }
   }
 }
@@ -101,23 +105,23 @@ function checkOwner(
 ): Finding {
   const me = process.getuid?.();
   // Other systems have no owner and mode. Without the embedded database the folder holds only what can be fetched again.
-  if (me === undefined || !isEmbedded) return ok('data.folder', `${dataDir} can be written`);
+  if (me === undefined || !isEmbedded) return ok('data.folder', `${dataDir} is writable`);
   if (uid !== me)
     return failed(
       'data.folder',
-      `${dataDir} belongs to another user (${uid}), who can put anything in its place`,
+      `${dataDir} belongs to another user (${uid}), who can replace its contents`,
       `Stop the server and run: chown -R ${me} ${dataDir}`,
     );
   if ((mode & 0o022) !== 0)
-    return failed('data.folder', `others may write to ${dataDir}`, `Run: chmod go-w ${dataDir}`);
+    return failed('data.folder', `other users can write to ${dataDir}`, `Run: chmod go-w ${dataDir}`);
   if ((mode & 0o055) !== 0)
-    return advice('data.folder', `others may look into ${dataDir}`, `Run: chmod go= ${dataDir}`);
-  return ok('data.folder', `${dataDir} is yours alone`);
+    return advice('data.folder', `other users can read ${dataDir}`, `Run: chmod go= ${dataDir}`);
+  return ok('data.folder', `only this user can read and write ${dataDir}`);
 }
 
 /** If one of several processes signs with a new value before the others know it, everyone signed in gets 503. */
 const steps =
-  'the steps of docs/how-to/rotate-secrets.md (with several processes three, each with a restart)';
+  'the steps of docs/how-to/rotate-secrets.md (with several processes: three steps, each with a restart)';
 
 /** Minimum number of different characters: the output of openssl rand has thirty. */
 const minVariety = 12;
@@ -131,30 +135,30 @@ export function checkSecrets({ config, workload }: { config: Config; workload: W
   const wanted = Object.entries(lists).filter(([name]) => workload !== 'gateway' || name === 'GRANT_SECRET');
   return wanted.map(([name, values]) => {
     const check = `secrets.${name.toLowerCase()}`;
-    if (values.length === 0) return ok(check, 'not there yet; the first start makes it');
+    if (values.length === 0) return ok(check, 'does not exist yet; the first start generates it');
     const others = Object.entries(lists).filter(([other]) => other !== name);
     const twin = others.find(([, list]) => list.some((value) => values.includes(value)))?.[0];
     if (twin !== undefined)
       return failed(
         check,
-        `${name} and ${twin} have a value in common, so who learns one has both`,
-        `Give ${name} another value by ${steps}, until the common one is out.`,
+        `${name} and ${twin} have a value in common: a leak of one reveals both`,
+        `Replace the common value in ${name} by ${steps}.`,
       );
     if (values.some((value) => new Set(value).size < minVariety))
       return failed(
         check,
-        `${name} holds a value that can be guessed: few different characters`,
-        `Put the output of openssl rand -base64 32 in its place by ${steps}, until this one is out.`,
+        `${name} has a value that can be guessed: it has few different characters`,
+        `Replace it with the output of openssl rand -base64 32 by ${steps}.`,
       );
     const kept = existingSecrets(name, config.dataDir);
     if (kept.length > 0 && !kept.some((value) => values.includes(value)))
       return advice(
         check,
-        `${name} is set, and is not the one in DATA_DIR/secrets; what that one protected cannot be read`,
-        `If this data was used without ${name}, put the value of the file behind the others. Otherwise remove the file.`,
+        `${name} is set, and differs from the value in DATA_DIR/secrets; data that the latter protects cannot be read`,
+        `If this data was used without ${name}, add the value of the file to the end of ${name}. Otherwise remove the file.`,
       );
     const count =
-      values.length === 1 ? 'one value' : `${values.length} values, the first of them used for what is new`;
-    return ok(check, `${count}, at least ${Math.min(...values.map(({ length }) => length))} characters`);
+      values.length === 1 ? 'one value' : `${values.length} values, the first is used for new data`;
+    return ok(check, `${count}; at least ${Math.min(...values.map(({ length }) => length))} characters`);
   });
 }

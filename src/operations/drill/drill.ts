@@ -71,7 +71,7 @@ export async function runDrill({ isJson }: { isJson: boolean }): Promise<number>
   if (isJson) console.log(JSON.stringify({ ok: broken === 0, seconds, rules }, null, 2));
   else
     console.log(
-      `\n${rules.length - broken} of ${rules.length} rules held, in ${seconds} s. ${broken === 0 ? 'Nothing was let through.' : `FAILED: ${broken}.`}`,
+      `\n${rules.length - broken} of ${rules.length} rules held, in ${seconds} s.${broken === 0 ? '' : ` FAILED: ${broken}.`}`,
     );
   return broken === 0 ? 0 : 1;
 }
@@ -82,7 +82,7 @@ function say(): (rule: Rule) => void {
     if (scenario !== last) console.log(`\n${scenario}`);
     last = scenario;
     console.log(
-      `  ${passed ? 'held  ' : 'FAILED'}  ${rule}: ${passed ? got : `${got}, and not ${expected}`}`,
+      `  ${passed ? 'held  ' : 'FAILED'}  ${rule}: ${passed ? got : `${got}, expected ${expected}`}`,
     );
   };
 }

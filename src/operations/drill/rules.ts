@@ -62,7 +62,7 @@ const unavailable: Expected = { status: 503, comesBack: true };
 /** How a record is corrupted. */
 const spoiled: Readonly<Record<string, (value: string) => string | null>> = {
   missing: () => null,
-  nonsense: () => 'nonsense',
+  invalid: () => 'nonsense',
   'changed by one letter': changed,
 };
 
@@ -75,25 +75,25 @@ const scenarios: readonly Scenario[] = [
       const stranger = createVisitor(instance.uiUrl);
       await hold('a public site is served', served('public'), stranger.navigate(open.url));
       await hold('a private site is served to its owner', served('private'), owner.asset(closed.url));
-      await hold('without a grant its parts are refused', refused(401), stranger.asset(closed.url));
-      await hold('without a grant its pages ask who it is', refused(303), stranger.navigate(closed.url));
-      await hold('another person is not let in', refused(403), other.open(closed.url));
-      await hold('an administrator is not let in', refused(403), admin.open(closed.url));
+      await hold('a subresource without a grant is refused', refused(401), stranger.asset(closed.url));
+      await hold('a page without a grant redirects to sign-in', refused(303), stranger.navigate(closed.url));
+      await hold('another person gets no access', refused(403), other.open(closed.url));
+      await hold('an administrator gets no access', refused(403), admin.open(closed.url));
       await hold('a key is accepted', accepted, useKey(scene, key));
       await hold('a changed key is refused', refused(401), useKey(scene, { ...key, value: `${key.value}x` }));
     },
   },
   {
-    name: 'the identity service is away',
+    name: 'the identity service is unavailable',
     async play(scene) {
       const { hold, owner, open, closed, key } = scene;
       breakOnly(scene, { identity: 'away' });
-      await hold('nobody new is let in', unavailable, owner.afresh().open(closed.url));
-      await hold('nothing is published in a session', unavailable, publishing(owner));
-      await hold('a key does nothing with Sites', unavailable, listSites(scene, key));
-      await hold('a key is accepted where nobody is asked', accepted, useKey(scene, key));
-      await hold('one’s own keys can be seen and revoked', accepted, owner.api('GET', '/me/tokens'));
-      await hold('who was let in stays', served('private'), owner.asset(closed.url));
+      await hold('no new grant is issued', unavailable, owner.afresh().open(closed.url));
+      await hold('publishing in a session is refused', unavailable, publishing(owner));
+      await hold('a key cannot use Sites', unavailable, listSites(scene, key));
+      await hold('a key is accepted on a route without an identity check', accepted, useKey(scene, key));
+      await hold('a person can list their own keys', accepted, owner.api('GET', '/me/tokens'));
+      await hold('an existing grant works', served('private'), owner.asset(closed.url));
       await hold('a public site is served', served('public'), owner.navigate(open.url));
       await allIsWell(scene);
     },
@@ -103,12 +103,12 @@ const scenarios: readonly Scenario[] = [
     async play(scene) {
       const { hold, owner, closed, open } = scene;
       breakOnly(scene, { identity: 'inactive' });
-      await hold('nobody new is let in', refused(401), owner.afresh().open(closed.url));
+      await hold('no new grant is issued', refused(401), owner.afresh().open(closed.url));
       await hold('the session has ended', refused(401), owner.api('GET', '/me/tokens'));
-      await hold('who was let in stays until the grant ends', served('private'), owner.asset(closed.url));
+      await hold('an existing grant works until it expires', served('private'), owner.asset(closed.url));
       await hold('a public site is served', served('public'), owner.navigate(open.url));
       breakOnly(scene, {});
-      await hold('the session does not come back by itself', refused(401), owner.api('GET', '/me/tokens'));
+      await hold('the session stays ended', refused(401), owner.api('GET', '/me/tokens'));
       await scene.signIn();
       await allIsWell(scene);
     },
@@ -119,35 +119,35 @@ const scenarios: readonly Scenario[] = [
       const { hold, owner, admin, closed, key, ownerId } = scene;
       await must(admin.api('PATCH', `/users/${ownerId}`, { enabled: false }));
       await hold('the session has ended', refused(401), owner.api('GET', '/me/tokens'));
-      await hold('a key does nothing with Sites', refused(403), listSites(scene, key));
-      await hold('who was let in stays until the grant ends', served('private'), owner.asset(closed.url));
+      await hold('a key cannot use Sites', refused(403), listSites(scene, key));
+      await hold('an existing grant works until it expires', served('private'), owner.asset(closed.url));
       await must(admin.api('PATCH', `/users/${ownerId}`, { enabled: true }));
       await scene.signIn();
       await allIsWell(scene);
     },
   },
   ...(['away', 'silent'] as const).map((store) => ({
-    name: `the key-value store is ${store}`,
+    name: store === 'away' ? 'the key-value store is unavailable' : 'the key-value store does not respond',
     async play(scene: Scene) {
       const { hold, owner, open, closed, key } = scene;
       breakOnly(scene, { store });
-      await hold('a grant lets nobody in', unavailable, owner.asset(closed.url));
-      await hold('nobody new is let in', unavailable, owner.afresh().open(closed.url));
+      await hold('a grant gives no access', unavailable, owner.asset(closed.url));
+      await hold('no new grant is issued', unavailable, owner.afresh().open(closed.url));
       const change = owner.api('PATCH', `/sites/${closed.id}`, { visibility: 'public' });
-      await hold('who sees a site is not changed', unavailable, change);
+      await hold('the visibility of a site cannot be changed', unavailable, change);
       await hold('a public site is served', served('public'), owner.navigate(open.url));
       await hold('a key is accepted', accepted, useKey(scene, key));
       breakOnly(scene, {});
-      await hold('afterwards the grant lets in again', served('private'), owner.asset(closed.url));
+      await hold('afterwards the grant works again', served('private'), owner.asset(closed.url));
       await allIsWell(scene);
     },
   })),
   {
-    name: 'the key-value store lost everything',
+    name: 'the key-value store lost all data',
     async play(scene) {
       const { hold, owner, open, closed, key, instance } = scene;
       instance.loseStore();
-      await hold('grants are gone', refused(401), owner.asset(closed.url));
+      await hold('grants are lost', refused(401), owner.asset(closed.url));
       await hold('a public site is served', served('public'), owner.navigate(open.url));
       await hold('a key is accepted', accepted, useKey(scene, key));
       await allIsWell(scene);
@@ -158,15 +158,15 @@ const scenarios: readonly Scenario[] = [
     'the state of the site': 'site:',
     'the switch of Sites': 'sites:switch',
   }).map(([record, begins]) => ({
-    name: `the record of ${record} cannot be read`,
+    name: `the record of ${record} is damaged`,
     async play(scene: Scene) {
       const { hold, owner, open, closed } = scene;
       for (const [what, becomes] of Object.entries(spoiled)) {
         const browser = owner.afresh();
         await must(browser.open(closed.url));
         breakOnly(scene, { record: { begins, becomes } });
-        await hold(`${what}: a grant lets nobody in`, refused(401), browser.asset(closed.url));
-        await hold(`${what}: a page asks who it is`, refused(303), browser.navigate(closed.url));
+        await hold(`${what}: a grant gives no access`, refused(401), browser.asset(closed.url));
+        await hold(`${what}: a page redirects to sign-in`, refused(303), browser.navigate(closed.url));
         await hold(`${what}: a public site is served`, served('public'), owner.navigate(open.url));
         breakOnly(scene, {});
       }
@@ -178,47 +178,47 @@ const scenarios: readonly Scenario[] = [
     async play(scene) {
       const { hold, owner, closed } = scene;
       breakOnly(scene, { record: { begins: 'grant-code:', becomes: changed } });
-      await hold('nobody new is let in', refused(403), owner.afresh().open(closed.url));
-      await hold('who was let in stays', served('private'), owner.asset(closed.url));
+      await hold('no new grant is issued', refused(403), owner.afresh().open(closed.url));
+      await hold('an existing grant works', served('private'), owner.asset(closed.url));
       await allIsWell(scene);
     },
   },
   {
-    name: 'the scopes of a key are no list any more',
+    name: 'the scopes of a key are not a list',
     async play(scene) {
       const { hold, unseenKey, key, instance } = scene;
       const putBack = await spoilKey(instance.database, unseenKey.id, 'scopes');
-      await hold('the key has no rights', refused(403), listSites(scene, unseenKey));
-      await hold('another key has its own', accepted, listSites(scene, key));
+      await hold('the key has no permissions', refused(403), listSites(scene, unseenKey));
+      await hold('another key keeps its permissions', accepted, listSites(scene, key));
       await putBack();
       await allIsWell(scene);
     },
   },
   {
-    name: 'the digest of a key is another',
+    name: 'the digest of a key was changed',
     async play(scene) {
       const { hold, unseenKey, key, instance } = scene;
       const putBack = await spoilKey(instance.database, unseenKey.id, 'digest');
-      await hold('the key opens nothing', refused(401), listSites(scene, unseenKey));
+      await hold('the key is refused', refused(401), listSites(scene, unseenKey));
       await hold('another key is accepted', accepted, listSites(scene, key));
       await putBack();
-      await hold('put back, it is the key again', accepted, listSites(scene, unseenKey));
+      await hold('restored, the key is accepted again', accepted, listSites(scene, unseenKey));
       await allIsWell(scene);
     },
   },
   {
-    name: 'the database is away',
+    name: 'the database is unavailable',
     async play(scene) {
       const { hold, owner, open, closed, unseenKey } = scene;
       // A gateway cannot read from a database that is away. Load both pages first, so that they are in its memory.
       await must(owner.navigate(open.url));
       await must(owner.asset(closed.url));
       breakOnly(scene, { database: 'away' });
-      await hold('a good key is not called wrong', unavailable, useKey(scene, unseenKey));
-      await hold('a session is not called ended', unavailable, owner.api('GET', '/me/tokens'));
-      await hold('nobody new is let in', unavailable, owner.afresh().open(closed.url));
-      await hold('nothing is published', unavailable, publishing(owner));
-      await hold('who was let in stays', served('private'), owner.asset(closed.url));
+      await hold('a valid key is not reported as invalid', unavailable, useKey(scene, unseenKey));
+      await hold('a session is not reported as ended', unavailable, owner.api('GET', '/me/tokens'));
+      await hold('no new grant is issued', unavailable, owner.afresh().open(closed.url));
+      await hold('publishing is refused', unavailable, publishing(owner));
+      await hold('an existing grant works', served('private'), owner.asset(closed.url));
       await hold('a public site is served', served('public'), owner.navigate(open.url));
       breakOnly(scene, {});
       await hold('afterwards the key is accepted', accepted, useKey(scene, unseenKey));
@@ -231,12 +231,12 @@ const scenarios: readonly Scenario[] = [
       const { hold, owner, open, closed, key } = scene;
       await switchSites(scene, false);
       await hold('a public site is not served', refused(404), owner.navigate(open.url));
-      await hold('a grant lets nobody in', refused(404), owner.asset(closed.url));
-      await hold('nothing is published', refused(403), publishing(owner));
-      await hold('a key does nothing with Sites', refused(403), listSites(scene, key));
-      await hold('a key is accepted elsewhere', accepted, useKey(scene, key));
+      await hold('a grant gives no access', refused(404), owner.asset(closed.url));
+      await hold('publishing is refused', refused(403), publishing(owner));
+      await hold('a key cannot use Sites', refused(403), listSites(scene, key));
+      await hold('a key is accepted on other routes', accepted, useKey(scene, key));
       await switchSites(scene, true);
-      await hold('afterwards the grant of before stays dead', refused(401), owner.asset(closed.url));
+      await hold('afterwards the earlier grant stays ended', refused(401), owner.asset(closed.url));
       await allIsWell(scene);
     },
   },
@@ -247,11 +247,11 @@ const scenarios: readonly Scenario[] = [
       for (const { id } of [open, closed])
         await must(admin.api('POST', `/sites/${id}/take-down`, { reason: 'drill' }));
       await hold('a public site is not served', refused(404), owner.navigate(open.url));
-      await hold('a grant lets nobody in', refused(401), owner.asset(closed.url));
-      await hold('nobody new is let in', refused(403), owner.afresh().open(closed.url));
+      await hold('a grant gives no access', refused(401), owner.asset(closed.url));
+      await hold('no new grant is issued', refused(403), owner.afresh().open(closed.url));
       for (const { id } of [open, closed])
         await must(admin.api('POST', `/sites/${id}/put-back`, { reason: 'drill' }));
-      await hold('afterwards the grant of before stays dead', refused(401), owner.asset(closed.url));
+      await hold('afterwards the earlier grant stays ended', refused(401), owner.asset(closed.url));
       await allIsWell(scene);
     },
   },
@@ -262,20 +262,20 @@ const scenarios: readonly Scenario[] = [
       await must(useKey(scene, unseenKey));
       await must(owner.api('DELETE', `/sites/${closed.id}/grants`));
       await must(owner.api('DELETE', `/me/tokens/${unseenKey.id}`));
-      await hold('the grant lets nobody in', refused(401), owner.asset(closed.url));
+      await hold('the grant gives no access', refused(401), owner.asset(closed.url));
       await hold('the key is refused', refused(401), useKey(scene, unseenKey));
       await allIsWell(scene);
     },
   },
   {
     // Must be the last: the built-in provider does not follow the advanced clock, so nobody can sign in afterwards.
-    name: 'five minutes pass while the identity service is away',
+    name: 'five minutes pass while the identity service is unavailable',
     async play(scene) {
       const { hold, owner, open, closed, instance } = scene;
       breakOnly(scene, { identity: 'away' });
       instance.clock.advance(5 * minute);
       await untilServed(() => owner.navigate(open.url));
-      await hold('the grant has ended', refused(401), owner.asset(closed.url));
+      await hold('the grant has expired', refused(401), owner.asset(closed.url));
       await hold('a public site is served', served('public'), owner.navigate(open.url));
     },
   },
@@ -293,7 +293,12 @@ export async function playAll(
     try {
       await play(await setUp(world, tell));
     } catch (error) {
-      tell('the drill goes on', 'yes', error instanceof Error ? error.message : String(error), false);
+      tell(
+        'the scenario runs to its end',
+        'yes',
+        error instanceof Error ? error.message : String(error),
+        false,
+      );
     }
     breakOnly(world, {});
   }
@@ -326,9 +331,13 @@ async function setUp(world: World, tell: Tell): Promise<Scene> {
 async function allIsWell(scene: Scene): Promise<void> {
   const { hold, owner, open, closed, key } = scene;
   breakOnly(scene, {});
-  await hold('afterwards the owner is let in', served('private'), owner.afresh().open(closed.url));
+  await hold(
+    'afterwards the owner opens the private site',
+    served('private'),
+    owner.afresh().open(closed.url),
+  );
   await hold('afterwards a public site is served', served('public'), owner.navigate(open.url));
-  await hold('afterwards a key does Sites', accepted, listSites(scene, key));
+  await hold('afterwards a key can use Sites', accepted, listSites(scene, key));
   for (const { id } of [scene.key, scene.unseenKey]) await owner.api('DELETE', `/me/tokens/${id}`);
 }
 
@@ -397,7 +406,7 @@ async function switchSites({ admin }: World, enabled: boolean): Promise<void> {
 export async function must(asked: Promise<Reply>): Promise<Reply> {
   const reply = await asked;
   if (reply.status >= 300)
-    throw new Error(`A step of the drill was answered ${reply.status}: ${reply.text.slice(0, 300)}`);
+    throw new Error(`A step of the drill failed with ${reply.status}: ${reply.text.slice(0, 300)}`);
   return reply;
 }
 

@@ -82,11 +82,11 @@ export function createVisitor(uiUrl: string, cookiesOfUi: Iterable<[string, stri
       const shown = await follow(await navigate(`${uiUrl}/auth/login?returnTo=/`));
       const action = /<form method="post" action="([^"]+)"/.exec(shown.text)?.[1];
       if (action === undefined)
-        throw new Error(`There is no sign-in form; the page answers ${shown.status}.`);
+        throw new Error(`There is no sign-in form; the page responds with ${shown.status}.`);
       const body = new URLSearchParams({ email, password, decision: 'sign-in' }).toString();
       const headers = { ...navigation, 'sec-fetch-site': 'same-origin', ...form, origin: uiUrl };
       await follow(await go('POST', new URL(action, uiUrl).href, { headers, body }));
-      if (!cookiesAt(uiUrl).has('__Host-postern_session')) throw new Error('Signing in did not work.');
+      if (!cookiesAt(uiUrl).has('__Host-postern_session')) throw new Error('Signing in failed.');
     },
     api: (method, path, body, headers = {}) =>
       go(method, `${uiUrl}/api/v2${path}`, {
