@@ -88,7 +88,10 @@ import { createJobs, type Job } from '../platform/jobs.ts';
 import type { Log } from '../platform/log.ts';
 import { temporaryFilesIn, type TemporaryFiles } from '../platform/temporary-files.ts';
 import type { Tracing } from '../platform/tracing.ts';
-import { createGate } from '../surfaces/web/gate.ts';
+import { createAuthentication } from '../surfaces/web/authentication.ts';
+import { createAuthorization } from '../surfaces/web/authorization.ts';
+import { createRequestLimits } from '../surfaces/web/request-limits.ts';
+import { createRequestRecords } from '../surfaces/web/request-records.ts';
 import { createMetrics } from '../surfaces/web/metrics.ts';
 import { buildOpenApi } from '../surfaces/web/openapi/openapi.ts';
 import { openApiPage } from '../surfaces/web/openapi/page.ts';
@@ -581,31 +584,36 @@ export async function createApp(
     rechecks.add(recheck);
   });
 
-  const gate = createGate({
+  const authentication = createAuthentication({
     verifier: services.verifier,
     policies,
     limiter: services.limiter,
     failedAuth: services.failedAuth,
-    changes: createChangeLimit({ limiter: services.limiter, perMinute: settings.changesPerMinute }),
     sessions: identity.sessions,
     directory: identity.directory,
-    identityCheck: services.identityCheck,
-    tokenOfSession: identity.accessTokenFor,
     userOfToken: (token) => identity.learnUser(token),
     denials,
     usage,
-    recordFirstUse,
     onDeadUse: (dead, auditContext) => alarms.deadUse(dead.key, dead.status, auditContext),
     exposures: alarms,
     clock,
   });
+  const authorization = createAuthorization({
+    identityCheck: services.identityCheck,
+    tokenOfSession: identity.accessTokenFor,
+  });
+  const limits = createRequestLimits({
+    limiter: services.limiter,
+    changes: createChangeLimit({ limiter: services.limiter, perMinute: settings.changesPerMinute }),
+  });
+  const records = createRequestRecords({ denials, usage, recordFirstUse, clock });
 
   // Built on first use: it takes as long as everything else here together.
   let made: ReturnType<typeof buildOpenApi> | undefined;
   const document = () =>
     (made ??= buildOpenApi({ routes, version, serverUrl: settings.uiUrl, keyPrefix: settings.keyPrefix }));
   let hasStarted = false;
-  const pageDeps = { identity, uiOrigin: settings.uiUrl, clock, gate };
+  const pageDeps = { identity, uiOrigin: settings.uiUrl, clock, records };
   const web: FastifyInstance = await createWebServer({
     uiOrigin: settings.uiUrl,
     contentUrl: settings.contentUrl,
@@ -617,7 +625,10 @@ export async function createApp(
     tracing: backends.tracing ?? null,
     metrics,
     routes,
-    gate,
+    authentication,
+    authorization,
+    limits,
+    records,
     pages: [
       openApiPage(document),
       referencePage(document),
@@ -630,7 +641,9 @@ export async function createApp(
         isEnabled: async () => (await services.sitesServices.sitesConfig.inForce()).value.enabled,
         urlOf: services.sitesServices.siteAddresses.urlOf,
         uiOrigin: settings.uiUrl,
-        gate,
+        authentication,
+        limits,
+        records,
       }),
     ],
   });

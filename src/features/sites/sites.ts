@@ -173,7 +173,7 @@ export type Sites = {
   ): Promise<UploadState>;
   /** @throws AppError not_found for an upload that ended or belongs to another site; so do the three methods below */
   findUpload(caller: Caller, id: string, upload: string): Promise<UploadState>;
-  /** Takes one announced content. `readmit` checks again, once it has arrived, whether the caller may send it. */
+  /** Takes one announced content. `reauthorize` checks again, once it has arrived, whether the caller may send it. */
   receiveBlob(
     caller: Caller,
     auditContext: AuditContext,
@@ -181,7 +181,7 @@ export type Sites = {
     upload: string,
     digest: string,
     bytes: Readable,
-    readmit: () => Promise<void>,
+    reauthorize: () => Promise<void>,
   ): Promise<void>;
   /** Takes many contents from a tar whose files are named by digest. Valid ones are kept when others are refused. */
   receiveBlobs(
@@ -190,7 +190,7 @@ export type Sites = {
     id: string,
     upload: string,
     tar: Readable,
-    readmit: () => Promise<void>,
+    reauthorize: () => Promise<void>,
   ): Promise<UploadState>;
   publishUpload(
     caller: Caller,
