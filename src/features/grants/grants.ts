@@ -18,9 +18,9 @@ import type { SwitchRecords } from './sites-switch.ts';
  * Gives a browser access to a private site (private-access.md 2.2). Promises: only the site's owner gets access, and
  * every request checks this again. A grant lasts at most five minutes and never longer than the sign-in behind it.
  * Nothing extends a grant. When a check cannot be completed, access is refused. This side uses the database and the
- * identity service; admitting.ts runs in the gateway and uses neither.
+ * identity service; gateway-grants.ts runs in the gateway and uses neither.
  */
-export { createGatewayGrants, type GatewayGrants, type GrantCheck, type Origin } from './admitting.ts';
+export { createGatewayGrants, type GatewayGrants, type GrantCheck, type Origin } from './gateway-grants.ts';
 export { createInstanceRegistry } from './instance-registry.ts';
 export { createAuditRelay, createAuditRelayReader } from './audit-relay.ts';
 export { grantStore } from './grant-store.ts';

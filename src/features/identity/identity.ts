@@ -13,7 +13,7 @@ import { createGroups, type Groups } from './accounts/groups.ts';
 import { createPasswords, type PasswordCost } from './accounts/passwords.ts';
 import { builtinDirectory } from './directory/builtin-directory.ts';
 import type { Directory } from './directory.ts';
-import type { Admitted, AnonymousStep } from './login/admission.ts';
+import type { CountedStep, AnonymousStep } from './login/sign-in-limit.ts';
 import { createKnownDevices, type KnownDevices } from './login/known-devices.ts';
 import type { LoginFlow } from './login/login.ts';
 import { createPasswordCheck, type SignInRefusal } from './login/password-check.ts';
@@ -68,7 +68,7 @@ export type Identity = {
     at: { request: IncomingMessage; response: ServerResponse },
   ): Promise<void>;
   /** Counts a step that an address takes without a credential; throws `rate_limited` above the limit. */
-  admit(step: AnonymousStep, address: string | null): Admitted;
+  limitSignIn(step: AnonymousStep, address: string | null): CountedStep;
   readonly jobs: readonly Job[];
   /** Prepares the provider; the built-in one answers requests only afterwards. @throws KeycloakRefused */
   start(): Promise<void>;

@@ -2,7 +2,7 @@ import { second, minute } from '../../core/clock.ts';
 import { newId } from '../../core/ids.ts';
 import type { Directory } from './directory.ts';
 import type { CommonDeps, Identity } from './identity.ts';
-import { createAdmission } from './login/admission.ts';
+import { createSignInLimit } from './login/sign-in-limit.ts';
 import { createLoginFlow } from './login/login.ts';
 import type { OidcClient } from './oidc-client.ts';
 import { createReencryption } from './reencryption.ts';
@@ -24,7 +24,7 @@ export function createSignedIn(
   | 'findUserBySubject'
   | 'learnUser'
   | 'people'
-  | 'admit'
+  | 'limitSignIn'
   | 'jobs'
   | 'stop'
 > {
@@ -72,7 +72,7 @@ export function createSignedIn(
       return await read.users.learn({ newId: newId(random, 'usr'), issuer, subject, name });
     },
     people: createPeople({ issuer: deps.issuer, users: read.users, directory }),
-    admit: createAdmission({ clock, signInsPerMinute: deps.signInsPerMinute }),
+    limitSignIn: createSignInLimit({ clock, signInsPerMinute: deps.signInsPerMinute }),
     jobs: [
       { name: 'sessions-seen', everyMs: 30 * second, leased: false, run: sessions.flushLastSeen },
       // Often enough that an administrator who rotates ENCRYPTION_KEY can wait for it.

@@ -103,7 +103,7 @@ export function createPrivateSteps(deps: PrivateStepsDeps): PrivateSites {
   }
 
   /** Returns at once when the store does. */
-  function admit(request: HttpRequest, at: PrivateAt): Verdict | Promise<Verdict> {
+  function authorize(request: HttpRequest, at: PrivateAt): Verdict | Promise<Verdict> {
     // An installed service worker would outlive every grant (private-access.md 2.3).
     if (headOf(request).isWorkerScript) return { kind: 'answer', answer: answer(403) };
     const decide = (found: GrantCheck): Verdict => {
@@ -177,7 +177,7 @@ export function createPrivateSteps(deps: PrivateStepsDeps): PrivateSites {
 
   return {
     mayHoldGrant: (request) => grants.isOurs(headOf(request).cookie),
-    admit,
+    authorize,
     reserved(request, at) {
       if (request.method !== 'POST' && !at.target.startsWith(reservedPaths)) return null;
       const [path] = at.target.split('?', 1);

@@ -90,8 +90,19 @@ function asHook(step: Step): Hook {
       return done(error as Error);
     }
     if (waiting === undefined) done();
-    else void waiting.then(() => done(), done);
+    else void callBack(waiting, done);
   };
+}
+
+/** `done` is called outside the try: a failure of the next step is not reported as one of this step. */
+async function callBack(waiting: Promise<void>, done: (error?: Error) => void): Promise<void> {
+  let failure: Error | undefined;
+  try {
+    await waiting;
+  } catch (error) {
+    failure = error as Error;
+  }
+  done(failure);
 }
 
 function identify(): Step {

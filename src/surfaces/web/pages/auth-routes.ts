@@ -23,7 +23,7 @@ const access = { access: { callers: 'anyone', identity: 'none' } } as const;
 const loginCookieSeconds = 15 * 60;
 
 export function authPages(deps: {
-  identity: Pick<Identity, 'login' | 'sessions' | 'firstAdministrator' | 'admit' | 'signOut'>;
+  identity: Pick<Identity, 'login' | 'sessions' | 'firstAdministrator' | 'limitSignIn' | 'signOut'>;
   uiOrigin: string;
   clock: Clock;
   records: Pick<RequestRecords, 'denied'>;
@@ -37,7 +37,7 @@ export function authPages(deps: {
     let isSetUp = false;
 
     scope.get('/auth/login', { config: access }, async (request, reply) => {
-      identity.admit('login', request.ip);
+      identity.limitSignIn('login', request.ip);
       isSetUp ||= await identity.firstAdministrator.hasAdministrator();
       if (!isSetUp) return sendPage(reply.code(409), notSetUpPage());
       const { redirect, browserSecret } = await identity.login.start({

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../../../core/errors.ts';
 import type { BuiltinIdentity } from '../../../features/identity/identity.ts';
-import type { AnonymousStep } from '../../../features/identity/login/admission.ts';
+import type { AnonymousStep } from '../../../features/identity/login/sign-in-limit.ts';
 import { deviceSeconds } from '../../../features/identity/login/known-devices.ts';
 import type { SignInOrigin } from '../../../features/identity/login/password-check.ts';
 import { isRefusal } from '../../../features/identity/provider/failures.ts';
@@ -20,7 +20,7 @@ import { signInPage } from './sign-in.ts';
 const access = { access: { callers: 'anyone', identity: 'none' } } as const;
 
 type Deps = {
-  identity: Pick<BuiltinIdentity, 'interactions' | 'serveProvider' | 'admit' | 'knownDevices'>;
+  identity: Pick<BuiltinIdentity, 'interactions' | 'serveProvider' | 'limitSignIn' | 'knownDevices'>;
   uiOrigin: string;
   records: Pick<RequestRecords, 'denied'>;
 };
@@ -203,10 +203,10 @@ export function providerEndpoints({ identity, uiOrigin, records }: Deps): (scope
       if (request.method === 'POST' && formPaths.has(plain)) checkOwnOrigin(request, uiOrigin);
       checkSize(request, path);
       const step = stepOf(request.method, plain);
-      const admitted = step === undefined ? undefined : identity.admit(step, request.ip);
-      if (admitted !== undefined && step === 'credential') {
+      const counted = step === undefined ? undefined : identity.limitSignIn(step, request.ip);
+      if (counted !== undefined && step === 'credential') {
         reply.raw.once('close', () => {
-          if (!isRefusal(reply.raw)) admitted.succeed();
+          if (!isRefusal(reply.raw)) counted.succeed();
         });
       }
       // The library submits some forms with a script of its own, and adds that script's hash to this policy.
