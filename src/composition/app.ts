@@ -5,13 +5,13 @@ import type { FastifyInstance } from 'fastify';
 import { createGatewayServer, createGatewaySide } from './gateway.ts';
 import { createSitesServices, createSitesJobs, createSitesRoutes, sitesOfKey, sitesStores } from './sites.ts';
 import { createGrantServices, createGrantRoutes } from './grants.ts';
+import type { AppBackends, AppSettings } from './app-settings.ts';
 import { createAccessConfig, createIdentityServices, providerPages } from './identity.ts';
-import type { KeycloakSettings } from '../config/read.ts';
 import type { Workload } from '../config/settings.ts';
 import type { RoutePolicy } from '../core/authorize.ts';
 import { callerKinds } from '../core/caller.ts';
 import { type Clock, day, minute, second, systemClock } from '../core/clock.ts';
-import { type Random, systemRandom } from '../core/ids.ts';
+import { systemRandom } from '../core/ids.ts';
 import type { Scope } from '../core/scopes.ts';
 import {
   type AuditEvent,
@@ -28,9 +28,7 @@ import { auditRoutes } from '../features/audit/routes.ts';
 import { createChainWriter } from '../features/audit/chain-writer.ts';
 import { signInReader } from '../features/audit/sign-ins.ts';
 import { summaryRoute } from '../features/audit/summary-route.ts';
-import { type PasswordCost, productionCost } from '../features/identity/accounts/passwords.ts';
-import type { Directory } from '../features/identity/directory.ts';
-import type { Fetch } from '../features/identity/provider/in-process.ts';
+import { productionCost } from '../features/identity/accounts/passwords.ts';
 import { createIdentityCheck } from '../features/identity/identity-check.ts';
 import { accessConfigRoutes } from '../features/identity/login/access-routes.ts';
 import { identityRoutes } from '../features/identity/routes.ts';
@@ -57,19 +55,13 @@ import { noticeStore } from '../features/notices/notice-store.ts';
 import { createNotices } from '../features/notices/notices.ts';
 import { noticeRoutes } from '../features/notices/routes.ts';
 import { createChangeLimit } from '../features/ratelimit/change-limit.ts';
-import {
-  createFailedAuth,
-  createRateLimiter,
-  type LimitSource,
-  memorySource,
-} from '../features/ratelimit/ratelimit.ts';
+import { createFailedAuth, createRateLimiter, memorySource } from '../features/ratelimit/ratelimit.ts';
 import { createRepositories, repositoryStore } from '../features/repositories/repositories.ts';
 import { repositoryRoutes } from '../features/repositories/routes.ts';
 import { createDocument, type DocumentStores } from '../features/settings/document.ts';
 import { documentStore } from '../features/settings/settings.ts';
 import { surfaceRoutes } from '../features/settings/surfaces.ts';
 import type { OwnerNames } from '../features/sites/responses.ts';
-import type { Blobs } from '../platform/blobs/blobs.ts';
 import { fileBlobs } from '../platform/blobs/file-blobs.ts';
 import { drain } from '../platform/drain.ts';
 import {
@@ -78,16 +70,14 @@ import {
   createChangeFeed,
   pruneChanges,
 } from '../platform/database/change-feed.ts';
-import { type Database, openDatabase, type Sql } from '../platform/database/database.ts';
+import { openDatabase, type Sql } from '../platform/database/database.ts';
 import { embeddedDatabase } from '../platform/database/embedded.ts';
 import { createServerClock, tellWhenOff } from '../platform/database/server-clock.ts';
 import type { Route } from '../platform/http.ts';
-import type { Kv } from '../platform/kv/kv.ts';
 import { memoryKv } from '../platform/kv/memory-kv.ts';
 import { createJobs, type Job } from '../platform/jobs.ts';
 import type { Log } from '../platform/log.ts';
-import { temporaryFilesIn, type TemporaryFiles } from '../platform/temporary-files.ts';
-import type { Tracing } from '../platform/tracing.ts';
+import { temporaryFilesIn } from '../platform/temporary-files.ts';
 import { createAuthentication } from '../surfaces/web/authentication.ts';
 import { createAuthorization } from '../surfaces/web/authorization.ts';
 import { createRequestLimits } from '../surfaces/web/request-limits.ts';
@@ -103,62 +93,9 @@ import { referencePage } from '../surfaces/web/reference/reference.ts';
 import { patternOf } from '../surfaces/web/refusals.ts';
 import { createWebServer } from '../surfaces/web/server.ts';
 
+export type { AppBackends, AppSettings } from './app-settings.ts';
+
 /** The only place that constructs things. It neither listens nor starts work: main.ts and the test harness do that. */
-export type AppBackends = {
-  readonly database: Database;
-  /** Where requests are counted; shared by all processes of the installation. */
-  readonly limitSource: LimitSource;
-  /** Short-lived data that processes share. */
-  readonly kv: Kv;
-  readonly blobs: Blobs;
-  readonly temporaryFiles: TemporaryFiles;
-  /** Replaces the built-in provider's directory, which decides about people's accounts and roles. */
-  readonly directory?: (builtin: Directory) => Directory;
-  /** How to reach Keycloak: over the network, unless a test replaces it. */
-  readonly identityFetch?: Fetch;
-  readonly clock: Clock;
-  /** Monotonic time, for what must expire even if the clock is set back; the process's own unless a test controls time. */
-  readonly steady?: Clock;
-  readonly random: Random;
-  readonly log: Log;
-  /** Null or absent: tracing is off. */
-  readonly tracing?: Tracing | null;
-  /** True: no other process changes this database, so the announcements of this process are complete. */
-  readonly isOnlyProcess: boolean;
-  /** Housekeeping that the engine does not do by itself. */
-  readonly tidy?: () => Promise<void>;
-  /** The database's clock; read from the database unless a test controls time. */
-  readonly serverTime?: () => Promise<number>;
-};
-
-export type AppSettings = {
-  readonly uiUrl: string;
-  readonly contentUrl: string;
-  readonly grantSecrets: readonly string[];
-  readonly allowSharedApex: boolean;
-  readonly keyPrefix: string;
-  readonly trustedProxies: readonly string[];
-  readonly sessionSecrets: readonly string[];
-  readonly encryptionKeys: readonly string[];
-  readonly passwordCost: PasswordCost;
-  /** Replaces the built-in provider as the source of accounts and roles. */
-  readonly keycloak?: KeycloakSettings | null;
-  /** Minutes between checks of the owners of keys; 5 unless configured otherwise. */
-  readonly ownerSweepMinutes?: number;
-  /** Time limit in milliseconds for a request about a person; 2 s unless a test sets another. */
-  readonly identityTimeoutMs?: number;
-  /** Changes by a person in any 60 seconds; `changesPerMinute` of features/ratelimit unless a test needs more. */
-  readonly changesPerMinute?: number;
-  /** Requests a minute that the gateway accepts; its own defaults unless a bench needs more. */
-  readonly gatewayLimits?: { readonly perAddress?: number; readonly perHost?: number };
-  /** False: node:http reads every request to the gateway. */
-  readonly gatewayFastHttp?: boolean;
-  /** See WebServerDeps. */
-  readonly overloadDelayMs?: number;
-  /** The workload of this process; absent = all of them. gateway-alone.ts builds a standalone gateway. */
-  readonly workload?: Exclude<Workload, 'gateway'>;
-};
-
 export type App = Awaited<ReturnType<typeof createApp>>;
 
 export { productionCost };

@@ -1,4 +1,4 @@
-import type { AppBackends, AppSettings } from './app.ts';
+import type { AppBackends, AppSettings } from './app-settings.ts';
 import type { Denials } from '../features/audit/denials.ts';
 import {
   type BuiltinIdentity,
