@@ -1,4 +1,4 @@
-import type { KeycloakSettings } from '../config/read.ts';
+import type { Config, KeycloakSettings } from '../config/read.ts';
 import type { Workload } from '../config/settings.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Random } from '../core/ids.ts';
@@ -68,3 +68,25 @@ export type AppSettings = {
   /** The workload of this process; absent = all of them. gateway-alone.ts builds a standalone gateway. */
   readonly workload?: Exclude<Workload, 'gateway'>;
 };
+
+/** What the app needs of the configuration, value by value: a setting that is not named here reaches no feature. */
+export function appSettingsOf(
+  config: Config,
+  own: Pick<AppSettings, 'passwordCost' | 'changesPerMinute' | 'overloadDelayMs' | 'workload'>,
+): AppSettings {
+  return {
+    uiUrl: config.uiUrl,
+    contentUrl: config.contentUrl,
+    grantSecrets: config.grantSecrets,
+    allowSharedApex: config.allowSharedApex,
+    keyPrefix: config.keyPrefix,
+    trustedProxies: config.trustedProxies,
+    sessionSecrets: config.sessionSecrets,
+    encryptionKeys: config.encryptionKeys,
+    keycloak: config.keycloak,
+    ownerSweepMinutes: config.ownerSweepMinutes,
+    gatewayLimits: config.gatewayLimits,
+    gatewayFastHttp: config.gatewayFastHttp,
+    ...own,
+  };
+}

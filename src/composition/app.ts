@@ -127,7 +127,9 @@ function createStores(sql: Sql, backends: Pick<AppBackends, 'random' | 'log'> & 
 
 /** Builds every feature on the given backends. No I/O happens before start(). */
 function createServices(settings: AppSettings, backends: AppBackends) {
-  const { database, random, log, isOnlyProcess } = backends;
+  const { database, kv, blobs, temporaryFiles, random, log, isOnlyProcess } = backends;
+  const { uiUrl, contentUrl, allowSharedApex, trustedProxies } = settings;
+  const keycloak = settings.keycloak ?? null;
   const clock = createServerClock({
     local: backends.clock,
     serverTime: backends.serverTime ?? database.serverTime,
@@ -147,16 +149,22 @@ function createServices(settings: AppSettings, backends: AppBackends) {
   const chainWriter = createChainWriter({ read: read.chain, tx, clock, log });
   const notices = createNotices({ read: read.notices, tx });
 
-  const accessConfig = createAccessConfig({ ...settings, read, tx, feed, isFresh, clock });
+  const accessConfig = createAccessConfig({ keycloak, read, tx, feed, isFresh, clock });
   const { identity, provider } = createIdentityServices({
-    ...settings,
-    uiOrigin: settings.uiUrl,
-    ...backends,
+    uiOrigin: uiUrl,
+    keycloak,
+    sessionSecrets: settings.sessionSecrets,
+    encryptionKeys: settings.encryptionKeys,
+    passwordCost: settings.passwordCost,
+    identityTimeoutMs: settings.identityTimeoutMs,
+    directory: backends.directory,
+    identityFetch: backends.identityFetch,
     read,
     tx,
     feed,
     isFresh,
     clock,
+    steady: backends.steady,
     random,
     log,
     holder,
@@ -242,38 +250,50 @@ function createServices(settings: AppSettings, backends: AppBackends) {
   });
   const identityCheck = createIdentityCheck({ ...identity, found: sweep.found, log });
   const sitesServices = createSitesServices({
-    ...settings,
-    ...backends,
+    uiUrl,
+    contentUrl,
+    allowSharedApex,
+    grantSecrets: settings.grantSecrets,
+    kv,
+    blobs,
+    temporaryFiles,
     read,
     tx,
     feed,
     isFresh,
     format,
     clock,
+    random,
+    log,
     holder,
     workloads: rolesOf(settings.workload ?? 'all'),
     hasOtherProvider: provider === null,
     exposed: (value, auditContext) => alarms.report(value, auditContext.origin, 'credential_in_content'),
   });
   const grantServices = createGrantServices({
-    ...settings,
-    ...backends,
     sitesServices,
     read,
     tx,
     feed,
+    kv,
     identity,
     identityCheck,
     limiter,
     denials,
     clock,
+    random,
+    log,
     seenKey: (digest, origin) => alarms.seen(digest, origin, 'credential_in_url'),
   });
   const gatewaySide = createGatewaySide({
-    ...settings,
-    ...backends,
+    uiUrl,
+    contentUrl,
+    allowSharedApex,
+    trustedProxies,
+    kv,
     signer: sitesServices.signer,
     clock,
+    random,
     onCorrupt: () => metrics.grantsCorrupt.inc(),
   });
   const repositories = createRepositories({ read, tx, feed, clock, random });
@@ -586,7 +606,10 @@ export async function createApp(
   });
 
   const gateway = createGatewayServer({
-    ...settings,
+    contentUrl: settings.contentUrl,
+    trustedProxies: settings.trustedProxies,
+    gatewayLimits: settings.gatewayLimits,
+    gatewayFastHttp: settings.gatewayFastHttp,
     side: services.gatewaySide,
     read: services.read,
     sitesConfig: services.sitesServices.sitesConfig,

@@ -76,7 +76,7 @@ export type IdentityDeps = CommonDeps & {
   signInRefused: (reason: SignInRefusal, origin: RequestOrigin, userId: string | null) => void;
   allowDynamicRegistration?: boolean;
   /** Replaces or wraps the built-in provider's directory. */
-  directory?: (builtin: Directory) => Directory;
+  directory?: ((builtin: Directory) => Directory) | undefined;
 };
 
 export function createIdentity(deps: IdentityDeps): BuiltinIdentity {
@@ -120,7 +120,22 @@ export function createIdentity(deps: IdentityDeps): BuiltinIdentity {
     ...(deps.identityTimeoutMs === undefined ? {} : { timeoutMs: deps.identityTimeoutMs }),
   });
   const directory = deps.directory?.(builtin) ?? builtin;
-  const signedIn = createSignedIn({ ...deps, issuer, client: webClient, directory, encryption });
+  const signedIn = createSignedIn({
+    uiOrigin,
+    issuer,
+    client: webClient,
+    directory,
+    encryption,
+    read,
+    tx,
+    feed,
+    clock,
+    random,
+    log,
+    sessionSecrets,
+    holder: deps.holder,
+    signInsPerMinute: deps.signInsPerMinute,
+  });
   const { sessions } = signedIn;
   const knownDevices = createKnownDevices({ clock, random, secrets: sessionSecrets });
   const checkPassword = createPasswordCheck({

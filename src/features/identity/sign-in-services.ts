@@ -54,12 +54,17 @@ export type CommonDeps = {
   /** Sign-ins that one address may start in any 60 seconds. */
   signInsPerMinute: () => number;
   /** Time limit of the directory in milliseconds; 2 s unless a test sets it. */
-  identityTimeoutMs?: number;
+  identityTimeoutMs?: number | undefined;
 };
 
-export function createSignedIn(
-  deps: CommonDeps & { issuer: string; client: OidcClient; directory: Directory; encryption: Encryption },
-): SignedIn {
+export type SignedInDeps = Omit<CommonDeps, 'encryptionKeys' | 'identityTimeoutMs'> & {
+  issuer: string;
+  client: OidcClient;
+  directory: Directory;
+  encryption: Encryption;
+};
+
+export function createSignedIn(deps: SignedInDeps): SignedIn {
   const { read, tx, feed, clock, random, client, directory, encryption } = deps;
   const sessions = createSessions({
     read: read.sessions,
