@@ -1,21 +1,70 @@
-import { readdirSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
+import { figuresReporter } from './test/faults/figures-reporter.ts';
 
-/** The folders of the suites with a configuration of their own: vitest.NAME.config.ts runs test/NAME. */
-const ownSuites = readdirSync(import.meta.dirname)
-  .map((name) => /^vitest\.(\w+)\.config\.ts$/.exec(name)?.[1])
-  .filter((suite) => suite !== undefined)
-  .map((suite) => `test/${suite}/**`);
+const minute = 60_000;
+
+type Suite = {
+  readonly setup?: readonly string[];
+  readonly workers: 1 | 2;
+  /** Milliseconds for one test. */
+  readonly testMs: number;
+  /** Milliseconds for one hook; absent = as for a test. */
+  readonly hookMs?: number;
+};
+
+const database = 'test/global-setup.ts';
+
+/** The suites besides `npm test`, each in the folder test/NAME: `npm run test:NAME` (CONTRIBUTING.md says what each needs). */
+const suites: Readonly<Record<string, Suite>> = {
+  // Pages in Debian's Chromium.
+  browser: { setup: [database], workers: 1, testMs: minute },
+  // The rendered chart, with the real Helm 3 and 4.
+  chart: { setup: ['scripts/chart-tools.ts'], workers: 2, testMs: minute },
+  // Clients that four generators make of the OpenAPI document, against a real server.
+  clients: { workers: 1, testMs: 3 * minute },
+  // The image and the chart in a real Kubernetes; test/cluster/run.sh starts it and runs this inside its namespaces.
+  cluster: { workers: 1, testMs: 5 * minute, hookMs: 2 * minute },
+  // Processes that end and servers that are cut off: one at a time.
+  faults: { workers: 1, testMs: 15 * minute, hookMs: 2 * minute },
+  // Generated requests, conversations and archives.
+  fuzz: { setup: [database], workers: 1, testMs: 30 * minute, hookMs: 2 * minute },
+  // The commands of docs/how-to, typed as written against whole programs.
+  guides: { workers: 2, testMs: 5 * minute },
+  // A real Keycloak, started once for all files.
+  keycloak: { setup: [database, 'test/keycloak/global-setup.ts'], workers: 1, testMs: 2 * minute },
+  // The layout of deploy/systemd and deploy/nginx, as real processes.
+  machines: { workers: 1, testMs: 2 * minute },
+  // A real S3 server.
+  objects: { workers: 1, testMs: 2 * minute, hookMs: minute },
+};
+
+function project(name: string, { setup = [], workers, testMs, hookMs = testMs }: Suite) {
+  return {
+    name,
+    globalSetup: [...setup],
+    pool: 'forks' as const,
+    maxWorkers: workers,
+    testTimeout: testMs,
+    hookTimeout: hookMs,
+    // Projects of different size cannot share one group; npm scripts run one project at a time.
+    sequence: { groupOrder: workers },
+  };
+}
 
 export default defineConfig({
   test: {
-    include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
-    exclude: [...ownSuites, 'node_modules/**'],
-    globalSetup: ['test/global-setup.ts'],
-    pool: 'forks',
-    maxWorkers: 2,
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
-    reporters: ['default'],
+    reporters: ['default', figuresReporter],
+    projects: [
+      {
+        test: {
+          ...project('main', { setup: [database], workers: 2, testMs: 5 * minute }),
+          include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
+          exclude: [...Object.keys(suites).map((name) => `test/${name}/**`), 'node_modules/**'],
+        },
+      },
+      ...Object.entries(suites).map(([name, suite]) => ({
+        test: { ...project(name, suite), include: [`test/${name}/**/*.test.ts`] },
+      })),
+    ],
   },
 });

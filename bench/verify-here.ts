@@ -53,7 +53,7 @@ const limiter = createRateLimiter({
   onFallback: () => undefined,
 });
 
-/** The steps of surfaces/web/gate.ts, in the same order. */
+/** The steps of surfaces/web/authentication.ts, in the same order. */
 async function verifyOnce(): Promise<void> {
   const found = verifier.verify(value, null);
   const verification = found instanceof Promise ? await found : found;

@@ -12,6 +12,8 @@ const parts: Record<string, string[]> = {
   house: [
     'vitest/vitest.mjs',
     'run',
+    '--project',
+    'main',
     'test/boundaries.test.ts',
     'test/citations.test.ts',
     'test/docs.test.ts',

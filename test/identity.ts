@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
-import type { FastifyInstance, InjectOptions } from 'fastify';
+import type { FastifyInstance, FastifyRequest, InjectOptions } from 'fastify';
 import { vi } from 'vitest';
-import type { Caller } from '../src/core/caller.ts';
+import { anonymous, type Caller } from '../src/core/caller.ts';
 import { type Clock, second } from '../src/core/clock.ts';
 import { systemRandom } from '../src/core/ids.ts';
 import type { AuditEntry, AuditWriter } from '../src/features/audit/audit.ts';
@@ -22,7 +22,8 @@ import { interactionPages, providerEndpoints } from '../src/surfaces/web/pages/p
 import { providerViews } from '../src/surfaces/web/pages/provider-views.ts';
 import { createWebServer } from '../src/surfaces/web/server.ts';
 import { openTestDatabase } from './database.ts';
-import { fixedGate } from './gate.ts';
+import { createAuthorization } from '../src/surfaces/web/authorization.ts';
+import { nobody } from './fixed-caller.ts';
 
 export const uiOrigin = 'http://localhost:3000';
 export const sessionSecrets = ['test-session-secret-one', 'test-session-secret-two'];
@@ -87,7 +88,14 @@ export async function openIdentityApp(
     signInRefused: (reason, _origin, userId) => void refusals.push({ reason, userId }),
   });
   await identity.start();
-  const anonymous: Caller = { kind: 'anonymous' };
+  async function authenticate(request: FastifyRequest): Promise<Caller> {
+    const credential = findCredential(request.raw);
+    if (credential.kind !== 'session') return anonymous;
+    const found = await identity.sessions.authenticate(credential.value);
+    if (found.kind === 'none') return anonymous;
+    const { id, user, expiresAt } = found.session;
+    return { kind: 'session', sessionId: id, user, expiresAt };
+  }
   const app = await createWebServer({
     uiOrigin,
     isHttps: false,
@@ -96,25 +104,21 @@ export async function openIdentityApp(
     metrics: createMetrics(),
     routes: identityRoutes(identity),
     pages: [
-      authPages({ identity, uiOrigin, clock, gate: fixedGate(anonymous) }),
-      interactionPages({ identity, uiOrigin, gate: fixedGate(anonymous) }),
-      providerEndpoints({ identity, uiOrigin, gate: fixedGate(anonymous) }),
+      authPages({ identity, uiOrigin, clock, ...nobody }),
+      interactionPages({ identity, uiOrigin, ...nobody }),
+      providerEndpoints({ identity, uiOrigin, ...nobody }),
     ],
-    gate: {
-      ...fixedGate(anonymous),
-      async authenticate(request) {
-        const credential = findCredential(request.raw);
-        if (credential.kind !== 'session') return anonymous;
-        const found = await identity.sessions.authenticate(credential.value);
-        if (found.kind === 'none') return anonymous;
-        const { id, user, expiresAt } = found.session;
-        return { kind: 'session', sessionId: id, user, expiresAt };
+    ...nobody,
+    authentication: { ...nobody.authentication, authenticate, authenticateAgain: authenticate },
+    authorization: createAuthorization({
+      identityCheck: {
+        async ofCaller(caller) {
+          if (caller.kind !== 'session') return { kind: 'not_asked' };
+          return await identity.directory.principal(caller.user.subject);
+        },
       },
-      async principal(caller) {
-        if (caller.kind !== 'session') return { kind: 'not_asked' };
-        return await identity.directory.principal(caller.user.subject);
-      },
-    },
+      tokenOfSession: identity.accessTokenFor,
+    }),
   });
   await app.ready();
   return {

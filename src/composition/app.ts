@@ -4,13 +4,13 @@ import type { FastifyInstance } from 'fastify';
 import { createGatewayServer, createGatewaySide } from './gateway.ts';
 import { createSitesServices, createSitesJobs, createSitesRoutes, sitesOfKey, sitesStores } from './sites.ts';
 import { createGrantServices, createGrantRoutes } from './grants.ts';
+import type { AppBackends, AppSettings } from './app-settings.ts';
 import { createAccessConfig, createIdentityServices, providerPages } from './identity.ts';
-import type { KeycloakSettings } from '../config/read.ts';
 import type { Workload } from '../config/names.ts';
 import type { RoutePolicy } from '../core/authorize.ts';
 import { callerKinds } from '../core/caller.ts';
 import { type Clock, day, minute, second, systemClock } from '../core/clock.ts';
-import { type Random, systemRandom } from '../core/ids.ts';
+import { systemRandom } from '../core/ids.ts';
 import type { Scope } from '../core/scopes.ts';
 import {
   type AuditEvent,
@@ -27,9 +27,7 @@ import { auditRoutes } from '../features/audit/routes.ts';
 import { createChainWriter } from '../features/audit/chain-writer.ts';
 import { signInReader } from '../features/audit/sign-ins.ts';
 import { summaryRoute } from '../features/audit/summary-route.ts';
-import { type PasswordCost, productionCost } from '../features/identity/accounts/passwords.ts';
-import type { Directory } from '../features/identity/directory.ts';
-import type { Fetch } from '../features/identity/provider/in-process.ts';
+import { productionCost } from '../features/identity/accounts/passwords.ts';
 import { createIdentityCheck } from '../features/identity/identity-check.ts';
 import { accessConfigRoutes } from '../features/identity/login/access-routes.ts';
 import { identityRoutes } from '../features/identity/routes.ts';
@@ -56,19 +54,13 @@ import { noticeStore } from '../features/notices/notice-store.ts';
 import { createNotices } from '../features/notices/notices.ts';
 import { noticeRoutes } from '../features/notices/routes.ts';
 import { createChangeLimit } from '../features/ratelimit/change-limit.ts';
-import {
-  createFailedAuth,
-  createRateLimiter,
-  type LimitSource,
-  memorySource,
-} from '../features/ratelimit/ratelimit.ts';
+import { createFailedAuth, createRateLimiter, memorySource } from '../features/ratelimit/ratelimit.ts';
 import { createRepositories, repositoryStore } from '../features/repositories/repositories.ts';
 import { repositoryRoutes } from '../features/repositories/routes.ts';
 import { createDocument, type DocumentStores } from '../features/settings/document.ts';
 import { documentStore } from '../features/settings/settings.ts';
 import { surfaceRoutes } from '../features/settings/surfaces.ts';
 import type { OwnerNames } from '../features/sites/responses.ts';
-import type { Blobs } from '../platform/blobs/blobs.ts';
 import { fileBlobs } from '../platform/blobs/file-blobs.ts';
 import { drain } from '../platform/drain.ts';
 import {
@@ -77,18 +69,19 @@ import {
   createChangeFeed,
   pruneChanges,
 } from '../platform/database/change-feed.ts';
-import { type Database, openDatabase, type Sql } from '../platform/database/database.ts';
+import { openDatabase, type Sql } from '../platform/database/database.ts';
 import { embeddedDatabase } from '../platform/database/embedded.ts';
 import { createServerClock, tellWhenOff } from '../platform/database/server-clock.ts';
 import type { Route } from '../platform/http.ts';
-import type { Kv } from '../platform/kv/kv.ts';
 import { memoryKv } from '../platform/kv/memory-kv.ts';
 import { createJobs, type Job } from '../platform/jobs.ts';
 import type { Log } from '../platform/log.ts';
-import { temporaryFilesIn, type TemporaryFiles } from '../platform/temporary-files.ts';
-import type { Tracing } from '../platform/tracing.ts';
+import { temporaryFilesIn } from '../platform/temporary-files.ts';
 import { version } from '../platform/version.ts';
-import { createGate } from '../surfaces/web/gate.ts';
+import { createAuthentication } from '../surfaces/web/authentication.ts';
+import { createAuthorization } from '../surfaces/web/authorization.ts';
+import { createRequestLimits } from '../surfaces/web/request-limits.ts';
+import { createRequestRecords } from '../surfaces/web/request-records.ts';
 import { createMetrics } from '../surfaces/web/metrics.ts';
 import { buildOpenApi } from '../surfaces/web/openapi/openapi.ts';
 import { openApiPage } from '../surfaces/web/openapi/page.ts';
@@ -100,62 +93,9 @@ import { referencePage } from '../surfaces/web/reference/reference.ts';
 import { patternOf } from '../surfaces/web/refusals.ts';
 import { createWebServer } from '../surfaces/web/server.ts';
 
+export type { AppBackends, AppSettings } from './app-settings.ts';
+
 /** The only place that constructs things. It neither listens nor starts work: main.ts and the test harness do that. */
-export type AppBackends = {
-  readonly database: Database;
-  /** Where requests are counted; shared by all processes of the installation. */
-  readonly limitSource: LimitSource;
-  /** Short-lived data that processes share. */
-  readonly kv: Kv;
-  readonly blobs: Blobs;
-  readonly temporaryFiles: TemporaryFiles;
-  /** Replaces the built-in provider's directory, which decides about people's accounts and roles. */
-  readonly directory?: (builtin: Directory) => Directory;
-  /** How to reach Keycloak: over the network, unless a test replaces it. */
-  readonly identityFetch?: Fetch;
-  readonly clock: Clock;
-  /** Monotonic time, for what must expire even if the clock is set back; the process's own unless a test controls time. */
-  readonly steady?: Clock;
-  readonly random: Random;
-  readonly log: Log;
-  /** Null or absent: tracing is off. */
-  readonly tracing?: Tracing | null;
-  /** True: no other process changes this database, so the announcements of this process are complete. */
-  readonly isOnlyProcess: boolean;
-  /** Housekeeping that the engine does not do by itself. */
-  readonly tidy?: () => Promise<void>;
-  /** The database's clock; read from the database unless a test controls time. */
-  readonly serverTime?: () => Promise<number>;
-};
-
-export type AppSettings = {
-  readonly uiUrl: string;
-  readonly contentUrl: string;
-  readonly grantSecrets: readonly string[];
-  readonly allowSharedApex: boolean;
-  readonly keyPrefix: string;
-  readonly trustedProxies: readonly string[];
-  readonly sessionSecrets: readonly string[];
-  readonly encryptionKeys: readonly string[];
-  readonly passwordCost: PasswordCost;
-  /** Replaces the built-in provider as the source of accounts and roles. */
-  readonly keycloak?: KeycloakSettings | null;
-  /** Minutes between checks of the owners of keys; 5 unless configured otherwise. */
-  readonly ownerSweepMinutes?: number;
-  /** Time limit in milliseconds for a request about a person; 2 s unless a test sets another. */
-  readonly identityTimeoutMs?: number;
-  /** Changes by a person in any 60 seconds; `changesPerMinute` of features/ratelimit unless a test needs more. */
-  readonly changesPerMinute?: number;
-  /** Requests a minute that the gateway accepts; its own defaults unless a bench needs more. */
-  readonly gatewayLimits?: { readonly perAddress?: number; readonly perHost?: number };
-  /** False: node:http reads every request to the gateway. */
-  readonly gatewayFastHttp?: boolean;
-  /** See WebServerDeps. */
-  readonly overloadDelayMs?: number;
-  /** The workload of this process; absent = all of them. gateway-alone.ts builds a standalone gateway. */
-  readonly workload?: Exclude<Workload, 'gateway'>;
-};
-
 export type App = Awaited<ReturnType<typeof createApp>>;
 
 export { productionCost };
@@ -183,7 +123,9 @@ function createStores(sql: Sql, backends: Pick<AppBackends, 'random' | 'log'> & 
 
 /** Builds every feature on the given backends. No I/O happens before start(). */
 function createServices(settings: AppSettings, backends: AppBackends) {
-  const { database, random, log, isOnlyProcess } = backends;
+  const { database, kv, blobs, temporaryFiles, random, log, isOnlyProcess } = backends;
+  const { uiUrl, contentUrl, allowSharedApex, trustedProxies } = settings;
+  const keycloak = settings.keycloak ?? null;
   const clock = createServerClock({
     local: backends.clock,
     serverTime: backends.serverTime ?? database.serverTime,
@@ -203,16 +145,22 @@ function createServices(settings: AppSettings, backends: AppBackends) {
   const chainWriter = createChainWriter({ read: read.chain, tx, clock, log });
   const notices = createNotices({ read: read.notices, tx });
 
-  const accessConfig = createAccessConfig({ ...settings, read, tx, feed, isFresh, clock });
+  const accessConfig = createAccessConfig({ keycloak, read, tx, feed, isFresh, clock });
   const { identity, provider } = createIdentityServices({
-    ...settings,
-    uiOrigin: settings.uiUrl,
-    ...backends,
+    uiOrigin: uiUrl,
+    keycloak,
+    sessionSecrets: settings.sessionSecrets,
+    encryptionKeys: settings.encryptionKeys,
+    passwordCost: settings.passwordCost,
+    identityTimeoutMs: settings.identityTimeoutMs,
+    directory: backends.directory,
+    identityFetch: backends.identityFetch,
     read,
     tx,
     feed,
     isFresh,
     clock,
+    steady: backends.steady,
     random,
     log,
     holder,
@@ -298,38 +246,50 @@ function createServices(settings: AppSettings, backends: AppBackends) {
   });
   const identityCheck = createIdentityCheck({ ...identity, found: sweep.found, log });
   const sitesServices = createSitesServices({
-    ...settings,
-    ...backends,
+    uiUrl,
+    contentUrl,
+    allowSharedApex,
+    grantSecrets: settings.grantSecrets,
+    kv,
+    blobs,
+    temporaryFiles,
     read,
     tx,
     feed,
     isFresh,
     format,
     clock,
+    random,
+    log,
     holder,
     workloads: rolesOf(settings.workload ?? 'all'),
     hasOtherProvider: provider === null,
     exposed: (value, auditContext) => alarms.report(value, auditContext.origin, 'credential_in_content'),
   });
   const grantServices = createGrantServices({
-    ...settings,
-    ...backends,
     sitesServices,
     read,
     tx,
     feed,
+    kv,
     identity,
     identityCheck,
     limiter,
     denials,
     clock,
+    random,
+    log,
     seenKey: (digest, origin) => alarms.seen(digest, origin, 'credential_in_url'),
   });
   const gatewaySide = createGatewaySide({
-    ...settings,
-    ...backends,
+    uiUrl,
+    contentUrl,
+    allowSharedApex,
+    trustedProxies,
+    kv,
     signer: sitesServices.signer,
     clock,
+    random,
     onCorrupt: () => metrics.grantsCorrupt.inc(),
   });
   const repositories = createRepositories({ read, tx, feed, clock, random });
@@ -577,31 +537,36 @@ export async function createApp(
     rechecks.add(recheck);
   });
 
-  const gate = createGate({
+  const authentication = createAuthentication({
     verifier: services.verifier,
     policies,
     limiter: services.limiter,
     failedAuth: services.failedAuth,
-    changes: createChangeLimit({ limiter: services.limiter, perMinute: settings.changesPerMinute }),
     sessions: identity.sessions,
     directory: identity.directory,
-    identityCheck: services.identityCheck,
-    tokenOfSession: identity.accessTokenFor,
     userOfToken: (token) => identity.learnUser(token),
     denials,
     usage,
-    recordFirstUse,
     onDeadUse: (dead, auditContext) => alarms.deadUse(dead.key, dead.status, auditContext),
     exposures: alarms,
     clock,
   });
+  const authorization = createAuthorization({
+    identityCheck: services.identityCheck,
+    tokenOfSession: identity.accessTokenFor,
+  });
+  const limits = createRequestLimits({
+    limiter: services.limiter,
+    changes: createChangeLimit({ limiter: services.limiter, perMinute: settings.changesPerMinute }),
+  });
+  const records = createRequestRecords({ denials, usage, recordFirstUse, clock });
 
   // Built on first use: it takes as long as everything else here together.
   let made: ReturnType<typeof buildOpenApi> | undefined;
   const document = () =>
     (made ??= buildOpenApi({ routes, version, serverUrl: settings.uiUrl, keyPrefix: settings.keyPrefix }));
   let hasStarted = false;
-  const pageDeps = { identity, uiOrigin: settings.uiUrl, clock, gate };
+  const pageDeps = { identity, uiOrigin: settings.uiUrl, clock, records };
   const web: FastifyInstance = await createWebServer({
     uiOrigin: settings.uiUrl,
     contentUrl: settings.contentUrl,
@@ -613,7 +578,10 @@ export async function createApp(
     tracing: backends.tracing ?? null,
     metrics,
     routes,
-    gate,
+    authentication,
+    authorization,
+    limits,
+    records,
     pages: [
       openApiPage(document),
       referencePage(document),
@@ -626,13 +594,18 @@ export async function createApp(
         isEnabled: async () => (await services.sitesServices.sitesConfig.inForce()).value.enabled,
         urlOf: services.sitesServices.siteAddresses.urlOf,
         uiOrigin: settings.uiUrl,
-        gate,
+        authentication,
+        limits,
+        records,
       }),
     ],
   });
 
   const gateway = createGatewayServer({
-    ...settings,
+    contentUrl: settings.contentUrl,
+    trustedProxies: settings.trustedProxies,
+    gatewayLimits: settings.gatewayLimits,
+    gatewayFastHttp: settings.gatewayFastHttp,
     side: services.gatewaySide,
     read: services.read,
     sitesConfig: services.sitesServices.sitesConfig,

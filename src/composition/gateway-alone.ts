@@ -47,6 +47,7 @@ export type GatewayAlone = ReturnType<typeof createGatewayAlone>;
 
 export function createGatewayAlone(settings: GatewayAloneSettings, backends: GatewayBackends) {
   const { database, kv, blobs, random, log } = backends;
+  const { uiUrl, contentUrl, allowSharedApex, trustedProxies } = settings;
   const clock = createServerClock({
     local: backends.clock,
     serverTime: backends.serverTime ?? database.serverTime,
@@ -70,10 +71,13 @@ export function createGatewayAlone(settings: GatewayAloneSettings, backends: Gat
     signer,
     holder,
     workloads: ['gateway'],
-    addresses: settings,
+    addresses: { uiUrl, contentUrl, allowSharedApex },
   });
   const side = createGatewaySide({
-    ...settings,
+    uiUrl,
+    contentUrl,
+    allowSharedApex,
+    trustedProxies,
     kv,
     signer,
     clock,
@@ -81,7 +85,10 @@ export function createGatewayAlone(settings: GatewayAloneSettings, backends: Gat
     onCorrupt: () => metrics.grantsCorrupt.inc(),
   });
   const gateway = createGatewayServer({
-    ...settings,
+    contentUrl,
+    trustedProxies,
+    gatewayLimits: settings.gatewayLimits,
+    gatewayFastHttp: settings.gatewayFastHttp,
     side,
     read: sitesStores(database.sql),
     sitesConfig,

@@ -33,9 +33,9 @@ export type GatewaySettings = {
   readonly allowSharedApex: boolean;
   readonly trustedProxies: readonly string[];
   /** Requests a minute that the gateway accepts; default: its own limits. 0 = no limit. */
-  readonly gatewayLimits?: { readonly perAddress?: number; readonly perHost?: number };
+  readonly gatewayLimits?: { readonly perAddress?: number; readonly perHost?: number } | undefined;
   /** False: node:http reads every request to the gateway. */
-  readonly gatewayFastHttp?: boolean;
+  readonly gatewayFastHttp?: boolean | undefined;
 };
 
 /**
@@ -43,7 +43,7 @@ export type GatewaySettings = {
  * no database.
  */
 export function createGatewaySide(
-  deps: GatewaySettings & {
+  deps: Pick<GatewaySettings, 'uiUrl' | 'contentUrl' | 'allowSharedApex' | 'trustedProxies'> & {
     readonly kv: Kv;
     readonly signer: GrantSigner;
     readonly clock: Clock;
@@ -76,7 +76,10 @@ export function createGatewaySide(
   };
 }
 
-type GatewayServerDeps = GatewaySettings & {
+type GatewayServerDeps = Pick<
+  GatewaySettings,
+  'contentUrl' | 'trustedProxies' | 'gatewayLimits' | 'gatewayFastHttp'
+> & {
   readonly side: ReturnType<typeof createGatewaySide>;
   readonly read: CatalogReader;
   readonly sitesConfig: DocumentReader<SitesConfig>;

@@ -45,13 +45,18 @@ export function createGrantServices(deps: GrantServicesDeps) {
   const { sitesServices, read, tx, feed, kv, identity, clock, log } = deps;
   const { signer, siteStates, switchRecords, instances, addresses } = sitesServices;
   const grants = createGrants({
-    ...deps,
+    kv,
     signer,
+    read,
+    tx,
+    limiter: deps.limiter,
     states: siteStates,
     switchRecords,
     instances,
     addresses,
     identityCheck: deps.identityCheck,
+    clock,
+    random: deps.random,
     accessTokenFor: identity.accessTokenFor,
     refused: deps.denials.record,
   });

@@ -1,4 +1,6 @@
-import type { AppBackends, AppSettings } from './app.ts';
+import type { KeycloakSettings } from '../config/read.ts';
+import type { AppBackends } from './app-settings.ts';
+import type { PasswordCost } from '../features/identity/accounts/passwords.ts';
 import type { Denials } from '../features/audit/denials.ts';
 import {
   type BuiltinIdentity,
@@ -29,8 +31,10 @@ import { providerViews } from '../surfaces/web/pages/provider-views.ts';
 
 /** The configuration document `/config/access`: how many sign-ins one network address may start in a minute. */
 export function createAccessConfig(
-  deps: Pick<AppSettings, 'keycloak'> &
-    Pick<ConfigDocumentDeps<AccessConfig, DocumentStores>, 'read' | 'tx' | 'feed' | 'isFresh' | 'clock'>,
+  deps: { readonly keycloak: KeycloakSettings | null } & Pick<
+    ConfigDocumentDeps<AccessConfig, DocumentStores>,
+    'read' | 'tx' | 'feed' | 'isFresh' | 'clock'
+  >,
 ): ConfigDocument<AccessConfig> {
   const { keycloak, read, tx, feed, isFresh, clock } = deps;
   return createDocument<AccessConfig, DocumentStores>({
@@ -52,23 +56,46 @@ export function createAccessConfig(
 
 /** Constructs the source of accounts and roles: the built-in provider, or Keycloak. Part of the composition root. */
 export function createIdentityServices(
-  deps: Pick<AppSettings, 'sessionSecrets' | 'encryptionKeys' | 'passwordCost' | 'keycloak'> &
-    Pick<AppBackends, 'directory' | 'identityFetch' | 'steady'> &
-    CommonDeps & { isFresh: () => boolean; denials: Denials; noteIdentity: NoteIdentity },
+  deps: CommonDeps & {
+    readonly keycloak: KeycloakSettings | null;
+    readonly passwordCost: PasswordCost;
+    readonly directory: AppBackends['directory'];
+    readonly identityFetch: AppBackends['identityFetch'];
+    readonly steady: AppBackends['steady'];
+    readonly isFresh: () => boolean;
+    readonly denials: Denials;
+    readonly noteIdentity: NoteIdentity;
+  },
 ): { identity: Identity; provider: BuiltinIdentity | null } {
-  const { keycloak, denials, directory } = deps;
+  const { keycloak, denials } = deps;
+  const common: CommonDeps = {
+    uiOrigin: deps.uiOrigin,
+    read: deps.read,
+    tx: deps.tx,
+    feed: deps.feed,
+    clock: deps.clock,
+    random: deps.random,
+    log: deps.log,
+    sessionSecrets: deps.sessionSecrets,
+    encryptionKeys: deps.encryptionKeys,
+    holder: deps.holder,
+    signInsPerMinute: deps.signInsPerMinute,
+    identityTimeoutMs: deps.identityTimeoutMs,
+  };
   const watched = <I extends Identity>(identity: I): I => ({
     ...identity,
     directory: measured(identity.directory, deps.noteIdentity),
   });
   if (keycloak) {
     const fetch = deps.identityFetch ?? networkFetch;
-    return { identity: watched(createKeycloakIdentity({ ...deps, keycloak, fetch })), provider: null };
+    const identity = createKeycloakIdentity({ ...common, keycloak, fetch, steady: deps.steady });
+    return { identity: watched(identity), provider: null };
   }
-  const { directory: _, ...others } = deps;
   const provider = createIdentity({
-    ...others,
-    ...(directory === undefined ? {} : { directory }),
+    ...common,
+    isFresh: deps.isFresh,
+    passwordCost: deps.passwordCost,
+    directory: deps.directory,
     views: providerViews,
     signInRefused: (reason, origin, userId) =>
       denials.record({

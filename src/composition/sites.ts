@@ -118,15 +118,29 @@ export function createSitesServices(deps: SitesServicesDeps) {
     },
   });
   const privateUnavailableReason = () => unavailableReasonOf(addresses) ?? instances.disagreement();
-  const sites = createSites({ ...deps, config, states, privateUnavailableReason });
+  const { blobs, temporaryFiles, format, random, exposed } = deps;
+  const sites = createSites({
+    read,
+    tx,
+    feed,
+    config,
+    blobs,
+    temporaryFiles,
+    format,
+    clock,
+    random,
+    exposed,
+    privateUnavailableReason,
+    states,
+  });
   return {
     sites,
     sitesConfig: config,
     siteAddresses: addressesOf(deps.uiUrl, deps.contentUrl),
     siteStates: states,
-    siteCleanup: createSiteCleanup({ ...deps, config }),
-    siteExpiry: createSiteExpiry(deps),
-    siteEncoder: createEncoder(deps),
+    siteCleanup: createSiteCleanup({ read, tx, config, blobs, clock, log }),
+    siteExpiry: createSiteExpiry({ read, tx, clock }),
+    siteEncoder: createEncoder({ read, tx, feed, blobs, clock, log }),
     signer,
     switchRecords,
     instances,

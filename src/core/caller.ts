@@ -56,6 +56,8 @@ export type Caller =
   | { readonly kind: 'personal_key'; readonly key: CallerKey; readonly user: UserRef | null }
   | { readonly kind: 'service_key'; readonly key: CallerKey };
 
+export const anonymous: Caller = { kind: 'anonymous' };
+
 export type CallerKind = Caller['kind'];
 export type KeyCaller = Extract<Caller, { key: CallerKey }>;
 

@@ -1,6 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { createApp, productionCost } from '../composition/app.ts';
+import { appSettingsOf } from '../composition/app-settings.ts';
 import { ConfigError } from '../config/config-error.ts';
 import type { Config, KeycloakSettings } from '../config/read.ts';
 import { systemAuditContext } from '../core/caller.ts';
@@ -54,7 +55,7 @@ export async function runMigrations(config: Config): Promise<number> {
 export async function runVerify(config: Config, anchor: Anchor | undefined): Promise<number> {
   return await withBackends(config, async (backends) => {
     await applyMigrations(config, backends);
-    const app = await createApp({ ...config, passwordCost: productionCost }, backends);
+    const app = await createAppFor(config, backends);
     const report = await verifyAuditLog(app.services.read.chain, anchor);
     console.log(formatAuditReport(report));
     return report.brokenAt === undefined ? 0 : 1;
@@ -65,7 +66,7 @@ export async function runImport(config: Config, file: string): Promise<number> {
   const text = await blaming('FILE', () => readFile(resolve(file), 'utf8'));
   const importing = async (backends: OpenBackends) => {
     await applyMigrations(config, backends);
-    const app = await createApp({ ...config, passwordCost: productionCost }, backends);
+    const app = await createAppFor(config, backends);
     await app.services.clock.sync();
     const result = await app.services.importKeys(text.split('\n'));
     if (result.kind === 'imported') {
@@ -94,7 +95,7 @@ export async function runResetPassword(config: Config, email: string): Promise<n
   if (config.keycloak !== null) return refuseAccounts(config.keycloak);
   return await withBackends(config, async (backends) => {
     await applyMigrations(config, backends);
-    const app = await createApp({ ...config, passwordCost: productionCost }, backends);
+    const app = await createAppFor(config, backends);
     // Not start(): it would give the users of a running server the issuer from this command's SERVICE_UI_URL.
     await app.services.clock.sync();
     const { accounts } = app.services.identity;
@@ -128,7 +129,7 @@ export async function runRotateSigningKeys(config: Config): Promise<number> {
   }
   return await withBackends(config, async (backends) => {
     await applyMigrations(config, backends);
-    const app = await createApp({ ...config, passwordCost: productionCost }, backends);
+    const app = await createAppFor(config, backends);
     const { clock, provider } = app.services;
     if (provider === null) throw new Error('Without Keycloak there is the built-in provider.');
     // Not start(), for the same reason as above.
@@ -189,6 +190,10 @@ async function grantToGateway({ gatewayDatabaseRole }: Config, database: Databas
   const unavailableReason = await blaming('DATABASE_URL', () => grantViews(database, gatewayDatabaseRole));
   if (unavailableReason !== null)
     throw new ConfigError([{ setting: 'GATEWAY_DATABASE_ROLE', ...unavailableReason }]);
+}
+
+function createAppFor(config: Config, backends: OpenBackends) {
+  return createApp(appSettingsOf(config, { passwordCost: productionCost }), backends);
 }
 
 async function withBackends(

@@ -33,7 +33,7 @@ export type RouteRequest<P, Q, B> = {
    * For routes with `uploads`: checks the caller's permission again, after the bytes arrived and before anything changes.
    * For every other route that changes something, the server does this before its handler.
    */
-  readmit(): Promise<void>;
+  reauthorize(): Promise<void>;
   header(name: string): string | undefined;
 };
 

@@ -1,5 +1,6 @@
 import type { AddressInfo } from 'node:net';
-import type { App, AppSettings } from '../composition/app.ts';
+import type { App } from '../composition/app.ts';
+import { type AppSettings, appSettingsOf } from '../composition/app-settings.ts';
 import type { Config } from '../config/read.ts';
 import type { Workload } from '../config/names.ts';
 import { isLoopback } from '../core/loopback.ts';
@@ -36,8 +37,8 @@ export async function serve(
   const { warnOfHosts } = await import('../operations/doctor/host-rules.ts');
   const backends = await opening;
   if (workload !== 'worker') warnOfHosts(config, backends.log);
-  const settings = { ...config, ...limits, workload, passwordCost: productionCost, overloadDelayMs: 1_000 };
-  const app = await createApp(settings, backends);
+  const own = { ...limits, workload, passwordCost: productionCost, overloadDelayMs: 1_000 };
+  const app = await createApp(appSettingsOf(config, own), backends);
   const { firstAdministrator } = app.services.identity;
   return await runWorkload(config, backends, {
     metrics: app.services.metrics,

@@ -30,4 +30,4 @@ trap 'rm -f "$output"; bash "$KIT/cluster.sh" down; echo "cluster: logs in ${CAC
 phase started quietly bash "$KIT/cluster.sh" up 7>&-
 phase stores bash "$KIT/cluster.sh" run bash "$KIT/backing.sh" 7>&-
 export NODE_EXTRA_CA_CERTS=$STATE/pki/ca.crt CLUSTER_STATE=$STATE
-phase suite bash "$KIT/cluster.sh" run node scripts/run.mjs node_modules/vitest/vitest.mjs run --config vitest.cluster.config.ts "$@"
+phase suite bash "$KIT/cluster.sh" run node scripts/run.mjs node_modules/vitest/vitest.mjs run --project cluster "$@"

@@ -154,7 +154,7 @@ test('T15 GR-08 ten thousand changed records let nobody in, and nothing breaks',
     socket: {},
   };
   // Only what the steps read of a request.
-  const ask = () => privateSites.admit(request as never, at as never);
+  const ask = () => privateSites.authorize(request as never, at as never);
   expect((await ask()).kind).toBe('granted');
 
   const mutation = fc.oneof(

@@ -3,7 +3,14 @@ import type { Clock } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import { newId, type Random } from '../../core/ids.ts';
 import type { Sql } from '../../platform/database/database.ts';
-import type { AuditEntry, AuditEvent, AuditFilter, AuditWriter, AuditPage, AuditPosition } from './audit.ts';
+import type {
+  AuditEntry,
+  AuditEvent,
+  AuditFilter,
+  AuditWriter,
+  AuditPage,
+  AuditPosition,
+} from './audit-event.ts';
 import { type Json, safeJson, safeText } from './safe-text.ts';
 
 /** Writes and reads events. chain-store.ts has the chain over them. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { timestamp } from '../../core/clock.ts';
-import type { AuditEvent } from './audit.ts';
+import type { AuditEvent } from './audit-event.ts';
 
 /**
  * The algorithm of the chain; docs/reference/audit-chain.md documents it for people who verify an export with their

@@ -1,5 +1,5 @@
 import { AppError } from '../../core/errors.ts';
-import type { AuditPosition } from './audit.ts';
+import type { AuditPosition } from './audit-event.ts';
 
 /** Encodes a position in the trail as a cursor. Opaque to clients: its form may change at any time. */
 export function encodeCursor({ at, seq }: AuditPosition): string {

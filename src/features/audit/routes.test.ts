@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { FakeClock } from '../../../test/clock.ts';
-import { fixedGate } from '../../../test/gate.ts';
+import { fixedCaller } from '../../../test/fixed-caller.ts';
 import { openTestDatabase } from '../../../test/database.ts';
 import { testAuditContext, auditEntry } from '../../../test/audit-log.ts';
 import type { Role } from '../../core/caller.ts';
@@ -23,7 +23,16 @@ import { createChainWriter } from './chain-writer.ts';
 let database: Database;
 let app: FastifyInstance;
 let roles: Role[] = ['user', 'admin'];
-let readmitted: () => Promise<void> = async () => undefined;
+let whenAgain: () => Promise<void> = async () => undefined;
+const steps = fixedCaller(
+  {
+    kind: 'session',
+    user: { id: 'usr_ada', issuer: 'i', subject: 's', name: 'Ada' },
+    sessionId: 'ses_1',
+    expiresAt: 0,
+  },
+  () => ({ kind: 'active', roles }),
+);
 const recorded: AuditEntry[] = [];
 const clock = new FakeClock();
 const log = { debug() {}, info() {}, warn() {}, error() {} };
@@ -47,17 +56,13 @@ beforeAll(async () => {
       names: async () => new Map(),
     }),
     pages: [],
-    gate: {
-      ...fixedGate(
-        {
-          kind: 'session',
-          user: { id: 'usr_ada', issuer: 'i', subject: 's', name: 'Ada' },
-          sessionId: 'ses_1',
-          expiresAt: 0,
-        },
-        () => ({ kind: 'active', roles }),
-      ),
-      readmit: () => readmitted(),
+    ...steps,
+    authentication: {
+      ...steps.authentication,
+      async authenticateAgain(request) {
+        await whenAgain();
+        return await steps.authentication.authenticateAgain(request);
+      },
     },
   });
   const forged = '=cmd|"/C calc"!A1\r\nforged,line';
@@ -207,7 +212,7 @@ test('CS-03 an export stops where its session ended, and the download is cut, no
   await store.appendAll(many);
   clock.advance(1_000);
   const asked: number[] = [];
-  readmitted = async () => {
+  whenAgain = async () => {
     asked.push(asked.length);
     if (asked.length > 1) throw new AppError('authentication_required');
   };
@@ -216,7 +221,7 @@ test('CS-03 an export stops where its session ended, and the download is cut, no
   expect(response.status).toBe(200);
   await expect(response.text()).rejects.toThrow('terminated');
   expect(asked).toEqual([0, 1]);
-  readmitted = async () => undefined;
+  whenAgain = async () => undefined;
   const whole = await (await fetch(`${address}/api/v2/audit/export?event=api_key.imported`)).text();
   expect(whole.trimEnd().split('\n')).toHaveLength(1_100);
 });

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { cursorQuery } from '../../platform/schemas.ts';
-import type { AuditEvent } from './audit.ts';
+import type { AuditEvent } from './audit-event.ts';
 import { chainedForm } from './chain.ts';
 import { type AuditEventName, auditEvents } from './events.ts';
 

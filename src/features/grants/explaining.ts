@@ -1,7 +1,7 @@
 import type { UserRef } from '../../core/caller.ts';
 import { type Site, siteStatusOf } from '../sites/sites.ts';
 import type { LedgerEntry } from './grant-store.ts';
-import type { GrantsDeps } from './grants.ts';
+import type { GrantsDeps } from './issuing.ts';
 import { unavailableReasonOf } from './unavailable-reason.ts';
 
 /** Why a site opens for its owner or not, check by check, and where a link to it leads (contract 6). */

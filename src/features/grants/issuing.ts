@@ -1,12 +1,19 @@
 import type { PrincipalFacts } from '../../core/authorize.ts';
 import type { AuditContext, UserRef } from '../../core/caller.ts';
-import { second } from '../../core/clock.ts';
-import { newId } from '../../core/ids.ts';
-import { type Site, siteStatusOf, visibilityOfLabel } from '../sites/sites.ts';
-import type { GrantsDeps } from './grants.ts';
-import { unavailableReasonOf } from './unavailable-reason.ts';
+import { type Clock, second } from '../../core/clock.ts';
+import { newId, type Random } from '../../core/ids.ts';
+import type { Tx } from '../../platform/database/database.ts';
+import type { Kv } from '../../platform/kv/kv.ts';
+import type { AuditWriter, Denials } from '../audit/audit.ts';
+import type { Identity, IdentityCheck } from '../identity/identity.ts';
+import type { RateLimiter } from '../ratelimit/ratelimit.ts';
+import { type Site, type SiteStore, siteStatusOf, visibilityOfLabel } from '../sites/sites.ts';
+import type { GrantStore } from './grant-store.ts';
+import type { InstanceRegistry } from './instance-registry.ts';
+import type { SwitchRecords } from './sites-switch.ts';
+import { type Addresses, unavailableReasonOf } from './unavailable-reason.ts';
 import { type CodeRecord, maxGrantMs, writeCode } from './records.ts';
-import { codeKeyOf } from './grant-signer.ts';
+import { codeKeyOf, type GrantSigner } from './grant-signer.ts';
 
 /**
  * Steps 3 and 4 of private-access.md 2.2. They decide whether this person's browser gets access to the site behind a
@@ -32,6 +39,27 @@ export type Opening =
   | { readonly kind: 'limited'; readonly retryAfterSeconds: number }
   /** Nothing was issued; a retry may succeed. */
   | { readonly kind: 'unavailable'; readonly what: 'identity' | 'gateway' };
+
+export type GrantsDeps = {
+  readonly kv: Pick<Kv, 'set' | 'time'>;
+  readonly signer: GrantSigner;
+  readonly read: {
+    readonly sites: Pick<SiteStore, 'find' | 'findLabel'>;
+    readonly grants: GrantStore;
+    readonly sitesSwitch: { generation(): Promise<number> };
+  };
+  readonly tx: Tx<{ grants: GrantStore; audit: AuditWriter }>;
+  readonly identityCheck: Pick<IdentityCheck, 'ofPerson'>;
+  readonly accessTokenFor: Identity['accessTokenFor'];
+  readonly limiter: Pick<RateLimiter, 'spend'>;
+  readonly states: { publish(site: Site): Promise<void> };
+  readonly switchRecords: Pick<SwitchRecords, 'publish'>;
+  readonly instances: Pick<InstanceRegistry, 'unavailableReason'>;
+  readonly addresses: Addresses;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly refused: (refusal: Parameters<Denials['record']>[0]) => void;
+};
 
 const codeMs = 30 * second;
 const minGrantMs = 5 * second;

@@ -1,21 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type Provider from 'oidc-provider';
-import type { AuditContext, RequestOrigin, UserRef } from '../../core/caller.ts';
-import type { Clock } from '../../core/clock.ts';
-import type { Random } from '../../core/ids.ts';
-import type { ChangeFeed } from '../../platform/database/change-feed.ts';
-import type { Tx } from '../../platform/database/database.ts';
-import type { Job } from '../../platform/jobs.ts';
-import type { Log } from '../../platform/log.ts';
+import type { AuditContext, RequestOrigin } from '../../core/caller.ts';
 import { type Accounts, createAccounts } from './accounts/accounts.ts';
 import { createFirstAdministrator, type FirstAdministrator } from './accounts/first-administrator.ts';
 import { createGroups, type Groups } from './accounts/groups.ts';
 import { createPasswords, type PasswordCost } from './accounts/passwords.ts';
 import { builtinDirectory } from './directory/builtin-directory.ts';
 import type { Directory } from './directory.ts';
-import type { Admitted, AnonymousStep } from './login/admission.ts';
 import { createKnownDevices, type KnownDevices } from './login/known-devices.ts';
-import type { LoginFlow } from './login/login.ts';
 import { createPasswordCheck, type SignInRefusal } from './login/password-check.ts';
 import { generateSetupToken } from './login/setup-token.ts';
 import { createSignInThrottle } from './login/throttle.ts';
@@ -29,35 +21,24 @@ import { endProviderSession } from './provider/end-provider-session.ts';
 import { createProvider } from './provider/provider.ts';
 import { loadSigningKeys, rotateSigningKeys } from './provider/signing-keys.ts';
 import type { ProviderViews } from './provider/views.ts';
-import type { People } from './people.ts';
 import { createEncryption } from './encryption.ts';
-import type { SessionToken } from './sessions/access-token.ts';
-import type { Sessions } from './sessions/sessions.ts';
-import { createSignedIn } from './sign-in-services.ts';
-import type { IdentityStores, IdentityTx } from './stores.ts';
+import { type CommonDeps, createSignedIn, type SignedIn } from './sign-in-services.ts';
 
 /**
  * The public interface of identity: the built-in provider, sign-in, browser sessions, the directory, users, groups and
  * connected clients. Promises: only (issuer, subject) identifies a person; secrets are hashed or encrypted at rest; what
  * the directory cannot answer is `unavailable`, never yes or no. It leaves HTML, cookies and routes to the surfaces.
  */
-export type Identity = {
+export type { CommonDeps } from './sign-in-services.ts';
+
+export type Identity = SignedIn & {
   readonly issuer: string;
   readonly directory: Directory;
-  readonly sessions: Sessions;
-  readonly login: LoginFlow;
   /** Accounts, groups and the first administrator: refused where another provider keeps them. */
   readonly accounts: Accounts;
   readonly groups: Groups;
   readonly connectedClients: ConnectedClients;
-  readonly people: People;
   readonly firstAdministrator: FirstAdministrator;
-  /** The token that authorises this session now (contract 10.1). */
-  accessTokenFor(sessionId: string): Promise<SessionToken>;
-  findUser(id: string): Promise<UserRef | undefined>;
-  findUserBySubject(issuer: string, subject: string): Promise<UserRef | undefined>;
-  /** The same, but inserts the user when the subject is new here (from an imported key or a token). */
-  learnUser(person: { readonly issuer: string; readonly subject: string }): Promise<UserRef>;
   /**
    * Ends the browser's session, and detaches the browser from its provider session, so that its cookie there signs nobody in
    * again. Without a session, does only the second.
@@ -67,13 +48,8 @@ export type Identity = {
     sessionId: string | undefined,
     at: { request: IncomingMessage; response: ServerResponse },
   ): Promise<void>;
-  /** Counts a step that an address takes without a credential; throws `rate_limited` above the limit. */
-  admit(step: AnonymousStep, address: string | null): Admitted;
-  readonly jobs: readonly Job[];
   /** Prepares the provider; the built-in one answers requests only afterwards. @throws KeycloakRefused */
   start(): Promise<void>;
-  /** Writes the pending last-use times of sessions. */
-  stop(): Promise<void>;
 };
 
 /** Identity with the built-in provider, which also has pages and protocol endpoints below /identity. */
@@ -91,28 +67,6 @@ export type BuiltinIdentity = Identity & {
   rotateSigningKeys(auditContext: AuditContext): Promise<number>;
 };
 
-/** The dependencies that both providers need. */
-export type CommonDeps = {
-  /** Public origin of UI and API. */
-  uiOrigin: string;
-  read: IdentityStores;
-  tx: Tx<IdentityTx>;
-  feed: ChangeFeed;
-  clock: Clock;
-  random: Random;
-  log: Log;
-  /** SESSION_SECRET: first signs, all verify. Client secrets and cookie keys derive from it. */
-  sessionSecrets: readonly string[];
-  /** ENCRYPTION_KEY: first encrypts, all decrypt. */
-  encryptionKeys: readonly string[];
-  /** Names this process in leases. */
-  holder: string;
-  /** Sign-ins that one address may start in any 60 seconds. */
-  signInsPerMinute: () => number;
-  /** Time limit of the directory in milliseconds; 2 s unless a test sets it. */
-  identityTimeoutMs?: number;
-};
-
 export type IdentityDeps = CommonDeps & {
   /** False = this process may have missed a change, so the directory does not use its cache. */
   isFresh: () => boolean;
@@ -122,7 +76,7 @@ export type IdentityDeps = CommonDeps & {
   signInRefused: (reason: SignInRefusal, origin: RequestOrigin, userId: string | null) => void;
   allowDynamicRegistration?: boolean;
   /** Replaces or wraps the built-in provider's directory. */
-  directory?: (builtin: Directory) => Directory;
+  directory?: ((builtin: Directory) => Directory) | undefined;
 };
 
 export function createIdentity(deps: IdentityDeps): BuiltinIdentity {
@@ -166,7 +120,22 @@ export function createIdentity(deps: IdentityDeps): BuiltinIdentity {
     ...(deps.identityTimeoutMs === undefined ? {} : { timeoutMs: deps.identityTimeoutMs }),
   });
   const directory = deps.directory?.(builtin) ?? builtin;
-  const signedIn = createSignedIn({ ...deps, issuer, client: webClient, directory, encryption });
+  const signedIn = createSignedIn({
+    uiOrigin,
+    issuer,
+    client: webClient,
+    directory,
+    encryption,
+    read,
+    tx,
+    feed,
+    clock,
+    random,
+    log,
+    sessionSecrets,
+    holder: deps.holder,
+    signInsPerMinute: deps.signInsPerMinute,
+  });
   const { sessions } = signedIn;
   const knownDevices = createKnownDevices({ clock, random, secrets: sessionSecrets });
   const checkPassword = createPasswordCheck({

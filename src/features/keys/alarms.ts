@@ -1,5 +1,4 @@
-import type { AuditContext, RequestOrigin } from '../../core/caller.ts';
-import { actorOf } from '../../core/caller.ts';
+import { actorOf, anonymous, type AuditContext, type RequestOrigin } from '../../core/caller.ts';
 import { type Clock, timestamp } from '../../core/clock.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { Denials } from '../audit/audit.ts';
@@ -82,7 +81,7 @@ export function createKeyAlarms(deps: {
           denials.record({
             event: 'api_key.exposed',
             reason,
-            auditContext: { actor: actorOf({ kind: 'anonymous' }), origin },
+            auditContext: { actor: actorOf(anonymous), origin },
             target: { kind: 'api_key', id: key.id },
           });
           await tell('key_exposed', key, digest);

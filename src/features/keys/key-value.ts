@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import type { KeyType } from '../../core/caller.ts';
+import { mayHoldKey } from '../../core/key-shape.ts';
 import { base62Alphabet, type Random, randomBase62 } from '../../core/ids.ts';
 
 /**
@@ -28,9 +29,6 @@ export type KeyFormat = {
    */
   valuesIn(text: string): string[];
 };
-
-/** Every value contains one of these. Searching for them first is cheap, and nearly every text has none. */
-export const keyMarks = ['_pat_', '_svc_'];
 
 export type ParsedKey =
   | { readonly kind: 'key'; readonly type: KeyType; readonly id: string }
@@ -77,7 +75,7 @@ export function keyFormat(product: string): KeyFormat {
     parse,
     findAll,
     valuesIn(text) {
-      if (!keyMarks.some((mark) => text.includes(mark))) return [];
+      if (!mayHoldKey(text)) return [];
       const start = prefixes.personal.length;
       const values = findAll(text)
         .flatMap((found) => [found.slice(0, start + bodyLength), found.slice(0, start + olderBodyLength)])

@@ -1,4 +1,5 @@
-import { digestOf, type KeyFormat, keyMarks, minBodyLength } from './key-value.ts';
+import { mayHoldKey } from '../../core/key-shape.ts';
+import { digestOf, type KeyFormat, minBodyLength } from './key-value.ts';
 
 /** Finds key values where no key may be, such as in a URL. Pure, so that a gateway, which has no keys, can use it. */
 export type KeyWatch = {
@@ -15,7 +16,7 @@ export function createKeyWatch(format: KeyFormat): KeyWatch {
       if (text.length < shortest) return false;
       // Percent-encoding could hide the underscore, so search the decoded form.
       const plain = text.includes('%') ? decode(text) : text;
-      return keyMarks.some((mark) => plain.includes(mark)) && format.findAll(plain).length > 0;
+      return mayHoldKey(plain) && format.findAll(plain).length > 0;
     },
     digestsIn: (text) => format.valuesIn(decode(text)).map(digestOf),
   };

@@ -22,7 +22,7 @@ import type { KeyStore } from './key-store.ts';
 import { digestOf, type KeyFormat } from './key-value.ts';
 import type { KeyPolicies } from './policy-document.ts';
 
-export { type KeyFormat, keyMarks } from './key-value.ts';
+export type { KeyFormat } from './key-value.ts';
 
 /**
  * API keys: issues, narrows, rotates and revokes them (contract 4). Promises: the value is returned once, in the answer

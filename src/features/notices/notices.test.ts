@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { FastifyInstance } from 'fastify';
 import { FakeClock } from '../../../test/clock.ts';
-import { fixedGate } from '../../../test/gate.ts';
+import { fixedCaller } from '../../../test/fixed-caller.ts';
 import { openTestDatabase } from '../../../test/database.ts';
 import type { Role } from '../../core/caller.ts';
 import { systemRandom } from '../../core/ids.ts';
@@ -37,7 +37,7 @@ beforeAll(async () => {
     metrics: { count() {} },
     routes: noticeRoutes({ notices }),
     pages: [],
-    gate: fixedGate(
+    ...fixedCaller(
       () => ({
         kind: 'session',
         user: { id: asking.id, issuer: 'i', subject: 's', name: 'Ada' },

@@ -1,5 +1,6 @@
 import { AppError } from '../../core/errors.ts';
 import type { Tx } from '../../platform/database/database.ts';
+import type { Notice, NoticeQuery, NoticeRecipient } from './notice.ts';
 import type { NoticeStore } from './notice-store.ts';
 
 /**
@@ -7,76 +8,17 @@ import type { NoticeStore } from './notice-store.ts';
  * through a transaction's store commits with the change, and one occasion causes one notice. The features that write
  * notices decide when to send one. Mail and webhooks will read the same table.
  */
-export type KeyNoticeKind =
-  | 'key_expires_7d'
-  | 'key_expires_1d'
-  | 'key_expired'
-  | 'key_exposed'
-  | 'key_dead_use'
-  | 'key_suspended';
-export type SiteExpiryNoticeKind = 'site_expires_7d' | 'site_expires_1d' | 'site_expired';
-/** Notices about what an administrator did to a site of another person. */
-export type SiteOversightNoticeKind = 'site_taken_down' | 'site_put_back';
-type SiteNoticeKind = SiteExpiryNoticeKind | SiteOversightNoticeKind;
-
-/** A person, or all administrators: service keys belong to no particular person. */
-export type NoticeRecipient =
-  | { readonly kind: 'user'; readonly userId: string }
-  | { readonly kind: 'administrators' };
-
-export type NewNotice = {
-  readonly recipient: NoticeRecipient;
-  readonly kind: KeyNoticeKind;
-  /** Public id of the key. */
-  readonly keyId: string;
-  /**
-   * Distinguishes this occasion from earlier ones of the same kind and key: the expiry for the expiry notices, the day for
-   * an exposure. A second notice of the same occasion is not stored. Absent = once in the key's life.
-   */
-  readonly occasion?: string;
-  readonly fields: NoticeFields;
-};
-
-export type NewSiteNotice = {
-  readonly recipient: NoticeRecipient;
-  readonly kind: SiteNoticeKind;
-  readonly siteId: string;
-  /** As for keys. */
-  readonly occasion: string;
-  readonly fields: SiteNoticeFields;
-};
-
-/** The values in the notice's text. Never a key value. */
-export type NoticeFields = {
-  readonly keyName: string;
-  /** RFC 3339. */
-  readonly expiresAt?: string;
-  /** SHA-256 of an exposed value in hex (contract 10.12). */
-  readonly digest?: string;
-};
-
-export type SiteNoticeFields = {
-  readonly siteName: string;
-  /** RFC 3339; only in notices about the expiry. */
-  readonly expiresAt?: string;
-  /** The reason in the words of the administrator who took the site down or reinstated it. */
-  readonly reason?: string;
-};
-
-/** The key or site that the notice is about, and the values for its text. */
-export type NoticeSubject =
-  | { readonly kind: KeyNoticeKind; readonly keyId: string; readonly fields: NoticeFields }
-  | { readonly kind: SiteNoticeKind; readonly siteId: string; readonly fields: SiteNoticeFields };
-
-export type Notice = NoticeSubject & {
-  readonly id: string;
-  /** Milliseconds since the epoch. */
-  readonly createdAt: number;
-  readonly readAt: number | null;
-};
-
-/** The part that other features need: writes a notice in their own transaction. */
-export type NoticeWriter = { add(notice: NewNotice | NewSiteNotice): Promise<void> };
+export type {
+  NewNotice,
+  NewSiteNotice,
+  Notice,
+  NoticeQuery,
+  NoticeRecipient,
+  NoticeSubject,
+  NoticeWriter,
+  SiteExpiryNoticeKind,
+  SiteOversightNoticeKind,
+} from './notice.ts';
 
 export type Notices = {
   /** Newest first; `unread` true or false shows only those. */
@@ -86,12 +28,6 @@ export type Notices = {
   ): Promise<{ notices: readonly Notice[]; items: number }>;
   /** Safe to repeat: the time of the first call stays. Throws `not_found`, also for a notice to another recipient. */
   markRead(recipient: NoticeRecipient, id: string): Promise<Notice>;
-};
-
-export type NoticeQuery = {
-  readonly page: number;
-  readonly limit: number;
-  readonly unread?: boolean | undefined;
 };
 
 export function createNotices(deps: { read: NoticeStore; tx: Tx<{ notices: NoticeStore }> }): Notices {

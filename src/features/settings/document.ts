@@ -9,7 +9,7 @@ import {
   type DocumentReaderDeps,
   type InForce,
 } from './reader.ts';
-import { type DocumentStore, requireMatch } from './settings.ts';
+import { type DocumentStore, requireMatch } from './document-store.ts';
 
 export type { InForce };
 

@@ -1,6 +1,6 @@
 import { type Clock, second } from '../../core/clock.ts';
 import { type ChangeFeed, type ChangeTopic, concerns } from '../../platform/database/change-feed.ts';
-import { type DocumentStore, type DocumentVersion, documentEtag } from './settings.ts';
+import { type DocumentStore, type DocumentVersion, documentEtag } from './document-store.ts';
 import { inShapeOf } from './stored-form.ts';
 
 /** One version of a document with its parsed value. Version 0 is the built-in default. */

@@ -1,90 +1,10 @@
-import { createHash } from 'node:crypto';
-import { sql } from 'kysely';
-import { AppError } from '../../core/errors.ts';
-import { isUniqueViolation, type Sql } from '../../platform/database/database.ts';
-
 /**
  * Configuration documents: one JSON value for each name, every version kept, the newest in force (contract 2).
  * The meaning of a document is left to the feature that owns it.
  */
 export type { ConfigDocument, InForce } from './document.ts';
 export { byAdministrators, documentRoutes } from './document-routes.ts';
-
-export type DocumentVersion = {
-  readonly version: number;
-  readonly value: unknown;
-  readonly changedAt: number;
-  readonly changedBy: string | null;
-};
-
-export type DocumentStore = {
-  /** The newest version, or undefined while nobody has changed the default. */
-  current(name: string): Promise<DocumentVersion | undefined>;
-  at(name: string, version: number): Promise<DocumentVersion | undefined>;
-  /** Newest first. */
-  history(name: string, page: number, limit: number): Promise<{ items: DocumentVersion[]; total: number }>;
-  /** Throws `precondition_failed` when another change took this version number. */
-  add(name: string, document: DocumentVersion): Promise<void>;
-};
-
-type Row = { version: number; value: unknown; changed_at: Date; changed_by: string | null };
-
-export function documentStore(db: Sql): DocumentStore {
-  return {
-    async current(name) {
-      const { rows } = await sql<Row>`
-        select version, value, changed_at, changed_by from config_documents
-         where name = ${name} order by version desc limit 1`.execute(db);
-      return rows[0] && toVersion(rows[0]);
-    },
-    async at(name, version) {
-      const { rows } = await sql<Row>`
-        select version, value, changed_at, changed_by from config_documents
-         where name = ${name} and version = ${version}`.execute(db);
-      return rows[0] && toVersion(rows[0]);
-    },
-    async history(name, page, limit) {
-      const { rows } = await sql<Row>`
-        select version, value, changed_at, changed_by from config_documents
-         where name = ${name} order by version desc limit ${limit} offset ${(page - 1) * limit}`.execute(db);
-      const count = await sql<{ total: number }>`
-        select count(*)::int as total from config_documents where name = ${name}`.execute(db);
-      return { items: rows.map(toVersion), total: count.rows[0]?.total ?? 0 };
-    },
-    async add(name, document) {
-      try {
-        await sql`
-          insert into config_documents (name, version, value, changed_at, changed_by)
-          values (${name}, ${document.version}, ${JSON.stringify(document.value)}::jsonb,
-                  ${new Date(document.changedAt)}, ${document.changedBy})`.execute(db);
-      } catch (error) {
-        if (isUniqueViolation(error)) throw new AppError('precondition_failed');
-        throw error;
-      }
-    },
-  };
-}
-
-function toVersion(row: Row): DocumentVersion {
-  return {
-    version: row.version,
-    value: row.value,
-    changedAt: row.changed_at.getTime(),
-    changedBy: row.changed_by,
-  };
-}
-
-/** Strong ETag of a document version. Version 0 is the built-in default. */
-export function documentEtag(name: string, version: number, value: unknown): string {
-  const digest = createHash('sha256')
-    .update(JSON.stringify([name, version, value]))
-    .digest('base64url');
-  return `"${version}-${digest.slice(0, 16)}"`;
-}
-
-/** Refuses a change that is based on an older version (RFC 9110 section 13.1.1). */
-export function requireMatch(ifMatch: string | undefined, etag: string): void {
-  if (ifMatch === undefined) throw new AppError('precondition_required');
-  const sent = ifMatch.split(',').map((part) => part.trim());
-  if (!sent.includes(etag) && !sent.includes('*')) throw new AppError('precondition_failed');
-}
+export {
+  documentStore,
+  type DocumentVersion,
+} from './document-store.ts';

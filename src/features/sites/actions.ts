@@ -1,7 +1,7 @@
 import type { Caller } from '../../core/caller.ts';
 import { day } from '../../core/clock.ts';
-import { extended } from './lifecycle/lifecycle.ts';
-import { visibilityFor } from './reading.ts';
+import { extended } from './lifecycle/expiry.ts';
+import { visibilityFor } from './visibility.ts';
 import { isSameOwner, ownerOf, type Site, siteStatusOf } from './site.ts';
 import type { SitesConfig } from './sites-config.ts';
 

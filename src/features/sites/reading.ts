@@ -3,9 +3,9 @@ import { AppError } from '../../core/errors.ts';
 import { actionsFor } from './actions.ts';
 import { changesBetween } from './content/file-changes.ts';
 import { requireEnabled, requireOwner, seen, owned } from './rights.ts';
-import { ownerOf, type Visibility } from './site.ts';
-import type { Capabilities, Sites, SitesDeps } from './sites.ts';
-import type { SitesConfig } from './sites-config.ts';
+import type { Sites } from './site-verbs.ts';
+import type { SitesDeps } from './sites-deps.ts';
+import { visibilityFor } from './visibility.ts';
 
 type Reading = Pick<
   Sites,
@@ -87,34 +87,5 @@ export function reading(deps: SitesDeps): Reading {
       if (file === undefined) throw new AppError('not_found', { message: 'The version has no such file.' });
       return { size: file.size, stream: await blobs.read(file.digest) };
     },
-  };
-}
-
-/** The visibilities that this caller may choose, and why the others are not allowed. */
-export function visibilityFor(
-  caller: Caller,
-  { visibility }: SitesConfig,
-  unavailableReason: string | null,
-): Pick<Capabilities, 'allowedVisibility' | 'visibilityReasons' | 'defaultVisibility'> {
-  const isPerson = ownerOf(caller)?.kind === 'user';
-  const notPrivate = !isPerson
-    ? 'Service keys can own public sites only.'
-    : visibility.allowPrivate
-      ? unavailableReason
-      : 'An administrator allows no new private sites.';
-  const notPublic = visibility.allowPublic ? null : 'An administrator allows no new public sites.';
-  const allowedVisibility: Visibility[] = [
-    ...(notPrivate === null ? (['private'] as const) : []),
-    ...(notPublic === null ? (['public'] as const) : []),
-  ];
-  return {
-    allowedVisibility,
-    visibilityReasons: {
-      ...(notPrivate === null ? {} : { private: notPrivate }),
-      ...(notPublic === null ? {} : { public: notPublic }),
-    },
-    // Never silently public: a request from a person without a visibility asks for private, and fails when private is
-    // not available.
-    defaultVisibility: isPerson ? 'private' : 'public',
   };
 }

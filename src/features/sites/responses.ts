@@ -2,7 +2,7 @@ import type { Caller } from '../../core/caller.ts';
 import { timestamp, timestampOrNull } from '../../core/clock.ts';
 import type { SiteActions } from './actions.ts';
 import type { FileChange } from './content/file-changes.ts';
-import type { SiteReport } from './publish/reports.ts';
+import type { SiteReport } from './content/report.ts';
 import type { SiteWarning } from './content/warnings.ts';
 import { versionEtag } from './rights.ts';
 import { isSameOwner, ownerOf, type Site, type SiteOwner, type SiteVersion, siteStatusOf } from './site.ts';

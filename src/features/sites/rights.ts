@@ -2,7 +2,7 @@ import type { Caller } from '../../core/caller.ts';
 import { AppError } from '../../core/errors.ts';
 import type { ConfigDocument } from '../settings/settings.ts';
 import { ownerOf, type Site, type SiteOwner, sightOf } from './site.ts';
-import type { SiteStores } from './sites.ts';
+import type { SiteStores } from './sites-deps.ts';
 import type { SitesConfig } from './sites-config.ts';
 
 /**

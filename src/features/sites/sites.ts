@@ -1,34 +1,12 @@
-import type { Readable } from 'node:stream';
-import type { AuditContext, Caller, CallerKey } from '../../core/caller.ts';
-import type { Clock } from '../../core/clock.ts';
-import type { Random } from '../../core/ids.ts';
-import type { Blobs } from '../../platform/blobs/blobs.ts';
-import type { ChangeFeed, ChangeStore } from '../../platform/database/change-feed.ts';
-import type { Tx } from '../../platform/database/database.ts';
 import { createFairQueue } from '../../platform/fair-queue.ts';
-import type { TemporaryFiles } from '../../platform/temporary-files.ts';
-import type { AuditWriter } from '../audit/audit.ts';
-import type { NoticeWriter } from '../notices/notices.ts';
-import type { KeyFormat } from '../keys/keys.ts';
-import type { ConfigDocument } from '../settings/settings.ts';
-import type { SiteActions } from './actions.ts';
-import type { FileChange } from './content/file-changes.ts';
-import type { Manifest } from './content/manifest.ts';
-import type { UploadKind } from './content/whole-upload.ts';
-import type { SiteWarning } from './content/warnings.ts';
-import type { ContentStore } from './content/content-store.ts';
 import { lifecycle } from './lifecycle/lifecycle.ts';
-import type { PreviewStore } from './preview-store.ts';
-import { publishing } from './publish/publishing.ts';
-import { reading } from './reading.ts';
-import { reports, type SiteReport } from './publish/reports.ts';
-import type { Site, SiteVersion, Visibility } from './site.ts';
-import type { SiteFilter } from './site-list.ts';
-import type { SiteStore } from './site-store.ts';
-import type { SitesConfig } from './sites-config.ts';
-import type { UploadStore } from './publish/digest-upload-store.ts';
-import { createUploadReservations } from './publish/upload-reservations.ts';
 import { uploads } from './publish/digest-uploads.ts';
+import { publishing } from './publish/publishing.ts';
+import { reports } from './publish/reports.ts';
+import { createUploadReservations } from './publish/upload-reservations.ts';
+import { reading } from './reading.ts';
+import type { Sites } from './site-verbs.ts';
+import type { SitesDeps } from './sites-deps.ts';
 
 /**
  * Sites: static files that are uploaded, checked, published and served (contract 6). Promises: an upload goes live as a
@@ -37,7 +15,7 @@ import { uploads } from './publish/digest-uploads.ts';
  * sites to features/grants.
  */
 export { checkUpload, type UploadKind, uploadKindOf } from './content/whole-upload.ts';
-export { type Site, siteStatusOf, type Visibility } from './site.ts';
+export { type Site, siteStatusOf } from './site.ts';
 export { visibilityOfLabel } from './labels.ts';
 export type { Served } from './serving/catalog.ts';
 export { mediaTypeOf } from './serving/media-types.ts';
@@ -45,231 +23,14 @@ export { resolve, type ServedContent, type ServedFile } from './serving/resolve.
 export { featuresOff } from './serving/site-rules.ts';
 export type { SiteStore } from './site-store.ts';
 export { defaultSitesConfig, type SitesConfig } from './sites-config.ts';
-
-export type SiteRequest = {
-  readonly name?: string | undefined;
-  readonly visibility?: Visibility | undefined;
-  /** Whole hours from now. */
-  readonly ttlHours?: number | undefined;
-  readonly spa?: boolean | undefined;
-};
-
-export type SiteChange = Omit<SiteRequest, 'ttlHours'>;
-
-/** The result of an upload: every file is in the blob store, nothing is published. */
-export type Received = {
-  readonly files: Manifest;
-  readonly sizeBytes: number;
-  readonly digest: string;
-  readonly warnings: readonly SiteWarning[];
-  /** Of an archive: the files and folders in it, and the bytes that the client sent. */
-  readonly archive: { readonly entries: number; readonly bytes: number } | null;
-  /** The earliest time at which its bytes may have been stored. */
-  readonly since: number;
-};
-
-/** A digest upload: its id, when it ends, and the contents that are still missing. */
-export type UploadState = {
-  readonly id: string;
-  readonly endsAt: number;
-  readonly missing: readonly string[];
-};
-
-export type ReplaceOptions = {
-  readonly ifMatch: string | undefined;
-  readonly spa?: boolean | undefined;
-  /** True: everything is checked and nothing changes; returns the site as it would be. */
-  readonly dryRun?: boolean;
-  /** Runs in the same transaction. */
-  readonly alongside?: (stores: SiteStores) => Promise<void>;
-  /**
-   * The current configuration by which the whole upload was just judged. Absent: the configuration is read and its
-   * limits are checked.
-   */
-  readonly judgedBy?: SitesConfig;
-};
-
-export type Upload = {
-  readonly kind: UploadKind;
-  readonly stream: Readable;
-  /** The name that the client gives it; empty when there is none. */
-  readonly fileName: string;
-  /** Aborted when the client disconnects. */
-  readonly left: AbortSignal;
-};
-
-export type Sites = {
-  capabilities(caller: Caller): Promise<Capabilities>;
-  list(
-    caller: Caller,
-    filter: Omit<SiteFilter, 'viewer'>,
-    page: number,
-    limit: number,
-  ): Promise<{ items: Site[]; total: number }>;
-  /** @throws AppError site_not_found for a site that the caller may not see; so does every method below */
-  get(caller: Caller, id: string): Promise<Site>;
-  versions(
-    caller: Caller,
-    id: string,
-    page: number,
-    limit: number,
-  ): Promise<{ items: (SiteVersion & { isLive: boolean })[]; total: number }>;
-  version(caller: Caller, id: string, number: number): Promise<SiteVersion & { isLive: boolean }>;
-  /** The same, with its changes and possible mistakes. */
-  report(
-    caller: Caller,
-    id: string,
-    number: number,
-  ): Promise<SiteVersion & { isLive: boolean; report: SiteReport }>;
-  /** The files of one version; without a number, of the live version. */
-  files(
-    caller: Caller,
-    id: string,
-    number: number | undefined,
-  ): Promise<{ version: SiteVersion; files: Manifest }>;
-  /** @throws AppError not_found when the version has no such file */
-  openFile(
-    caller: Caller,
-    id: string,
-    number: number | undefined,
-    path: string,
-  ): Promise<{ size: number; stream: Readable }>;
-
-  /** The actions that the caller may take on the site, and why others are refused. */
-  actions(caller: Caller, id: string): Promise<SiteActions>;
-  /** What would change for readers if this version replaced `against`; without `against`, the live version. */
-  changes(
-    caller: Caller,
-    id: string,
-    number: number,
-    against: number | undefined,
-  ): Promise<{ against: number | null; files: readonly FileChange[] }>;
-
-  /** Throws what replace() would, as far as this can be decided before the content arrives. */
-  mayPublish(caller: Caller, id: string): Promise<void>;
-  /** Checks and stores the files. Publishes nothing; create() and replace() do that. */
-  receive(caller: Caller, auditContext: AuditContext, upload: Upload): Promise<Received>;
-  /** `dryRun`: everything is checked and nothing is kept; returns the site as it would be. */
-  create(
-    caller: Caller,
-    auditContext: AuditContext,
-    request: SiteRequest,
-    received: Received | null,
-    dryRun?: boolean,
-  ): Promise<Site>;
-  replace(
-    caller: Caller,
-    auditContext: AuditContext,
-    id: string,
-    received: Received,
-    options: ReplaceOptions,
-  ): Promise<Site>;
-  /** Announces the files of a new version. @throws AppError upload_rejected naming every bad one */
-  startUpload(
-    caller: Caller,
-    auditContext: AuditContext,
-    id: string,
-    upload: { files: Manifest; spa?: boolean | undefined },
-  ): Promise<UploadState>;
-  /** @throws AppError not_found for an upload that ended or belongs to another site; so do the three methods below */
-  findUpload(caller: Caller, id: string, upload: string): Promise<UploadState>;
-  /** Takes one announced content. `readmit` checks again, once it has arrived, whether the caller may send it. */
-  receiveBlob(
-    caller: Caller,
-    auditContext: AuditContext,
-    id: string,
-    upload: string,
-    digest: string,
-    bytes: Readable,
-    readmit: () => Promise<void>,
-  ): Promise<void>;
-  /** Takes many contents from a tar whose files are named by digest. Valid ones are kept when others are refused. */
-  receiveBlobs(
-    caller: Caller,
-    auditContext: AuditContext,
-    id: string,
-    upload: string,
-    tar: Readable,
-    readmit: () => Promise<void>,
-  ): Promise<UploadState>;
-  publishUpload(
-    caller: Caller,
-    auditContext: AuditContext,
-    id: string,
-    upload: string,
-    options: { ifMatch: string | undefined; dryRun: boolean },
-  ): Promise<{ site: Site; warnings: readonly SiteWarning[] }>;
-  /** Makes an earlier or a later version live. */
-  publishVersion(
-    caller: Caller,
-    auditContext: AuditContext,
-    id: string,
-    number: number,
-    ifMatch: string | undefined,
-  ): Promise<Site>;
-  /** Gives one version an address of its own for 24 hours. */
-  preview(
-    caller: Caller,
-    auditContext: AuditContext,
-    id: string,
-    number: number,
-  ): Promise<{ label: string; endsAt: number }>;
-
-  change(caller: Caller, auditContext: AuditContext, id: string, change: SiteChange): Promise<Site>;
-  extend(caller: Caller, auditContext: AuditContext, id: string): Promise<Site>;
-  remove(caller: Caller, auditContext: AuditContext, id: string): Promise<Site>;
-  restore(caller: Caller, auditContext: AuditContext, id: string): Promise<Site>;
-  endGrants(caller: Caller, auditContext: AuditContext, id: string): Promise<Site>;
-  /** For an administrator, who does not see the content of the site. */
-  takeDown(auditContext: AuditContext, id: string, reason: string): Promise<Site>;
-  putBack(auditContext: AuditContext, id: string, reason: string): Promise<Site>;
-};
-
-export type Capabilities = {
-  readonly config: SitesConfig;
-  readonly allowedVisibility: readonly Visibility[];
-  readonly visibilityReasons: { readonly [V in Visibility]?: string };
-  readonly defaultVisibility: Visibility;
-  readonly sitesUsed: number;
-  readonly bytesUsed: number;
-};
-
-export type SiteStores = {
-  sites: SiteStore;
-  previews: PreviewStore;
-  content: ContentStore;
-  uploads: UploadStore;
-  audit: AuditWriter;
-  notices: NoticeWriter;
-  changes: ChangeStore;
-  /** A write with a key commits only while the key is valid (contract 4). */
-  keys: { holdLive(id: string, now: number, asked: CallerKey): Promise<void> };
-};
-
-export type SitesDeps = {
-  readonly read: { readonly sites: SiteStore; readonly content: ContentStore; readonly uploads: UploadStore };
-  readonly tx: Tx<SiteStores>;
-  readonly feed: Pick<ChangeFeed, 'announce'>;
-  readonly config: Pick<ConfigDocument<SitesConfig>, 'inForce' | 'read'>;
-  readonly blobs: Blobs;
-  readonly temporaryFiles: TemporaryFiles;
-  readonly format: KeyFormat;
-  readonly clock: Clock;
-  readonly random: Random;
-  /** Called with one of our keys that was found in an upload. */
-  readonly exposed: (value: string, auditContext: AuditContext) => void;
-  /** Why this installation cannot have private sites, as a sentence for people; null when it can. */
-  readonly privateUnavailableReason: () => string | null;
-  readonly states: SiteStates;
-};
-
-/** The state of private sites that gateways read outside the database (contract 10.3). */
-export type SiteStates = {
-  /** Stops private content at once. Rejects with `store_unavailable`; the caller must then change nothing. */
-  withdraw(site: Pick<Site, 'id'>): Promise<void>;
-  /** Writes the state unless a newer one is known. Never rejects: without a record private content stays closed. */
-  publish(site: Site): Promise<void>;
-};
+export type {
+  Capabilities,
+  Received,
+  Sites,
+  Upload,
+  UploadState,
+} from './site-verbs.ts';
+export type { SitesDeps, SiteStores } from './sites-deps.ts';
 
 /** Bodies read at the same time. One owner's requests beyond the limit are refused: they would wait with open connections. */
 const uploadsAtOnce = { width: 512, perSender: 64, queue: 0 };

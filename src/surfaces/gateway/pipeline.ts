@@ -58,7 +58,7 @@ export type PrivateSites = {
   mayHoldGrant(request: HttpRequest): boolean;
   /** Responds on the paths that are reserved for the service; null for every other path. */
   reserved(request: HttpRequest, at: PrivateAt): Promise<GatewayAnswer> | null;
-  admit(request: HttpRequest, at: PrivateAt): Verdict | Promise<Verdict>;
+  authorize(request: HttpRequest, at: PrivateAt): Verdict | Promise<Verdict>;
 };
 
 export type Verdict =
@@ -228,7 +228,7 @@ export function createPipeline(deps: GatewayDeps) {
     };
     const reserved = privateSites.reserved(request, at);
     if (reserved !== null) return reserved.then((answer) => finish(request, response, answer, 'private'));
-    const verdict = privateSites.admit(request, at);
+    const verdict = privateSites.authorize(request, at);
     const go = (decided: Verdict, time: number) => {
       if (decided.kind === 'answer') return finish(request, response, decided.answer, 'private');
       if (served === undefined || at.site === undefined) throw new Error('A grant without a site.');

@@ -3,6 +3,7 @@ import { minute, second } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import type { Random } from '../../core/ids.ts';
 import { type GatewayGrants, type GrantCheck, type Origin, ticketMs } from '../../features/grants/grants.ts';
+import { cookieValue } from '../../platform/cookies.ts';
 import { FastRequest, type HttpRequest } from '../../platform/fast-http/fast-server.ts';
 import { oncePerHead } from '../../platform/fast-http/once-per-head.ts';
 import { secretDigest } from '../../platform/encrypted-text.ts';
@@ -102,7 +103,7 @@ export function createPrivateSteps(deps: PrivateStepsDeps): PrivateSites {
   }
 
   /** Returns at once when the store does. */
-  function admit(request: HttpRequest, at: PrivateAt): Verdict | Promise<Verdict> {
+  function authorize(request: HttpRequest, at: PrivateAt): Verdict | Promise<Verdict> {
     // An installed service worker would outlive every grant (private-access.md 2.3).
     if (headOf(request).isWorkerScript) return { kind: 'answer', answer: answer(403) };
     const decide = (found: GrantCheck): Verdict => {
@@ -176,7 +177,7 @@ export function createPrivateSteps(deps: PrivateStepsDeps): PrivateSites {
 
   return {
     mayHoldGrant: (request) => grants.isOurs(headOf(request).cookie),
-    admit,
+    authorize,
     reserved(request, at) {
       if (request.method !== 'POST' && !at.target.startsWith(reservedPaths)) return null;
       const [path] = at.target.split('?', 1);
@@ -240,7 +241,7 @@ function bindingCookie({ id, tries, since }: Browser): string {
 
 function browserOf(request: HttpRequest, now: number): Browser | undefined {
   const found = /^([A-Za-z0-9_-]{22})(?:\.(\d{1,3})\.(\d{1,15}))?$/.exec(
-    cookieOf(request, browserCookie) ?? '',
+    cookieValue(request.headers.cookie, browserCookie) ?? '',
   );
   if (found?.[1] === undefined) return undefined;
   const since = Number(found[3] ?? 0);
@@ -249,26 +250,9 @@ function browserOf(request: HttpRequest, now: number): Browser | undefined {
 }
 
 const headOf = oncePerHead((request) => ({
-  cookie: cookieOf(request, grantCookie),
+  cookie: cookieValue(request.headers.cookie, grantCookie),
   isWorkerScript: isWorkerScript(request),
 }));
-
-/** The value of one of our cookies; undefined when it is missing or sent twice. Other cookies are ignored. */
-function cookieOf({ headers }: HttpRequest, name: string): string | undefined {
-  const { cookie = '' } = headers;
-  let found: string | undefined;
-  for (let start = 0; start < cookie.length; ) {
-    const semicolon = cookie.indexOf(';', start);
-    const end = semicolon < 0 ? cookie.length : semicolon;
-    let from = start;
-    while (cookie[from] === ' ' || cookie[from] === '\t') from += 1;
-    start = end + 1;
-    if (!cookie.startsWith(name, from) || cookie[from + name.length] !== '=') continue;
-    if (found !== undefined) return undefined;
-    found = cookie.slice(from + name.length + 1, end);
-  }
-  return found;
-}
 
 /** The form's only field; null when the body is too long or anything else. */
 async function codeIn(request: HttpRequest): Promise<string | null> {

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { afterEach, expect, test } from 'vitest';
 import { z } from 'zod';
-import { fixedGate } from '../../../test/gate.ts';
+import { nobody } from '../../../test/fixed-caller.ts';
 import { defineRoute, type Route } from '../../platform/http.ts';
 import { createWebServer } from './server.ts';
 
@@ -27,7 +27,7 @@ async function listening(routes: readonly Route[], idleMs = 100): Promise<{ say(
     metrics: { count() {} },
     routes,
     pages: [],
-    gate: fixedGate({ kind: 'anonymous' }),
+    ...nobody,
     idleMs,
   });
   const { server } = app;

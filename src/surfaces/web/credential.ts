@@ -1,5 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { AppError } from '../../core/errors.ts';
+import { mayHoldKey } from '../../core/key-shape.ts';
+import { cookiesIn } from '../../platform/cookies.ts';
 
 /**
  * Finds the one credential of a request (contract 3) without judging it. Two credentials of any kind are refused:
@@ -39,42 +41,16 @@ export function findCredential(request: IncomingMessage): Credential {
 function parseAuthorization(header: string): Credential {
   if (header.length > maxCredentialLength) return { kind: 'malformed' };
   // The usual spelling. Only for keys: the digest covers every character, so it decides whether the key is complete.
-  if (header.startsWith('Bearer ') && isKeyAlone(header)) return { kind: 'bearer', value: header.slice(7) };
+  if (header.startsWith('Bearer ') && mayHoldKey(header) && !header.includes(' ', 7))
+    return { kind: 'bearer', value: header.slice(7) };
   // RFC 6750: the scheme is case-insensitive, the token is b64token and nothing follows it.
   const match = /^bearer +([A-Za-z0-9\-._~+/]+=*) *$/i.exec(header);
   return match?.[1] === undefined ? { kind: 'malformed' } : { kind: 'bearer', value: match[1] };
 }
 
-/** The prefix has the shape of a key, and no blank follows. */
-function isKeyAlone(header: string): boolean {
-  return (header.includes('_pat_') || header.includes('_svc_')) && !header.includes(' ', 7);
-}
-
 function findSessionCookie(header: string): string | undefined {
-  let found: string | undefined;
-  for (const part of header.split(';')) {
-    const at = part.indexOf('=');
-    // Compared without Unicode trimming: a name with a no-break space is a different cookie (CS-06).
-    if (at < 0 || trimBlanks(part.slice(0, at)) !== sessionCookie) continue;
-    if (found !== undefined)
-      throw new AppError('ambiguous_credential', { message: 'The session cookie was sent twice.' });
-    found = trimBlanks(part.slice(at + 1));
-  }
-  return found;
-}
-
-/**
- * Removes spaces and tabs at both ends (RFC 6265 section 5.2), but no other Unicode spaces. Works by index: a pattern
- * anchored at the end would scan a long run of blanks again and again.
- */
-export function trimBlanks(text: string): string {
-  let start = 0;
-  let end = text.length;
-  while (start < end && isBlank(text.charCodeAt(start))) start += 1;
-  while (end > start && isBlank(text.charCodeAt(end - 1))) end -= 1;
-  return text.slice(start, end);
-}
-
-function isBlank(code: number): boolean {
-  return code === 0x20 || code === 0x09;
+  const found = cookiesIn(header).filter(({ name }) => name === sessionCookie);
+  if (found.length > 1)
+    throw new AppError('ambiguous_credential', { message: 'The session cookie was sent twice.' });
+  return found[0]?.value;
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Caller, RequestOrigin } from '../../core/caller.ts';
+import { anonymous, type RequestOrigin } from '../../core/caller.ts';
 import { AppError } from '../../core/errors.ts';
 import type { Route } from '../../platform/http.ts';
 import { sendFinalError } from '../../platform/final-error.ts';
@@ -12,12 +12,16 @@ import { hasTooManyCookies } from '../../platform/oversized-head.ts';
 import { sessionCookie } from './credential.ts';
 import { errorBody } from './envelope.ts';
 import { routeOf, toAppError } from './errors.ts';
-import type { Gate } from './gate.ts';
 import { sendPage } from './pages/forms.ts';
 import { keyInAddressPage } from './pages/messages.ts';
 import { isForPerson, notFoundPage } from './pages/not-found.ts';
+import type { RequestRecords } from './request-records.ts';
 
-type RefusalDeps = { readonly log: Log; readonly routes: readonly Route[]; readonly gate: Gate };
+type RefusalDeps = {
+  readonly log: Log;
+  readonly routes: readonly Route[];
+  readonly records: Pick<RequestRecords, 'denied'>;
+};
 
 const apiBase = '/api/v2';
 /** A route's path as Fastify writes it, and as the audit log writes it after the method. */
@@ -25,7 +29,6 @@ export function patternOf({ path }: Pick<Route, 'path'>): string {
   return apiBase + path.replaceAll(/\{\w+\*\}/g, '*').replaceAll(/\{(\w+)\}/g, ':$1');
 }
 
-export const anonymous: Caller = { kind: 'anonymous' };
 const nowhere: RequestOrigin = { requestId: null, address: null, agent: null };
 
 /** The one exit for refusals and failures: log, audit log, and the envelope or a page for a person. */
@@ -47,7 +50,7 @@ export function sendError(
       'request failed',
     );
   } else {
-    deps.gate.denied(failure, request.caller ?? anonymous, routeOf(request), request.origin ?? nowhere);
+    deps.records.denied(failure, request.caller ?? anonymous, routeOf(request), request.origin ?? nowhere);
   }
   if (failure.code === 'not_found' && isForPerson(request)) {
     return void sendPage(reply.code(404).header('x-request-id', request.id), notFoundPage(request.id));

@@ -9,25 +9,34 @@ import type {
   StreamReply,
 } from '../../platform/http.ts';
 import { successBody } from './envelope.ts';
-import { budgetOf, type Gate } from './gate.ts';
 import { parseInput } from './input.ts';
+import { budgetOf } from './request-limits.ts';
+import { reauthorize, type RequestStepsDeps } from './request-steps.ts';
 import { sendStream } from './stream-reply.ts';
 
 /** Runs the route's handler and sends its result; returns no promise when there is nothing to wait for. */
-export function serve(route: Route, request: FastifyRequest, reply: FastifyReply, gate: Gate): unknown {
-  const result = route.handle(new ApiRequest(route, request, gate));
-  if (!(result instanceof Promise)) return answer(route, request, reply, result, gate);
-  return result.then((settled): unknown => answer(route, request, reply, settled, gate));
+export function runRoute(
+  route: Route,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  deps: ReauthorizeDeps,
+): unknown {
+  const again = () => reauthorize(request, route.policy, deps);
+  const result = route.handle(new ApiRequest(route, request, again));
+  if (!(result instanceof Promise)) return answer(route, request, reply, result, again);
+  return result.then((settled): unknown => answer(route, request, reply, settled, again));
 }
+
+type ReauthorizeDeps = Pick<RequestStepsDeps, 'authentication' | 'authorization'>;
 
 function answer(
   route: Route,
   request: FastifyRequest,
   reply: FastifyReply,
   result: RouteReply<unknown> | StreamReply,
-  gate: Gate,
+  again: () => Promise<void>,
 ): string | undefined | Promise<void> {
-  if ('stream' in result) return sendStream(reply, result, () => gate.readmit(request, route.policy));
+  if ('stream' in result) return sendStream(reply, result, again);
   if ('empty' in route.success) return void reply.code(204).send();
   reply.code(route.success.status);
   if (result.isCheck === true && request.keyUse !== null)
@@ -44,24 +53,18 @@ class ApiRequest implements RouteRequest<unknown, unknown, unknown> {
   readonly body: unknown;
   readonly caller: Caller;
   readonly origin: RequestOrigin;
-  readonly #route: Route;
+  readonly reauthorize: () => Promise<void>;
   readonly #request: FastifyRequest;
-  readonly #gate: Gate;
 
-  constructor(route: Route, request: FastifyRequest, gate: Gate) {
+  constructor(route: Route, request: FastifyRequest, again: () => Promise<void>) {
     const { params, query, body } = parseInput(route, request);
     this.params = params;
     this.query = query;
     this.body = body;
     this.caller = request.caller;
     this.origin = request.origin;
-    this.#route = route;
+    this.reauthorize = again;
     this.#request = request;
-    this.#gate = gate;
-  }
-
-  get readmit(): () => Promise<void> {
-    return () => this.#gate.readmit(this.#request, this.#route.policy);
   }
 
   get auditContext(): AuditContext {

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
-import { fixedGate } from '../../../test/gate.ts';
+import { nobody } from '../../../test/fixed-caller.ts';
 import { defineRoute } from '../../platform/http.ts';
 import { createWebServer, type WebServerDeps } from './server.ts';
 
@@ -29,7 +29,7 @@ async function open(deps: Partial<WebServerDeps> = {}): Promise<FastifyInstance>
     metrics: { count() {} },
     routes: [hello],
     pages: [],
-    gate: fixedGate({ kind: 'anonymous' }),
+    ...nobody,
     ...deps,
   });
   return app;

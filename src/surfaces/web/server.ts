@@ -4,32 +4,22 @@ import type { RequestListener, Server } from 'node:http';
 import underPressure from '@fastify/under-pressure';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { RoutePolicy } from '../../core/authorize.ts';
-import { isLoopback } from '../../core/loopback.ts';
 import { AppError } from '../../core/errors.ts';
 import type { Route } from '../../platform/http.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Tracing } from '../../platform/tracing.ts';
 import { createFairServer } from '../../platform/turns.ts';
-import { admitTo } from './admitting.ts';
 import { isJson, isUpload, unsupportedType } from './body-types.ts';
-import type { Gate } from './gate.ts';
 import type { RequestMetrics } from './metrics.ts';
-import { anonymous, answerBrokenRequest, notFound, patternOf, sendError } from './refusals.ts';
-import { serve } from './run-route.ts';
-import { cutUnread } from './stream-reply.ts';
+import { answerBrokenRequest, notFound, patternOf, sendError } from './refusals.ts';
+import type { RequestRecords } from './request-records.ts';
+import { firstSteps, type RequestStepsDeps, routeSteps } from './request-steps.ts';
+import { runRoute } from './run-route.ts';
 import { traceRequests } from './tracing.ts';
 import { acceptUploads } from './upload-bodies.ts';
 
-/**
- * The path of a request, read from top to bottom: request id → security headers → no keys in URLs → started? →
- * authenticate → limit (keys) → origin → limit (changes by people) → authorize → body → verb → answer. All refusals
- * leave through one translator.
- */
-export type WebServerDeps = {
-  readonly uiOrigin: string;
-  /** Where content is served; this server serves nothing there (threat T35). Absent = nowhere. */
-  readonly contentUrl?: string;
-  readonly isHttps: boolean;
+/** The server of the web workload: its connections, its routes and pages. request-steps.ts lists the path of a request. */
+export type WebServerDeps = RequestStepsDeps & {
   readonly trustedProxies: readonly string[];
   readonly log: Log;
   /** Null or absent: nothing is traced. */
@@ -38,12 +28,10 @@ export type WebServerDeps = {
   readonly routes: readonly Route[];
   /** Pages besides the API: sign-in, the identity provider, health, the reference. Each declares its access. */
   readonly pages: readonly ((app: FastifyInstance) => void | Promise<void>)[];
-  readonly gate: Gate;
+  readonly records: RequestRecords;
   readonly jsonBodyBytes?: number;
   /** Milliseconds in which a client reads nothing of a response before its connection is closed; default half a minute. */
   readonly idleMs?: number;
-  /** False: the process has not started on its database yet, and serves only routes that need none; absent = true. */
-  readonly hasStarted?: () => boolean;
   /** Milliseconds the event loop may lag before requests are refused with 503; absent = never. */
   readonly overloadDelayMs?: number | undefined;
 };
@@ -101,7 +89,7 @@ export async function createWebServer(deps: WebServerDeps): Promise<FastifyInsta
     if (route.method !== 'GET') route.preParsing = limitTime;
   });
   if (deps.tracing) traceRequests(app, deps.tracing);
-  app.addHook('onRequest', startRequest(deps));
+  for (const step of firstSteps(deps)) app.addHook('onRequest', step);
   if (deps.overloadDelayMs !== undefined) await refuseWhenOverloaded(app, deps.overloadDelayMs);
   app.addHook('onResponse', finishRequest(deps));
   app.setErrorHandler((error, request, reply) => sendError(deps, error, request, reply));
@@ -182,89 +170,17 @@ function mountRoutes(scope: FastifyInstance, routes: readonly Route[], deps: Web
       exposeHeadRoute: route.method === 'GET' && !('stream' in route.success),
       config: { access: route.policy, route },
       ...(route.bodyBytes === undefined ? {} : { bodyLimit: route.bodyBytes }),
-      ...(route.policy.callers === 'anyone' ? {} : { onRequest: admitTo(route, deps) }),
-      // A handler that takes the bytes itself also reauthorizes itself, when it has them.
-      ...(route.policy.callers === 'anyone' || route.method === 'GET' || route.uploads !== undefined
-        ? {}
-        : { preHandler: (request: FastifyRequest) => deps.gate.readmit(request, route.policy) }),
-      handler: (request, reply) => serve(route, request, reply, deps.gate),
+      ...routeSteps(route, deps),
+      handler: (request, reply) => runRoute(route, request, reply, deps),
     });
   }
-}
-
-function startRequest(deps: WebServerDeps) {
-  const headers: Record<string, string> = {
-    'x-content-type-options': 'nosniff',
-    'cache-control': 'no-store',
-    'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
-    'referrer-policy': 'same-origin',
-    'cross-origin-resource-policy': 'same-origin',
-    // Otherwise a page that opened a window on our page could see whether it leads on to a private site (threat T30).
-    'cross-origin-opener-policy': 'same-origin',
-    ...(deps.isHttps ? { 'strict-transport-security': 'max-age=31536000; includeSubDomains' } : {}),
-  };
-  const isOurs = ownHosts(deps);
-  const isContentHost = contentHosts(deps);
-  return (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => {
-    reply.raw.on('timeout', cutUnread);
-    request.caller = anonymous;
-    request.origin = {
-      requestId: request.id,
-      address: request.ip,
-      agent: request.headers['user-agent']?.slice(0, 200) ?? null,
-    };
-    reply.header('x-request-id', request.id);
-    reply.headers(headers);
-    try {
-      deps.gate.refuseStrayKeys(request, request.origin);
-      // The host that the client used, according to a trusted proxy. The host that the proxy itself used must at least
-      // not be a site's.
-      if (!isOurs(request.host) || isContentHost(request.headers.host))
-        throw new AppError('misdirected_request');
-      if (deps.hasStarted?.() === false && request.routeOptions.config.needsNoStore !== true)
-        throw new AppError('store_unavailable', { cause: new Error('The process has not started yet.') });
-      done();
-    } catch (error) {
-      done(error as Error);
-    }
-  };
-}
-
-/**
- * True for the hosts that this server serves: the host of SERVICE_UI_URL, and for a loopback address also the other
- * names of this machine. The port depends on the proxy, so it is ignored. A page of another name that resolves here
- * (DNS rebinding) can read nothing.
- */
-function ownHosts({ uiOrigin }: WebServerDeps): (host: string | undefined) => boolean {
-  const { hostname } = new URL(uiOrigin);
-  const names = new Set([hostname, ...(isLoopback(hostname) ? ['localhost', '127.0.0.1', '[::1]'] : [])]);
-  return (host) => host !== undefined && names.has(nameIn(host));
-}
-
-/** Without the port, and without the trailing dot of the root, which does not change the name (RFC 1034 section 3.1). */
-function nameIn(host: string): string {
-  return host.toLowerCase().replace(/:\d*$/, '').replace(/\.$/, '');
-}
-
-/**
- * True for hosts of the gateway. A proxy that routes them here by mistake must not put the sign-in page on the origin
- * of a site.
- */
-function contentHosts({ uiOrigin, contentUrl }: WebServerDeps): (host: string | undefined) => boolean {
-  const own = new URL(uiOrigin);
-  const content = contentUrl === undefined ? undefined : new URL(contentUrl).hostname;
-  return (host) => {
-    if (content === undefined || host === undefined || host === own.host) return false;
-    const name = nameIn(host);
-    return name !== own.hostname && (name === content || name.endsWith(`.${content}`));
-  };
 }
 
 function finishRequest(deps: WebServerDeps) {
   return (request: FastifyRequest, reply: FastifyReply, done: () => void) => {
     const route = request.routeOptions.url ?? 'unknown';
     deps.metrics.count(request.method, route, reply.statusCode, reply.elapsedTime);
-    deps.gate.finished(request, reply.statusCode);
+    deps.records.finished(request, reply.statusCode);
     if (reply.statusCode >= 500 && !request.isRefusedForLoad) {
       deps.log.warn(
         { requestId: request.id, method: request.method, route, status: reply.statusCode },

@@ -10,11 +10,11 @@ function attachment(fileName: string): string {
     : `attachment; filename="${plain}"; filename*=UTF-8''${encodeURIComponent(fileName).replaceAll("'", '%27')}`;
 }
 
-/** `readmit` rejects when the caller may no longer read: a long response must not outlive its session. */
+/** `reauthorize` rejects when the caller may no longer read: a long response must not outlive its session. */
 export async function sendStream(
   reply: FastifyReply,
   result: StreamReply,
-  readmit: () => Promise<void>,
+  reauthorize: () => Promise<void>,
 ): Promise<void> {
   reply.hijack();
   const { raw } = reply;
@@ -27,7 +27,7 @@ export async function sendStream(
   try {
     let isFirst = true;
     for await (const chunk of result.stream) {
-      if (!isFirst) await readmit();
+      if (!isFirst) await reauthorize();
       isFirst = false;
       if (raw.destroyed) return;
       if (!raw.write(chunk)) await drained(raw);

@@ -29,11 +29,11 @@ export type KeycloakDeps = CommonDeps & {
   };
   fetch: Fetch;
   /** A clock that never goes back; the process's own unless a test sets it. */
-  steady?: Clock;
+  steady?: Clock | undefined;
 };
 
 export function createKeycloakIdentity(deps: KeycloakDeps): Identity {
-  const { uiOrigin, read, clock, random, log, fetch } = deps;
+  const { uiOrigin, read, tx, feed, clock, random, log, fetch, sessionSecrets } = deps;
   const { issuer, login, principalSync, roleNames } = deps.keycloak;
   const timeoutMs = deps.identityTimeoutMs ?? identityTimeoutMs;
   const encryption = createEncryption(deps.encryptionKeys, random);
@@ -64,11 +64,20 @@ export function createKeycloakIdentity(deps: KeycloakDeps): Identity {
     timeoutSeconds: timeoutMs / 1_000,
   });
   const signedIn = createSignedIn({
-    ...deps,
+    uiOrigin,
     issuer,
     client: withoutOwnSignOuts(client),
     directory,
     encryption,
+    read,
+    tx,
+    feed,
+    clock,
+    random,
+    log,
+    sessionSecrets,
+    holder: deps.holder,
+    signInsPerMinute: deps.signInsPerMinute,
   });
 
   return {

@@ -1,4 +1,5 @@
 import type { CookiesSetOptions } from 'oidc-provider';
+import { cookiesIn } from '../../../platform/cookies.ts';
 
 /** The part of koa's cookie jar that oidc-provider uses. */
 export type CookieJar = {
@@ -48,9 +49,8 @@ function scoped(name: string, path: string): string {
 
 /** The names of this kind that the browser sent, oldest last (RFC 6265 5.4: cookies created earlier come first). */
 function othersOf(name: string, cookieHeader: string): string[] {
-  return cookieHeader
-    .split(';')
-    .map((part) => part.split('=', 1)[0]?.trim() ?? '')
+  return cookiesIn(cookieHeader)
+    .map((cookie) => cookie.name)
     .filter((candidate) => candidate.startsWith(`${name}_`) && !candidate.endsWith('.sig'))
     .reverse();
 }

@@ -10,7 +10,7 @@ import type { Tx } from '../../../platform/database/database.ts';
 import type { Log } from '../../../platform/log.ts';
 import type { Manifest } from './manifest.ts';
 import type { ContentStore, Encoding, Variant } from './content-store.ts';
-import type { SiteStores } from '../sites.ts';
+import type { SiteStores } from '../sites-deps.ts';
 import { type SiteStore, versionName, type WaitingVersion } from '../site-store.ts';
 
 /**

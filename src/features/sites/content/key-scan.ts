@@ -1,7 +1,8 @@
 import { Transform } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { ArchiveRefused } from './archive.ts';
-import { type KeyFormat, keyMarks } from '../../keys/keys.ts';
+import { keyInfixes } from '../../../core/key-shape.ts';
+import type { KeyFormat } from '../../keys/keys.ts';
 
 /**
  * Scans uploads for our own keys (threat T37): as plain text, with a zero byte beside each character (UTF-16), and
@@ -125,7 +126,7 @@ function unpack(scan: (chunk: Buffer) => void, budget: LookBudget): Unpacking {
   };
 }
 
-const wideMarks = keyMarks.map((mark) => Buffer.from(mark, 'utf16le').subarray(0, -1));
+const wideInfixes = keyInfixes.map((infix) => Buffer.from(infix, 'utf16le').subarray(0, -1));
 
 /** Searches for the fixed parts of a key first, which is fast, and examines the text only around a match. */
 function textScan(format: KeyFormat, found: Found): (chunk: Buffer) => void {
@@ -144,8 +145,8 @@ function textScan(format: KeyFormat, found: Found): (chunk: Buffer) => void {
   };
 
   function look(window: Buffer): void {
-    if (keyMarks.some((mark) => window.includes(mark))) tell(window.toString('latin1'));
-    if (wideMarks.some((mark) => window.includes(mark)))
+    if (keyInfixes.some((infix) => window.includes(infix))) tell(window.toString('latin1'));
+    if (wideInfixes.some((infix) => window.includes(infix)))
       tell(Buffer.from(window.filter((byte) => byte !== 0)).toString('latin1'));
   }
 

@@ -1,6 +1,7 @@
 import { setImmediate as othersFirst } from 'node:timers/promises';
 import { Parser } from 'htmlparser2';
 import type { Manifest } from './manifest.ts';
+import type { SiteWarning } from './warnings.ts';
 
 /**
  * What a version changed against an earlier one, and mistakes in its pages that show only when they are served. Such
@@ -21,6 +22,8 @@ export type VersionReport = {
   /** False when there were more pages or findings than the limits allow. */
   readonly isComplete: boolean;
 };
+
+export type SiteReport = VersionReport & { readonly warnings: readonly SiteWarning[] };
 
 export type NameList = { readonly count: number; readonly names: readonly string[] };
 export type Finding = { readonly page: string; readonly target: string };

@@ -9,7 +9,7 @@ import type { ContentStore } from '../content/content-store.ts';
 import { dropSurplus, dropVersion } from '../publish/publishing.ts';
 import type { Site } from '../site.ts';
 import type { SiteStore } from '../site-store.ts';
-import type { SiteStores } from '../sites.ts';
+import type { SiteStores } from '../sites-deps.ts';
 import type { SitesConfig } from '../sites-config.ts';
 import { type UploadStore, uploadLivesMs } from '../publish/digest-upload-store.ts';
 

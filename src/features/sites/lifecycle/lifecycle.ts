@@ -3,7 +3,7 @@ import { day, timestamp } from '../../../core/clock.ts';
 import { AppError } from '../../../core/errors.ts';
 import type { AuditEntry } from '../../audit/audit.ts';
 import type { NewSiteNotice, SiteOversightNoticeKind } from '../../notices/notices.ts';
-import { recipientOf } from './expiry.ts';
+import { extended, recipientOf } from './expiry.ts';
 import { generateLabel } from '../labels.ts';
 import { chooseVisibility, siteFacts } from '../publish/publishing.ts';
 import {
@@ -15,7 +15,8 @@ import {
   requireQuota,
 } from '../rights.ts';
 import { type Site, siteStatusOf } from '../site.ts';
-import type { Sites, SitesDeps, SiteStores } from '../sites.ts';
+import type { Sites } from '../site-verbs.ts';
+import type { SitesDeps, SiteStores } from '../sites-deps.ts';
 import type { SitesConfig } from '../sites-config.ts';
 
 /** Changes to a site other than its content: rename, visibility, extension, deletion, take-down. */
@@ -250,16 +251,6 @@ function noticeOf(
   // The revision distinguishes two notices of the same moment.
   const occasion = `${timestamp(now)} ${revision}`;
   return { recipient: recipientOf(owner), kind, siteId: id, occasion, fields: { siteName: name, reason } };
-}
-
-/**
- * Extends from now or from the expiry, whichever is later; null when the result is further ahead than allowed (contract
- * 6).
- */
-export function extended(expiresAt: number, ttl: SitesConfig['ttl'], now: number): number | null {
-  const most = now + ttl.maxDays * day;
-  const next = Math.min(Math.max(now, expiresAt) + ttl.extensionDays * day, most);
-  return next > expiresAt ? next : null;
 }
 
 function mustExtend({ expiresAt }: Site, ttl: SitesConfig['ttl'], now: number): number {

@@ -111,7 +111,7 @@ export function uploadRoutes({ sites, names, addresses, clock }: UploadRoutesDep
       uploads: ['application/octet-stream'],
       errors: content,
       success: { status: 204, empty: true },
-      async handle({ caller, auditContext, params, upload: sent, readmit }) {
+      async handle({ caller, auditContext, params, upload: sent, reauthorize }) {
         const bytes = await bytesOf(sent, 'application/octet-stream');
         await sites.receiveBlob(
           caller,
@@ -120,7 +120,7 @@ export function uploadRoutes({ sites, names, addresses, clock }: UploadRoutesDep
           params.upload,
           params.sha256,
           bytes,
-          readmit,
+          reauthorize,
         );
         return { data: undefined };
       },
@@ -139,11 +139,11 @@ export function uploadRoutes({ sites, names, addresses, clock }: UploadRoutesDep
       errors: [...content, 'upload_too_large'],
       success: { status: 200, data: uploadStateSchema },
       example: { data: { ...exampleUpload, missing: [] } },
-      async handle({ caller, auditContext, params, upload: sent, readmit }) {
+      async handle({ caller, auditContext, params, upload: sent, reauthorize }) {
         const tar = await bytesOf(sent, 'application/x-tar');
         return {
           data: toState(
-            await sites.receiveBlobs(caller, auditContext, params.id, params.upload, tar, readmit),
+            await sites.receiveBlobs(caller, auditContext, params.id, params.upload, tar, reauthorize),
           ),
         };
       },

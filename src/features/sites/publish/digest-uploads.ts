@@ -19,7 +19,8 @@ import { parseRedirects, redirectsFile } from '../serving/site-rules.ts';
 import { digestsOf, rejected, sizeOf } from './publishing.ts';
 import { holdCredential, owned, requireCurrent, requireEnabled, requireOwner } from '../rights.ts';
 import type { Site, SiteOwner } from '../site.ts';
-import type { Received, Sites, SitesDeps, UploadState } from '../sites.ts';
+import type { Received, Sites, UploadState } from '../site-verbs.ts';
+import type { SitesDeps } from '../sites-deps.ts';
 import type { SitesConfig } from '../sites-config.ts';
 import type { Reservation, UploadReservations } from './upload-reservations.ts';
 import { type SiteUpload, uploadLivesMs } from './digest-upload-store.ts';
@@ -192,7 +193,7 @@ export function uploads(deps: SitesDeps, { replace, reservations, queue }: Uploa
       return await stateOf((await find(caller, siteId, id)).upload);
     },
 
-    async receiveBlob(caller, auditContext, siteId, id, digest, bytes, readmit) {
+    async receiveBlob(caller, auditContext, siteId, id, digest, bytes, reauthorize) {
       const { settings } = await findOpen(caller, siteId, id);
       const wanted = await read.uploads.expectedAs(id, digest);
       if (wanted === undefined) {
@@ -217,11 +218,11 @@ export function uploads(deps: SitesDeps, { replace, reservations, queue }: Uploa
       });
       if (problem !== undefined) throw rejected([{ path: digest, ...problem }]);
       await requireNotGone([digest], since);
-      await readmit();
+      await reauthorize();
       await read.uploads.markReceived(id, [digest], clock.now());
     },
 
-    async receiveBlobs(caller, auditContext, siteId, id, tar, readmit) {
+    async receiveBlobs(caller, auditContext, siteId, id, tar, reauthorize) {
       const { settings, upload } = await findOpen(caller, siteId, id);
       const budget = lookBudget(settings.upload.maxExtractedBytes);
       const expected = await read.uploads.expected(id);
@@ -237,7 +238,7 @@ export function uploads(deps: SitesDeps, { replace, reservations, queue }: Uploa
         reservation.awaitPublish(blobsTaken);
         const digests = blobsTaken.map(({ digest }) => digest);
         await requireNotGone(digests, begunAt);
-        await readmit();
+        await reauthorize();
         await read.uploads.markReceived(id, digests, clock.now());
       };
       const takeAll = async (batch: BlobBatch, reservation: Reservation): Promise<void> => {

@@ -10,7 +10,7 @@ import { lookBudget } from '../content/key-scan.ts';
 import { takeUpload } from '../content/whole-upload.ts';
 import { begun, overWithout } from '../content/reference-counts.ts';
 import { generateLabel, generateSiteId } from '../labels.ts';
-import { visibilityFor } from '../reading.ts';
+import { visibilityFor } from '../visibility.ts';
 import {
   holdCredential,
   owned,
@@ -22,7 +22,8 @@ import {
 } from '../rights.ts';
 import type { Site, SiteOwner, SiteVersion, Visibility } from '../site.ts';
 import type { UploadReservations } from './upload-reservations.ts';
-import type { Received, Sites, SitesDeps, SiteStores, Upload } from '../sites.ts';
+import type { Received, Sites, Upload } from '../site-verbs.ts';
+import type { SitesDeps, SiteStores } from '../sites-deps.ts';
 import type { SitesConfig } from '../sites-config.ts';
 
 /** Content becomes a version, and a version goes live, in one short transaction after all bytes are stored (contract 6). */

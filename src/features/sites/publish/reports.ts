@@ -2,14 +2,13 @@ import { text } from 'node:stream/consumers';
 import { AppError } from '../../../core/errors.ts';
 import { createFairQueue } from '../../../platform/fair-queue.ts';
 import type { Manifest } from '../content/manifest.ts';
-import { reportOf, type VersionReport } from '../content/report.ts';
-import { type SiteWarning, warningsOf } from '../content/warnings.ts';
+import { reportOf, type SiteReport } from '../content/report.ts';
+import { warningsOf } from '../content/warnings.ts';
 import { resolve, type ServedContent } from '../serving/resolve.ts';
 import { maxRulesBytes, parseRedirects, redirectsFile } from '../serving/site-rules.ts';
 import type { Site } from '../site.ts';
-import type { Sites, SitesDeps } from '../sites.ts';
-
-export type SiteReport = VersionReport & { readonly warnings: readonly SiteWarning[] };
+import type { Sites } from '../site-verbs.ts';
+import type { SitesDeps } from '../sites-deps.ts';
 
 /** Analyses a version on request. A version never changes, so its findings are cached for a while. */
 const maxKept = 50;

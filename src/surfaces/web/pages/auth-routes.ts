@@ -6,9 +6,11 @@ import type { Identity } from '../../../features/identity/identity.ts';
 import { cookieNames } from '../../../features/identity/provider/cookies.ts';
 import { leavesTheApp } from '../../../features/identity/login/return-to.ts';
 import { emailSchema, nameSchema } from '../../../features/identity/schemas.ts';
+import { cookieValue } from '../../../platform/cookies.ts';
 import { findCredential, sessionCookie } from '../credential.ts';
-import type { Gate } from '../gate.ts';
-import { checkOwnOrigin, field, hostCookie, preparePages, readCookie, sendPage } from './forms.ts';
+import type { RequestRecords } from '../request-records.ts';
+import { checkOwnOrigin } from '../request-steps.ts';
+import { field, hostCookie, preparePages, sendPage } from './forms.ts';
 import { continuePage, errorPage, notSetUpPage, signedOutPage } from './messages.ts';
 import { moveToOwnHost } from './own-host.ts';
 import { html } from '../html.ts';
@@ -21,26 +23,26 @@ const access = { access: { callers: 'anyone', identity: 'none' } } as const;
 const loginCookieSeconds = 15 * 60;
 
 export function authPages(deps: {
-  identity: Pick<Identity, 'login' | 'sessions' | 'firstAdministrator' | 'admit' | 'signOut'>;
+  identity: Pick<Identity, 'login' | 'sessions' | 'firstAdministrator' | 'limitSignIn' | 'signOut'>;
   uiOrigin: string;
   clock: Clock;
-  gate: Pick<Gate, 'denied'>;
+  records: Pick<RequestRecords, 'denied'>;
 }): (scope: FastifyInstance) => void {
   const { identity, uiOrigin, clock } = deps;
 
   return (scope) => {
-    preparePages(scope, deps.gate);
+    preparePages(scope, deps.records);
     moveToOwnHost(scope, uiOrigin);
     // An installation never loses its last administrator, so the check runs only until there is one.
     let isSetUp = false;
 
     scope.get('/auth/login', { config: access }, async (request, reply) => {
-      identity.admit('login', request.ip);
+      identity.limitSignIn('login', request.ip);
       isSetUp ||= await identity.firstAdministrator.hasAdministrator();
       if (!isSetUp) return sendPage(reply.code(409), notSetUpPage());
       const { redirect, browserSecret } = await identity.login.start({
         returnTo: queryValue(request, 'returnTo'),
-        browserSecret: readCookie(request, loginCookie),
+        browserSecret: cookieValue(request.headers.cookie, loginCookie),
       });
       return reply
         .header('set-cookie', hostCookie(loginCookie, browserSecret, loginCookieSeconds))
@@ -50,7 +52,7 @@ export function authPages(deps: {
     scope.get('/auth/callback', { config: access }, async (request, reply) => {
       const outcome = await identity.login.finish(auditContextOf(request), {
         callback: new URL(request.url, uiOrigin),
-        browserSecret: readCookie(request, loginCookie),
+        browserSecret: cookieValue(request.headers.cookie, loginCookie),
         previousSession: sessionOf(request),
       });
       if (outcome.kind === 'refused') return refuseSignIn(request, reply, outcome.reason);

@@ -1,8 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { AppError } from '../../../core/errors.ts';
-import { trimBlanks } from '../credential.ts';
 import { routeOf, toAppError } from '../errors.ts';
-import type { Gate } from '../gate.ts';
+import type { RequestRecords } from '../request-records.ts';
 import type { Page } from './layout.ts';
 import { continuePage, errorPage, keyInAddressPage } from './messages.ts';
 
@@ -10,7 +8,7 @@ import { continuePage, errorPage, keyInAddressPage } from './messages.ts';
  * What every page with a form shares: how its body is read, who may post it, and what a refusal looks like. A refusal
  * shown as a page is audited like one of the API.
  */
-export function preparePages(scope: FastifyInstance, gate: Pick<Gate, 'denied'>): void {
+export function preparePages(scope: FastifyInstance, records: Pick<RequestRecords, 'denied'>): void {
   scope.removeAllContentTypeParsers();
   scope.addContentTypeParser(
     'application/x-www-form-urlencoded',
@@ -22,7 +20,7 @@ export function preparePages(scope: FastifyInstance, gate: Pick<Gate, 'denied'>)
     // Programs get the envelope; the one translator logs unknown errors.
     if (failure.status >= 500 && failure.code === 'internal_error') throw error;
     if (!(request.headers.accept ?? '').includes('text/html')) throw error;
-    gate.denied(failure, request.caller, routeOf(request), request.origin);
+    records.denied(failure, request.caller, routeOf(request), request.origin);
     reply.code(failure.status).headers(failure.headers);
     if (failure.code === 'credential_in_url') return sendPage(reply, keyInAddressPage(request.id));
     return sendPage(
@@ -52,14 +50,6 @@ export function field(request: FastifyRequest, name: string, maxLength: number):
   return typeof value === 'string' && value.length <= maxLength && !value.includes('\0') ? value : '';
 }
 
-/** Only our own pages may post a form (CS-01). */
-export function checkOwnOrigin(request: FastifyRequest, uiOrigin: string): void {
-  const { origin, 'sec-fetch-site': site } = request.headers;
-  if (origin !== uiOrigin || (site !== undefined && site !== 'same-origin')) {
-    throw new AppError('forbidden_origin');
-  }
-}
-
 export function sendPage(reply: FastifyReply, { document, contentSecurityPolicy }: Page): FastifyReply {
   return reply
     .header('content-type', 'text/html; charset=utf-8')
@@ -86,13 +76,4 @@ export function leaveForm(
 /** Our cookies: `__Host-`, so Secure, Path=/ and no Domain, and never readable by a script (CS-03). */
 export function hostCookie(name: `__Host-${string}`, value: string, maxAgeSeconds: number): string {
   return `${name}=${value}; Path=/; Secure; HttpOnly; SameSite=Lax; Max-Age=${Math.max(0, Math.floor(maxAgeSeconds))}`;
-}
-
-/** The value of one of our cookies; undefined when it is missing or sent twice (CS-06). */
-export function readCookie(request: FastifyRequest, name: string): string | undefined {
-  const found = (request.headers.cookie ?? '')
-    .split(';')
-    .map(trimBlanks)
-    .filter((part) => part.startsWith(`${name}=`));
-  return found.length === 1 ? found[0]?.slice(name.length + 1) : undefined;
 }

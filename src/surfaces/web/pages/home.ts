@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Identity } from '../../../features/identity/identity.ts';
 import { findCredential } from '../credential.ts';
-import type { Gate } from '../gate.ts';
+import type { RequestRecords } from '../request-records.ts';
 import { preparePages, sendPage } from './forms.ts';
 import { html } from '../html.ts';
 import { type Page, page } from './layout.ts';
@@ -14,7 +14,7 @@ export function homePages(deps: {
   identity: Pick<Identity, 'sessions' | 'firstAdministrator'>;
   webApp: WebApp;
   uiOrigin: string;
-  gate: Pick<Gate, 'denied'>;
+  records: Pick<RequestRecords, 'denied'>;
 }): (scope: FastifyInstance) => void {
   const { identity, webApp, uiOrigin } = deps;
   const app = appPage(webApp, uiOrigin);
@@ -27,7 +27,7 @@ export function homePages(deps: {
   }
 
   return (scope) => {
-    preparePages(scope, deps.gate);
+    preparePages(scope, deps.records);
     moveToOwnHost(scope, uiOrigin);
     serveAssets(scope, webApp);
     scope.get('/', { config }, async (request, reply) => {

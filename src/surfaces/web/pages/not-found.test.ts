@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type FastifyInstance } from 'fastify';
-import { fixedGate } from '../../../../test/gate.ts';
+import { nobody } from '../../../../test/fixed-caller.ts';
 import { createWebServer } from '../server.ts';
 
 const browserAccept = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
@@ -15,7 +15,7 @@ beforeAll(async () => {
     metrics: { count() {} },
     routes: [],
     pages: [],
-    gate: fixedGate({ kind: 'anonymous' }),
+    ...nobody,
   });
 });
 afterAll(() => app.close());

@@ -1,5 +1,6 @@
+import { cookieValue } from '../../../platform/cookies.ts';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { hostCookie, readCookie } from './forms.ts';
+import { hostCookie } from './forms.ts';
 
 /**
  * Cookies and the sign-in's redirects belong to SERVICE_UI_URL. A page opened under another name of this machine, such
@@ -20,7 +21,7 @@ export function movesToOwnHost(request: FastifyRequest, reply: FastifyReply, uiO
   if (isOwnHost(request, uiOrigin) || !request.url.startsWith('/')) return false;
   // A proxy that hides the browser's Host makes the right address look wrong. The browser then sends back the cookie
   // that came with the redirect, and is served instead of being redirected for ever.
-  if (readCookie(request, movedCookie) !== undefined) return false;
+  if (cookieValue(request.headers.cookie, movedCookie) !== undefined) return false;
   reply
     .header('set-cookie', hostCookie(movedCookie, '1', movedCookieSeconds))
     // Puts our origin in front of the unchanged path, so that no path can name another host.

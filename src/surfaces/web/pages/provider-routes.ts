@@ -1,14 +1,16 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../../../core/errors.ts';
 import type { BuiltinIdentity } from '../../../features/identity/identity.ts';
-import type { AnonymousStep } from '../../../features/identity/login/admission.ts';
+import type { AnonymousStep } from '../../../features/identity/login/sign-in-limit.ts';
 import { deviceSeconds } from '../../../features/identity/login/known-devices.ts';
 import type { SignInOrigin } from '../../../features/identity/login/password-check.ts';
 import { isRefusal } from '../../../features/identity/provider/failures.ts';
 import type { Interaction } from '../../../features/identity/provider/interactions.ts';
-import type { Gate } from '../gate.ts';
+import { cookieValue } from '../../../platform/cookies.ts';
+import type { RequestRecords } from '../request-records.ts';
 import { consentPage } from './consent.ts';
-import { checkOwnOrigin, field, hostCookie, leaveForm, preparePages, readCookie, sendPage } from './forms.ts';
+import { checkOwnOrigin } from '../request-steps.ts';
+import { field, hostCookie, leaveForm, preparePages, sendPage } from './forms.ts';
 import { policyFor } from './layout.ts';
 import { errorPage } from './messages.ts';
 import { moveToOwnHost, movesToOwnHost } from './own-host.ts';
@@ -18,18 +20,18 @@ import { signInPage } from './sign-in.ts';
 const access = { access: { callers: 'anyone', identity: 'none' } } as const;
 
 type Deps = {
-  identity: Pick<BuiltinIdentity, 'interactions' | 'serveProvider' | 'admit' | 'knownDevices'>;
+  identity: Pick<BuiltinIdentity, 'interactions' | 'serveProvider' | 'limitSignIn' | 'knownDevices'>;
   uiOrigin: string;
-  gate: Pick<Gate, 'denied'>;
+  records: Pick<RequestRecords, 'denied'>;
 };
 
 const deviceCookie = '__Host-postern_device';
 
 /** `/identity/interaction/{uid}`: sign-in, then consent when the client is not our own. */
-export function interactionPages({ identity, uiOrigin, gate }: Deps): (scope: FastifyInstance) => void {
+export function interactionPages({ identity, uiOrigin, records }: Deps): (scope: FastifyInstance) => void {
   const { interactions } = identity;
   return (scope) => {
-    preparePages(scope, gate);
+    preparePages(scope, records);
     moveToOwnHost(scope, uiOrigin);
 
     scope.get('/identity/interaction/:uid', { config: access }, async (request, reply) => {
@@ -46,7 +48,10 @@ export function interactionPages({ identity, uiOrigin, gate }: Deps): (scope: Fa
         return leaveForm(request, reply, { title: 'Your answer was sent', to: outcome.location });
       }
       const email = field(request, 'email', 320).trim();
-      const origin: SignInOrigin = { ...request.origin, deviceCookie: readCookie(request, deviceCookie) };
+      const origin: SignInOrigin = {
+        ...request.origin,
+        deviceCookie: cookieValue(request.headers.cookie, deviceCookie),
+      };
       const outcome = await interactions.signIn(request.raw, reply.raw, {
         email,
         password: field(request, 'password', 200),
@@ -184,9 +189,9 @@ function isCanonical(path: string): boolean {
 }
 
 /** Everything else below `/identity`, and the discovery paths of RFC 8414 section 3.1. */
-export function providerEndpoints({ identity, uiOrigin, gate }: Deps): (scope: FastifyInstance) => void {
+export function providerEndpoints({ identity, uiOrigin, records }: Deps): (scope: FastifyInstance) => void {
   return (scope) => {
-    preparePages(scope, gate);
+    preparePages(scope, records);
     scope.removeAllContentTypeParsers();
     // The provider reads the body itself.
     scope.addContentTypeParser('*', (_request, _body, done) => done(null));
@@ -198,10 +203,10 @@ export function providerEndpoints({ identity, uiOrigin, gate }: Deps): (scope: F
       if (request.method === 'POST' && formPaths.has(plain)) checkOwnOrigin(request, uiOrigin);
       checkSize(request, path);
       const step = stepOf(request.method, plain);
-      const admitted = step === undefined ? undefined : identity.admit(step, request.ip);
-      if (admitted !== undefined && step === 'credential') {
+      const counted = step === undefined ? undefined : identity.limitSignIn(step, request.ip);
+      if (counted !== undefined && step === 'credential') {
         reply.raw.once('close', () => {
-          if (!isRefusal(reply.raw)) admitted.succeed();
+          if (!isRefusal(reply.raw)) counted.succeed();
         });
       }
       // The library submits some forms with a script of its own, and adds that script's hash to this policy.
@@ -230,13 +235,13 @@ export function providerEndpoints({ identity, uiOrigin, gate }: Deps): (scope: F
 /** Replaces all of this when another provider manages the accounts. */
 export function providerElsewhere({
   issuer,
-  gate,
+  records,
 }: {
   issuer: string;
-  gate: Pick<Gate, 'denied'>;
+  records: Pick<RequestRecords, 'denied'>;
 }): (scope: FastifyInstance) => void {
   return (scope) => {
-    preparePages(scope, gate);
+    preparePages(scope, records);
     const refuse = () => {
       throw new AppError('not_found', {
         message: 'This installation has no identity provider of its own.',

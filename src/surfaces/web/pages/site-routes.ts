@@ -3,7 +3,9 @@ import { AppError } from '../../../core/errors.ts';
 import { actorOf } from '../../../core/caller.ts';
 import type { Grants, Opening } from '../../../features/grants/grants.ts';
 import type { Identity } from '../../../features/identity/identity.ts';
-import type { Gate } from '../gate.ts';
+import type { Authentication } from '../authentication.ts';
+import type { RequestLimits } from '../request-limits.ts';
+import type { RequestRecords } from '../request-records.ts';
 import { preparePages, sendPage } from './forms.ts';
 import { moveToOwnHost } from './own-host.ts';
 import {
@@ -32,13 +34,15 @@ export function sitePages(deps: {
   /** The content host of a label, ending in a slash. */
   urlOf: (label: string) => string;
   uiOrigin: string;
-  gate: Pick<Gate, 'authenticate' | 'limit' | 'denied'>;
+  authentication: Pick<Authentication, 'authenticate'>;
+  limits: Pick<RequestLimits, 'limitKey'>;
+  records: Pick<RequestRecords, 'denied'>;
 }): (scope: FastifyInstance) => void {
-  const { grants, urlOf, uiOrigin, gate } = deps;
-  const personOf = visitorReader({ sessions: deps.sessions, gate });
+  const { grants, urlOf, uiOrigin } = deps;
+  const personOf = visitorReader(deps);
 
   return (scope) => {
-    preparePages(scope, gate);
+    preparePages(scope, deps.records);
     moveToOwnHost(scope, uiOrigin);
 
     scope.get('/s/:id', { config: access }, async (request, reply) => {

@@ -3,7 +3,8 @@ import type { UserRef } from '../../../core/caller.ts';
 import { AppError } from '../../../core/errors.ts';
 import type { Identity } from '../../../features/identity/identity.ts';
 import { findCredential } from '../credential.ts';
-import type { Gate } from '../gate.ts';
+import type { Authentication } from '../authentication.ts';
+import type { RequestLimits } from '../request-limits.ts';
 
 /** The person at a page of Sites, and how a page sends them to sign in. */
 export type Person = { readonly user: UserRef; readonly sessionId: string; readonly expiresAt: number };
@@ -11,10 +12,12 @@ export type Person = { readonly user: UserRef; readonly sessionId: string; reado
 /** The person at the browser, or nobody. Keys and tokens open no site: they are checked, counted and refused. */
 export function visitorReader({
   sessions,
-  gate,
+  authentication,
+  limits,
 }: {
   sessions: Identity['sessions'];
-  gate: Pick<Gate, 'authenticate' | 'limit'>;
+  authentication: Pick<Authentication, 'authenticate'>;
+  limits: Pick<RequestLimits, 'limitKey'>;
 }): (request: FastifyRequest, reply: FastifyReply) => Promise<Person | null> {
   return async (request, reply) => {
     const credential = findCredential(request.raw);
@@ -26,10 +29,8 @@ export function visitorReader({
       request.caller = { kind: 'session', user, sessionId: id, expiresAt };
       return { user, sessionId: id, expiresAt };
     }
-    const found = await gate.authenticate(request);
-    if (found instanceof AppError) throw found;
-    request.caller = found;
-    gate.limit(request, reply);
+    request.caller = await authentication.authenticate(request);
+    limits.limitKey(request, reply);
     throw new AppError('interactive_auth_required');
   };
 }

@@ -11,7 +11,7 @@ import { createThrottle } from './throttle.ts';
 export type AnonymousStep = 'login' | 'authorization' | 'device' | 'page' | 'device_code' | 'credential';
 
 /** `succeed` undoes the count, because the step was not a guess. */
-export type Admitted = { succeed(): void };
+export type CountedStep = { succeed(): void };
 
 /** Limits of one address in a minute; for device codes, in a quarter of an hour. */
 function limitsAt(signIns: number): Readonly<Record<AnonymousStep, number>> {
@@ -28,7 +28,7 @@ function limitsAt(signIns: number): Readonly<Record<AnonymousStep, number>> {
 }
 
 /** Counts one step of an address in this process; throws `rate_limited` above the limit. */
-export function createAdmission({
+export function createSignInLimit({
   clock,
   signInsPerMinute,
 }: {
@@ -38,7 +38,7 @@ export function createAdmission({
 }) {
   const perMinute = createThrottle({ clock, windowMs: minute });
   const perQuarterHour = createThrottle({ clock, windowMs: 15 * minute });
-  return (step: AnonymousStep, address: string | null): Admitted => {
+  return (step: AnonymousStep, address: string | null): CountedStep => {
     const limit = limitsAt(signInsPerMinute())[step];
     const counter = { name: `${step} ${addressBucket(address)}`, limit };
     const throttle = step === 'device_code' ? perQuarterHour : perMinute;

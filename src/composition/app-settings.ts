@@ -1,0 +1,92 @@
+import type { Config, KeycloakSettings } from '../config/read.ts';
+import type { Workload } from '../config/names.ts';
+import type { Clock } from '../core/clock.ts';
+import type { Random } from '../core/ids.ts';
+import type { PasswordCost } from '../features/identity/accounts/passwords.ts';
+import type { Directory } from '../features/identity/directory.ts';
+import type { Fetch } from '../features/identity/provider/in-process.ts';
+import type { LimitSource } from '../features/ratelimit/ratelimit.ts';
+import type { Blobs } from '../platform/blobs/blobs.ts';
+import type { Database } from '../platform/database/database.ts';
+import type { Kv } from '../platform/kv/kv.ts';
+import type { Log } from '../platform/log.ts';
+import type { TemporaryFiles } from '../platform/temporary-files.ts';
+import type { Tracing } from '../platform/tracing.ts';
+
+/** What the program stands on: the stores, the clock and the log. */
+export type AppBackends = {
+  readonly database: Database;
+  /** Where requests are counted; shared by all processes of the installation. */
+  readonly limitSource: LimitSource;
+  /** Short-lived data that processes share. */
+  readonly kv: Kv;
+  readonly blobs: Blobs;
+  readonly temporaryFiles: TemporaryFiles;
+  /** Replaces the built-in provider's directory, which decides about people's accounts and roles. */
+  readonly directory?: (builtin: Directory) => Directory;
+  /** How to reach Keycloak: over the network, unless a test replaces it. */
+  readonly identityFetch?: Fetch;
+  readonly clock: Clock;
+  /** Monotonic time, for what must expire even if the clock is set back; the process's own unless a test controls time. */
+  readonly steady?: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  /** Null or absent: tracing is off. */
+  readonly tracing?: Tracing | null;
+  /** True: no other process changes this database, so the announcements of this process are complete. */
+  readonly isOnlyProcess: boolean;
+  /** Housekeeping that the engine does not do by itself. */
+  readonly tidy?: () => Promise<void>;
+  /** The database's clock; read from the database unless a test controls time. */
+  readonly serverTime?: () => Promise<number>;
+};
+
+export type AppSettings = {
+  readonly uiUrl: string;
+  readonly contentUrl: string;
+  readonly grantSecrets: readonly string[];
+  readonly allowSharedApex: boolean;
+  readonly keyPrefix: string;
+  readonly trustedProxies: readonly string[];
+  readonly sessionSecrets: readonly string[];
+  readonly encryptionKeys: readonly string[];
+  readonly passwordCost: PasswordCost;
+  /** Replaces the built-in provider as the source of accounts and roles. */
+  readonly keycloak?: KeycloakSettings | null;
+  /** Minutes between checks of the owners of keys; 5 unless configured otherwise. */
+  readonly ownerSweepMinutes?: number;
+  /** Time limit in milliseconds for a request about a person; 2 s unless a test sets another. */
+  readonly identityTimeoutMs?: number;
+  /** Changes by a person in any 60 seconds; `changesPerMinute` of features/ratelimit unless a test needs more. */
+  readonly changesPerMinute?: number;
+  /** Requests a minute that the gateway accepts; its own defaults unless a bench needs more. */
+  readonly gatewayLimits?: { readonly perAddress?: number; readonly perHost?: number };
+  /** False: node:http reads every request to the gateway. */
+  readonly gatewayFastHttp?: boolean;
+  /** See WebServerDeps. */
+  readonly overloadDelayMs?: number;
+  /** The workload of this process; absent = all of them. gateway-alone.ts builds a standalone gateway. */
+  readonly workload?: Exclude<Workload, 'gateway'>;
+};
+
+/** What the app needs of the configuration, value by value: a setting that is not named here reaches no feature. */
+export function appSettingsOf(
+  config: Config,
+  own: Pick<AppSettings, 'passwordCost' | 'changesPerMinute' | 'overloadDelayMs' | 'workload'>,
+): AppSettings {
+  return {
+    uiUrl: config.uiUrl,
+    contentUrl: config.contentUrl,
+    grantSecrets: config.grantSecrets,
+    allowSharedApex: config.allowSharedApex,
+    keyPrefix: config.keyPrefix,
+    trustedProxies: config.trustedProxies,
+    sessionSecrets: config.sessionSecrets,
+    encryptionKeys: config.encryptionKeys,
+    keycloak: config.keycloak,
+    ownerSweepMinutes: config.ownerSweepMinutes,
+    gatewayLimits: config.gatewayLimits,
+    gatewayFastHttp: config.gatewayFastHttp,
+    ...own,
+  };
+}

@@ -1,0 +1,39 @@
+import type { Caller } from '../../core/caller.ts';
+import { ownerOf, type Visibility } from './site.ts';
+import type { SitesConfig } from './sites-config.ts';
+
+export type VisibilityChoice = {
+  readonly allowedVisibility: readonly Visibility[];
+  /** Why the others are not allowed. */
+  readonly visibilityReasons: { readonly [V in Visibility]?: string };
+  readonly defaultVisibility: Visibility;
+};
+
+/** The visibilities that this caller may choose, and why the others are not allowed. */
+export function visibilityFor(
+  caller: Caller,
+  { visibility }: SitesConfig,
+  unavailableReason: string | null,
+): VisibilityChoice {
+  const isPerson = ownerOf(caller)?.kind === 'user';
+  const notPrivate = !isPerson
+    ? 'Service keys can own public sites only.'
+    : visibility.allowPrivate
+      ? unavailableReason
+      : 'An administrator allows no new private sites.';
+  const notPublic = visibility.allowPublic ? null : 'An administrator allows no new public sites.';
+  const allowedVisibility: Visibility[] = [
+    ...(notPrivate === null ? (['private'] as const) : []),
+    ...(notPublic === null ? (['public'] as const) : []),
+  ];
+  return {
+    allowedVisibility,
+    visibilityReasons: {
+      ...(notPrivate === null ? {} : { private: notPrivate }),
+      ...(notPublic === null ? {} : { public: notPublic }),
+    },
+    // Never silently public: a request from a person without a visibility asks for private, and fails when private is
+    // not available.
+    defaultVisibility: isPerson ? 'private' : 'public',
+  };
+}

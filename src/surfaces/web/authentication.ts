@@ -1,0 +1,193 @@
+import type { FastifyRequest } from 'fastify';
+import { type AuditContext, actorOf, anonymous, type Caller, type UserRef } from '../../core/caller.ts';
+import type { RequestOrigin } from '../../core/caller.ts';
+import type { Clock } from '../../core/clock.ts';
+import { AppError } from '../../core/errors.ts';
+import { mayHoldKey } from '../../core/key-shape.ts';
+import type { Denials } from '../../features/audit/denials.ts';
+import type { Directory, Introspection } from '../../features/identity/directory.ts';
+import type { KeyPolicies } from '../../features/keys/policy-document.ts';
+import type { UsageMeter } from '../../features/keys/usage.ts';
+import type { LiveKey, Verification, Verifier } from '../../features/keys/verifier.ts';
+import {
+  addressBucket,
+  type FailedAuth,
+  type RateLimiter,
+  type Spend,
+} from '../../features/ratelimit/ratelimit.ts';
+import { createFairQueue } from '../../platform/fair-queue.ts';
+import { findCredential } from './credential.ts';
+
+/**
+ * Turns the one credential of a request into one caller (contract 3). No later step sees the raw value. A credential that
+ * cannot be checked is a 503; one that is not valid is a 401, or a 429 once its address has sent too many.
+ */
+export type Authentication = {
+  /** The caller; with a key, also charges the owner's rate limit and sets `request.keyUse`. */
+  authenticate(request: FastifyRequest): Promise<Caller>;
+  /** The caller of the same credential now, without a charge: is it still valid? */
+  authenticateAgain(request: FastifyRequest): Promise<Caller>;
+  /** Reports a key in the address or in a cookie. @throws `credential_in_url` or `invalid_credential` */
+  refuseStrayKeys(request: FastifyRequest): void;
+};
+
+export type AuthenticationDeps = {
+  readonly verifier: Verifier;
+  readonly policies: Pick<KeyPolicies, 'inForce' | 'lastRead'>;
+  readonly limiter: Pick<RateLimiter, 'spend'>;
+  readonly failedAuth: FailedAuth;
+  readonly sessions: {
+    authenticate(
+      cookie: string,
+    ): Promise<
+      { kind: 'active'; session: { id: string; user: UserRef; expiresAt: number } } | { kind: 'none' }
+    >;
+  };
+  readonly directory: Pick<Directory, 'introspect'>;
+  /** The person behind an introspected token; registered when first seen. */
+  readonly userOfToken: (token: Extract<Introspection, { kind: 'active' }>) => Promise<UserRef>;
+  readonly denials: Denials;
+  readonly usage: Pick<UsageMeter, 'count'>;
+  readonly onDeadUse: (
+    verification: Extract<Verification, { kind: 'dead' }>,
+    auditContext: AuditContext,
+  ) => void;
+  readonly exposures: { report(text: string, origin: RequestOrigin): void; mentions(text: string): boolean };
+  readonly clock: Clock;
+};
+
+/** What later steps need to know about a request with a key. */
+export type KeyUse = {
+  readonly live: LiveKey;
+  readonly spend: Spend;
+  readonly limit: number;
+  /** When the request was authenticated, in milliseconds. */
+  readonly at: number;
+  /** True: the request only checks whether the key works. */
+  readonly isCheck: boolean;
+};
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    caller: Caller;
+    origin: RequestOrigin;
+    keyUse: KeyUse | null;
+  }
+}
+
+// A flood consists of these two errors, so they are created once; an AppError is never changed.
+const invalidCredential = new AppError('invalid_credential');
+const throttled = new Map<number, AppError>();
+
+/** `seconds` is at most the limiter's window, so the map stays small. */
+function throttledFor(seconds: number): AppError {
+  let error = throttled.get(seconds);
+  if (error === undefined) {
+    error = new AppError('rate_limited', {
+      message: 'Too many bad credentials came from this address.',
+      retryAfterSeconds: seconds,
+    });
+    throttled.set(seconds, error);
+  }
+  return error;
+}
+
+export function createAuthentication(deps: AuthenticationDeps): Authentication {
+  const { verifier, policies, limiter, failedAuth, sessions, directory } = deps;
+  const { denials, usage, exposures, clock } = deps;
+  const introspections = createFairQueue({ width: 16, perSender: 8, queue: 512 });
+
+  async function callerOf(request: FastifyRequest, isCharged: boolean): Promise<Caller> {
+    const credential = findCredential(request.raw);
+    if (credential.kind === 'none') return anonymous;
+    if (credential.kind === 'malformed') throw refusalOf(request.origin);
+    if (credential.kind === 'session') return await callerOfSession(credential.value);
+    return mayHoldKey(credential.value)
+      ? await callerOfKey(request, credential.value, isCharged)
+      : await callerOfToken(credential.value, request.origin);
+  }
+
+  async function callerOfKey(request: FastifyRequest, value: string, isCharged: boolean): Promise<Caller> {
+    const { origin } = request;
+    const found = await verifier.verify(value, origin.address);
+    if (found.kind !== 'live') throw refusalOfKey(origin, found);
+    const { value: policy, version } = await policies.inForce();
+    const limit = policy.rateLimitPerMinute;
+    const { owner, key } = found.live;
+    const spend = isCharged ? await limiter.spend({ owner, key: key.id, limit }) : null;
+    // The stamp arrives with the limiter's response; only then is a cached verification confirmed (contract 10.2). Without
+    // a stamp, the change feed or the database must confirm the key.
+    const stamp = spend?.stamp.kind === 'read' ? spend.stamp.value : undefined;
+    const confirmed = await verifier.confirm(found.live, stamp);
+    if (confirmed.kind !== 'live') throw refusalOfKey(origin, confirmed);
+    const { live } = confirmed;
+    if (spend !== null) request.keyUse = { live, spend, limit, at: clock.now(), isCheck: false };
+    return verifier.callerOf(live, policy, version);
+  }
+
+  async function callerOfSession(value: string): Promise<Caller> {
+    const found = await sessions.authenticate(value);
+    // An ended session counts as no credential: the person must sign in again.
+    if (found.kind === 'none')
+      throw new AppError('authentication_required', { hint: 'The session has ended; sign in again.' });
+    const { id, user, expiresAt } = found.session;
+    return { kind: 'session', user, sessionId: id, expiresAt };
+  }
+
+  async function callerOfToken(value: string, origin: RequestOrigin): Promise<Caller> {
+    const found = await introspections(addressBucket(origin.address), () => directory.introspect(value));
+    if (found.kind === 'unavailable') throw new AppError('identity_unavailable', { cause: found.reason });
+    if (found.kind === 'inactive' || found.expiresAt <= clock.now()) throw refusalOf(origin);
+    const user = await deps.userOfToken(found);
+    const { scopes, clientId, expiresAt } = found;
+    return { kind: 'access_token', user, scopes, clientId, expiresAt };
+  }
+
+  function refusalOfKey(
+    origin: RequestOrigin,
+    verification: Exclude<Verification, { kind: 'live' }>,
+  ): AppError {
+    if (verification.kind === 'dead') {
+      usage.count(verification.key.id, 'dead', origin);
+      deps.onDeadUse(verification, { actor: actorOf(anonymous), origin });
+    }
+    return refusalOf(origin);
+  }
+
+  /**
+   * Counts a bad credential: 401, or 429 once its address has sent too many (contract 4). It uses the policy read last,
+   * because refusing garbage must cost no I/O, even while this process misses changes.
+   */
+  function refusalOf(origin: RequestOrigin): AppError {
+    const { failedAuthenticationsPerMinute } = policies.lastRead();
+    const failure = failedAuth.noteFailure(origin.address, failedAuthenticationsPerMinute);
+    if (!failure.throttled) return invalidCredential;
+    if (failure.isNews) {
+      denials.record({
+        event: 'auth.throttled',
+        reason: 'rate_limited',
+        auditContext: { actor: actorOf(anonymous), origin },
+        target: { kind: 'address', id: origin.address ?? 'unknown' },
+      });
+    }
+    return throttledFor(failure.retryAfterSeconds);
+  }
+
+  return {
+    authenticate: (request) => callerOf(request, true),
+    authenticateAgain: (request) => callerOf(request, false),
+    refuseStrayKeys({ url, headers: { cookie }, origin }) {
+      if (exposures.mentions(url)) {
+        exposures.report(url, origin);
+        throw new AppError('credential_in_url');
+      }
+      if (cookie !== undefined && exposures.mentions(cookie)) {
+        exposures.report(cookie, origin);
+        throw new AppError('invalid_credential', {
+          message: 'A key was sent in a cookie.',
+          hint: 'Send keys in the Authorization header only. Treat this key as exposed.',
+        });
+      }
+    },
+  };
+}

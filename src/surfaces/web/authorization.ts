@@ -1,0 +1,73 @@
+import {
+  asksAbout,
+  decide,
+  type Denial,
+  type PrincipalFacts,
+  type RoutePolicy,
+} from '../../core/authorize.ts';
+import type { Caller, UserRef } from '../../core/caller.ts';
+import { AppError } from '../../core/errors.ts';
+import type { IdentityCheck } from '../../features/identity/identity-check.ts';
+
+/** Applies a route's policy to a caller, with what the directory says about the person now (contract 3). */
+export type Authorization = {
+  /** Rejects with the error of the first rule that fails, and with 503 when the directory cannot say. */
+  authorize(caller: Caller, policy: RoutePolicy): Promise<void>;
+};
+
+type Issued = Pick<UserRef, 'issuer' | 'subject'>;
+
+export type AuthorizationDeps = {
+  readonly identityCheck: Pick<IdentityCheck, 'ofCaller'>;
+  /** The token that authorises a session now, and the person it names (contract 10.1). */
+  readonly tokenOfSession: (
+    sessionId: string,
+  ) => Promise<{ kind: 'active'; introspection: Issued } | { kind: 'ended' } | { kind: 'unavailable' }>;
+};
+
+const decided = new WeakMap<Caller, WeakMap<RoutePolicy, Denial | null>>();
+
+/**
+ * A key's caller object is replaced when the key or the policy document changes (verifier.ts). Without facts about a
+ * person, the decision depends only on caller and route, so it is cached for the pair.
+ */
+function denialOf(caller: Caller, policy: RoutePolicy, principal: PrincipalFacts): Denial | null {
+  if (!('key' in caller) || principal.kind !== 'not_asked') return decide(caller, policy, principal).denial;
+  let byRoute = decided.get(caller);
+  if (byRoute === undefined) decided.set(caller, (byRoute = new WeakMap()));
+  let denial = byRoute.get(policy);
+  if (denial === undefined) byRoute.set(policy, (denial = decide(caller, policy, principal).denial));
+  return denial;
+}
+
+export function createAuthorization({ identityCheck, tokenOfSession }: AuthorizationDeps): Authorization {
+  async function factsAbout(caller: Caller, policy: RoutePolicy): Promise<PrincipalFacts> {
+    // A caller of the wrong kind is refused without a request to the directory.
+    const isExpected = policy.callers !== 'anyone' && policy.callers.some((kind) => kind === caller.kind);
+    if (!isExpected || !asksAbout(caller.kind, policy)) return { kind: 'not_asked' };
+    if (policy.identity === 'introspected' && caller.kind === 'session') {
+      const token = await tokenOfSession(caller.sessionId);
+      if (token.kind === 'unavailable') return { kind: 'unavailable' };
+      // For an ended token too: the person may have been disabled, and the check then suspends their keys.
+      const facts = await identityCheck.ofCaller(caller);
+      // A token of another person authorises nothing here (ID-11).
+      const isTheirs = token.kind === 'active' && isSamePerson(token.introspection, caller.user);
+      return isTheirs ? facts : { kind: 'signed_out' };
+    }
+    return await identityCheck.ofCaller(caller);
+  }
+
+  return {
+    async authorize(caller, policy) {
+      const denial = denialOf(caller, policy, await factsAbout(caller, policy));
+      if (denial === null) return;
+      const { code, ...said } = denial;
+      throw new AppError(code, said);
+    },
+  };
+}
+
+/** Issuer and subject together identify a person, and nothing else does (ID-15). */
+function isSamePerson(one: Issued, other: Issued): boolean {
+  return one.subject === other.subject && one.issuer === other.issuer;
+}

@@ -1,0 +1,191 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { anonymous } from '../../core/caller.ts';
+import { AppError } from '../../core/errors.ts';
+import { isLoopback } from '../../core/loopback.ts';
+import { isLimitedChange, type Route } from '../../platform/http.ts';
+import type { Authentication } from './authentication.ts';
+import type { Authorization } from './authorization.ts';
+import type { RequestLimits } from './request-limits.ts';
+import { cutUnread } from './stream-reply.ts';
+
+/**
+ * The path of a request, read from top to bottom. A step refuses by throwing, and the next step does not run; all refusals
+ * leave through one translator (refusals.ts).
+ */
+export type RequestStepsDeps = {
+  readonly uiOrigin: string;
+  /** Where content is served; this server serves nothing there (threat T35). Absent = nowhere. */
+  readonly contentUrl?: string;
+  readonly isHttps: boolean;
+  readonly authentication: Authentication;
+  readonly authorization: Authorization;
+  readonly limits: RequestLimits;
+  /** False: the process has not started on its database yet, and serves only routes that need none; absent = true. */
+  readonly hasStarted?: () => boolean;
+};
+
+type Step = (request: FastifyRequest, reply: FastifyReply) => void | Promise<void>;
+type Hook = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void;
+
+/** The steps of every request, also to a page or to nothing. */
+export function firstSteps(deps: RequestStepsDeps): Hook[] {
+  const { refuseStrayKeys } = deps.authentication;
+  return [identify(), setHeaders(deps), refuseStrayKeys, checkHost(deps), checkStarted(deps)].map(asHook);
+}
+
+/** Then the steps of a route of the API, before its body is read and after. */
+export function routeSteps(route: Route, deps: RequestStepsDeps): { onRequest: Hook[]; preHandler: Hook[] } {
+  if (route.policy.callers === 'anyone') return { onRequest: [], preHandler: [] };
+  const { policy } = route;
+  const { authentication, authorization, limits } = deps;
+
+  const authenticate: Step = async (request) => {
+    request.caller = await authentication.authenticate(request);
+  };
+  const limitKey: Step = limits.limitKey;
+  const checkOrigin: Step = (request) => {
+    if (request.caller.kind === 'session' && request.method !== 'GET' && request.method !== 'HEAD')
+      checkOwnOrigin(request, deps.uiOrigin);
+  };
+  const limitChange: Step = (request) => limits.limitChange(request.caller);
+  const authorize: Step = (request) => authorization.authorize(request.caller, policy);
+  const reauthorizeCaller: Step = (request) => reauthorize(request, policy, deps);
+
+  return {
+    onRequest: [
+      authenticate,
+      ...(route.exemptFromLimit ? [] : [limitKey]),
+      // Before the limit on changes, so that another site's page cannot use up a person's changes.
+      checkOrigin,
+      ...(isLimitedChange(route) ? [limitChange] : []),
+      authorize,
+    ].map(asHook),
+    // A handler that takes the bytes of an upload reauthorizes the caller itself, when it has them.
+    preHandler: (route.method === 'GET' || route.uploads !== undefined ? [] : [reauthorizeCaller]).map(
+      asHook,
+    ),
+  };
+}
+
+/**
+ * Runs after the body has arrived, which may take half a minute. A session, a role or a scope that was valid at the start
+ * must still be valid when the request makes its change (SO-05).
+ */
+export async function reauthorize(
+  request: FastifyRequest,
+  policy: Route['policy'],
+  { authentication, authorization }: Pick<RequestStepsDeps, 'authentication' | 'authorization'>,
+): Promise<void> {
+  request.caller = await authentication.authenticateAgain(request);
+  await authorization.authorize(request.caller, policy);
+}
+
+/** Calls Fastify back at once where there is nothing to wait for. */
+function asHook(step: Step): Hook {
+  return (request, reply, done) => {
+    let waiting: void | Promise<void>;
+    try {
+      waiting = step(request, reply);
+    } catch (error) {
+      return done(error as Error);
+    }
+    if (waiting === undefined) done();
+    else void callBack(waiting, done);
+  };
+}
+
+/** `done` is called outside the try: a failure of the next step is not reported as one of this step. */
+async function callBack(waiting: Promise<void>, done: (error?: Error) => void): Promise<void> {
+  let failure: Error | undefined;
+  try {
+    await waiting;
+  } catch (error) {
+    failure = error as Error;
+  }
+  done(failure);
+}
+
+function identify(): Step {
+  return (request, reply) => {
+    reply.raw.on('timeout', cutUnread);
+    request.caller = anonymous;
+    request.origin = {
+      requestId: request.id,
+      address: request.ip,
+      agent: request.headers['user-agent']?.slice(0, 200) ?? null,
+    };
+    reply.header('x-request-id', request.id);
+  };
+}
+
+function setHeaders({ isHttps }: RequestStepsDeps): Step {
+  const headers: Record<string, string> = {
+    'x-content-type-options': 'nosniff',
+    'cache-control': 'no-store',
+    'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+    'referrer-policy': 'same-origin',
+    'cross-origin-resource-policy': 'same-origin',
+    // Otherwise a page that opened a window on our page could see whether it leads on to a private site (threat T30).
+    'cross-origin-opener-policy': 'same-origin',
+    ...(isHttps ? { 'strict-transport-security': 'max-age=31536000; includeSubDomains' } : {}),
+  };
+  return (_request, reply) => void reply.headers(headers);
+}
+
+function checkHost(deps: RequestStepsDeps): Step {
+  const isOurs = ownHosts(deps);
+  const isContentHost = contentHosts(deps);
+  return (request) => {
+    // The host that the client used, according to a trusted proxy. The host that the proxy itself used must at least not
+    // be a site's.
+    if (!isOurs(request.host) || isContentHost(request.headers.host))
+      throw new AppError('misdirected_request');
+  };
+}
+
+function checkStarted({ hasStarted = () => true }: RequestStepsDeps): Step {
+  return (request) => {
+    if (!hasStarted() && request.routeOptions.config.needsNoStore !== true)
+      throw new AppError('store_unavailable', { cause: new Error('The process has not started yet.') });
+  };
+}
+
+/**
+ * Browsers attach the session cookie automatically, so a change must prove that our own page made it (CS-01).
+ * @throws `forbidden_origin`
+ */
+export function checkOwnOrigin({ headers }: FastifyRequest, uiOrigin: string): void {
+  const { origin, 'sec-fetch-site': site } = headers;
+  if (origin !== uiOrigin || (site !== undefined && site !== 'same-origin'))
+    throw new AppError('forbidden_origin');
+}
+
+/**
+ * True for the hosts that this server serves: the host of SERVICE_UI_URL, and for a loopback address also the other
+ * names of this machine. The port depends on the proxy, so it is ignored. A page of another name that resolves here
+ * (DNS rebinding) can read nothing.
+ */
+function ownHosts({ uiOrigin }: RequestStepsDeps): (host: string | undefined) => boolean {
+  const { hostname } = new URL(uiOrigin);
+  const names = new Set([hostname, ...(isLoopback(hostname) ? ['localhost', '127.0.0.1', '[::1]'] : [])]);
+  return (host) => host !== undefined && names.has(nameIn(host));
+}
+
+/** Without the port, and without the trailing dot of the root, which does not change the name (RFC 1034 section 3.1). */
+function nameIn(host: string): string {
+  return host.toLowerCase().replace(/:\d*$/, '').replace(/\.$/, '');
+}
+
+/**
+ * True for hosts of the gateway. A proxy that routes them here by mistake must not put the sign-in page on the origin
+ * of a site.
+ */
+function contentHosts({ uiOrigin, contentUrl }: RequestStepsDeps): (host: string | undefined) => boolean {
+  const own = new URL(uiOrigin);
+  const content = contentUrl === undefined ? undefined : new URL(contentUrl).hostname;
+  return (host) => {
+    if (content === undefined || host === undefined || host === own.host) return false;
+    const name = nameIn(host);
+    return name !== own.hostname && (name === content || name.endsWith(`.${content}`));
+  };
+}
