@@ -4,7 +4,7 @@ import { type Control, ifMatchOf, type Job, type Outcome } from './job.ts';
 import type { PickedFile } from './picked.ts';
 import { byPath, type Refused, refusedIn, together } from './refused.ts';
 import { canGoOn, mayPass, pause, secondsAfter, sendContents } from './send.ts';
-import { createSha256, sha256Of } from './sha256.ts';
+import { sha256Of, sha256OfText } from './sha256.ts';
 import { tarOf } from './tar.ts';
 import { forget, remember, type Unfinished, unfinished } from './unfinished.ts';
 
@@ -225,10 +225,8 @@ async function publish(
 }
 
 function digestOf(files: Announced): string {
-  const sum = createSha256();
   const lines = Object.entries(files).map(([path, { sha256 }]) => `${sha256}  ${path}\n`);
-  sum.add(new TextEncoder().encode(lines.sort().join('')));
-  return sum.end();
+  return sha256OfText(lines.sort().join(''));
 }
 
 /** Nothing of it is left: no memory of it, and no empty site that was made for it. Other uploads keep theirs. */
