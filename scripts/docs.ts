@@ -1,8 +1,10 @@
 import { copyFile, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { allRoutes, version } from '../src/composition/app.ts';
+import { buildOpenApi } from '../src/surfaces/web/openapi/openapi.ts';
+import { apiTypes, apiTypesFile } from '../ui/api-types.ts';
 import { chartCopies, chartReadme, renderChartReadme } from './chart-values.ts';
 import { references } from './references.ts';
-import { contract, contractFile } from './ui-contract.ts';
 
 // Writes the generated pages of docs/reference, the web app's API types and the chart's table of values.
 // test/docs.test.ts fails while one of them is out of date.
@@ -13,8 +15,9 @@ for (const [name, text] of await references()) {
   await writeFile(join(folder, name), text);
   console.log(`docs/reference/${name}`);
 }
-await writeFile(join(root, contractFile), await contract());
-console.log(contractFile);
+const document = buildOpenApi({ routes: await allRoutes(), version, serverUrl: 'https://postern.example' });
+await writeFile(join(root, apiTypesFile), await apiTypes(document));
+console.log(apiTypesFile);
 await writeFile(join(root, chartReadme), renderChartReadme());
 console.log(chartReadme);
 for (const [from, to] of chartCopies) await copyFile(join(root, from), join(root, to));

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { chartCopies, chartReadme, renderChartReadme } from '../scripts/chart-values.ts';
 import { references } from '../scripts/references.ts';
-import { contract, contractFile } from '../scripts/ui-contract.ts';
+import { apiTypes, apiTypesFile } from '../ui/api-types.ts';
 import { allRoutes } from '../src/composition/app.ts';
 import { version } from '../src/platform/version.ts';
 import { buildOpenApi } from '../src/surfaces/web/openapi/openapi.ts';
@@ -23,7 +23,8 @@ test('the generated references say what the program does (otherwise: npm run doc
 });
 
 test('the web app’s types are those of the API (otherwise: npm run docs)', async () => {
-  expect(await readFile(join(root, contractFile), 'utf8')).toBe(await contract());
+  const document = buildOpenApi({ routes: await allRoutes(), version, serverUrl: 'https://postern.example' });
+  expect(await readFile(join(root, apiTypesFile), 'utf8')).toBe(await apiTypes(document));
 });
 
 test('the chart’s page has every value, with what it means (otherwise: npm run docs)', async () => {

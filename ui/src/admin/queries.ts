@@ -1,49 +1,49 @@
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
-import { call } from '../api/client.ts';
-import type { Operations } from '../api/contract.ts';
+import { api, dataOf, unwrap } from '../api/client.ts';
+import type { Query } from '../api/contract.ts';
 
 /** What administration pages read. Everything is below `admin`; after a change, its part of it is read again. */
-type Asked<O extends keyof Operations> = NonNullable<Operations[O]['query']>;
 
-export const managedKeys = (query: Asked<'GET /tokens'>) =>
+export const managedKeys = (query: Query<'/tokens'>) =>
   queryOptions({
     queryKey: ['admin', 'keys', 'list', query],
-    queryFn: ({ signal }) => call('GET /tokens', { query, signal }),
+    queryFn: ({ signal }) => unwrap(api.GET('/tokens', { params: { query }, signal })),
     placeholderData: keepPreviousData,
   });
 
-export const keyTotals = (query: Asked<'GET /tokens/totals'>) =>
+export const keyTotals = (query: Query<'/tokens/totals'>) =>
   queryOptions({
     queryKey: ['admin', 'keys', 'totals', query],
-    queryFn: async ({ signal }) => (await call('GET /tokens/totals', { query, signal })).data,
+    queryFn: ({ signal }) => dataOf(api.GET('/tokens/totals', { params: { query }, signal })),
   });
 
 export const endingKeys = queryOptions({
   queryKey: ['admin', 'keys', 'ending'],
-  queryFn: async ({ signal }) => (await call('GET /tokens/ending', { signal })).data,
+  queryFn: ({ signal }) => dataOf(api.GET('/tokens/ending', { signal })),
 });
 
 export const surfaces = queryOptions({
   queryKey: ['admin', 'surfaces'],
   staleTime: Number.POSITIVE_INFINITY,
-  queryFn: async ({ signal }) => (await call('GET /config/surfaces', { signal })).data,
+  queryFn: ({ signal }) => dataOf(api.GET('/config/surfaces', { signal })),
 });
 
-export const publicSites = (query: Asked<'GET /sites'>) =>
+export const publicSites = (query: Query<'/sites'>) =>
   queryOptions({
     queryKey: ['admin', 'sites', 'list', query],
-    queryFn: ({ signal }) => call('GET /sites', { query, signal }),
+    queryFn: ({ signal }) => unwrap(api.GET('/sites', { params: { query }, signal })),
     placeholderData: keepPreviousData,
   });
 
 export const stoppedSites = queryOptions({
   queryKey: ['admin', 'sites', 'stopped'],
-  queryFn: ({ signal }) => call('GET /sites/taken-down', { query: { limit: 100 }, signal }),
+  queryFn: ({ signal }) =>
+    unwrap(api.GET('/sites/taken-down', { params: { query: { limit: 100 } }, signal })),
 });
 
 export const siteStorage = queryOptions({
   queryKey: ['admin', 'sites', 'storage'],
-  queryFn: ({ signal }) => call('GET /sites/storage', { query: { limit: 10 }, signal }),
+  queryFn: ({ signal }) => unwrap(api.GET('/sites/storage', { params: { query: { limit: 10 } }, signal })),
 });
 
 /** How many sites someone or some service key manages, also those to which nothing was published yet. */
@@ -52,78 +52,79 @@ export const sitesManagedBy = (owner: string) =>
     queryKey: ['admin', 'sites', 'managed', owner],
     staleTime: 0,
     queryFn: async ({ signal }) => {
-      const { data } = await call('GET /sites/storage', { query: { owner }, signal });
+      const { data } = await unwrap(api.GET('/sites/storage', { params: { query: { owner } }, signal }));
       return data.owners[0]?.sites ?? 0;
     },
   });
 
-export const users = (query: Asked<'GET /users'>) =>
+export const users = (query: Query<'/users'>) =>
   queryOptions({
     queryKey: ['admin', 'users', 'list', query],
-    queryFn: ({ signal }) => call('GET /users', { query, signal }),
+    queryFn: ({ signal }) => unwrap(api.GET('/users', { params: { query }, signal })),
     placeholderData: keepPreviousData,
   });
 
 export const oneUser = (id: string) =>
   queryOptions({
     queryKey: ['admin', 'users', 'one', id],
-    queryFn: async ({ signal }) => (await call('GET /users/{id}', { params: { id }, signal })).data,
+    queryFn: ({ signal }) => dataOf(api.GET('/users/{id}', { params: { path: { id } }, signal })),
   });
 
-export const people = (query: Asked<'GET /people'>) =>
+export const people = (query: Query<'/people'>) =>
   queryOptions({
     queryKey: ['admin', 'users', 'people', query],
-    queryFn: ({ signal }) => call('GET /people', { query, signal }),
+    queryFn: ({ signal }) => unwrap(api.GET('/people', { params: { query }, signal })),
     placeholderData: keepPreviousData,
   });
 
 export const person = (id: string) =>
   queryOptions({
     queryKey: ['admin', 'users', 'person', id],
-    queryFn: async ({ signal }) => (await call('GET /people/{id}', { params: { id }, signal })).data,
+    queryFn: ({ signal }) => dataOf(api.GET('/people/{id}', { params: { path: { id } }, signal })),
   });
 
 /** As the identity provider says now. */
 export const accountOf = (id: string) =>
   queryOptions({
     queryKey: ['admin', 'users', 'account', id],
-    queryFn: async ({ signal }) => (await call('GET /people/{id}/account', { params: { id }, signal })).data,
+    queryFn: ({ signal }) => dataOf(api.GET('/people/{id}/account', { params: { path: { id } }, signal })),
   });
 
 export const clientsOf = (id: string) =>
   queryOptions({
     queryKey: ['admin', 'users', 'clients', id],
-    queryFn: async ({ signal }) => (await call('GET /users/{id}/clients', { params: { id }, signal })).data,
+    queryFn: ({ signal }) => dataOf(api.GET('/users/{id}/clients', { params: { path: { id } }, signal })),
   });
 
-export const groups = (query: Asked<'GET /groups'>) =>
+export const groups = (query: Query<'/groups'>) =>
   queryOptions({
     queryKey: ['admin', 'groups', query],
-    queryFn: ({ signal }) => call('GET /groups', { query, signal }),
+    queryFn: ({ signal }) => unwrap(api.GET('/groups', { params: { query }, signal })),
     placeholderData: keepPreviousData,
   });
 
-export const repositories = (query: Asked<'GET /repositories'>) =>
+export const repositories = (query: Query<'/repositories'>) =>
   queryOptions({
     queryKey: ['admin', 'repositories', query],
-    queryFn: ({ signal }) => call('GET /repositories', { query, signal }),
+    queryFn: ({ signal }) => unwrap(api.GET('/repositories', { params: { query }, signal })),
     placeholderData: keepPreviousData,
   });
 
 export const auditEvent = (id: string) =>
   queryOptions({
     queryKey: ['admin', 'audit', 'one', id],
-    queryFn: async ({ signal }) => (await call('GET /audit/events/{id}', { params: { id }, signal })).data,
+    queryFn: ({ signal }) => dataOf(api.GET('/audit/events/{id}', { params: { path: { id } }, signal })),
   });
 
-export const auditSummary = (query: Asked<'GET /audit/summary'>) =>
+export const auditSummary = (query: Query<'/audit/summary'>) =>
   queryOptions({
     queryKey: ['admin', 'audit', 'summary', query],
-    queryFn: async ({ signal }) => (await call('GET /audit/summary', { query, signal })).data,
+    queryFn: ({ signal }) => dataOf(api.GET('/audit/summary', { params: { query }, signal })),
     placeholderData: keepPreviousData,
   });
 
 export const serviceNotices = queryOptions({
   queryKey: ['admin', 'notices'],
-  queryFn: ({ signal }) => call('GET /notices', { query: { unread: 'true', limit: 10 }, signal }),
+  queryFn: ({ signal }) =>
+    unwrap(api.GET('/notices', { params: { query: { unread: 'true', limit: 10 } }, signal })),
 });

@@ -1,31 +1,45 @@
-import type { Operations, Schemas } from './contract.ts';
+import createClient, { createQuerySerializer } from 'openapi-fetch';
+import type { Schemas } from './contract.ts';
+import type { paths } from './openapi.ts';
 import { noteAnswer } from './session.ts';
 
+const serialize = createQuerySerializer<Record<string, unknown>>();
+
 /**
- * Calls Postern's API. What can be asked and what comes back is typed from the API's own contract; a refusal is thrown
- * as an ApiProblem, whose words are the server's.
+ * Calls Postern's API, typed by its OpenAPI document. Every failure is thrown as an ApiProblem, in the server's words;
+ * `dataOf` and `unwrap` read the envelope of a success.
  */
-type Operation = keyof Operations;
+export const api = createClient<paths, 'application/json'>({
+  baseUrl: '/api/v2',
+  // An empty search field filters nothing.
+  querySerializer: (query) =>
+    serialize(Object.fromEntries(Object.entries(query).filter(([, value]) => value !== ''))),
+});
 
-type Part<O extends Operation, Name extends 'params' | 'body'> = Operations[O][Name] extends undefined
-  ? unknown
-  : { readonly [key in Name]: Operations[O][Name] };
-type Query<O extends Operation> = Operations[O]['query'] extends undefined
-  ? unknown
-  : { readonly query?: Operations[O]['query'] };
-type Request<O extends Operation> = Part<O, 'params'> &
-  Part<O, 'body'> &
-  Query<O> & {
-    readonly signal?: AbortSignal;
-    /** The ETag of the version that the user saw, so that a change does not overwrite another one. */
-    readonly ifMatch?: string | undefined;
-  };
+api.use({
+  async onResponse({ request, response }) {
+    // A request without the session, such as one with a key, says nothing about it.
+    if (request.credentials !== 'omit') noteAnswer(response.status);
+    await envelopeOf(response.clone());
+  },
+  onError({ error }) {
+    return error instanceof DOMException && error.name === 'AbortError' ? undefined : unreachable();
+  },
+});
 
-type Answer<O extends Operation> = {
-  readonly data: Operations[O]['data'];
-  readonly metadata: Operations[O]['metadata'];
-  readonly etag: string | null;
-};
+type Sent<Envelope> = Promise<{ readonly data?: Envelope; readonly response: Response }>;
+
+/** The envelope of a response, with its data and metadata, and the ETag of the version. @throws ApiProblem */
+export async function unwrap<Envelope extends object>(sent: Sent<Envelope>) {
+  const { data, response } = await sent;
+  // `onResponse` has thrown unless there is an envelope.
+  return { ...(data as Envelope), etag: response.headers.get('etag') };
+}
+
+/** @throws ApiProblem */
+export async function dataOf<Data>(sent: Sent<{ data: Data }>): Promise<Data> {
+  return (await unwrap(sent)).data;
+}
 
 /** What the server names as wrong with one field of a body, such as `repositoryAccess.repositories.0`. */
 type FieldProblem = { readonly field: string; readonly problem: string };
@@ -72,26 +86,11 @@ export function sentenceOf(problem: string): string {
   return problem.endsWith('.') ? problem : `This ${problem}.`;
 }
 
-/** @throws ApiProblem */
-export async function call<O extends Operation>(operation: O, request: Request<O>): Promise<Answer<O>> {
-  const { params, query, body, signal, ifMatch }: LooseRequest = request;
-  const [method = 'GET', path = ''] = operation.split(' ');
-  const response = await send(addressOf(path, params, query), {
-    method,
-    ...(signal === undefined ? {} : { signal }),
-    headers: {
-      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-      ...(ifMatch === undefined ? {} : { 'if-match': ifMatch }),
-    },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
-  return await readAnswer<O>(response);
-}
-
-/** Reads the response of an operation, however the request was sent. @throws ApiProblem */
-export async function readAnswer<O extends Operation>(response: Response): Promise<Answer<O>> {
+/** Reads the data of a response that did not come through `api`. @throws ApiProblem */
+export async function readData<T>(response: Response): Promise<T> {
   noteAnswer(response.status);
-  return await read<Answer<O>>(response);
+  // The types are generated from the document that the server's tests hold every answer against.
+  return (await envelopeOf(response)).data as T;
 }
 
 /**
@@ -100,34 +99,8 @@ export async function readAnswer<O extends Operation>(response: Response): Promi
  */
 export async function contextOfKey(token: string): Promise<Schemas['Context']> {
   const headers = { authorization: `Bearer ${token}` };
-  const response = await send('/api/v2/auth/context?check=true', { headers, credentials: 'omit' });
-  return (await read<Answer<'GET /auth/context'>>(response)).data;
-}
-
-type LooseRequest = {
-  readonly params?: Readonly<Record<string, string>>;
-  readonly query?: Readonly<Record<string, string | number | undefined>>;
-  readonly body?: unknown;
-  readonly signal?: AbortSignal;
-  readonly ifMatch?: string | undefined;
-};
-
-function addressOf(path: string, params: LooseRequest['params'], query: LooseRequest['query']): string {
-  const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params?.[name] ?? ''));
-  const search = new URLSearchParams();
-  for (const [name, value] of Object.entries(query ?? {})) {
-    if (value !== undefined && value !== '') search.set(name, String(value));
-  }
-  return `/api/v2${filled}${search.size === 0 ? '' : `?${search.toString()}`}`;
-}
-
-async function send(address: string, init: RequestInit): Promise<Response> {
-  try {
-    return await fetch(address, init);
-  } catch (error) {
-    if (error instanceof DOMException && error.name === 'AbortError') throw error;
-    throw unreachable();
-  }
+  const query = { check: 'true' } as const;
+  return await dataOf(api.GET('/auth/context', { params: { query }, headers, credentials: 'omit' }));
 }
 
 export function unreachable(): ApiProblem {
@@ -140,16 +113,13 @@ export function unreachable(): ApiProblem {
   });
 }
 
-async function read<T>(response: Response): Promise<T> {
+async function envelopeOf(response: Response): Promise<{ data: unknown }> {
   const answer: unknown = await response.json().catch(() => undefined);
-  if (response.ok && isEnvelope(answer)) {
-    // The types are written from the document that the server's tests hold every answer against.
-    return { data: answer.data, metadata: answer.metadata, etag: response.headers.get('etag') } as T;
-  }
+  if (response.ok && isEnvelope(answer)) return answer;
   throw problemOf(response, answer);
 }
 
-function isEnvelope(answer: unknown): answer is { data: unknown; metadata?: unknown } {
+function isEnvelope(answer: unknown): answer is { data: unknown } {
   return typeof answer === 'object' && answer !== null && 'data' in answer;
 }
 

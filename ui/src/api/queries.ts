@@ -1,6 +1,6 @@
 import { keepPreviousData, QueryClient, queryOptions } from '@tanstack/react-query';
-import { ApiProblem, call } from './client.ts';
-import type { Operations } from './contract.ts';
+import { api, ApiProblem, dataOf, unwrap } from './client.ts';
+import type { Query } from './contract.ts';
 
 /** What several pages read, each under one name. No answer that holds a key's value ever passes through here. */
 export const queryClient = new QueryClient({
@@ -16,7 +16,7 @@ export const queryClient = new QueryClient({
 
 export const whoAmI = queryOptions({
   queryKey: ['me'],
-  queryFn: async ({ signal }) => (await call('GET /auth/context', { signal })).data,
+  queryFn: ({ signal }) => dataOf(api.GET('/auth/context', { signal })),
   refetchOnWindowFocus: 'always',
 });
 
@@ -24,48 +24,51 @@ export const myPolicy = queryOptions({
   queryKey: ['keys', 'policy'],
   staleTime: 0,
   queryFn: async ({ signal }) => {
-    const { data } = await call('GET /me/tokens/policy', { signal });
+    const { data } = await unwrap(api.GET('/me/tokens/policy', { signal }));
     // The server decides expiry, so relative times use the server's clock, not this machine's.
     return { ...data, clockOffsetMs: Date.parse(data.serverTime) - Date.now() };
   },
 });
 
-export type KeysAsked = NonNullable<Operations['GET /me/tokens']['query']>;
+export type KeysAsked = Query<'/me/tokens'>;
 
 export const myKeys = (query: KeysAsked) =>
   queryOptions({
     queryKey: ['keys', 'list', query],
-    queryFn: ({ signal }) => call('GET /me/tokens', { query, signal }),
+    queryFn: ({ signal }) => unwrap(api.GET('/me/tokens', { params: { query }, signal })),
     placeholderData: keepPreviousData,
   });
 
 export const repositoriesNamed = (search: string) =>
   queryOptions({
     queryKey: ['repositories', search],
-    queryFn: ({ signal }) => call('GET /repositories', { query: { search, limit: 100 }, signal }),
+    queryFn: ({ signal }) =>
+      unwrap(api.GET('/repositories', { params: { query: { search, limit: 100 } }, signal })),
     placeholderData: keepPreviousData,
   });
 
-export type Scope = NonNullable<NonNullable<Operations['GET /auth/context']['query']>['can']>;
+export type Scope = NonNullable<Query<'/auth/context'>['can']>;
 
 /** Whether I could use a scope today, rule by rule, from the function that enforces. */
 export const decisionOn = (can: Scope) =>
   queryOptions({
     queryKey: ['me', 'can', can],
     queryFn: async ({ signal }) =>
-      (await call('GET /auth/context', { query: { can }, signal })).data.decision,
+      (await dataOf(api.GET('/auth/context', { params: { query: { can } }, signal }))).decision,
   });
 
 export const myClients = queryOptions({
   queryKey: ['clients'],
-  queryFn: async ({ signal }) => (await call('GET /me/clients', { signal })).data,
+  queryFn: ({ signal }) => dataOf(api.GET('/me/clients', { signal })),
 });
 
 /** The number of unread notices, shown on every page. */
 export const unreadNotices = queryOptions({
   queryKey: ['notices', 'unread'],
   queryFn: async ({ signal }) => {
-    const { metadata } = await call('GET /me/notices', { query: { unread: 'true', limit: 1 }, signal });
+    const { metadata } = await unwrap(
+      api.GET('/me/notices', { params: { query: { unread: 'true', limit: 1 } }, signal }),
+    );
     return metadata.pagination.items;
   },
   staleTime: 60_000,

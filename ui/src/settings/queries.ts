@@ -1,19 +1,18 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query';
-import { call } from '../api/client.ts';
-import type { Operations } from '../api/contract.ts';
+import { api, dataOf, unwrap } from '../api/client.ts';
+import type { Query } from '../api/contract.ts';
 import { cacheAt, type KeyHome, routesAt } from './keys/key-home.ts';
 
 /** What the pages of Settings read besides the list of keys. Everything about keys is forgotten when a key changes. */
 export const keyAt = (home: KeyHome, id: string) =>
   queryOptions({
     queryKey: [...cacheAt[home], 'one', id],
-    queryFn: async ({ signal }) =>
-      (await call(`GET ${routesAt[home]}/{id}`, { params: { id }, signal })).data,
+    queryFn: ({ signal }) => dataOf(api.GET(`${routesAt[home]}/{id}`, { params: { path: { id } }, signal })),
   });
 
 export const myKey = (id: string) => keyAt('/settings/keys', id);
 
-export type Period = NonNullable<NonNullable<Operations['GET /me/tokens/{id}/usage']['query']>['per']>;
+export type Period = NonNullable<Query<'/me/tokens/{id}/usage'>['per']>;
 export type Range = { readonly per: Period; readonly count: number };
 
 const periodMs: Readonly<Record<Period, number>> = { minute: 60_000, hour: 3_600_000, day: 86_400_000 };
@@ -28,7 +27,9 @@ export const usageAt = (home: KeyHome, id: string, { per, count }: Range, now: n
   return queryOptions({
     queryKey: [...cacheAt[home], 'usage', id, query],
     queryFn: async ({ signal }) => {
-      const { data } = await call(`GET ${routesAt[home]}/{id}/usage`, { params: { id }, query, signal });
+      const { data } = await unwrap(
+        api.GET(`${routesAt[home]}/{id}/usage`, { params: { path: { id }, query }, signal }),
+      );
       return { ...data, step };
     },
     placeholderData: keepPreviousData,
@@ -40,8 +41,8 @@ export const usagesOf = (ids: readonly string[], home: KeyHome = '/settings/keys
   queryOptions({
     queryKey: [...cacheAt[home], 'usages', ids],
     enabled: ids.length > 0,
-    queryFn: async ({ signal }) =>
-      (await call(`GET ${routesAt[home]}/usage`, { query: { ids: ids.join(',') }, signal })).data,
+    queryFn: ({ signal }) =>
+      dataOf(api.GET(`${routesAt[home]}/usage`, { params: { query: { ids: ids.join(',') } }, signal })),
     placeholderData: keepPreviousData,
   });
 
@@ -49,11 +50,12 @@ export const timelineAt = (home: KeyHome, id: string) =>
   infiniteQueryOptions({
     queryKey: [...cacheAt[home], 'timeline', id],
     queryFn: ({ pageParam, signal }) =>
-      call(`GET ${routesAt[home]}/{id}/timeline`, {
-        params: { id },
-        query: { limit: 20, ...(pageParam === '' ? {} : { cursor: pageParam }) },
-        signal,
-      }),
+      unwrap(
+        api.GET(`${routesAt[home]}/{id}/timeline`, {
+          params: { path: { id }, query: { limit: 20, ...(pageParam === '' ? {} : { cursor: pageParam }) } },
+          signal,
+        }),
+      ),
     initialPageParam: '',
     getNextPageParam: ({ metadata }) => metadata.pagination.nextCursor ?? undefined,
   });
@@ -63,21 +65,21 @@ export const refusalOf = (requestId: string) =>
     queryKey: ['refusals', requestId],
     enabled: requestId !== '',
     staleTime: 0,
-    queryFn: async ({ signal }) =>
-      (await call('GET /me/refusals/{requestId}', { params: { requestId }, signal })).data,
+    queryFn: ({ signal }) =>
+      dataOf(api.GET('/me/refusals/{requestId}', { params: { path: { requestId } }, signal })),
   });
 
 export const myRefusals = queryOptions({
   queryKey: ['refusals', 'last'],
   staleTime: 0,
-  queryFn: async ({ signal }) => (await call('GET /me/refusals', { signal })).data,
+  queryFn: ({ signal }) => dataOf(api.GET('/me/refusals', { signal })),
 });
 
-export type NoticesAsked = NonNullable<Operations['GET /me/notices']['query']>;
+export type NoticesAsked = Query<'/me/notices'>;
 
 export const myNotices = (query: NoticesAsked) =>
   queryOptions({
     queryKey: ['notices', 'list', query],
-    queryFn: ({ signal }) => call('GET /me/notices', { query, signal }),
+    queryFn: ({ signal }) => unwrap(api.GET('/me/notices', { params: { query }, signal })),
     placeholderData: keepPreviousData,
   });

@@ -1,4 +1,4 @@
-import { ApiProblem, call } from '../api/client.ts';
+import { api, ApiProblem, unwrap } from '../api/client.ts';
 import { sendContents } from './upload/send.ts';
 import { sha256Of } from './upload/sha256.ts';
 import { redirectsFile, rulesWith } from './upload/start-rule.ts';
@@ -22,10 +22,12 @@ export async function makeStartPage(
   const files = await filesOf(siteId, number);
   const rules = rulesWith(page, redirectsFile in files ? await contentOf(siteId, number, redirectsFile) : '');
   const sha256 = await sha256Of(rules, signal);
-  const { data: upload } = await call('POST /sites/{id}/uploads', {
-    params: { id: siteId },
-    body: { files: { ...files, [redirectsFile]: { sha256, size: rules.size } } },
-  });
+  const { data: upload } = await unwrap(
+    api.POST('/sites/{id}/uploads', {
+      params: { path: { id: siteId } },
+      body: { files: { ...files, [redirectsFile]: { sha256, size: rules.size } } },
+    }),
+  );
   if (upload.missing.length > 0)
     await sendContents({
       method: 'PUT',
@@ -35,18 +37,21 @@ export async function makeStartPage(
       signal,
       onBytes: () => undefined,
     });
-  await call('POST /sites/{id}/uploads/{upload}/publish', {
-    params: { id: siteId, upload: upload.id },
-    body: {},
-    ifMatch: `"${digest}"`,
-  });
+  await unwrap(
+    api.POST('/sites/{id}/uploads/{upload}/publish', {
+      params: { path: { id: siteId, upload: upload.id }, header: { 'If-Match': `"${digest}"` } },
+      body: {},
+    }),
+  );
 }
 
 async function filesOf(siteId: string, version: number) {
   const files: Record<string, { sha256: string; size: number }> = {};
   for (let page = 1, total = 1; page <= total; page += 1) {
     const query = { version: String(version), page, limit: 100 };
-    const { data, metadata } = await call('GET /sites/{id}/files', { params: { id: siteId }, query });
+    const { data, metadata } = await unwrap(
+      api.GET('/sites/{id}/files', { params: { path: { id: siteId }, query } }),
+    );
     for (const { path, sha256, size } of data) files[path] = { sha256, size };
     total = metadata.pagination.total;
   }

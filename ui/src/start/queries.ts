@@ -1,5 +1,5 @@
 import { queryOptions } from '@tanstack/react-query';
-import { call } from '../api/client.ts';
+import { api, dataOf, unwrap } from '../api/client.ts';
 import { closedBy } from '../sites/sites-off.tsx';
 
 /**
@@ -12,7 +12,9 @@ export const firstKeys = queryOptions({
   ...fresh,
   queryKey: ['keys', 'first'],
   queryFn: async ({ signal }) => {
-    const used = await call('GET /me/tokens', { query: { sort: 'lastUsedAt', limit: 1 }, signal });
+    const used = await unwrap(
+      api.GET('/me/tokens', { params: { query: { sort: 'lastUsedAt', limit: 1 } }, signal }),
+    );
     const [latest] = used.data;
     return { hasKey: latest !== undefined, wasUsed: (latest?.lastUsedAt ?? null) !== null };
   },
@@ -24,13 +26,13 @@ export const endingMost = 5;
 export const endingKeys = queryOptions({
   ...fresh,
   queryKey: ['keys', 'ending'],
-  queryFn: async ({ signal }) =>
-    (
-      await call('GET /me/tokens', {
-        query: { status: 'active', sort: 'expiresAt', order: 'asc', limit: endingMost },
+  queryFn: ({ signal }) =>
+    dataOf(
+      api.GET('/me/tokens', {
+        params: { query: { status: 'active', sort: 'expiresAt', order: 'asc', limit: endingMost } },
         signal,
-      })
-    ).data,
+      }),
+    ),
 });
 
 export type MySites =
@@ -43,7 +45,9 @@ export const mySites = queryOptions({
   queryKey: ['sites', 'mine', 'count'],
   queryFn: async ({ signal }): Promise<MySites> => {
     try {
-      const { metadata } = await call('GET /sites', { query: { mine: 'true', limit: 1 }, signal });
+      const { metadata } = await unwrap(
+        api.GET('/sites', { params: { query: { mine: 'true', limit: 1 } }, signal }),
+      );
       return { kind: 'open', count: metadata.pagination.items };
     } catch (error) {
       const why = closedBy(error);
@@ -66,7 +70,7 @@ export const endingSites = queryOptions({
       limit: endingMost,
     } as const;
     try {
-      return (await call('GET /sites', { query, signal })).data;
+      return await dataOf(api.GET('/sites', { params: { query }, signal }));
     } catch (error) {
       if (closedBy(error) === null) throw error;
       return [];
@@ -78,11 +82,11 @@ export const people = queryOptions({
   ...fresh,
   queryKey: ['people', 'count'],
   queryFn: async ({ signal }) =>
-    (await call('GET /people', { query: { limit: 1 }, signal })).metadata.pagination.items,
+    (await unwrap(api.GET('/people', { params: { query: { limit: 1 } }, signal }))).metadata.pagination.items,
 });
 
 export const policyVersion = queryOptions({
   ...fresh,
   queryKey: ['config', 'api-keys', 'version'],
-  queryFn: async ({ signal }) => (await call('GET /config/api-keys', { signal })).data.version,
+  queryFn: async ({ signal }) => (await dataOf(api.GET('/config/api-keys', { signal }))).version,
 });

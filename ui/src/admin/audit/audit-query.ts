@@ -1,5 +1,5 @@
 import { infiniteQueryOptions, keepPreviousData } from '@tanstack/react-query';
-import { call } from '../../api/client.ts';
+import { api, unwrap } from '../../api/client.ts';
 import { given } from '../search.ts';
 import { type AuditSearch, rangeOf } from './audit-search.ts';
 import { isEventName } from './event-words.ts';
@@ -24,10 +24,12 @@ export const auditEvents = (filters: ReturnType<typeof filtersOf>) =>
     // The first page has no cursor.
     initialPageParam: '',
     queryFn: ({ pageParam, signal }) =>
-      call('GET /audit/events', {
-        query: { ...filters, limit: 50, ...(pageParam === '' ? {} : { cursor: pageParam }) },
-        signal,
-      }),
+      unwrap(
+        api.GET('/audit/events', {
+          params: { query: { ...filters, limit: 50, ...(pageParam === '' ? {} : { cursor: pageParam }) } },
+          signal,
+        }),
+      ),
     getNextPageParam: ({ metadata }) => metadata.pagination.nextCursor,
     placeholderData: keepPreviousData,
   });

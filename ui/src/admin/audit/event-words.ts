@@ -1,6 +1,6 @@
-import type { Operations } from '../../api/contract.ts';
+import type { Query } from '../../api/contract.ts';
 
-export type EventName = NonNullable<NonNullable<Operations['GET /audit/events']['query']>['event']>;
+export type EventName = NonNullable<Query<'/audit/events'>['event']>;
 
 /** Every kind of event there is, in words; the contract's types see to it that none is missing. */
 export const eventWords: Readonly<Record<EventName, string>> = {

@@ -1,7 +1,7 @@
 import { Alert, Anchor, Skeleton, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
-import { call } from '../../api/client.ts';
+import { api, dataOf } from '../../api/client.ts';
 import { queryClient } from '../../api/queries.ts';
 import { Problem } from '../../app/problem.tsx';
 import { NewKeyForm } from '../../settings/keys/new/new-key-form.tsx';
@@ -47,7 +47,7 @@ export function NewServiceKeyPage() {
           policy={policy}
           prefill={prefill}
           isForService
-          onCreate={async (body) => (await call('POST /tokens', { body })).data}
+          onCreate={(body) => dataOf(api.POST('/tokens', { body }))}
           onStored={finish}
         />
       )}

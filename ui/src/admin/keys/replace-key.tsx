@@ -2,7 +2,7 @@ import { Alert, Button, Group, Text } from '@mantine/core';
 import { useBlocker } from '@tanstack/react-router';
 import { useState } from 'react';
 import { flushSync } from 'react-dom';
-import { call } from '../../api/client.ts';
+import { api, unwrap } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
 import { queryClient } from '../../api/queries.ts';
 import { announce } from '../../app/announce.tsx';
@@ -26,10 +26,9 @@ export function ReplaceKey({ of: key, onClose }: { of: Key; onClose: () => void 
     setBusy(true);
     setError(undefined);
     try {
-      const { data } = await call('POST /tokens/{id}/rotate', {
-        params: { id: key.id },
-        body: usualOverlap,
-      });
+      const { data } = await unwrap(
+        api.POST('/tokens/{id}/rotate', { params: { path: { id: key.id } }, body: usualOverlap }),
+      );
       setIssued(data);
       announce('The successor is created. Store its value now.');
     } catch (failure) {

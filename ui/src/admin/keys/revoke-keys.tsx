@@ -1,7 +1,7 @@
 import { Alert, Text, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { call } from '../../api/client.ts';
+import { api, unwrap } from '../../api/client.ts';
 import { fromNow } from '../../app/time.ts';
 import type { Key } from '../../settings/keys/key-words.ts';
 import { Confirm } from '../act.tsx';
@@ -96,7 +96,7 @@ export function RevokeUserKeys({ of: keys, now, onClose, onDone }: ManyProps) {
 async function revoke(keys: readonly Key[], note: string): Promise<void> {
   const ids = keys.map(({ id }) => id);
   const body = note.trim() === '' ? { ids } : { ids, note: note.trim() };
-  await call('POST /tokens/revoke', { body });
+  await unwrap(api.POST('/tokens/revoke', { body }));
 }
 
 function Who({ of: key, now }: { of: Key; now: number }) {

@@ -1,5 +1,5 @@
 import { queryOptions } from '@tanstack/react-query';
-import { call } from '../../api/client.ts';
+import { api, unwrap } from '../../api/client.ts';
 import type { Policy } from '../../settings/keys/new/draft.ts';
 
 /** What the key policy says of service keys, in the shape in which it tells everyone of their own. */
@@ -8,8 +8,8 @@ export const servicePolicy = queryOptions({
   staleTime: 0,
   queryFn: async ({ signal }) => {
     const [{ data }, mine] = await Promise.all([
-      call('GET /config/api-keys', { signal }),
-      call('GET /me/tokens/policy', { signal }),
+      unwrap(api.GET('/config/api-keys', { signal })),
+      unwrap(api.GET('/me/tokens/policy', { signal })),
     ]);
     const { issuance, scopes, lifetime, repositories } = data.policy;
     const policy: Policy = {

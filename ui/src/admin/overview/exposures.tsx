@@ -1,6 +1,6 @@
 import { Alert, Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { call } from '../../api/client.ts';
+import { api, unwrap } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
 import { Moment } from '../../app/moment.tsx';
 import { Problem } from '../../app/problem.tsx';
@@ -36,7 +36,7 @@ export function Exposures() {
 
 function Notice({ of: notice, now }: { of: Schemas['Notice']; now: number }) {
   const { run, error, isBusy } = useAct({
-    act: () => call('POST /notices/{id}/read', { params: { id: notice.id } }),
+    act: () => unwrap(api.POST('/notices/{id}/read', { params: { path: { id: notice.id } } })),
     said: 'Marked as read.',
     refresh: 'notices',
     onDone: () => undefined,

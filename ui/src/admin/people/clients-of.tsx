@@ -1,7 +1,7 @@
 import { Button, Skeleton, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
-import { type ApiProblem, call } from '../../api/client.ts';
+import { api, type ApiProblem, unwrap } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
 import { Moment } from '../../app/moment.tsx';
 import { useNow } from '../../app/now.ts';
@@ -74,7 +74,11 @@ export function ClientsOf({ id, keptBy }: ClientsOfProps) {
         {leaving !== undefined && (
           <Confirm
             act={() =>
-              call('DELETE /users/{id}/clients/{clientId}', { params: { id, clientId: leaving.clientId } })
+              unwrap(
+                api.DELETE('/users/{id}/clients/{clientId}', {
+                  params: { path: { id, clientId: leaving.clientId } },
+                }),
+              )
             }
             said={`${leaving.name} is disconnected.`}
             refresh="users"

@@ -1,6 +1,6 @@
 import { Button, Group } from '@mantine/core';
 import { useState } from 'react';
-import { call } from '../../api/client.ts';
+import { api, unwrap } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
 import { Problem } from '../../app/problem.tsx';
 import { useAct } from '../act.tsx';
@@ -13,7 +13,7 @@ export function EditUser({ of: user }: { of: Schemas['User'] }) {
   const [draft, setDraft] = useState<PersonDraft>(known);
   const body = changesOf(known, draft);
   const { run, error, isBusy } = useAct({
-    act: () => call('PATCH /users/{id}', { params: { id: user.id }, body }),
+    act: () => unwrap(api.PATCH('/users/{id}', { params: { path: { id: user.id } }, body })),
     said: 'Saved.',
     refresh: 'users',
     onDone: () => undefined,

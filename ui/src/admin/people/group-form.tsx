@@ -1,6 +1,6 @@
 import { Select, TextInput } from '@mantine/core';
 import { useState } from 'react';
-import { call } from '../../api/client.ts';
+import { api, unwrap } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
 import { Problem } from '../../app/problem.tsx';
 import { useAct } from '../act.tsx';
@@ -24,8 +24,8 @@ export function GroupForm({ of: group, all, onClose, onDone }: FormProps) {
   const { run, error, isBusy } = useAct({
     act: () =>
       group === undefined
-        ? call('POST /groups', { body })
-        : call('PATCH /groups/{id}', { params: { id: group.id }, body }),
+        ? unwrap(api.POST('/groups', { body }))
+        : unwrap(api.PATCH('/groups/{id}', { params: { path: { id: group.id } }, body })),
     said: 'Saved.',
     refresh: 'groups',
     onDone,

@@ -1,7 +1,7 @@
 import { Button, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
-import { call } from '../../api/client.ts';
+import { api, unwrap } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
 import { PlusIcon, TreeIcon } from '../../app/icons.tsx';
 import { Problem } from '../../app/problem.tsx';
@@ -122,7 +122,7 @@ export function GroupsPage() {
       <Dialog isOpen={leaving !== undefined} title="Delete this group?" onClose={close}>
         {leaving !== undefined && (
           <Confirm
-            act={() => call('DELETE /groups/{id}', { params: { id: leaving.id } })}
+            act={() => unwrap(api.DELETE('/groups/{id}', { params: { path: { id: leaving.id } } }))}
             said={`${leaving.name} is deleted.`}
             refresh="groups"
             confirm="Delete group"

@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import { call } from '../../api/client.ts';
+import { api, unwrap } from '../../api/client.ts';
 import { Problem } from '../../app/problem.tsx';
 import { useAct } from '../act.tsx';
 import { DialogForm } from '../dialog-form.tsx';
@@ -15,7 +15,7 @@ export function NewUser({ onClose, onCreated }: NewProps) {
     async act() {
       const { roles, groups, ...who } = draft;
       const body = { ...who, roles: [...roles], groups: [...groups] };
-      const { data } = await call('POST /users', { body });
+      const { data } = await unwrap(api.POST('/users', { body }));
       onCreated({ name: data.name, password: data.generatedPassword ?? '' });
     },
     said: 'The user is created.',

@@ -1,5 +1,5 @@
 import { Text } from '@mantine/core';
-import { call } from '../../api/client.ts';
+import { api, unwrap } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
 import { Confirm, Dialog } from '../act.tsx';
 import common from '../admin.module.css';
@@ -79,14 +79,14 @@ type StepProps = {
 };
 
 export function UserStep({ step, of: user, onClose, onDone, onPassword }: StepProps) {
-  const params = { id: user.id };
+  const params = { path: { id: user.id } };
   async function act(): Promise<void> {
     if (step === 'disable' || step === 'enable')
-      await call('PATCH /users/{id}', { params, body: { enabled: step === 'enable' } });
-    if (step === 'sign-out') await call('POST /users/{id}/sign-out', { params });
-    if (step === 'delete') await call('DELETE /users/{id}', { params });
+      await unwrap(api.PATCH('/users/{id}', { params, body: { enabled: step === 'enable' } }));
+    if (step === 'sign-out') await unwrap(api.POST('/users/{id}/sign-out', { params }));
+    if (step === 'delete') await unwrap(api.DELETE('/users/{id}', { params }));
     if (step !== 'reset') return;
-    const { data } = await call('POST /users/{id}/reset-password', { params, body: {} });
+    const { data } = await unwrap(api.POST('/users/{id}/reset-password', { params, body: {} }));
     onPassword(data.generatedPassword ?? '');
   }
   const said = step === undefined ? undefined : words[step];

@@ -1,4 +1,4 @@
-import { call } from '../../api/client.ts';
+import { api, unwrap } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
 import type { Current, DocumentApi, Version } from '../documents/document-api.ts';
 import type { Tree } from '../documents/values.ts';
@@ -8,26 +8,27 @@ import { PolicyImpact } from './policy-impact.tsx';
 export const policyApi: DocumentApi = {
   name: 'policy',
   async read(signal) {
-    return toCurrent(await call('GET /config/api-keys', signal === undefined ? {} : { signal }));
+    return toCurrent(await unwrap(api.GET('/config/api-keys', signal === undefined ? {} : { signal })));
   },
   async tryOut(next, etag) {
-    const query = { dryRun: 'true' } as const;
-    const { data } = await call('PUT /config/api-keys', { query, body: toPolicy(next), ifMatch: etag });
+    const params = { query: { dryRun: 'true' }, header: { 'If-Match': etag } } as const;
+    const { data } = await unwrap(api.PUT('/config/api-keys', { params, body: toPolicy(next) }));
     return data.dryRun === null ? null : <PolicyImpact of={data.dryRun} />;
   },
   async write(next, etag) {
-    return toCurrent(await call('PUT /config/api-keys', { body: toPolicy(next), ifMatch: etag }));
+    const params = { header: { 'If-Match': etag } };
+    return toCurrent(await unwrap(api.PUT('/config/api-keys', { params, body: toPolicy(next) })));
   },
   async history(page, signal) {
-    const query = { page, limit: 10 };
-    const { data, metadata } = await call('GET /config/api-keys/history', {
-      query,
-      ...(signal === undefined ? {} : { signal }),
-    });
+    const params = { query: { page, limit: 10 } };
+    const { data, metadata } = await unwrap(
+      api.GET('/config/api-keys/history', { params, ...(signal === undefined ? {} : { signal }) }),
+    );
     return { items: data.map(toVersion), pages: metadata.pagination.total };
   },
   async revert(version, etag) {
-    return toCurrent(await call('POST /config/api-keys/revert', { body: { version }, ifMatch: etag }));
+    const params = { header: { 'If-Match': etag } };
+    return toCurrent(await unwrap(api.POST('/config/api-keys/revert', { params, body: { version } })));
   },
 };
 

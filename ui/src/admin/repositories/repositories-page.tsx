@@ -2,7 +2,7 @@ import { Button, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { Fragment } from 'react';
-import { call } from '../../api/client.ts';
+import { api, unwrap } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
 import { BranchIcon, PlusIcon } from '../../app/icons.tsx';
 import { Moment } from '../../app/moment.tsx';
@@ -131,7 +131,11 @@ export function RepositoriesPage() {
       <Dialog isOpen={leaving !== undefined} title="Remove this repository?" onClose={close}>
         {leaving !== undefined && (
           <Confirm
-            act={() => call('DELETE /repositories/{owner}/{name}', { params: paramsOf(leaving.fullName) })}
+            act={() =>
+              unwrap(
+                api.DELETE('/repositories/{owner}/{name}', { params: { path: paramsOf(leaving.fullName) } }),
+              )
+            }
             said={`${leaving.fullName} is removed.`}
             refresh="repositories"
             confirm="Remove from the registry"

@@ -1,6 +1,6 @@
 import { TextInput } from '@mantine/core';
 import { useState } from 'react';
-import { call } from '../../api/client.ts';
+import { api, unwrap } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
 import { Problem } from '../../app/problem.tsx';
 import { useAct } from '../act.tsx';
@@ -28,8 +28,10 @@ export function RepositoryForm({ of: known, onClose, onDone }: FormProps) {
   const { run, error, isBusy } = useAct({
     act: () =>
       known === undefined
-        ? call('POST /repositories', { body })
-        : call('PATCH /repositories/{owner}/{name}', { params: paramsOf(known.fullName), body }),
+        ? unwrap(api.POST('/repositories', { body }))
+        : unwrap(
+            api.PATCH('/repositories/{owner}/{name}', { params: { path: paramsOf(known.fullName) }, body }),
+          ),
     said: known === undefined ? 'The repository is registered.' : 'Saved.',
     refresh: 'repositories',
     onDone,

@@ -1,5 +1,5 @@
 import { Alert } from '@mantine/core';
-import { call } from '../../api/client.ts';
+import { api, unwrap } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
 import type { Current, DocumentApi, Version } from '../documents/document-api.ts';
 import type { Tree } from '../documents/values.ts';
@@ -8,26 +8,27 @@ import type { Tree } from '../documents/values.ts';
 export const signInsApi: DocumentApi = {
   name: 'access',
   async read(signal) {
-    return toCurrent(await call('GET /config/access', signal === undefined ? {} : { signal }));
+    return toCurrent(await unwrap(api.GET('/config/access', signal === undefined ? {} : { signal })));
   },
   async tryOut(next, etag) {
-    const query = { dryRun: 'true' } as const;
-    const { data } = await call('PUT /config/access', { query, body: toConfig(next), ifMatch: etag });
+    const params = { query: { dryRun: 'true' }, header: { 'If-Match': etag } } as const;
+    const { data } = await unwrap(api.PUT('/config/access', { params, body: toConfig(next) }));
     return data.dryRun === null ? null : <Impact of={data.dryRun} />;
   },
   async write(next, etag) {
-    return toCurrent(await call('PUT /config/access', { body: toConfig(next), ifMatch: etag }));
+    const params = { header: { 'If-Match': etag } };
+    return toCurrent(await unwrap(api.PUT('/config/access', { params, body: toConfig(next) })));
   },
   async history(page, signal) {
-    const query = { page, limit: 10 };
-    const { data, metadata } = await call('GET /config/access/history', {
-      query,
-      ...(signal === undefined ? {} : { signal }),
-    });
+    const params = { query: { page, limit: 10 } };
+    const { data, metadata } = await unwrap(
+      api.GET('/config/access/history', { params, ...(signal === undefined ? {} : { signal }) }),
+    );
     return { items: data.map(toVersion), pages: metadata.pagination.total };
   },
   async revert(version, etag) {
-    return toCurrent(await call('POST /config/access/revert', { body: { version }, ifMatch: etag }));
+    const params = { header: { 'If-Match': etag } };
+    return toCurrent(await unwrap(api.POST('/config/access/revert', { params, body: { version } })));
   },
 };
 

@@ -1,6 +1,6 @@
 import { Text, TextInput } from '@mantine/core';
 import { useState } from 'react';
-import { call } from '../../api/client.ts';
+import { api, unwrap } from '../../api/client.ts';
 import { Confirm } from '../act.tsx';
 import common from '../admin.module.css';
 
@@ -11,10 +11,10 @@ type StepProps = { readonly onClose: () => void; readonly onDone: () => void };
 
 export function TakeDown({ of: site, onClose, onDone }: StepProps & { of: Stopping }) {
   const [reason, setReason] = useState('');
-  const params = { id: site.id };
+  const params = { path: { id: site.id } };
   return (
     <Confirm
-      act={() => call('POST /sites/{id}/take-down', { params, body: { reason: reason.trim() } })}
+      act={() => unwrap(api.POST('/sites/{id}/take-down', { params, body: { reason: reason.trim() } }))}
       said="The site is taken down."
       refresh="sites"
       confirm="Take it down"
@@ -53,7 +53,11 @@ export function PutBack({ id, onClose, onDone }: StepProps & { id: string }) {
   const [reason, setReason] = useState('');
   return (
     <Confirm
-      act={() => call('POST /sites/{id}/put-back', { params: { id }, body: { reason: reason.trim() } })}
+      act={() =>
+        unwrap(
+          api.POST('/sites/{id}/put-back', { params: { path: { id } }, body: { reason: reason.trim() } }),
+        )
+      }
       said="The site is served again."
       refresh="sites"
       confirm="Serve it again"

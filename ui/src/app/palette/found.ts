@@ -1,19 +1,19 @@
 import { queryOptions } from '@tanstack/react-query';
-import { call } from '../../api/client.ts';
+import { api, dataOf } from '../../api/client.ts';
 
 /** What the palette finds by name. */
 export const foundKeys = (search: string) =>
   queryOptions({
     queryKey: ['keys', 'found', search],
     enabled: search !== '',
-    queryFn: async ({ signal }) =>
-      (await call('GET /me/tokens', { query: { search, limit: 5 }, signal })).data,
+    queryFn: ({ signal }) =>
+      dataOf(api.GET('/me/tokens', { params: { query: { search, limit: 5 } }, signal })),
   });
 
 export const foundSites = (search: string) =>
   queryOptions({
     queryKey: ['sites', 'found', search],
     enabled: search !== '',
-    queryFn: async ({ signal }) =>
-      (await call('GET /sites', { query: { search, mine: 'true', limit: 5 }, signal })).data,
+    queryFn: ({ signal }) =>
+      dataOf(api.GET('/sites', { params: { query: { search, mine: 'true', limit: 5 } }, signal })),
   });

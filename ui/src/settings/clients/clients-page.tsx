@@ -2,7 +2,7 @@ import { Button, Group, Modal, Skeleton, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
-import { call } from '../../api/client.ts';
+import { api, unwrap } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
 import { myClients } from '../../api/queries.ts';
 import { PlugIcon } from '../../app/icons.tsx';
@@ -101,7 +101,7 @@ export function ClientsPage() {
 
 function Question({ of: client, onClose, onDone }: { of: Client; onClose: () => void; onDone: () => void }) {
   const { run, error, isBusy } = useEnding({
-    end: () => call('DELETE /me/clients/{id}', { params: { id: client.clientId } }),
+    end: () => unwrap(api.DELETE('/me/clients/{id}', { params: { path: { id: client.clientId } } })),
     said: `${client.name} is disconnected.`,
     list: 'clients',
     onClose,

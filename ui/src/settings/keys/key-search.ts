@@ -1,4 +1,4 @@
-import type { Operations } from '../../api/contract.ts';
+import type { Query } from '../../api/contract.ts';
 import type { Scope } from '../../api/queries.ts';
 import { searchTextFrom } from '../../lists/search-text.ts';
 
@@ -30,7 +30,7 @@ export const keyScopes = [
 export const keySorts = ['created', 'name', 'used', 'idle', 'ending'] as const;
 export type KeySort = (typeof keySorts)[number];
 
-type Asked = NonNullable<Operations['GET /me/tokens']['query']>;
+type Asked = Query<'/me/tokens'>;
 
 const sortAsked: Readonly<Record<KeySort, Pick<Asked, 'sort' | 'order'>>> = {
   created: {},

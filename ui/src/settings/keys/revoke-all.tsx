@@ -1,6 +1,6 @@
 import { Button, Group, Modal, Text, TextInput } from '@mantine/core';
 import { useState } from 'react';
-import { call } from '../../api/client.ts';
+import { api, unwrap } from '../../api/client.ts';
 import { Problem } from '../../app/problem.tsx';
 import { useEnding } from '../../app/use-ending.ts';
 import styles from './keys-page.module.css';
@@ -37,7 +37,7 @@ type QuestionProps = { count: number; onClose: () => void; onRevoked: () => void
 function Question({ count, onClose, onRevoked }: QuestionProps) {
   const [typed, setTyped] = useState('');
   const { run, error, isBusy } = useEnding({
-    end: () => call('POST /me/tokens/revoke-all', { body: { confirm: word } }),
+    end: () => unwrap(api.POST('/me/tokens/revoke-all', { body: { confirm: word } })),
     said: 'All your keys are revoked.',
     list: 'keys',
     onClose,

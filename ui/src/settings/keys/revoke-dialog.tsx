@@ -1,5 +1,5 @@
 import { Button, Group, Modal, Text } from '@mantine/core';
-import { call } from '../../api/client.ts';
+import { api, unwrap } from '../../api/client.ts';
 import { Problem } from '../../app/problem.tsx';
 import { fromNow } from '../../app/time.ts';
 import { useEnding } from '../../app/use-ending.ts';
@@ -31,7 +31,7 @@ export function RevokeDialog({ revoking, now, onClose, onRevoked }: RevokeProps)
 
 function Question({ of: key, now, onClose, onRevoked }: Omit<RevokeProps, 'revoking'> & { of: Key }) {
   const { run, error, isBusy } = useEnding({
-    end: () => call('DELETE /me/tokens/{id}', { params: { id: key.id } }),
+    end: () => unwrap(api.DELETE('/me/tokens/{id}', { params: { path: { id: key.id } } })),
     said: `${key.name} is revoked.`,
     list: 'keys',
     onClose,

@@ -2,7 +2,7 @@ import { Button, SegmentedControl } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
-import { call } from '../../api/client.ts';
+import { api, unwrap } from '../../api/client.ts';
 import { queryClient, unreadNotices } from '../../api/queries.ts';
 import { announce } from '../../app/announce.tsx';
 import { BellIcon } from '../../app/icons.tsx';
@@ -117,7 +117,7 @@ function useReading() {
     setBusy(true);
     setError(undefined);
     try {
-      for (const id of ids) await call('POST /me/notices/{id}/read', { params: { id } });
+      for (const id of ids) await unwrap(api.POST('/me/notices/{id}/read', { params: { path: { id } } }));
       announce(ids.length === 1 ? 'Marked as read.' : `${ids.length} notices are marked as read.`);
       return true;
     } catch (failure) {

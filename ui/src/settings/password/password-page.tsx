@@ -1,7 +1,7 @@
 import { Alert, Anchor, Button, PasswordInput } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
-import { call, wrongFields } from '../../api/client.ts';
+import { api, unwrap, wrongFields } from '../../api/client.ts';
 import { whoAmI } from '../../api/queries.ts';
 import { Problem } from '../../app/problem.tsx';
 import { PageHead } from '../../lists/page-head.tsx';
@@ -13,7 +13,7 @@ export function PasswordPage() {
   const [newPassword, setNew] = useState('');
   const { data: me } = useQuery(whoAmI);
   const change = useMutation({
-    mutationFn: () => call('POST /me/password', { body: { currentPassword, newPassword } }),
+    mutationFn: () => unwrap(api.POST('/me/password', { body: { currentPassword, newPassword } })),
     // What was typed has done its work, and is kept nowhere.
     onSuccess() {
       setCurrent('');

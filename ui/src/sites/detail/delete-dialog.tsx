@@ -1,5 +1,5 @@
 import { Button, Group, Modal, Text } from '@mantine/core';
-import { call } from '../../api/client.ts';
+import { api, unwrap } from '../../api/client.ts';
 import { Problem } from '../../app/problem.tsx';
 import { useEnding } from '../../app/use-ending.ts';
 import type { Site } from '../site-words.ts';
@@ -26,7 +26,7 @@ export function DeleteDialog({ isOpen, ...rest }: DialogProps) {
 
 function Question({ site, restoreDays, onClose }: Omit<DialogProps, 'isOpen'>) {
   const { run, error, isBusy } = useEnding({
-    end: () => call('DELETE /sites/{id}', { params: { id: site.id } }),
+    end: () => unwrap(api.DELETE('/sites/{id}', { params: { path: { id: site.id } } })),
     said: `${site.name} is deleted.`,
     list: 'sites',
     onClose,

@@ -1,5 +1,5 @@
 import { Button, Group, Modal, Text } from '@mantine/core';
-import { call } from '../../api/client.ts';
+import { api, unwrap } from '../../api/client.ts';
 import { Problem } from '../../app/problem.tsx';
 import { useEnding } from '../../app/use-ending.ts';
 import type { Site } from '../site-words.ts';
@@ -21,7 +21,7 @@ export function EndGrantsDialog({ site, isOpen, onClose }: DialogProps) {
 
 function Question({ site, onClose }: Omit<DialogProps, 'isOpen'>) {
   const { run, error, isBusy } = useEnding({
-    end: () => call('DELETE /sites/{id}/grants', { params: { id: site.id } }),
+    end: () => unwrap(api.DELETE('/sites/{id}/grants', { params: { path: { id: site.id } } })),
     said: 'All grants are ended.',
     list: 'sites',
     onClose,

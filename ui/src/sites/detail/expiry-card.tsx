@@ -1,6 +1,6 @@
 import '@mantine/dates/styles.css';
 import { Calendar } from '@mantine/dates';
-import { call } from '../../api/client.ts';
+import { api, unwrap } from '../../api/client.ts';
 import { Moment } from '../../app/moment.tsx';
 import { Problem } from '../../app/problem.tsx';
 import { exactly } from '../../app/time.ts';
@@ -14,7 +14,7 @@ import { ReasonedButton } from './reasoned-button.tsx';
 /** When it ends, in a calendar, and how far one extension takes it. */
 export function ExpiryCard({ site, actions, now }: Facts) {
   const { run, error, isBusy } = useChange(
-    () => call('POST /sites/{id}/extend', { params: { id: site.id } }),
+    () => unwrap(api.POST('/sites/{id}/extend', { params: { path: { id: site.id } } })),
     `The expiry of ${site.name} is moved.`,
   );
   const { expiresAt } = site;

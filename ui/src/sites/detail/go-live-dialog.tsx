@@ -1,5 +1,5 @@
 import { Button, Group, Modal, Text } from '@mantine/core';
-import { call } from '../../api/client.ts';
+import { api, unwrap } from '../../api/client.ts';
 import { Problem } from '../../app/problem.tsx';
 import { useEnding } from '../../app/use-ending.ts';
 import type { Site } from '../site-words.ts';
@@ -30,10 +30,14 @@ export function GoLiveDialog({ site, number, onClose }: DialogProps) {
 function Question({ site, number, onClose }: DialogProps & { number: number }) {
   const { run, error, isBusy } = useEnding({
     end: () =>
-      call('POST /sites/{id}/versions/{number}/publish', {
-        params: { id: site.id, number: String(number) },
-        ...(site.version === null ? {} : { ifMatch: `"${site.version.digest}"` }),
-      }),
+      unwrap(
+        api.POST('/sites/{id}/versions/{number}/publish', {
+          params: {
+            path: { id: site.id, number: String(number) },
+            header: site.version === null ? {} : { 'If-Match': `"${site.version.digest}"` },
+          },
+        }),
+      ),
     said: `Version ${number} is live.`,
     list: 'sites',
     onClose,

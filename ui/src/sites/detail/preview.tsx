@@ -1,6 +1,6 @@
 import { Button, Modal, Text } from '@mantine/core';
 import { useState } from 'react';
-import { call } from '../../api/client.ts';
+import { api, dataOf } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
 import { OpenIcon } from '../../app/icons.tsx';
 import { Problem } from '../../app/problem.tsx';
@@ -20,8 +20,8 @@ export function Preview({ siteId, number, reason }: PreviewProps) {
     setBusy(true);
     setError(undefined);
     try {
-      const params = { id: siteId, number: String(number) };
-      setMade((await call('POST /sites/{id}/versions/{number}/preview', { params })).data);
+      const params = { path: { id: siteId, number: String(number) } };
+      setMade(await dataOf(api.POST('/sites/{id}/versions/{number}/preview', { params })));
     } catch (failure) {
       setError(failure);
     } finally {

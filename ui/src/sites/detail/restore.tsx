@@ -1,5 +1,5 @@
 import { Alert, Text } from '@mantine/core';
-import { call } from '../../api/client.ts';
+import { api, unwrap } from '../../api/client.ts';
 import { Problem } from '../../app/problem.tsx';
 import { aheadFromNow, exactly } from '../../app/time.ts';
 import { useChange } from '../use-change.ts';
@@ -8,7 +8,7 @@ import { ReasonedButton } from './reasoned-button.tsx';
 
 export function Restore({ site, actions, now }: Facts) {
   const { run, error, isBusy } = useChange(
-    () => call('POST /sites/{id}/restore', { params: { id: site.id } }),
+    () => unwrap(api.POST('/sites/{id}/restore', { params: { path: { id: site.id } } })),
     `${site.name} is restored.`,
   );
   const until = site.restorableUntil === null ? null : Date.parse(site.restorableUntil);

@@ -1,6 +1,6 @@
 import { Button, Switch, TextInput } from '@mantine/core';
 import { useState } from 'react';
-import { ApiProblem, call } from '../../api/client.ts';
+import { api, ApiProblem, unwrap } from '../../api/client.ts';
 import { Problem } from '../../app/problem.tsx';
 import shared from '../sites.module.css';
 import { useChange } from '../use-change.ts';
@@ -76,7 +76,8 @@ export function Settings({ site, actions, isAdministrator, ...rest }: Facts & { 
 function Rename({ site, actions }: Facts) {
   const [name, setName] = useState(site.name);
   const { run, error, isBusy } = useChange(
-    () => call('PATCH /sites/{id}', { params: { id: site.id }, body: { name: name.trim() } }),
+    () =>
+      unwrap(api.PATCH('/sites/{id}', { params: { path: { id: site.id } }, body: { name: name.trim() } })),
     'The name is changed.',
   );
   const reason = actions.reasons.change;
@@ -112,7 +113,7 @@ function Rename({ site, actions }: Facts) {
 
 function Spa({ site, actions }: Facts) {
   const { run, error, isBusy } = useChange(
-    () => call('PATCH /sites/{id}', { params: { id: site.id }, body: { spa: !site.spa } }),
+    () => unwrap(api.PATCH('/sites/{id}', { params: { path: { id: site.id } }, body: { spa: !site.spa } })),
     site.spa ? 'Unknown addresses answer “not found”.' : 'Unknown addresses show index.html.',
   );
   return (

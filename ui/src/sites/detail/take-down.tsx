@@ -1,6 +1,6 @@
 import { Button, TextInput } from '@mantine/core';
 import { useState } from 'react';
-import { call } from '../../api/client.ts';
+import { api, unwrap } from '../../api/client.ts';
 import { Problem } from '../../app/problem.tsx';
 import shared from '../sites.module.css';
 import { useChange } from '../use-change.ts';
@@ -18,12 +18,12 @@ export function TakeDown({ id, standing }: TakeDownProps) {
   const [done, setDone] = useState('');
   const body = { reason: reason.trim() };
   const down = useChange(
-    () => call('POST /sites/{id}/take-down', { params: { id }, body }),
+    () => unwrap(api.POST('/sites/{id}/take-down', { params: { path: { id } }, body })),
     'The site is taken down.',
     () => setDone('The site is taken down. Its owner can read the reason.'),
   );
   const back = useChange(
-    () => call('POST /sites/{id}/put-back', { params: { id }, body }),
+    () => unwrap(api.POST('/sites/{id}/put-back', { params: { path: { id } }, body })),
     'The site is reinstated.',
     () => setDone('The site is reinstated and served as before.'),
   );

@@ -1,5 +1,5 @@
 import { Button, Group, Modal, Text } from '@mantine/core';
-import { call } from '../../api/client.ts';
+import { api, unwrap } from '../../api/client.ts';
 import { Problem } from '../../app/problem.tsx';
 import { useEnding } from '../../app/use-ending.ts';
 import type { Site } from '../site-words.ts';
@@ -40,7 +40,8 @@ const effects = {
 
 function Question({ site, next, onClose }: Omit<DialogProps, 'isOpen'> & { next: 'public' | 'private' }) {
   const { run, error, isBusy } = useEnding({
-    end: () => call('PATCH /sites/{id}', { params: { id: site.id }, body: { visibility: next } }),
+    end: () =>
+      unwrap(api.PATCH('/sites/{id}', { params: { path: { id: site.id } }, body: { visibility: next } })),
     said: `${site.name} is ${next}.`,
     list: 'sites',
     onClose,

@@ -1,10 +1,10 @@
-import { ApiProblem, call } from '../../api/client.ts';
+import { api, ApiProblem, dataOf, unwrap } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
 import { type Control, ifMatchOf, type Job, type Outcome } from './job.ts';
 import type { PickedFile } from './picked.ts';
 import { byPath, type Refused, refusedIn, together } from './refused.ts';
 import { canGoOn, mayPass, pause, secondsAfter, sendContents } from './send.ts';
-import { createSha256, sha256Of } from './sha256.ts';
+import { sha256Of, sha256OfText } from './sha256.ts';
 import { tarOf } from './tar.ts';
 import { forget, remember, type Unfinished, unfinished } from './unfinished.ts';
 
@@ -82,11 +82,13 @@ async function begin(job: Job, files: Announced, { signal }: Control): Promise<B
   const { target } = job;
   const isNew = target.kind === 'new';
   const siteId = isNew
-    ? (await call('POST /sites', { body: target.request, signal })).data.id
+    ? (await dataOf(api.POST('/sites', { body: target.request, signal }))).id
     : target.siteId;
   try {
     const body = { files, ...(isNew ? {} : { spa: target.spa }) };
-    const { data: upload } = await call('POST /sites/{id}/uploads', { params: { id: siteId }, body, signal });
+    const { data: upload } = await unwrap(
+      api.POST('/sites/{id}/uploads', { params: { path: { id: siteId } }, body, signal }),
+    );
     const name = job.checked.picked.name;
     const own = { siteId, uploadId: upload.id, announced, name, isNew };
     remember(own);
@@ -104,9 +106,9 @@ async function goOn({ target }: Job, announced: string, signal: AbortSignal): Pr
       one.announced === announced && (target.kind === 'new' ? one.isNew : one.siteId === target.siteId),
   );
   if (own === undefined) return null;
-  const params = { id: own.siteId, upload: own.uploadId };
+  const params = { path: { id: own.siteId, upload: own.uploadId } };
   try {
-    const { data: upload } = await call('GET /sites/{id}/uploads/{upload}', { params, signal });
+    const { data: upload } = await unwrap(api.GET('/sites/{id}/uploads/{upload}', { params, signal }));
     return { own, upload };
   } catch (error) {
     if (!(error instanceof ApiProblem) || error.status === 401 || mayPass(error)) throw error;
@@ -125,7 +127,7 @@ async function sendMissing(
   const sizeOf = (digests: readonly string[]) =>
     digests.reduce((sum, digest) => sum + (contents.files.get(digest)?.size ?? 0), 0);
   const total = sizeOf(asked);
-  const params = { id: siteId, upload: id };
+  const params = { path: { id: siteId, upload: id } };
   const refused: Refused[] = [];
   const bad = new Set<string>();
   let lastRefusal: ApiProblem | undefined;
@@ -137,7 +139,7 @@ async function sendMissing(
     tell({ kind: 'sending', sent: there, total });
     try {
       if (failures > 0 || lastRefusal !== undefined) {
-        const { data } = await call('GET /sites/{id}/uploads/{upload}', { params, signal });
+        const { data } = await unwrap(api.GET('/sites/{id}/uploads/{upload}', { params, signal }));
         const left = data.missing.filter((digest) => !bad.has(digest));
         if (left.length < missing.length) failures = 0;
         missing = left;
@@ -207,15 +209,15 @@ async function publish(
   { signal, tell }: Control,
 ): Promise<Schemas['Site']> {
   const ifMatch = ifMatchOf(job);
+  const header = ifMatch === undefined ? {} : { 'If-Match': ifMatch };
+  const params = { path: { id: siteId, upload: id }, header };
   for (let failures = 0; ; ) {
     try {
-      const params = { id: siteId, upload: id };
-      return (await call('POST /sites/{id}/uploads/{upload}/publish', { params, body: {}, ifMatch, signal }))
-        .data;
+      return await dataOf(api.POST('/sites/{id}/uploads/{upload}/publish', { params, body: {}, signal }));
     } catch (error) {
       // An earlier attempt had succeeded, but its response was lost.
       if (failures > 0 && error instanceof ApiProblem && error.code === 'state_conflict')
-        return (await call('GET /sites/{id}', { params: { id: siteId }, signal })).data;
+        return await dataOf(api.GET('/sites/{id}', { params: { path: { id: siteId } }, signal }));
       failures += 1;
       if (!mayPass(error) || failures > maxFailures) throw error;
       await waitAfter(error, failures, { sent: 1, total: 1 }, { signal, tell });
@@ -225,10 +227,8 @@ async function publish(
 }
 
 function digestOf(files: Announced): string {
-  const sum = createSha256();
   const lines = Object.entries(files).map(([path, { sha256 }]) => `${sha256}  ${path}\n`);
-  sum.add(new TextEncoder().encode(lines.sort().join('')));
-  return sum.end();
+  return sha256OfText(lines.sort().join(''));
 }
 
 /** Nothing of it is left: no memory of it, and no empty site that was made for it. Other uploads keep theirs. */
@@ -239,5 +239,5 @@ export async function abandon(own: Unfinished): Promise<void> {
 
 /** Deletes a site that was created for an abandoned upload. A failure is ignored, because the site is empty. */
 async function takeBack(siteId: string): Promise<void> {
-  await call('DELETE /sites/{id}', { params: { id: siteId } }).catch(() => undefined);
+  await unwrap(api.DELETE('/sites/{id}', { params: { path: { id: siteId } } })).catch(() => undefined);
 }

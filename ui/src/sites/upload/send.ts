@@ -1,4 +1,4 @@
-import { ApiProblem, readAnswer, unreachable } from '../../api/client.ts';
+import { ApiProblem, readData, unreachable } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
 
 /** Sends bytes, and tells how many have gone: what `fetch` cannot do. */
@@ -15,12 +15,12 @@ type Sending = {
 
 /** An archive or a page as a whole site. @throws ApiProblem */
 export async function sendSite(sending: Sending): Promise<Schemas['PublishedSite']> {
-  return (await readAnswer<'POST /sites'>(await send(sending))).data;
+  return await readData(await send(sending));
 }
 
 /** Some contents of a digest upload; the answer says what is missing still. @throws ApiProblem */
 export async function sendContents(sending: Sending): Promise<Schemas['Upload']> {
-  return (await readAnswer<'POST /sites/{id}/uploads'>(await send(sending))).data;
+  return await readData(await send(sending));
 }
 
 function send({ method, address, type, body, ifMatch, signal, onBytes }: Sending): Promise<Response> {

@@ -1,7 +1,7 @@
 import { Alert, Button, Radio, TextInput } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import { call } from '../../../api/client.ts';
+import { api, unwrap } from '../../../api/client.ts';
 import type { Schemas } from '../../../api/contract.ts';
 import { queryClient } from '../../../api/queries.ts';
 import { announce } from '../../../app/announce.tsx';
@@ -38,7 +38,7 @@ export function NarrowForm({ of: key, home }: { of: Key; home: KeyHome }) {
         ...(end === '' ? {} : { expiresAt: new Date(end).toISOString() }),
       };
       if (Object.keys(body).length > 0) {
-        await call(`PATCH ${routesAt[home]}/{id}`, { params: { id: before.id }, body });
+        await unwrap(api.PATCH(`${routesAt[home]}/{id}`, { params: { path: { id: before.id } }, body }));
         announce('The key is narrowed.');
         await queryClient.invalidateQueries({ queryKey: cacheAt[home] });
       }

@@ -1,5 +1,5 @@
 import { ApiProblem, sentenceOf } from '../../../api/client.ts';
-import type { Operations, Schemas } from '../../../api/contract.ts';
+import type { Schemas } from '../../../api/contract.ts';
 import { type Access, accessFrom, scopesOf } from './access.ts';
 import type { Prefill } from './prefill.ts';
 
@@ -71,13 +71,7 @@ export function mistakeInExpiry(expiry: Expiry, policy: Policy, now: number): Fi
   return at > now + maxMs ? { expiry: 'This is later than the policy allows.' } : {};
 }
 
-export function bodyOf({
-  name,
-  access,
-  reach,
-  repositories,
-  expiry,
-}: Draft): Operations['POST /me/tokens']['body'] {
+export function bodyOf({ name, access, reach, repositories, expiry }: Draft): Schemas['CreateKeyRequest'] {
   return {
     name: name.trim(),
     scopes: scopesOf(access),

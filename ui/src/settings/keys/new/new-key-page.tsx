@@ -2,7 +2,7 @@ import { Alert, Anchor, Skeleton, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
-import { call } from '../../../api/client.ts';
+import { api, dataOf } from '../../../api/client.ts';
 import { myPolicy, queryClient } from '../../../api/queries.ts';
 import { useNow } from '../../../app/now.ts';
 import { Problem } from '../../../app/problem.tsx';
@@ -55,7 +55,7 @@ export function NewKeyPage() {
         <NewKeyForm
           policy={policy}
           prefill={prefill}
-          onCreate={async (body) => (await call('POST /me/tokens', { body })).data}
+          onCreate={(body) => dataOf(api.POST('/me/tokens', { body }))}
           onStored={finish}
         />
       )}

@@ -2,7 +2,7 @@ import { Button, Radio, TextInput } from '@mantine/core';
 import { useBlocker } from '@tanstack/react-router';
 import { useState } from 'react';
 import { flushSync } from 'react-dom';
-import { call } from '../../../api/client.ts';
+import { api, unwrap } from '../../../api/client.ts';
 import type { Schemas } from '../../../api/contract.ts';
 import { queryClient } from '../../../api/queries.ts';
 import { announce } from '../../../app/announce.tsx';
@@ -41,15 +41,17 @@ export function ReplaceForm({ of: key, policy }: FormProps) {
       ...(expiry === undefined ? {} : mistakeInExpiry(expiry, policy, now)),
     }),
     async send() {
-      const { data } = await call('POST /me/tokens/{id}/rotate', {
-        params: { id: before.id },
-        body: {
-          ...(name.trim() === before.name ? {} : { name: name.trim() }),
-          ...narrowingOf(before, rights),
-          ...(expiry === undefined ? {} : lifetimeOf(expiry)),
-          ...overlap,
-        },
-      });
+      const { data } = await unwrap(
+        api.POST('/me/tokens/{id}/rotate', {
+          params: { path: { id: before.id } },
+          body: {
+            ...(name.trim() === before.name ? {} : { name: name.trim() }),
+            ...narrowingOf(before, rights),
+            ...(expiry === undefined ? {} : lifetimeOf(expiry)),
+            ...overlap,
+          },
+        }),
+      );
       setIssued(data);
       announce('The new key is created. Store its value now.');
     },
