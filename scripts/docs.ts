@@ -1,6 +1,7 @@
 import { copyFile, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { allRoutes, version } from '../src/composition/app.ts';
+import { allRoutes } from '../src/composition/app.ts';
+import { version } from '../src/platform/version.ts';
 import { buildOpenApi } from '../src/surfaces/web/openapi/openapi.ts';
 import { apiTypes, apiTypesFile } from '../ui/api-types.ts';
 import { chartCopies, chartReadme, renderChartReadme } from './chart-values.ts';
