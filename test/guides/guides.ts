@@ -161,25 +161,17 @@ export async function answerForms(
     while (typeof reply.headers['location'] === 'string') {
       const next = new URL(reply.headers['location'], browser.origin);
       if (next.origin !== browser.origin) return reply;
-      reply = await browser.send('GET', next.pathname + next.search);
+      reply = await browser.navigate(next.href);
     }
     return reply;
   };
-  const { pathname, search } = new URL(address);
-  let reply = await follow(await browser.send('GET', pathname + search));
+  let reply = await follow(await browser.navigate(address));
   for (const answer of answers) {
     const action = /<form method="post" action="([^"]+)"/.exec(reply.text)?.[1];
     if (action === undefined) throw new Error(`No form: ${reply.status} ${reply.text}`);
     const hidden = [...reply.text.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"/g)];
     const held = Object.fromEntries(hidden.map(([, name = '', value = '']) => [name, value]));
-    const to = new URL(action, browser.origin);
-    const body = new URLSearchParams({ ...held, ...answer }).toString();
-    reply = await follow(
-      await browser.send('POST', to.pathname + to.search, {
-        type: 'application/x-www-form-urlencoded',
-        body,
-      }),
-    );
+    reply = await follow(await browser.submit(action, { ...held, ...answer }));
   }
   return reply;
 }
