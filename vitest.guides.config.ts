@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config';
 
-// The commands of docs/how-to, typed as written against whole programs. npm run test:guides
+// The commands of docs/tutorial.md and docs/how-to, typed as written against whole programs. npm run test:guides
 export default defineConfig({
   test: {
     include: ['test/guides/**/*.test.ts'],
