@@ -28,7 +28,7 @@ const suites: Readonly<Record<string, Suite>> = {
   faults: { workers: 1, testMs: 15 * minute, hookMs: 2 * minute },
   // Generated requests, conversations and archives.
   fuzz: { setup: [database], workers: 1, testMs: 30 * minute, hookMs: 2 * minute },
-  // The commands of docs/how-to, typed as written against whole programs.
+  // The commands of docs/tutorial.md and docs/how-to, typed as written against whole programs.
   guides: { workers: 2, testMs: 5 * minute },
   // A real Keycloak, started once for all files.
   keycloak: { setup: [database, 'test/keycloak/global-setup.ts'], workers: 1, testMs: 2 * minute },

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** Programs that serve or test the web app; the others start without it. */
-const servesUi = /^(?:src\/main\.ts|node_modules\/vitest\/|scripts\/(?:with-postgres|tour)\.ts|bench\/)/;
+const servesUi = /^(?:src\/main\.ts|node_modules\/vitest\/|scripts\/with-postgres\.ts|bench\/)/;
 
 export function needsUiBuild(root, program) {
   if (!servesUi.test(program)) return false;

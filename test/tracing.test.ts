@@ -73,7 +73,7 @@ describe('with an OpenTelemetry SDK loaded', () => {
     const site = await privateSite(h, ada);
     const browser = browserOf(h, ada);
     expect((await browser.open(site.url)).text).toContain('the secret page');
-    expect((await browser.fetch(`${site.url}a.css`)).status).toBe(200);
+    expect((await browser.asset(`${site.url}a.css`)).status).toBe(200);
     secrets.push(
       ...browser
         .cookies(site.url)

@@ -16,7 +16,6 @@ if (state === '') throw new Error('This suite runs in a cluster of its own: npm 
 /** The address of the node, where the reverse proxy listens. */
 const nodeAddress = '10.77.0.1';
 export const publicUrl = 'https://postern.example.com';
-export const administrator = { email: 'ada@example.com', password: 'correct horse battery staple' };
 
 const execute = promisify(execFile);
 
@@ -28,20 +27,6 @@ export async function run(program: string, ...args: readonly string[]): Promise<
 
 export const kubectl = (...args: readonly string[]) => run('kubectl', '--namespace=postern', ...args);
 export const helm = (...args: readonly string[]) => run('helm', '--namespace=postern', ...args);
-
-/** Walks the whole tour as the administrator. @throws with what it showed when an answer is not the expected one */
-export async function tour(uiUrl: string): Promise<void> {
-  await execute(process.execPath, ['scripts/tour.ts'], {
-    cwd: root,
-    maxBuffer: 1 << 26,
-    env: {
-      ...process.env,
-      SERVICE_UI_URL: uiUrl,
-      TOUR_EMAIL: administrator.email,
-      TOUR_PASSWORD: administrator.password,
-    },
-  });
-}
 
 export async function serviceAddress(name: string): Promise<string> {
   return await kubectl('get', 'service', name, '--output=jsonpath={.spec.clusterIP}');

@@ -1,5 +1,7 @@
 import { afterAll, expect, test } from 'vitest';
-import { administrator, create, run, tour } from './cluster.ts';
+import { administrator } from '../faults/program.ts';
+import { create, run } from './cluster.ts';
+import { visit } from './visit.ts';
 
 /** The image that the Containerfile builds, as one process on the embedded database. */
 const pod = {
@@ -40,7 +42,7 @@ afterAll(() => kubectl('delete', 'pod', 'all', '--ignore-not-found'));
 test('the built image starts as it is, and a site is published and opened in it', async () => {
   await create(pod);
   await kubectl('wait', '--for=condition=Ready', 'pod/all', '--timeout=2m');
-  await tour('http://localhost:3000');
+  await visit('http://localhost:3000');
   const status = '{.status.containerStatuses[0].restartCount}';
   expect(await kubectl('get', 'pod', 'all', `--output=jsonpath=${status}`)).toBe('0');
 });

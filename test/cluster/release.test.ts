@@ -1,9 +1,7 @@
 import { afterAll, expect, test } from 'vitest';
-import { Visitor } from '../../scripts/tour-visitor.ts';
 import { tell } from '../faults/figures.ts';
 import { watch } from '../faults/fleet.ts';
 import {
-  administrator,
   helm,
   killNodeProgram,
   killProgram,
@@ -16,8 +14,8 @@ import {
   tagImage,
   throughIngress,
   throughService,
-  tour,
 } from './cluster.ts';
+import { visit } from './visit.ts';
 
 /** The life of one release in a real cluster, in order: each test starts where the one before it ended. */
 const values = ['--values=test/cluster/values.yaml', '--wait', '--timeout=4m'];
@@ -83,13 +81,7 @@ test('a first install of the documented values is ready by itself, and no pod ha
 test('a person signs in, publishes a site and opens it through the gateway', async () => {
   gateway = await serviceAddress('postern-gateway');
   ingress = await startIngress();
-  await tour(publicUrl);
-  const person = new Visitor(publicUrl);
-  await person.signIn(administrator.email, administrator.password);
-  const page = Buffer.from('<!doctype html><title>Watched</title>');
-  const made = await person.upload('POST', '/api/v2/sites?name=Watched&visibility=public', 'text/html', page);
-  expect(made.status).toBe(201);
-  host = new URL(String(made.json.data['url'])).host;
+  host = new URL(await visit(publicUrl)).host;
   expect(await throughService(gateway, host)).toBe(200);
 });
 

@@ -1,6 +1,5 @@
 import { Agent, request as send } from 'node:http';
 import { archiveOf } from '../api/sites/uploads.ts';
-import { browserOf } from '../gateway/private.ts';
 import { Browser } from './browser.ts';
 import { type Fleet, type FleetOptions, type Member, startFleet, timeUntil } from './fleet.ts';
 import { administrator } from './program.ts';
@@ -46,7 +45,7 @@ export async function startLivedInFleet(
 
 async function moveIn(fleet: Fleet): Promise<LivedInFleet> {
   const agent = new Agent({ keepAlive: true });
-  const ada = new Browser(fleet.uiUrl);
+  const ada = new Browser(fleet.uiUrl, { contentPort: fleet.gateways[1].ports.gateway });
   await ada.signIn(administrator.email, administrator.password);
   // The tests send more requests a minute than the default limit of an owner.
   await widen(ada, '/config/api-keys', ({ policy }) => ({
@@ -76,18 +75,7 @@ async function moveIn(fleet: Fleet): Promise<LivedInFleet> {
   const key = await makeKey('robot');
   const open = await publish('public', 'for everyone');
   const closed = await publish('private', 'for Ada only');
-  const visitor = browserOf<null>(
-    {
-      call: async (_method, path, { headers }) => await ada.send('GET', path, { headers }),
-      async open(url, { method, headers, body }) {
-        const answer = await contentOf(fleet.gateways[1], url, method, headers, body);
-        return { statusCode: answer.status, payload: answer.text, headers: answer.headers };
-      },
-    },
-    null,
-    fleet.uiUrl,
-  );
-  await visitor.open(closed.url);
+  await ada.open(closed.url);
 
   async function ask(
     url: string,
@@ -167,11 +155,11 @@ async function moveIn(fleet: Fleet): Promise<LivedInFleet> {
     },
     async freshGrant() {
       await timeUntil(
-        async () => ((await visitor.open(closed.url)).text === 'for Ada only' ? 200 : 0),
+        async () => ((await ada.open(closed.url)).text === 'for Ada only' ? 200 : 0),
         200,
         5_000,
       );
-      return visitor.cookies(closed.url);
+      return ada.cookies(closed.url);
     },
     async stop() {
       agent.destroy();
@@ -187,42 +175,4 @@ async function widen(ada: Browser, path: string, change: (data: any) => object):
   const { headers, data } = await ada.api('GET', path);
   const changed = await ada.api('PUT', path, change(data), { 'if-match': String(headers['etag']) });
   if (changed.status !== 200) throw new Error(`Answered ${changed.status}: ${changed.text}`);
-}
-
-/** Sends the request to one gateway, with the host that all of them serve. */
-async function contentOf(
-  gateway: Member,
-  url: string,
-  method: 'GET' | 'POST',
-  headers: Record<string, string>,
-  body?: string,
-) {
-  const { host, pathname, search } = new URL(url);
-  return await new Promise<Answer & { headers: Record<string, string | string[] | undefined> }>(
-    (resolve, reject) => {
-      const request = send(
-        {
-          host: '127.0.0.1',
-          port: gateway.ports.gateway,
-          method,
-          path: pathname + search,
-          headers: { host, ...headers },
-        },
-        (response) => {
-          const pieces: Buffer[] = [];
-          response.on('data', (piece: Buffer) => void pieces.push(piece));
-          response.on('error', reject);
-          response.on('end', () =>
-            resolve({
-              status: response.statusCode ?? 0,
-              text: Buffer.concat(pieces).toString(),
-              headers: response.headers,
-            }),
-          );
-        },
-      );
-      request.on('error', reject);
-      request.end(body);
-    },
-  );
 }

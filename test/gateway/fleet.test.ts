@@ -126,12 +126,12 @@ describe('P11 two processes', () => {
     expect(await atOnce(site.url, { cookie: inside.cookies(site.url) })).not.toBe(200);
     // Having heard of it, it reads the document; that takes a moment.
     await vi.waitFor(async () => expect(await soon(url)).toBe(404), 5_000);
-    expect((await inside.fetch(site.url)).status).toBe(404);
+    expect((await inside.asset(site.url)).status).toBe(404);
     const refused = await other.call('GET', '/sites', { as: key });
     expect([refused.status, refused.error.code]).toEqual([403, 'sites_disabled']);
     await setEnabled(true);
     await vi.waitFor(async () => expect(await soon(url)).toBe(200), 5_000);
-    expect((await inside.fetch(site.url)).status).toBe(401);
+    expect((await inside.asset(site.url)).status).toBe(401);
     expect((await inside.open(site.url)).status).toBe(200);
   });
 
@@ -149,7 +149,7 @@ describe('P11 two processes', () => {
     expect(await atOnce(site.url, headers)).toBe(200);
     expect((await close(site.id)).status).toBe(200);
     expect([401, 404]).toContain(await atOnce(site.url, headers));
-    expect([401, 404]).toContain((await inside.fetch(site.url)).status);
+    expect([401, 404]).toContain((await inside.asset(site.url)).status);
   });
 });
 

@@ -492,10 +492,10 @@ test('SE-01 T55 what lets a browser in is in no log, no metric, no table, no eve
   const other = await privateSite(h, ada);
   const thief = browserOf(h, ada);
   for (const [name, value] of cookies) thief.set(other.url, name, value);
-  await browser.fetch(`${site.url}a-secret-path`);
-  await browser.fetch(`${site.url}.postern/grant`);
+  await browser.asset(`${site.url}a-secret-path`);
+  await browser.asset(`${site.url}.postern/grant`);
   await browser.redeem(target, code);
-  await thief.fetch(other.url);
+  await thief.asset(other.url);
   await thief.redeem(`${other.url}.postern/redeem`, code);
   await browser.redeem(target, `${code}x`, { origin: 'null' });
   for (const value of [grant, binding, code]) {

@@ -86,7 +86,7 @@ test.each([
 test('a change that is refused leaves open what was open, and closed what cannot be read', async () => {
   const { site, browser } = await letIn();
   expect((await refusedChange(site.id)).status).toBe(422);
-  expect((await browser.fetch(site.url)).status).toBe(200);
+  expect((await browser.asset(site.url)).status).toBe(200);
   const { sites } = h.app.services.read;
   const { find } = sites;
   let asked = 0;
@@ -97,5 +97,5 @@ test('a change that is refused leaves open what was open, and closed what cannot
   Object.assign(sites, { find: onceOnly });
   expect((await refusedChange(site.id)).status).toBe(422);
   Object.assign(sites, { find });
-  expect((await browser.fetch(site.url)).status).not.toBe(200);
+  expect((await browser.asset(site.url)).status).not.toBe(200);
 });

@@ -125,9 +125,9 @@ describe('at issue', () => {
       expect([refused.status, refused.headers['retry-after']]).toEqual([503, '5']);
       expect(asked).toBe(before + 1);
       h.clock.advance(299 * second);
-      expect((await inside.fetch(site.url)).status).toBe(200);
+      expect((await inside.asset(site.url)).status).toBe(200);
       h.clock.advance(second);
-      expect((await inside.fetch(site.url)).status).toBe(401);
+      expect((await inside.asset(site.url)).status).toBe(401);
       expect(asked).toBe(before + 1);
     } finally {
       introspectionIs = undefined;
@@ -247,13 +247,13 @@ describe('what is left of a grant', () => {
     expect(redeemed.setCookies[0]).toMatch(/Max-Age=280$/);
     for (let at = 0; at < 270; at += 10) {
       h.clock.advance(10 * second);
-      const shown = await browser.fetch(site.url);
+      const shown = await browser.asset(site.url);
       expect([shown.status, shown.setCookies]).toEqual([200, []]);
     }
     h.clock.advance(9_999);
-    expect((await browser.fetch(site.url)).status).toBe(200);
+    expect((await browser.asset(site.url)).status).toBe(200);
     h.clock.advance(1);
-    expect((await browser.fetch(site.url)).status).toBe(401);
+    expect((await browser.asset(site.url)).status).toBe(401);
     expect((await browser.navigate(site.url)).status).toBe(303);
   });
 
@@ -271,9 +271,9 @@ describe('what is left of a grant', () => {
       introspectionIs = undefined;
     }
     h.clock.set(endsAt - 1);
-    expect((await browser.fetch(site.url)).status).toBe(200);
+    expect((await browser.asset(site.url)).status).toBe(200);
     h.clock.set(endsAt);
-    expect((await browser.fetch(site.url)).status).toBe(401);
+    expect((await browser.asset(site.url)).status).toBe(401);
   });
 
   test('T11 T14 with seven seconds left it lasts seven seconds, whatever the clock of the gateway says', async () => {
@@ -328,9 +328,9 @@ describe('what is left of a grant', () => {
     const browser = browserOf(h, ada);
     expect((await browser.open(made.data.url)).status).toBe(200);
     h.clock.advance(2 * minute - 1);
-    expect((await browser.fetch(made.data.url)).status).toBe(200);
+    expect((await browser.asset(made.data.url)).status).toBe(200);
     h.clock.advance(1);
-    expect((await browser.fetch(made.data.url)).status).toBe(401);
+    expect((await browser.asset(made.data.url)).status).toBe(401);
     expect((await ask(made.data.url)).status).toBe(403);
   });
 });
@@ -350,7 +350,7 @@ describe('kill switches', () => {
     const { site, browser } = await opened();
     const ended = await send('DELETE', `/sites/${site.id}/grants`);
     expect([ended.status, ended.data.id]).toEqual([200, site.id]);
-    expect((await browser.fetch(site.url)).status).toBe(401);
+    expect((await browser.asset(site.url)).status).toBe(401);
     expect((await browser.open(site.url)).status).toBe(200);
   });
 
@@ -358,7 +358,7 @@ describe('kill switches', () => {
     const { site, browser } = await opened();
     const cookies = browser.cookies(site.url);
     await send('PATCH', `/sites/${site.id}`, { visibility: 'public' });
-    expect((await browser.fetch(site.url)).status).toBe(401);
+    expect((await browser.asset(site.url)).status).toBe(401);
     const again = await send('PATCH', `/sites/${site.id}`, { visibility: 'private' });
     for (const url of [site.url, again.data.url])
       expect(
@@ -369,9 +369,9 @@ describe('kill switches', () => {
   test('GR-11 a deleted site closes at once, and a restored one does not revive the grant', async () => {
     const { site, browser } = await opened();
     await send('DELETE', `/sites/${site.id}`);
-    expect((await browser.fetch(site.url)).status).toBe(401);
+    expect((await browser.asset(site.url)).status).toBe(401);
     await send('POST', `/sites/${site.id}/restore`);
-    expect((await browser.fetch(site.url)).status).toBe(401);
+    expect((await browser.asset(site.url)).status).toBe(401);
     expect((await browser.open(site.url)).status).toBe(200);
   });
 
@@ -379,10 +379,10 @@ describe('kill switches', () => {
     const { site, browser } = await opened();
     principalIs = () => ({ kind: 'disabled' });
     try {
-      expect((await browser.fetch(site.url)).status).toBe(200);
+      expect((await browser.asset(site.url)).status).toBe(200);
       expect((await ask(site.url)).status).toBe(403);
       h.clock.advance(5 * minute);
-      expect((await browser.fetch(site.url)).status).toBe(401);
+      expect((await browser.asset(site.url)).status).toBe(401);
     } finally {
       principalIs = undefined;
     }
@@ -399,11 +399,11 @@ describe('kill switches', () => {
       });
     const off = await put(false, current.headers['etag'] ?? '');
     expect(off.status).toBe(200);
-    expect((await browser.fetch(site.url)).status).toBe(404);
+    expect((await browser.asset(site.url)).status).toBe(404);
     const page = await h.call('GET', `/s/${site.id}`, { as: ada, headers: { accept: 'text/html' } });
     expect([page.status, page.text.includes('switched off')]).toEqual([403, true]);
     await put(true, off.headers['etag'] ?? '');
-    expect((await browser.fetch(site.url)).status).toBe(401);
+    expect((await browser.asset(site.url)).status).toBe(401);
     const ledger = async () =>
       (await h.call('GET', `/sites/${site.id}/access`, { as: ada })).data.grants.map(
         ({ status }: { status: string }) => status,
@@ -436,7 +436,7 @@ test('the ledger calls a grant live when it opens the site, and not while the si
   await browser.open(site.url);
   const told = async () => {
     const { data } = await h.call('GET', `/sites/${site.id}/access`, { as: ada });
-    return [data.grants[0].status, (await browser.fetch(site.url)).status === 200];
+    return [data.grants[0].status, (await browser.asset(site.url)).status === 200];
   };
   expect(await told()).toEqual(['live', true]);
   const stopper = await person('Stopper', true);

@@ -21,7 +21,7 @@ test('GR-04 the link of a private site leads its owner through the UI to the pag
   const shown = await browser.open(`${site.url}docs/a.html?q=1`);
   expect([shown.status, shown.text]).toEqual([200, 'the page']);
   expect(shown.headers['cache-control']).toBe('private, no-store');
-  expect((await browser.fetch(`${site.url}docs/a.html`)).status).toBe(200);
+  expect((await browser.asset(`${site.url}docs/a.html`)).status).toBe(200);
 });
 
 test('the answer that lets in sets a Lax cookie for this host alone and clears what was cached', async () => {
@@ -138,7 +138,7 @@ test('T04 neither code nor cookie nor return path is in any log or address', asy
   const { target, code, text } = await browser.handOver(first.headers['location'] ?? '');
   expect([target.includes(code), text.split(code).length]).toEqual([false, 2]);
   await browser.redeem(target, code);
-  await browser.fetch(site.url);
+  await browser.asset(site.url);
   const grant = /__Host-postern_grant=([^;]+)/.exec(browser.cookies(site.url))?.[1] ?? 'none';
   const ticket = new URL(first.headers['location'] ?? '').searchParams.get('ticket') ?? 'none';
   const logged = h.logged.join('');
@@ -155,7 +155,7 @@ test('GR-06 T09 T10 a grant opens its own host only, and holds nothing of the pe
   const value = /__Host-postern_grant=([^;]+)/.exec(browser.cookies(site.url))?.[1] ?? '';
   const thief = browserOf(h, bob);
   thief.set(other.url, grantCookie, value);
-  expect((await thief.fetch(other.url)).status).toBe(401);
+  expect((await thief.asset(other.url)).status).toBe(401);
   expect((await thief.navigate(other.url)).status).toBe(303);
   const plain = Buffer.from(value.split('.')[1] ?? '', 'base64url').toString('latin1');
   expect(value + plain).not.toContain(ada.user.id);
@@ -182,11 +182,11 @@ test('T27 T28 only a person who opens a page is sent to sign in; everything else
   expect((await h.open(site.url, { method: 'HEAD' })).statusCode).toBe(401);
   // A client that says nothing of itself.
   expect((await h.open(site.url)).statusCode).toBe(303);
-  const worker = await browser.fetch(`${site.url}sw.js`, { 'service-worker': 'script' });
+  const worker = await browser.asset(`${site.url}sw.js`, { 'service-worker': 'script' });
   expect(worker.status).toBe(403);
   h.clock.advance(minute);
   await browser.open(site.url);
-  expect((await browser.fetch(`${site.url}a.css`, { 'sec-fetch-dest': 'serviceworker' })).status).toBe(403);
+  expect((await browser.asset(`${site.url}a.css`, { 'sec-fetch-dest': 'serviceworker' })).status).toBe(403);
 });
 
 test('T31 a label that nobody has is answered like one that someone has', async () => {
@@ -222,10 +222,10 @@ test('the grant clock tells its holder how long it lasts and where to come again
   const site = await privateSite(h, ada);
   const browser = browserOf(h, ada);
   h.clock.advance(minute);
-  expect((await browser.fetch(`${site.url}.postern/grant`)).status).toBe(401);
+  expect((await browser.asset(`${site.url}.postern/grant`)).status).toBe(401);
   await browser.open(site.url);
   h.clock.advance(100 * second);
-  const clock = await browser.fetch(`${site.url}.postern/grant`);
+  const clock = await browser.asset(`${site.url}.postern/grant`);
   expect(JSON.parse(clock.text)).toEqual({ secondsLeft: 200, link: site.link });
 });
 
@@ -307,10 +307,10 @@ test('GR-06 T09 a grant of the site opens no preview of it, and a grant of the p
     const value = /__Host-postern_grant=([^;]+)/.exec(browser.cookies(own))?.[1] ?? '';
     const thief = browserOf(h, bob);
     thief.set(other, grantCookie, value);
-    expect((await thief.fetch(other)).status).toBe(401);
-    expect((await thief.fetch(`${other}a.css`)).status).toBe(401);
+    expect((await thief.asset(other)).status).toBe(401);
+    expect((await thief.asset(`${other}a.css`)).status).toBe(401);
     expect((await thief.navigate(other)).status).toBe(303);
-    expect((await browser.fetch(own)).status).toBe(200);
+    expect((await browser.asset(own)).status).toBe(200);
   }
 });
 

@@ -141,7 +141,7 @@ async function checkAll(world: World, addresses: ReadonlySet<string>): Promise<v
     const grant = world.grants[index];
     for (const url of addresses) {
       const isPrivate = new URL(url).host.startsWith('p-');
-      const shown = await browser.fetch(url);
+      const shown = await browser.asset(url);
       if (!isPrivate) continue;
       const may = isOpen(world) && grant !== undefined && grant.until > now && grant.url === url;
       expect([url, shown.status === 200]).toEqual([url, may]);

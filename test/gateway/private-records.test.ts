@@ -106,10 +106,10 @@ test('T12 a record that promises more than five minutes is corrupt, though it is
     issuedAt: now,
   };
   await kv.set(grantKey, writeGrant(signer, grantKey, { ...grant, endsAt: now + 5 * minute }), ttl);
-  expect((await browser.fetch(site.url)).status).toBe(200);
+  expect((await browser.asset(site.url)).status).toBe(200);
   const before = await corruptCount();
   await kv.set(grantKey, writeGrant(signer, grantKey, { ...grant, endsAt: now + 5 * minute + 1 }), ttl);
-  expect((await browser.fetch(site.url)).status).toBe(401);
+  expect((await browser.asset(site.url)).status).toBe(401);
   expect(await corruptCount()).toBe(before + 1);
 });
 
@@ -132,7 +132,7 @@ test('T14 a clock that is off never makes a grant last longer than five minutes'
     skewMs = off;
     let served = 0;
     for (let at = 0; at < 360; at += 10) {
-      if ((await browser.fetch(site.url)).status === 200) served = at;
+      if ((await browser.asset(site.url)).status === 200) served = at;
       advance(10 * second);
     }
     expect(served).toBeLessThan(300);
@@ -195,9 +195,9 @@ test('T15 GR-08 ten thousand changed records let nobody in, and nothing breaks',
   const other = await opened();
   const [mine, theirs] = [originals.get(grantKey) ?? '', kept.get(other.grantKey) ?? ''];
   await kv.set(grantKey, theirs, ttl);
-  expect((await browser.fetch(site.url)).status).toBe(401);
+  expect((await browser.asset(site.url)).status).toBe(401);
   await kv.set(other.grantKey, mine, ttl);
-  expect((await other.browser.fetch(other.site.url)).status).toBe(401);
+  expect((await other.browser.asset(other.site.url)).status).toBe(401);
   await kv.delete('sites:switch');
   await h.app.jobs.runNow('sites-switch');
 });
@@ -218,11 +218,11 @@ test('GR-08 a record of another version lets nobody in, though it is signed', as
     for (const other of [[0, ...fields], [2, ...fields], ['1', ...fields], fields, [null, ...fields]]) {
       const before = await corruptCount();
       await kv.set(key, written(other), ttl);
-      const refused = await browser.fetch(site.url);
+      const refused = await browser.asset(site.url);
       expect([key, other[0], refused.status, refused.text]).toEqual([key, other[0], 401, '']);
       expect(await corruptCount()).toBe(before + 1);
       await kv.set(key, original, ttl);
-      expect((await browser.fetch(site.url)).status).toBe(200);
+      expect((await browser.asset(site.url)).status).toBe(200);
     }
   }
 });
@@ -230,7 +230,7 @@ test('GR-08 a record of another version lets nobody in, though it is signed', as
 test('GR-08 a corrupt record is audited once, by the worker, within its next turn', async () => {
   const { site, browser, grantKey } = await opened();
   await kv.set(grantKey, 'nonsense', ttl);
-  for (let nth = 0; nth < 5; nth += 1) expect((await browser.fetch(site.url)).status).toBe(401);
+  for (let nth = 0; nth < 5; nth += 1) expect((await browser.asset(site.url)).status).toBe(401);
   await h.app.jobs.runNow('gateway-news');
   await h.app.jobs.runNow('gateway-news-desk');
   const admin = await h.person(`Auditor${site.id}`, { admin: true });
@@ -285,7 +285,7 @@ test('T16 GR-09 without the store private content says so within 150 ms, public 
   };
   for (const [what, failure] of Object.entries(failures)) {
     trouble = failure;
-    const refused = await browser.fetch(site.url);
+    const refused = await browser.asset(site.url);
     const page = await browser.navigate(site.url);
     expect([what, refused.status, page.status, refused.headers['retry-after']]).toEqual([
       what,
@@ -295,7 +295,7 @@ test('T16 GR-09 without the store private content says so within 150 ms, public 
     ]);
     expect((await h.open(open.data.url)).statusCode).toBe(200);
     trouble = undefined;
-    expect((await browser.fetch(site.url)).status).toBe(200);
+    expect((await browser.asset(site.url)).status).toBe(200);
   }
   trouble = failures['down'];
   const refused = await h.call('GET', '/sites/open?label=x', { as: ada });
@@ -332,7 +332,7 @@ test('T16 GR-09 a code that is redeemed while the store fails lets nobody in, at
       [],
     ]);
     trouble = undefined;
-    expect([grants(), (await browser.fetch(site.url)).status]).toEqual([before, 401]);
+    expect([grants(), (await browser.asset(site.url)).status]).toEqual([before, 401]);
     // Nobody saw what a code is for that was not taken; one that was taken is used up.
     expect([step, (await browser.redeem(target, code)).status]).toEqual([step, isUsed ? 403 : 303]);
   }
@@ -347,7 +347,7 @@ test('GR-09 a store that takes nothing more lets nobody new in, and who is in st
   const open = await upload(h, ada, { 'index.html': 'for all' }, { visibility: 'public' });
   await kv.set(other.grantKey, 'nonsense', ttl);
   [trouble, troubledWith] = [down, ['take', 'delete', 'set', 'setIfNewer', 'setIfAbsent']];
-  expect([(await browser.fetch(site.url)).status, (await h.open(open.data.url)).statusCode]).toEqual([
+  expect([(await browser.asset(site.url)).status, (await h.open(open.data.url)).statusCode]).toEqual([
     200, 200,
   ]);
   const unredeemed = await late.redeem(target, code);
@@ -357,7 +357,7 @@ test('GR-09 a store that takes nothing more lets nobody new in, and who is in st
     [],
   ]);
   // What is corrupt cannot be taken away now, and is believed as little.
-  expect((await other.browser.fetch(other.site.url)).status).toBe(503);
+  expect((await other.browser.asset(other.site.url)).status).toBe(503);
   const { status, code: none } = await late.handOver(first.headers['location'] ?? '');
   expect([status, none]).toEqual([503, '']);
   for (const [method, path, body] of [
@@ -368,7 +368,7 @@ test('GR-09 a store that takes nothing more lets nobody new in, and who is in st
     expect([path, change.status, change.error?.code]).toEqual([path, 503, 'store_unavailable']);
   }
   advance(5 * minute);
-  expect((await browser.fetch(site.url)).status).toBe(401);
+  expect((await browser.asset(site.url)).status).toBe(401);
   trouble = undefined;
   advance(minute);
   expect((await browserOf(h, ada).open(site.url)).status).toBe(200);
@@ -381,21 +381,21 @@ test('T13 T27 ten thousand requests, and whatever a browser fetches ahead, write
   written.length = 0;
   for (let nth = 0; nth < 10_000; nth += 1) {
     advance(29);
-    const { status, setCookies } = await browser.fetch(site.url);
+    const { status, setCookies } = await browser.asset(site.url);
     if (status !== 200 || setCookies.length > 0)
       throw new Error(`Request ${nth}: ${status} ${setCookies.join()}`);
   }
   await browser.navigate(site.url);
-  await browser.fetch(`${site.url}.postern/grant`);
+  await browser.asset(`${site.url}.postern/grant`);
   await browser.navigate(site.url, { 'sec-purpose': 'prefetch;prerender' });
   await browserOf(h, ada).navigate(site.url, { 'sec-purpose': 'prefetch' });
   await browserOf(h, ada).navigate(site.url);
   expect(written).toEqual([]);
   expect(kept.get(grantKey)).toBe(grant);
   advance(endsAt - storeClock.now() - 1);
-  expect((await browser.fetch(site.url)).status).toBe(200);
+  expect((await browser.asset(site.url)).status).toBe(200);
   advance(1);
-  expect((await browser.fetch(site.url)).status).toBe(401);
+  expect((await browser.asset(site.url)).status).toBe(401);
 });
 
 test('T31 each asset costs one question to the store, the same whether or not the label is someone’s', async () => {
@@ -407,9 +407,9 @@ test('T31 each asset costs one question to the store, the same whether or not th
     await work();
     return [...asked];
   };
-  expect(await questionsOf(() => browser.fetch(site.url))).toEqual([3]);
+  expect(await questionsOf(() => browser.asset(site.url))).toEqual([3]);
   for (const url of [site.url, unknown]) {
-    expect(await questionsOf(() => stranger.fetch(url))).toEqual([3]);
+    expect(await questionsOf(() => stranger.asset(url))).toEqual([3]);
     expect(await questionsOf(() => stranger.navigate(url))).toEqual([3]);
   }
 });
@@ -420,12 +420,12 @@ test('T31 without a grant of ours nobody looks up whether a label is someone’s
   const lookedUp = vi.spyOn(h.app.services.read.sites, 'findLabel');
   const stranger = browserOf(h, ada);
   for (const url of [hidden.url, unknown]) {
-    await stranger.fetch(url);
+    await stranger.asset(url);
     await stranger.navigate(url);
-    await stranger.fetch(`${url}.postern/grant`);
+    await stranger.asset(`${url}.postern/grant`);
     await stranger.redeem(`${url}.postern/redeem`, 'a'.repeat(43));
     stranger.set(url, grantCookie, `1.${'a'.repeat(43)}.${'b'.repeat(43)}`);
-    await stranger.fetch(url);
+    await stranger.asset(url);
     await stranger.navigate(url);
   }
   expect(lookedUp).not.toHaveBeenCalled();
@@ -449,7 +449,7 @@ test('GW-05 while a gateway believes something else nobody is let in, and the ow
   const refused = await h.call('GET', pathname + search, { as: ada, headers: { accept: 'text/html' } });
   expect([refused.status, refused.text.includes('set up in another way')]).toEqual([503, true]);
   // Who is in stays until his time.
-  expect((await browser.fetch(site.url)).status).toBe(200);
+  expect((await browser.asset(site.url)).status).toBe(200);
   const why = await h.call('GET', `/sites/${site.id}/access`, { as: ada });
   expect(why.data.opens).toBe(false);
   expect(why.data.checks).toContainEqual({
@@ -486,13 +486,13 @@ test('GW-05 where private sites cannot be had they are not offered, and never ma
 test('a state that was lost heals when the link is opened, and when another process hears of a change', async () => {
   const { site, browser } = await opened();
   await kv.delete(`site:{${site.id}}:state`);
-  expect((await browser.fetch(site.url)).status).toBe(401);
+  expect((await browser.asset(site.url)).status).toBe(401);
   advance(minute);
   expect((await browser.open(site.url)).status).toBe(200);
   await kv.delete(`site:{${site.id}}:state`);
   h.app.services.feed.announce({ topic: 'site', subject: site.id });
   await h.settle();
-  expect((await browser.fetch(site.url)).status).toBe(200);
+  expect((await browser.asset(site.url)).status).toBe(200);
 });
 
 test('a state that was changed back in the store is not believed against the database', async () => {
@@ -501,7 +501,7 @@ test('a state that was changed back in the store is not believed against the dat
   const old = kept.get(stateKey) ?? '';
   await h.call('DELETE', `/sites/${site.id}/grants`, { as: ada });
   await kv.set(stateKey, old, ttl);
-  expect((await browser.fetch(site.url)).status).toBe(401);
+  expect((await browser.asset(site.url)).status).toBe(401);
 });
 
 test('T08 whatever a return path says, the browser stays on the host', () => {

@@ -67,7 +67,7 @@ test('a private site opens through the flow, and no longer once web has ended it
   const shown = await visitor.open(site.url);
   expect([shown.status, shown.text]).toEqual([200, 'for Ada']);
   await web.call('DELETE', `/sites/${site.id}/grants`, { as: ada });
-  expect((await visitor.fetch(site.url)).status).not.toBe(200);
+  expect((await visitor.asset(site.url)).status).not.toBe(200);
 });
 
 test('what a gateway refuses is on the trail of the worker, which alone does what one of all does', async () => {

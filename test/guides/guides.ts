@@ -52,18 +52,22 @@ type Typing = {
   readonly settings?: Readonly<Record<string, string>>;
   /** Called with everything printed so far, whenever there is more. */
   readonly said?: (printed: string) => void;
+  /** Presses Ctrl-C when it resolves. */
+  readonly interrupt?: Promise<unknown>;
 };
 
 /** Runs the script. @throws Error with all its output, when a command fails */
 export async function typeIn(
   folder: string,
   script: string,
-  { input = '', settings = {}, said = () => undefined }: Typing = {},
+  { input = '', settings = {}, said = () => undefined, interrupt }: Typing = {},
 ): Promise<string> {
   // The guides assume a shell in Postern's folder; here the shell is in the folder of the cookie jar.
   const npm = `npm() { command npm --prefix '${root}' "$@"; }`;
   const child = spawn('bash', ['--norc', '-euo', 'pipefail', '-c', `${npm}\n${script}`], {
     cwd: folder,
+    // A terminal sends Ctrl-C to every program of the group.
+    detached: interrupt !== undefined,
     env: {
       PATH: process.env['PATH'],
       HOME: folder,
@@ -72,6 +76,7 @@ export async function typeIn(
       ...settings,
     },
   });
+  void interrupt?.then(() => child.exitCode ?? process.kill(-(child.pid ?? 0), 'SIGINT'));
   let printed = '';
   for (const stream of [child.stdout, child.stderr])
     stream.on('data', (chunk: Buffer) => {
@@ -81,8 +86,9 @@ export async function typeIn(
   // A script that reads nothing may have ended already.
   child.stdin.on('error', () => undefined);
   child.stdin.end(input);
-  const [code] = await once(child, 'close');
-  if (code !== 0) throw new Error(`ended with ${code}: ${script}\n${printed}`);
+  const [code, signal] = await once(child, 'close');
+  if (code !== 0 && (interrupt === undefined || signal !== 'SIGINT'))
+    throw new Error(`ended with ${code}: ${script}\n${printed}`);
   return printed;
 }
 
@@ -161,25 +167,17 @@ export async function answerForms(
     while (typeof reply.headers['location'] === 'string') {
       const next = new URL(reply.headers['location'], browser.origin);
       if (next.origin !== browser.origin) return reply;
-      reply = await browser.send('GET', next.pathname + next.search);
+      reply = await browser.navigate(next.href);
     }
     return reply;
   };
-  const { pathname, search } = new URL(address);
-  let reply = await follow(await browser.send('GET', pathname + search));
+  let reply = await follow(await browser.navigate(address));
   for (const answer of answers) {
     const action = /<form method="post" action="([^"]+)"/.exec(reply.text)?.[1];
     if (action === undefined) throw new Error(`No form: ${reply.status} ${reply.text}`);
     const hidden = [...reply.text.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"/g)];
     const held = Object.fromEntries(hidden.map(([, name = '', value = '']) => [name, value]));
-    const to = new URL(action, browser.origin);
-    const body = new URLSearchParams({ ...held, ...answer }).toString();
-    reply = await follow(
-      await browser.send('POST', to.pathname + to.search, {
-        type: 'application/x-www-form-urlencoded',
-        body,
-      }),
-    );
+    reply = await follow(await browser.submit(action, { ...held, ...answer }));
   }
   return reply;
 }

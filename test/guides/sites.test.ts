@@ -1,10 +1,9 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { administrator } from '../faults/program.ts';
 import { type Guides, missingTools, openGuides, samplesOf } from './guides.ts';
 
-// What the tutorial and the guides of Sites tell people to type, letter by letter, against the real program.
+// What the guides of Sites tell people to type, letter by letter, against the real program.
 describe.skipIf(missingTools('zip').length > 0)('the samples about sites', () => {
   let guides: Guides;
   /** A key that publishes, and the lines that the pages begin with. */
@@ -33,27 +32,6 @@ describe.skipIf(missingTools('zip').length > 0)('the samples about sites', () =>
     return (JSON.parse(made) as { data: { id: string; url: string; link: string } }).data;
   }
   const statusOf = (url: string) => guides.bash(`curl -s -o /dev/null -w '%{http_code}' '${url}'`);
-
-  test('the tutorial by curl: signed in, a key, a site in three states, and the key revoked', async () => {
-    const steps = (await samplesOf('tutorial.md', '### 2. Sign in')).join('\n');
-    const printed = await guides.bash(
-      `rm jar\n${steps}`
-        .replace('ada@example.com', administrator.email)
-        .replace('at least twelve', administrator.password),
-    );
-    for (const said of [
-      /^200\n\{\n {2}"kind": "user"/,
-      '"canCreate": true',
-      '"keyType": "personal"',
-      '"code": "forbidden_scope"',
-      /<h1>Hello<\/h1>\n2\n.*<h1>Hello again<\/h1>\n1\n.*<h1>Hello<\/h1>/,
-      /"link": "http:\/\/localhost:\d+\/s\/[^]*Not found/,
-      '"invalid_credential"',
-      '"api_key.revoked"',
-      '"status": "deleted"',
-    ])
-      expect(printed).toMatch(said);
-  });
 
   test('publish a site: from a folder, replaced, rolled back, restored, by its changes, and the receipt is the same', async () => {
     const samples = await samplesOf('how-to/publish-a-site.md');

@@ -18,7 +18,6 @@ import { isRedisMissing, type RedisServer, startRedis } from '../contract/kv-red
 import { Browser, type Way } from '../faults/browser.ts';
 import { type PostgresServer, startPostgres } from '../faults/postgres-server.ts';
 import { administrator } from '../faults/program.ts';
-import { browserOf } from '../gateway/private.ts';
 import { isObjectStoreMissing, settingOf } from '../objects/object-store.ts';
 import { type Nginx, startNginx } from './nginx.ts';
 import { type Machine, onMachine, type RunningUnit, startUnit } from './units.ts';
@@ -273,18 +272,7 @@ describe.skipIf(isMissing)('two machines with a web and a gateway each, and a wo
       headers: { 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'image' },
     });
     expect([stranger.status, stranger.text.includes('for Ada only')]).toEqual([401, false]);
-    const browser = browserOf<null>(
-      {
-        call: async (_method, path, { headers }) => await ada.send('GET', path, { headers }),
-        async open(address, { method, headers, body }) {
-          const { status, text, headers: answered } = await outside(address, { method, headers }, body);
-          return { statusCode: status, payload: text, headers: answered };
-        },
-      },
-      null,
-      uiUrl,
-    );
-    expect((await browser.open(url)).text).toBe('<p>for Ada only</p>');
+    expect((await ada.open(url)).text).toBe('<p>for Ada only</p>');
     const capabilities = await ada.api('GET', '/sites/capabilities');
     expect(capabilities.data.visibilityReasons ?? {}).toEqual({});
   });

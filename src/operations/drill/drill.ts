@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openDrillInstance, type Weaken } from '../../composition/drill-app.ts';
 import { must, playAll, type Rule, type World } from './rules.ts';
-import { createVisitor, dataOf } from './visitor.ts';
+import { createVisitor, dataOf, overLoopback } from './visitor.ts';
 
 /**
  * `postern drill`: starts an instance of its own, breaks one thing after another, and reports for every rule whether it
@@ -22,7 +22,8 @@ export async function drill(
   try {
     const { uiUrl, firstAdministrator, secret } = instance;
     const password = secret();
-    const [admin, owner, other] = [createVisitor(uiUrl), createVisitor(uiUrl), createVisitor(uiUrl)];
+    const visitor = () => createVisitor(uiUrl, overLoopback);
+    const [admin, owner, other] = [visitor(), visitor(), visitor()];
     await firstAdministrator.ensure({ email: 'admin@drill.test', password });
     await admin.signIn('admin@drill.test', password);
     const account = (name: string) =>

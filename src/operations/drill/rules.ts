@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { DrillInstance } from '../../composition/drill-app.ts';
 import { minute } from '../../core/clock.ts';
 import { type Faults, noFaults, spoilKey } from '../../composition/drill-faults.ts';
-import { asKey, createVisitor, dataOf, type Reply, type Visitor } from './visitor.ts';
+import { asKey, createVisitor, dataOf, overLoopback, type Reply, type Visitor } from './visitor.ts';
 
 /**
  * Which things a drill breaks, one after another, and what clients must observe meanwhile and afterwards. The rules are
@@ -72,7 +72,7 @@ const scenarios: readonly Scenario[] = [
     name: 'nothing is broken',
     async play(scene) {
       const { hold, owner, other, admin, open, closed, key, instance } = scene;
-      const stranger = createVisitor(instance.uiUrl);
+      const stranger = createVisitor(instance.uiUrl, overLoopback);
       await hold('a public site is served', served('public'), stranger.navigate(open.url));
       await hold('a private site is served to its owner', served('private'), owner.asset(closed.url));
       await hold('a subresource without a grant is refused', refused(401), stranger.asset(closed.url));

@@ -1,8 +1,8 @@
 import { request as send } from 'node:http';
 
 /**
- * A browser, or a script with a key, for the drill: real connections to one instance on loopback. Keeps the cookies of
- * each host, sends Origin, and follows each redirect to a private site.
+ * A person's browser, without a window: keeps the cookies of each host, sends Origin, signs in, and follows each redirect
+ * to a private site. `deliver` connects it with a server: for the drill, `overLoopback`.
  */
 export type Reply = {
   readonly status: number;
@@ -10,41 +10,58 @@ export type Reply = {
   readonly text: string;
 };
 
-export type Visitor = {
+export type Visitor<R extends Reply = Reply> = {
   /** @throws Error when it fails */
   signIn(email: string, password: string): Promise<void>;
-  /** Calls the API in the person's session; a body that is not a string is sent as JSON. */
-  api(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Reply>;
-  /** Requests a content address as a page navigation. */
-  navigate(url: string): Promise<Reply>;
+  /** Calls the API in the person's session; a body that is neither a string nor bytes is sent as JSON. */
+  api(method: string, path: string, body?: unknown, headers?: Headers): Promise<R>;
+  /** Sends a form of the web app. */
+  submit(action: string, fields: Readonly<Record<string, string>>): Promise<R>;
+  /** Requests a page, as a navigation. */
+  navigate(url: string, headers?: Headers): Promise<R>;
   /** Requests a subresource, as a page does. */
-  asset(url: string): Promise<Reply>;
+  asset(url: string, headers?: Headers): Promise<R>;
   /** Follows all steps to a private site; returns the content, or the response at which it ended. */
-  open(url: string): Promise<Reply>;
+  open(url: string): Promise<R>;
+  /** The second of these steps: the page of the web app that sends `code` to `target`. */
+  handOver(location: string): Promise<R & { readonly target: string; readonly code: string }>;
+  /** The third of these steps: the form of that page. */
+  redeem(target: string, code: string, headers?: Headers): Promise<R>;
+  /** The Cookie header for the host of this address. */
+  cookies(url: string): string;
+  set(url: string, name: string, value: string): void;
   /** The same session in a browser that has not visited any site. */
-  afresh(): Visitor;
+  afresh(): Visitor<R>;
 };
 
-type Sent = { readonly headers: Record<string, string>; readonly body?: string };
+/** One request and its response, whatever connects the two. */
+export type Send<R extends Reply = Reply> = (method: string, url: string, sent: Sent) => Promise<R>;
+export type Sent = { readonly headers: Headers; readonly body?: string | Buffer };
+type Headers = Record<string, string>;
 
 /** Longer than any response of a healthy instance. */
 const patienceMs = 10_000;
-const navigation = {
+export const navigation = {
   'sec-fetch-mode': 'navigate',
   'sec-fetch-dest': 'document',
   'sec-fetch-site': 'none',
   accept: 'text/html',
 };
-const subresource = { 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'image', accept: 'image/*' };
+export const subresource = { 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'image', accept: 'image/*' };
 const form = { 'content-type': 'application/x-www-form-urlencoded' };
 
 /** A script's request with a key: no cookies. */
 export function asKey(uiUrl: string, value: string, method: string, path: string): Promise<Reply> {
-  return ask(method, `${uiUrl}/api/v2${path}`, { headers: { authorization: `Bearer ${value}` } });
+  return overLoopback(method, `${uiUrl}/api/v2${path}`, { headers: { authorization: `Bearer ${value}` } });
 }
 
-export function createVisitor(uiUrl: string, cookiesOfUi: Iterable<[string, string]> = []): Visitor {
-  const jar = new Map([[new URL(uiUrl).host, new Map(cookiesOfUi)]]);
+/** `session`: the cookies of the web app. */
+export function createVisitor<R extends Reply>(
+  uiUrl: string,
+  deliver: Send<R>,
+  session: Iterable<[string, string]> = [],
+): Visitor<R> {
+  const jar = new Map([[new URL(uiUrl).host, new Map(session)]]);
 
   function cookiesAt(url: string): Map<string, string> {
     const { host } = new URL(url);
@@ -53,69 +70,85 @@ export function createVisitor(uiUrl: string, cookiesOfUi: Iterable<[string, stri
     return found;
   }
 
-  async function go(method: string, url: string, { headers, body }: Sent): Promise<Reply> {
-    const kept = cookiesAt(url);
-    const cookie = [...kept].map(([name, value]) => `${name}=${value}`).join('; ');
-    const reply = await ask(method, url, {
-      headers: { ...(cookie === '' ? {} : { cookie }), ...headers },
-      ...(body === undefined ? {} : { body }),
-    });
-    for (const line of [reply.headers['set-cookie'] ?? []].flat()) keep(kept, line);
-    return reply;
-  }
+  const cookies = (url: string) => [...cookiesAt(url)].map(([name, value]) => `${name}=${value}`).join('; ');
 
-  async function follow(first: Reply): Promise<Reply> {
+  const send: Send<R> = async (method, url, { headers, ...body }) => {
+    const cookie = cookies(url);
+    const reply = await deliver(method, url, {
+      headers: { ...(cookie === '' ? {} : { cookie }), ...headers },
+      ...body,
+    });
+    for (const line of [reply.headers['set-cookie'] ?? []].flat()) keep(cookiesAt(url), line);
+    return reply;
+  };
+
+  async function follow(first: R): Promise<R> {
     let reply = first;
     for (let hop = 0; hop < 10; hop += 1) {
       const { location } = reply.headers;
       if (typeof location !== 'string') return reply;
-      reply = await go('GET', new URL(location, uiUrl).href, { headers: navigation });
+      reply = await visitor.navigate(new URL(location, uiUrl).href);
     }
     return reply;
   }
 
-  const navigate = (url: string) => go('GET', url, { headers: navigation });
-
-  const visitor: Visitor = {
+  const visitor: Visitor<R> = {
     async signIn(email, password) {
       cookiesAt(uiUrl).clear();
-      const shown = await follow(await navigate(`${uiUrl}/auth/login?returnTo=/`));
+      const shown = await follow(await visitor.navigate(`${uiUrl}/auth/login?returnTo=/`));
       const action = /<form method="post" action="([^"]+)"/.exec(shown.text)?.[1];
       if (action === undefined)
         throw new Error(`There is no sign-in form; the page responds with ${shown.status}.`);
-      const body = new URLSearchParams({ email, password, decision: 'sign-in' }).toString();
-      const headers = { ...navigation, 'sec-fetch-site': 'same-origin', ...form, origin: uiUrl };
-      await follow(await go('POST', new URL(action, uiUrl).href, { headers, body }));
-      if (!cookiesAt(uiUrl).has('__Host-postern_session')) throw new Error('Signing in failed.');
+      const answer = await visitor.submit(action, { email, password, decision: 'sign-in' });
+      await follow(answer);
+      if (!cookiesAt(uiUrl).has('__Host-postern_session'))
+        throw new Error(`Signing in failed: ${answer.status}`);
     },
     api: (method, path, body, headers = {}) =>
-      go(method, `${uiUrl}/api/v2${path}`, {
+      send(method, `${uiUrl}/api/v2${path}`, {
         headers: {
           accept: 'application/json',
           origin: uiUrl,
           ...(body === undefined ? {} : { 'content-type': 'application/json' }),
           ...headers,
         },
-        ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+        ...(body === undefined ? {} : { body: isRaw(body) ? body : JSON.stringify(body) }),
       }),
-    navigate,
-    asset: (url) => go('GET', url, { headers: subresource }),
+    submit: (action, fields) =>
+      send('POST', new URL(action, uiUrl).href, {
+        headers: { ...navigation, 'sec-fetch-site': 'same-origin', ...form, origin: uiUrl },
+        body: new URLSearchParams(fields).toString(),
+      }),
+    navigate: (url, headers = {}) => send('GET', url, { headers: { ...navigation, ...headers } }),
+    asset: (url, headers = {}) => send('GET', url, { headers: { ...subresource, ...headers } }),
     async open(url) {
-      const first = await navigate(url);
+      const first = await visitor.navigate(url);
       if (first.status !== 303) return first;
-      const handOver = await navigate(String(first.headers['location']));
-      const target = /action="([^"]+)"/.exec(handOver.text)?.[1];
-      const code = /name="code" value="([^"]+)"/.exec(handOver.text)?.[1];
-      if (handOver.status !== 200 || target === undefined || code === undefined) return handOver;
-      const headers = { ...navigation, 'sec-fetch-site': 'cross-site', ...form, origin: uiUrl };
-      const redeemed = await go('POST', target, { headers, body: `code=${code}` });
+      const shown = await visitor.handOver(String(first.headers['location']));
+      if (shown.status !== 200 || shown.code === '') return shown;
+      const redeemed = await visitor.redeem(shown.target, shown.code);
       if (redeemed.status !== 303) return redeemed;
-      return await navigate(String(redeemed.headers['location']));
+      return await visitor.navigate(String(redeemed.headers['location']));
     },
-    afresh: () => createVisitor(uiUrl, cookiesAt(uiUrl)),
+    async handOver(location) {
+      const shown = await visitor.navigate(location);
+      const target = /action="([^"]+)"/.exec(shown.text)?.[1] ?? '';
+      const code = /name="code" value="([^"]+)"/.exec(shown.text)?.[1] ?? '';
+      return { ...shown, target, code };
+    },
+    redeem: (target, code, headers = {}) =>
+      send('POST', target, {
+        headers: { ...navigation, 'sec-fetch-site': 'cross-site', ...form, origin: uiUrl, ...headers },
+        body: `code=${code}`,
+      }),
+    cookies,
+    set: (url, name, value) => void cookiesAt(url).set(name, value),
+    afresh: () => createVisitor(uiUrl, deliver, cookiesAt(uiUrl)),
   };
   return visitor;
 }
+
+const isRaw = (body: unknown) => typeof body === 'string' || Buffer.isBuffer(body);
 
 /** `data` of an API response; empty when it has none. */
 export function dataOf({ text }: Reply): Readonly<Record<string, unknown>> {
@@ -136,7 +169,7 @@ function keep(kept: Map<string, string>, line: string): void {
  * Names below localhost are this machine (RFC 6761), but not every resolver knows them. So the request goes to loopback,
  * and the Host header carries the name.
  */
-function ask(method: string, url: string, { headers, body }: Sent): Promise<Reply> {
+export const overLoopback: Send = (method, url, { headers, body }) => {
   const { host, port, pathname, search } = new URL(url);
   const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
   return new Promise((resolve, reject) => {
@@ -166,4 +199,4 @@ function ask(method: string, url: string, { headers, body }: Sent): Promise<Repl
     request.on('error', reject);
     request.end(body);
   });
-}
+};

@@ -45,7 +45,7 @@ test('ID-01 ID-09 a disabled account is refused at the next request in every way
   await asRoot('PATCH', `/users/${ada.user.id}`, { enabled: false });
   for (const as of ways) expect([401, 403]).toContain((await list(as)).status);
   expect((await refreshed(tokens.refresh)).status).toBe(400);
-  expect((await inside.fetch(site.url)).status).toBe(200);
+  expect((await inside.asset(site.url)).status).toBe(200);
   expect((await browserOf(h, ada).open(site.url)).text).not.toContain('secret');
   await asRoot('PATCH', `/users/${ada.user.id}`, { enabled: true });
   await h.settle();

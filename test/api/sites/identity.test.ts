@@ -143,9 +143,9 @@ describe('who is no longer who he was', () => {
       }
       expect(await siteTables(h)).toEqual(before);
       h.clock.advance(299 * second);
-      expect((await inside.fetch(site.url)).status).toBe(200);
+      expect((await inside.asset(site.url)).status).toBe(200);
       h.clock.advance(second);
-      expect((await inside.fetch(site.url)).status).toBe(401);
+      expect((await inside.asset(site.url)).status).toBe(401);
     },
   );
 
@@ -243,7 +243,7 @@ describe('a provider that cannot tell', () => {
         expect((await h.call('GET', '/sites/capabilities', { as })).status).toBe(200);
 
       const asked = fake.asked();
-      for (let at = 0; at < 20; at += 1) expect((await inside.fetch(`${site.url}a.css`)).status).toBe(200);
+      for (let at = 0; at < 20; at += 1) expect((await inside.asset(`${site.url}a.css`)).status).toBe(200);
       expect(fake.asked()).toBe(asked);
 
       fake.trouble('none');
@@ -288,7 +288,7 @@ describe('a provider that cannot tell', () => {
       answered += 1;
       return answer;
     });
-    expect((await inside.fetch(site.url)).status).toBe(200);
+    expect((await inside.asset(site.url)).status).toBe(200);
     expect((await upload(h, service, { 'index.html': page('meanwhile') })).status).toBe(201);
     expect((await h.call('GET', '/sites/capabilities', { as: ada.key })).status).toBe(200);
     expect(answered).toBe(0);
