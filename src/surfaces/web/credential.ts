@@ -57,7 +57,9 @@ function findSessionCookie(header: string): string | undefined {
     // Compared without Unicode trimming: a name with a no-break space is a different cookie (CS-06).
     if (at < 0 || trimBlanks(part.slice(0, at)) !== sessionCookie) continue;
     if (found !== undefined)
-      throw new AppError('ambiguous_credential', { message: 'The session cookie was sent twice.' });
+      throw new AppError('ambiguous_credential', {
+        message: 'The request carries the session cookie twice.',
+      });
     found = trimBlanks(part.slice(at + 1));
   }
   return found;
