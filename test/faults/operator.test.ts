@@ -15,7 +15,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 test('admin reset-password gives a password that works, ends the sessions, and is on record', async () => {
   const installation = { dataDir: join(folder, 'data'), ports: await freePorts() };
   const first = await startProgram(installation);
-  expect(first.output()).toContain(`making the database in ${installation.dataDir}`);
+  expect(first.output()).toContain(`creating the database in ${installation.dataDir}`);
   // Printed after "is ready"; what a request waits for comes later still.
   await fetch(`${first.origin}/`);
   expect(first.output()).toContain(`Created the administrator account ${administrator.email}.`);
@@ -121,7 +121,7 @@ test('what keeps the program from starting is told as setting, problem and fix, 
   // A server waits for a database that is not there; a command does not.
   const refused = await runCommand({ dataDir: join(folder, 'three'), databaseUrl, ports }, ['migrate']);
   expect(refused.code).toBe(1);
-  expect(refused.output).toContain('DATABASE_URL: nobody listens at its address');
+  expect(refused.output).toContain('DATABASE_URL: no server listens at this address');
   expect(refused.output).not.toContain(secret);
 
   const missing = await runCommand({ dataDir: join(folder, 'one'), ports }, ['keys', 'import', 'nowhere']);
