@@ -447,7 +447,7 @@ test('GW-05 while a gateway believes something else nobody is let in, and the ow
   const first = await browserOf(h, ada).navigate(site.url);
   const { pathname, search } = new URL(first.headers['location'] ?? '');
   const refused = await h.call('GET', pathname + search, { as: ada, headers: { accept: 'text/html' } });
-  expect([refused.status, refused.text.includes('set up in another way')]).toEqual([503, true]);
+  expect([refused.status, refused.text.includes('has different settings')]).toEqual([503, true]);
   // Who is in stays until his time.
   expect((await browser.fetch(site.url)).status).toBe(200);
   const why = await h.call('GET', `/sites/${site.id}/access`, { as: ada });

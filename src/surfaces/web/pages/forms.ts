@@ -28,7 +28,7 @@ export function preparePages(scope: FastifyInstance, gate: Pick<Gate, 'denied'>)
     return sendPage(
       reply,
       errorPage({
-        title: 'This did not work',
+        title: 'The request failed',
         message: failure.message,
         hint: failure.hint,
         requestId: request.id,
