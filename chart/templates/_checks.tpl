@@ -16,9 +16,9 @@ values.schema.json. checks.yaml asks these one after the other: (list $ WRONG) e
 {{- $name := index . 1 -}}
 {{- $address := index . 2 -}}
 {{- if not (hasPrefix "https://" $address) -}}
-{{- include "postern.wrong" (list $wrong $name "is not https: keys and sessions would cross the network in clear" "Write its https address, such as https://postern.example.com.") -}}
+{{- include "postern.wrong" (list $wrong $name "is not https: keys and sessions would cross the network unencrypted" "Write its https address, such as https://postern.example.com.") -}}
 {{- else if not (regexMatch "^https://[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?$" $address) -}}
-{{- include "postern.wrong" (list $wrong $name "has more than an origin" "Write scheme, host and port only, such as https://postern.example.com.") -}}
+{{- include "postern.wrong" (list $wrong $name "has more than scheme, host and port" "Write only scheme, host and port, such as https://postern.example.com.") -}}
 {{- end -}}
 {{- end }}
 

@@ -519,7 +519,7 @@ export async function createApp(
     const recording = keys
       .recordFirstUse(keyId, at)
       .catch((error: unknown) =>
-        log.warn({ err: error, key: keyId }, 'first use not recorded; the next use will'),
+        log.warn({ err: error, key: keyId }, 'could not record the first use of a key; the next use retries'),
       )
       .finally(() => firstUses.delete(keyId));
     firstUses.set(keyId, recording);
@@ -532,7 +532,9 @@ export async function createApp(
     const recheck = identity
       .findUserBySubject(identity.issuer, subject)
       .then((user) => (user === undefined ? undefined : sweep.checkOwner(user.id)))
-      .catch((error: unknown) => log.warn({ err: error }, 'owner not rechecked; the sweep will'))
+      .catch((error: unknown) =>
+        log.warn({ err: error }, 'could not check the owner of a key again; the owner sweep does it'),
+      )
       .finally(() => rechecks.delete(recheck));
     rechecks.add(recheck);
   });
@@ -623,7 +625,9 @@ export async function createApp(
     const passedOn = services.gatewaySide.auditRelay
       .flush({ all: true })
       .then(services.grantServices.collectRelayed);
-    await passedOn.catch((error: unknown) => log.warn({ err: error }, 'refusals not passed on'));
+    await passedOn.catch((error: unknown) =>
+      log.warn({ err: error }, 'could not pass refusals on to the audit log'),
+    );
   }
 
   /** Runs every flush even if an earlier one fails, then reports all failures together. */
@@ -632,7 +636,8 @@ export async function createApp(
     for (const flush of [identity.stop, alarms.flush, usage.flush, () => denials.flush({ all: true })]) {
       await flush().catch((error: unknown) => failures.push(error));
     }
-    if (failures.length > 0) throw new AggregateError(failures, 'Not everything held in memory was written.');
+    if (failures.length > 0)
+      throw new AggregateError(failures, 'Some of the data in memory could not be written.');
   }
 
   return {

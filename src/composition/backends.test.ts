@@ -46,8 +46,8 @@ test('a key-value store that does not run is told with its reason, not as silenc
   const address = await deadAddress();
   expect(await toldOf({ KV_URL: `redis://:geheim@${address}` })).toEqual({
     setting: 'KV_URL',
-    problem: `nobody listens at its address (connect ECONNREFUSED ${address})`,
-    fix: 'Start the server, or fix host and port.',
+    problem: `no server listens at this address (connect ECONNREFUSED ${address})`,
+    fix: 'Start the server, or fix the host and port in the address.',
   });
 });
 
@@ -107,7 +107,7 @@ test('a PostgreSQL that does not run is told with its reason', async () => {
   const address = await deadAddress();
   expect(await toldOf({ DATABASE_URL: `postgres://ada:geheim@${address}/postern` })).toMatchObject({
     setting: 'DATABASE_URL',
-    problem: `nobody listens at its address (connect ECONNREFUSED ${address})`,
+    problem: `no server listens at this address (connect ECONNREFUSED ${address})`,
   });
 });
 
@@ -116,7 +116,7 @@ test('a data folder that is a file is told as such', async () => {
   writeFileSync(path, '');
   expect(await toldOf({ DATA_DIR: path })).toMatchObject({
     setting: 'DATA_DIR',
-    problem: expect.stringContaining('is a file, and should be a folder'),
+    problem: expect.stringContaining('is a file; it must be a folder'),
   });
 });
 

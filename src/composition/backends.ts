@@ -240,7 +240,7 @@ export async function openGatewayBackends(config: Config): Promise<OpenGatewayBa
     if (unavailableReason !== null) throw new Unprepared({ setting: 'DATABASE_URL', ...unavailableReason });
     const excess = await blaming('DATABASE_URL', () => excessOf(database));
     if (excess !== null)
-      log.warn({ excess }, 'the role in DATABASE_URL reaches what a gateway does not need');
+      log.warn({ excess }, 'the role in DATABASE_URL has privileges that a gateway does not need');
   }
   const content = await openBlobs(config, log);
   await content.prepareToRead();
@@ -393,8 +393,8 @@ async function openEmbedded(
     dataDir: folder,
     onSpace(isLow, freeBytes) {
       const told = { dataDir, freeBytes };
-      if (isLow) log.error(told, 'the disk is nearly full: until there is room, nothing is changed');
-      else log.warn(told, 'there is room on the disk again');
+      if (isLow) log.error(told, 'the disk is nearly full: Postern refuses changes until space is free');
+      else log.warn(told, 'the disk has free space again: Postern accepts changes');
     },
   });
   await embedded.start();

@@ -117,7 +117,8 @@ export function createGatewayAlone(settings: GatewayAloneSettings, backends: Gat
     feed,
     /** Rejects when this gateway has not read the database for so long that it serves nothing. */
     async hasNews() {
-      if (!isInformed({ sitesConfig, feed }, clock.now())) throw new Error('No news from the database.');
+      if (!isInformed({ sitesConfig, feed }, clock.now()))
+        throw new Error('This gateway has not read the database for too long.');
     },
     async start() {
       await clock.sync();
@@ -126,14 +127,18 @@ export function createGatewayAlone(settings: GatewayAloneSettings, backends: Gat
       await sitesConfig.read();
       await instances
         .heartbeat()
-        .catch((error: unknown) => log.warn({ err: error }, 'this instance is not registered yet'));
+        .catch((error: unknown) =>
+          log.warn({ err: error }, 'could not register this instance; the next heartbeat retries'),
+        );
     },
     async stop() {
       await drain(gateway);
       await jobs.stop();
       const warn = (message: string) => (error: unknown) => log.warn({ err: error }, message);
-      await side.auditRelay.flush({ all: true }).catch(warn('refusals not passed on'));
-      await instances.leave().catch(warn('this instance stays registered until its time is up'));
+      await side.auditRelay.flush({ all: true }).catch(warn('could not pass refusals on to the audit log'));
+      await instances
+        .leave()
+        .catch(warn('could not remove the registration of this instance; it expires by itself'));
     },
   };
 }

@@ -69,7 +69,9 @@ export function createGrantServices(deps: GrantServicesDeps) {
     // `anything` means that this process may have missed changes; other processes have read them.
     if (topic !== 'site' || subject === anything) return;
     const heal = healState(subject)
-      .catch((error: unknown) => log.warn({ err: error }, 'state of a site not written; its link heals it'))
+      .catch((error: unknown) =>
+        log.warn({ err: error }, 'could not write the state of a site; opening its link retries'),
+      )
       .finally(() => healing.delete(heal));
     healing.add(heal);
   });
@@ -102,7 +104,9 @@ export function createGrantServices(deps: GrantServicesDeps) {
       await switchRecords.refresh();
       await instances
         .heartbeat()
-        .catch((error: unknown) => log.warn({ err: error }, 'this instance is not registered yet'));
+        .catch((error: unknown) =>
+          log.warn({ err: error }, 'could not register this instance; the next heartbeat retries'),
+        );
     },
     async settled() {
       await Promise.all(healing);
@@ -112,7 +116,10 @@ export function createGrantServices(deps: GrantServicesDeps) {
       await instances
         .leave()
         .catch((error: unknown) =>
-          log.warn({ err: error }, 'this instance stays registered until its time is up'),
+          log.warn(
+            { err: error },
+            'could not remove the registration of this instance; it expires by itself',
+          ),
         );
     },
   };

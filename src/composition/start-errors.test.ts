@@ -17,7 +17,7 @@ describe('an engine that does not open is told as setting, problem and fix', () 
     [
       'DATABASE_URL',
       wrapped(failure('ECONNREFUSED', 'connect ECONNREFUSED 127.0.0.1:5432')),
-      /^nobody listens .*127\.0\.0\.1:5432/,
+      /^no server listens .*127\.0\.0\.1:5432/,
       /Start the server/,
     ],
     [
@@ -26,13 +26,13 @@ describe('an engine that does not open is told as setting, problem and fix', () 
       Object.assign(new AggregateError([failure('ECONNREFUSED', 'connect ECONNREFUSED ::1:5432')], ''), {
         code: 'ECONNREFUSED',
       }),
-      /^nobody listens/,
+      /^no server listens/,
       /host and port/,
     ],
     [
       'DATABASE_URL',
       wrapped(failure('ENOTFOUND', 'getaddrinfo ENOTFOUND db')),
-      /host name is not known .*db/,
+      /host name cannot be resolved .*db/,
       /Fix the host/,
     ],
     [
@@ -41,14 +41,19 @@ describe('an engine that does not open is told as setting, problem and fix', () 
       /refuses the user name or the password/,
       /Fix them/,
     ],
+    ['DATABASE_URL', failure('28000', 'no pg_hba.conf entry for host'), /refuses this user/, /pg_hba\.conf/],
     [
       'DATABASE_URL',
-      failure('28000', 'no pg_hba.conf entry for host'),
-      /does not let this user in/,
-      /pg_hba\.conf/,
+      failure('3D000', 'database "x" does not exist'),
+      /does not exist on the server .*"x"/,
+      /createdb/,
     ],
-    ['DATABASE_URL', failure('3D000', 'database "x" does not exist'), /no such database .*"x"/, /createdb/],
-    ['DATABASE_URL', failure('42501', 'permission denied for schema public'), /may not do/, /OWNER TO/],
+    [
+      'DATABASE_URL',
+      failure('42501', 'permission denied for schema public'),
+      /lacks a privilege/,
+      /OWNER TO/,
+    ],
     ['DATABASE_URL', wrapped(failure('57P03', 'the database system is starting up')), /not ready/, /Wait/],
     [
       'DATABASE_URL',
@@ -59,23 +64,48 @@ describe('an engine that does not open is told as setting, problem and fix', () 
     [
       'DATABASE_URL',
       new Error('SASL: SCRAM-SERVER-FIRST-MESSAGE: client password must be a string'),
-      /wants a password/,
+      /requires a password/,
       /user:password@host/,
     ],
-    ['KV_URL', failure('ECONNREFUSED', 'connect ECONNREFUSED 127.0.0.1:6379'), /^nobody listens/, /Start/],
-    ['KV_URL', failure('ENOTFOUND', 'getaddrinfo ENOTFOUND kv'), /host name is not known/, /Fix the host/],
+    ['KV_URL', failure('ECONNREFUSED', 'connect ECONNREFUSED 127.0.0.1:6379'), /^no server listens/, /Start/],
+    [
+      'KV_URL',
+      failure('ENOTFOUND', 'getaddrinfo ENOTFOUND kv'),
+      /host name cannot be resolved/,
+      /Fix the host/,
+    ],
     ['KV_URL', new Error('WRONGPASS invalid username-password pair'), /refuses the user/, /Fix them/],
-    ['KV_URL', new Error('NOAUTH HELLO must be called with …'), /wants a password/, /redis:\/\/:password@/],
-    ['KV_URL', new Error("the server's maxmemory-policy is allkeys-lru"), /may forget/, /noeviction/],
+    [
+      'KV_URL',
+      new Error('NOAUTH HELLO must be called with …'),
+      /requires a password/,
+      /redis:\/\/:password@/,
+    ],
+    ['KV_URL', new Error("the server's maxmemory-policy is allkeys-lru"), /may evict/, /noeviction/],
     ['KV_URL', wrapped(new Error('The key-value store did not answer within 250 ms.')), /answer/, /firewall/],
-    ['DATA_DIR', failure('EACCES', "EACCES: permission denied, open '/srv/x/lock'"), /srv\/x\/lock/, /Give/],
-    ['DATA_DIR', failure('EROFS', 'EROFS: read-only file system'), /read-only/, /can be written/],
-    ['DATA_DIR', failure('ENOSPC', 'ENOSPC: no space left on device, write'), /full/, /Make room/],
-    ['DATA_DIR', failure('ENOTDIR', "ENOTDIR: not a directory, mkdir '/a/b'"), /through a file/, /path/],
+    [
+      'DATA_DIR',
+      failure('EACCES', "EACCES: permission denied, open '/srv/x/lock'"),
+      /srv\/x\/lock/,
+      /the owner of the folder/,
+    ],
+    ['DATA_DIR', failure('EROFS', 'EROFS: read-only file system'), /read-only/, /can write/],
+    ['DATA_DIR', failure('ENOSPC', 'ENOSPC: no space left on device, write'), /full/, /Free some space/],
+    [
+      'DATA_DIR',
+      failure('ENOTDIR', "ENOTDIR: not a directory, mkdir '/a/b'"),
+      /has a file in its path/,
+      /path/,
+    ],
     ['DATA_DIR', failure('EEXIST', "EEXIST: file already exists, mkdir '/a'"), /is a file/, /folder/],
     ['DATA_DIR', new Error('PGlite failed to initialize'), /failed to initialize/, /does not open/],
     ['FILE', failure('ENOENT', "ENOENT: no such file or directory, open '/a'"), /no such file/, /path/],
-    ['FILE', failure('EISDIR', 'EISDIR: illegal operation on a directory, read'), /is a folder/, /itself/],
+    [
+      'FILE',
+      failure('EISDIR', 'EISDIR: illegal operation on a directory, read'),
+      /is a folder/,
+      /path of a file/,
+    ],
   ])('%s: %s', async (setting, cause, problem, fix) => {
     const error = await blaming(setting, () => Promise.reject(cause)).catch((one: unknown) => one);
     const told = explainStart(error, listeners);
@@ -131,8 +161,8 @@ describe('a listener that does not open names its setting', () => {
   const listen = (code: string, port: number) =>
     failure(code, `listen ${code}: 127.0.0.1:${port}`, { syscall: 'listen', port });
   test.each([
-    [3000, 'PORT', /SERVICE_UI_URL follows it while unset\.$/],
-    [3001, 'GATEWAY_PORT', /SITES_CONTENT_URL follows it while unset\.$/],
+    [3000, 'PORT', /SERVICE_UI_URL uses the same port unless it is set\.$/],
+    [3001, 'GATEWAY_PORT', /SITES_CONTENT_URL uses the same port unless it is set\.$/],
     [9464, 'METRICS_PORT', /choose another port\.$/],
   ])('port %i is taken: %s', (port, setting, fix) => {
     expect(explainStart(listen('EADDRINUSE', port), listeners)).toEqual({

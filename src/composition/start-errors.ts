@@ -34,7 +34,7 @@ export async function blaming<T>(setting: string, work: () => Promise<T>): Promi
 export class Unprepared extends Error {
   readonly mistake: ConfigMistake;
   constructor(mistake: ConfigMistake) {
-    super(`${mistake.setting} ${mistake.problem}.`);
+    super(`${mistake.setting}: ${mistake.problem}.`);
     this.name = 'Unprepared';
     this.mistake = mistake;
   }
@@ -55,7 +55,7 @@ export function databaseTrouble(
   if (refusal !== undefined && isMigratedByOthers)
     return new Unprepared({
       setting: 'DATABASE_URL',
-      problem: `its role may not do what this version needs (${withoutSecrets(refusal.message)})`,
+      problem: `its role lacks a privilege that this version needs (${withoutSecrets(refusal.message)})`,
       fix: 'With the role that owns the tables, run: npm start -- migrate',
     });
   const isAway = error instanceof AppError && error.code === 'store_unavailable';
@@ -78,8 +78,8 @@ export function explainStart(error: unknown, listeners: Listeners | null): Confi
     return {
       setting: 'ENCRYPTION_KEY',
       problem:
-        'is not the one that this database was used with: another installation uses it, or the key was replaced',
-      fix: 'Give this installation a database of its own (DATABASE_URL), or the secrets of the other one. Was the key replaced? Put the value of before at the end of the list.',
+        'does not decrypt this database: another installation uses the database, or the key was replaced',
+      fix: 'Give this installation its own database (DATABASE_URL), or the secrets of the other installation. If the key was replaced, append the previous value to the list.',
     };
   return listeners === null ? undefined : explainListen(error, listeners);
 }
@@ -124,11 +124,12 @@ function explainBlamed({ setting, cause }: Blamed): ConfigMistake {
 
 const unknownFix: Readonly<Record<string, string>> = {
   DATA_DIR:
-    'The embedded database in it does not open. Restore the folder from a copy, or choose another one.',
+    'The embedded database in this folder does not open. Restore the folder from a backup, or choose another folder.',
   DATABASE_URL:
     'Check that the server is PostgreSQL 15 or newer and that psql connects with the same address.',
   KV_URL: 'Check that the server is Redis 7 or Valkey and that redis-cli connects with the same address.',
-  OBJECT_STORE_URL: 'Check that it is the address of a bucket of an S3-compatible store, and the key for it.',
+  OBJECT_STORE_URL:
+    'Check that it is the address of a bucket in an S3-compatible store, and check the access key.',
 };
 
 /** The server responded and refuses the settings. */
@@ -149,14 +150,26 @@ const late: Readonly<Record<string, RegExp>> = {
 };
 
 const networkWords: Readonly<Record<string, Words>> = {
-  ECONNREFUSED: ['nobody listens at its address', 'Start the server, or fix host and port.'],
-  ECONNRESET: ['the server hung up', 'Check that the port is the right one and whether it wants TLS.'],
-  ENOTFOUND: ['its host name is not known', 'Fix the host, or the name service of this machine.'],
-  EAI_AGAIN: ['its host name cannot be looked up', 'Fix the name service of this machine, or try again.'],
-  ETIMEDOUT: ['its server does not answer', 'Check host and port, and the firewalls between.'],
-  EHOSTUNREACH: ['its server cannot be reached', 'Check host and port, and the network between.'],
-  ENETUNREACH: ['its server cannot be reached', 'Check host and port, and the network between.'],
-  ENOENT: ['there is no such socket', 'Start the server, or fix the path of its socket.'],
+  ECONNREFUSED: [
+    'no server listens at this address',
+    'Start the server, or fix the host and port in the address.',
+  ],
+  ECONNRESET: [
+    'the server closed the connection',
+    'Check the port, and check whether the server requires TLS.',
+  ],
+  ENOTFOUND: [
+    'the host name cannot be resolved',
+    'Fix the host name, or the DNS configuration of this machine.',
+  ],
+  EAI_AGAIN: [
+    'the DNS lookup of the host name failed',
+    'Fix the DNS configuration of this machine, or try again.',
+  ],
+  ETIMEDOUT: ['the server does not answer', 'Check the host, the port and the firewalls in between.'],
+  EHOSTUNREACH: ['the server cannot be reached', 'Check the host, the port and the network in between.'],
+  ENETUNREACH: ['the server cannot be reached', 'Check the host, the port and the network in between.'],
+  ENOENT: ['the socket does not exist', 'Start the server, or fix the path of its socket.'],
 };
 
 const untrusted: Words = [
@@ -180,28 +193,31 @@ export const explainNetwork = (code: string): Words | undefined =>
 const databaseRefusals: Readonly<Record<string, Words>> = {
   '28P01': ['the server refuses the user name or the password', 'Fix them in the address.'],
   '28000': [
-    'the server does not let this user in',
-    'Check the user name, and what pg_hba.conf of the server says about this address.',
+    'the server refuses this user',
+    'Check the user name, and the entry for this address in pg_hba.conf on the server.',
   ],
-  '3D000': ['the server has no such database', 'Create it (createdb), or fix the name in the address.'],
+  '3D000': [
+    'the database does not exist on the server',
+    'Create it (createdb), or fix the name in the address.',
+  ],
   '42501': [
-    'this user may not do there what is needed',
+    'this user lacks a privilege that Postern needs',
     'Make it the owner: ALTER DATABASE name OWNER TO user.',
   ],
 };
 const databaseAbsences: Readonly<Record<string, Words>> = {
-  '53300': ['the server has no connection left', 'Raise its max_connections, or end other clients.'],
+  '53300': ['the server has no free connection', 'Raise its max_connections, or close other connections.'],
   '57P03': ['the server is not ready yet', 'Wait until it accepts connections.'],
 };
 
 /** S3's error codes: https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html */
 const objectStoreRefusals: Readonly<Record<string, Words>> = {
-  NoSuchBucket: ['the store has no such bucket', 'Create it, or fix the name in the address.'],
+  NoSuchBucket: ['the bucket does not exist in the store', 'Create it, or fix the name in the address.'],
   InvalidAccessKeyId: ['the store does not know this access key', 'Fix OBJECT_STORE_ACCESS_KEY.'],
-  SignatureDoesNotMatch: ['the secret key is not that of the access key', 'Fix OBJECT_STORE_SECRET_KEY.'],
+  SignatureDoesNotMatch: ['the secret key does not belong to the access key', 'Fix OBJECT_STORE_SECRET_KEY.'],
   AccessDenied: [
-    'this key may not do there what is needed',
-    'Let it read, write, remove and list objects, and list and abort multipart uploads, in this bucket.',
+    'this key lacks a permission that Postern needs',
+    'Allow it to read, write, remove and list objects, and to list and abort multipart uploads, in this bucket.',
   ],
   PermanentRedirect: ['the bucket is at another address', 'Fix the host, or add ?region=… to the address.'],
   AuthorizationHeaderMalformed: ['the bucket is in another region', 'Add ?region=… to the address.'],
@@ -211,8 +227,8 @@ const objectStoreAbsences: Readonly<Record<string, Words>> = {
     'the clocks of this machine and the store differ',
     'Set this machine’s clock (NTP).',
   ],
-  AbortError: ['its server does not answer', 'Check host and port, and the firewalls between.'],
-  TimeoutError: ['its server does not answer', 'Check host and port, and the firewalls between.'],
+  AbortError: ['the server does not answer', 'Check the host, the port and the firewalls in between.'],
+  TimeoutError: ['the server does not answer', 'Check the host, the port and the firewalls in between.'],
 };
 
 type WordsOf = Readonly<Record<string, Readonly<Record<string, Words>>>>;
@@ -223,24 +239,24 @@ const absences: WordsOf = { DATABASE_URL: databaseAbsences, OBJECT_STORE_URL: ob
 function spokenRefusal(setting: string, message: string): Words | undefined {
   if (setting === 'DATABASE_URL') {
     if (/password must be a string/i.test(message))
-      return ['the server wants a password', 'Write it into the address: postgresql://user:password@host.'];
+      return ['the server requires a password', 'Write it in the address: postgresql://user:password@host.'];
     if (/does not support SSL/i.test(message))
-      return ['the server does not speak TLS', 'Leave sslmode out of the address, or turn TLS on there.'];
+      return [
+        'the server does not support TLS',
+        'Remove sslmode from the address, or enable TLS on the server.',
+      ];
   }
   if (setting === 'KV_URL') {
     if (message.startsWith('WRONGPASS'))
       return ['the server refuses the user name or the password', 'Fix them in the address.'];
     if (/without any password configured/.test(message))
-      return [
-        'the server has no password, and the address gives one',
-        'Leave the password out of the address.',
-      ];
+      return ['the server has no password, but the address has one', 'Remove the password from the address.'];
     if (message.startsWith('NOAUTH'))
-      return ['the server wants a password', 'Write it into the address: redis://:password@host:6379.'];
+      return ['the server requires a password', 'Write it in the address: redis://:password@host:6379.'];
     if (message.startsWith('NOPERM'))
-      return ['this user may not do there what is needed', 'Give it the commands (ACL SETUSER … +@all).'];
+      return ['this user lacks a command that Postern needs', 'Allow the commands (ACL SETUSER … +@all).'];
     if (/maxmemory-policy/.test(message))
-      return ['the server may forget what it is told', 'Set its maxmemory-policy to noeviction.'];
+      return ['the server may evict data', 'Set its maxmemory-policy to noeviction.'];
   }
   return undefined;
 }
@@ -250,13 +266,14 @@ function explainListen(error: unknown, listeners: Listeners): ConfigMistake | un
   if (error.syscall === 'getaddrinfo')
     return {
       setting: 'HOST',
-      problem: `is not known (${withoutSecrets(error.message)})`,
-      fix: 'Give an IP address.',
+      problem: `cannot be resolved (${withoutSecrets(error.message)})`,
+      fix: 'Use an IP address.',
     };
   if (error.syscall !== 'listen') return undefined;
   const port = 'port' in error ? error.port : undefined;
   const setting = Object.entries(listeners).find(([, one]) => one === port)?.[0] ?? 'PORT';
-  const follows = followers[setting] === undefined ? '' : ` ${followers[setting]} follows it while unset.`;
+  const follows =
+    followers[setting] === undefined ? '' : ` ${followers[setting]} uses the same port unless it is set.`;
   switch (codeOf(error)) {
     case 'EADDRINUSE':
       return {
@@ -267,14 +284,14 @@ function explainListen(error: unknown, listeners: Listeners): ConfigMistake | un
     case 'EACCES':
       return {
         setting,
-        problem: `${String(port)} may not be opened by this user (${withoutSecrets(error.message)})`,
+        problem: `this user may not open ${String(port)} (${withoutSecrets(error.message)})`,
         fix: `Choose a port above 1023.${follows}`,
       };
     case 'EADDRNOTAVAIL':
       return {
         setting: 'HOST',
         problem: `is not an address of this machine (${withoutSecrets(error.message)})`,
-        fix: 'Use 127.0.0.1, 0.0.0.0 or an address that this machine has.',
+        fix: 'Use 127.0.0.1, 0.0.0.0 or another address of this machine.',
       };
     default:
       return undefined;

@@ -6,25 +6,31 @@ export type Words = readonly [problem: string, fix: string];
 
 const fileWords: Readonly<Record<string, Words>> = {
   EACCES: [
-    'this user may not read and write there',
-    'Give the user of this process the folder and all in it.',
+    'this user may not read and write in this folder',
+    'Make the user of this process the owner of the folder and of everything in it.',
   ],
-  EPERM: ['this user may not do that there', 'Give the user of this process the folder and all in it.'],
-  EROFS: ['lies on a file system that is read-only', 'Choose a folder that can be written.'],
-  ENOSPC: ['lies on a disk that is full', 'Make room on it.'],
-  EDQUOT: ['lies on a disk whose quota is used up', 'Make room on it.'],
-  ENOTDIR: ['leads through a file as if it were a folder', 'Fix the path.'],
-  EEXIST: ['is a file, and should be a folder', 'Choose a folder.'],
-  ELOOP: ['leads in a circle of links', 'Fix the links.'],
-  ENAMETOOLONG: ['is too long a path', 'Choose a shorter one.'],
-  ENOENT: ['lacks a file that should be there', 'Choose a folder, or restore it from a copy.'],
+  EPERM: [
+    'this user does not have the required permission in this folder',
+    'Make the user of this process the owner of the folder and of everything in it.',
+  ],
+  EROFS: ['is on a read-only file system', 'Choose a folder in which this process can write.'],
+  ENOSPC: ['is on a full disk', 'Free some space on the disk.'],
+  EDQUOT: ['is on a disk whose quota is used up', 'Free some space, or raise the quota.'],
+  ENOTDIR: ['has a file in its path where a folder is needed', 'Fix the path.'],
+  EEXIST: ['is a file; it must be a folder', 'Choose a folder.'],
+  ELOOP: ['contains symbolic links that form a loop', 'Fix the links.'],
+  ENAMETOOLONG: ['has a path that is too long', 'Choose a shorter path.'],
+  ENOENT: ['lacks a required file', 'Choose another folder, or restore this one from a backup.'],
 };
 
 const namedFileWords: Readonly<Record<string, Words>> = {
-  ENOENT: ['there is no such file', 'Fix the path; it counts from the folder that package.json is in.'],
-  EISDIR: ['is a folder', 'Name the file itself.'],
-  ENOTDIR: ['leads through a file as if it were a folder', 'Fix the path.'],
-  EACCES: ['this user may not read it', 'Give the user of this process the right to.'],
+  ENOENT: [
+    'there is no such file',
+    'Fix the path. A relative path starts at the folder that contains package.json.',
+  ],
+  EISDIR: ['is a folder', 'Give the path of a file.'],
+  ENOTDIR: ['has a file in its path where a folder is needed', 'Fix the path.'],
+  EACCES: ['this user may not read the file', 'Give the user of this process permission to read it.'],
 };
 
 /** What is wrong with a file or folder; undefined when the error is not from the file system. */

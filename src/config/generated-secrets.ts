@@ -79,8 +79,8 @@ function claim(name: string, staging: string): void {
     throw new ConfigError([
       {
         setting: name,
-        problem: `is being changed by another command, which has ${staging}; nothing was changed by this one`,
-        fix: 'Run the command again. If no other one is running, one was killed: remove that file first.',
+        problem: `is being changed by another command, which has ${staging}; this command changed nothing`,
+        fix: 'Run the command again. If no other command is running, one was killed: remove that file first.',
       },
     ]);
   }
@@ -115,8 +115,8 @@ function secretIn<Made extends string | undefined>(
   throw new ConfigError([
     {
       setting: name,
-      problem: `was generated in ${path}, and what is there now is too short to be it`,
-      fix: 'Put the file back from a copy of DATA_DIR. Without one, remove it: a new secret is made at the next start, and what the old one protected is lost.',
+      problem: `was generated in ${path}, but that file is now shorter than ${minSecretLength} characters`,
+      fix: 'Restore the file from a backup of DATA_DIR. Without a backup, remove it: the next start generates a new secret, and the data that the old one protected is lost.',
     },
   ]);
 }
@@ -137,7 +137,7 @@ function checkIsPrivate(path: string, folder: string): void {
     {
       setting: 'DATA_DIR',
       problem,
-      fix: `If nobody else can have been there, run: chown -R ${me} ${folder} && chmod -R go= ${folder}. If someone can, remove the folder as well: new secrets are made at the next start, and what the old ones protected is lost.`,
+      fix: `If no other user can have read it, run: chown -R ${me} ${folder} && chmod -R go= ${folder}. Otherwise remove the folder: the next start generates new secrets, and the data that the old ones protected is lost.`,
     },
   ]);
 }

@@ -69,8 +69,8 @@ describe('a workload on its own', () => {
     '%s wants the engines that all share, and says so',
     (workload) => {
       const alone = () => readConfig({ DATA_DIR: join(folder, 'alone'), ...secrets }, workload);
-      expect(alone).toThrow(`DATABASE_URL: is required by ${workload} on its own`);
-      expect(alone).toThrow(`KV_URL: is required by ${workload} on its own`);
+      expect(alone).toThrow(`DATABASE_URL: is required when ${workload} runs on its own`);
+      expect(alone).toThrow(`KV_URL: is required when ${workload} runs on its own`);
       expect(existsSync(join(folder, 'alone'))).toBe(false);
       expect(() => readConfig({ ...shared, ...secrets }, workload)).not.toThrow();
     },
@@ -121,7 +121,7 @@ describe('Keycloak as identity provider', () => {
   });
 
   test.each([
-    ['http://id.example.com/realms/postern', 'neither https'],
+    ['http://id.example.com/realms/postern', 'must use https'],
     ['id.example.com/realms/postern', 'not an address'],
     ['https://id.example.com', 'not the address of a realm'],
     ['https://id.example.com/realms/postern/', 'not the address of a realm'],
@@ -264,7 +264,7 @@ describe('reading the configuration', () => {
   test('a mistake repeats a word or a number, and nothing that may be a secret', () => {
     expect(refusalOf({ LOG_LEVEL: 'loud', PORT: '70000' }).map(({ problem }) => problem)).toEqual([
       '"70000" is not a port',
-      '"loud" is not a level',
+      '"loud" is not a log level',
     ]);
     const swapped = { BOOTSTRAP_ADMIN_EMAIL: 'hunter2hunter2', BOOTSTRAP_ADMIN_PASSWORD: 'ada@example.com' };
     const pasted = {
@@ -346,7 +346,7 @@ describe('reading the configuration', () => {
 
   test('SE-02 a folder that cannot be written is told as a mistake of DATA_DIR', () => {
     const dataDir = join(file('not-a-folder', ''), 'data');
-    expect(() => readConfig({ DATA_DIR: dataDir })).toThrow(/DATA_DIR: leads through a file.*not-a-folder/);
+    expect(() => readConfig({ DATA_DIR: dataDir })).toThrow(/DATA_DIR: has a file in its path.*not-a-folder/);
   });
 
   test('SE-02 a generated secret that was cut short is refused, never used', () => {
@@ -585,7 +585,7 @@ describe('the object store', () => {
       expect(refusalOf(Object.fromEntries(half))).toMatchObject([
         {
           setting: missing,
-          problem: expect.stringMatching(/^is missing, and OBJECT_STORE_\w+ and OBJECT_STORE_\w+ are set/),
+          problem: expect.stringMatching(/^is missing, but OBJECT_STORE_\w+ and OBJECT_STORE_\w+ are set/),
         },
       ]);
     },
@@ -594,13 +594,13 @@ describe('the object store', () => {
   test.each([
     ['https://s3.example.com/our-sites', 'is not the address of a bucket'],
     ['s3://Our_Sites?endpoint=https://s3.example.com', 'is not the address of a bucket'],
-    ['s3://our-sites', 'does not say where the store is'],
+    ['s3://our-sites', 'has no endpoint'],
     ['s3://our-sites?endpoint=s3.example.com', 'not an origin'],
     ['s3://our-sites?endpoint=https://s3.example.com/our-sites', 'not an origin'],
-    ['s3://our-sites?endpoint=http://s3.example.com', 'in clear'],
-    ['s3://ours:geheim@our-sites?endpoint=https://s3.example.com', 'has more than bucket'],
+    ['s3://our-sites?endpoint=http://s3.example.com', 'unencrypted'],
+    ['s3://ours:geheim@our-sites?endpoint=https://s3.example.com', 'has more than a bucket'],
     ['s3://our-sites?endpoint=https://ours:geheim@s3.example.com', 'not an origin'],
-    ['s3://our-sites?endpoint=https://s3.example.com&regoin=x', 'not known: regoin'],
+    ['s3://our-sites?endpoint=https://s3.example.com&regoin=x', 'unknown option: regoin'],
     ['s3://our-sites?endpoint=https://s3.example.com&pathStyle=maybe', 'neither true nor false'],
   ])('%s is refused', (OBJECT_STORE_URL, problem) => {
     const told = refusalOf({ ...store, OBJECT_STORE_URL });

@@ -64,7 +64,7 @@ export type KeycloakSettings = {
 export type ClientCredentials = { readonly id: string; readonly secret: string };
 
 /** Why there is no fallback: each process would keep data that the others do not see. */
-const sharedFix = 'Set it to the same on every process, or run all workloads as one with: npm start';
+const sharedFix = 'Set the same value on every process, or run all workloads in one process with: npm start';
 
 type Wrong = (setting: string, problem: string, fix: string) => void;
 /** Values of settings by name. An invalid one counts as set, but has the value of an unset one: check `isWrong`. */
@@ -95,20 +95,20 @@ export function readConfig(
   if (gatewayDatabaseRole !== null && !value.isSet('DATABASE_URL'))
     wrong(
       'GATEWAY_DATABASE_ROLE',
-      'is set, and DATABASE_URL is not: the embedded database has one role',
-      'Set DATABASE_URL, or leave it out.',
+      'is set, but DATABASE_URL is not: the embedded database has only one role',
+      'Set DATABASE_URL, or unset GATEWAY_DATABASE_ROLE.',
     );
   const kvUrl = value('KV_URL');
   if (workload !== 'all' && workload !== 'migrate')
     for (const name of ['DATABASE_URL', 'KV_URL'] as const)
-      if (!value.isSet(name)) wrong(name, `is required by ${workload} on its own`, sharedFix);
+      if (!value.isSet(name)) wrong(name, `is required when ${workload} runs on its own`, sharedFix);
   const host = value('HOST');
   const isOpen = !isLoopback(isIP(host) === 6 ? `[${host}]` : host);
   if (isOpen && uiUrl.startsWith('http:') && !value.isWrong('SERVICE_UI_URL'))
     wrong(
       'HOST',
-      'opens the listeners to the network while SERVICE_UI_URL is http: keys would cross it in clear',
-      'Give SERVICE_UI_URL its https address, or leave HOST unset.',
+      'opens the listeners to the network, but SERVICE_UI_URL uses http: clients would send keys unencrypted',
+      'Set SERVICE_UI_URL to its https address, or unset HOST.',
     );
   const objectStore = readObjectStore(value, wrong);
   const keycloak = readIdentity(value, wrong);
@@ -119,7 +119,7 @@ export function readConfig(
     if (value(name) === null && !value.isSet(name) && value.isSet('DATABASE_URL'))
       wrong(
         name,
-        'is required with DATABASE_URL: every process on that database must have the same',
+        'is required with DATABASE_URL: every process on that database must have the same value',
         'Set it to the output of: openssl rand -base64 32',
       );
   const dataDir = resolve(value('DATA_DIR'));
@@ -198,7 +198,7 @@ function textOf(env: Environment, name: string, wrong: Wrong): string | undefine
   const direct = env[name];
   const file = env[`${name}_FILE`];
   if (direct !== undefined && direct !== '' && file !== undefined && file !== '') {
-    wrong(name, `is set twice, as ${name} and ${name}_FILE`, 'Set one of them.');
+    wrong(name, `is set twice, as ${name} and as ${name}_FILE`, 'Set only one of them.');
   }
   if (file === undefined || file === '') return direct === '' ? undefined : direct;
   try {
@@ -233,8 +233,8 @@ function readObjectStore(value: Values, wrong: Wrong): ObjectStore | null {
   for (const name of missing)
     wrong(
       name,
-      `is missing, and ${there.join(' and ')} ${there.length === 1 ? 'is' : 'are'} set`,
-      'Set all three, or none: then files are in DATA_DIR.',
+      `is missing, but ${there.join(' and ')} ${there.length === 1 ? 'is' : 'are'} set`,
+      'Set all three. To keep the files in DATA_DIR, set none of them.',
     );
   return bucket === null ? null : { ...bucket, accessKey: accessKey ?? '', secretKey: secretKey ?? '' };
 }
@@ -258,8 +258,8 @@ function readIdentity(value: Values, wrong: Wrong): KeycloakSettings | null {
     for (const name of [...keycloakSettings, ...roles].filter((one) => value.isSet(one)))
       wrong(
         name,
-        'is set, and the built-in provider does not use it',
-        'Set IDENTITY_PROVIDER=keycloak, or unset this.',
+        'is set, but the built-in provider does not use it',
+        'Set IDENTITY_PROVIDER=keycloak, or unset this setting.',
       );
     return null;
   }
@@ -268,10 +268,14 @@ function readIdentity(value: Values, wrong: Wrong): KeycloakSettings | null {
       wrong(
         name,
         'is required with IDENTITY_PROVIDER=keycloak',
-        'See docs/how-to/sign-in-with-keycloak.md for where its value is found.',
+        'docs/how-to/sign-in-with-keycloak.md explains where to find its value.',
       );
   if (roleNames.user === roleNames.admin)
-    wrong('OIDC_ADMIN_ROLE', 'is the role of every user', 'Name two realm roles.');
+    wrong(
+      'OIDC_ADMIN_ROLE',
+      `is ${roleNames.admin}, and so is OIDC_USER_ROLE`,
+      'Set two different realm roles.',
+    );
   return {
     issuer: issuer ?? '',
     login: { id: loginId ?? '', secret: loginSecret ?? '' },
@@ -287,13 +291,13 @@ function readAdministrator(value: Values, wrong: Wrong): Config['bootstrapAdmin'
     for (const name of names.filter((one) => value.isSet(one)))
       wrong(
         name,
-        'is for the built-in provider alone',
-        'Unset it, and give a person the administrators’ role (OIDC_ADMIN_ROLE) in Keycloak.',
+        'is set, but only the built-in provider uses it',
+        'Unset it, and give a person the role of OIDC_ADMIN_ROLE in Keycloak.',
       );
   else if (value.isSet(names[0]) !== value.isSet(names[1]))
     wrong(
       'BOOTSTRAP_ADMIN_EMAIL',
-      'is set without its partner',
+      value.isSet(names[0]) ? `is set, but ${names[1]} is not` : `is not set, but ${names[1]} is`,
       'Set both BOOTSTRAP_ADMIN_EMAIL and BOOTSTRAP_ADMIN_PASSWORD, or neither.',
     );
   return email === null || password === null ? null : { email, password };

@@ -50,7 +50,7 @@ const requests = wholeNumber(
   0,
   999_999_999,
   'is not a number of requests',
-  'Use a whole number up to 999999999; 0 = no limit.',
+  'Use a whole number from 0 to 999999999; 0 = no limit.',
 );
 const minCacheBytes = 64 * 1024 * 1024;
 
@@ -60,7 +60,7 @@ const secrets = z
   .string()
   .transform(listOf)
   .refine((values) => values.length > 0 && values.every(({ length }) => length >= minSecretLength), {
-    error: 'is too short',
+    error: `has a value shorter than ${minSecretLength} characters`,
     params: {
       fix: `Use at least ${minSecretLength} random characters each, such as the output of: openssl rand -base64 32`,
     },
@@ -75,18 +75,18 @@ const origin = z.string().transform((text, context) => {
   if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(text))
     return problem(
       'has no scheme',
-      'Put https:// in front, such as https://postern.example.com, or http:// on loopback, such as http://localhost:3000.',
+      'Begin it with https://, such as https://postern.example.com, or on loopback with http://, such as http://localhost:3000.',
     );
   if (!URL.canParse(text))
     return problem('is not an address', 'Write an origin such as https://postern.example.com.');
   const url = new URL(text);
   if (url.pathname !== '/' || url.search !== '' || url.hash !== '' || url.username !== '')
     problem(
-      'has more than an origin',
-      'Write scheme, host and port only, such as https://postern.example.com.',
+      'has more than scheme, host and port',
+      'Write only scheme, host and port, such as https://postern.example.com.',
     );
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopback(url.hostname)))
-    problem('is neither https nor a loopback address', 'Use https, or http on localhost for trying it out.');
+    problem('must use https, or http on a loopback address', 'Use https. For trials, use http on localhost.');
   return url.origin;
 });
 
@@ -103,10 +103,10 @@ const realm = z.string().superRefine((text, context) => {
   if (name === 'master')
     problem(
       'names the realm in which Keycloak itself is administered',
-      'Make a realm for the people of Postern: deploy/keycloak/postern-realm.json is one.',
+      'Create a realm for the users of Postern, such as the one in deploy/keycloak/postern-realm.json.',
     );
   if (url.protocol !== 'https:' && !isLoopback(url.hostname))
-    problem('is neither https nor a loopback address', 'Use https, or http on localhost for trying it out.');
+    problem('must use https, or http on a loopback address', 'Use https. For trials, use http on localhost.');
 });
 
 /**
@@ -123,7 +123,7 @@ const server = (scheme: RegExp, what: string, example: string) =>
       return scheme.test(protocol) && address.includes('://') && [username, password].every(isPercentEncoded);
     },
     `is not a ${what} address`,
-    `Write ${example}; signs such as / ? # % @ in the password as %2F %3F %23 %25 %40.`,
+    `Write ${example}. In the password, write / ? # % @ as %2F %3F %23 %25 %40.`,
   );
 
 const bucketOptions = ['endpoint', 'region', 'pathStyle'];
@@ -144,33 +144,30 @@ const bucket = z.string().transform((text, context) => {
     );
   if (url.username !== '' || url.password !== '' || url.hash !== '')
     return problem(
-      'has more than bucket, folder and options',
-      'Give the key as OBJECT_STORE_ACCESS_KEY and OBJECT_STORE_SECRET_KEY.',
+      'has more than a bucket, a folder and options',
+      'Set the key in OBJECT_STORE_ACCESS_KEY and OBJECT_STORE_SECRET_KEY.',
     );
   const option = (one: string) => url.searchParams.get(one) ?? undefined;
   const unknown = [...url.searchParams.keys()].find((one) => !bucketOptions.includes(one));
   if (unknown !== undefined)
-    return problem(
-      `has an option that is not known: ${unknown}`,
-      `The options are ${bucketOptions.join(', ')}.`,
-    );
+    return problem(`has an unknown option: ${unknown}`, `The options are ${bucketOptions.join(', ')}.`);
   const pathStyle = option('pathStyle') ?? 'true';
   if (!/^(?:true|false)$/.test(pathStyle))
     return problem(
       'has a pathStyle that is neither true nor false',
-      'Say pathStyle=false where the bucket is in front of the host.',
+      'Use pathStyle=false when the bucket is the first part of the host name, and omit it otherwise.',
     );
   const given = option('endpoint');
   const endpoint = given !== undefined && URL.canParse(given) ? new URL(given) : undefined;
   if (endpoint?.href !== `${endpoint?.origin}/` || !/^https?:$/.test(endpoint.protocol))
     return problem(
-      given === undefined ? 'does not say where the store is' : 'has an endpoint that is not an origin',
-      'Add endpoint=https://host, with scheme, host and port only.',
+      given === undefined ? 'has no endpoint' : 'has an endpoint that is not an origin',
+      'Add endpoint=https://host with only scheme, host and port.',
     );
   if (endpoint.protocol === 'http:' && !isLoopback(endpoint.hostname))
     return problem(
-      'has an endpoint that is neither https nor a loopback address: private content would cross the network in clear',
-      'Use https.',
+      'has an http endpoint that is not loopback: private content would cross the network unencrypted',
+      'Use an https endpoint.',
     );
   const folders = url.pathname.split('/').filter((folder) => folder !== '');
   return {
@@ -225,7 +222,7 @@ export const settings = {
     schema: origin,
     unset: null,
     meaning:
-      'Base of the content hosts; a site lives at a label in front of its host; https, or http on loopback',
+      'Base address of the content hosts; each site has a label in front of this host; https, or http on loopback',
     shown: 'http://sites.localhost:GATEWAY_PORT',
   }),
   SITES_ALLOW_SHARED_APEX: setting({
@@ -236,13 +233,13 @@ export const settings = {
     ),
     unset: null,
     meaning:
-      'true = private sites also while SERVICE_UI_URL and SITES_CONTENT_URL share a registrable domain; the same on every process',
-    shown: 'unset: private sites need a content domain of their own',
+      'true = private sites work although SERVICE_UI_URL and SITES_CONTENT_URL share a registrable domain; the same on every process',
+    shown: 'unset: private sites need a separate content domain',
   }),
   HOST: setting({
     schema: someText,
     unset: '127.0.0.1',
-    meaning: 'Address the listeners bind to; beyond loopback SERVICE_UI_URL must be https',
+    meaning: 'Address that the listeners bind to; unless it is loopback, SERVICE_UI_URL must be https',
   }),
   PORT: setting({ schema: port, unset: 3000, meaning: 'Port of the web workload' }),
   GATEWAY_PORT: setting({ schema: port, unset: 3001, meaning: 'Port of the gateway workload' }),
@@ -250,7 +247,7 @@ export const settings = {
   DATA_DIR: setting({
     schema: someText,
     unset: './data',
-    meaning: 'Embedded database and generated secrets',
+    meaning: 'Folder of the embedded database and the generated secrets',
   }),
   DATABASE_URL: setting({
     schema: server(/^postgres(?:ql)?:$/, 'PostgreSQL', 'postgresql://user:password@host:5432/database'),
@@ -262,8 +259,8 @@ export const settings = {
     schema: someText,
     unset: null,
     meaning:
-      'PostgreSQL role of gateways that run on their own; each migration grants it the views they read',
-    shown: '–: grant them yourself',
+      'PostgreSQL role of gateways that run on their own; each migration grants it the views that they read',
+    shown: 'unset: grant them yourself',
     readBy: ['web', 'worker', 'migrate'],
   }),
   KV_URL: setting({
@@ -278,13 +275,13 @@ export const settings = {
     schema: bucket,
     unset: null,
     meaning:
-      'S3-compatible store of the files of sites: s3://bucket/prefix?endpoint=https://host&region=…, and &pathStyle=false where the bucket is in front of the host; absent = files in DATA_DIR',
+      'S3-compatible store for the files of sites: s3://bucket/prefix?endpoint=https://host&region=…, with &pathStyle=false when the bucket is the first part of the host name; absent = files in DATA_DIR',
     readBy: servers,
   }),
   OBJECT_STORE_ACCESS_KEY: setting({
     schema: someText,
     unset: null,
-    meaning: 'Name of the key to the object store',
+    meaning: 'Id of the access key for the object store',
     shown: 'required with OBJECT_STORE_URL',
     secret: true,
     readBy: servers,
@@ -292,7 +289,8 @@ export const settings = {
   OBJECT_STORE_SECRET_KEY: setting({
     schema: someText,
     unset: null,
-    meaning: 'The key to the object store; it reads, writes, removes and lists in the bucket and no more',
+    meaning:
+      'Secret of the access key; it needs to read, write, remove and list objects in the bucket, and nothing else',
     shown: 'required with OBJECT_STORE_URL',
     secret: true,
     readBy: servers,
@@ -301,17 +299,17 @@ export const settings = {
     schema: wholeNumber(
       minCacheBytes,
       Number.MAX_SAFE_INTEGER,
-      'is not a number of bytes that is enough',
+      'is not a sufficient number of bytes',
       `Use a whole number of at least ${minCacheBytes}.`,
     ),
     unset: 1024 ** 3,
-    meaning: `Room in DATA_DIR for what was fetched from the object store, in bytes; at least ${minCacheBytes}`,
+    meaning: `Size of the cache for the object store, in DATA_DIR, in bytes; at least ${minCacheBytes}`,
     readBy: servers,
   }),
   IDENTITY_PROVIDER: setting({
-    schema: oneOf(['builtin', 'keycloak'], 'is not available', 'Write builtin or keycloak.'),
+    schema: oneOf(['builtin', 'keycloak'], 'is not an identity provider', 'Use builtin or keycloak.'),
     unset: 'builtin',
-    meaning: 'Who says who people are: builtin or keycloak',
+    meaning: 'Identity provider: builtin or keycloak',
     readBy: withIdentity,
   }),
   OIDC_ISSUER: setting({
@@ -331,7 +329,7 @@ export const settings = {
   OIDC_CLIENT_SECRET: setting({
     schema: someText,
     unset: null,
-    meaning: 'Its secret',
+    meaning: 'Secret of this client',
     secret: true,
     readBy: withIdentity,
   }),
@@ -339,13 +337,13 @@ export const settings = {
     schema: someText,
     unset: null,
     meaning:
-      'Client of the realm that reads the status and roles of people and introspects tokens; one that can manage anything is refused',
+      'Client of the realm that reads the status and roles of people and introspects tokens; Postern refuses a client that can manage anything',
     readBy: withIdentity,
   }),
   PRINCIPAL_SYNC_CLIENT_SECRET: setting({
     schema: someText,
     unset: null,
-    meaning: 'Its secret',
+    meaning: 'Secret of this client',
     secret: true,
     readBy: withIdentity,
   }),
@@ -366,17 +364,17 @@ export const settings = {
     schema: wholeNumber(1, 60, 'is not a number of minutes', 'Use a whole number from 1 to 60.'),
     unset: 5,
     meaning:
-      'How often the owners of keys are looked at, from 1 to 60: how long a key of a disabled person, or of one who lost the role, can stay good',
+      'Minutes between checks of the owners of keys, from 1 to 60; a key of a disabled person, or of a person who lost the role, can work that long',
     readBy: withIdentity,
   }),
   KEY_PREFIX: setting({
     schema: textThat(
       (text) => /^[a-z][a-z0-9]{0,15}$/.test(text),
-      'is not a product word',
-      'Use 1 to 16 lower-case letters and digits, starting with a letter.',
+      'is not a valid prefix',
+      'Use 1 to 16 lower-case letters and digits, beginning with a letter.',
     ),
     unset: 'app',
-    meaning: 'Product word in key prefixes',
+    meaning: 'First part of key prefixes, such as app in app_pat_',
     readBy: servers,
   }),
   TRUSTED_PROXIES: setting({
@@ -384,13 +382,14 @@ export const settings = {
       .string()
       .transform(listOf)
       .refine((ranges) => ranges.every(isProxyRange), {
-        error: 'holds what is neither an IP address nor a range of a network of its own',
+        error: 'contains an entry that is neither an IP address nor a range that is narrow enough',
         params: {
-          fix: 'Write the addresses of your proxies, such as 10.0.0.7 or 10.0.0.0/8; names and all the world are not taken.',
+          fix: 'Write only the addresses of your proxies, such as 10.0.0.7 or 10.0.0.0/8, and no host names. The widest ranges allowed are /8 (IPv4) and /7 (IPv6).',
         },
       }),
     unset: [],
-    meaning: 'IP addresses or ranges (CIDR) whose forwarded headers count, separated by commas',
+    meaning:
+      'IP addresses or ranges (CIDR) of proxies whose forwarded headers Postern trusts, separated by commas',
     shown: 'none',
     readBy: servers,
   }),
@@ -398,7 +397,7 @@ export const settings = {
     schema: requests,
     unset: 60_000,
     meaning:
-      'Requests of one address that a gateway process answers in any 60 seconds; more are refused with 429; 0 = no limit',
+      'Requests of one address that a gateway process answers in any 60 seconds; it refuses more with 429; 0 = no limit',
     readBy: ['gateway'],
   }),
   GATEWAY_REQUESTS_PER_HOST: setting({
@@ -408,17 +407,17 @@ export const settings = {
     readBy: ['gateway'],
   }),
   GATEWAY_FAST_HTTP: setting({
-    schema: oneOf(['on', 'off'], 'is neither on nor off', 'Write on or off, or unset it.'),
+    schema: oneOf(['on', 'off'], 'is neither on nor off', 'Use on or off, or unset it.'),
     unset: 'on',
     meaning:
-      'on or off; off = node:http reads every request to the gateway, also the plainest, which the gateway reads itself otherwise',
+      'on or off; on = the gateway parses plain requests itself; off = node:http parses every request to the gateway',
     readBy: ['gateway'],
   }),
   SESSION_SECRET: setting({
     schema: secrets,
     unset: null,
     meaning:
-      'Signs session cookies and sign-in links; a list separated by commas, the first signs, all verify',
+      'Signs session cookies and sign-in links; a list separated by commas: the first value signs, all verify',
     shown: generated,
     secret: true,
     readBy: withIdentity,
@@ -426,7 +425,7 @@ export const settings = {
   ENCRYPTION_KEY: setting({
     schema: secrets,
     unset: null,
-    meaning: 'Encrypts stored provider tokens; a list, the first encrypts, all decrypt',
+    meaning: 'Encrypts stored provider tokens; a list: the first value encrypts, all decrypt',
     shown: generated,
     secret: true,
     readBy: withIdentity,
@@ -435,7 +434,7 @@ export const settings = {
     schema: secrets,
     unset: null,
     meaning:
-      'Signs and encrypts what opens a private site in a browser, on web and gateway; a list, the first signs, all verify',
+      'Signs and encrypts the grants of private sites, on web and gateway; a list: the first value signs, all verify',
     shown: generated,
     secret: true,
     readBy: servers,
@@ -444,7 +443,7 @@ export const settings = {
     schema: textThat(
       (text) => /^[^\s@]+@[^\s@]+$/.test(text),
       'is not an e-mail address',
-      'Write one such as ada@example.com; people sign in with it.',
+      'Write an address such as ada@example.com. The administrator signs in with it.',
     ),
     unset: null,
     meaning: 'First administrator; first boot only',
@@ -452,7 +451,11 @@ export const settings = {
     readBy: withIdentity,
   }),
   BOOTSTRAP_ADMIN_PASSWORD: setting({
-    schema: textThat(({ length }) => length >= 12, 'is too short', 'Use at least 12 characters.'),
+    schema: textThat(
+      ({ length }) => length >= 12,
+      'is shorter than 12 characters',
+      'Use at least 12 characters.',
+    ),
     unset: null,
     meaning: 'Password of the first administrator',
     secret: true,
@@ -461,8 +464,8 @@ export const settings = {
   BACKUP_PASSPHRASE: setting({
     schema: textThat(
       ({ length }) => length >= 16,
-      'is too short',
-      'Use at least 16 characters: a person who has a backup can try for as long as they like.',
+      'is shorter than 16 characters',
+      'Use at least 16 characters: a person with a backup can try passphrases without a limit.',
     ),
     unset: null,
     meaning:
@@ -473,7 +476,7 @@ export const settings = {
   LOG_LEVEL: setting({
     schema: oneOf(
       ['debug', 'info', 'warn', 'error', 'silent'],
-      'is not a level',
+      'is not a log level',
       'Use debug, info, warn, error or silent.',
     ),
     unset: 'info',

@@ -116,7 +116,10 @@ function kindCheck(caller: Caller, callers: readonly CallerKind[]): Check {
     rule: 'caller_kind',
     passed,
     detail: passed ? `Accepts ${words(caller.kind)}.` : `Does not accept ${words(caller.kind)}.`,
-    denial: { code: acceptsKeys(callers) ? 'forbidden_role' : 'interactive_auth_required' },
+    denial: {
+      code: acceptsKeys(callers) ? 'forbidden_role' : 'interactive_auth_required',
+      message: `This route accepts ${callers.map(words).join(', ')}; it does not accept ${words(caller.kind)}.`,
+    },
   };
 }
 
@@ -139,8 +142,8 @@ function keyChecks(caller: Caller, policy: RoutePolicy, principal: PrincipalFact
       rule: 'key_type_enabled',
       passed: key.isTypeEnabled,
       detail: key.isTypeEnabled
-        ? `${key.type} keys are enabled.`
-        : `${key.type} keys are switched off by policy.`,
+        ? `Keys of the type ${key.type} are enabled.`
+        : `The policy has switched off keys of the type ${key.type}.`,
       denial: { code: 'api_keys_disabled' },
     },
     suspensionCheck(key.isSuspended, principal),
@@ -235,9 +238,9 @@ function ownerCheck(principal: PrincipalFacts): Check {
     active: ['The account is enabled.', 'user_disabled'],
     disabled: ['The account is disabled.', 'user_disabled'],
     missing: ['The account no longer exists.', 'user_disabled'],
-    unavailable: ['The identity service cannot be asked.', 'identity_unavailable'],
-    signed_out: ['The sign-in behind the session has ended.', 'authentication_required'],
-    not_asked: ['No account stands behind this credential.', 'forbidden_role'],
+    unavailable: ['The identity service cannot be reached.', 'identity_unavailable'],
+    signed_out: ['The sign-in of the session has ended.', 'authentication_required'],
+    not_asked: ['This credential does not belong to an account.', 'forbidden_role'],
   } as const;
   const [detail, code] = outcomes[principal.kind];
   return { rule: 'owner_enabled', passed: principal.kind === 'active', detail, denial: { code } };
@@ -249,7 +252,11 @@ function roleCheck(role: Role, principal: PrincipalFacts): Check {
     rule: 'role',
     passed,
     detail: passed ? `Has the role ${role}.` : `Needs the role ${role}.`,
-    denial: { code: role === 'admin' ? 'forbidden_role' : 'role_required', details: { requiredRole: role } },
+    denial: {
+      code: role === 'admin' ? 'forbidden_role' : 'role_required',
+      message: `This request needs the role ${role}; the account does not have it.`,
+      details: { requiredRole: role },
+    },
   };
 }
 
@@ -266,7 +273,7 @@ function repositoryCheck(caller: Caller, repositoryId: string): Check {
   return {
     rule: 'repository',
     passed,
-    detail: passed ? 'The repository is within reach.' : missing,
+    detail: passed ? 'The credential may use the repository.' : missing,
     denial: { code: 'forbidden_repository' },
   };
 }

@@ -48,14 +48,14 @@ export const errorRegistry = {
   invalid_credential: [
     401,
     'The credential is not valid.',
-    'Send it as "Authorization: Bearer <key>". If it is, it may be mistyped, revoked or expired: create a new one.',
+    'Send it as "Authorization: Bearer <key>". If you did, it is mistyped, revoked or expired: create a new one.',
   ],
   interactive_auth_required: [
     403,
     'This route does not accept this kind of credential.',
-    'Sign in to the web app and do it there.',
+    'Sign in to the web app and make the request there.',
   ],
-  forbidden_role: [403, 'Your account lacks the role this needs.', 'Ask an administrator.'],
+  forbidden_role: [403, 'Your account lacks the role that this request needs.', 'Ask an administrator.'],
   forbidden_scope: [
     403,
     'The key or token lacks a scope that this request needs.',
@@ -69,7 +69,7 @@ export const errorRegistry = {
   forbidden_origin: [
     403,
     'The request did not come from the web app.',
-    'Send "Origin:" with the address of SERVICE_UI_URL, as a browser does on the web app’s own pages.',
+    'Send the header Origin with the origin of SERVICE_UI_URL, as a browser does on the web app’s own pages.',
   ],
   api_keys_disabled: [
     403,
@@ -91,19 +91,23 @@ export const errorRegistry = {
     'Service keys can own public sites only.',
     'Upload with visibility "public", or use a personal key.',
   ],
-  not_owner: [403, 'Only the owner may change this.', 'Ask its owner.'],
-  sites_disabled: [403, 'Sites is switched off.', 'Ask an administrator.'],
+  not_owner: [403, 'Only the owner may change this.', 'Ask the owner to make the change.'],
+  sites_disabled: [403, 'Sites is switched off.', 'Ask an administrator to switch Sites on.'],
   user_disabled: [
     403,
-    'The account behind this credential is disabled, or may not use this service.',
+    'The account of this credential is disabled, or may not use this service.',
     'Ask an administrator to enable the account or give it the role user.',
   ],
   role_required: [
     403,
-    'The account lacks the role that lets a person use this service.',
+    'The account lacks the role user, which this service requires.',
     'Ask an administrator for the role user.',
   ],
-  not_found: [404, 'There is nothing here.', 'Check the path against the API reference.'],
+  not_found: [
+    404,
+    'This resource does not exist.',
+    'Compare the path with the API reference, and check the id.',
+  ],
   token_not_found: [404, 'There is no such key.', 'List your keys to see their ids.'],
   site_not_found: [404, 'There is no such site.', 'List your sites to see their ids.'],
   env_not_found: [404, 'There is no such environment.', 'List environments to see their ids.'],
@@ -111,19 +115,19 @@ export const errorRegistry = {
   repo_not_onboarded: [404, 'There is no such repository.', 'List repositories to see the registered ones.'],
   method_not_allowed: [
     405,
-    'This path does not take this method.',
+    'This path does not support this method.',
     'Use one of the methods in the Allow header.',
   ],
-  request_timeout: [408, 'The request took too long to arrive.', 'Send it again.'],
+  request_timeout: [408, 'The request took too long to arrive.', 'Send the request again.'],
   name_conflict: [409, 'The name is taken.', 'Choose another name.'],
   personal_token_limit: [
     409,
-    'You have as many active keys as the policy allows.',
+    'You already have the maximum number of active keys.',
     'Revoke a key you no longer need, then try again.',
   ],
   idempotency_conflict: [
     409,
-    'This idempotency key was used with another body.',
+    'This idempotency key was already used with a different body.',
     'Use a new idempotency key.',
   ],
   state_conflict: [
@@ -131,8 +135,12 @@ export const errorRegistry = {
     'The current state does not allow this.',
     'Read the resource again before you retry.',
   ],
-  expiry_conflict: [409, 'Expiry is switched off here.', 'There is nothing to extend.'],
-  site_expired: [410, 'The site has expired.', 'Extend it first; within its days it is kept as it was.'],
+  expiry_conflict: [409, 'The site does not expire.', 'There is no expiry to extend.'],
+  site_expired: [
+    410,
+    'The site has expired.',
+    'Extend it first. Its content is kept for some days after the expiry.',
+  ],
   precondition_failed: [
     412,
     'The document changed since you read it.',
@@ -146,14 +154,18 @@ export const errorRegistry = {
   body_too_large: [
     413,
     'The request body is larger than allowed.',
-    'Send at most the size the API reference names.',
+    'Send at most 64 KiB, unless the API reference states another size for this request.',
   ],
   unsupported_media_type: [
     415,
-    'The body’s content type is not accepted here.',
+    'This route does not accept this content type.',
     'Send "Content-Type: application/json".',
   ],
-  misdirected_request: [421, 'This host is not served here.', 'Use the address the administrator gave you.'],
+  misdirected_request: [
+    421,
+    'This server does not serve this host.',
+    'Use the address that the administrator gave you.',
+  ],
   expiry_required: [422, 'The policy does not allow keys without expiry.', 'Send ttlHours or expiresAt.'],
   lifetime_too_long: [
     422,
@@ -162,13 +174,13 @@ export const errorRegistry = {
   ],
   scope_not_allowed: [
     422,
-    'A scope is not allowed here.',
-    'Use scopes the policy allows; an edit can only narrow.',
+    'The policy does not allow one of the scopes.',
+    'Use scopes that the policy allows. An edit can only narrow the scopes.',
   ],
   repository_policy: [
     422,
-    'The repository selection is not allowed here.',
-    'Use a selection the policy allows; an edit can only narrow.',
+    'The policy does not allow this repository selection.',
+    'Use a selection that the policy allows. An edit can only narrow the selection.',
   ],
   upload_rejected: [422, 'The upload was refused.', 'Fix every file in details and upload again.'],
   credential_in_content: [
@@ -178,10 +190,14 @@ export const errorRegistry = {
   ],
   private_sites_unavailable: [
     422,
-    'Private sites are not available here.',
+    'Private sites are not available on this installation.',
     'Ask an administrator; the reason is in details.',
   ],
-  visibility_not_allowed: [422, 'This visibility is not allowed.', 'Choose one of the allowed ones.'],
+  visibility_not_allowed: [
+    422,
+    'This visibility is not allowed.',
+    'Read the allowed visibilities at /api/v2/sites/capabilities.',
+  ],
   quota_exceeded: [422, 'A quota is used up.', 'Delete what you no longer need, or ask an administrator.'],
   config_invalid: [422, 'The configuration document is not valid.', 'Fix every field in details.'],
   precondition_required: [
@@ -189,28 +205,32 @@ export const errorRegistry = {
     'This change needs an If-Match header.',
     'Read the document and send its ETag in If-Match.',
   ],
-  rate_limited: [429, 'Too many requests.', 'Wait for the seconds in Retry-After, then try again.'],
+  rate_limited: [429, 'Too many requests.', 'Wait the number of seconds in Retry-After, then try again.'],
   header_too_large: [431, 'The request headers are too large.', 'Send at most 16 KiB of headers.'],
   internal_error: [
     500,
-    'Something went wrong on our side.',
-    'Try again; if it stays, tell an administrator the request id.',
+    'Something went wrong on the server.',
+    'Try again. If the error persists, give an administrator the request id.',
   ],
   identity_unavailable: [
     503,
-    'The identity service cannot be asked right now.',
-    'Try again after the seconds in Retry-After.',
+    'The identity service cannot be reached right now.',
+    'Wait the number of seconds in Retry-After, then try again.',
   ],
-  overloaded: [503, 'The server has more to do than it can.', 'Try again after the seconds in Retry-After.'],
+  overloaded: [
+    503,
+    'The server is overloaded.',
+    'Wait the number of seconds in Retry-After, then try again.',
+  ],
   storage_full: [
     507,
-    'There is no room left to keep the upload.',
+    'The server has no storage space left for the upload.',
     'Nothing was changed. Ask an administrator to free space, then upload again.',
   ],
   store_unavailable: [
     503,
-    'A store this needs cannot be reached right now.',
-    'Try again after the seconds in Retry-After.',
+    'A store that this request needs cannot be reached right now.',
+    'Wait the number of seconds in Retry-After, then try again.',
   ],
 } as const satisfies Record<string, readonly [status: number, message: string, hint: string]>;
 

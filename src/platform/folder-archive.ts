@@ -95,13 +95,13 @@ export async function readArchive(file: string, into: string): Promise<readonly 
       const { name, type, size } = entry.header;
       const path = name.replace(/\/$/, '');
       if (manifest !== undefined || !pathShape.test(path) || found.has(path))
-        throw new ArchiveSpoiled(`it holds ${name}`);
+        throw new ArchiveSpoiled(`it contains an unexpected entry: ${name}`);
       if (type === 'directory') {
         await mkdir(join(into, path), { recursive: true, mode: 0o700 });
         entry.resume();
         found.set(path, { path, size: 0, sha256: null });
       } else if (type !== 'file') {
-        throw new ArchiveSpoiled(`it holds ${name}, which is no file`);
+        throw new ArchiveSpoiled(`it contains ${name}, which is not a file`);
       } else if (path === manifestName) {
         manifest = await text(entry);
       } else {
@@ -115,9 +115,9 @@ export async function readArchive(file: string, into: string): Promise<readonly 
     if (error instanceof Error && 'syscall' in error) throw error;
     throw error instanceof ArchiveSpoiled
       ? error
-      : new ArchiveSpoiled('it is cut off or changed', { cause: error });
+      : new ArchiveSpoiled('it is truncated or changed', { cause: error });
   }
-  if (manifest === undefined) throw new ArchiveSpoiled('it is cut off: its manifest is missing');
+  if (manifest === undefined) throw new ArchiveSpoiled('it is truncated: its manifest is missing');
   checkParts(manifest, found);
   return [...found.values()];
 }
@@ -129,7 +129,7 @@ async function checkSum(file: string): Promise<void> {
     await pipeline(createReadStream(file), createGunzip(), nowhere);
   } catch (error) {
     if (error instanceof Error && 'syscall' in error) throw error;
-    throw new ArchiveSpoiled('it is cut off or changed', { cause: error });
+    throw new ArchiveSpoiled('it is truncated or changed', { cause: error });
   }
 }
 
@@ -139,14 +139,14 @@ function checkParts(manifest: string, found: ReadonlyMap<string, Part>): void {
     // Compared with the entries below, field by field.
     wanted = JSON.parse(manifest) as Part[];
   } catch (error) {
-    throw new ArchiveSpoiled('its manifest is changed', { cause: error });
+    throw new ArchiveSpoiled('its manifest was changed', { cause: error });
   }
   if (!Array.isArray(wanted) || wanted.length !== found.size)
-    throw new ArchiveSpoiled('parts are missing or added');
+    throw new ArchiveSpoiled('parts are missing or were added');
   for (const { path, size, sha256 } of wanted) {
     const part = found.get(path);
     if (part?.size !== size || part.sha256 !== sha256)
-      throw new ArchiveSpoiled(`${path} is not what was written`);
+      throw new ArchiveSpoiled(`${path} differs from the manifest`);
   }
 }
 

@@ -86,7 +86,7 @@ describe('a refused field is told the mistake and the fix', () => {
       'a name of a default',
       repositoryCreateSchema,
       { ...repository, environmentDefaults: { '7': 'x' } },
-      'environmentDefaults 7 has a name that must begin with a letter and hold at most 64 letters, digits, and _ . -',
+      'environmentDefaults 7 has a name that is not valid: it must begin with a letter and have at most 64 letters, digits and _ . -',
     ],
     ['page 0', searchQuery, { limit: '0' }, 'limit must be a whole number from 1 to 100'],
     ['a page of words', searchQuery, { limit: 'ten' }, 'limit must be a whole number from 1 to 100'],

@@ -39,9 +39,9 @@ function wordsFor(issue: Issue, unknownField: string): string {
     case 'invalid_union':
       return unionWords(issue);
     case 'invalid_key':
-      return `has a name that ${issue.issues[0]?.message ?? 'is not allowed'}`;
+      return `has a name that is not valid: it ${issue.issues[0]?.message ?? 'is not allowed'}`;
     case 'invalid_element':
-      return `has an entry that ${issue.issues[0]?.message ?? 'is not allowed'}`;
+      return `has an entry that is not valid: it ${issue.issues[0]?.message ?? 'is not allowed'}`;
     case 'custom':
     default:
       return 'is not allowed';

@@ -97,7 +97,7 @@ export function createJobs(deps: {
       if (!signal.aborted) return;
       log.info(
         { job: name, ms: Math.round(performance.now() - startedAt) },
-        'a job that was given up has ended',
+        'a job that timed out has ended',
       );
     };
     underWay.set(name, work.then(ended, ended));
@@ -158,7 +158,9 @@ export function createJobs(deps: {
       // Otherwise the next process would wait for them to expire.
       await sql`delete from job_leases where holder = ${holder}`
         .execute(database.sql)
-        .catch((error: unknown) => log.warn({ err: error }, 'leases not given back; they lapse'));
+        .catch((error: unknown) =>
+          log.warn({ err: error }, 'could not release leases; they expire by themselves'),
+        );
     },
     async tick() {
       for (const job of due()) await launch(job);
@@ -178,7 +180,7 @@ function givenUpAfter(ms: number) {
   const controller = new AbortController();
   const { promise, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
-    const error = new Error(`not done after ${ms} ms; it begins again when this run has ended`);
+    const error = new Error(`not done after ${ms} ms; the next run starts when this run has ended`);
     controller.abort(error);
     reject(error);
   }, ms);

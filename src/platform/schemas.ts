@@ -19,7 +19,7 @@ export const pageQuery = { page: queryInteger(1, 1_000_000, 1), limit: queryInte
 export const cursorQuery = {
   cursor: z
     .string()
-    .regex(/^[A-Za-z0-9_-]{1,200}$/, 'must be a cursor this API gave out')
+    .regex(/^[A-Za-z0-9_-]{1,200}$/, 'must be the nextCursor of an earlier response')
     .optional(),
   limit: queryInteger(1, 100, 25),
 };
@@ -33,7 +33,7 @@ export function plainText(max: number) {
       // The two joiners are allowed: emoji and several scripts need them.
       .refine(
         (text) => !/(?![\u200c\u200d])\p{Cf}/u.test(text),
-        'must not contain characters that cannot be seen or that turn the reading direction',
+        'must not contain invisible characters or characters that change the text direction',
       )
       .transform((text) => text.trim())
       .refine(

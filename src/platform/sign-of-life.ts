@@ -60,7 +60,7 @@ function addressOf(folder: string, name: string): { readonly path: string; close
   const path = join(folder, name);
   if (Buffer.byteLength(path) <= maxSocketPathBytes) return { path, close: nothing };
   if (!existsSync('/proc/self/fd'))
-    throw new Error(`${folder} is too long a path for a socket in it. Choose a shorter one with DATA_DIR.`);
+    throw new Error(`The path ${folder} is too long for a socket. Set DATA_DIR to a shorter path.`);
   const descriptor = openSync(folder, 'r');
   return { path: `/proc/self/fd/${descriptor}/${name}`, close: () => closeSync(descriptor) };
 }

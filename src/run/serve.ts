@@ -27,7 +27,7 @@ export async function serve(
     beforeDatabase: () => requirePorts(config.host, [config.port, config.gatewayPort, config.metricsPort]),
     onFirstStart: () =>
       console.log(
-        `postern: first start, creating the database in ${config.dataDir}, with up to 900 MB of memory …`,
+        `postern: first start, creating the database in ${config.dataDir}; this uses up to 900 MB of memory …`,
       ),
   });
   // The await below gets the failure. Until then the rejection must not end the process.
@@ -81,8 +81,8 @@ async function startOn(
 }
 
 const bootstrapIgnored =
-  'BOOTSTRAP_ADMIN_EMAIL and BOOTSTRAP_ADMIN_PASSWORD were ignored: there is an administrator already. ' +
-  'A new password: stop the server, then npm start -- admin reset-password EMAIL';
+  'BOOTSTRAP_ADMIN_EMAIL and BOOTSTRAP_ADMIN_PASSWORD were ignored: an administrator already exists. ' +
+  'To set a new password, stop the server and run: npm start -- admin reset-password EMAIL';
 
 async function greet(
   config: Config,
@@ -113,7 +113,7 @@ async function greet(
 }
 
 const contentWarning =
-  '                That is this machine alone: set SITES_CONTENT_URL to a host of its own, with a wildcard for its sites.';
+  '                This address works on this machine only: set SITES_CONTENT_URL to a separate host, with a wildcard for its sites.';
 
 type Bound = AddressInfo | string | null;
 

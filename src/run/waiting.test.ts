@@ -15,7 +15,7 @@ const refused = (setting: string, code: string) => away(setting, code);
 function missingStore(name: StoreName, setting: string, failures: unknown[]): MissingStore {
   return {
     name,
-    found: { setting, problem: 'nobody listens at its address', fix: 'Start the server.' },
+    found: { setting, problem: 'no server listens at this address', fix: 'Start the server.' },
     async open() {
       const failure = failures.shift();
       if (failure !== undefined) throw failure;
@@ -40,13 +40,13 @@ function arrange(missing: MissingStore[], { start = done, pause = done }: Option
 test('what is waited for is one line, another when the reason changes, and one when it is there', async () => {
   const failures = [away('KV_URL'), away('KV_URL'), away('KV_URL', 'ENOTFOUND'), away('KV_URL', 'ENOTFOUND')];
   const { waiting, lines } = arrange([missingStore('kv', 'KV_URL', failures)]);
-  expect(waiting.reasons()).toEqual({ kv: 'KV_URL nobody listens at its address' });
+  expect(waiting.reasons()).toEqual({ kv: 'KV_URL: no server listens at this address' });
   expect(await waiting.untilReady()).toBe(true);
   expect(lines).toEqual([
-    'waiting for the key-value store: KV_URL nobody listens at its address',
+    'waiting for the key-value store: KV_URL: no server listens at this address',
     expect.stringContaining('connect ECONNREFUSED'),
-    expect.stringContaining('its host name is not known'),
-    'the key-value store is there',
+    expect.stringContaining('the host name cannot be resolved'),
+    'the key-value store is available',
   ]);
   expect(waiting.reasons()).toEqual({});
 });
@@ -90,7 +90,7 @@ test('a refusal of the database ends the start; one of a store that the process 
   const key = refused('OBJECT_STORE_URL', 'AccessDenied');
   const patient = arrange([missingStore('blobs', 'OBJECT_STORE_URL', [key])]);
   expect(await patient.waiting.untilReady()).toBe(true);
-  expect(patient.lines.join()).toContain('this key may not do there what is needed');
+  expect(patient.lines.join()).toContain('this key lacks a permission that Postern needs');
 });
 
 test('what no waiting changes ends the start with what it was', async () => {

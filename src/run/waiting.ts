@@ -52,7 +52,7 @@ export function createWaiting({
   for (const { name, found } of missing) note(name, found);
 
   function note(name: StoreName, { setting, problem, fix }: ConfigMistake): void {
-    const reason = `${setting} ${problem}`;
+    const reason = `${setting}: ${problem}`;
     if (closed.get(name) === reason) return;
     closed.set(name, reason);
     log.warn({ store: name, fix }, `waiting for the ${words[name]}: ${reason}`);
@@ -61,7 +61,7 @@ export function createWaiting({
   async function attempt(name: StoreName, open: () => Promise<void>, reasonOf: ReasonOf): Promise<void> {
     try {
       await open();
-      if (closed.get(name) !== '') log.info({ store: name }, `the ${words[name]} is there`);
+      if (closed.get(name) !== '') log.info({ store: name }, `the ${words[name]} is available`);
       closed.delete(name);
     } catch (error) {
       if (signal.aborted) return;

@@ -67,9 +67,9 @@ test('the trail is counted by kind and outcome once it is sealed', async () => {
 });
 
 test.each([
-  [{ per: 'hour', from: '2025-01-01T00:00:00Z' }, 'spans at most 32 days'],
-  [{ per: 'day', from: '2023-01-01T00:00:00Z' }, 'spans at most 400 days'],
-  [{ from: '2026-01-09T00:00:00Z', to: '2026-01-01T00:00:00Z' }, 'must lie before to'],
+  [{ per: 'hour', from: '2025-01-01T00:00:00Z' }, 'at most 32 days before to'],
+  [{ per: 'day', from: '2023-01-01T00:00:00Z' }, 'at most 400 days before to'],
+  [{ from: '2026-01-09T00:00:00Z', to: '2026-01-01T00:00:00Z' }, 'must be before to'],
 ])('a summary over %j is refused', async (query, words) => {
   const { status, error } = await h.call('GET', '/audit/summary', { as: root, query });
   expect([status, error.code]).toEqual([400, 'invalid_query']);

@@ -458,7 +458,7 @@ test('T26 back after its time a page is asked for again, or shown from memory wi
       const found = isKept
         ? await inPage(page, "return await fetched('/data.js')")
         : await page.textContent('h1');
-      expect(found).toMatch(isKept ? /^basic,401/ : /^Please sign in again$/);
+      expect(found).toMatch(isKept ? /^basic,401/ : /^Sign in again$/);
       expect(w.seen.some((one) => one.url === site.url && one.status === 303)).toBe(!isKept);
       await context.close();
     }

@@ -202,7 +202,7 @@ test('a key is narrowed, never widened, and a refusal stands beside what it is a
   // Meanwhile another tab took the repositories scope away, so that what is asked for here would give it back.
   await world.call('PATCH', `/me/tokens/${key.id}`, { as: ada, body: { scopes: ['sites:write'] } });
   await page.getByRole('button', { name: 'Narrow the key' }).click();
-  await page.getByText('An edit can only drop scopes').waitFor();
+  await page.getByText('it cannot get repos:read').waitFor();
   expect(await page.getByLabel('Name').inputValue()).toBe('narrower');
   await level('Repositories', 'None').click();
   await page.getByRole('button', { name: 'Narrow the key' }).click();

@@ -129,7 +129,7 @@ test('an author publishes a private site, opens it by its link, sees who was let
   await page.getByRole('link', { name: 'Go to its page' }).click();
   await page.getByRole('tab', { name: 'Access' }).click();
   await page.getByRole('heading', { name: 'It opens' }).waitFor();
-  await page.getByText('Your sign-in is still good').waitFor();
+  await page.getByText('Your sign-in is still valid').waitFor();
   await page.getByRole('link', { name: 'Change who sees it' }).click();
   await page.getByRole('button', { name: 'Make it public' }).waitFor();
   await page.goBack();
@@ -154,7 +154,7 @@ test('what is wrong is said before anything is sent, one entry for each file, an
   expect((await problems.allTextContents()).sort()).toEqual([
     expect.stringMatching(/about\.html differs from about\.html only in case/i),
     expect.stringMatching(/run\.exe ends in \.exe, which is not allowed here/),
-    expect.stringMatching(/what.*contains a character that cannot be seen/),
+    expect.stringMatching(/what.*contains an invisible character/),
   ]);
   expect(await page.getByRole('button', { name: 'Publish', exact: true }).isDisabled()).toBe(true);
   expect(world.seen.filter(({ method }) => method !== 'GET')).toEqual([]);
@@ -485,7 +485,7 @@ test('a site of a service key says why a person cannot change it', async () => {
   expect(await remove.getAttribute('aria-disabled')).toBe('true');
   await remove.click({ force: true });
   expect(await page.getByRole('dialog').count()).toBe(0);
-  expect(await page.getByText('Only the service key that made this site').count()).toBeGreaterThan(2);
+  expect(await page.getByText('Only the service key that created this site').count()).toBeGreaterThan(2);
   await page.getByRole('tab', { name: 'Publish' }).click();
   await page.getByText('You cannot publish to this site').waitFor();
   await page.goto(`${world.uiUrl}/sites/${made.data.id}?tab=files`);
@@ -513,7 +513,7 @@ test('a site is renamed, shown to everyone, extended, deleted and restored, each
   await page.getByRole('button', { name: 'Delete this site' }).click();
   await page.getByText('For 7 days you can restore it').waitFor();
   await page.getByRole('dialog').getByRole('button', { name: 'Delete it' }).click();
-  await page.getByText('The site is deleted already.').waitFor();
+  await page.getByText('The site is already deleted.').waitFor();
   await world.advance(0);
   expect((await world.h.open(moved.url)).statusCode).toBe(404);
   await page.getByRole('tab', { name: 'Overview' }).click();

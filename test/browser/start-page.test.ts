@@ -205,11 +205,11 @@ test('the one-time link is shut once an administrator exists', async () => {
   const { page } = await visit(context);
   await page.goto(link);
   expect(await page.textContent('h1')).toBe('This link does not work');
-  expect(await page.textContent('.lead')).toContain('has its administrator already');
+  expect(await page.textContent('.lead')).toContain('already has an administrator');
   // Who comes from here has not made an account.
   await page.click('a:has-text("Sign in")');
   await page.waitForSelector('input[autocomplete="current-password"]');
-  expect(await page.textContent('#lead')).toBe('Use the account your administrator gave you.');
+  expect(await page.textContent('#lead')).toBe('Use the account that your administrator gave you.');
   await context.close();
 });
 

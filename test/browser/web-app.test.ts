@@ -206,7 +206,7 @@ test('what is wrong stands beside its field, whoever found it, and the first of 
   await fillIn(page, { name: 'turned \u202e around' });
   await create(page);
   const field = page.locator('[data-field="name"]');
-  await field.getByText('characters that cannot be seen').waitFor();
+  await field.getByText('invisible characters').waitFor();
   expect(await page.getByLabel('Name').inputValue()).toBe('turned \u202e around');
   expect(await page.getByLabel('Name').getAttribute('aria-invalid')).toBe('true');
   await context.close();
@@ -327,7 +327,7 @@ test('a list that cannot be read says under which id the server tells the rest, 
     data: null,
     error: {
       code: 'forbidden_role',
-      message: 'Your account lacks the role this needs.',
+      message: 'Your account lacks the role that this request needs.',
       hint: 'Ask an administrator.',
       docs: '/',
     },

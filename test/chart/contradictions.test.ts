@@ -170,7 +170,7 @@ withEachHelm((helm) => {
       'sites.contentUrl: is not https',
     );
     expect(onlyMistake(over(fewest, { ui: { appUrl: 'https://postern.example.com/app' } }))).toContain(
-      'ui.appUrl: has more than an origin',
+      'ui.appUrl: has more than scheme, host and port',
     );
   });
 

@@ -169,7 +169,7 @@ test.skipIf(isMissing)(
         tellRecovery(who, await timeUntil(question, 200, 5_000)),
       ),
     );
-    expect(program.output()).toContain('there is room on the disk again');
+    expect(program.output()).toContain('the disk has free space again');
   },
 );
 

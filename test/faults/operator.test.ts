@@ -121,7 +121,7 @@ test('what keeps the program from starting is told as setting, problem and fix, 
   // A server waits for a database that is not there; a command does not.
   const refused = await runCommand({ dataDir: join(folder, 'three'), databaseUrl, ports }, ['migrate']);
   expect(refused.code).toBe(1);
-  expect(refused.output).toContain('DATABASE_URL: nobody listens at its address');
+  expect(refused.output).toContain('DATABASE_URL: no server listens at this address');
   expect(refused.output).not.toContain(secret);
 
   const missing = await runCommand({ dataDir: join(folder, 'one'), ports }, ['keys', 'import', 'nowhere']);

@@ -91,9 +91,9 @@ describe.skipIf(isMissing)('a start', () => {
         503,
         expect.objectContaining({
           waitingFor: {
-            database: expect.stringContaining('DATABASE_URL nobody listens at its address'),
-            kv: expect.stringContaining('KV_URL nobody listens at its address'),
-            blobs: expect.stringContaining('OBJECT_STORE_URL nobody listens at its address'),
+            database: expect.stringContaining('DATABASE_URL: no server listens at this address'),
+            kv: expect.stringContaining('KV_URL: no server listens at this address'),
+            blobs: expect.stringContaining('OBJECT_STORE_URL: no server listens at this address'),
           },
         }),
       ]);
@@ -165,7 +165,9 @@ describe.skipIf(isMissing)('a start', () => {
           workload,
         );
         onTestFinished(async () => void (await program.end('SIGTERM')));
-        await expect.poll(program.output, patience).toContain('its role may not do what this version needs');
+        await expect
+          .poll(program.output, patience)
+          .toContain('its role lacks a privilege that this version needs');
         return program;
       }),
     );
@@ -182,9 +184,13 @@ describe.skipIf(isMissing)('a start', () => {
     [
       'a database that its server does not have',
       (url: URL) => (url.pathname = '/nowhere'),
-      /has no such database/,
+      /the database does not exist/,
     ],
-    ['a user that it does not know', (url: URL) => (url.username = 'stranger'), /does not let this user in/],
+    [
+      'a user that it does not know',
+      (url: URL) => (url.username = 'stranger'),
+      /the server refuses this user/,
+    ],
   ])('%s ends the start at once', async (_, change, told) => {
     const url = new URL(database.url);
     change(url);

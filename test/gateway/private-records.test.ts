@@ -447,7 +447,7 @@ test('GW-05 while a gateway believes something else nobody is let in, and the ow
   const first = await browserOf(h, ada).navigate(site.url);
   const { pathname, search } = new URL(first.headers['location'] ?? '');
   const refused = await h.call('GET', pathname + search, { as: ada, headers: { accept: 'text/html' } });
-  expect([refused.status, refused.text.includes('set up in another way')]).toEqual([503, true]);
+  expect([refused.status, refused.text.includes('has different settings')]).toEqual([503, true]);
   // Who is in stays until his time.
   expect((await browser.asset(site.url)).status).toBe(200);
   const why = await h.call('GET', `/sites/${site.id}/access`, { as: ada });
@@ -455,7 +455,7 @@ test('GW-05 while a gateway believes something else nobody is let in, and the ow
   expect(why.data.checks).toContainEqual({
     check: 'gateway_running',
     passed: false,
-    detail: expect.stringContaining('do not agree'),
+    detail: expect.stringContaining('different settings'),
   });
   const another = await h.call('POST', '/sites', { as: ada, body: {} });
   expect([another.status, another.error.code]).toEqual([422, 'private_sites_unavailable']);
@@ -468,7 +468,7 @@ test('GW-05 where private sites cannot be had they are not offered, and never ma
   const bob = await other.person('Bob');
   const { data } = await other.call('GET', '/sites/capabilities', { as: bob });
   expect(data).toMatchObject({ allowedVisibility: ['public'], defaultVisibility: 'private' });
-  expect(data.visibilityReasons.private).toContain('SERVICE_UI_URL is http');
+  expect(data.visibilityReasons.private).toContain('SERVICE_UI_URL uses http');
   for (const query of [{}, { visibility: 'private' }]) {
     const refused = await upload(other, bob, { 'index.html': 'x' }, query as Record<string, string>);
     expect([refused.status, refused.error.code]).toEqual([422, 'private_sites_unavailable']);

@@ -148,7 +148,7 @@ test('T31 unknown, expired, deleted, taken down and now private addresses answer
   const hidden = (await upload(h, ada, { 'index.html': page('x') }, visibility)).data;
   await h.call('PATCH', `/sites/${hidden.id}`, { as: ada, body: { visibility: 'private' } });
   const unknown = await h.open(`http://${'q'.repeat(17)}.sites.localhost:3001/`);
-  expect(unknown.body).toContain('ask them for the link of the site');
+  expect(unknown.body).toContain('ask for the link of the site');
   const shape = (answer: typeof unknown) => [answer.statusCode, answer.body, { ...answer.headers, date: '' }];
   for (const { url } of [expired, deleted, down, hidden])
     expect(shape(await h.open(url))).toEqual(shape(unknown));
@@ -223,7 +223,7 @@ test('a site has a hundred previews in any day, each of them good to its end, an
     'rate_limited',
     String(23 * 3_600),
   ]);
-  expect(more.error.hint).toContain('Use one that you have');
+  expect(more.error.hint).toContain('Use an existing preview');
   h.clock.advance(23 * hour - 1);
   expect((await h.open(first.data.url)).statusCode).toBe(200);
   expect((await preview()).status).toBe(429);

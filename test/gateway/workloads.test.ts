@@ -126,7 +126,7 @@ test('a gateway that hears nothing for half a minute says that it is not to be a
   web.clock.advance(30 * second);
   await expect(gateway.hasNews()).resolves.toBeUndefined();
   web.clock.advance(1);
-  await expect(gateway.hasNews()).rejects.toThrow('No news');
+  await expect(gateway.hasNews()).rejects.toThrow('has not read the database');
   await gateway.feed.poll();
   await expect(gateway.hasNews()).resolves.toBeUndefined();
 });

@@ -65,7 +65,7 @@ describe.skipIf(missingTools('zip').length > 0)('the samples about sites', () =>
       guides.bash(
         `mkdir refused && echo x > refused/.env && (cd refused && zip -qr ${refused} .)\n${check.replace('site.zip', refused)}`,
       ),
-    ).rejects.toThrow(/ended with 1[^]*\.env usually holds secrets[^]*would refuse this upload/);
+    ).rejects.toThrow(/ended with 1[^]*\.env usually contains secrets[^]*would refuse this upload/);
   });
 
   test('private sites: made private, opened by its owner, seen in the list, and ended', async () => {

@@ -170,7 +170,7 @@ test.skipIf(isObjectStoreMissing)(
     const other = { dataDir: join(folder, 'other'), ports: await freePorts(), settings };
     const refused = await runCommand(other, []);
     expect(refused.code).toBe(1);
-    expect(refused.output).toContain('OBJECT_STORE_URL: the secret key is not that of the access key');
+    expect(refused.output).toContain('OBJECT_STORE_URL: the secret key does not belong to the access key');
     expect(refused.output).not.toContain('a-wrong-one');
     expect(refused.output).not.toMatch(/^\s+at /m);
   },

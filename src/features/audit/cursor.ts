@@ -11,8 +11,8 @@ export function decodeCursor(cursor: string): AuditPosition {
   const match = /^(\d{1,15})\.(\d{1,18})$/.exec(Buffer.from(cursor, 'base64url').toString('latin1'));
   if (match?.[1] === undefined || match[2] === undefined) {
     throw new AppError('invalid_query', {
-      message: 'cursor: must be a cursor this API gave out',
-      details: { fields: [{ field: 'cursor', problem: 'must be a cursor this API gave out' }] },
+      message: 'cursor: must be the nextCursor of an earlier response',
+      details: { fields: [{ field: 'cursor', problem: 'must be the nextCursor of an earlier response' }] },
     });
   }
   return { at: Number(match[1]), seq: match[2] };

@@ -4,52 +4,52 @@
  */
 export const auditEvents = {
   'api_key.created': 'A key was created.',
-  'api_key.narrowed': 'A key was renamed or lost scopes, repositories or lifetime.',
+  'api_key.narrowed': 'A key was renamed, or its scopes, repositories or lifetime were reduced.',
   'api_key.rotated':
-    'Written twice. A successor was created for a key, which got its deadline; then, with reason `successor_used`, the successor was first used and the grace began.',
-  'api_key.revoked': 'A key was revoked, by a person, by itself or because its owner was deleted.',
+    'Written twice: when a successor was created for a key, which sets the deadline of the key; and, with reason `successor_used`, when the successor was first used and the grace began.',
+  'api_key.revoked': 'A key was revoked by a person, by itself, or because its owner was deleted.',
   'api_key.suspended':
     'A key was suspended because its owner is disabled (reason `owner_disabled`) or lacks the role that lets a person use Postern (`owner_without_role`), or the suspension was lifted (`owner_enabled`).',
   'api_key.expired': 'A key reached its expiry.',
   'api_key.exposed':
-    'A live key was seen where no key may be: in an address (reason `credential_in_url`) or in an upload (`credential_in_content`).',
+    'A live key was found where no key may be: in a URL (reason `credential_in_url`) or in an upload (`credential_in_content`).',
   'api_key.dead_use': 'A revoked, expired or superseded key was used; one event per key and minute.',
   'api_key.imported': 'A key record of an older deployment was imported.',
   'auth.denied':
-    'A request was refused, with the error code as reason, or a sign-in was: `wrong_password`, `account_disabled` or `throttled`. The first is written within 5 seconds; repetitions are counted in one event per minute, which names the last ten requests in `details.requestIds`.',
+    'A request was refused, with the error code as reason, or a sign-in was refused, with the reason `wrong_password`, `account_disabled` or `throttled`. The first refusal is written within 5 seconds. Repetitions are counted in one event per minute, which has the last ten requests in `details.requestIds`.',
   'auth.throttled':
-    'An address sent too many bad credentials, keys or access tokens, and was throttled. A throttled sign-in by password is `auth.denied`.',
+    'An address sent too many invalid keys or access tokens, and was throttled. A throttled sign-in by password is `auth.denied`.',
   'session.started': 'A person signed in.',
   'session.ended':
-    'A session ended: signed out, or replaced by a new sign-in. One that runs out leaves no event.',
-  'audit.exported': 'The audit trail, or a part of it, was downloaded.',
-  'client.connected': 'A client got access to an account that outlives the browser session.',
+    'A session ended by a sign-out or by a new sign-in. A session that expires leaves no event.',
+  'audit.exported': 'The audit log, or a part of it, was downloaded.',
+  'client.connected': 'A client got access to an account beyond the browser session.',
   'client.revoked':
-    'A connected client lost its access to an account: disconnected by a person, by itself, or for a token that came back.',
+    'A connected client lost its access to an account: a person or the client ended it, or a refresh token was used twice.',
   'policy.changed': 'The API key policy was changed or reverted.',
   'config.access.changed': 'The access configuration was changed.',
-  'config.access.reverted': 'An earlier access configuration was brought back.',
+  'config.access.reverted': 'An earlier access configuration was restored.',
   'config.sites.changed': 'The Sites configuration was changed.',
-  'config.sites.reverted': 'An earlier Sites configuration was brought back.',
+  'config.sites.reverted': 'An earlier Sites configuration was restored.',
   'config.signing_keys.changed':
-    'The built-in provider got a new key to sign with, from the command line; `details.kid` names it.',
+    'The command line gave the built-in provider a new signing key; `details.kid` is its id.',
   'site.created': 'A site was created.',
   'site.published': 'A version of a site went live.',
   'site.rolled_back': 'An earlier version of a site went live again.',
-  'site.previewed': 'A version of a site got an address of its own for a day.',
-  'site.changed': 'A site was renamed, or its fallback to the start page was switched.',
+  'site.previewed': 'A version of a site got its own address for a day.',
+  'site.changed': 'A site was renamed, or its fallback to the start page was switched on or off.',
   'site.visibility_changed': 'A site became public or private; its address changed and its grants ended.',
-  'site.extended': 'The expiry of a site was moved.',
+  'site.extended': 'The expiry of a site was extended.',
   'site.expired': 'A site reached its expiry.',
   'site.deleted': 'A site was deleted; its owner can restore it for some days.',
   'site.restored': 'A deleted site was restored.',
   'site.purged':
-    'A site was removed for good: deleted or expired for the configured days, or without any version for a day (reason `never_published`).',
-  'site.taken_down': 'An administrator stopped serving a site.',
-  'site.put_back': 'An administrator let a site be served again.',
-  'site.grant_issued': 'A browser was let into a private site for at most five minutes.',
+    'A site was removed permanently: after the configured days since its deletion or expiry, or after a day without any version (reason `never_published`).',
+  'site.taken_down': 'An administrator took down a site.',
+  'site.put_back': 'An administrator reinstated a site.',
+  'site.grant_issued': 'A browser got access to a private site for at most five minutes.',
   'site.grant_refused':
-    'A browser was not let into a private site, with the failed check as reason, or a one-time code was used again or elsewhere.',
+    'A browser was refused access to a private site, with the failed check as reason. Also written when a one-time code is used twice or at another host.',
   'site.grants_ended': 'The owner ended every browser grant of a private site.',
   'repository.created': 'A repository was registered.',
   'repository.changed': 'A repository was renamed or changed.',
@@ -59,12 +59,12 @@ export const auditEvents = {
   'user.deleted': 'An account was deleted.',
   'user.signed_out': 'An administrator ended every session and offline grant of an account.',
   'user.password_reset': 'An account got a new password from an administrator or from the command line.',
-  'user.password_changed': 'A person who knew the password of an account gave it another one.',
+  'user.password_changed': 'A person changed the password of their account with the old password.',
   'group.created': 'A group was created.',
   'group.changed': 'A group was changed.',
   'group.deleted': 'A group was deleted.',
   'sweep.held':
-    'An owner sweep would have taken the keys of too many owners away at once. It changed nothing, or, when only owners without the role are too many (`details.withoutRole`), it left their keys alone.',
+    'An owner sweep would have suspended or revoked the keys of too many owners at once. It changed nothing. When only the owners without the role are too many (`details.withoutRole`), it left only their keys unchanged.',
 } as const;
 
 export type AuditEventName = keyof typeof auditEvents;

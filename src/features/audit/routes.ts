@@ -35,9 +35,9 @@ export function auditRoutes({ audit, clock, names }: AuditRoutesDeps): Route[] {
       path: '/audit/events',
       operationId: 'listAuditEvents',
       tag: 'Audit',
-      summary: 'Search the audit trail, newest first',
+      summary: 'Search the audit log, newest first',
       description:
-        'Every filter given must match. Events that arrive while you page appear on the first page only; no event is shown twice.',
+        'An event must match every filter. Events that arrive while you page appear on the first page only, and no event appears twice.',
       policy: administrators,
       query: searchQuery,
       success: { status: 200, data: z.array(listedEventResponse), pagination: 'cursor' },
@@ -70,9 +70,9 @@ export function auditRoutes({ audit, clock, names }: AuditRoutesDeps): Route[] {
       path: '/audit/export',
       operationId: 'exportAuditEvents',
       tag: 'Audit',
-      summary: 'Download the audit trail, oldest first, as NDJSON or CSV',
+      summary: 'Download the audit log, oldest first, as NDJSON or CSV',
       description:
-        'Takes the filters of the search. The NDJSON form of the whole trail can be verified offline; in the CSV form, cells that a spreadsheet would run begin with an apostrophe. A download that ends early was cut off, by an error or because its session ended: it is not whole. The export itself is an event of the trail.',
+        'Accepts the filters of the search. You can verify the NDJSON form of the whole log offline. In the CSV form, cells that a spreadsheet would run begin with an apostrophe. A download that ends early is incomplete, because of an error or because its session ended. The export itself is an event of the log.',
       policy: administrators,
       query: exportQuery,
       success: { status: 200, stream: ['application/x-ndjson', 'text/csv'] },

@@ -32,12 +32,12 @@ export const auditEventResponse = z
   .strictObject({
     id: z.string(),
     time: z.iso.datetime({ precision: 3 }).describe('RFC 3339, UTC, milliseconds'),
-    event: z.string().describe('A name of the event reference'),
+    event: z.string().describe('A name from the event reference'),
     actor: z.strictObject({
       kind: z.enum(['user', 'service_key', 'system', 'anonymous']),
       id: z.string().nullable(),
       name: z.string().nullable(),
-      credential: z.string().nullable().describe('The public id of the key, session or client used'),
+      credential: z.string().nullable().describe('The public id of the key, session or client that was used'),
     }),
     target: z.strictObject({ kind: z.string(), id: z.string() }),
     outcome: z.enum(['success', 'denied', 'failure']),
@@ -45,11 +45,11 @@ export const auditEventResponse = z
     requestId: z.string().nullable(),
     address: z.string().nullable(),
     agent: z.string().nullable(),
-    details: z.record(z.string(), z.unknown()).describe('Before and after, without secrets'),
+    details: z.record(z.string(), z.unknown()).describe('The state before and after, without secrets'),
     withheld: z
       .array(z.string())
       .describe(
-        'What the stored event has and this answer does not: the name of a site, in an event of a build before 0.1.0. Its hash covers it, so only `postern audit verify` can check that event',
+        'Fields of the stored event that this response omits: the name of a site, in an event of a build before 0.1.0. The hash covers them, so only `postern audit verify` can check that event',
       )
       .optional(),
     keyIds: z.array(z.string()).describe('The keys in whose timeline the event appears'),
@@ -59,7 +59,7 @@ export const auditEventResponse = z
   .meta({ id: 'AuditEvent', examples: [exampleEvent] });
 /** For the administrator's UI. Names are current; the chained event has ids, and neither the export nor the hash has names. */
 export const listedEventResponse = auditEventResponse
-  .extend({ targetName: z.string().nullable().describe('Of a person or a key, while one is known') })
+  .extend({ targetName: z.string().nullable().describe('The name of the person or the key, if it is known') })
   .meta({ id: 'ListedAuditEvent', examples: [{ ...exampleEvent, targetName: 'deploy' }] });
 
 export type AuditEventResponse = z.infer<typeof auditEventResponse>;
@@ -114,8 +114,8 @@ const filters = {
   outcome: z.enum(['success', 'denied', 'failure']).optional(),
   requestId: word.optional(),
   keyId: word.describe('Events of one key').optional(),
-  from: instant.describe('RFC 3339; events at this moment or later').optional(),
-  to: instant.describe('RFC 3339; events before this moment').optional(),
+  from: instant.describe('RFC 3339; events at or after this time').optional(),
+  to: instant.describe('RFC 3339; events before this time').optional(),
 };
 
 export const searchQuery = z.strictObject({ ...filters, ...cursorQuery });

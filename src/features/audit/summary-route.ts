@@ -22,7 +22,7 @@ const summarySchema = z
     to: timestampSchema,
     counts: z.array(
       z.strictObject({
-        from: timestampSchema.describe('The beginning of the hour or day, in UTC'),
+        from: timestampSchema.describe('The start of the hour or day, in UTC'),
         event: z.string(),
         outcome: z.enum(['success', 'denied', 'failure']),
         count: z.number().int(),
@@ -37,9 +37,9 @@ export function summaryRoute({ counts, clock }: { counts: CountStore; clock: Clo
     path: '/audit/summary',
     operationId: 'summarizeAuditEvents',
     tag: 'Audit',
-    summary: 'Count the audit trail by hour or day',
+    summary: 'Count the events of the audit log by hour or day',
     description:
-      'Sealed events by kind and outcome, seconds late. Whole hours or days in UTC: the last 60 unless from and to say otherwise, at most 32 days by hour and 400 by day. What has no events is left out; one event may stand for many refusals of a minute.',
+      'Sealed events by kind and outcome, a few seconds late. Counts whole hours or days in UTC: the last 60 unless you send from and to, at most 32 days by hour and 400 days by day. Periods without events are omitted. One event may count many refusals of a minute.',
     policy: { callers: ['session'], role: 'admin', identity: 'introspected' },
     query: summaryQuery,
     success: { status: 200, data: summarySchema },
@@ -71,10 +71,10 @@ function rangeOf(per: 'hour' | 'day', from: string | undefined, to: string | und
   const step = stepMs[per];
   const end = Math.ceil((to === undefined ? now + 1 : Date.parse(to)) / step) * step;
   const start = Math.floor((from === undefined ? end - 60 * step : Date.parse(from)) / step) * step;
-  if (!(start < end)) throw new AppError('invalid_query', { message: 'from: must lie before to' });
+  if (!(start < end)) throw new AppError('invalid_query', { message: 'from: must be before to' });
   if (end - start > maxMs[per]) {
     throw new AppError('invalid_query', {
-      message: `from: a range by ${per} spans at most ${maxMs[per] / day} days`,
+      message: `from: must be at most ${maxMs[per] / day} days before to when per is ${per}`,
     });
   }
   return { from: start, to: end };

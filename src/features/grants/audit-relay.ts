@@ -163,7 +163,7 @@ export function createAuditRelayReader(deps: {
   function read(key: string, value: string): Entry[] {
     const fields = readFields(signer, key, value, 2);
     if (!Array.isArray(fields?.[1])) {
-      log.warn({ key }, 'what a gateway left for the audit trail cannot be read');
+      log.warn({ key }, 'cannot read audit events that a gateway relayed');
       return [];
     }
     // A gateway of this installation signed the rows, so they have the shape that it writes.

@@ -43,7 +43,7 @@ export function createExplaining({
     const principal = await identityCheck.ofPerson(user);
     const token = await accessTokenFor(sessionId);
     const isActive = principal.kind === 'active';
-    const cannotTell = 'The identity service cannot be asked now.';
+    const cannotTell = 'The identity service cannot be reached right now.';
     return [
       check('account_enabled', isActive, {
         yes: 'Your account is enabled.',
@@ -54,7 +54,7 @@ export function createExplaining({
         no: principal.kind === 'unavailable' ? cannotTell : 'You lack the role user.',
       }),
       check('signed_in', token.kind === 'active', {
-        yes: 'Your sign-in is still good at the identity provider.',
+        yes: 'Your sign-in is still valid at the identity provider.',
         no: token.kind === 'unavailable' ? cannotTell : 'Your sign-in has ended.',
       }),
     ];
@@ -65,7 +65,7 @@ export function createExplaining({
     const missing = await instances.unavailableReason();
     return [
       check('private_possible', unavailableReason === null, {
-        yes: 'This installation can keep private sites apart.',
+        yes: 'This installation can isolate private sites.',
         no: unavailableReason ?? '',
       }),
       check('gateway_running', missing === null, {
@@ -114,8 +114,8 @@ function siteChecks(site: Site, now: number): AccessCheck[] {
       no: 'The site is deleted.',
     }),
     check('not_taken_down', site.takenDownAt === null, {
-      yes: 'No administrator has stopped it.',
-      no: 'An administrator has stopped it.',
+      yes: 'No administrator has taken the site down.',
+      no: 'An administrator has taken the site down.',
     }),
     check('not_expired', site.expiresAt === null || site.expiresAt > now, {
       yes: 'The site has not expired.',

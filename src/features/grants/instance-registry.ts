@@ -71,7 +71,7 @@ export function createInstanceRegistry(deps: {
       return;
     }
     const cause = new Error(
-      `More than ${places} processes serve this installation. Run fewer of web, gateway and worker, together.`,
+      `More than ${places} processes serve this installation. Run at most ${places} web, gateway and worker processes together.`,
     );
     throw new AppError('store_unavailable', { cause });
   }
@@ -87,7 +87,7 @@ export function createInstanceRegistry(deps: {
     const isForeign = values.filter((value) => value !== null).length > words.length;
     if (isForeign || words.some(({ belief }) => belief !== believed)) {
       disagreement =
-        'The processes of this installation do not agree: SERVICE_UI_URL, SITES_CONTENT_URL, SITES_ALLOW_SHARED_APEX and GRANT_SECRET must be the same on each.';
+        'The processes of this installation have different settings. SERVICE_UI_URL, SITES_CONTENT_URL, SITES_ALLOW_SHARED_APEX and GRANT_SECRET must be the same on every process.';
       return disagreement;
     }
     return words.some(({ roles }) => roles.includes('gateway')) ? null : 'No gateway is running.';

@@ -25,9 +25,9 @@ export function grantRoutes(deps: {
       path: '/sites/{id}/access',
       operationId: 'explainSiteAccess',
       tag: 'Site access',
-      summary: 'See who was let in, and why it opens or not',
+      summary: 'See the browser grants, and why the site opens or not',
       description:
-        'Every check that opening the site in a browser makes, with its result now, and the ledger of browser grants. Signing out of the web app ends no grant; `DELETE …/grants` does.',
+        'Every check that Postern makes when you open the site in a browser, with its current result, and the list of browser grants. Signing out of the web app does not end a grant; `DELETE …/grants` does.',
       policy: siteOwners,
       params: siteParams,
       query: z.strictObject(pageQuery),
@@ -75,7 +75,8 @@ export function grantRoutes(deps: {
       operationId: 'endSiteGrants',
       tag: 'Site access',
       summary: 'End every browser grant',
-      description: 'At once, on every gateway. Who opens the link again is checked again.',
+      description:
+        'Takes effect immediately, on every gateway. A browser that opens the link again is checked again.',
       policy: siteOwners,
       params: siteParams,
       errors: [...errors, 'store_unavailable'],

@@ -5,8 +5,8 @@ import { checkNames } from './explaining.ts';
 /** The response of `GET /sites/{id}/access`: whether the site opens for its owner, and the browser grants. */
 export const accessSchema = z
   .strictObject({
-    opens: z.boolean().describe('Whether it opens for you now: every check passed'),
-    link: z.string().describe('What to open; a browser with no grant starts there'),
+    opens: z.boolean().describe('Whether the site opens for you now: true when every check passed'),
+    link: z.string().describe('The link to open; a browser without a grant starts there'),
     checks: z.array(z.strictObject({ check: z.enum(checkNames), passed: z.boolean(), detail: z.string() })),
     grants: z
       .array(
@@ -14,14 +14,14 @@ export const accessSchema = z
           id: z.string(),
           issuedAt: timestampSchema,
           endsAt: timestampSchema.describe(
-            'At the latest; a change of visibility, DELETE …/grants or switching Sites off ends it at once',
+            'The latest time; a change of visibility, DELETE …/grants or switching Sites off ends the grant immediately',
           ),
           status: z.enum(['live', 'ended']),
           address: z.string().nullable(),
-          agent: z.string().nullable().describe('The browser, in its own words'),
+          agent: z.string().nullable().describe('The User-Agent of the browser'),
         }),
       )
-      .describe('Every browser that was let in within 30 days, newest first'),
+      .describe('Every browser that got access within 30 days, newest first'),
   })
   .meta({ id: 'SiteAccess' });
 

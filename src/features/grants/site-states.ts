@@ -85,7 +85,7 @@ export function createSiteStates({
         await kv.setIfNewer(key, { revision, text }, { ttlMs: keptMs });
       } catch (error) {
         // The change is committed. Without a record private content stays closed, and the next grant writes it.
-        log.warn({ err: error, site: site.id }, 'state of a private site not written');
+        log.warn({ err: error, site: site.id }, 'could not write the state of a private site');
       }
     },
   };

@@ -61,7 +61,10 @@ export function createSwitchRecords(deps: {
       try {
         await publish();
       } catch (error) {
-        log.warn({ err: error }, 'the switch of Sites not written; private content stays closed until it is');
+        log.warn(
+          { err: error },
+          'could not write the Sites switch; private sites do not open until it is written',
+        );
       }
     },
   };

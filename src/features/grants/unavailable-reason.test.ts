@@ -21,10 +21,10 @@ test.each([
   ['https://app.github.io', 'https://github.io', null],
   ['https://postern.corp', 'https://sites.corp', null],
   ['https://intranet', 'https://sites.intranet', null],
-  ['http://localhost:3000', 'https://sites.example.net', 'SERVICE_UI_URL is http'],
-  ['https://postern.example.com', 'http://sites.localhost:3001', 'SITES_CONTENT_URL is http'],
-  ['https://postern.example.com', 'https://192.0.2.7', 'without names'],
-  ['https://postern.example.com', 'https://[2001:db8::1]', 'without names'],
+  ['http://localhost:3000', 'https://sites.example.net', 'SERVICE_UI_URL uses http'],
+  ['https://postern.example.com', 'http://sites.localhost:3001', 'SITES_CONTENT_URL uses http'],
+  ['https://postern.example.com', 'https://192.0.2.7', 'an IP address'],
+  ['https://postern.example.com', 'https://[2001:db8::1]', 'an IP address'],
 ])('GW-05 private sites with the UI at %s and content at %s: %s', (uiUrl, contentUrl, words) => {
   const unavailableReason = unavailableReasonOf({ uiUrl, contentUrl, allowSharedApex: false });
   expect(unavailableReason === null ? null : words !== null && unavailableReason.includes(words)).toBe(
@@ -84,7 +84,7 @@ test.each([
   await both.heartbeat();
   const other = join('other', ['gateway'], odd);
   await other.heartbeat();
-  expect(await both.unavailableReason()).toContain('do not agree');
+  expect(await both.unavailableReason()).toContain('different settings');
   expect(both.disagreement()).toContain('SITES_ALLOW_SHARED_APEX');
   for (let beat = 0; beat < 4; beat += 1) {
     clock.advance(0.5 * minute);

@@ -28,18 +28,18 @@ export function unavailableReasonOf({
   const plain = [ui, content].filter(({ protocol }) => protocol === 'http:');
   if (plain.length === 2) {
     return hasOtherProvider === true
-      ? 'Private sites need HTTPS on both addresses; without it they are for trying out, with the built-in identity provider.'
+      ? 'Private sites need HTTPS in SERVICE_UI_URL and SITES_CONTENT_URL. Only the built-in identity provider allows them without HTTPS, for trials.'
       : null;
   }
   if (plain.length === 1) {
     const name = ui.protocol === 'http:' ? 'SERVICE_UI_URL' : 'SITES_CONTENT_URL';
-    return `Private sites need HTTPS on both addresses, and ${name} is http.`;
+    return `Private sites need HTTPS in SERVICE_UI_URL and SITES_CONTENT_URL; ${name} uses http.`;
   }
   if (isAddress(content.hostname)) {
-    return 'Private sites need a host of their own each, and SITES_CONTENT_URL is an address without names.';
+    return 'Each private site needs its own host name; SITES_CONTENT_URL has an IP address.';
   }
   if (!allowSharedApex && isShared({ uiUrl, contentUrl })) {
-    return 'Private sites need a content domain of its own: SERVICE_UI_URL and SITES_CONTENT_URL share a registrable domain, and SITES_ALLOW_SHARED_APEX is not set.';
+    return 'Private sites need a separate content domain. SERVICE_UI_URL and SITES_CONTENT_URL share a registrable domain, and SITES_ALLOW_SHARED_APEX is not set.';
   }
   return null;
 }

@@ -31,7 +31,7 @@ export function createIdentityCheck({
   async function settle(user: UserRef, state: 'active' | 'disabled'): Promise<void> {
     // Carry on after a failure: the answer about the person is still valid, and the sweep changes the keys later.
     await found(user.id, state).catch((error: unknown) =>
-      log.warn({ err: error }, 'keys not changed after an identity check; the owner sweep will'),
+      log.warn({ err: error }, 'could not change keys after an identity check; the owner sweep does it'),
     );
   }
 

@@ -37,7 +37,7 @@ export function createPeople({
   async function get(id: string): Promise<Person> {
     const person = await users.findPerson(id);
     if (person === undefined)
-      throw new AppError('not_found', { message: 'Nobody of this id is known here.' });
+      throw new AppError('not_found', { message: 'No person with this id is known to this installation.' });
     return person;
   }
 

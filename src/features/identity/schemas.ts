@@ -78,14 +78,16 @@ export const userResponse = z
     subject: z
       .string()
       .describe(
-        'Who it is at the identity provider: `sub` in tokens, and `owner` in a file of `keys import`',
+        'The subject at the identity provider: `sub` in tokens, and `owner` in a file of `keys import`',
       ),
     email: z.string(),
     name: z.string(),
     enabled: z.boolean(),
-    roles: z.array(roleSchema).describe('Given directly'),
-    effectiveRoles: z.array(roleSchema).describe('Direct, from groups, and from the groups above those'),
-    groups: z.array(z.string()).describe('Ids of the groups the account is directly in'),
+    roles: z.array(roleSchema).describe('Assigned directly'),
+    effectiveRoles: z
+      .array(roleSchema)
+      .describe('Assigned directly, by its groups, and by the groups above them'),
+    groups: z.array(z.string()).describe('Ids of the groups that the account is a direct member of'),
     createdAt: timestampSchema,
     updatedAt: timestampSchema,
     lastLoginAt: timestampSchema.nullable(),
@@ -96,9 +98,11 @@ export const personResponse = z
   .strictObject({
     id: z.string(),
     issuer: z.string().describe('The identity provider that the person came from'),
-    subject: z.string().describe('Who it is there: `sub` in tokens, and `owner` in a file of `keys import`'),
-    name: z.string().describe('As the provider last said it'),
-    email: z.string().nullable().describe('As the provider last said it'),
+    subject: z
+      .string()
+      .describe('The subject there: `sub` in tokens, and `owner` in a file of `keys import`'),
+    name: z.string().describe('As the provider last reported it'),
+    email: z.string().nullable().describe('As the provider last reported it'),
     firstSeenAt: timestampSchema,
     lastLoginAt: timestampSchema.nullable(),
   })
@@ -108,21 +112,27 @@ export const personAccountResponse = z
   .strictObject({
     state: z
       .enum(['active', 'disabled', 'missing'])
-      .describe('`missing`: the identity provider of this installation has nobody of this subject'),
-    roles: z.array(roleSchema).describe('Direct and by group; none unless active'),
+      .describe('`missing`: the identity provider of this installation has no account with this subject'),
+    roles: z.array(roleSchema).describe('Assigned directly and by groups; none unless active'),
   })
   .meta({ id: 'KnownPersonAccount' });
 
 export const createdUserResponse = userResponse
   .extend({
-    generatedPassword: z.string().nullable().describe('Shown once, and only when none was sent'),
+    generatedPassword: z
+      .string()
+      .nullable()
+      .describe('Shown once, and only when the request had no password'),
   })
   .meta({ id: 'CreatedUser' });
 
 export const resetPasswordResponse = z
   .strictObject({
     id: z.string(),
-    generatedPassword: z.string().nullable().describe('Shown once, and only when none was sent'),
+    generatedPassword: z
+      .string()
+      .nullable()
+      .describe('Shown once, and only when the request had no password'),
   })
   .meta({ id: 'ResetPassword' });
 

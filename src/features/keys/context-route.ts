@@ -48,9 +48,9 @@ export function contextRoute(deps: ContextDeps): Route {
     path: '/auth/context',
     operationId: 'readAuthContext',
     tag: 'Authentication',
-    summary: 'Read what my credential is and may do',
+    summary: 'Read what my credential is and what it may do',
     description:
-      'Verifies a key without showing it. `?can=sites:write&repository=acme/website` adds a decision, rule by rule, from the function that enforces.',
+      'Verifies a key without showing it. `?can=sites:write&repository=acme/website` adds a decision, rule by rule, from the function that enforces the rules.',
     policy,
     query: z
       .strictObject({
@@ -59,9 +59,9 @@ export function contextRoute(deps: ContextDeps): Route {
           .literal('true')
           .optional()
           .describe(
-            'Only verify the key. The request counts in its usage, but not as its last use nor as the first use of a successor, which ends its predecessor',
+            'Only verify the key. The request counts in its usage, but not as its last use, and not as the first use of a successor, which ends the predecessor',
           ),
-        repository: z.string().max(201).optional().describe('A repository to try it on; needs can'),
+        repository: z.string().max(201).optional().describe('A repository to try the scope on; needs can'),
       })
       .refine(({ can, repository }) => repository === undefined || can !== undefined, {
         path: ['repository'],

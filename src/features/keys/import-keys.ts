@@ -35,7 +35,7 @@ const recordSchema = (product: string) =>
         .max(255)
         .refine(
           (owner) => !/^[^@\s]+@[^@\s]+\.[^@\s]+$/.test(owner),
-          'is the subject at the identity provider, not an e-mail address',
+          'must be the subject at the identity provider, not an e-mail address',
         )
         .nullable()
         .optional()
@@ -188,7 +188,7 @@ function parseLines(schema: RecordSchema, lines: readonly string[]) {
     const line = index + 1;
     const value = parseJson(text);
     if (value === undefined) {
-      problems.push({ line, problem: 'line: is not JSON; one object a line' });
+      problems.push({ line, problem: 'line: must be one JSON object' });
       continue;
     }
     const result = schema.safeParse(value, { error: inOurWords });

@@ -68,8 +68,8 @@ export function decideExpiry(
   const { maxTtlHours, allowNoExpiry } = policy.lifetime[type];
   if (request.ttlHours !== undefined && request.expiresAt !== undefined) {
     throw new AppError('invalid_expiry', {
-      message: 'Both ttlHours and expiresAt were sent.',
-      hint: 'Send one of them.',
+      message: 'The request has both ttlHours and expiresAt.',
+      hint: 'Send only one of them.',
     });
   }
   const longest = maxTtlHours * hour;
@@ -77,21 +77,29 @@ export function decideExpiry(
     const lifetime = Math.round((request.ttlHours * hour) / second) * second;
     if (request.ttlHours > maxTtlHours) throw tooLong(maxTtlHours);
     if (lifetime <= 0)
-      throw new AppError('invalid_expiry', { message: 'ttlHours: must last at least one second' });
+      throw new AppError('invalid_expiry', { message: 'ttlHours: must be at least 0.0003 (one second)' });
     return now + lifetime;
   }
   if (request.expiresAt !== undefined) {
     if (request.expiresAt <= now)
-      throw new AppError('invalid_expiry', { message: 'expiresAt: must lie in the future' });
+      throw new AppError('invalid_expiry', { message: 'expiresAt: must be in the future' });
     if (request.expiresAt > now + longest + clientSkewMs) throw tooLong(maxTtlHours);
     return Math.min(request.expiresAt, now + longest);
   }
-  if (!allowNoExpiry) throw new AppError('expiry_required', { details: { maxTtlHours } });
+  if (!allowNoExpiry)
+    throw new AppError('expiry_required', {
+      hint: `Send ttlHours or expiresAt, at most ${maxTtlHours} hours ahead.`,
+      details: { maxTtlHours },
+    });
   return null;
 }
 
 function tooLong(maxTtlHours: number): AppError {
-  return new AppError('lifetime_too_long', { details: { maxTtlHours } });
+  return new AppError('lifetime_too_long', {
+    message: `The lifetime is longer than the ${maxTtlHours} hours that the policy allows.`,
+    hint: `Choose a lifetime of at most ${maxTtlHours} hours.`,
+    details: { maxTtlHours },
+  });
 }
 
 /** The scopes that a new key of `type` gets, in the product's order. @throws AppError */
@@ -119,7 +127,10 @@ export function decideScopes(policy: KeyPolicy, type: KeyType, asked: readonly s
   }
   const refused = grantableScopes.filter((scope) => asked.includes(scope) && !allowed.includes(scope));
   if (refused.length > 0)
-    throw new AppError('scope_not_allowed', { details: { refused, allowedScopes: allowed } });
+    throw new AppError('scope_not_allowed', {
+      message: `The policy does not allow ${refused.join(', ')}; it allows ${allowed.join(', ') || 'no scope'}.`,
+      details: { refused, allowedScopes: allowed },
+    });
   return grantableScopes.filter((scope) => asked.includes(scope));
 }
 
@@ -132,13 +143,17 @@ export function checkRepositories(
   if (access.mode === 'all') {
     if (!policy.repositories[type].allowAll) {
       throw new AppError('repository_policy', {
-        message: 'The policy asks for a selection of repositories.',
+        message: 'The policy does not allow access to all repositories; the key needs a selection.',
       });
     }
     return;
   }
-  if (access.count > policy.repositories.maxSelected) {
-    throw new AppError('repository_policy', { details: { maxSelected: policy.repositories.maxSelected } });
+  const { maxSelected } = policy.repositories;
+  if (access.count > maxSelected) {
+    throw new AppError('repository_policy', {
+      message: `The request selects ${access.count} repositories; the policy allows ${maxSelected}.`,
+      details: { maxSelected },
+    });
   }
 }
 

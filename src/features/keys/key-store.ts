@@ -224,7 +224,7 @@ export function keyStore(db: Sql): KeyStore {
         isNarrowerOrEqual(asked.scopes, key.scopes) && reachesAll(key.repositories, asked.repositories);
       if (!isAsBefore)
         throw new AppError('forbidden_scope', {
-          message: 'The key was narrowed while the request was under way.',
+          message: 'The key lost this scope or repository during the request.',
         });
     },
     async namesOf(ids) {
@@ -299,7 +299,9 @@ async function addRepositories(db: Sql, keyId: string, repositoryIds: readonly s
     );
   } catch (error) {
     if (!isForeignKeyViolation(error)) throw error;
-    throw new AppError('repo_not_found', { message: 'A repository of the selection was removed just now.' });
+    throw new AppError('repo_not_found', {
+      message: 'A selected repository was removed from the registry during the request.',
+    });
   }
 }
 

@@ -430,7 +430,11 @@ async function holdSlot(keys: KeyStore, userId: string, policy: KeyPolicy, now: 
   await keys.lockOwner(userId);
   const active = await keys.countActive(userId, now);
   const limit = policy.maxActivePersonalKeysPerUser;
-  if (active >= limit) throw new AppError('personal_token_limit', { details: { active, limit } });
+  if (active >= limit)
+    throw new AppError('personal_token_limit', {
+      message: `You have ${active} active keys; the policy allows ${limit}.`,
+      details: { active, limit },
+    });
 }
 
 /** A key cannot rotate while the other key of its pair is still active. */
@@ -440,7 +444,7 @@ async function requireUnpaired(keys: KeyStore, key: Key, now: number): Promise<v
     if (other && statusOf(other, now) === 'active') {
       throw new AppError('state_conflict', {
         message: 'The key is already part of a rotation.',
-        hint: 'Wait until the earlier key has ended, or revoke one of the two.',
+        hint: 'Wait until the predecessor has ended, or revoke one of the two keys.',
         details: { otherKeyId: other.id },
       });
     }
@@ -460,7 +464,7 @@ async function resolveRepositories(
   const names = [...new Set(access.repositories.map((name) => name.toLowerCase()))];
   if (names.length > 50) {
     throw new AppError('invalid_repository_access', {
-      message: `${names.length} repositories were selected; at most 50 are allowed.`,
+      message: `The request selects ${names.length} repositories; at most 50 are allowed.`,
     });
   }
   checkRepositories(policy, type, { mode: 'selected', count: names.length });
@@ -486,13 +490,14 @@ async function findRepositories(
 function narrowScopes(before: Key, asked: readonly string[]): Scope[] {
   const scopes = asked.filter(isScope);
   if (scopes.length !== asked.length || new Set(asked).size !== asked.length) {
-    throw new AppError('invalid_scopes', { message: 'scopes: unknown or repeated scope' });
+    throw new AppError('invalid_scopes', { message: 'scopes: must be known scopes, each at most once' });
   }
   if (!isNarrowerOrEqual(scopes, before.scopes)) {
+    const refused = scopes.filter((scope) => !effectiveScopes(before.scopes).includes(scope));
     throw new AppError('scope_not_allowed', {
-      message: 'An edit can only drop scopes or turn a write into the read of the same resource.',
-      hint: 'Create a new key for wider scopes.',
-      details: { refused: scopes.filter((scope) => !effectiveScopes(before.scopes).includes(scope)) },
+      message: `The key has ${before.scopes.join(', ')}; it cannot get ${refused.join(', ')}.`,
+      hint: 'Send only scopes that the key has, or create a new key.',
+      details: { refused },
     });
   }
   return scopes;
@@ -505,14 +510,14 @@ async function narrowRepositories(
 ): Promise<readonly string[] | 'all' | undefined> {
   if (access.mode === 'all') {
     if (before.repositories.mode === 'all') return undefined;
-    throw new AppError('repository_policy', { message: 'An edit can only drop repositories.' });
+    throw new AppError('repository_policy', { message: 'An edit can only remove repositories.' });
   }
   const ids = await findRepositories(stores, [
     ...new Set(access.repositories.map((name) => name.toLowerCase())),
   ]);
   const { repositories } = before;
   if (repositories.mode === 'selected' && ids.some((id) => !repositories.repositoryIds.includes(id))) {
-    throw new AppError('repository_policy', { message: 'An edit can only drop repositories.' });
+    throw new AppError('repository_policy', { message: 'An edit can only remove repositories.' });
   }
   return ids;
 }
@@ -527,10 +532,11 @@ function narrowExpiry(
   if (request.ttlHours === undefined && request.expiresAt === undefined) return undefined;
   const asked = askedExpiry(request, now);
   if (before.expiresAt !== null && asked !== null && asked > before.expiresAt) {
+    const expiresAt = new Date(before.expiresAt).toISOString();
     throw new AppError('lifetime_too_long', {
-      message: 'An edit can only shorten the lifetime.',
-      hint: 'Rotate the key to get a longer one.',
-      details: { expiresAt: new Date(before.expiresAt).toISOString() },
+      message: `The key expires at ${expiresAt}; an edit can only shorten its lifetime.`,
+      hint: 'Rotate the key to get a longer lifetime.',
+      details: { expiresAt },
     });
   }
   return decideExpiry(policy, before.type, request, now) ?? undefined;
@@ -557,7 +563,7 @@ async function planSuccessor(
   const asked = request.scopes === undefined ? kept : narrowScopes(predecessor, request.scopes);
   if (asked.length === 0) {
     throw new AppError('scope_not_allowed', {
-      message: 'Nothing would be left of the key’s scopes.',
+      message: 'The key would have no scope left.',
       hint: 'Create a new key.',
     });
   }

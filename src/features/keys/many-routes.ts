@@ -40,7 +40,7 @@ export function manyKeysRoutes(deps: ManyRouteDeps): Route[] {
       tag: 'My keys',
       summary: 'Revoke all my keys',
       description:
-        'For a leak of unknown extent: every active key of mine ends at once, suspended ones too. Final before the answer is sent; one event a key.',
+        'For a leak of unknown extent: revokes every active key of mine immediately, including suspended keys. Final before the response is sent. Writes one event for each key.',
       // Works while the identity provider is unavailable, and does not count towards the change limit.
       policy: { callers: ['session'], identity: 'none', exemptFromChangeLimit: true },
       body: revokeAllSchema,
@@ -75,7 +75,7 @@ function usageRoute({ keys, readUsages, clock }: ManyRouteDeps, audience: Audien
     tag,
     summary: `Read the usage of ${noun}, day by day`,
     description:
-      'Of up to 100 keys, for small pictures beside them. Days are in UTC, today included. Keys that are not there are left out, days on which nothing happened too.',
+      'For up to 100 keys. Days are in UTC and include today. The response omits keys that do not exist, and days without requests.',
     policy,
     query: usageOfManyQuery,
     success: { status: 200, data: keyUsagesSchema },

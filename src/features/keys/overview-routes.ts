@@ -31,7 +31,7 @@ export function keyOverviewRoutes(deps: {
       tag: 'Service keys',
       summary: 'Read the usage of all keys together',
       description:
-        'Personal and service keys. Counts per minute (kept 2 days), hour (32 days) or day (400 days), by outcome, at most 60 s late. The last 60 periods unless from and to say otherwise.',
+        'Personal and service keys. Counts per minute (kept for 2 days), hour (32 days) or day (400 days), by outcome, at most 60 s late. Covers the last 60 periods unless you send from and to.',
       policy: administrators,
       query: usageQuery,
       success: { status: 200, data: usageSchema },
@@ -44,7 +44,7 @@ export function keyOverviewRoutes(deps: {
       operationId: 'countEndingKeys',
       tag: 'Service keys',
       summary: 'Count the keys that end soon, by day',
-      description: `Active keys that end in the next ${daysAhead} days, by day (UTC), of users and of services; every day, also one without any. Counting stops at 100,000 keys.`,
+      description: `Active keys of users and services that end in the next ${daysAhead} days, by day (UTC). Includes days without keys. Counting stops at 100,000 keys.`,
       policy: administrators,
       success: { status: 200, data: z.array(endingDay) },
       example: { data: [{ day: '2026-01-08T00:00:00.000Z', personal: 12, service: 1 }] },

@@ -103,7 +103,7 @@ export function createOwnerSweep(
   async function tellHeld({ owners, suspending, revoking, withoutRole }: Pass): Promise<void> {
     log.error(
       { owners, suspending, revoking, withoutRole },
-      'owner sweep held: it would take the keys of too many owners away at once',
+      'owner sweep held: it would suspend or revoke the keys of too many owners at once',
     );
     await tx((stores) =>
       stores.audit.append({

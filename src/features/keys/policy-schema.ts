@@ -12,9 +12,11 @@ const hours = (max: number) => z.number().positive().max(max);
 function lifetimeSchema(max: number) {
   return z
     .strictObject({
-      defaultTtlHours: hours(max).describe('What the UI selects at first; never applied to API requests'),
+      defaultTtlHours: hours(max).describe(
+        'The lifetime that the UI selects first; never applied to API requests',
+      ),
       maxTtlHours: z.number().min(1).max(max).describe('Longest finite lifetime, in hours'),
-      offeredTtlHours: z.array(hours(max)).min(1).max(20).describe('What the UI offers'),
+      offeredTtlHours: z.array(hours(max)).min(1).max(20).describe('The lifetimes that the UI offers'),
       allowNoExpiry: z.boolean().describe('Whether a key may have no expiry'),
     })
     .superRefine(({ defaultTtlHours, maxTtlHours, offeredTtlHours }, issues) => {
@@ -22,7 +24,7 @@ function lifetimeSchema(max: number) {
         issues.addIssue({
           code: 'custom',
           path: [field],
-          message: `${listOf(tooLong)} hours exceed the longest lifetime (${maxTtlHours} hours). ${fix}`,
+          message: `${listOf(tooLong)} hours exceed the maximum lifetime (${maxTtlHours} hours). ${fix}`,
         });
       if (defaultTtlHours > maxTtlHours)
         add('defaultTtlHours', [defaultTtlHours], `Choose at most ${maxTtlHours}.`);
@@ -42,7 +44,7 @@ export const keyPolicySchema = z
   .strictObject({
     authentication: perType(z.boolean()).describe('Whether keys of the type are accepted at all'),
     issuance: perType(z.boolean()).describe('Whether keys of the type can be created'),
-    scopes: perType(scopeList).describe('Scopes a new key of the type may carry'),
+    scopes: perType(scopeList).describe('Scopes that a new key of the type may have'),
     repositories: z.strictObject({
       personal: z.strictObject({ allowAll: z.boolean() }),
       service: z.strictObject({ allowAll: z.boolean() }),

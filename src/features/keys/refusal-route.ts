@@ -34,19 +34,22 @@ const refusalSchema = z
     requestId: z.string(),
     keyId: z.string(),
     keyName: z.string(),
-    route: z.string().nullable().describe('Method and path; null where the key was refused before it'),
-    code: z.string().describe('The error code that the request was answered with'),
+    route: z
+      .string()
+      .nullable()
+      .describe('Method and path; null when the key was refused before the path was known'),
+    code: z.string().describe('The error code of the response'),
     status: z.number().int(),
     message: z.string(),
     hint: z.string(),
-    requiredScope: z.enum(allScopes).nullable().describe('What the route asks a key for'),
+    requiredScope: z.enum(allScopes).nullable().describe('The scope that the route requires of a key'),
     keyStatus: z
       .string()
       .nullable()
-      .describe('For a key that had ended: revoked, expired or superseded. Null otherwise'),
+      .describe('Why the key had ended: revoked, expired or superseded; null for another refusal'),
     address: z.string().nullable(),
     agent: z.string().nullable(),
-    count: z.number().int().describe('Refusals like this one in the same minute'),
+    count: z.number().int().describe('Number of equal refusals in the same minute'),
     firstAt: timestampSchema,
     lastAt: timestampSchema,
   })
@@ -83,7 +86,7 @@ export function refusalRoutes(deps: RefusalRouteDeps): Route[] {
     path: '/me/refusals',
     operationId: 'listMyRefusals',
     tag: 'My keys',
-    summary: 'List the last refused requests with my keys',
+    summary: 'List the latest refused requests with my keys',
     policy: { callers: ['session'], identity: 'none' },
     keysOf: (caller) => ({ ownerUserId: sessionUser(caller).id }),
   });
@@ -91,7 +94,7 @@ export function refusalRoutes(deps: RefusalRouteDeps): Route[] {
     path: '/tokens/refusals',
     operationId: 'listServiceKeyRefusals',
     tag: 'Service keys',
-    summary: 'List the last refused requests with service keys',
+    summary: 'List the latest refused requests with service keys',
     policy: { callers: ['session'], role: 'admin', identity: 'introspected' },
     keysOf: () => ({ type: 'service' }),
   });
@@ -110,7 +113,7 @@ function lastRefusals(
   return defineRoute({
     ...named,
     method: 'GET',
-    description: `The ${refusalsShown} newest of the last 30 days, of the ${keysAsked} keys used last, newest first. Equal refusals of a minute are one entry with a count. An entry appears up to a minute after the answer.`,
+    description: `The ${refusalsShown} newest refusals of the last 30 days, for the ${keysAsked} most recently used keys, newest first. Equal refusals of a minute are one entry with a count. An entry appears up to a minute after the response.`,
     success: { status: 200, data: z.array(refusalSchema) },
     example: { data: [exampleRefusal] },
     async handle({ caller }) {
@@ -137,7 +140,7 @@ function oneRefusal({ keys, refusalsOf, scopeOf }: RefusalRouteDeps): Route {
     tag: 'My keys',
     summary: 'Read why a request with one of my keys was refused',
     description:
-      'For answers 401, 403 and 429, up to a minute after them. Of many equal refusals in a minute, the first and the last ten are found. Requests with anyone else’s key do not exist here.',
+      'For responses with 401, 403 and 429, up to a minute after them. Of many equal refusals in a minute, only the first and the last ten can be found. Requests with other people’s keys are not found.',
     policy: { callers: ['session'], identity: 'none' },
     params: z.strictObject({
       requestId: z
@@ -157,7 +160,7 @@ function oneRefusal({ keys, refusalsOf, scopeOf }: RefusalRouteDeps): Route {
       }
       throw new AppError('not_found', {
         message: 'No refused request with one of your keys has this id.',
-        hint: 'Copy the id from the answer’s request_id. A refusal can be looked up a minute after it.',
+        hint: 'Copy the id from request_id in the response. You can look up a refusal one minute after it.',
       });
     },
   });

@@ -29,7 +29,7 @@ export function createRevocationStamps(deps: {
         await write(owner, keyId, stampMs);
       } catch (error) {
         owed.set(keyId, { owner, since: clock.now() });
-        log.warn({ err: error, key: keyId }, 'revocation stamp not written yet');
+        log.warn({ err: error, key: keyId }, 'could not write a revocation stamp; it is retried');
       }
     },
     async writeOwed() {

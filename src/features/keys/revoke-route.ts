@@ -15,7 +15,7 @@ export function revokeKeysRoute({ keys }: { keys: Pick<Keys, 'which' | 'revoke'>
     tag: 'Service keys',
     summary: 'Revoke managed keys, with a reason',
     description:
-      'Up to 100 keys of services and of users. With an id that is not there, none is revoked. Final before the answer is sent; one event a key; repeating it answers the same moments.',
+      'Up to 100 keys of services and users. If one id does not exist, no key is revoked. Final before the response is sent. Writes one event for each key. A repeated request returns the same times.',
     // As for every revocation: the change limit must not delay the containment of a leak.
     policy: { callers: ['session'], role: 'admin', identity: 'live', exemptFromChangeLimit: true },
     body: revokeKeysSchema,

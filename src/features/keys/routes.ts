@@ -145,7 +145,7 @@ function personalRoutes({ keys, names, clock }: KeyRouteDeps): Route[] {
       tag: 'My keys',
       summary: 'List my keys',
       description:
-        'Newest first unless sorted otherwise. Revoked and expired keys stay visible. No answer ever holds a key value.',
+        'Newest first unless you send another order. Revoked and expired keys stay visible. No response ever contains a key value.',
       policy: ownEvenOffline,
       query: z.strictObject({ ...pageQuery, ...listQuery }),
       success: { status: 200, data: z.array(keySchema), pagination: 'page' },
@@ -167,7 +167,7 @@ function personalRoutes({ keys, names, clock }: KeyRouteDeps): Route[] {
       tag: 'My keys',
       summary: 'Create a personal key',
       description:
-        'The full value is in `token`, once. Without ttlHours and expiresAt the key does not expire, whatever the web app offers by default.',
+        '`token` has the full value, only in this response. Without ttlHours and expiresAt the key does not expire, whatever the web app offers by default.',
       policy: ownOnly,
       body: createKeySchema,
       fieldCodes: keyFieldCodes,
@@ -203,7 +203,7 @@ function serviceRoutes({ keys, names, clock }: KeyRouteDeps): Route[] {
       tag: 'Service keys',
       summary: 'List service keys, or the keys of users',
       description:
-        '`kind` is `service` unless sent; `personal` and `all` show the keys of users, which an administrator may read and revoke. With a filter besides `kind`, `items` counts up to 2,000 and pages after them can still be asked for.',
+        '`kind` defaults to `service`. `personal` and `all` include the keys of users, which an administrator may read and revoke. With a filter besides `kind`, `items` counts up to 2,000; you can still request later pages.',
       policy: administrators,
       query: z.strictObject({
         ...pageQuery,
@@ -232,7 +232,7 @@ function serviceRoutes({ keys, names, clock }: KeyRouteDeps): Route[] {
       operationId: 'createServiceKey',
       tag: 'Service keys',
       summary: 'Create a service key',
-      description: 'An identity of its own for shared automation. It owns only what it creates itself.',
+      description: 'A separate identity for shared automation. It owns only what it creates itself.',
       policy: administrators,
       body: createKeySchema,
       fieldCodes: keyFieldCodes,
@@ -283,7 +283,7 @@ function sharedRoutes(block: Block, deps: KeyRouteDeps): Route[] {
       tag,
       summary: `Narrow ${noun}`,
       description:
-        'Renames, drops scopes or repositories, turns a write into the read of the same resource, or shortens the lifetime. Widening needs a new key.',
+        'Renames the key, removes scopes or repositories, replaces a write with the read of the same resource, or shortens the lifetime. Wider rights need a new key.',
       policy: block.write,
       params: keyId,
       body: narrowKeySchema,
@@ -310,7 +310,7 @@ function sharedRoutes(block: Block, deps: KeyRouteDeps): Route[] {
       operationId: `revoke${suffix}`,
       tag,
       summary: `Revoke ${noun}`,
-      description: 'Final before the answer is sent. Repeating it answers the same moment.',
+      description: 'Final before the response is sent. A repeated request returns the same time.',
       policy: block.revoke,
       params: keyId,
       errors: ['token_not_found'],
@@ -364,7 +364,7 @@ function sharedRoutes(block: Block, deps: KeyRouteDeps): Route[] {
       tag,
       summary: `Read the usage of ${noun}`,
       description:
-        'Counts per minute (kept 2 days), hour (32 days) or day (400 days), by outcome, at most 60 s late. The last 60 periods unless from and to say otherwise.',
+        'Counts per minute (kept for 2 days), hour (32 days) or day (400 days), by outcome, at most 60 s late. Covers the last 60 periods unless you send from and to.',
       policy: block.read,
       params: keyId,
       query: usageQuery,
@@ -382,7 +382,7 @@ function sharedRoutes(block: Block, deps: KeyRouteDeps): Route[] {
       path: `${base}/{id}/timeline`,
       operationId: `readTimelineOf${suffix}`,
       tag,
-      summary: `Read the story of ${noun}`,
+      summary: `Read the timeline of ${noun}`,
       description: 'Every audit event of the key, newest first.',
       policy: block.read,
       params: keyId,
@@ -408,7 +408,7 @@ function revokeSelfRoute({ keys, clock }: KeyRouteDeps): Route {
     tag: 'Authentication',
     summary: 'Revoke the key that makes this request',
     description:
-      'For a key that leaked: possession is the proof. Works while the key is limited, suspended or switched off. Answers the same for every key-shaped value, so it tells nobody whether a value was a key.',
+      'For a leaked key: possession of the key is enough. Works while the key is limited, suspended or switched off. Returns the same response for every key-shaped value, so it does not reveal whether a value was a key.',
     policy: { callers: 'anyone', identity: 'none' },
     exemptFromLimit: true,
     errors: ['authentication_required', 'ambiguous_credential', 'invalid_credential', 'credential_in_url'],

@@ -17,7 +17,7 @@ const repositoryName = z
   .max(201)
   .regex(/^[A-Za-z0-9._-]+\/[A-Za-z0-9._-]+$/, 'must look like owner/name');
 
-const atMostFifty = 'must name at most 50 repositories';
+const atMostFifty = 'must have at most 50 repositories';
 
 const repositoryAccess = z
   .discriminatedUnion('mode', [
@@ -27,7 +27,7 @@ const repositoryAccess = z
       // Repeated names count once. So the schema accepts more entries, and the refinement checks the limit of 50.
       repositories: z
         .array(repositoryName)
-        .min(1, 'must name at least one repository; an empty list does not mean all')
+        .min(1, 'must have at least one repository; an empty list does not mean all')
         .max(500, atMostFifty)
         .refine((names) => new Set(names.map((name) => name.toLowerCase())).size <= 50, atMostFifty)
         .meta({
@@ -43,13 +43,13 @@ const ttlHours = z
   .number()
   .positive()
   .max(1_000_000)
-  .describe('Hours until expiry; decimals allowed, kept to the second');
+  .describe('Hours until expiry; decimals are allowed and rounded to the second');
 
 /** RFC 3339 with a time zone, to the second or the millisecond. Parsed to milliseconds. */
 const expiresAt = z.iso
   .datetime({ offset: true })
   .transform((text) => Date.parse(text))
-  .refine((ms) => Number.isFinite(ms) && ms < Date.UTC(10_000, 0, 1), 'must be a real date')
+  .refine((ms) => Number.isFinite(ms) && ms < Date.UTC(10_000, 0, 1), 'must be an existing date')
   .describe('RFC 3339 with a zone');
 
 const lifetime = { ttlHours: ttlHours.optional(), expiresAt: expiresAt.optional() };
@@ -73,23 +73,32 @@ export const listQuery = {
   scope: z
     .enum(allScopes)
     .optional()
-    .describe('Keys that may do this, also those whose write includes the read'),
+    .describe('Keys that have this scope, including keys whose write includes the read'),
   repository: repositoryName
     .optional()
-    .describe('Keys that reach this repository, also those that reach all; the full name'),
+    .describe('Keys that may use this repository, including keys that may use all; the full name'),
   unusedDays: z
     .string()
     .regex(/^[1-9]\d{0,2}$/, 'must be a whole number from 1 to 999')
     .transform(Number)
     .optional()
-    .describe('Keys that nothing has used for so many days; one never used counts from its creation'),
+    .describe(
+      'Keys that were not used for this many days; a key that was never used counts from its creation',
+    ),
   expiry: z.literal('never').optional().describe('Only keys without an expiry'),
-  reach: z.literal('all').optional().describe('Only keys that reach every repository'),
-  sort: z.enum(keySorts).default('createdAt').describe('Never used is longest ago; no expiry is latest'),
+  reach: z.literal('all').optional().describe('Only keys that may use every repository'),
+  sort: z
+    .enum(keySorts)
+    .default('createdAt')
+    .describe(
+      'A key that was never used counts as used longest ago; a key without expiry counts as expiring last',
+    ),
   order: z
     .enum(['asc', 'desc'])
     .optional()
-    .describe('Unless sent: names from A, what was made or used last first, what ends first first'),
+    .describe(
+      'Default: names from A to Z, the most recently created or used first, the earliest expiry first',
+    ),
 };
 
 export const createKeySchema = z
@@ -108,7 +117,7 @@ export const narrowKeySchema = z
     repositoryAccess: repositoryAccess.optional(),
     ...lifetime,
   })
-  .refine((body) => Object.keys(body).length > 0, 'must name something to change')
+  .refine((body) => Object.keys(body).length > 0, 'must have at least one field to change')
   .meta({ id: 'KeyNarrowing' });
 
 export const rotateKeySchema = z
@@ -122,14 +131,14 @@ export const rotateKeySchema = z
       .min(1)
       .max(168)
       .default(24)
-      .describe('The predecessor ends at the latest after this many hours'),
+      .describe('The predecessor ends after this many hours at the latest'),
     graceSeconds: z
       .number()
       .int()
       .min(0)
       .max(3_600)
       .default(300)
-      .describe('… or this long after the successor is first used'),
+      .describe('… or this many seconds after the first use of the successor'),
   })
   .meta({ id: 'KeyRotation' })
   .prefault({});
@@ -151,9 +160,7 @@ export const keySchema = z
     status: z.enum(['active', 'revoked', 'expired']),
     suspended: z
       .boolean()
-      .describe(
-        'The owner is disabled or lacks the role user; the key is refused until that is no longer so',
-      ),
+      .describe('The owner is disabled or lacks the role user; Postern refuses the key until that changes'),
     scopes: z.array(z.enum(allScopes).meta({ id: 'Scope' })),
     repositories,
     owner: person.nullable().describe('null for service keys'),
@@ -185,7 +192,7 @@ export const issuedKeySchema = keySchema
 
 export const rotatedKeySchema = issuedKeySchema
   .extend({
-    predecessorEndsAt: timestampSchema.describe('The latest moment; earlier once the successor is used'),
+    predecessorEndsAt: timestampSchema.describe('The latest time; earlier after the successor is used'),
     sitesLeftBehind: z
       .array(z.strictObject({ id: z.string(), name: z.string() }))
       .describe('Sites of a rotated service key; ownership never moves'),
@@ -199,7 +206,7 @@ export const revokeKeysSchema = z
       .min(1)
       .max(100)
       .transform((ids) => [...new Set(ids)]),
-    note: plainText(500).optional().describe('Why; in the audit trail and in the story of each key'),
+    note: plainText(500).optional().describe('The reason, for the audit log and the timeline of each key'),
   })
   .meta({ id: 'KeysToRevoke' });
 
@@ -290,7 +297,9 @@ export const policyChangeSchema = policyVersionSchema
         ),
       })
       .nullable()
-      .describe('With ?dryRun=true: existing keys the document would refuse to create; nothing was changed'),
+      .describe(
+        'With ?dryRun=true: existing keys that the document would refuse to create; nothing was changed',
+      ),
   })
   .meta({ id: 'KeyPolicyChange' });
 
@@ -299,7 +308,7 @@ export const myPolicySchema = z
     canCreate: z.boolean(),
     reasons: z
       .array(z.strictObject({ code: z.string(), message: z.string() }))
-      .describe('Why not, when canCreate is false'),
+      .describe('The reason when canCreate is false'),
     allowedScopes: z.array(z.string()),
     lifetime: z.strictObject({
       defaultTtlHours: z.number(),
@@ -328,15 +337,18 @@ export const contextSchema = z
     scopes: z
       .array(z.string())
       .nullable()
-      .describe('null for a session: it is limited by roles and ownership'),
-    effectiveScopes: z.array(z.string()).nullable().describe('scopes plus the reads their writes imply'),
+      .describe('null for a session, which is limited by roles and ownership'),
+    effectiveScopes: z
+      .array(z.string())
+      .nullable()
+      .describe('The scopes, and the reads that their writes include'),
     repositories: repositories.describe('The repository constraint'),
     expiresAt: timestampSchema.nullable().describe('Of the key, token or session; null = no expiry'),
     identityBinding: z.enum(['present', 'absent']).nullable(),
     roles: z
       .array(z.enum(['user', 'admin']))
       .nullable()
-      .describe('Users only; null when the identity service cannot be asked'),
+      .describe('Users only; null when the identity service cannot be reached'),
     rateLimit: z
       .strictObject({ limit: z.number().int(), remaining: z.number().int(), resetSeconds: z.number().int() })
       .nullable()
@@ -347,6 +359,6 @@ export const contextSchema = z
         rules: z.array(z.strictObject({ rule: z.string(), passed: z.boolean(), detail: z.string() })),
       })
       .optional()
-      .describe('With ?can=: what would happen, rule by rule'),
+      .describe('With ?can=: the decision, rule by rule'),
   })
   .meta({ id: 'Context' });

@@ -29,10 +29,10 @@ function usageRange(per: UsagePeriod, from: string | undefined, to: string | und
   const step = periodMs[per];
   const end = to === undefined ? now - (now % step) + step : Date.parse(to);
   const start = from === undefined ? end - 60 * step : Date.parse(from);
-  if (!(start < end)) throw new AppError('invalid_query', { message: 'from: must lie before to' });
+  if (!(start < end)) throw new AppError('invalid_query', { message: 'from: must be before to' });
   if (end - start > keptMs[per]) {
     throw new AppError('invalid_query', {
-      message: `from: a range per ${per} spans at most ${keptMs[per] / 86_400_000} days`,
+      message: `from: must be at most ${keptMs[per] / 86_400_000} days before to when per is ${per}`,
     });
   }
   return { from: start, to: end };

@@ -14,11 +14,11 @@ function textOfKey({ kind, keyId, fields }: Extract<NoticeSubject, { keyId: stri
     case 'key_expires_1d':
       return `${key} expires within a day${when}. Rotate it now to keep its scripts working.`;
     case 'key_expired':
-      return `${key} has expired${when}. Scripts that still send it are refused.`;
+      return `${key} has expired${when}. Postern refuses requests that still send it.`;
     case 'key_exposed':
       return `${key} was sent where no key may be, such as a URL. Treat it as leaked: create a replacement and revoke it.`;
     case 'key_dead_use':
-      return `${key} no longer works, but someone still uses it. Look in its timeline for the address it comes from.`;
+      return `${key} no longer works, but someone still sends it. Its timeline shows the address of the sender.`;
     case 'key_suspended':
       return `${key} is suspended because its owner’s account is disabled or lacks the role user. It works again once the account is enabled and has the role.`;
   }
@@ -28,7 +28,7 @@ function textOfSite({ kind, siteId, fields }: Extract<NoticeSubject, { siteId: s
   const site = `The site “${fields.siteName}” (${siteId})`;
   switch (kind) {
     case 'site_taken_down':
-      return `An administrator took down the site “${fields.siteName}” (${siteId}): “${fields.reason}”. Visitors cannot open it until an administrator puts it back.`;
+      return `An administrator took down the site “${fields.siteName}” (${siteId}): “${fields.reason}”. Visitors cannot open it until an administrator reinstates it.`;
     case 'site_put_back':
       return `An administrator reinstated the site “${fields.siteName}” (${siteId}): “${fields.reason}”. Visitors can open it again, unless it has expired or was deleted.`;
     case 'site_expires_7d':
@@ -36,6 +36,6 @@ function textOfSite({ kind, siteId, fields }: Extract<NoticeSubject, { siteId: s
     case 'site_expires_1d':
       return `${site} expires within a day (${fields.expiresAt}). Extend it now to keep it served.`;
     case 'site_expired':
-      return `${site} has expired (${fields.expiresAt}) and is not served any more. Extend it to bring it back; after some days it is removed for good.`;
+      return `${site} has expired (${fields.expiresAt}) and is no longer served. Extend it to serve it again. Postern removes it permanently some days after the expiry.`;
   }
 }

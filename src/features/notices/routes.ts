@@ -77,7 +77,7 @@ function routesFor(notices: Notices, { path, operations, whose, policy, recipien
       operationId: operations[1],
       tag: 'Notices',
       summary: `Mark a notice about ${whose} as read`,
-      description: 'Safe to repeat; the time of the first reading stays.',
+      description: 'You can repeat the request; the time of the first one stays.',
       policy,
       errors: ['not_found'],
       params: idParams('The notice’s id, as in lists', exampleNotice.id),

@@ -20,9 +20,9 @@ export const noticeResponse = z
       'site_taken_down',
       'site_put_back',
     ]),
-    keyId: z.string().nullable().describe('Null where it is about a site'),
+    keyId: z.string().nullable().describe('Null when the notice is about a site'),
     keyName: z.string().nullable(),
-    siteId: z.string().nullable().describe('Null where it is about a key'),
+    siteId: z.string().nullable().describe('Null when the notice is about a key'),
     siteName: z.string().nullable(),
     message: z.string().describe('A sentence for people'),
     keyExpiresAt: timestampSchema.nullable(),
@@ -62,6 +62,6 @@ export const noticesQuery = z.strictObject({
   unread: z
     .enum(['true', 'false'])
     .transform((text) => text === 'true')
-    .describe('true: only unread ones; false: only read ones')
+    .describe('true: only unread notices; false: only read notices')
     .optional(),
 });

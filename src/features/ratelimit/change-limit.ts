@@ -23,7 +23,7 @@ export function createChangeLimit(deps: {
     const wait = retryAfterSeconds(spend);
     throw new AppError('rate_limited', {
       message: 'You made too many changes.',
-      hint: `A person may make ${limit} changes in any 60 seconds. Wait for the seconds in Retry-After, then try again. Reading, and revoking a key, go on meanwhile.`,
+      hint: `A person may make ${limit} changes in any 60 seconds. Wait the number of seconds in Retry-After, then try again. You can still read, and revoke keys.`,
       retryAfterSeconds: wait,
       details: { limit, retryAfterSeconds: wait },
     });

@@ -130,7 +130,7 @@ async function guardName<T>(statement: Promise<T>): Promise<T> {
     return await statement;
   } catch (error) {
     if (isUniqueViolation(error))
-      throw new AppError('name_conflict', { message: 'A repository of this name is registered.' });
+      throw new AppError('name_conflict', { message: 'A repository with this name is already registered.' });
     throw error;
   }
 }

@@ -113,7 +113,8 @@ export function repositoryRoutes(repositories: Repositories): Route[] {
       operationId: 'deleteRepository',
       tag: 'Repositories',
       summary: 'Remove a repository from the registry',
-      description: 'It leaves every key’s selection. A selection that becomes empty reaches nothing.',
+      description:
+        'Removes the repository from the selection of every key. A key with an empty selection may use no repository.',
       policy: writers,
       params: repositoryParams,
       errors: ['repo_not_onboarded'],

@@ -28,7 +28,7 @@ const environmentDefaults = z
       .string()
       .regex(
         /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/,
-        'must begin with a letter and hold at most 64 letters, digits, and _ . -',
+        'must begin with a letter and have at most 64 letters, digits and _ . -',
       ),
     z.union([
       z

@@ -122,7 +122,7 @@ export function createDocument<T, Stores extends DocumentStores>(
         if (version === 0) return initial;
         const earlier = await stores.documents.at(name, version);
         if (!earlier)
-          throw new AppError('not_found', { message: `There is no version ${version} of this document.` });
+          throw new AppError('not_found', { message: `This document has no version ${version}.` });
         return fromStored(earlier.value);
       }),
   };

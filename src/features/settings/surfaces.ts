@@ -46,7 +46,7 @@ export const surfaces: readonly Surface[] = [
     id: 'personal-keys',
     change: 'Personal API keys',
     owner: 'Settings → API keys',
-    note: 'Everyone’s own, in a signed-in browser session only.',
+    note: 'Each person manages their own keys, only in a signed-in browser session.',
     places: [
       page('API keys', '/settings/keys'),
       route('Create a personal key', 'POST /me/tokens', 'createMyKey'),
@@ -57,7 +57,7 @@ export const surfaces: readonly Surface[] = [
     id: 'connected-clients',
     change: 'Programs that may act for a person, such as the command line',
     owner: 'Settings → Connected clients',
-    note: 'Everyone’s own; an administrator disconnects them on the page of an account.',
+    note: 'Each person manages their own; an administrator disconnects clients on the page of an account.',
     places: [
       page('Connected clients', '/settings/clients'),
       route('List mine', 'GET /me/clients', 'listMyClients'),
@@ -67,7 +67,7 @@ export const surfaces: readonly Surface[] = [
     id: 'key-policy',
     change: 'API key policy: authentication, issuance, scopes, repositories, lifetimes, rate limits',
     owner: 'Administration → Access controls',
-    note: 'One document with history; in force everywhere within a second.',
+    note: 'One document with history; it takes effect everywhere within a second.',
     places: [
       page('Access controls', '/admin/access-controls'),
       route('Change the key policy', 'PUT /config/api-keys', 'changeKeyPolicy'),
@@ -79,7 +79,7 @@ export const surfaces: readonly Surface[] = [
     id: 'service-keys',
     change: 'Service keys, and the keys of users',
     owner: 'Administration → Service keys and User keys',
-    note: 'An administrator creates and revokes service keys, and reads and revokes those of users.',
+    note: 'An administrator creates and revokes service keys, and reads and revokes the keys of users.',
     places: [
       page('Service keys', '/admin/service-keys'),
       page('User keys', '/admin/user-keys'),
@@ -90,7 +90,7 @@ export const surfaces: readonly Surface[] = [
     id: 'access',
     change: 'Sign-ins from one address',
     owner: 'Administration → Access controls, Sign-in limits',
-    note: 'One document with history. Behind a proxy, TRUSTED_PROXIES decides what counts as one address.',
+    note: 'One document with history. Behind a proxy, TRUSTED_PROXIES decides which requests count as one address.',
     places: [
       page('Sign-in limits', '/admin/access-controls/sign-ins'),
       route('Change the access configuration', 'PUT /config/access', 'changeAccessConfig'),
@@ -112,7 +112,7 @@ export const surfaces: readonly Surface[] = [
     id: 'one-site',
     change: 'Whether one site is served',
     owner: 'Administration → Sites limits, All sites',
-    note: 'With a reason that its owner reads; never a look into it.',
+    note: 'With a reason that the owner reads; the administrator cannot see the content.',
     places: [
       page('All sites', '/admin/sites/all'),
       route('Stop serving a site', 'POST /sites/{id}/take-down', 'takeSiteDown'),
@@ -123,7 +123,7 @@ export const surfaces: readonly Surface[] = [
     id: 'accounts',
     change: 'Accounts, groups and roles',
     owner: 'Administration → Users and Groups',
-    note: 'Of the built-in identity provider. Another keeps them itself; then “Users” shows who is known here, and changes nothing.',
+    note: 'Of the built-in identity provider. Another provider manages them itself; then “Users” only shows the people known here.',
     places: [
       page('Users', '/admin/users'),
       page('Groups', '/admin/groups'),
@@ -145,7 +145,7 @@ export const surfaces: readonly Surface[] = [
     id: 'process',
     change: 'Addresses, ports, database, key-value store, secrets of the process',
     owner: 'Environment of the process',
-    note: 'Read once, when it starts.',
+    note: 'Each process reads them once, when it starts.',
     places: [
       guide('Configuration', 'docs/reference/config.md'),
       guide('Run on one machine', 'docs/how-to/run-on-one-machine.md'),
@@ -167,14 +167,14 @@ export const surfaces: readonly Surface[] = [
     id: 'repository-file',
     change: 'Application services, builds, deployments, Environment defaults',
     owner: 'Repository configuration file',
-    note: 'Kept in each repository, as postern.yaml.',
+    note: 'In each repository, as postern.yaml.',
     places: [],
   },
   {
     id: 'mcp-connections',
     change: 'User connections',
     owner: 'External MCP connections in Settings',
-    note: 'Connections of a person to MCP servers elsewhere.',
+    note: 'Connections of a person to external MCP servers.',
     places: [],
   },
   {
@@ -195,7 +195,7 @@ export const surfaces: readonly Surface[] = [
     id: 'agents',
     change: 'Agent models, instructions, tools, workspaces, session review',
     owner: 'Admin Agent sections in Settings',
-    note: 'How agents work and what they may touch.',
+    note: 'How agents work and what they may change.',
     places: [],
   },
   {
@@ -209,7 +209,7 @@ export const surfaces: readonly Surface[] = [
     id: 'infrastructure',
     change: 'Infrastructure, DNS, evaluation cluster resources',
     owner: 'The selected installation and infrastructure workflow',
-    note: 'Outside of Postern.',
+    note: 'Outside Postern.',
     isOutside: true,
     places: [],
   },
@@ -218,11 +218,11 @@ export const surfaces: readonly Surface[] = [
 const surfaceSchema = z
   .strictObject({
     id: z.string(),
-    change: z.string().describe('What someone wants to change'),
-    owner: z.string().describe('Where it is changed, and nowhere else'),
+    change: z.string().describe('What can be changed'),
+    owner: z.string().describe('The only place where it can be changed'),
     note: z.string(),
     isHere: z.boolean().describe('False: not part of this installation'),
-    isOutside: z.boolean().describe('True: no part of Postern at all, and changed elsewhere'),
+    isOutside: z.boolean().describe('True: not part of Postern, and changed elsewhere'),
     places: z.array(
       z.strictObject({
         kind: z.enum(['page', 'route', 'document']),
@@ -234,7 +234,7 @@ const surfaceSchema = z
           .string()
           .nullable()
           .describe(
-            'What a browser opens: the page, or the section of the API reference. A document is not served',
+            'The link for a browser: the page, or the section of the API reference; null for a document, which Postern does not serve',
           ),
       }),
     ),
@@ -265,9 +265,9 @@ export function surfaceRoutes(): Route[] {
       path: '/config/surfaces',
       operationId: 'listConfigurationSurfaces',
       tag: 'Configuration surfaces',
-      summary: 'Read where everything is configured',
+      summary: 'Read where each setting is configured',
       description:
-        'What can be changed, which surface owns it, and where it is done. What this installation does not have is named with its owner and without a place.',
+        'What can be changed, which surface owns it, and where to change it. An entry for a feature that this installation does not have shows its owner, but no place.',
       // The answer contains no configured values, only where they are changed.
       policy: { callers: callerKinds, role: 'user', identity: 'people' },
       success: { status: 200, data: z.array(surfaceSchema) },

@@ -59,10 +59,10 @@ export function actionsFor({
       change: present,
       change_visibility: present ?? visibilityReasons[other] ?? null,
       extend: present ?? extension.reason,
-      delete: present === null ? null : (writable ?? 'The site is deleted already.'),
+      delete: present === null ? null : (writable ?? 'The site is already deleted.'),
       restore: writable ?? restoreReason(site, now),
       see_versions: owned,
-      end_grants: owned ?? (site.visibility === 'public' ? 'A public site opens without grants.' : null),
+      end_grants: owned ?? (site.visibility === 'public' ? 'A public site has no grants to end.' : null),
     },
     extendsTo: extension.to,
     latestExpiry: settings.ttl.enabled ? now + settings.ttl.maxDays * day : null,
@@ -73,14 +73,16 @@ export function actionsFor({
 function ownershipReason(caller: Caller, { owner }: Site): string | null {
   if (isSameOwner(ownerOf(caller), owner)) return null;
   return owner.kind === 'service_key'
-    ? 'Only the service key that made this site can change it; no person and no other key can.'
+    ? 'Only the service key that created this site can change it.'
     : 'Only its owner can change it.';
 }
 
 function scopeReason(caller: Caller): string | null {
   const scopes: readonly string[] | null =
     'key' in caller ? caller.key.scopes : caller.kind === 'access_token' ? caller.scopes : null;
-  return scopes === null || scopes.includes('sites:write') ? null : 'This needs the scope sites:write.';
+  return scopes === null || scopes.includes('sites:write')
+    ? null
+    : 'This action needs the scope sites:write.';
 }
 
 function isOver({ expiresAt }: Site, now: number): boolean {
@@ -89,15 +91,15 @@ function isOver({ expiresAt }: Site, now: number): boolean {
 
 function restoreReason({ deletedAt, restorableUntil }: Site, now: number): string | null {
   if (deletedAt === null) return 'The site is not deleted.';
-  return (restorableUntil ?? 0) > now ? null : 'The time in which it could be restored is over.';
+  return (restorableUntil ?? 0) > now ? null : 'The period for restoring the site has ended.';
 }
 
 function extensionOf(site: Site, { ttl }: SitesConfig, now: number) {
   if (site.expiresAt === null) return { to: null, reason: 'This site does not expire.' };
   if (!ttl.enabled)
-    return { to: null, reason: 'Sites do not expire here; this one keeps the expiry it has.' };
+    return { to: null, reason: 'Expiry is switched off on this installation; the site keeps its expiry.' };
   const to = extended(site.expiresAt, ttl, now);
   return to === null
-    ? { to, reason: `The expiry lies as far ahead as is allowed (${ttl.maxDays} days).` }
+    ? { to, reason: `The expiry is already as far ahead as allowed (${ttl.maxDays} days).` }
     : { to, reason: null };
 }

@@ -20,7 +20,7 @@ export function sitesConfigRoutes(deps: {
     title: { one: 'Sites configuration', many: 'Sites configurations' },
     policy: byAdministrators,
     changeDescription:
-      'Replaces the whole document. In force everywhere within a second. `enabled: false` stops every upload and all content, and changes nothing else; `dryRun=true` says what the document would do today.',
+      'Replaces the whole document. Takes effect everywhere within a second. `enabled: false` stops every upload and all content, and changes nothing else. `dryRun=true` shows the effect that the document would have today.',
     body: sitesConfigSchema,
     shown: sitesConfigVersionSchema,
     change: sitesConfigChangeSchema,

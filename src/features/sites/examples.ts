@@ -86,7 +86,7 @@ export const exampleActions = {
   reasons: {
     publish: null,
     change: null,
-    change_visibility: 'An administrator allows no new public sites.',
+    change_visibility: 'An administrator does not allow new public sites.',
     extend: null,
     delete: null,
     restore: 'The site is not deleted.',

@@ -20,12 +20,12 @@ const ownerSchema = z.strictObject({
 
 const storageSchema = z
   .strictObject({
-    totalBytes: z.number().int().describe('Of all owners that were asked for'),
+    totalBytes: z.number().int().describe('The total of all owners in the query'),
     owners: z.array(
       z.strictObject({
         owner: ownerSchema,
-        sites: z.number().int().describe('That are not deleted'),
-        bytes: z.number().int().describe('Every content once, over all kept versions'),
+        sites: z.number().int().describe('Sites that are not deleted'),
+        bytes: z.number().int().describe('Each content counts once, over all kept versions'),
       }),
     ),
   })
@@ -70,13 +70,13 @@ export function siteOversightRoutes(deps: {
       path: '/sites/storage',
       operationId: 'readSiteStorage',
       tag: 'Sites administration',
-      summary: 'Read who keeps how much',
+      summary: 'Read the storage of each owner',
       description:
-        'Those who keep most first, or one owner; `totalBytes` is then what that owner keeps. Works while Sites is off.',
+        'The owners with the most bytes first, or one owner; then `totalBytes` is the size for that owner. Works while Sites is off.',
       policy: administrators,
       query: z.strictObject({
         ...pageQuery,
-        owner: z.string().min(1).max(40).optional().describe('Only of one user or service key, by id'),
+        owner: z.string().min(1).max(40).optional().describe('Only one user or service key, by id'),
       }),
       success: { status: 200, data: storageSchema, pagination: 'page' },
       example: {
@@ -99,7 +99,7 @@ export function siteOversightRoutes(deps: {
       operationId: 'listStoppedSites',
       tag: 'Sites administration',
       summary: 'List sites that were taken down',
-      description: 'The latest first, without their names: being an administrator opens no site.',
+      description: 'The latest first, without site names: an administrator cannot open the sites of others.',
       policy: administrators,
       query: z.strictObject(pageQuery),
       success: { status: 200, data: z.array(stoppedSchema), pagination: 'page' },

@@ -68,8 +68,8 @@ export function requireVersionMatch(site: Site, ifMatch: string | undefined): vo
   const etag = versionEtag(site);
   if (etag !== undefined && sent.includes(etag)) return;
   throw new AppError('precondition_failed', {
-    message: 'Another version is live than the one you saw.',
-    hint: 'Look at it, and send its ETag in If-Match if yours is to take its place.',
+    message: 'The live version has changed; it is not the version in If-Match.',
+    hint: 'Read the live version. To replace it, send its ETag in If-Match.',
   });
 }
 
@@ -86,7 +86,7 @@ export async function requireQuota(
   await stores.sites.lockOwner(owner);
   if ((await stores.sites.countOf(owner)) < sitesPerOwner) return;
   throw new AppError('quota_exceeded', {
-    message: `You have ${sitesPerOwner} sites, as many as are allowed.`,
+    message: `You already have the maximum of ${sitesPerOwner} sites.`,
     details: { quota: 'sitesPerOwner', limit: sitesPerOwner },
   });
 }

@@ -64,20 +64,20 @@ const administrators: RoutePolicy = { callers: ['session'], role: 'admin', ident
 const siteParams = idParams('A site’s id', 'k3v9x0q2m7');
 const number = z
   .string()
-  .regex(/^[1-9]\d{0,8}$/, 'must be a version’s number')
-  .meta({ description: 'A version’s number', examples: ['3'] })
+  .regex(/^[1-9]\d{0,8}$/, 'must be the number of a version')
+  .meta({ description: 'The number of a version', examples: ['3'] })
   .transform(Number);
 const versionParams = siteParams.extend({ number });
 const fileQuery = z.strictObject({
-  version: number.optional().describe('A version of your own site; the live one otherwise'),
+  version: number.optional().describe('A version of your own site; the live version unless sent'),
 });
 const fileListQuery = fileQuery.extend({
   ...pageQuery,
-  search: plainText(200).optional().describe('Part of the path, in any case'),
+  search: plainText(200).optional().describe('Part of the path; case-insensitive'),
 });
 const changesQuery = z.strictObject({
   ...pageQuery,
-  against: number.optional().describe('Another version of it; the live one otherwise'),
+  against: number.optional().describe('Another version of the site; the live version unless sent'),
 });
 
 const anySite: readonly ErrorCode[] = ['site_not_found', 'sites_disabled'];
@@ -116,7 +116,7 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
       tag: 'Sites',
       summary: 'List sites',
       description:
-        'Public sites that are served, and the caller’s own, newest first unless sorted otherwise. What is hidden is not counted.',
+        'Public sites that are served, and the caller’s own sites, newest first unless you send another order. Sites that the caller may not see are not counted.',
       policy: readers,
       query: siteListQuery,
       errors: ['sites_disabled'],
@@ -135,7 +135,7 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
       tag: 'Sites',
       summary: 'Create a site',
       description:
-        'From a ZIP, a tar.gz or one HTML page, as a form with the field `file` or as the body itself; as JSON, a site that waits for its first version; one that has none, no upload under way and no change for 24 hours is removed. Private unless you say otherwise; service keys own public sites only. Of one owner 64 uploads are read at the same time; one more is answered 503 `overloaded`.',
+        'Send a ZIP, a tar.gz or one HTML page, as a form with the field `file` or as the body itself. Send JSON to create a site without a version. Postern removes a site without a version after 24 hours without an upload or a change. A site is private unless you send another visibility; service keys own public sites only. Postern reads 64 uploads of one owner at the same time; it answers one more with 503 `overloaded`.',
       policy: writers,
       query: siteCreateTextSchema,
       body: siteCreateSchema,
@@ -174,7 +174,7 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
       tag: 'Sites',
       summary: 'Read what I may upload',
       description:
-        'Limits, and the visibilities open to this caller with the reasons for those that are not.',
+        'The limits, the visibilities that this caller may use, and the reasons for those that the caller may not use.',
       // No identity check here (contract 5): clients can read the upload rules while the directory is unavailable.
       policy: { callers: callerKinds, scope: 'sites:read', identity: 'none' },
       success: { status: 200, data: capabilitiesSchema },
@@ -204,7 +204,7 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
       operationId: 'readSiteActions',
       tag: 'Sites',
       summary: 'Read what I may do with a site',
-      description: 'Each with the reason why not, before it is tried.',
+      description: 'Each action, with the reason when it is not allowed, before you try it.',
       policy: readers,
       params: siteParams,
       errors: anySite,
@@ -221,7 +221,7 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
       tag: 'Sites',
       summary: 'Rename a site or change who sees it',
       description:
-        'A change of visibility gives the site a new address and ends every browser grant; its `link` stays. At most 20 such changes a day.',
+        'A change of visibility gives the site a new address and ends every browser grant. The `link` stays the same. At most 20 such changes a day.',
       policy: writers,
       params: siteParams,
       body: siteChangeSchema,
@@ -244,7 +244,8 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
       operationId: 'deleteSite',
       tag: 'Sites',
       summary: 'Delete a site',
-      description: 'Serving stops at once. Until `restorableUntil` its owner can bring it back.',
+      description:
+        'Postern stops serving the site immediately. The owner can restore it until `restorableUntil`.',
       policy: writers,
       params: siteParams,
       errors: ownSite,
@@ -261,7 +262,7 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
       tag: 'Sites',
       summary: 'Publish new content',
       description:
-        'The same kinds of body as creating a site. The new version goes live whole, or the old one stays. With If-Match only while the version you saw is the live one.',
+        'Accepts the same bodies as creating a site. Either the whole new version goes live, or the old version stays. With If-Match, it publishes only while that version is live.',
       policy: writers,
       params: siteParams,
       query: contentTextSchema,
@@ -287,9 +288,9 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
       path: '/sites/{id}/extend',
       operationId: 'extendSite',
       tag: 'Sites',
-      summary: 'Move a site’s expiry',
+      summary: 'Extend a site’s expiry',
       description:
-        'By the configured days, from now or from its expiry, whichever is later; never further ahead than the configured maximum.',
+        'Extends by the configured days, from now or from the expiry, whichever is later, up to the configured maximum.',
       policy: writers,
       params: siteParams,
       errors: [...ownSite, 'expiry_conflict', 'state_conflict'],
@@ -304,7 +305,7 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
       path: '/sites/{id}/restore',
       operationId: 'restoreSite',
       tag: 'Sites',
-      summary: 'Bring a deleted site back',
+      summary: 'Restore a deleted site',
       policy: writers,
       params: siteParams,
       errors: [...ownSite, 'quota_exceeded'],
@@ -341,7 +342,7 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
       tag: 'Site versions',
       summary: 'Read a version, its receipt and its report',
       description:
-        'What it changed against the version before it, and mistakes in its pages: links that lead nowhere, addresses of the author’s own machine, parts over plain http.',
+        'The changes since the previous version, and problems in its pages: broken links, addresses of the author’s own machine, and resources over plain http.',
       policy: readers,
       params: versionParams,
       errors: [...ownSite, 'not_found'],
@@ -357,7 +358,7 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
       operationId: 'compareSiteVersion',
       tag: 'Site versions',
       summary: 'Compare a version with the live one',
-      description: 'Which files would be there, be different and be gone if this version took its place.',
+      description: 'The files that would be added, changed and removed if this version went live.',
       policy: readers,
       params: versionParams,
       query: changesQuery,
@@ -377,8 +378,8 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
       path: '/sites/{id}/versions/{number}/publish',
       operationId: 'publishSiteVersion',
       tag: 'Site versions',
-      summary: 'Bring a version live',
-      description: 'Rolls back to an earlier version or forward again; nothing is uploaded.',
+      summary: 'Make a version live',
+      description: 'Rolls back to an earlier version, or forward again, without an upload.',
       policy: writers,
       params: versionParams,
       errors: [...ownSite, 'not_found', 'state_conflict', 'site_expired', 'precondition_failed'],
@@ -399,7 +400,7 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
       tag: 'Site versions',
       summary: 'Get an address for one version',
       description:
-        'On an origin of its own, by the same access rules as the site, for 24 hours. At most 100 of a site in any 24 hours, then 429 `rate_limited`.',
+        'The preview has its own origin and the access rules of the site, and lasts 24 hours. A site can have at most 100 previews in any 24 hours; one more returns 429 `rate_limited`.',
       policy: writers,
       params: versionParams,
       errors: [...ownSite, 'not_found', 'state_conflict', 'site_expired'],
@@ -440,10 +441,12 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
       operationId: 'downloadSiteFile',
       tag: 'Site versions',
       summary: 'Download one file',
-      description: 'Always as a plain attachment, so that hosted script never runs on this origin.',
+      description: 'Always a plain attachment, so that hosted scripts never run on this origin.',
       policy: readers,
       params: siteParams.extend({
-        path: z.string().meta({ description: 'Its path in the site', examples: ['assets/app.js'] }),
+        path: z
+          .string()
+          .meta({ description: 'The path of the file in the site', examples: ['assets/app.js'] }),
       }),
       query: fileQuery,
       errors: [...ownSite, 'not_found'],
@@ -464,7 +467,8 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
       operationId: 'takeSiteDown',
       tag: 'Sites administration',
       summary: 'Stop serving a site',
-      description: 'Of anyone, at once and with a reason its owner reads. Gives no sight of what is in it.',
+      description:
+        'Takes down the site of any owner immediately, with a reason that the owner reads. It does not show the content of the site.',
       policy: administrators,
       params: siteParams,
       body: reasonSchema,

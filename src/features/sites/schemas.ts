@@ -12,18 +12,18 @@ const visibility = z.enum(['public', 'private']);
 const name = plainText(100);
 const ttlHours = z
   .number()
-  .int('must be whole hours')
+  .int('must be a whole number of hours')
   .min(1)
   .max(1_000_000)
   .describe('Hours from now until the site expires; at most ttl.maxHours of the capabilities');
 const spa = z
   .boolean()
-  .describe('Show index.html for addresses without a file, for apps that route in the browser');
+  .describe('Serve index.html for paths without a file, for apps with client-side routing');
 
 const flag = z.enum(['true', 'false']).transform((text) => text === 'true');
 const hoursText = z
   .string()
-  .regex(/^\d{1,7}$/, 'must be whole hours')
+  .regex(/^\d{1,7}$/, 'must be a whole number of hours')
   .transform(Number)
   .pipe(ttlHours);
 
@@ -39,7 +39,7 @@ export const siteCreateSchema = z
 
 const dryRun = flag
   .optional()
-  .describe('Check everything and keep nothing; the answer is the site as it would be');
+  .describe('Check everything and store nothing; the response is the site as it would be');
 
 /** The same fields in the query of a raw body, or in a form. */
 export const siteCreateTextSchema = z.strictObject({
@@ -55,13 +55,13 @@ export const contentTextSchema = z.strictObject({ dryRun, spa: flag.optional() }
 export const siteChangeSchema = z
   .strictObject({ name: name.optional(), visibility: visibility.optional(), spa: spa.optional() })
   .refine((change) => Object.values(change).some((value) => value !== undefined), {
-    message: 'must hold at least one of name, visibility and spa',
+    message: 'must contain at least one of name, visibility and spa',
   })
   .meta({ id: 'SiteChange' });
 
 export const siteListQuery = z.strictObject({
   ...pageQuery,
-  mine: flag.optional().describe('Only my own'),
+  mine: flag.optional().describe('Only my own sites'),
   search: plainText(100)
     .optional()
     .describe(
@@ -72,15 +72,17 @@ export const siteListQuery = z.strictObject({
   sort: z
     .enum(siteSorts)
     .default('createdAt')
-    .describe('By the live version’s publish and size; never published is longest ago, no expiry is latest'),
+    .describe(
+      'Uses the publish time and size of the live version; a site that was never published counts as published longest ago, a site without expiry counts as expiring last',
+    ),
   order: z
     .enum(['asc', 'desc'])
     .optional()
-    .describe('Unless sent: names from A, what is newest or largest first, what ends first first'),
+    .describe('Default: names from A to Z, the newest or largest first, the earliest expiry first'),
 });
 
 const versionSchema = z.strictObject({
-  id: z.string().describe('Names this version among those of all sites'),
+  id: z.string().describe('The id of this version, unique over all sites'),
   number: z.number().int(),
   digest: z.string().describe('SHA-256 over the digest and path of every file: the publish receipt'),
   publishedAt: timestampSchema,
@@ -90,8 +92,8 @@ export const siteSchema = z
   .strictObject({
     id: z.string(),
     name: z.string(),
-    url: z.string().describe('Where the content is now; changes with the visibility'),
-    link: z.string().describe('Leads to the content, for ever'),
+    url: z.string().describe('The current address of the content; changes with the visibility'),
+    link: z.string().describe('A permanent link to the content'),
     visibility,
     status: z.enum(siteStatuses),
     spa: z.boolean(),
@@ -127,10 +129,10 @@ const warningsSchema = z
     z.strictObject({
       code: z.enum(warningCodes),
       message: z.string(),
-      pages: z.array(z.string()).describe('Pages of the site that could be meant; at most 100'),
+      pages: z.array(z.string()).describe('Pages of the site that could be the target; at most 100'),
     }),
   )
-  .describe('What is allowed and yet hardly meant; nothing is refused for it');
+  .describe('Content that is allowed but probably a mistake; Postern refuses nothing for it');
 
 /** The response of a publish. */
 export const publishedSiteSchema = siteSchema
@@ -143,7 +145,7 @@ const nameListSchema = z.strictObject({
 });
 const findingsSchema = z
   .array(z.strictObject({ page: z.string(), target: z.string() }))
-  .describe('At most 100; the target as the page writes it');
+  .describe('At most 100; the target as written in the page');
 
 export const versionReportSchema = siteVersionSchema
   .extend({
@@ -151,20 +153,22 @@ export const versionReportSchema = siteVersionSchema
       .string()
       .describe('SHA-256 of the lines that sha256sum prints for its files, in the order of their names'),
     report: z.strictObject({
-      against: z.number().int().nullable().describe('The version before it that is still there'),
+      against: z.number().int().nullable().describe('The latest earlier version that still exists'),
       added: nameListSchema,
       changed: nameListSchema,
       removed: nameListSchema,
       sizeChange: z.number().int().describe('Bytes'),
       brokenLinks: findingsSchema,
       absolutePaths: findingsSchema.describe(
-        'Addresses of the author’s own machine, or below a folder that the site does not have',
+        'Addresses of the author’s own machine, or in a folder that the site does not have',
       ),
       warnings: warningsSchema,
-      mixedContent: findingsSchema.describe('Parts of a page over plain http, which browsers refuse'),
+      mixedContent: findingsSchema.describe('Resources of a page over plain http, which browsers refuse'),
       isComplete: z
         .boolean()
-        .describe('False when not every page was looked at: at most 500 pages, 20 MiB and 20,000 links are'),
+        .describe(
+          'False when Postern did not check every page: it checks at most 500 pages, 20 MiB and 20,000 links',
+        ),
     }),
   })
   .meta({ id: 'SiteVersionReport' });
@@ -188,10 +192,10 @@ export const siteActionsSchema = z
         see_versions: reasonFor,
         end_grants: reasonFor,
       } satisfies Record<SiteAction, unknown>)
-      .describe('Null: you may. Otherwise why not'),
-    extendsTo: timestampSchema.nullable().describe('Where one extension would move the expiry'),
-    latestExpiry: timestampSchema.nullable().describe('How far ahead an expiry may lie now'),
-    restoreDays: z.number().int().describe('How long a deleted site can be brought back'),
+      .describe('Null when the action is allowed, otherwise the reason why not'),
+    extendsTo: timestampSchema.nullable().describe('The expiry after one extension'),
+    latestExpiry: timestampSchema.nullable().describe('The latest expiry that is allowed now'),
+    restoreDays: z.number().int().describe('How long a deleted site can be restored'),
   })
   .meta({ id: 'SiteActions' });
 
@@ -199,18 +203,22 @@ const fileChangeSchema = z
   .strictObject({
     path: z.string(),
     change: z.enum(fileChangeKinds),
-    size: z.number().int().nullable().describe('Bytes afterwards; null when it is gone'),
+    size: z.number().int().nullable().describe('Bytes after the change; null when the file is removed'),
     sizeBefore: z.number().int().nullable(),
   })
   .meta({ id: 'SiteFileChange' });
 
 export const changesSchema = z
   .strictObject({
-    against: z.number().int().nullable().describe('The version it is compared with; null: nothing is live'),
+    against: z
+      .number()
+      .int()
+      .nullable()
+      .describe('The version to which it is compared; null when no version is live'),
     added: z.number().int(),
     changed: z.number().int(),
     removed: z.number().int(),
-    files: z.array(fileChangeSchema).describe('One page of them, by path'),
+    files: z.array(fileChangeSchema).describe('One page of the files, sorted by path'),
   })
   .meta({ id: 'SiteChanges' });
 
@@ -221,7 +229,7 @@ const announcedSchema = z.strictObject({
 
 export const uploadStartSchema = z
   .strictObject({
-    files: z.record(z.string(), announcedSchema).describe('Every file of the new version, by its path'),
+    files: z.record(z.string(), announcedSchema).describe('Every file of the new version, by path'),
     spa: spa.optional(),
   })
   .meta({ id: 'UploadStart' });
@@ -229,7 +237,7 @@ export const uploadStartSchema = z
 export const uploadStateSchema = z
   .strictObject({
     id: z.string(),
-    missing: z.array(z.string()).describe('SHA-256 of each content that is still to be sent'),
+    missing: z.array(z.string()).describe('SHA-256 of each content that you still have to send'),
     expiresAt: timestampSchema,
   })
   .meta({ id: 'Upload' });
@@ -255,7 +263,7 @@ export const capabilitiesSchema = z
   .strictObject({
     enabled: z.boolean(),
     upload,
-    allowedVisibility: z.array(visibility).describe('For this caller'),
+    allowedVisibility: z.array(visibility).describe('Whether this caller may use it'),
     visibilityReasons: z.strictObject({ private: z.string().optional(), public: z.string().optional() }),
     defaultVisibility: visibility,
     ttl: z.strictObject({
@@ -270,7 +278,7 @@ export const capabilitiesSchema = z
       sitesUsed: z.number().int(),
       bytesUsed: z.number().int(),
     }),
-    serverTime: timestampSchema.describe('Expiry is judged by this clock'),
+    serverTime: timestampSchema.describe('The clock that decides about expiry'),
   })
   .meta({ id: 'SiteCapabilities' });
 
@@ -287,10 +295,10 @@ export const sitesConfigChangeSchema = sitesConfigVersionSchema
   .extend({
     dryRun: z
       .strictObject({
-        sitesOffline: z.number().int().describe('Served sites that would stop being served'),
+        sitesOffline: z.number().int().describe('Sites that Postern serves now and would stop serving'),
         ownersOverQuota: z.number().int(),
       })
       .nullable()
-      .describe('With ?dryRun=true: what the document would do today; nothing was changed'),
+      .describe('With ?dryRun=true: the effect that the document would have today; nothing was changed'),
   })
   .meta({ id: 'SitesConfigChange' });

@@ -11,25 +11,25 @@ export const sitesConfigSchema = z
   .strictObject({
     enabled: z
       .boolean()
-      .describe('Off: no upload and no content at all, public sites too; nothing changes its visibility'),
+      .describe('False: no uploads and no content, including public sites; no site changes its visibility'),
     upload: z.strictObject({
-      maxUploadBytes: whole(1, 4_096 * mib).describe('Of the request, as it is sent'),
-      maxExtractedBytes: whole(1, 16_384 * mib).describe('Of all files of a version, unpacked'),
-      maxFiles: whole(1, 100_000).describe('Files and folders of a version'),
+      maxUploadBytes: whole(1, 4_096 * mib).describe('Size of the request body'),
+      maxExtractedBytes: whole(1, 16_384 * mib).describe('Size of all files of a version, unpacked'),
+      maxFiles: whole(1, 100_000).describe('Number of files and folders of a version'),
       maxFileBytes: whole(1, 4_096 * mib),
       allowedExtensions: z
         .array(z.string().regex(/^[a-z0-9]{1,16}$/, 'must be lower-case letters and digits, without a dot'))
         .min(1)
         .max(200)
         .refine((all) => new Set(all).size === all.length, 'must not repeat an extension')
-        .describe('Names without an extension are always allowed'),
+        .describe('Files without an extension are always allowed'),
     }),
     ttl: z
       .strictObject({
-        enabled: z.boolean().describe('Off: sites do not expire'),
+        enabled: z.boolean().describe('False: sites do not expire'),
         defaultDays: whole(1, 3_650),
-        extensionDays: whole(1, 3_650).describe('What one extension adds'),
-        maxDays: whole(1, 3_650).describe('How far ahead an expiry may lie'),
+        extensionDays: whole(1, 3_650).describe('Days that one extension adds'),
+        maxDays: whole(1, 3_650).describe('Maximum days from now to an expiry'),
       })
       .refine((ttl) => ttl.defaultDays <= ttl.maxDays, {
         path: ['defaultDays'],
@@ -41,20 +41,22 @@ export const sitesConfigSchema = z
       }),
     visibility: z
       .strictObject({ allowPublic: z.boolean(), allowPrivate: z.boolean() })
-      .describe('Restricts new sites and changes of visibility only'),
+      .describe('Restricts only new sites and changes of visibility'),
     versions: z.strictObject({
-      retain: whole(1, 1_000).describe('Versions of a site that are kept'),
+      retain: whole(1, 1_000).describe('Number of versions of a site that Postern keeps'),
       skewGraceMinutes: whole(0, 43_200).describe(
         'How long hashed files of an earlier version stay reachable after a publish',
       ),
     }),
     deletion: z.strictObject({
-      restoreDays: whole(0, 365).describe('How long a deleted or expired site can be brought back'),
+      restoreDays: whole(0, 365).describe('How long a deleted or expired site can be restored'),
     }),
     cleanup: z.strictObject({ intervalMinutes: whole(1, 1_440) }),
     quotas: z.strictObject({
       sitesPerOwner: whole(1, 1_000_000),
-      bytesPerOwner: whole(1, Number.MAX_SAFE_INTEGER).describe('Every content once, over all kept versions'),
+      bytesPerOwner: whole(1, Number.MAX_SAFE_INTEGER).describe(
+        'Each content counts once, over all kept versions',
+      ),
     }),
   })
   .meta({ id: 'SitesConfig' });

@@ -20,8 +20,8 @@ export function visibilityFor(
     ? 'Service keys can own public sites only.'
     : visibility.allowPrivate
       ? unavailableReason
-      : 'An administrator allows no new private sites.';
-  const notPublic = visibility.allowPublic ? null : 'An administrator allows no new public sites.';
+      : 'An administrator does not allow new private sites.';
+  const notPublic = visibility.allowPublic ? null : 'An administrator does not allow new public sites.';
   const allowedVisibility: Visibility[] = [
     ...(notPrivate === null ? (['private'] as const) : []),
     ...(notPublic === null ? (['public'] as const) : []),

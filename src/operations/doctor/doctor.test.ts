@@ -240,18 +240,23 @@ describe('Keycloak', () => {
   });
 
   test.each<[string, (path: string) => unknown, string[], RegExp]>([
-    ['no realm', () => undefined, ['failed', 'unknown', 'unknown', 'unknown'], /OIDC_ISSUER has no realm/],
+    [
+      'no realm',
+      () => undefined,
+      ['failed', 'unknown', 'unknown', 'unknown'],
+      /OIDC_ISSUER is not the address of a realm/,
+    ],
     [
       'ID-14 a client that can manage',
       (path) => healthyRealm(path, ['view-users', 'manage-users']),
       ['ok', 'failed', 'unknown', 'unknown'],
-      /can do more than read \(manage-users\)[^]*Leave its service account/,
+      /can do more than read \(manage-users\)[^]*Give its service account only/,
     ],
     [
       'a role that is not there',
       (path) => (path.includes('/roles/admin') ? undefined : healthyRealm(path)),
       ['ok', 'ok', 'failed', 'unknown'],
-      /OIDC_ADMIN_ROLE names a realm role that is not there[^]*Create it/,
+      /OIDC_ADMIN_ROLE names a realm role that does not exist[^]*Create it/,
     ],
     [
       'ID-17 a client that is in no audience',
@@ -273,7 +278,7 @@ describe('Keycloak', () => {
     realm.close();
     expect(await states()).toEqual(['failed', 'unknown', 'unknown', 'unknown']);
     const { says } = await about('identity.discovery', settings());
-    expect(says).toMatch(/cannot be reached: nobody listens at its address \(ECONNREFUSED\)/);
+    expect(says).toMatch(/cannot be reached: no server listens at this address \(ECONNREFUSED\)/);
   });
 
   test.skipIf(isOpensslMissing)(
@@ -449,7 +454,7 @@ describe.skipIf(isRedisMissing)('the key-value store', () => {
   test('that is not there is told', async () => {
     expect(await about('kv', { ...secrets, KV_URL: 'redis://:geheim@127.0.0.1:1' })).toMatchObject({
       states: ['failed'],
-      says: expect.stringContaining('nobody listens'),
+      says: expect.stringContaining('no server listens'),
     });
   });
 });
@@ -462,7 +467,7 @@ test('an object store that is not there is told, without its key', async () => {
     OBJECT_STORE_SECRET_KEY: 'geheim-geheim',
   };
   const told = await about('object_store', env);
-  expect(told).toMatchObject({ states: ['failed'], says: expect.stringContaining('nobody listens') });
+  expect(told).toMatchObject({ states: ['failed'], says: expect.stringContaining('no server listens') });
   expect(told.says).not.toContain('geheim');
   expect(await stateOf('object_store')).toBe('ok');
 });
@@ -603,7 +608,7 @@ describe.skipIf(testServer === undefined)('PostgreSQL', () => {
 
   test('a server that is not there is told without the password', async () => {
     const told = await about('database', { ...secrets, DATABASE_URL: 'postgres://ada:geheim@127.0.0.1:1/x' });
-    expect(told).toMatchObject({ states: ['failed'], says: expect.stringContaining('nobody listens') });
+    expect(told).toMatchObject({ states: ['failed'], says: expect.stringContaining('no server listens') });
     expect(told.says).not.toContain('geheim');
   });
 });

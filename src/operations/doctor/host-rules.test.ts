@@ -21,7 +21,7 @@ test('GW-05 a content domain that shares the web app’s is told at the start, i
 });
 
 test.each([
-  ['a content domain of its own', 'https://sites.example.net', false],
+  ['a separate content domain', 'https://sites.example.net', false],
   ['one that is shared on purpose', 'https://sites.example.com', true],
 ])('a start says nothing of %s', (_what, contentUrl, allowSharedApex) => {
   expect(toldAtStart(contentUrl, allowSharedApex).lines).toEqual([]);

@@ -74,7 +74,7 @@ export function cachedBlobs(origin: RemoteBlobs, { folder, maxBytes, log }: Cach
   let isTroubled = false;
   /** The cache is optional: without it, every blob comes from the store. Logs once for each outage. */
   function noteTrouble(error: unknown): void {
-    if (!isTroubled) log.warn({ err: error }, 'the folder of fetched content cannot be used');
+    if (!isTroubled) log.warn({ err: error }, 'cannot use the cache folder of the object store');
     isTroubled = true;
   }
 

@@ -102,7 +102,7 @@ export function s3Blobs(
     if (!(Body instanceof Readable) || bytes === undefined || size === undefined || !isAsked) {
       if (Body instanceof Readable) Body.destroy();
       throw new AppError('store_unavailable', {
-        cause: new Error('The store sent another part than asked.'),
+        cause: new Error('The store sent another range than requested.'),
       });
     }
     return { size, stream: verified(Body, { size: bytes, digest: range === undefined ? digest : null }) };

@@ -35,16 +35,16 @@ async function* pieces(source: Readable, { size, digest }: Expected): AsyncGener
   try {
     const chunks = (source as AsyncIterable<Buffer>)[Symbol.asyncIterator]();
     for (;;) {
-      const next = await within(idleMs, chunks.next(), () => new Error('The body of a blob stood still.'));
+      const next = await within(idleMs, chunks.next(), () => new Error('The body of a blob stalled.'));
       if (next.done) break;
       sum.update(next.value);
       bytes += next.value.length;
       if (held !== undefined) yield held;
       held = next.value;
     }
-    if (bytes !== size) throw new Error(`A blob came with ${bytes} bytes instead of ${size}.`);
+    if (bytes !== size) throw new Error(`A blob arrived with ${bytes} bytes instead of ${size}.`);
     if (digest !== null && sum.digest('hex') !== digest)
-      throw new Error(`Blob ${digest} came with other bytes.`);
+      throw new Error(`Blob ${digest} arrived with bytes of another digest.`);
   } catch (error) {
     throw new AppError('store_unavailable', { cause: error });
   } finally {

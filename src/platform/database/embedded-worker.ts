@@ -100,7 +100,9 @@ async function followSpace(): Promise<void> {
 
 /** The same error that PostgreSQL raises (SQLSTATE 25006). */
 function readOnly(): Error {
-  return Object.assign(new Error('The disk is nearly full; nothing is changed.'), { code: '25006' });
+  return Object.assign(new Error('The disk is nearly full; the database refuses changes.'), {
+    code: '25006',
+  });
 }
 
 function reply(id: number, rows: unknown[], affected: number): void {

@@ -50,7 +50,7 @@ export function embeddedDatabase(options: EmbeddedOptions): EmbeddedDatabase {
   const ensure = () => {
     if (host !== undefined) return host;
     if (performance.now() - failedAt < reopenAfterMs)
-      throw new DatabaseUnavailable('The embedded database did not open a moment ago.');
+      throw new DatabaseUnavailable('The embedded database failed to open.');
     const next = new WorkerHost(options, () => {
       if (host === next) host = undefined;
     });
@@ -71,7 +71,7 @@ export function embeddedDatabase(options: EmbeddedOptions): EmbeddedDatabase {
       const current = ensure();
       if (begun !== undefined && begun !== current) {
         throw new DatabaseUnavailable(
-          'The embedded database stopped inside a transaction; nothing of it was kept.',
+          'The embedded database stopped during a transaction; the transaction was rolled back.',
         );
       }
       await opened(current);

@@ -36,7 +36,7 @@ export async function databaseFacts(database: Database): Promise<DatabaseFacts> 
     database.sql,
   );
   const [row] = rows;
-  if (row === undefined) throw new Error('The database did not answer about itself.');
+  if (row === undefined) throw new Error('The database did not answer the query for its facts.');
   return {
     version: row.version,
     versionNumber: row.number,
@@ -58,7 +58,7 @@ export function unavailableReasonForVersion({
 }: Pick<DatabaseFacts, 'version' | 'versionNumber'>): UnavailableReason | null {
   if (versionNumber >= oldest * 10_000) return null;
   return {
-    problem: `its server is PostgreSQL ${version}, and ${oldest} is the oldest that works`,
-    fix: 'Upgrade the server (pg_upgrade), or choose another one.',
+    problem: `its server is PostgreSQL ${version}; Postern needs ${oldest} or newer`,
+    fix: 'Upgrade the server (pg_upgrade), or use another server.',
   };
 }

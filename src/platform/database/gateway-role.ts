@@ -64,7 +64,7 @@ export async function grantViews(
   if (found === undefined)
     return {
       problem: `PostgreSQL has no role ${role}`,
-      fix: `As an administrator of PostgreSQL, run: create role ${role} login password '…'; then run this again.`,
+      fix: `As an administrator of PostgreSQL, run: create role ${role} login password '…'; then run this command again.`,
     };
   if (!found.lacks) return null;
   const name = sql.id(role);

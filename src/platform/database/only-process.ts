@@ -7,8 +7,8 @@ import pg from 'pg';
 export class DatabaseInUse extends Error {
   constructor() {
     super(
-      'Another Postern process serves this database, and without KV_URL there can be only one. ' +
-        'Stop it, or give every process the same KV_URL.',
+      'Another Postern process uses this database. Without KV_URL, only one process can use it. ' +
+        'Stop that process, or set the same KV_URL on every process.',
     );
     this.name = 'DatabaseInUse';
   }

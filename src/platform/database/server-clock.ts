@@ -23,7 +23,7 @@ export function tellWhenOff(clock: ServerClock, log: Pick<Log, 'warn'>): void {
   const offMs = Math.round(clock.offset());
   if (Math.abs(offMs) <= maxOffMs) return;
   const words =
-    'the clock of this machine and the one of the database differ: let both follow a time server (NTP)';
+    'the clocks of this machine and the database server differ: synchronize both with a time server (NTP)';
   log.warn({ machineIsBehindByMs: offMs }, words);
 }
 

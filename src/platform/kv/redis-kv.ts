@@ -85,11 +85,11 @@ export function redisKv({
     onError(error: Error) {
       trouble = error;
       // Logged once for each outage: the client reports every attempt to reconnect.
-      if (!isLost) log.warn({ err: error }, 'key-value store lost');
+      if (!isLost) log.warn({ err: error }, 'lost the connection to the key-value store');
       isLost = true;
     },
     onReady() {
-      if (isLost) log.info({}, 'key-value store is back');
+      if (isLost) log.info({}, 'connected to the key-value store again');
       isLost = false;
       trouble = undefined;
     },

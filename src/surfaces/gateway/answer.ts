@@ -25,21 +25,21 @@ export const nothingHere = plainAnswer(
   [
     'Not found',
     '',
-    'Nothing is published at this address. It may be mistyped, or what was here has moved or ended.',
-    'If someone gave it to you, ask them for the link of the site: it stays the same when the address changes.',
+    'Nothing is published at this address. The address may be mistyped, or the site may have moved or ended.',
+    'If someone gave you the address, ask for the link of the site. The link stays the same when the address changes.',
   ].join('\n'),
 );
-export const wrongHost = plainAnswer(421, 'This host is not served here.');
-export const wrongMethod = plainAnswer(405, 'Only GET and HEAD are answered here.', { allow: 'GET, HEAD' });
+export const wrongHost = plainAnswer(421, 'This server does not serve this host.');
+export const wrongMethod = plainAnswer(405, 'This host supports only GET and HEAD.', { allow: 'GET, HEAD' });
 export const badTarget = plainAnswer(400, 'The address is not valid.');
 export const badRequest = plainAnswer(400, 'Bad request');
 export const tooLongTarget = plainAnswer(414, 'The address is too long.');
 export const keyInRequest = plainAnswer(
   400,
-  'An API key was sent to a site. Treat it as exposed: replace and revoke it. Keys belong to the API host only.',
+  'The request sent an API key to a site. Treat the key as exposed: replace and revoke it. Send keys to the API host only.',
 );
 export const unavailable = plainAnswer(503, 'Try again in a moment.', { 'retry-after': '5' });
-export const failed = plainAnswer(500, 'Something went wrong on our side.');
+export const failed = plainAnswer(500, 'Something went wrong on the server.');
 
 export function tooMany(seconds: number): GatewayAnswer {
   return plainAnswer(429, 'Too many requests.', { 'retry-after': String(Math.max(1, Math.ceil(seconds))) });

@@ -6,9 +6,9 @@ const again = html`<p><a class="button" href="/">Open the site again</a></p>`;
 
 export function refusedPage(): Page {
   return page({
-    title: 'Please open it again',
-    body: html`<h1>Please open it again</h1>
-<p class="lead">This way in was used already, took too long, or was started in another browser. Nothing was opened.</p>
+    title: 'Open the site again',
+    body: html`<h1>Open the site again</h1>
+<p class="lead">This attempt to open the site was already used, took too long, or was started in another browser. The site did not open.</p>
 ${again}`,
   });
 }
@@ -17,8 +17,8 @@ export function cookiesBlockedPage(): Page {
   return page({
     title: 'Cookies are blocked',
     body: html`<h1>Cookies are blocked</h1>
-<p class="lead">This private site has to remember for a few minutes that you may see it, and your browser does not keep what it is given.</p>
-<p>Allow cookies for this address, including those set on the way from the sign-in page, then open it again.</p>
+<p class="lead">This private site stores a cookie for a few minutes, because you may see it. Your browser does not keep the cookie.</p>
+<p>Allow cookies for this address, also when another site leads to it, then open the site again.</p>
 ${again}`,
   });
 }
@@ -27,7 +27,7 @@ export function tooManyCookiesPage(): Page {
   return page({
     title: 'Too many cookies',
     body: html`<h1>Your browser sent too many cookies</h1>
-<p class="lead">The cookies kept for this domain were more than can be read. They were removed.</p>
+<p class="lead">The cookies for this domain were larger than the server can read. The server removed them.</p>
 ${again}`,
   });
 }

@@ -84,7 +84,7 @@ function throttledFor(seconds: number): AppError {
   let error = throttled.get(seconds);
   if (error === undefined) {
     error = new AppError('rate_limited', {
-      message: 'Too many bad credentials came from this address.',
+      message: 'This address sent too many invalid credentials.',
       retryAfterSeconds: seconds,
     });
     throttled.set(seconds, error);
@@ -129,7 +129,7 @@ export function createAuthentication(deps: AuthenticationDeps): Authentication {
     const found = await sessions.authenticate(value);
     // An ended session counts as no credential: the person must sign in again.
     if (found.kind === 'none')
-      throw new AppError('authentication_required', { hint: 'The session has ended; sign in again.' });
+      throw new AppError('authentication_required', { hint: 'The session has ended. Sign in again.' });
     const { id, user, expiresAt } = found.session;
     return { kind: 'session', user, sessionId: id, expiresAt };
   }
@@ -185,7 +185,7 @@ export function createAuthentication(deps: AuthenticationDeps): Authentication {
         exposures.report(cookie, origin);
         throw new AppError('invalid_credential', {
           message: 'A key was sent in a cookie.',
-          hint: 'Send keys in the Authorization header only. Treat this key as exposed.',
+          hint: 'Send keys in the Authorization header only. Treat this key as exposed: replace and revoke it.',
         });
       }
     },

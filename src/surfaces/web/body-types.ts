@@ -36,8 +36,8 @@ export function unsupportedType(request: FastifyRequest): AppError {
       : `The request has Content-Type ${maskKeys(sent.slice(0, 100))}`;
   const [first = ''] = types.filter((type) => type !== 'multipart/form-data');
   return new AppError('unsupported_media_type', {
-    message: `${what}; this route takes ${new Intl.ListFormat('en', { type: 'disjunction' }).format(types)}.`,
-    hint: `Name the kind of body in the header, such as "Content-Type: ${first}".`,
+    message: `${what}; this route accepts ${new Intl.ListFormat('en', { type: 'disjunction' }).format(types)}.`,
+    hint: `State the type of the body in the header, such as "Content-Type: ${first}".`,
     details: { accepted: types },
   });
 }

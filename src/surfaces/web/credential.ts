@@ -51,6 +51,6 @@ function parseAuthorization(header: string): Credential {
 function findSessionCookie(header: string): string | undefined {
   const found = cookiesIn(header).filter(({ name }) => name === sessionCookie);
   if (found.length > 1)
-    throw new AppError('ambiguous_credential', { message: 'The session cookie was sent twice.' });
+    throw new AppError('ambiguous_credential', { message: 'The request carries the session cookie twice.' });
   return found[0]?.value;
 }

@@ -22,7 +22,7 @@ export function toAppError(error: unknown, request: FastifyRequest): AppError {
     case 'FST_ERR_CTP_INVALID_JSON_BODY':
       return new AppError('invalid_body', {
         message: 'The request body is not valid JSON.',
-        hint: 'Check quotes, commas and brackets.',
+        hint: 'Check its quotes, commas and brackets.',
       });
     case 'FST_ERR_BAD_URL':
     case 'FST_ERR_MAX_PARAM_LENGTH':
@@ -38,7 +38,7 @@ export function toAppError(error: unknown, request: FastifyRequest): AppError {
   if (error instanceof SyntaxError && request.headers['content-length'] !== '0') {
     return new AppError('invalid_body', {
       message: 'The request body is not valid JSON.',
-      hint: 'Check quotes, commas and brackets.',
+      hint: 'Check its quotes, commas and brackets.',
     });
   }
   return new AppError('internal_error', { cause: error });

@@ -60,13 +60,14 @@ function parse(route: Route, schema: z.ZodType, value: unknown, fallback: ErrorC
   const wrapped = fallback === 'invalid_body' ? wrappedIn(schema, value) : undefined;
   if (wrapped !== undefined) {
     throw new AppError(code, {
-      message: `Send only the ${wrapped} object, without what is around it.`,
+      message: `Send only the ${wrapped} object, without the object around it.`,
       details: { fields: [{ field: wrapped, problem: 'send only this object' }] },
     });
   }
   const named = fields.map(({ field }) => field).filter((field) => field !== '');
   // A custom rule about the whole object says more than that an object is expected.
-  const ofWhole = first?.code === 'custom' ? `The object ${first.message}.` : 'A JSON object is expected.';
+  const ofWhole =
+    first?.code === 'custom' ? `The object ${first.message}.` : 'The request body must be a JSON object.';
   throw new AppError(code, {
     message: named.length > 0 ? `${fields[0]?.field}: ${fields[0]?.problem}` : ofWhole,
     details: { fields },

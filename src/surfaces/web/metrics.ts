@@ -43,7 +43,7 @@ export function createMetrics(): Metrics {
   });
   const duration = new Histogram({
     name: 'postern_http_request_seconds',
-    help: 'Time from the first byte of a request to the last of its answer.',
+    help: 'Time from the first byte of a request to the last byte of its response.',
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
     registers: [registry],
   });
@@ -52,7 +52,7 @@ export function createMetrics(): Metrics {
   const answered = { fast: new Map<number, Tally>(), node: new Map<number, Tally>() };
   new Counter({
     name: 'postern_content_requests_total',
-    help: 'Requests answered on content hosts, by visibility of the address, status class and reader: fast = the gateway read it itself, node = node:http did.',
+    help: 'Requests answered on content hosts, by visibility of the address, status class and reader: fast = the gateway parsed the request itself, node = node:http parsed it.',
     labelNames: ['visibility', 'status', 'reader'],
     registers: [registry],
     collect() {
@@ -76,19 +76,19 @@ export function createMetrics(): Metrics {
   });
   const jobDoneAt = new Gauge({
     name: 'postern_job_last_done_seconds',
-    help: 'When a job last ended well in this process, in seconds since the epoch.',
+    help: 'Time of the last successful run of a job in this process, in seconds since the epoch.',
     labelNames: ['job_name'],
     registers: [registry],
   });
   const parts = new Gauge({
     name: 'postern_part_up',
-    help: '1 when the part (database, key-value store, …) answered when it was asked last, 0 when it did not.',
+    help: '1 when the last check of the part (database, key-value store, …) succeeded, 0 when it failed.',
     labelNames: ['part'],
     registers: [registry],
   });
   const identity = new Histogram({
     name: 'postern_identity_check_seconds',
-    help: 'Time that questions to the identity provider took, by whether it answered. Unavailable ones were answered with 503.',
+    help: 'Duration of requests to the identity provider, by whether it answered. Without an answer, Postern responded with 503.',
     labelNames: ['result'],
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 2.5],
     registers: [registry],
@@ -96,7 +96,7 @@ export function createMetrics(): Metrics {
   let feedAgeMs = () => Number.NaN;
   new Gauge({
     name: 'postern_feed_age_seconds',
-    help: 'Seconds since this process last read what other processes changed.',
+    help: 'Seconds since this process last read the changes of other processes.',
     registers: [registry],
     collect() {
       this.set(feedAgeMs() / 1000);
@@ -105,7 +105,7 @@ export function createMetrics(): Metrics {
   let freeBytes = async () => Number.NaN;
   new Gauge({
     name: 'postern_data_free_bytes',
-    help: 'Bytes left on the disk of DATA_DIR. Below 64 MiB the embedded database changes nothing until there is room.',
+    help: 'Free bytes on the disk of DATA_DIR. Below 64 MiB the embedded database refuses changes until space is free.',
     registers: [registry],
     async collect() {
       this.set(await freeBytes());
@@ -117,7 +117,7 @@ export function createMetrics(): Metrics {
     registry,
     limiterFallback: new Counter({
       name: 'postern_limiter_local_total',
-      help: 'Requests limited by this process alone because the key-value store did not answer.',
+      help: 'Requests limited by this process alone, because the key-value store did not answer.',
       registers: [registry],
     }),
     auditDropped: new Counter({
@@ -127,7 +127,7 @@ export function createMetrics(): Metrics {
     }),
     grantsCorrupt: new Counter({
       name: 'postern_grants_corrupt_total',
-      help: 'Records about private sites in the key-value store that could not be read as ours; nobody was let in by them.',
+      help: 'Records about private sites in the key-value store that failed verification; none of them opened a site.',
       registers: [registry],
     }),
     countJob(job, result, at) {

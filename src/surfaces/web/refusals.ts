@@ -93,7 +93,11 @@ export function notFound(routes: readonly Route[], request: FastifyRequest): App
     .map((route) => route.method as string);
   if (allowed.length === 0 || allowed.includes(request.method)) return new AppError('not_found');
   if (allowed.includes('GET')) allowed.push('HEAD');
-  return new AppError('method_not_allowed', { headers: { allow: [...new Set(allowed)].sort().join(', ') } });
+  const allow = [...new Set(allowed)].sort().join(', ');
+  return new AppError('method_not_allowed', {
+    message: `This path does not support ${request.method}; it supports ${allow}.`,
+    headers: { allow },
+  });
 }
 
 function pathPattern(path: string): RegExp {

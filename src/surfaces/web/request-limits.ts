@@ -30,7 +30,11 @@ export function createRequestLimits(deps: {
       warnOfExpiry(live, reply, at);
       if (spend.allowed) return;
       const retryAfterSeconds = resetSeconds(spend);
-      throw new AppError('rate_limited', { retryAfterSeconds, details: { limit, retryAfterSeconds } });
+      throw new AppError('rate_limited', {
+        message: `Too many requests: the keys of this owner may make ${limit} in any 60 seconds.`,
+        retryAfterSeconds,
+        details: { limit, retryAfterSeconds },
+      });
     },
     async limitChange(caller) {
       if (caller.kind === 'session' || caller.kind === 'access_token') await deps.changes(caller.user.id);

@@ -96,8 +96,8 @@ describe('a body that is refused', () => {
   });
 
   test.each([
-    ['nothing', '', 'A JSON object is expected.', [['', 'must be a JSON object']]],
-    ['a list', '[]', 'A JSON object is expected.', [['', 'must be a JSON object']]],
+    ['nothing', '', 'The request body must be a JSON object.', [['', 'must be a JSON object']]],
+    ['a list', '[]', 'The request body must be a JSON object.', [['', 'must be a JSON object']]],
     ['an empty object', '{}', 'name: is required', [['name', 'is required']]],
     [
       'unknown fields',

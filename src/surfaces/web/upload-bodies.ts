@@ -130,7 +130,7 @@ function asFormError(error: unknown): unknown {
     return error;
   return new AppError('invalid_body', {
     message: 'The form is not valid.',
-    hint: 'Send one file in the field "file", and beside it name, visibility, ttlHours and spa where wanted.',
+    hint: 'Send one file in the field "file". The fields name, visibility, ttlHours and spa are optional.',
     cause: error,
   });
 }
@@ -147,8 +147,8 @@ function whole({ raw }: FastifyRequest): Readable {
 
 function brokenOff(cause: unknown): AppError {
   return new AppError('request_timeout', {
-    message: 'The upload broke off before its end.',
-    hint: 'Nothing was changed. Send it again.',
+    message: 'The upload ended before all of its bytes arrived.',
+    hint: 'Nothing was changed. Send the upload again.',
     cause,
   });
 }

@@ -53,7 +53,7 @@ describe('reading and changing', () => {
   ])('%s is refused with one sentence: send only the document', async (_what, wrap, field) => {
     const answer = await put(wrap((await read()).data as object));
     expect(code(answer)).toEqual([422, 'config_invalid']);
-    expect(answer.error.message).toBe(`Send only the ${field} object, without what is around it.`);
+    expect(answer.error.message).toBe(`Send only the ${field} object, without the object around it.`);
     expect(answer.error.details.fields).toEqual([{ field, problem: 'send only this object' }]);
   });
 
@@ -243,7 +243,7 @@ describe('reading and changing', () => {
     expect(error.details.fields).toEqual([
       {
         field: 'lifetime.personal.offeredTtlHours',
-        problem: '336 and 720 hours exceed the longest lifetime (168 hours). Remove them.',
+        problem: '336 and 720 hours exceed the maximum lifetime (168 hours). Remove them.',
       },
     ]);
   });

@@ -201,7 +201,7 @@ describe('an error that is not the caller’s', () => {
         data: null,
         error: {
           code: 'internal_error',
-          message: 'Something went wrong on our side.',
+          message: 'Something went wrong on the server.',
           hint: expect.any(String),
           docs: '/api/v2/docs#internal_error',
         },

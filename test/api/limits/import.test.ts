@@ -124,12 +124,12 @@ test('running it again changes nothing', async () => {
 });
 
 test.each([
-  ['no JSON', 'not json', /^line: is not JSON; one object a line$/],
+  ['no JSON', 'not json', /^line: must be one JSON object$/],
   ['a list', '[]', /^line: must be a JSON object$/],
   [
     'an owner by e-mail address',
     record('app_pat_x', { owner: 'ada@example.com' }),
-    /^owner: is the subject at the identity provider, not an e-mail address$/,
+    /^owner: must be the subject at the identity provider, not an e-mail address$/,
   ],
   ['an unknown field', { ...record('app_pat_x'), secret: 'x' }, /secret/],
   ['a digest that is none', record('x', { prefix: 'app_pat_', digest: 'abc' }), /^digest: /],

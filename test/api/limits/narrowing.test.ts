@@ -82,7 +82,7 @@ test('a lifetime beyond the key’s own is called a widening, also where it is b
     expect([status, error.code, error.message]).toEqual([
       422,
       'lifetime_too_long',
-      'An edit can only shorten the lifetime.',
+      `The key expires at ${error.details.expiresAt}; an edit can only shorten its lifetime.`,
     ]);
     expect(error.details.expiresAt).toMatch(/Z$/);
   }

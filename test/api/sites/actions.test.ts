@@ -38,14 +38,14 @@ test('an owner hears what may be done with a site now, and what an extension wou
 
 test('every reason is the one that the verb would refuse with', async () => {
   const { data } = await upload(h, ada, files, { visibility: 'public', ttlHours: '8760' });
-  expect((await actions(data.id)).data.reasons.extend).toContain('as far ahead as is allowed');
+  expect((await actions(data.id)).data.reasons.extend).toContain('as far ahead as allowed');
   expect((await h.call('POST', `/sites/${data.id}/extend`, { as: ada })).error.code).toBe('expiry_conflict');
-  expect((await actions(data.id)).data.reasons.end_grants).toContain('without grants');
+  expect((await actions(data.id)).data.reasons.end_grants).toContain('no grants to end');
   await h.call('DELETE', `/sites/${data.id}`, { as: ada });
   const { reasons } = (await actions(data.id)).data;
   expect([reasons.publish, reasons.delete, reasons.restore]).toEqual([
     'The site is deleted. Restore it first.',
-    'The site is deleted already.',
+    'The site is already deleted.',
     null,
   ]);
   const short = await upload(h, ada, files, { ttlHours: '1' });
@@ -58,7 +58,9 @@ test('others hear whose it is, a reading key which scope it lacks, and of what t
   const own = await upload(h, ada, files, { visibility: 'public' });
   expect((await actions(own.data.id, eve)).data.reasons.publish).toBe('Only its owner can change it.');
   const reader = await h.key(ada, { scopes: ['sites:read'] });
-  expect((await actions(own.data.id, reader)).data.reasons.change).toBe('This needs the scope sites:write.');
+  expect((await actions(own.data.id, reader)).data.reasons.change).toBe(
+    'This action needs the scope sites:write.',
+  );
   const service = await h.serviceKey({ scopes: ['sites:write'] });
   const theirs = await upload(h, service, files);
   expect((await actions(theirs.data.id)).data.reasons.delete).toContain('Only the service key');

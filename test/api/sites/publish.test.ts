@@ -169,7 +169,7 @@ test('what is no archive, a form without a file and an unknown type are told apa
   });
   expect(garbage.error).toMatchObject({ code: 'upload_rejected' });
   const empty = await h.call('POST', '/sites', { as: ada, raw: formOf([{ name: 'name', value: 'x' }]) });
-  expect(empty.error).toMatchObject({ code: 'invalid_body', message: 'The form holds no file.' });
+  expect(empty.error).toMatchObject({ code: 'invalid_body', message: 'The form contains no file.' });
   const png = await h.call('POST', '/sites', { as: ada, raw: { type: 'image/png', bytes: 'x' } });
   expect(png.error.code).toBe('unsupported_media_type');
   // Also one that is larger than a JSON body may be.
@@ -179,7 +179,7 @@ test('what is no archive, a form without a file and an unknown type are told apa
   });
   expect([text.status, text.error.message]).toEqual([
     415,
-    'The request has Content-Type text/plain; this route takes multipart/form-data, application/zip, application/gzip, text/html, or application/json.',
+    'The request has Content-Type text/plain; this route accepts multipart/form-data, application/zip, application/gzip, text/html, or application/json.',
   ]);
   expect(text.error.hint).not.toContain('json');
   const typo = await h.call('POST', '/sites', {

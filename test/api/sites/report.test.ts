@@ -60,7 +60,7 @@ test('a site whose address shows nothing is published with a warning, in every a
   const warning = {
     code: 'no_start_page',
     message:
-      'The site has no index.html at its top, so its address shows “Not found”. Add one, or add the line “/ /b%20c.html 302” to the file _redirects.',
+      'The site has no index.html at its top level, so its address shows “Not found”. Add one, or add the line “/ /b%20c.html 302” to the file _redirects.',
     pages: ['b c.html', 'guide/a.html'],
   };
   const tried = await upload(h, key, files, { dryRun: 'true' });

@@ -12,8 +12,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read what my credential is and may do
-         * @description Verifies a key without showing it. `?can=sites:write&repository=acme/website` adds a decision, rule by rule, from the function that enforces.
+         * Read what my credential is and what it may do
+         * @description Verifies a key without showing it. `?can=sites:write&repository=acme/website` adds a decision, rule by rule, from the function that enforces the rules.
          *
          *     **Who may call it:** A browser session, an access token, a personal key or a service key.
          */
@@ -55,14 +55,14 @@ export interface paths {
         };
         /**
          * Read the key policy
-         * @description The ETag header goes into If-Match of a change.
+         * @description Send the ETag of the response in If-Match when you change the document.
          *
          *     **Who may call it:** An administrator’s browser session.
          */
         get: operations["readKeyPolicy"];
         /**
          * Change the key policy
-         * @description Replaces the whole document. In force everywhere within a second. Existing keys keep their rights; `dryRun=true` lists those the document would refuse today.
+         * @description Replaces the whole document. Takes effect everywhere within a second. Existing keys keep their rights; `dryRun=true` lists the keys that the document would refuse today.
          *
          *     **Who may call it:** An administrator’s browser session.
          */
@@ -83,7 +83,7 @@ export interface paths {
         };
         /**
          * Read earlier key policies
-         * @description Newest first. The last is version 0, the built-in default, which can be reverted to as well.
+         * @description Newest first. The last one is version 0, the built-in default. You can also revert to it.
          *
          *     **Who may call it:** An administrator’s browser session.
          */
@@ -106,7 +106,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Bring an earlier key policy back
+         * Restore an earlier key policy
          * @description Writes the earlier document as a new version.
          *
          *     **Who may call it:** An administrator’s browser session.
@@ -127,7 +127,7 @@ export interface paths {
         };
         /**
          * List my keys
-         * @description Newest first unless sorted otherwise. Revoked and expired keys stay visible. No answer ever holds a key value.
+         * @description Newest first unless you send another order. Revoked and expired keys stay visible. No response ever contains a key value.
          *
          *     **Who may call it:** A browser session.
          */
@@ -135,7 +135,7 @@ export interface paths {
         put?: never;
         /**
          * Create a personal key
-         * @description The full value is in `token`, once. Without ttlHours and expiresAt the key does not expire, whatever the web app offers by default.
+         * @description `token` has the full value, only in this response. Without ttlHours and expiresAt the key does not expire, whatever the web app offers by default.
          *
          *     **Who may call it:** A browser session. The person must have the role `user`.
          */
@@ -155,7 +155,7 @@ export interface paths {
         };
         /**
          * List service keys, or the keys of users
-         * @description `kind` is `service` unless sent; `personal` and `all` show the keys of users, which an administrator may read and revoke. With a filter besides `kind`, `items` counts up to 2,000 and pages after them can still be asked for.
+         * @description `kind` defaults to `service`. `personal` and `all` include the keys of users, which an administrator may read and revoke. With a filter besides `kind`, `items` counts up to 2,000; you can still request later pages.
          *
          *     **Who may call it:** An administrator’s browser session.
          */
@@ -163,7 +163,7 @@ export interface paths {
         put?: never;
         /**
          * Create a service key
-         * @description An identity of its own for shared automation. It owns only what it creates itself.
+         * @description A separate identity for shared automation. It owns only what it creates itself.
          *
          *     **Who may call it:** An administrator’s browser session.
          */
@@ -183,7 +183,7 @@ export interface paths {
         };
         /**
          * Read the usage of my keys, day by day
-         * @description Of up to 100 keys, for small pictures beside them. Days are in UTC, today included. Keys that are not there are left out, days on which nothing happened too.
+         * @description For up to 100 keys. Days are in UTC and include today. The response omits keys that do not exist, and days without requests.
          *
          *     **Who may call it:** A browser session.
          */
@@ -205,7 +205,7 @@ export interface paths {
         };
         /**
          * Read the usage of managed keys, day by day
-         * @description Of up to 100 keys, for small pictures beside them. Days are in UTC, today included. Keys that are not there are left out, days on which nothing happened too.
+         * @description For up to 100 keys. Days are in UTC and include today. The response omits keys that do not exist, and days without requests.
          *
          *     **Who may call it:** An administrator’s browser session.
          */
@@ -229,7 +229,7 @@ export interface paths {
         put?: never;
         /**
          * Revoke all my keys
-         * @description For a leak of unknown extent: every active key of mine ends at once, suspended ones too. Final before the answer is sent; one event a key.
+         * @description For a leak of unknown extent: revokes every active key of mine immediately, including suspended keys. Final before the response is sent. Writes one event for each key.
          *
          *     **Who may call it:** A browser session.
          */
@@ -256,7 +256,7 @@ export interface paths {
         post?: never;
         /**
          * Revoke one of my keys
-         * @description Final before the answer is sent. Repeating it answers the same moment.
+         * @description Final before the response is sent. A repeated request returns the same time.
          *
          *     **Who may call it:** A browser session.
          */
@@ -265,7 +265,7 @@ export interface paths {
         head?: never;
         /**
          * Narrow one of my keys
-         * @description Renames, drops scopes or repositories, turns a write into the read of the same resource, or shortens the lifetime. Widening needs a new key.
+         * @description Renames the key, removes scopes or repositories, replaces a write with the read of the same resource, or shortens the lifetime. Wider rights need a new key.
          *
          *     **Who may call it:** A browser session. The person must have the role `user`.
          */
@@ -303,7 +303,7 @@ export interface paths {
         };
         /**
          * Read the usage of one of my keys
-         * @description Counts per minute (kept 2 days), hour (32 days) or day (400 days), by outcome, at most 60 s late. The last 60 periods unless from and to say otherwise.
+         * @description Counts per minute (kept for 2 days), hour (32 days) or day (400 days), by outcome, at most 60 s late. Covers the last 60 periods unless you send from and to.
          *
          *     **Who may call it:** A browser session.
          */
@@ -324,7 +324,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read the story of one of my keys
+         * Read the timeline of one of my keys
          * @description Every audit event of the key, newest first.
          *
          *     **Who may call it:** A browser session.
@@ -354,7 +354,7 @@ export interface paths {
         post?: never;
         /**
          * Revoke a managed key
-         * @description Final before the answer is sent. Repeating it answers the same moment.
+         * @description Final before the response is sent. A repeated request returns the same time.
          *
          *     **Who may call it:** An administrator’s browser session.
          */
@@ -363,7 +363,7 @@ export interface paths {
         head?: never;
         /**
          * Narrow a managed key
-         * @description Renames, drops scopes or repositories, turns a write into the read of the same resource, or shortens the lifetime. Widening needs a new key.
+         * @description Renames the key, removes scopes or repositories, replaces a write with the read of the same resource, or shortens the lifetime. Wider rights need a new key.
          *
          *     **Who may call it:** An administrator’s browser session.
          */
@@ -401,7 +401,7 @@ export interface paths {
         };
         /**
          * Read the usage of a managed key
-         * @description Counts per minute (kept 2 days), hour (32 days) or day (400 days), by outcome, at most 60 s late. The last 60 periods unless from and to say otherwise.
+         * @description Counts per minute (kept for 2 days), hour (32 days) or day (400 days), by outcome, at most 60 s late. Covers the last 60 periods unless you send from and to.
          *
          *     **Who may call it:** An administrator’s browser session.
          */
@@ -422,7 +422,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read the story of a managed key
+         * Read the timeline of a managed key
          * @description Every audit event of the key, newest first.
          *
          *     **Who may call it:** An administrator’s browser session.
@@ -444,8 +444,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the last refused requests with my keys
-         * @description The 10 newest of the last 30 days, of the 100 keys used last, newest first. Equal refusals of a minute are one entry with a count. An entry appears up to a minute after the answer.
+         * List the latest refused requests with my keys
+         * @description The 10 newest refusals of the last 30 days, for the 100 most recently used keys, newest first. Equal refusals of a minute are one entry with a count. An entry appears up to a minute after the response.
          *
          *     **Who may call it:** A browser session.
          */
@@ -467,7 +467,7 @@ export interface paths {
         };
         /**
          * Read why a request with one of my keys was refused
-         * @description For answers 401, 403 and 429, up to a minute after them. Of many equal refusals in a minute, the first and the last ten are found. Requests with anyone else’s key do not exist here.
+         * @description For responses with 401, 403 and 429, up to a minute after them. Of many equal refusals in a minute, only the first and the last ten can be found. Requests with other people’s keys are not found.
          *
          *     **Who may call it:** A browser session.
          */
@@ -488,8 +488,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the last refused requests with service keys
-         * @description The 10 newest of the last 30 days, of the 100 keys used last, newest first. Equal refusals of a minute are one entry with a count. An entry appears up to a minute after the answer.
+         * List the latest refused requests with service keys
+         * @description The 10 newest refusals of the last 30 days, for the 100 most recently used keys, newest first. Equal refusals of a minute are one entry with a count. An entry appears up to a minute after the response.
          *
          *     **Who may call it:** An administrator’s browser session.
          */
@@ -513,7 +513,7 @@ export interface paths {
         put?: never;
         /**
          * Revoke the key that makes this request
-         * @description For a key that leaked: possession is the proof. Works while the key is limited, suspended or switched off. Answers the same for every key-shaped value, so it tells nobody whether a value was a key.
+         * @description For a leaked key: possession of the key is enough. Works while the key is limited, suspended or switched off. Returns the same response for every key-shaped value, so it does not reveal whether a value was a key.
          *
          *     **Who may call it:** Anyone.
          */
@@ -535,7 +535,7 @@ export interface paths {
         put?: never;
         /**
          * Revoke managed keys, with a reason
-         * @description Up to 100 keys of services and of users. With an id that is not there, none is revoked. Final before the answer is sent; one event a key; repeating it answers the same moments.
+         * @description Up to 100 keys of services and users. If one id does not exist, no key is revoked. Final before the response is sent. Writes one event for each key. A repeated request returns the same times.
          *
          *     **Who may call it:** An administrator’s browser session.
          */
@@ -555,7 +555,7 @@ export interface paths {
         };
         /**
          * Read the usage of all keys together
-         * @description Personal and service keys. Counts per minute (kept 2 days), hour (32 days) or day (400 days), by outcome, at most 60 s late. The last 60 periods unless from and to say otherwise.
+         * @description Personal and service keys. Counts per minute (kept for 2 days), hour (32 days) or day (400 days), by outcome, at most 60 s late. Covers the last 60 periods unless you send from and to.
          *
          *     **Who may call it:** An administrator’s browser session.
          */
@@ -577,7 +577,7 @@ export interface paths {
         };
         /**
          * Count the keys that end soon, by day
-         * @description Active keys that end in the next 30 days, by day (UTC), of users and of services; every day, also one without any. Counting stops at 100,000 keys.
+         * @description Active keys of users and services that end in the next 30 days, by day (UTC). Includes days without keys. Counting stops at 100,000 keys.
          *
          *     **Who may call it:** An administrator’s browser session.
          */
@@ -599,7 +599,7 @@ export interface paths {
         };
         /**
          * List sites
-         * @description Public sites that are served, and the caller’s own, newest first unless sorted otherwise. What is hidden is not counted.
+         * @description Public sites that are served, and the caller’s own sites, newest first unless you send another order. Sites that the caller may not see are not counted.
          *
          *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `sites:read`.
          */
@@ -607,7 +607,7 @@ export interface paths {
         put?: never;
         /**
          * Create a site
-         * @description From a ZIP, a tar.gz or one HTML page, as a form with the field `file` or as the body itself; as JSON, a site that waits for its first version; one that has none, no upload under way and no change for 24 hours is removed. Private unless you say otherwise; service keys own public sites only. Of one owner 64 uploads are read at the same time; one more is answered 503 `overloaded`.
+         * @description Send a ZIP, a tar.gz or one HTML page, as a form with the field `file` or as the body itself. Send JSON to create a site without a version. Postern removes a site without a version after 24 hours without an upload or a change. A site is private unless you send another visibility; service keys own public sites only. Postern reads 64 uploads of one owner at the same time; it answers one more with 503 `overloaded`.
          *
          *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `sites:write`.
          */
@@ -627,7 +627,7 @@ export interface paths {
         };
         /**
          * Read what I may upload
-         * @description Limits, and the visibilities open to this caller with the reasons for those that are not.
+         * @description The limits, the visibilities that this caller may use, and the reasons for those that the caller may not use.
          *
          *     **Who may call it:** A browser session, an access token, a personal key or a service key. Keys and access tokens need the scope `sites:read`.
          */
@@ -656,7 +656,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a site
-         * @description Serving stops at once. Until `restorableUntil` its owner can bring it back.
+         * @description Postern stops serving the site immediately. The owner can restore it until `restorableUntil`.
          *
          *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `sites:write`.
          */
@@ -665,7 +665,7 @@ export interface paths {
         head?: never;
         /**
          * Rename a site or change who sees it
-         * @description A change of visibility gives the site a new address and ends every browser grant; its `link` stays. At most 20 such changes a day.
+         * @description A change of visibility gives the site a new address and ends every browser grant. The `link` stays the same. At most 20 such changes a day.
          *
          *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `sites:write`.
          */
@@ -681,7 +681,7 @@ export interface paths {
         };
         /**
          * Read what I may do with a site
-         * @description Each with the reason why not, before it is tried.
+         * @description Each action, with the reason when it is not allowed, before you try it.
          *
          *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `sites:read`.
          */
@@ -704,7 +704,7 @@ export interface paths {
         get?: never;
         /**
          * Publish new content
-         * @description The same kinds of body as creating a site. The new version goes live whole, or the old one stays. With If-Match only while the version you saw is the live one.
+         * @description Accepts the same bodies as creating a site. Either the whole new version goes live, or the old version stays. With If-Match, it publishes only while that version is live.
          *
          *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `sites:write`.
          */
@@ -726,8 +726,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Move a site’s expiry
-         * @description By the configured days, from now or from its expiry, whichever is later; never further ahead than the configured maximum.
+         * Extend a site’s expiry
+         * @description Extends by the configured days, from now or from the expiry, whichever is later, up to the configured maximum.
          *
          *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `sites:write`.
          */
@@ -748,7 +748,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Bring a deleted site back
+         * Restore a deleted site
          * @description **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `sites:write`.
          */
         post: operations["restoreSite"];
@@ -787,7 +787,7 @@ export interface paths {
         };
         /**
          * Read a version, its receipt and its report
-         * @description What it changed against the version before it, and mistakes in its pages: links that lead nowhere, addresses of the author’s own machine, parts over plain http.
+         * @description The changes since the previous version, and problems in its pages: broken links, addresses of the author’s own machine, and resources over plain http.
          *
          *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `sites:read`.
          */
@@ -809,7 +809,7 @@ export interface paths {
         };
         /**
          * Compare a version with the live one
-         * @description Which files would be there, be different and be gone if this version took its place.
+         * @description The files that would be added, changed and removed if this version went live.
          *
          *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `sites:read`.
          */
@@ -832,8 +832,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Bring a version live
-         * @description Rolls back to an earlier version or forward again; nothing is uploaded.
+         * Make a version live
+         * @description Rolls back to an earlier version, or forward again, without an upload.
          *
          *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `sites:write`.
          */
@@ -855,7 +855,7 @@ export interface paths {
         put?: never;
         /**
          * Get an address for one version
-         * @description On an origin of its own, by the same access rules as the site, for 24 hours. At most 100 of a site in any 24 hours, then 429 `rate_limited`.
+         * @description The preview has its own origin and the access rules of the site, and lasts 24 hours. A site can have at most 100 previews in any 24 hours; one more returns 429 `rate_limited`.
          *
          *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `sites:write`.
          */
@@ -895,7 +895,7 @@ export interface paths {
         };
         /**
          * Download one file
-         * @description Always as a plain attachment, so that hosted script never runs on this origin.
+         * @description Always a plain attachment, so that hosted scripts never run on this origin.
          *
          *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `sites:read`.
          */
@@ -919,7 +919,7 @@ export interface paths {
         put?: never;
         /**
          * Stop serving a site
-         * @description Of anyone, at once and with a reason its owner reads. Gives no sight of what is in it.
+         * @description Takes down the site of any owner immediately, with a reason that the owner reads. It does not show the content of the site.
          *
          *     **Who may call it:** An administrator’s browser session.
          */
@@ -958,8 +958,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read who keeps how much
-         * @description Those who keep most first, or one owner; `totalBytes` is then what that owner keeps. Works while Sites is off.
+         * Read the storage of each owner
+         * @description The owners with the most bytes first, or one owner; then `totalBytes` is the size for that owner. Works while Sites is off.
          *
          *     **Who may call it:** An administrator’s browser session.
          */
@@ -981,7 +981,7 @@ export interface paths {
         };
         /**
          * List sites that were taken down
-         * @description The latest first, without their names: being an administrator opens no site.
+         * @description The latest first, without site names: an administrator cannot open the sites of others.
          *
          *     **Who may call it:** An administrator’s browser session.
          */
@@ -1005,7 +1005,7 @@ export interface paths {
         put?: never;
         /**
          * Announce a new version
-         * @description Every file of it by path, SHA-256 and size. The answer lists the contents to send: those you do not keep already in a version of a site of yours. An upload lives for 24 hours; a site has ten at most, one more ends the oldest. The body may have 4 MiB.
+         * @description Lists every file by path, SHA-256 and size. The response lists the contents to send: those that no version of your sites has yet. An upload lasts 24 hours. A site has at most ten uploads; one more ends the oldest. The body can have 4 MiB.
          *
          *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `sites:write`.
          */
@@ -1024,8 +1024,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read what an upload still waits for
-         * @description To go on after a connection broke. Empty once it is published.
+         * Read which contents an upload still needs
+         * @description Use it to continue after a lost connection. The list is empty after the upload is published.
          *
          *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `sites:write`.
          */
@@ -1048,7 +1048,7 @@ export interface paths {
         get?: never;
         /**
          * Send one content
-         * @description The bytes as they are. They must have the SHA-256 they are sent under and the size that was announced.
+         * @description The raw bytes. They must have the SHA-256 in the path and the announced size.
          *
          *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `sites:write`.
          */
@@ -1070,7 +1070,7 @@ export interface paths {
         get?: never;
         /**
          * Send many contents at once
-         * @description A tar whose files are named by their SHA-256, in any order, as many as one upload may have bytes. Good ones are taken also when others are refused.
+         * @description A tar whose files are named by their SHA-256, in any order. The size limit of one upload applies. Postern accepts valid files even when it refuses others.
          *
          *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `sites:write`.
          */
@@ -1092,8 +1092,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Bring an upload live
-         * @description Whole, or not at all with everything that is missing or refused. With `dryRun` nothing is changed, and the answer is the site as it would be. With If-Match only while the version you saw is the live one.
+         * Publish an upload
+         * @description Publishes the whole upload, or nothing and lists everything that is missing or refused. With `dryRun`, nothing is changed, and the response is the site as it would be. With If-Match, it publishes only while that version is live.
          *
          *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `sites:write`.
          */
@@ -1113,14 +1113,14 @@ export interface paths {
         };
         /**
          * Read the Sites configuration
-         * @description The ETag header goes into If-Match of a change.
+         * @description Send the ETag of the response in If-Match when you change the document.
          *
          *     **Who may call it:** A browser session or an access token. The person must be an administrator. Access tokens need the OAuth scope `admin`.
          */
         get: operations["readSitesConfig"];
         /**
          * Change the Sites configuration
-         * @description Replaces the whole document. In force everywhere within a second. `enabled: false` stops every upload and all content, and changes nothing else; `dryRun=true` says what the document would do today.
+         * @description Replaces the whole document. Takes effect everywhere within a second. `enabled: false` stops every upload and all content, and changes nothing else. `dryRun=true` shows the effect that the document would have today.
          *
          *     **Who may call it:** A browser session or an access token. The person must be an administrator. Access tokens need the OAuth scope `admin`.
          */
@@ -1141,7 +1141,7 @@ export interface paths {
         };
         /**
          * Read earlier Sites configurations
-         * @description Newest first. The last is version 0, the built-in default, which can be reverted to as well.
+         * @description Newest first. The last one is version 0, the built-in default. You can also revert to it.
          *
          *     **Who may call it:** A browser session or an access token. The person must be an administrator. Access tokens need the OAuth scope `admin`.
          */
@@ -1164,7 +1164,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Bring an earlier Sites configuration back
+         * Restore an earlier Sites configuration
          * @description Writes the earlier document as a new version.
          *
          *     **Who may call it:** A browser session or an access token. The person must be an administrator. Access tokens need the OAuth scope `admin`.
@@ -1184,8 +1184,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * See who was let in, and why it opens or not
-         * @description Every check that opening the site in a browser makes, with its result now, and the ledger of browser grants. Signing out of the web app ends no grant; `DELETE …/grants` does.
+         * See the browser grants, and why the site opens or not
+         * @description Every check that Postern makes when you open the site in a browser, with its current result, and the list of browser grants. Signing out of the web app does not end a grant; `DELETE …/grants` does.
          *
          *     **Who may call it:** A browser session. The person must have the role `user`.
          */
@@ -1210,7 +1210,7 @@ export interface paths {
         post?: never;
         /**
          * End every browser grant
-         * @description At once, on every gateway. Who opens the link again is checked again.
+         * @description Takes effect immediately, on every gateway. A browser that opens the link again is checked again.
          *
          *     **Who may call it:** A browser session. The person must have the role `user`.
          */
@@ -1262,7 +1262,7 @@ export interface paths {
         post?: never;
         /**
          * Remove a repository from the registry
-         * @description It leaves every key’s selection. A selection that becomes empty reaches nothing.
+         * @description Removes the repository from the selection of every key. A key with an empty selection may use no repository.
          *
          *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must be an administrator. Keys and access tokens need the scope `repos:write`.
          */
@@ -1309,7 +1309,7 @@ export interface paths {
         put?: never;
         /**
          * Mark a notice about your keys and sites as read
-         * @description Safe to repeat; the time of the first reading stays.
+         * @description You can repeat the request; the time of the first one stays.
          *
          *     **Who may call it:** A browser session.
          */
@@ -1351,7 +1351,7 @@ export interface paths {
         put?: never;
         /**
          * Mark a notice about service keys and their sites as read
-         * @description Safe to repeat; the time of the first reading stays.
+         * @description You can repeat the request; the time of the first one stays.
          *
          *     **Who may call it:** An administrator’s browser session.
          */
@@ -1371,14 +1371,14 @@ export interface paths {
         };
         /**
          * Read the access configuration
-         * @description The ETag header goes into If-Match of a change.
+         * @description Send the ETag of the response in If-Match when you change the document.
          *
          *     **Who may call it:** A browser session or an access token. The person must be an administrator. Access tokens need the OAuth scope `admin`.
          */
         get: operations["readAccessConfig"];
         /**
          * Change the access configuration
-         * @description Replaces the whole document. In force everywhere within a second; nobody is signed out. `dryRun=true` compares the document with the sign-ins of the last 24 hours.
+         * @description Replaces the whole document. Takes effect everywhere within a second, and signs nobody out. `dryRun=true` compares the document with the sign-ins of the last 24 hours.
          *
          *     **Who may call it:** A browser session or an access token. The person must be an administrator. Access tokens need the OAuth scope `admin`.
          */
@@ -1399,7 +1399,7 @@ export interface paths {
         };
         /**
          * Read earlier access configurations
-         * @description Newest first. The last is version 0, the built-in default, which can be reverted to as well.
+         * @description Newest first. The last one is version 0, the built-in default. You can also revert to it.
          *
          *     **Who may call it:** A browser session or an access token. The person must be an administrator. Access tokens need the OAuth scope `admin`.
          */
@@ -1422,7 +1422,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Bring an earlier access configuration back
+         * Restore an earlier access configuration
          * @description Writes the earlier document as a new version.
          *
          *     **Who may call it:** A browser session or an access token. The person must be an administrator. Access tokens need the OAuth scope `admin`.
@@ -1449,7 +1449,7 @@ export interface paths {
         put?: never;
         /**
          * Create an account
-         * @description Without a password one is made up and shown in this answer only.
+         * @description Without a password, Postern generates one and shows it only in this response.
          *
          *     **Who may call it:** An administrator’s browser session.
          */
@@ -1476,7 +1476,7 @@ export interface paths {
         post?: never;
         /**
          * Delete an account
-         * @description Ends its sessions and offline grants. Its keys are revoked by the next owner sweep.
+         * @description Ends its sessions and offline grants. The next owner sweep revokes its keys.
          *
          *     **Who may call it:** An administrator’s browser session.
          */
@@ -1485,7 +1485,7 @@ export interface paths {
         head?: never;
         /**
          * Change an account
-         * @description Disabling ends the account’s sessions at once. The last enabled administrator cannot be disabled or demoted.
+         * @description Disabling an account ends its sessions immediately. You cannot disable or demote the last enabled administrator.
          *
          *     **Who may call it:** An administrator’s browser session.
          */
@@ -1525,7 +1525,7 @@ export interface paths {
         put?: never;
         /**
          * Set a new password
-         * @description Takes a password or makes one up, shown in this answer only. Signs the account out everywhere.
+         * @description Sets the password that you send, or generates one and shows it only in this response. Signs the account out everywhere.
          *
          *     **Who may call it:** An administrator’s browser session.
          */
@@ -1547,7 +1547,7 @@ export interface paths {
         put?: never;
         /**
          * Change your own password
-         * @description With the one of now; wrong ones count as failed sign-ins. Signs you out everywhere, here too, and ends every offline grant.
+         * @description Needs your current password; a wrong one counts as a failed sign-in. Signs you out everywhere, including here, and ends every offline grant.
          *
          *     **Who may call it:** A browser session.
          */
@@ -1573,7 +1573,7 @@ export interface paths {
         put?: never;
         /**
          * Create a group
-         * @description Its roles flow down to every account in it and in the groups inside it.
+         * @description Every account in the group, and in the groups inside it, gets its roles.
          *
          *     **Who may call it:** An administrator’s browser session.
          */
@@ -1703,7 +1703,7 @@ export interface paths {
         };
         /**
          * List everyone this installation knows
-         * @description Who signed in here, has an account, or owns an imported key, with any identity provider. By name.
+         * @description Everyone who signed in here, has an account, or owns an imported key, with any identity provider. Sorted by name.
          *
          *     **Who may call it:** An administrator’s browser session.
          */
@@ -1724,7 +1724,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read what is known of a person
+         * Read what this installation knows about a person
          * @description **Who may call it:** An administrator’s browser session.
          */
         get: operations["getPerson"];
@@ -1745,7 +1745,7 @@ export interface paths {
         };
         /**
          * Ask the identity provider about a person
-         * @description Whether the account is enabled and which roles it has, as the provider says now.
+         * @description Whether the account is enabled and which roles it has, as the provider states now.
          *
          *     **Who may call it:** An administrator’s browser session.
          */
@@ -1766,8 +1766,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Search the audit trail, newest first
-         * @description Every filter given must match. Events that arrive while you page appear on the first page only; no event is shown twice.
+         * Search the audit log, newest first
+         * @description An event must match every filter. Events that arrive while you page appear on the first page only, and no event appears twice.
          *
          *     **Who may call it:** An administrator’s browser session.
          */
@@ -1808,8 +1808,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Download the audit trail, oldest first, as NDJSON or CSV
-         * @description Takes the filters of the search. The NDJSON form of the whole trail can be verified offline; in the CSV form, cells that a spreadsheet would run begin with an apostrophe. A download that ends early was cut off, by an error or because its session ended: it is not whole. The export itself is an event of the trail.
+         * Download the audit log, oldest first, as NDJSON or CSV
+         * @description Accepts the filters of the search. You can verify the NDJSON form of the whole log offline. In the CSV form, cells that a spreadsheet would run begin with an apostrophe. A download that ends early is incomplete, because of an error or because its session ended. The export itself is an event of the log.
          *
          *     **Who may call it:** An administrator’s browser session.
          */
@@ -1830,8 +1830,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Count the audit trail by hour or day
-         * @description Sealed events by kind and outcome, seconds late. Whole hours or days in UTC: the last 60 unless from and to say otherwise, at most 32 days by hour and 400 by day. What has no events is left out; one event may stand for many refusals of a minute.
+         * Count the events of the audit log by hour or day
+         * @description Sealed events by kind and outcome, a few seconds late. Counts whole hours or days in UTC: the last 60 unless you send from and to, at most 32 days by hour and 400 days by day. Periods without events are omitted. One event may count many refusals of a minute.
          *
          *     **Who may call it:** An administrator’s browser session.
          */
@@ -1852,8 +1852,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read where everything is configured
-         * @description What can be changed, which surface owns it, and where it is done. What this installation does not have is named with its owner and without a place.
+         * Read where each setting is configured
+         * @description What can be changed, which surface owns it, and where to change it. An entry for a feature that this installation does not have shows its owner, but no place.
          *
          *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`.
          */
@@ -1872,7 +1872,7 @@ export interface components {
     schemas: {
         /**
          * Format: uuid
-         * @description Also in the x-request-id header. Name it when you report a problem.
+         * @description Also in the x-request-id header. Include it when you report a problem.
          */
         RequestId: string;
         /**
@@ -1886,9 +1886,9 @@ export interface components {
         PagePagination: {
             /** @description This page, 1-based. */
             current: number;
-            /** @description How many pages there are. */
+            /** @description Number of pages. */
             total: number;
-            /** @description How many rows there are on all pages. */
+            /** @description Number of rows on all pages. */
             items: number;
             /** @description Rows per page. */
             limit: number;
@@ -1900,9 +1900,9 @@ export interface components {
          *     }
          */
         CursorPagination: {
-            /** @description Rows per answer. */
+            /** @description Rows per response. */
             limit: number;
-            /** @description Send it as `cursor` to read on; null at the end. */
+            /** @description Send it as `cursor` to read the next rows; null at the end. */
             nextCursor: string | null;
         };
         Failure: {
@@ -1916,19 +1916,19 @@ export interface components {
         };
         Error: {
             /**
-             * @description Stable; decide by it, not by the message.
+             * @description Stable. Use the code, not the message, to decide what to do.
              * @enum {string}
              */
             code: "invalid_body" | "invalid_query" | "invalid_name" | "invalid_scopes" | "invalid_expiry" | "invalid_repository_access" | "repo_not_found" | "credential_in_url" | "ambiguous_credential" | "authentication_required" | "invalid_credential" | "interactive_auth_required" | "forbidden_role" | "forbidden_scope" | "forbidden_repository" | "forbidden_origin" | "api_keys_disabled" | "issuance_disabled" | "identity_binding_required" | "service_key_public_only" | "not_owner" | "sites_disabled" | "user_disabled" | "role_required" | "not_found" | "token_not_found" | "site_not_found" | "env_not_found" | "build_not_found" | "repo_not_onboarded" | "method_not_allowed" | "request_timeout" | "name_conflict" | "personal_token_limit" | "idempotency_conflict" | "state_conflict" | "expiry_conflict" | "site_expired" | "precondition_failed" | "upload_too_large" | "body_too_large" | "unsupported_media_type" | "misdirected_request" | "expiry_required" | "lifetime_too_long" | "scope_not_allowed" | "repository_policy" | "upload_rejected" | "credential_in_content" | "private_sites_unavailable" | "visibility_not_allowed" | "quota_exceeded" | "config_invalid" | "precondition_required" | "rate_limited" | "header_too_large" | "internal_error" | "identity_unavailable" | "overloaded" | "storage_full" | "store_unavailable";
             /** @description One sentence for a person. */
             message: string;
-            /** @description What to do about it. */
+            /** @description How to fix it. */
             hint?: string;
-            /** @description Facts about this very request, such as the fields that were refused. */
+            /** @description Facts about this request, such as the refused fields. */
             details?: {
                 [key: string]: unknown;
             };
-            /** @description Where the API reference explains this code. */
+            /** @description Link to this code in the API reference. */
             docs?: string;
         };
         Context: {
@@ -1939,9 +1939,9 @@ export interface components {
             keyType: "personal" | "service" | null;
             keyId: string | null;
             keyName: string | null;
-            /** @description null for a session: it is limited by roles and ownership */
+            /** @description null for a session, which is limited by roles and ownership */
             scopes: string[] | null;
-            /** @description scopes plus the reads their writes imply */
+            /** @description The scopes, and the reads that their writes include */
             effectiveScopes: string[] | null;
             /** @description The repository constraint */
             repositories: components["schemas"]["RepositoryConstraint"];
@@ -1952,7 +1952,7 @@ export interface components {
             expiresAt: string | null;
             /** @enum {string|null} */
             identityBinding: "present" | "absent" | null;
-            /** @description Users only; null when the identity service cannot be asked */
+            /** @description Users only; null when the identity service cannot be reached */
             roles: ("user" | "admin")[] | null;
             /** @description Keys only */
             rateLimit: components["schemas"]["ContextRateLimit"] | null;
@@ -1968,7 +1968,7 @@ export interface components {
         };
         MyKeyPolicy: {
             canCreate: boolean;
-            /** @description Why not, when canCreate is false */
+            /** @description The reason when canCreate is false */
             reasons: components["schemas"]["MyKeyPolicyReasonsItem"][];
             allowedScopes: string[];
             lifetime: components["schemas"]["MyKeyPolicyLifetime"];
@@ -2018,7 +2018,7 @@ export interface components {
             changedAt: string | null;
             changedBy: string | null;
             policy: components["schemas"]["KeyPolicy"];
-            /** @description With ?dryRun=true: existing keys the document would refuse to create; nothing was changed */
+            /** @description With ?dryRun=true: existing keys that the document would refuse to create; nothing was changed */
             dryRun: components["schemas"]["KeyPolicyChangeDryRun"] | null;
         };
         Key: {
@@ -2029,7 +2029,7 @@ export interface components {
             type: "personal" | "service";
             /** @enum {string} */
             status: "active" | "revoked" | "expired";
-            /** @description The owner is disabled or lacks the role user; the key is refused until that is no longer so */
+            /** @description The owner is disabled or lacks the role user; Postern refuses the key until that changes */
             suspended: boolean;
             scopes: components["schemas"]["Scope"][];
             repositories: components["schemas"]["RepositoryConstraint"];
@@ -2080,7 +2080,7 @@ export interface components {
             /** @description Scope names; write includes read of the same resource */
             scopes: string[];
             repositoryAccess: components["schemas"]["RepositoryAccess"];
-            /** @description Hours until expiry; decimals allowed, kept to the second */
+            /** @description Hours until expiry; decimals are allowed and rounded to the second */
             ttlHours?: number;
             /**
              * Format: date-time
@@ -2105,7 +2105,7 @@ export interface components {
             type: "personal" | "service";
             /** @enum {string} */
             status: "active" | "revoked" | "expired";
-            /** @description The owner is disabled or lacks the role user; the key is refused until that is no longer so */
+            /** @description The owner is disabled or lacks the role user; Postern refuses the key until that changes */
             suspended: boolean;
             scopes: components["schemas"]["Scope"][];
             repositories: components["schemas"]["RepositoryConstraint"];
@@ -2185,7 +2185,7 @@ export interface components {
             /** @description Scope names; write includes read of the same resource */
             scopes?: string[];
             repositoryAccess?: components["schemas"]["RepositoryAccess"];
-            /** @description Hours until expiry; decimals allowed, kept to the second */
+            /** @description Hours until expiry; decimals are allowed and rounded to the second */
             ttlHours?: number;
             /**
              * Format: date-time
@@ -2198,7 +2198,7 @@ export interface components {
             /** @description Scope names; write includes read of the same resource */
             scopes?: string[];
             repositoryAccess?: components["schemas"]["RepositoryAccess"];
-            /** @description Hours until expiry; decimals allowed, kept to the second */
+            /** @description Hours until expiry; decimals are allowed and rounded to the second */
             ttlHours?: number;
             /**
              * Format: date-time
@@ -2206,12 +2206,12 @@ export interface components {
              */
             expiresAt?: string;
             /**
-             * @description The predecessor ends at the latest after this many hours
+             * @description The predecessor ends after this many hours at the latest
              * @default 24
              */
             deadlineHours?: number;
             /**
-             * @description … or this long after the successor is first used
+             * @description … or this many seconds after the first use of the successor
              * @default 300
              */
             graceSeconds?: number;
@@ -2224,7 +2224,7 @@ export interface components {
             type: "personal" | "service";
             /** @enum {string} */
             status: "active" | "revoked" | "expired";
-            /** @description The owner is disabled or lacks the role user; the key is refused until that is no longer so */
+            /** @description The owner is disabled or lacks the role user; Postern refuses the key until that changes */
             suspended: boolean;
             scopes: components["schemas"]["Scope"][];
             repositories: components["schemas"]["RepositoryConstraint"];
@@ -2267,7 +2267,7 @@ export interface components {
             token: string;
             /**
              * Format: date-time
-             * @description The latest moment; earlier once the successor is used
+             * @description The latest time; earlier after the successor is used
              */
             predecessorEndsAt: string;
             /** @description Sites of a rotated service key; ownership never moves */
@@ -2329,7 +2329,7 @@ export interface components {
              * @description RFC 3339, UTC, milliseconds
              */
             time: string;
-            /** @description A name of the event reference */
+            /** @description A name from the event reference */
             event: string;
             actor: components["schemas"]["AuditEventActor"];
             target: components["schemas"]["AuditEventTarget"];
@@ -2340,11 +2340,11 @@ export interface components {
             requestId: string | null;
             address: string | null;
             agent: string | null;
-            /** @description Before and after, without secrets */
+            /** @description The state before and after, without secrets */
             details: {
                 [key: string]: unknown;
             };
-            /** @description What the stored event has and this answer does not: the name of a site, in an event of a build before 0.1.0. Its hash covers it, so only `postern audit verify` can check that event */
+            /** @description Fields of the stored event that this response omits: the name of a site, in an event of a build before 0.1.0. The hash covers them, so only `postern audit verify` can check that event */
             withheld?: string[];
             /** @description The keys in whose timeline the event appears */
             keyIds: string[];
@@ -2355,26 +2355,26 @@ export interface components {
             requestId: string;
             keyId: string;
             keyName: string;
-            /** @description Method and path; null where the key was refused before it */
+            /** @description Method and path; null when the key was refused before the path was known */
             route: string | null;
-            /** @description The error code that the request was answered with */
+            /** @description The error code of the response */
             code: string;
             /** Format: int64 */
             status: number;
             message: string;
             hint: string;
             /**
-             * @description What the route asks a key for
+             * @description The scope that the route requires of a key
              * @enum {string|null}
              */
             requiredScope: "env:read" | "env:write" | "sites:read" | "sites:write" | "repos:read" | "repos:write" | "env:admin" | null;
-            /** @description For a key that had ended: revoked, expired or superseded. Null otherwise */
+            /** @description Why the key had ended: revoked, expired or superseded; null for another refusal */
             keyStatus: string | null;
             address: string | null;
             agent: string | null;
             /**
              * Format: int64
-             * @description Refusals like this one in the same minute
+             * @description Number of equal refusals in the same minute
              */
             count: number;
             /**
@@ -2390,7 +2390,7 @@ export interface components {
         };
         KeysToRevoke: {
             ids: string[];
-            /** @description Why; in the audit trail and in the story of each key */
+            /** @description The reason, for the audit log and the timeline of each key */
             note?: string;
         };
         EndingKeys: {
@@ -2407,9 +2407,9 @@ export interface components {
         Site: {
             id: string;
             name: string;
-            /** @description Where the content is now; changes with the visibility */
+            /** @description The current address of the content; changes with the visibility */
             url: string;
-            /** @description Leads to the content, for ever */
+            /** @description A permanent link to the content */
             link: string;
             /** @enum {string} */
             visibility: "public" | "private";
@@ -2446,7 +2446,7 @@ export interface components {
             version: components["schemas"]["LiveVersion"] | null;
         };
         LiveVersion: {
-            /** @description Names this version among those of all sites */
+            /** @description The id of this version, unique over all sites */
             id: string;
             /** Format: int64 */
             number: number;
@@ -2464,15 +2464,15 @@ export interface components {
             visibility?: "public" | "private";
             /** @description Hours from now until the site expires; at most ttl.maxHours of the capabilities */
             ttlHours?: number;
-            /** @description Show index.html for addresses without a file, for apps that route in the browser */
+            /** @description Serve index.html for paths without a file, for apps with client-side routing */
             spa?: boolean;
         };
         PublishedSite: {
             id: string;
             name: string;
-            /** @description Where the content is now; changes with the visibility */
+            /** @description The current address of the content; changes with the visibility */
             url: string;
-            /** @description Leads to the content, for ever */
+            /** @description A permanent link to the content */
             link: string;
             /** @enum {string} */
             visibility: "public" | "private";
@@ -2507,13 +2507,13 @@ export interface components {
             /** Format: int64 */
             sizeBytes: number;
             version: components["schemas"]["LiveVersion"] | null;
-            /** @description What is allowed and yet hardly meant; nothing is refused for it */
+            /** @description Content that is allowed but probably a mistake; Postern refuses nothing for it */
             warnings: components["schemas"]["PublishedSiteWarningsItem"][];
         };
         SiteCapabilities: {
             enabled: boolean;
             upload: components["schemas"]["SiteCapabilitiesUpload"];
-            /** @description For this caller */
+            /** @description Whether this caller may use it */
             allowedVisibility: ("public" | "private")[];
             visibilityReasons: components["schemas"]["SiteCapabilitiesVisibilityReasons"];
             /** @enum {string} */
@@ -2522,7 +2522,7 @@ export interface components {
             quotas: components["schemas"]["SiteCapabilitiesQuotas"];
             /**
              * Format: date-time
-             * @description Expiry is judged by this clock
+             * @description The clock that decides about expiry
              */
             serverTime: string;
         };
@@ -2530,17 +2530,17 @@ export interface components {
             reasons: components["schemas"]["SiteActionsReasons"];
             /**
              * Format: date-time
-             * @description Where one extension would move the expiry
+             * @description The expiry after one extension
              */
             extendsTo: string | null;
             /**
              * Format: date-time
-             * @description How far ahead an expiry may lie now
+             * @description The latest expiry that is allowed now
              */
             latestExpiry: string | null;
             /**
              * Format: int64
-             * @description How long a deleted site can be brought back
+             * @description How long a deleted site can be restored
              */
             restoreDays: number;
         };
@@ -2548,11 +2548,11 @@ export interface components {
             name?: string;
             /** @enum {string} */
             visibility?: "public" | "private";
-            /** @description Show index.html for addresses without a file, for apps that route in the browser */
+            /** @description Serve index.html for paths without a file, for apps with client-side routing */
             spa?: boolean;
         };
         SiteVersion: {
-            /** @description Names this version among those of all sites */
+            /** @description The id of this version, unique over all sites */
             id: string;
             /** Format: int64 */
             number: number;
@@ -2581,7 +2581,7 @@ export interface components {
             sizeBytes: number;
         };
         SiteVersionReport: {
-            /** @description Names this version among those of all sites */
+            /** @description The id of this version, unique over all sites */
             id: string;
             /** Format: int64 */
             number: number;
@@ -2615,7 +2615,7 @@ export interface components {
         SiteChanges: {
             /**
              * Format: int64
-             * @description The version it is compared with; null: nothing is live
+             * @description The version to which it is compared; null when no version is live
              */
             against: number | null;
             /** Format: int64 */
@@ -2624,7 +2624,7 @@ export interface components {
             changed: number;
             /** Format: int64 */
             removed: number;
-            /** @description One page of them, by path */
+            /** @description One page of the files, sorted by path */
             files: components["schemas"]["SiteFileChange"][];
         };
         SiteFileChange: {
@@ -2633,7 +2633,7 @@ export interface components {
             change: "added" | "changed" | "removed";
             /**
              * Format: int64
-             * @description Bytes afterwards; null when it is gone
+             * @description Bytes after the change; null when the file is removed
              */
             size: number | null;
             /** Format: int64 */
@@ -2667,7 +2667,7 @@ export interface components {
         SiteStorage: {
             /**
              * Format: int64
-             * @description Of all owners that were asked for
+             * @description The total of all owners in the query
              */
             totalBytes: number;
             owners: components["schemas"]["SiteStorageOwnersItem"][];
@@ -2683,16 +2683,16 @@ export interface components {
             reason: string | null;
         };
         UploadStart: {
-            /** @description Every file of the new version, by its path */
+            /** @description Every file of the new version, by path */
             files: {
                 [key: string]: components["schemas"]["UploadStartFilesValue"];
             };
-            /** @description Show index.html for addresses without a file, for apps that route in the browser */
+            /** @description Serve index.html for paths without a file, for apps with client-side routing */
             spa?: boolean;
         };
         Upload: {
             id: string;
-            /** @description SHA-256 of each content that is still to be sent */
+            /** @description SHA-256 of each content that you still have to send */
             missing: string[];
             /**
              * Format: date-time
@@ -2719,7 +2719,7 @@ export interface components {
             config: components["schemas"]["SitesConfig"];
         };
         SitesConfig: {
-            /** @description Off: no upload and no content at all, public sites too; nothing changes its visibility */
+            /** @description False: no uploads and no content, including public sites; no site changes its visibility */
             enabled: boolean;
             upload: components["schemas"]["SitesConfigUpload"];
             ttl: components["schemas"]["SitesConfigTtl"];
@@ -2742,16 +2742,16 @@ export interface components {
             changedAt: string | null;
             changedBy: string | null;
             config: components["schemas"]["SitesConfig"];
-            /** @description With ?dryRun=true: what the document would do today; nothing was changed */
+            /** @description With ?dryRun=true: the effect that the document would have today; nothing was changed */
             dryRun: components["schemas"]["SitesConfigChangeDryRun"] | null;
         };
         SiteAccess: {
-            /** @description Whether it opens for you now: every check passed */
+            /** @description Whether the site opens for you now: true when every check passed */
             opens: boolean;
-            /** @description What to open; a browser with no grant starts there */
+            /** @description The link to open; a browser without a grant starts there */
             link: string;
             checks: components["schemas"]["SiteAccessChecksItem"][];
-            /** @description Every browser that was let in within 30 days, newest first */
+            /** @description Every browser that got access within 30 days, newest first */
             grants: components["schemas"]["SiteAccessGrantsItem"][];
         };
         SiteGrantsEnded: {
@@ -2802,10 +2802,10 @@ export interface components {
             id: string;
             /** @enum {string} */
             kind: "key_expires_7d" | "key_expires_1d" | "key_expired" | "key_exposed" | "key_dead_use" | "key_suspended" | "site_expires_7d" | "site_expires_1d" | "site_expired" | "site_taken_down" | "site_put_back";
-            /** @description Null where it is about a site */
+            /** @description Null when the notice is about a site */
             keyId: string | null;
             keyName: string | null;
-            /** @description Null where it is about a key */
+            /** @description Null when the notice is about a key */
             siteId: string | null;
             siteName: string | null;
             /** @description A sentence for people */
@@ -2848,7 +2848,7 @@ export interface components {
             config: components["schemas"]["AccessConfig"];
         };
         AccessConfig: {
-            /** @description Sign-ins that one address may start in any 60 seconds, on each web process; an IPv6 address counts as its /64 */
+            /** @description Sign-ins that one address may start in any 60 seconds, for each web process; IPv6 addresses count by /64 */
             signInsPerAddressPerMinute: number;
         };
         AccessConfigChange: {
@@ -2869,16 +2869,16 @@ export interface components {
         };
         User: {
             id: string;
-            /** @description Who it is at the identity provider: `sub` in tokens, and `owner` in a file of `keys import` */
+            /** @description The subject at the identity provider: `sub` in tokens, and `owner` in a file of `keys import` */
             subject: string;
             email: string;
             name: string;
             enabled: boolean;
-            /** @description Given directly */
+            /** @description Assigned directly */
             roles: components["schemas"]["Role"][];
-            /** @description Direct, from groups, and from the groups above those */
+            /** @description Assigned directly, by its groups, and by the groups above them */
             effectiveRoles: components["schemas"]["Role"][];
-            /** @description Ids of the groups the account is directly in */
+            /** @description Ids of the groups that the account is a direct member of */
             groups: string[];
             /**
              * Format: date-time
@@ -2909,16 +2909,16 @@ export interface components {
         };
         CreatedUser: {
             id: string;
-            /** @description Who it is at the identity provider: `sub` in tokens, and `owner` in a file of `keys import` */
+            /** @description The subject at the identity provider: `sub` in tokens, and `owner` in a file of `keys import` */
             subject: string;
             email: string;
             name: string;
             enabled: boolean;
-            /** @description Given directly */
+            /** @description Assigned directly */
             roles: components["schemas"]["Role"][];
-            /** @description Direct, from groups, and from the groups above those */
+            /** @description Assigned directly, by its groups, and by the groups above them */
             effectiveRoles: components["schemas"]["Role"][];
-            /** @description Ids of the groups the account is directly in */
+            /** @description Ids of the groups that the account is a direct member of */
             groups: string[];
             /**
              * Format: date-time
@@ -2935,7 +2935,7 @@ export interface components {
              * @description RFC 3339, UTC, milliseconds
              */
             lastLoginAt: string | null;
-            /** @description Shown once, and only when none was sent */
+            /** @description Shown once, and only when the request had no password */
             generatedPassword: string | null;
         };
         UserChange: {
@@ -2947,7 +2947,7 @@ export interface components {
         };
         ResetPassword: {
             id: string;
-            /** @description Shown once, and only when none was sent */
+            /** @description Shown once, and only when the request had no password */
             generatedPassword: string | null;
         };
         PasswordChange: {
@@ -3002,11 +3002,11 @@ export interface components {
             id: string;
             /** @description The identity provider that the person came from */
             issuer: string;
-            /** @description Who it is there: `sub` in tokens, and `owner` in a file of `keys import` */
+            /** @description The subject there: `sub` in tokens, and `owner` in a file of `keys import` */
             subject: string;
-            /** @description As the provider last said it */
+            /** @description As the provider last reported it */
             name: string;
-            /** @description As the provider last said it */
+            /** @description As the provider last reported it */
             email: string | null;
             /**
              * Format: date-time
@@ -3021,11 +3021,11 @@ export interface components {
         };
         KnownPersonAccount: {
             /**
-             * @description `missing`: the identity provider of this installation has nobody of this subject
+             * @description `missing`: the identity provider of this installation has no account with this subject
              * @enum {string}
              */
             state: "active" | "disabled" | "missing";
-            /** @description Direct and by group; none unless active */
+            /** @description Assigned directly and by groups; none unless active */
             roles: components["schemas"]["Role"][];
         };
         /**
@@ -3069,7 +3069,7 @@ export interface components {
              * @description RFC 3339, UTC, milliseconds
              */
             time: string;
-            /** @description A name of the event reference */
+            /** @description A name from the event reference */
             event: string;
             actor: components["schemas"]["ListedAuditEventActor"];
             target: components["schemas"]["ListedAuditEventTarget"];
@@ -3080,17 +3080,17 @@ export interface components {
             requestId: string | null;
             address: string | null;
             agent: string | null;
-            /** @description Before and after, without secrets */
+            /** @description The state before and after, without secrets */
             details: {
                 [key: string]: unknown;
             };
-            /** @description What the stored event has and this answer does not: the name of a site, in an event of a build before 0.1.0. Its hash covers it, so only `postern audit verify` can check that event */
+            /** @description Fields of the stored event that this response omits: the name of a site, in an event of a build before 0.1.0. The hash covers them, so only `postern audit verify` can check that event */
             withheld?: string[];
             /** @description The keys in whose timeline the event appears */
             keyIds: string[];
             previousHash: string | null;
             hash: string | null;
-            /** @description Of a person or a key, while one is known */
+            /** @description The name of the person or the key, if it is known */
             targetName: string | null;
         };
         AuditSummary: {
@@ -3110,14 +3110,14 @@ export interface components {
         };
         ConfigurationSurface: {
             id: string;
-            /** @description What someone wants to change */
+            /** @description What can be changed */
             change: string;
-            /** @description Where it is changed, and nowhere else */
+            /** @description The only place where it can be changed */
             owner: string;
             note: string;
             /** @description False: not part of this installation */
             isHere: boolean;
-            /** @description True: no part of Postern at all, and changed elsewhere */
+            /** @description True: not part of Postern, and changed elsewhere */
             isOutside: boolean;
             places: components["schemas"]["ConfigurationSurfacePlacesItem"][];
         };
@@ -3141,7 +3141,7 @@ export interface components {
             passed: boolean;
             detail: string;
         };
-        /** @description With ?can=: what would happen, rule by rule */
+        /** @description With ?can=: the decision, rule by rule */
         ContextDecision: {
             allowed: boolean;
             rules: components["schemas"]["ContextDecisionRulesItem"][];
@@ -3181,7 +3181,7 @@ export interface components {
             personal: boolean;
             service: boolean;
         };
-        /** @description Scopes a new key of the type may carry */
+        /** @description Scopes that a new key of the type may have */
         KeyPolicyScopes: {
             personal: ("env:read" | "env:write" | "sites:read" | "sites:write" | "repos:read" | "repos:write")[];
             service: ("env:read" | "env:write" | "sites:read" | "sites:write" | "repos:read" | "repos:write")[];
@@ -3198,21 +3198,21 @@ export interface components {
             maxSelected: number;
         };
         KeyPolicyLifetimePersonal: {
-            /** @description What the UI selects at first; never applied to API requests */
+            /** @description The lifetime that the UI selects first; never applied to API requests */
             defaultTtlHours: number;
             /** @description Longest finite lifetime, in hours */
             maxTtlHours: number;
-            /** @description What the UI offers */
+            /** @description The lifetimes that the UI offers */
             offeredTtlHours: number[];
             /** @description Whether a key may have no expiry */
             allowNoExpiry: boolean;
         };
         KeyPolicyLifetimeService: {
-            /** @description What the UI selects at first; never applied to API requests */
+            /** @description The lifetime that the UI selects first; never applied to API requests */
             defaultTtlHours: number;
             /** @description Longest finite lifetime, in hours */
             maxTtlHours: number;
-            /** @description What the UI offers */
+            /** @description The lifetimes that the UI offers */
             offeredTtlHours: number[];
             /** @description Whether a key may have no expiry */
             allowNoExpiry: boolean;
@@ -3281,7 +3281,7 @@ export interface components {
             kind: "user" | "service_key" | "system" | "anonymous";
             id: string | null;
             name: string | null;
-            /** @description The public id of the key, session or client used */
+            /** @description The public id of the key, session or client that was used */
             credential: string | null;
         };
         AuditEventTarget: {
@@ -3304,25 +3304,25 @@ export interface components {
             /** @enum {string} */
             code: "no_start_page";
             message: string;
-            /** @description Pages of the site that could be meant; at most 100 */
+            /** @description Pages of the site that could be the target; at most 100 */
             pages: string[];
         };
         SiteCapabilitiesUpload: {
             /**
              * Format: int64
-             * @description Of the request, as it is sent
+             * @description Size of the request body
              */
             maxUploadBytes: number;
             /**
              * Format: int64
-             * @description Of all files of a version, unpacked
+             * @description Size of all files of a version, unpacked
              */
             maxExtractedBytes: number;
-            /** @description Files and folders of a version */
+            /** @description Number of files and folders of a version */
             maxFiles: number;
             /** Format: int64 */
             maxFileBytes: number;
-            /** @description Names without an extension are always allowed */
+            /** @description Files without an extension are always allowed */
             allowedExtensions: string[];
         };
         SiteCapabilitiesVisibilityReasons: {
@@ -3348,7 +3348,7 @@ export interface components {
             /** Format: int64 */
             bytesUsed: number;
         };
-        /** @description Null: you may. Otherwise why not */
+        /** @description Null when the action is allowed, otherwise the reason why not */
         SiteActionsReasons: {
             publish: string | null;
             change: string | null;
@@ -3389,7 +3389,7 @@ export interface components {
             /** @enum {string} */
             code: "no_start_page";
             message: string;
-            /** @description Pages of the site that could be meant; at most 100 */
+            /** @description Pages of the site that could be the target; at most 100 */
             pages: string[];
         };
         SiteVersionReportReportMixedContentItem: {
@@ -3399,7 +3399,7 @@ export interface components {
         SiteVersionReportReport: {
             /**
              * Format: int64
-             * @description The version before it that is still there
+             * @description The latest earlier version that still exists
              */
             against: number | null;
             added: components["schemas"]["SiteVersionReportReportAdded"];
@@ -3410,15 +3410,15 @@ export interface components {
              * @description Bytes
              */
             sizeChange: number;
-            /** @description At most 100; the target as the page writes it */
+            /** @description At most 100; the target as written in the page */
             brokenLinks: components["schemas"]["SiteVersionReportReportBrokenLinksItem"][];
-            /** @description Addresses of the author’s own machine, or below a folder that the site does not have */
+            /** @description Addresses of the author’s own machine, or in a folder that the site does not have */
             absolutePaths: components["schemas"]["SiteVersionReportReportAbsolutePathsItem"][];
-            /** @description What is allowed and yet hardly meant; nothing is refused for it */
+            /** @description Content that is allowed but probably a mistake; Postern refuses nothing for it */
             warnings: components["schemas"]["SiteVersionReportReportWarningsItem"][];
-            /** @description Parts of a page over plain http, which browsers refuse */
+            /** @description Resources of a page over plain http, which browsers refuse */
             mixedContent: components["schemas"]["SiteVersionReportReportMixedContentItem"][];
-            /** @description False when not every page was looked at: at most 500 pages, 20 MiB and 20,000 links are */
+            /** @description False when Postern did not check every page: it checks at most 500 pages, 20 MiB and 20,000 links */
             isComplete: boolean;
         };
         SiteStorageOwnersItemOwner: {
@@ -3431,12 +3431,12 @@ export interface components {
             owner: components["schemas"]["SiteStorageOwnersItemOwner"];
             /**
              * Format: int64
-             * @description That are not deleted
+             * @description Sites that are not deleted
              */
             sites: number;
             /**
              * Format: int64
-             * @description Every content once, over all kept versions
+             * @description Each content counts once, over all kept versions
              */
             bytes: number;
         };
@@ -3457,43 +3457,43 @@ export interface components {
         SitesConfigUpload: {
             /**
              * Format: int64
-             * @description Of the request, as it is sent
+             * @description Size of the request body
              */
             maxUploadBytes: number;
             /**
              * Format: int64
-             * @description Of all files of a version, unpacked
+             * @description Size of all files of a version, unpacked
              */
             maxExtractedBytes: number;
-            /** @description Files and folders of a version */
+            /** @description Number of files and folders of a version */
             maxFiles: number;
             /** Format: int64 */
             maxFileBytes: number;
-            /** @description Names without an extension are always allowed */
+            /** @description Files without an extension are always allowed */
             allowedExtensions: string[];
         };
         SitesConfigTtl: {
-            /** @description Off: sites do not expire */
+            /** @description False: sites do not expire */
             enabled: boolean;
             defaultDays: number;
-            /** @description What one extension adds */
+            /** @description Days that one extension adds */
             extensionDays: number;
-            /** @description How far ahead an expiry may lie */
+            /** @description Maximum days from now to an expiry */
             maxDays: number;
         };
-        /** @description Restricts new sites and changes of visibility only */
+        /** @description Restricts only new sites and changes of visibility */
         SitesConfigVisibility: {
             allowPublic: boolean;
             allowPrivate: boolean;
         };
         SitesConfigVersions: {
-            /** @description Versions of a site that are kept */
+            /** @description Number of versions of a site that Postern keeps */
             retain: number;
             /** @description How long hashed files of an earlier version stay reachable after a publish */
             skewGraceMinutes: number;
         };
         SitesConfigDeletion: {
-            /** @description How long a deleted or expired site can be brought back */
+            /** @description How long a deleted or expired site can be restored */
             restoreDays: number;
         };
         SitesConfigCleanup: {
@@ -3503,14 +3503,14 @@ export interface components {
             sitesPerOwner: number;
             /**
              * Format: int64
-             * @description Every content once, over all kept versions
+             * @description Each content counts once, over all kept versions
              */
             bytesPerOwner: number;
         };
         SitesConfigChangeDryRun: {
             /**
              * Format: int64
-             * @description Served sites that would stop being served
+             * @description Sites that Postern serves now and would stop serving
              */
             sitesOffline: number;
             /** Format: int64 */
@@ -3531,13 +3531,13 @@ export interface components {
             issuedAt: string;
             /**
              * Format: date-time
-             * @description At the latest; a change of visibility, DELETE …/grants or switching Sites off ends it at once
+             * @description The latest time; a change of visibility, DELETE …/grants or switching Sites off ends the grant immediately
              */
             endsAt: string;
             /** @enum {string} */
             status: "live" | "ended";
             address: string | null;
-            /** @description The browser, in its own words */
+            /** @description The User-Agent of the browser */
             agent: string | null;
         };
         RepositoryEnvironmentDefaultsValue: string | number | boolean | null;
@@ -3546,12 +3546,12 @@ export interface components {
         AccessConfigChangeDryRun: {
             /**
              * Format: int64
-             * @description Addresses that had more sign-ins in one minute of the last 24 hours than this allows
+             * @description Addresses with more sign-ins in one minute of the last 24 hours than this document allows
              */
             addressesOverLimit: number;
             /**
              * Format: int64
-             * @description Most sign-ins from one address in one minute of the last 24 hours
+             * @description The highest number of sign-ins from one address in one minute of the last 24 hours
              */
             mostFromOneAddress: number;
         };
@@ -3560,7 +3560,7 @@ export interface components {
             kind: "user" | "service_key" | "system" | "anonymous";
             id: string | null;
             name: string | null;
-            /** @description The public id of the key, session or client used */
+            /** @description The public id of the key, session or client that was used */
             credential: string | null;
         };
         ListedAuditEventTarget: {
@@ -3570,7 +3570,7 @@ export interface components {
         AuditSummaryCountsItem: {
             /**
              * Format: date-time
-             * @description The beginning of the hour or day, in UTC
+             * @description The start of the hour or day, in UTC
              */
             from: string;
             event: string;
@@ -3585,7 +3585,7 @@ export interface components {
             title: string;
             /** @description A path of the web app, `METHOD /path` below /api/v2, or a document of the repository */
             address: string;
-            /** @description What a browser opens: the page, or the section of the API reference. A document is not served */
+            /** @description The link for a browser: the page, or the section of the API reference; null for a document, which Postern does not serve */
             href: string | null;
         };
     };
@@ -3602,9 +3602,9 @@ export interface operations {
             query?: {
                 /** @description A scope to try */
                 can?: ("env:read" | "env:write" | "sites:read" | "sites:write" | "repos:read" | "repos:write") | undefined;
-                /** @description Only verify the key. The request counts in its usage, but not as its last use nor as the first use of a successor, which ends its predecessor */
+                /** @description Only verify the key. The request counts in its usage, but not as its last use, and not as the first use of a successor, which ends the predecessor */
                 check?: "true" | undefined;
-                /** @description A repository to try it on; needs can */
+                /** @description A repository to try the scope on; needs can */
                 repository?: string | undefined;
             };
             header?: never;
@@ -3694,7 +3694,7 @@ export interface operations {
                 dryRun?: ("true" | "false") | undefined;
             };
             header: {
-                /** @description The ETag of the document you read and now change. */
+                /** @description The ETag of the document that you read and now change. */
                 "If-Match": string;
             };
             path?: never;
@@ -3763,7 +3763,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description The ETag of the document you read and now change. */
+                /** @description The ETag of the document that you read and now change. */
                 "If-Match": string;
             };
             path?: never;
@@ -3804,19 +3804,19 @@ export interface operations {
                 status?: ("active" | "revoked" | "expired") | undefined;
                 /** @description Part of the name, or a whole key id. Fewer than three letters or digits in a row find only names that begin with them */
                 search?: string | undefined;
-                /** @description Keys that may do this, also those whose write includes the read */
+                /** @description Keys that have this scope, including keys whose write includes the read */
                 scope?: ("env:read" | "env:write" | "sites:read" | "sites:write" | "repos:read" | "repos:write" | "env:admin") | undefined;
-                /** @description Keys that reach this repository, also those that reach all; the full name */
+                /** @description Keys that may use this repository, including keys that may use all; the full name */
                 repository?: string | undefined;
-                /** @description Keys that nothing has used for so many days; one never used counts from its creation */
+                /** @description Keys that were not used for this many days; a key that was never used counts from its creation */
                 unusedDays?: string | undefined;
                 /** @description Only keys without an expiry */
                 expiry?: "never" | undefined;
-                /** @description Only keys that reach every repository */
+                /** @description Only keys that may use every repository */
                 reach?: "all" | undefined;
-                /** @description Never used is longest ago; no expiry is latest */
+                /** @description A key that was never used counts as used longest ago; a key without expiry counts as expiring last */
                 sort?: ("createdAt" | "name" | "lastUsedAt" | "expiresAt") | undefined;
-                /** @description Unless sent: names from A, what was made or used last first, what ends first first */
+                /** @description Default: names from A to Z, the most recently created or used first, the earliest expiry first */
                 order?: ("asc" | "desc") | undefined;
             };
             header?: never;
@@ -3887,19 +3887,19 @@ export interface operations {
                 status?: ("active" | "revoked" | "expired") | undefined;
                 /** @description Part of the name, or a whole key id. Fewer than three letters or digits in a row find only names that begin with them */
                 search?: string | undefined;
-                /** @description Keys that may do this, also those whose write includes the read */
+                /** @description Keys that have this scope, including keys whose write includes the read */
                 scope?: ("env:read" | "env:write" | "sites:read" | "sites:write" | "repos:read" | "repos:write" | "env:admin") | undefined;
-                /** @description Keys that reach this repository, also those that reach all; the full name */
+                /** @description Keys that may use this repository, including keys that may use all; the full name */
                 repository?: string | undefined;
-                /** @description Keys that nothing has used for so many days; one never used counts from its creation */
+                /** @description Keys that were not used for this many days; a key that was never used counts from its creation */
                 unusedDays?: string | undefined;
                 /** @description Only keys without an expiry */
                 expiry?: "never" | undefined;
-                /** @description Only keys that reach every repository */
+                /** @description Only keys that may use every repository */
                 reach?: "all" | undefined;
-                /** @description Never used is longest ago; no expiry is latest */
+                /** @description A key that was never used counts as used longest ago; a key without expiry counts as expiring last */
                 sort?: ("createdAt" | "name" | "lastUsedAt" | "expiresAt") | undefined;
-                /** @description Unless sent: names from A, what was made or used last first, what ends first first */
+                /** @description Default: names from A to Z, the most recently created or used first, the earliest expiry first */
                 order?: ("asc" | "desc") | undefined;
                 /** @description Keys of one user, by id */
                 owner?: string | undefined;
@@ -4692,15 +4692,15 @@ export interface operations {
             query?: {
                 page?: number | undefined;
                 limit?: number | undefined;
-                /** @description Only my own */
+                /** @description Only my own sites */
                 mine?: ("true" | "false") | undefined;
                 /** @description Part of the name, or a whole id, or the first part of its address. Fewer than three letters or digits in a row find only names that begin with them */
                 search?: string | undefined;
                 visibility?: ("public" | "private") | undefined;
                 status?: ("empty" | "active" | "expired" | "taken_down" | "deleted") | undefined;
-                /** @description By the live version’s publish and size; never published is longest ago, no expiry is latest */
+                /** @description Uses the publish time and size of the live version; a site that was never published counts as published longest ago, a site without expiry counts as expiring last */
                 sort?: ("createdAt" | "name" | "publishedAt" | "expiresAt" | "sizeBytes") | undefined;
-                /** @description Unless sent: names from A, what is newest or largest first, what ends first first */
+                /** @description Default: names from A to Z, the newest or largest first, the earliest expiry first */
                 order?: ("asc" | "desc") | undefined;
             };
             header?: never;
@@ -4734,7 +4734,7 @@ export interface operations {
     createSite: {
         parameters: {
             query?: {
-                /** @description Check everything and keep nothing; the answer is the site as it would be */
+                /** @description Check everything and store nothing; the response is the site as it would be */
                 dryRun?: ("true" | "false") | undefined;
                 name?: string | undefined;
                 visibility?: ("public" | "private") | undefined;
@@ -4930,12 +4930,12 @@ export interface operations {
     replaceSiteContent: {
         parameters: {
             query?: {
-                /** @description Check everything and keep nothing; the answer is the site as it would be */
+                /** @description Check everything and store nothing; the response is the site as it would be */
                 dryRun?: ("true" | "false") | undefined;
                 spa?: ("true" | "false") | undefined;
             };
             header?: {
-                /** @description The ETag of the document you read and now change. */
+                /** @description The ETag of the document that you read and now change. */
                 "If-Match"?: string;
             };
             path: {
@@ -5075,7 +5075,7 @@ export interface operations {
             path: {
                 /** @description A site’s id */
                 id: string;
-                /** @description A version’s number */
+                /** @description The number of a version */
                 number: string;
             };
             cookie?: never;
@@ -5106,14 +5106,14 @@ export interface operations {
             query?: {
                 page?: number | undefined;
                 limit?: number | undefined;
-                /** @description Another version of it; the live one otherwise */
+                /** @description Another version of the site; the live version unless sent */
                 against?: string | undefined;
             };
             header?: never;
             path: {
                 /** @description A site’s id */
                 id: string;
-                /** @description A version’s number */
+                /** @description The number of a version */
                 number: string;
             };
             cookie?: never;
@@ -5146,13 +5146,13 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag of the document you read and now change. */
+                /** @description The ETag of the document that you read and now change. */
                 "If-Match"?: string;
             };
             path: {
                 /** @description A site’s id */
                 id: string;
-                /** @description A version’s number */
+                /** @description The number of a version */
                 number: string;
             };
             cookie?: never;
@@ -5185,7 +5185,7 @@ export interface operations {
             path: {
                 /** @description A site’s id */
                 id: string;
-                /** @description A version’s number */
+                /** @description The number of a version */
                 number: string;
             };
             cookie?: never;
@@ -5214,11 +5214,11 @@ export interface operations {
     listSiteFiles: {
         parameters: {
             query?: {
-                /** @description A version of your own site; the live one otherwise */
+                /** @description A version of your own site; the live version unless sent */
                 version?: string | undefined;
                 page?: number | undefined;
                 limit?: number | undefined;
-                /** @description Part of the path, in any case */
+                /** @description Part of the path; case-insensitive */
                 search?: string | undefined;
             };
             header?: never;
@@ -5255,21 +5255,21 @@ export interface operations {
     downloadSiteFile: {
         parameters: {
             query?: {
-                /** @description A version of your own site; the live one otherwise */
+                /** @description A version of your own site; the live version unless sent */
                 version?: string | undefined;
             };
             header?: never;
             path: {
                 /** @description A site’s id */
                 id: string;
-                /** @description Its path in the site */
+                /** @description The path of the file in the site */
                 path: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The file, sent as it is read. */
+            /** @description The file, as a stream. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5353,7 +5353,7 @@ export interface operations {
             query?: {
                 page?: number | undefined;
                 limit?: number | undefined;
-                /** @description Only of one user or service key, by id */
+                /** @description Only one user or service key, by id */
                 owner?: string | undefined;
             };
             header?: never;
@@ -5495,7 +5495,7 @@ export interface operations {
                 id: string;
                 /** @description An upload’s id */
                 upload: string;
-                /** @description Of the bytes, in lower-case hexadecimal digits */
+                /** @description SHA-256 of the bytes, in lower-case hexadecimal digits */
                 sha256: string;
             };
             cookie?: never;
@@ -5506,7 +5506,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done; the answer has no body. */
+            /** @description Done; the response has no body. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -5556,7 +5556,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag of the document you read and now change. */
+                /** @description The ETag of the document that you read and now change. */
                 "If-Match"?: string;
             };
             path: {
@@ -5626,7 +5626,7 @@ export interface operations {
                 dryRun?: ("true" | "false") | undefined;
             };
             header: {
-                /** @description The ETag of the document you read and now change. */
+                /** @description The ETag of the document that you read and now change. */
                 "If-Match": string;
             };
             path?: never;
@@ -5695,7 +5695,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description The ETag of the document you read and now change. */
+                /** @description The ETag of the document that you read and now change. */
                 "If-Match": string;
             };
             path?: never;
@@ -5975,7 +5975,7 @@ export interface operations {
             query?: {
                 page?: number | undefined;
                 limit?: number | undefined;
-                /** @description true: only unread ones; false: only read ones */
+                /** @description true: only unread notices; false: only read notices */
                 unread?: ("true" | "false") | undefined;
             };
             header?: never;
@@ -6042,7 +6042,7 @@ export interface operations {
             query?: {
                 page?: number | undefined;
                 limit?: number | undefined;
-                /** @description true: only unread ones; false: only read ones */
+                /** @description true: only unread notices; false: only read notices */
                 unread?: ("true" | "false") | undefined;
             };
             header?: never;
@@ -6138,7 +6138,7 @@ export interface operations {
                 dryRun?: ("true" | "false") | undefined;
             };
             header: {
-                /** @description The ETag of the document you read and now change. */
+                /** @description The ETag of the document that you read and now change. */
                 "If-Match": string;
             };
             path?: never;
@@ -6207,7 +6207,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description The ETag of the document you read and now change. */
+                /** @description The ETag of the document that you read and now change. */
                 "If-Match": string;
             };
             path?: never;
@@ -6911,9 +6911,9 @@ export interface operations {
                 requestId?: string | undefined;
                 /** @description Events of one key */
                 keyId?: string | undefined;
-                /** @description RFC 3339; events at this moment or later */
+                /** @description RFC 3339; events at or after this time */
                 from?: string | undefined;
-                /** @description RFC 3339; events before this moment */
+                /** @description RFC 3339; events before this time */
                 to?: string | undefined;
                 cursor?: string | undefined;
                 limit?: number | undefined;
@@ -6989,9 +6989,9 @@ export interface operations {
                 requestId?: string | undefined;
                 /** @description Events of one key */
                 keyId?: string | undefined;
-                /** @description RFC 3339; events at this moment or later */
+                /** @description RFC 3339; events at or after this time */
                 from?: string | undefined;
-                /** @description RFC 3339; events before this moment */
+                /** @description RFC 3339; events before this time */
                 to?: string | undefined;
                 format?: ("ndjson" | "csv") | undefined;
             };
@@ -7001,7 +7001,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The file, sent as it is read. */
+            /** @description The file, as a stream. */
             200: {
                 headers: {
                     [name: string]: unknown;

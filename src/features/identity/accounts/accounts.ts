@@ -203,7 +203,8 @@ export function createAccounts(deps: AccountsDeps): Accounts {
       if (answer.kind === 'throttled')
         throw new AppError('rate_limited', { retryAfterSeconds: answer.retryAfterSeconds });
       if (answer.kind !== 'right') throw wrongField('currentPassword', 'is not your password');
-      if (wanted === current) throw wrongField('newPassword', 'is the one you have');
+      if (wanted === current)
+        throw wrongField('newPassword', 'is the password that you have now; choose another one');
       await setPassword('user.password_changed', auditContext, userId, await passwords.hash(wanted));
     },
   };
@@ -287,9 +288,9 @@ async function checkGroups(stores: IdentityStores, ids: readonly string[]): Prom
   const unknown = ids.filter((id) => !known.includes(id));
   if (unknown.length === 0) return;
   throw new AppError('invalid_body', {
-    message: `groups: there is no group ${unknown[0]}`,
+    message: `groups: no group has the id ${unknown[0]}`,
     hint: 'List the groups to see their ids.',
-    details: { fields: unknown.map((id) => ({ field: 'groups', problem: `there is no group ${id}` })) },
+    details: { fields: unknown.map((id) => ({ field: 'groups', problem: `no group has the id ${id}` })) },
   });
 }
 

@@ -82,8 +82,8 @@ export function createGroups(deps: {
         const before = await mustFind(stores, id);
         if (await stores.groups.hasChildren(id)) {
           throw new AppError('state_conflict', {
-            message: 'Other groups are inside this group.',
-            hint: 'Move or delete the groups inside it first.',
+            message: 'This group contains other groups.',
+            hint: 'Move or delete those groups first.',
           });
         }
         await stores.groups.remove(id);
@@ -109,14 +109,14 @@ async function checkParent(stores: IdentityStores, id: string, parentId: string 
   if (parentId === null) return;
   const tree = await stores.groups.tree();
   const problem = !tree.some((node) => node.id === parentId)
-    ? 'there is no such group'
+    ? 'no group has this id'
     : wouldBeCircular(id, parentId, tree)
-      ? 'the group would be inside itself'
+      ? 'is the group itself or a group inside it'
       : undefined;
   if (problem === undefined) return;
   throw new AppError('invalid_body', {
     message: `parentId: ${problem}`,
-    hint: 'Choose a group that is not below this one.',
+    hint: 'List the groups to see their ids, and choose one outside this group.',
     details: { fields: [{ field: 'parentId', problem }] },
   });
 }

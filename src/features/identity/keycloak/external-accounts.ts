@@ -15,7 +15,7 @@ export function externalAccounts(issuer: string): {
   const refuse = (): Promise<never> =>
     Promise.reject(
       new AppError('state_conflict', {
-        message: 'Accounts and groups of this installation are kept by its identity provider.',
+        message: 'The identity provider of this installation manages its accounts and groups.',
         hint: `Manage them there: ${issuer}`,
       }),
     );

@@ -94,13 +94,19 @@ export function createKeycloakIdentity(deps: KeycloakDeps): Identity {
       // Undefined when the encryption key is gone; the session in Postern has ended anyway.
       const opened = decryptedOrNot(() => decryptTokens(encryption, sessionId, tokens.encrypted));
       if (opened === undefined)
-        log.warn({ reason: 'sealed_otherwise' }, 'identity provider: not told of a sign-out');
+        log.warn(
+          { reason: 'sealed_otherwise' },
+          'identity provider: could not end a session there after a sign-out',
+        );
       const refreshToken = opened?.refreshToken ?? null;
       if (refreshToken === null) return;
       const left = await client.endSession(refreshToken);
       // The session in Postern has ended; the one at the provider then ends when it expires.
       if (left.kind === 'unavailable')
-        log.warn({ reason: left.reason }, 'identity provider: not told of a sign-out');
+        log.warn(
+          { reason: left.reason },
+          'identity provider: could not end a session there after a sign-out',
+        );
     },
     jobs: [
       ...signedIn.jobs,

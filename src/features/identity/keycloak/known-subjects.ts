@@ -22,7 +22,7 @@ export function knownSubjects(deps: {
       // No request waits for this. If it were lost, the keys of a person deleted later would be refused, but not revoked.
       users.noteFound(issuer, subject).catch((error: unknown) => {
         noted.delete(subject);
-        log.warn({ reason: reasonOf(error) }, 'a person found at the identity provider was not noted');
+        log.warn({ reason: reasonOf(error) }, 'could not record a person found at the identity provider');
       });
     },
   };

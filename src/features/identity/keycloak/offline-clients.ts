@@ -51,8 +51,8 @@ export function offlineClients(deps: {
     revoke: () =>
       Promise.reject(
         new AppError('state_conflict', {
-          message: 'Connections of this installation are kept by its identity provider.',
-          hint: `A person ends them at ${issuer}/account/applications, an administrator in Keycloak.`,
+          message: 'The identity provider of this installation manages its connected clients.',
+          hint: `A person disconnects a client at ${issuer}/account/applications, an administrator in Keycloak.`,
         }),
       ),
   };

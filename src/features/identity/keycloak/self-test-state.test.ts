@@ -53,7 +53,7 @@ test('a mistake that is made later closes it, and fixing it opens it again', asy
   set(refused);
   await selfTestState.check();
   expect(await selfTestState.holds()).toBe(false);
-  expect(said).toContain('identity provider: the self-test found a mistake');
+  expect(said).toContain('identity provider: the self-test failed');
   set(passed);
   advance(1_000);
   expect(await selfTestState.holds()).toBe(true);

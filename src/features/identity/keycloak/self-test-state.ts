@@ -29,9 +29,9 @@ export function createSelfTestState(deps: { selfTest: SelfTest; clock: Clock; lo
     } else if (result.kind === 'refused') {
       verdict = 'refused';
       const { check, setting, problem, fix } = result;
-      log.error({ check, setting, problem, fix }, 'identity provider: the self-test found a mistake');
+      log.error({ check, setting, problem, fix }, 'identity provider: the self-test failed');
     } else if (before !== 'passed') {
-      log.warn({ check: result.check, reason: result.reason }, 'identity provider: cannot be asked');
+      log.warn({ check: result.check, reason: result.reason }, 'identity provider: cannot be reached');
     }
     return result;
   }

@@ -57,23 +57,23 @@ export function createSelfTest(deps: {
     if (status !== 200) {
       throw new Mistaken({
         setting: 'OIDC_ISSUER',
-        problem: `has no realm behind it: discovery answers ${status}`,
-        fix: 'Write the address of the realm as its page "Realm settings" links it, such as https://id.example.com/realms/postern.',
+        problem: `is not the address of a realm: discovery answers ${status}`,
+        fix: 'Use the address of the realm that its page "Realm settings" links to, such as https://id.example.com/realms/postern.',
       });
     }
     const said = isRecord(body) ? body['issuer'] : undefined;
     if (typeof said !== 'string') {
       throw new Mistaken({
         setting: 'OIDC_ISSUER',
-        problem: 'answers, but not as a Keycloak realm does',
+        problem: 'does not answer as a Keycloak realm does',
         fix: 'Write the address of the realm, such as https://id.example.com/realms/postern.',
       });
     }
     if (said !== issuer) {
       throw new Mistaken({
         setting: 'OIDC_ISSUER',
-        problem: `is not what the realm calls itself: ${said.slice(0, 200)}`,
-        fix: 'Write it exactly so, or give Keycloak its public address (hostname).',
+        problem: `differs from the issuer that the realm reports: ${said.slice(0, 200)}`,
+        fix: 'Use exactly that issuer, or set the public address of Keycloak (hostname).',
       });
     }
   }
@@ -83,7 +83,7 @@ export function createSelfTest(deps: {
       if (error instanceof KeycloakTrouble && error.reason === 'client_refused') {
         throw new Mistaken({
           setting: 'PRINCIPAL_SYNC_CLIENT_SECRET',
-          problem: 'gets no token at the realm with PRINCIPAL_SYNC_CLIENT_ID',
+          problem: 'gets no token from the realm with PRINCIPAL_SYNC_CLIENT_ID',
           fix: 'Check both, and that the client has "Client authentication" and "Service account roles" on.',
         });
       }
@@ -122,8 +122,8 @@ export function createSelfTest(deps: {
       if (answer.status === 404) {
         throw new Mistaken({
           setting,
-          problem: `names a realm role that is not there: ${name}`,
-          fix: 'Create it under "Realm roles" (client roles do not count), or name the one there is.',
+          problem: `names a realm role that does not exist: ${name}`,
+          fix: 'Create it under "Realm roles" (client roles do not count), or use an existing role.',
         });
       }
       mayRead(answer, 'roles', 'view-realm');
@@ -135,7 +135,7 @@ export function createSelfTest(deps: {
     if (active === true) return;
     throw new Mistaken({
       setting: 'PRINCIPAL_SYNC_CLIENT_ID',
-      problem: `is not in the audience of tokens, so Keycloak answers that every token is inactive`,
+      problem: `is not in the audience of tokens, so Keycloak reports every token as inactive`,
       fix: `Add an audience mapper with client ${principalSync.id} to a client scope that is a default of every client (${guide}).`,
     });
   }
@@ -194,13 +194,13 @@ function mustOnlyRead(claims: Record<string, unknown> | undefined): void {
 function tooPowerful(powers: readonly string[]): Mistake {
   return {
     setting: 'PRINCIPAL_SYNC_CLIENT_ID',
-    problem: `can do more than read (${powers.join(', ')}): whoever got hold of Postern could change who people are`,
-    fix: 'Leave its service account the roles view-users and view-realm of realm-management, and no others. Never use a management client here.',
+    problem: `can do more than read (${powers.join(', ')}): an attacker who controls Postern could change accounts and roles`,
+    fix: 'Give its service account only the roles view-users and view-realm of realm-management. Never use a management client here.',
   };
 }
 
 const tokenWithoutRoles: Mistake = {
   setting: 'PRINCIPAL_SYNC_CLIENT_ID',
-  problem: 'gets tokens that do not list its roles, so it cannot be told whether it can manage',
+  problem: 'gets tokens that do not list its roles, so Postern cannot check whether it can manage anything',
   fix: 'Give its service account view-users and view-realm of realm-management, and the client the default client scopes "basic" and "roles".',
 };

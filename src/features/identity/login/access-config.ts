@@ -9,7 +9,7 @@ export const accessConfigSchema = z
       .min(1)
       .max(100_000)
       .describe(
-        'Sign-ins that one address may start in any 60 seconds, on each web process; an IPv6 address counts as its /64',
+        'Sign-ins that one address may start in any 60 seconds, for each web process; IPv6 addresses count by /64',
       ),
   })
   .meta({ id: 'AccessConfig' });

@@ -18,11 +18,11 @@ const peaksSchema = z.strictObject({
   addressesOverLimit: z
     .number()
     .int()
-    .describe('Addresses that had more sign-ins in one minute of the last 24 hours than this allows'),
+    .describe('Addresses with more sign-ins in one minute of the last 24 hours than this document allows'),
   mostFromOneAddress: z
     .number()
     .int()
-    .describe('Most sign-ins from one address in one minute of the last 24 hours'),
+    .describe('The highest number of sign-ins from one address in one minute of the last 24 hours'),
 });
 
 const changeSchema = versionSchema
@@ -49,7 +49,7 @@ export function accessConfigRoutes(deps: {
     title: { one: 'access configuration', many: 'access configurations' },
     policy: byAdministrators,
     changeDescription:
-      'Replaces the whole document. In force everywhere within a second; nobody is signed out. `dryRun=true` compares the document with the sign-ins of the last 24 hours.',
+      'Replaces the whole document. Takes effect everywhere within a second, and signs nobody out. `dryRun=true` compares the document with the sign-ins of the last 24 hours.',
     body: accessConfigSchema,
     shown: versionSchema,
     change: changeSchema,

@@ -86,7 +86,7 @@ describe('a provider that cannot keep what it must', () => {
       expect(JSON.parse(program.text)).toMatchObject({ error: 'server_error' });
       expect(logged).toContainEqual([
         { err: expect.objectContaining({ message: 'the storage is gone' }), requestId: 'the-request-id' },
-        'identity provider failed',
+        'identity provider request failed',
       ]);
     },
   );

@@ -27,7 +27,7 @@ export function tellFailures(provider: Provider, { views, log }: { views: Provid
   });
 }
 
-const serverError = { error: 'server_error', error_description: 'Something went wrong here.' };
+const serverError = { error: 'server_error', error_description: 'An internal error occurred.' };
 
 const patient = new WeakSet<ServerResponse>();
 
@@ -84,11 +84,15 @@ function answerNowhere(ctx: Context, views: ProviderViews): void {
   ctx.status = 404;
   if (ctx.accepts('json', 'html') === 'html')
     show(ctx, views, (page) => page.nowhere({ requestId: requestIdOf(ctx) }));
-  else ctx.body = { error: 'not_found', error_description: 'There is nothing here for this method.' };
+  else
+    ctx.body = {
+      error: 'not_found',
+      error_description: 'This path does not exist, or does not support this method.',
+    };
 }
 
 function logFailure(log: Log, ctx: Context, error: unknown): void {
-  log.error({ err: error, requestId: requestIdOf(ctx) }, 'identity provider failed');
+  log.error({ err: error, requestId: requestIdOf(ctx) }, 'identity provider request failed');
 }
 
 export function show(ctx: Context, views: ProviderViews, render: (views: ProviderViews) => string): void {

@@ -130,7 +130,7 @@ export function createInteractions(deps: {
       if (decision === 'deny' || interaction.prompt.name !== 'consent' || accountId === undefined) {
         return await finish(request, response, interaction.uid, {
           error: 'access_denied',
-          error_description: 'The person said no.',
+          error_description: 'The person declined the request.',
         });
       }
       const grant = new (provider().Grant)({ accountId, clientId: text(interaction.params['client_id']) });

@@ -117,7 +117,7 @@ describe('the provider', () => {
     );
     expect(answer.status).toBe(400);
     expect(answer.location).toBeUndefined();
-    expect(answer.text).toContain('This did not work');
+    expect(answer.text).toContain('The sign-in failed');
   });
 
   test('MC-03 refuses a request without PKCE', async () => {
@@ -391,11 +391,11 @@ describe('a device without a browser', () => {
   });
 
   test('MC-05 a wrong code says so, and an old one that it has expired', async () => {
-    expect((await enterCode('BBBB-BBBB')).text).toContain('not right');
+    expect((await enterCode('BBBB-BBBB')).text).toContain('not correct');
     const device = await startDevice();
     clock.advance(10 * minute);
     const answer = await enterCode(device.user_code);
-    expect(answer.text).toMatch(/expired|not right/);
+    expect(answer.text).toMatch(/expired|not correct/);
     expect((await poll(device.device_code)).status).toBe(400);
   });
 });
@@ -525,7 +525,7 @@ describe('strangers', () => {
     expect(page.status).toBe(200);
     const xsrf = /name="xsrf" value="([^"]*)"/.exec((await browser.get('/identity/device')).text)?.[1] ?? '';
     const typed = await browser.post('/identity/device', { xsrf, user_code: 'BBBB-BBBB' });
-    expect(typed.text).toContain('That code is not right');
+    expect(typed.text).toContain('This code is not correct');
   });
 });
 

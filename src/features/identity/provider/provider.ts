@@ -235,8 +235,8 @@ function typedCode(error: unknown): string {
 function deviceProblem(name: string): string {
   if (name === 'AbortedError') return 'The request was declined. You can close this page.';
   if (name === 'ExpiredError') return 'This code has expired. Start again on your device.';
-  if (name === 'AlreadyUsedError') return 'This code was used already. Start again on your device.';
-  return 'That code is not right. Check your device and type it again.';
+  if (name === 'AlreadyUsedError') return 'This code was already used. Start again on your device.';
+  return 'This code is not correct. Check your device and enter the code again.';
 }
 
 /** oidc-provider passes its forms as HTML; Postern needs only two values from them. */

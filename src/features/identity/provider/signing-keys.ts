@@ -70,14 +70,16 @@ export async function rotateSigningKeys(
     return true;
   });
   if (!isReplaced)
-    throw new Error('The signing keys were changed meanwhile. Nothing was changed here; try again.');
+    throw new Error(
+      'Another command changed the signing keys at the same time. This command changed nothing; run it again.',
+    );
   return next.keys.length;
 }
 
 /** The stored keys cannot be decrypted. Nobody could sign in, so the process does not start. */
 export class SigningKeysUnreadable extends Error {
   constructor() {
-    super('ENCRYPTION_KEY opens none of the signing keys.');
+    super('ENCRYPTION_KEY decrypts none of the signing keys.');
     this.name = 'SigningKeysUnreadable';
   }
 }

@@ -95,7 +95,7 @@ export function createEncoder(deps: {
       if (own.has(blob.digest) || done.has(blob.digest)) continue;
       if (bytes > bytesARun) return 'part';
       bytes += blob.size;
-      if (!(await encodeOne(blob))) throw new Error('Contents are just being removed.');
+      if (!(await encodeOne(blob))) throw new Error('The content is being removed at the moment.');
       done.add(blob.digest);
     }
     return 'whole version';
@@ -116,7 +116,7 @@ export function createEncoder(deps: {
   async function putOff(version: WaitingVersion, error: unknown): Promise<void> {
     const { siteId: site, number } = version;
     const attempts = (failed.get(versionName(version))?.attempts ?? 0) + 1;
-    log.warn({ err: error, site, version: number, attempts }, 'compressed forms not made');
+    log.warn({ err: error, site, version: number, attempts }, 'could not compress the files of a version');
     const againAt = clock.now() + firstDelayMs * 2 ** (attempts - 1);
     failed.set(versionName(version), { attempts, againAt });
     if (attempts >= maxAttempts) await finish(version, true);

@@ -26,7 +26,7 @@ export async function judgeDeclared(
       const before = sizes.get(digest);
       if (judge.isTooLong(size)) judge.refuseTooLong(name);
       else if (before !== undefined && before !== size)
-        judge.refuse(name, 'wrong_content', 'has the SHA-256 of another file but not its size');
+        judge.refuse(name, 'wrong_content', 'has the same SHA-256 as another file, but another size');
       else judge.keep(path, { digest, size });
       sizes.set(digest, size);
     }

@@ -90,7 +90,7 @@ export async function judged(
   function refuse(path: string, code: UploadProblem['code'], problem: string): undefined {
     problems.push({ path: shown(path, format), code, problem });
     if (problems.length < maxProblems) return undefined;
-    problems.push({ path: '', code: 'too_many_problems', problem: 'has more problems than are listed here' });
+    problems.push({ path: '', code: 'too_many_problems', problem: 'has more problems than this list shows' });
     throw new Stop();
   }
 
@@ -132,7 +132,7 @@ export async function judged(
 
   /** Checks that need the complete upload. */
   function finish(): void {
-    if (files.size === 0 && problems.length === 0) stop('empty', 'holds no files');
+    if (files.size === 0 && problems.length === 0) stop('empty', 'contains no files');
     const before = files;
     files = new Map([...unpacked(before)].sort(([one], [other]) => (one < other ? -1 : 1)));
     for (const path of files.keys()) {
@@ -170,7 +170,7 @@ export function keyInNameProblems(name: string, { format, onKey }: JudgeDeps): U
     : [{ path: shown(name, format), code: 'credential_in_content', problem: keyInName }];
 }
 
-const keyInName = 'has an API key in its name; revoke that key';
+const keyInName = 'has an API key in its name; revoke that key and rename the file';
 
 /** Undefined for names without an extension, such as `LICENSE` and `.nojekyll`. */
 function extensionOf(path: string): string | undefined {

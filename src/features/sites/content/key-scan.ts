@@ -103,12 +103,12 @@ function unpack(scan: (chunk: Buffer) => void, budget: LookBudget): Unpacking {
     if (isOver) return;
     if (budget.take(chunk.length)) return scan(chunk);
     problem = new ArchiveRefused(
-      `cannot be looked through for API keys: all gzip files of an upload may unpack to ${budget.most} bytes; leave it out, or pack it otherwise`,
+      `cannot be scanned for API keys: all gzip files of an upload together may unpack to ${budget.most} bytes; leave it out, or do not compress it`,
     );
     over();
   });
   gunzip.on('error', () => {
-    problem = new ArchiveRefused('is a broken gzip file; pack it again');
+    problem = new ArchiveRefused('is a corrupt gzip file; compress it again');
     over();
   });
   gunzip.on('end', over).on('close', over);

@@ -176,9 +176,10 @@ function plainRegister() {
         const there = taken.get(keyOf(step.path));
         const subject = step.path === path ? '' : `its folder ${step.path} `;
         if (there === undefined) continue;
-        if (there.path !== step.path) return `${subject}differs from ${there.path} only in case or accents`;
-        if (there.kind !== step.kind) return `${subject}is both a file and a folder`;
-        if (step.kind === 'file') return 'is there twice';
+        if (there.path !== step.path)
+          return `${subject}differs from ${there.path} only in case or accents; rename one of them`;
+        if (there.kind !== step.kind) return `${subject}is both a file and a folder; rename one of them`;
+        if (step.kind === 'file') return 'appears twice in the upload';
       }
       for (const step of steps) taken.set(keyOf(step.path), step);
       return undefined;
@@ -213,7 +214,7 @@ test('T51 ten thousand names of a thousand bytes hold little more than themselve
   for (let one = 0; one < 10_000; one += 1) expect(register.add('directory', nameOf(one))).toBeUndefined();
   collect();
   expect((process.memoryUsage().heapUsed - before) / 1e6).toBeLessThan(20);
-  expect(register.add('file', nameOf(0))).toBe('is both a file and a folder');
+  expect(register.add('file', nameOf(0))).toBe('is both a file and a folder; rename one of them');
 });
 
 test('a name that is taken stays inside its site, whatever reads it as a URL or a path', () => {

@@ -33,7 +33,7 @@ export function nameEntry(raw: string): NamedEntry {
     return {
       kind: 'refused',
       code: 'private_file',
-      problem: `${secret} usually holds secrets or history and is not published; leave it out`,
+      problem: `${secret} usually contains secrets or history and is not published; leave it out`,
     };
   return entry;
 }
@@ -57,8 +57,8 @@ const slashLike = /[\u2044\u2215\u2216\u29f5\u29f8\u29f9\ufe68\uff0f\uff3c]/u;
 
 function problemOfWhole(name: string): string | undefined {
   if (name === '' || name === '/') return 'has no name';
-  if (unseen.test(name)) return 'contains a character that cannot be seen; rename it';
-  if (name.includes('\\')) return 'contains a backslash; folders are separated by /';
+  if (unseen.test(name)) return 'contains an invisible character; rename it';
+  if (name.includes('\\')) return 'contains a backslash; separate folders with /';
   if (slashLike.test(name)) return 'contains a character that looks like a slash; rename it';
   if (name.startsWith('/')) return 'is an absolute path; use paths relative to the site';
   if (/^[a-z]:/i.test(name)) return 'begins with a drive letter; use paths relative to the site';
@@ -73,7 +73,8 @@ function problemOfSegments(name: string): string | undefined {
   for (const segment of segments) {
     if (segment === '') return 'has an empty folder name (//)';
     // NFKC turns look-alikes such as U+FF0E and U+2024 into the dot they pretend to be.
-    if (/^\.+$/.test(segment.normalize('NFKC'))) return 'leads out of its folder (. or ..)';
+    if (/^\.+$/.test(segment.normalize('NFKC')))
+      return 'contains . or .. as a folder name; use a path without them';
     if (segment !== segment.trim()) return 'begins or ends with a space; rename it';
     if (segment.endsWith('.')) return 'ends with a dot; rename it';
     if (Buffer.byteLength(segment) > maxSegmentBytes)
@@ -89,11 +90,11 @@ const wellKnown = new Set(['security.txt', 'apple-app-site-association', 'assetl
 
 function reservedProblem([first = '', ...rest]: readonly string[]): string | undefined {
   const top = first.toLowerCase();
-  if (top === '.postern') return '.postern/ belongs to the service; rename the folder';
+  if (top === '.postern') return '.postern/ is reserved for Postern; rename the folder';
   if (top !== '.well-known' || rest.length === 0) return undefined;
   return rest.length === 1 && wellKnown.has(rest[0] ?? '')
     ? undefined
-    : `of .well-known/ only ${[...wellKnown].join(', ')} can be published`;
+    : `in .well-known/, only ${[...wellKnown].join(', ')} can be published`;
 }
 
 const privateNames = new Set([
@@ -204,7 +205,7 @@ function clashOf(
     const theirKind = there.isWhole && at === there.segments.length - 1 ? there.kind : 'directory';
     const problem =
       theirs !== rest[at]
-        ? `differs from ${[...folder, theirs].join('/')} only in case or accents`
+        ? `differs from ${[...folder, theirs].join('/')} only in case or accents; rename one of them`
         : problemOfBoth(ownKind, theirKind);
     if (problem === undefined) continue;
     return isFolder ? `its folder ${[...folder, rest[at]].join('/')} ${problem}` : problem;
@@ -213,8 +214,8 @@ function clashOf(
 }
 
 function problemOfBoth(kind: Place['kind'], earlier: Place['kind']): string | undefined {
-  if (kind !== earlier) return 'is both a file and a folder';
-  return kind === 'file' ? 'is there twice' : undefined;
+  if (kind !== earlier) return 'is both a file and a folder; rename one of them';
+  return kind === 'file' ? 'appears twice in the upload' : undefined;
 }
 
 function put(above: Place, place: Place): void {

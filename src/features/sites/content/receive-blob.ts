@@ -58,7 +58,8 @@ function exactly({ digest, size }: Blob, hasKey: () => boolean): Transform {
   return new Transform({
     transform(chunk: Buffer, _encoding, done) {
       bytes += chunk.length;
-      if (bytes > size) return done(new Unfit('wrong_content', `is longer than the ${size} bytes announced`));
+      if (bytes > size)
+        return done(new Unfit('wrong_content', `has more than the ${size} bytes that were announced`));
       hash.update(chunk);
       done(null, chunk);
     },
@@ -67,7 +68,7 @@ function exactly({ digest, size }: Blob, hasKey: () => boolean): Transform {
         done(new Unfit('credential_in_content', 'contains an API key; revoke that key and remove it'));
       else if (bytes !== size) done(new Unfit('wrong_content', `has ${bytes} bytes; ${size} were announced`));
       else if (hash.digest('hex') !== digest)
-        done(new Unfit('wrong_content', 'has another SHA-256 than the one it is sent under'));
+        done(new Unfit('wrong_content', 'does not have the SHA-256 that it was sent under'));
       else done();
     },
   });

@@ -85,10 +85,10 @@ describe('T40 T41 archives that are refused whole', () => {
   const within = Buffer.concat([tarEnd, tarBlocks([{ name: 'hidden.html', content: 'x' }])]);
   const cut = tarGzOf([page]);
   test.each<[string, Buffer, RegExp]>([
-    ['nothing', Buffer.alloc(0), /gzip|cut short/],
+    ['nothing', Buffer.alloc(0), /gzip|truncated/],
     ['text', Buffer.from('<h1>not an archive</h1>'), /not a gzip/],
-    ['a cut gzip', cut.subarray(0, -12), /gzip|cut short/],
-    ['a cut tar', gzipSync(tarBlocks([page]).subarray(0, 700)), /cut short/],
+    ['a cut gzip', cut.subarray(0, -12), /gzip|truncated/],
+    ['a cut tar', gzipSync(tarBlocks([page]).subarray(0, 700)), /truncated/],
     ['text, gzipped', gzipSync('<h1>not a tar</h1>'.repeat(100)), /without a size|not a tar/],
     ['a wrong header checksum', tarGzOf([{ ...page, checksum: 1 }]), /not a tar/],
     [
@@ -109,12 +109,12 @@ describe('T40 T41 archives that are refused whole', () => {
     [
       'a folder with content',
       tarGzOf([{ name: 'a/', type: '5', content: 'x' }]),
-      /not a tar|folder with a size/,
+      /not a tar|folder with content/,
     ],
     [
       'a folder whose content is entries',
       tarGzOf([page, { name: 'a/', content: within }]),
-      /folder with a size/,
+      /folder with content/,
     ],
     [
       'a size that a pax header denies',
@@ -139,7 +139,7 @@ describe('T40 T41 archives that are refused whole', () => {
     ],
     ['a size for all entries', tarGzOf([{ ...paxOf({ size: '0' }), type: 'g' }, page]), /one name or size/],
     ['an empty pax header', tarGzOf([paxOf({}), page]), /empty header/],
-    ['a size beyond the end', tarGzOf([{ ...page, size: 5_000_000 }]), /cut short/],
+    ['a size beyond the end', tarGzOf([{ ...page, size: 5_000_000 }]), /truncated/],
     [
       'two gzip members with two archives',
       Buffer.concat([tarGzOf([page]), tarGzOf([page])]),

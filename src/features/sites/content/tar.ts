@@ -66,7 +66,7 @@ function bytesOf(entry: EntryStream): Readable {
   entry.on('end', () => bytes.end());
   entry.on('error', (error: Error) => bytes.destroy(asRefusal(error)));
   entry.on('close', () => {
-    if (!bytes.writableEnded) bytes.destroy(new ArchiveRefused('is cut short'));
+    if (!bytes.writableEnded) bytes.destroy(new ArchiveRefused('is truncated; pack it again'));
   });
   return bytes;
 }
@@ -76,9 +76,9 @@ type EntryStream = NodeJS.EventEmitter & { pause(): unknown; resume(): unknown }
 function asRefusal(error: Error): Error {
   if (error instanceof ArchiveRefused || error instanceof AppError) return error;
   const isOurs = 'code' in error && typeof error.code === 'string' && error.code.startsWith('Z_');
-  if (isOurs) return new ArchiveRefused('is not a gzip file, or is cut short', error);
+  if (isOurs) return new ArchiveRefused('is not a gzip file, or is truncated', error);
   return /tar|header|stream/i.test(error.message)
-    ? new ArchiveRefused('is not a tar file, or is cut short', error)
+    ? new ArchiveRefused('is not a tar file, or is truncated', error)
     : error;
 }
 
@@ -86,7 +86,8 @@ function asRefusal(error: Error): Error {
 function requireOneSize({ type, size }: Header, inHeader: number | undefined): void {
   if (size !== inHeader)
     throw new ArchiveRefused('has an entry with two different sizes; pack it with another program');
-  if (type === 'directory' && size !== 0) throw new ArchiveRefused('has a folder with a size of its own');
+  if (type === 'directory' && size !== 0)
+    throw new ArchiveRefused('has a folder with content; pack it with another program');
 }
 
 function describe(header: Header): Pick<ArchiveEntry, 'name' | 'problem'> | undefined {
@@ -156,7 +157,9 @@ function guard(maxBytes: number, sizes: number[]): Transform {
         if (toSkip === 0 && forAll !== undefined) {
           // Some readers apply these records, others do not.
           if (namesOrSizes.test(Buffer.concat(forAll).toString('latin1')))
-            return new ArchiveRefused('has one name or size for all of its entries');
+            return new ArchiveRefused(
+              'sets one name or size for all of its entries; pack it with another program',
+            );
           forAll = undefined;
         }
         continue;
@@ -183,7 +186,7 @@ function guard(maxBytes: number, sizes: number[]): Transform {
     },
     flush(done) {
       const isWhole = toSkip === 0 && partial.length === 0;
-      done(isWhole ? null : new ArchiveRefused('is cut short'));
+      done(isWhole ? null : new ArchiveRefused('is truncated; pack it again'));
     },
   });
 }

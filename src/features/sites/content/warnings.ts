@@ -25,7 +25,7 @@ export function warningsOf(files: Manifest, redirects: readonly RedirectRule[]):
     .slice(0, maxPages);
   const [first] = pages;
   const message =
-    'The site has no index.html at its top, so its address shows “Not found”. Add one' +
+    'The site has no index.html at its top level, so its address shows “Not found”. Add one' +
     (first === undefined ? '.' : `, or add the line “${startRule(first)}” to the file _redirects.`);
   return [{ code: 'no_start_page', message, pages }];
 }

@@ -100,7 +100,13 @@ export function limited(source: Readable, most: number, onBytes?: (bytes: number
   const counter = new Transform({
     transform(chunk: Buffer, _encoding, done) {
       bytes += chunk.length;
-      if (bytes > most) return done(new AppError('upload_too_large', { details: { maxUploadBytes: most } }));
+      if (bytes > most)
+        return done(
+          new AppError('upload_too_large', {
+            message: `The upload is larger than ${most} bytes.`,
+            details: { maxUploadBytes: most },
+          }),
+        );
       try {
         onBytes?.(chunk.length);
       } catch (error) {

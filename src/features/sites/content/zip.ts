@@ -21,7 +21,7 @@ export async function* readZip(
     if (end.entries > maxEntries) throw new ArchiveRefused(`has more than ${maxEntries} entries`);
     // The whole directory is held in memory at once.
     if (end.directorySize > maxHeaders(end.entries))
-      throw new ArchiveRefused('has a directory longer than its names; pack it again without comments');
+      throw new ArchiveRefused('has a central directory that is too long; pack it again without comments');
     const zip = await refused(() => fromFdPromise(file.fd, { decodeStrings: false, autoClose: false }));
     const entries = await readDirectory(zip, end);
     const headers = await checkLayout(zip, entries, end.directoryAt);
@@ -44,9 +44,9 @@ const maxCommentBytes = 65_535;
 async function readEnd(file: FileHandle, size: number): Promise<End> {
   const tail = await readAt(file, Math.max(0, size - endLength - maxCommentBytes), size);
   const at = tail.lastIndexOf(endSignature);
-  if (at < 0 || at + endLength > tail.length) throw new ArchiveRefused('is not a ZIP file, or is cut short');
+  if (at < 0 || at + endLength > tail.length) throw new ArchiveRefused('is not a ZIP file, or is truncated');
   if (at + endLength + tail.readUInt16LE(at + 20) !== tail.length)
-    throw new ArchiveRefused('has bytes after its end');
+    throw new ArchiveRefused('has bytes after its end record; pack it again');
   const endAt = size - (tail.length - at);
   const isZip64 = tail.readUInt32LE(at + 16) === 0xff_ff_ff_ff || tail.readUInt16LE(at + 10) === 0xff_ff;
   const end = isZip64 ? await readZip64End(file, endAt) : plainEnd(tail, at, endAt);
@@ -56,16 +56,17 @@ async function readEnd(file: FileHandle, size: number): Promise<End> {
     !isSame(tail.readUInt32LE(at + 12), 0xff_ff_ff_ff, end.directorySize) ||
     !isSame(tail.readUInt32LE(at + 16), 0xff_ff_ff_ff, end.directoryAt)
   )
-    throw new ArchiveRefused('has two ends that say different things');
+    throw new ArchiveRefused('has two end records that differ; pack it again');
   if (end.directoryAt + end.directorySize !== end.endsAt)
-    throw new ArchiveRefused('has bytes between its directory and its end');
+    throw new ArchiveRefused('has bytes between its central directory and its end record; pack it again');
   return end;
 }
 
 function plainEnd(tail: Buffer, at: number, endsAt: number): End & { endsAt: number } {
   const isOneDisk = tail.readUInt16LE(at + 4) === 0 && tail.readUInt16LE(at + 6) === 0;
   const entries = tail.readUInt16LE(at + 10);
-  if (!isOneDisk || entries !== tail.readUInt16LE(at + 8)) throw new ArchiveRefused('is one part of several');
+  if (!isOneDisk || entries !== tail.readUInt16LE(at + 8))
+    throw new ArchiveRefused('is one part of a multi-part archive; pack it as one file');
   return {
     entries,
     directorySize: tail.readUInt32LE(at + 12),
@@ -83,7 +84,7 @@ const zip64EndLength = 56;
  */
 async function readZip64End(file: FileHandle, endAt: number): Promise<End & { endsAt: number }> {
   const endsAt = endAt - locatorLength - zip64EndLength;
-  if (endsAt < 0) throw new ArchiveRefused('has a broken Zip64 end');
+  if (endsAt < 0) throw new ArchiveRefused('has an invalid Zip64 end record; pack it again');
   const record = await readAt(file, endsAt, endAt);
   const locator = record.subarray(zip64EndLength);
   const isWhole =
@@ -93,11 +94,11 @@ async function readZip64End(file: FileHandle, endAt: number): Promise<End & { en
     Number(locator.readBigUInt64LE(8)) === endsAt &&
     locator.readUInt32LE(4) === 0 &&
     locator.readUInt32LE(16) <= 1;
-  if (!isWhole) throw new ArchiveRefused('has a broken Zip64 end');
+  if (!isWhole) throw new ArchiveRefused('has an invalid Zip64 end record; pack it again');
   const isOneDisk = record.readUInt32LE(16) === 0 && record.readUInt32LE(20) === 0;
   const entries = Number(record.readBigUInt64LE(32));
   if (!isOneDisk || entries !== Number(record.readBigUInt64LE(24)))
-    throw new ArchiveRefused('is one part of several');
+    throw new ArchiveRefused('is one part of a multi-part archive; pack it as one file');
   return {
     entries,
     directorySize: Number(record.readBigUInt64LE(40)),
@@ -109,7 +110,7 @@ async function readZip64End(file: FileHandle, endAt: number): Promise<End & { en
 async function readAt(file: FileHandle, from: number, to: number): Promise<Buffer> {
   const bytes = Buffer.alloc(to - from);
   const { bytesRead } = await file.read(bytes, 0, bytes.length, from);
-  if (bytesRead !== bytes.length) throw new ArchiveRefused('is cut short');
+  if (bytesRead !== bytes.length) throw new ArchiveRefused('is truncated; pack it again');
   return bytes;
 }
 
@@ -128,7 +129,7 @@ async function readDirectory(zip: ZipFile, { entries, directorySize }: End): Pro
     }
   });
   if (found.length !== entries || bytes !== directorySize)
-    throw new ArchiveRefused('has a directory that does not hold what its end record says');
+    throw new ArchiveRefused('has a central directory that differs from its end record; pack it again');
   return found;
 }
 
@@ -151,7 +152,7 @@ async function checkLayout(
     const header = await refused(() => zip.readLocalFileHeaderPromise(entry));
     bytes += header.fileName.length + header.extraField.length;
     if (bytes > maxHeaders(entries.length))
-      throw new ArchiveRefused('has headers longer than its names; pack it again');
+      throw new ArchiveRefused('has headers that are too long; pack it again');
     headers.push(header);
   }
   const order = entries
@@ -171,7 +172,9 @@ async function checkLayout(
 }
 
 function gapProblem(gap: number): string {
-  return gap < 0 ? 'has entries that overlap' : 'has bytes that belong to no entry';
+  return gap < 0
+    ? 'has entries that overlap; pack it again'
+    : 'has bytes that belong to no entry; pack it again';
 }
 
 function describe(opened: Opened, entry: Entry, header: LocalFileHeader | undefined): ArchiveEntry {
@@ -182,9 +185,9 @@ function describe(opened: Opened, entry: Entry, header: LocalFileHeader | undefi
     problem ??
     modeProblem(mode) ??
     (isDirectoryMode(mode) !== isDirectory && mode >>> 12 !== 0
-      ? 'is a folder and a file at once'
+      ? 'is both a folder and a file; pack it again'
       : undefined) ??
-    (isDirectory && entry.uncompressedSize > 0 ? 'is a folder with content' : undefined) ??
+    (isDirectory && entry.uncompressedSize > 0 ? 'is a folder with content; pack it again' : undefined) ??
     codingProblem(entry) ??
     (header === undefined ? undefined : differenceProblem(entry, header));
   return {
@@ -205,7 +208,7 @@ function decodeName(entry: Entry): { name: string; problem?: string } {
   const isTwofold = second !== undefined && !second.equals(fileNameRaw);
   try {
     const name = utf8.decode(fileNameRaw);
-    return isTwofold ? { name, problem: 'has two different names' } : { name };
+    return isTwofold ? { name, problem: 'has two different names; pack it again' } : { name };
   } catch {
     return { name: fileNameRaw.toString('latin1'), problem: 'has a name that is not UTF-8; pack it again' };
   }
@@ -216,7 +219,7 @@ const isEncrypted = 0x20_41;
 function codingProblem({ generalPurposeBitFlag, compressionMethod }: Entry): string | undefined {
   if ((generalPurposeBitFlag & isEncrypted) !== 0) return 'is encrypted; pack it without a password';
   if (compressionMethod !== 0 && compressionMethod !== 8)
-    return `is compressed by method ${compressionMethod}; use deflate or none`;
+    return `uses compression method ${compressionMethod}; use deflate or no compression`;
   return undefined;
 }
 
@@ -249,7 +252,7 @@ function differenceProblem(entry: Entry, header: LocalFileHeader): string | unde
     isSame(header.crc32, entry.crc32) &&
     isSame(sizes?.compressedSize, entry.compressedSize) &&
     isSame(sizes?.uncompressedSize, entry.uncompressedSize);
-  return agrees ? undefined : 'is described differently in the archive’s two directories; pack it again';
+  return agrees ? undefined : 'has a local header that differs from the central directory; pack it again';
 }
 
 async function openEntry(
@@ -267,7 +270,7 @@ async function openEntry(
       done(null, chunk);
     },
     flush(done) {
-      done(sum === entry.crc32 ? null : new ArchiveRefused('holds bytes that do not match their checksum'));
+      done(sum === entry.crc32 ? null : new ArchiveRefused('does not match its checksum; pack it again'));
     },
   });
   // Broken deflate data and wrong sizes are the archive's fault; a disk failure is not.
@@ -282,8 +285,8 @@ async function readWhole(file: FileHandle, entry: Entry, at: number): Promise<Bu
   const packed = await readAt(file, at, at + entry.compressedSize);
   const bytes = entry.compressionMethod === 0 ? packed : inflated(packed, entry.uncompressedSize);
   if (bytes.length !== entry.uncompressedSize)
-    throw new ArchiveRefused('holds more or fewer bytes than it says');
-  if (crc32(bytes) !== entry.crc32) throw new ArchiveRefused('holds bytes that do not match their checksum');
+    throw new ArchiveRefused('has another size than its header states; pack it again');
+  if (crc32(bytes) !== entry.crc32) throw new ArchiveRefused('does not match its checksum; pack it again');
   return bytes;
 }
 
@@ -297,7 +300,7 @@ function inflated(packed: Buffer, size: number): Buffer {
 }
 
 function cannotUnpack(error: Error): ArchiveRefused {
-  return new ArchiveRefused('holds bytes that cannot be unpacked', error);
+  return new ArchiveRefused('cannot be unpacked; pack it again', error);
 }
 
 /** Errors of the operating system have a system call (EIO, EMFILE); zlib errors have only a code of their own. */
@@ -311,6 +314,6 @@ async function refused<T>(work: () => Promise<T>): Promise<T> {
     return await work();
   } catch (error) {
     if (error instanceof ArchiveRefused || (error instanceof Error && isOfDisk(error))) throw error;
-    throw new ArchiveRefused('is not a ZIP file that can be read', error);
+    throw new ArchiveRefused('is not a ZIP file that can be read; pack it again', error);
   }
 }

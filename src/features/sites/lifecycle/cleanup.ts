@@ -139,7 +139,7 @@ export function createSiteCleanup(deps: {
     try {
       await work();
     } catch (error) {
-      log.warn({ err: error, site: id }, 'site not cleaned up; the next run tries again');
+      log.warn({ err: error, site: id }, 'could not clean up a site; the next run retries');
     }
   }
 
@@ -148,7 +148,7 @@ export function createSiteCleanup(deps: {
     const startedAt = performance.now();
     for (const digest of digests) {
       if (performance.now() - startedAt > removalRealMs)
-        throw new Error('Removing blobs took too long; the next run goes on.');
+        throw new Error('Removing blobs took too long; the next run continues.');
       await blobs.remove(digest);
     }
     await tx((stores) => stores.content.finishRemovals(digests, clock.now()));

@@ -131,7 +131,7 @@ export function lifecycle(deps: SitesDeps): Lifecycle {
     const nth = await stores.sites.nthNewestMoveAt(site.id, maxVisibilityChangesADay);
     if (nth !== undefined && nth > now - day) {
       throw new AppError('rate_limited', {
-        message: `A site changes its visibility at most ${maxVisibilityChangesADay} times a day.`,
+        message: `The visibility of a site can change at most ${maxVisibilityChangesADay} times a day.`,
         retryAfterSeconds: (nth + day - now) / 1000,
       });
     }
@@ -258,7 +258,7 @@ function mustExtend({ expiresAt }: Site, ttl: SitesConfig['ttl'], now: number): 
   const next = extended(expiresAt, ttl, now);
   if (next !== null) return next;
   throw new AppError('expiry_conflict', {
-    message: `The expiry lies as far ahead as is allowed (${ttl.maxDays} days).`,
-    hint: 'Extend it later.',
+    message: `The expiry is already as far ahead as allowed (${ttl.maxDays} days).`,
+    hint: 'Extend the site later.',
   });
 }

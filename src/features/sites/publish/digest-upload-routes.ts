@@ -30,7 +30,7 @@ const uploadParams = siteParams.extend({
 });
 const blobParams = uploadParams.extend({
   sha256: text(
-    'Of the bytes, in lower-case hexadecimal digits',
+    'SHA-256 of the bytes, in lower-case hexadecimal digits',
     exampleUploadStart.files['index.html'].sha256,
   ),
 });
@@ -64,7 +64,7 @@ export function uploadRoutes({ sites, names, addresses, clock }: UploadRoutesDep
       tag: 'Site uploads',
       summary: 'Announce a new version',
       description:
-        'Every file of it by path, SHA-256 and size. The answer lists the contents to send: those you do not keep already in a version of a site of yours. An upload lives for 24 hours; a site has ten at most, one more ends the oldest. The body may have 4 MiB.',
+        'Lists every file by path, SHA-256 and size. The response lists the contents to send: those that no version of your sites has yet. An upload lasts 24 hours. A site has at most ten uploads; one more ends the oldest. The body can have 4 MiB.',
       policy,
       params: siteParams,
       body: uploadStartSchema,
@@ -87,8 +87,9 @@ export function uploadRoutes({ sites, names, addresses, clock }: UploadRoutesDep
       path: '/sites/{id}/uploads/{upload}',
       operationId: 'getUpload',
       tag: 'Site uploads',
-      summary: 'Read what an upload still waits for',
-      description: 'To go on after a connection broke. Empty once it is published.',
+      summary: 'Read which contents an upload still needs',
+      description:
+        'Use it to continue after a lost connection. The list is empty after the upload is published.',
       policy,
       params: uploadParams,
       errors: upload,
@@ -104,8 +105,7 @@ export function uploadRoutes({ sites, names, addresses, clock }: UploadRoutesDep
       operationId: 'sendContent',
       tag: 'Site uploads',
       summary: 'Send one content',
-      description:
-        'The bytes as they are. They must have the SHA-256 they are sent under and the size that was announced.',
+      description: 'The raw bytes. They must have the SHA-256 in the path and the announced size.',
       policy,
       params: blobParams,
       uploads: ['application/octet-stream'],
@@ -132,7 +132,7 @@ export function uploadRoutes({ sites, names, addresses, clock }: UploadRoutesDep
       tag: 'Site uploads',
       summary: 'Send many contents at once',
       description:
-        'A tar whose files are named by their SHA-256, in any order, as many as one upload may have bytes. Good ones are taken also when others are refused.',
+        'A tar whose files are named by their SHA-256, in any order. The size limit of one upload applies. Postern accepts valid files even when it refuses others.',
       policy,
       params: uploadParams,
       uploads: ['application/x-tar'],
@@ -153,9 +153,9 @@ export function uploadRoutes({ sites, names, addresses, clock }: UploadRoutesDep
       path: '/sites/{id}/uploads/{upload}/publish',
       operationId: 'publishUpload',
       tag: 'Site uploads',
-      summary: 'Bring an upload live',
+      summary: 'Publish an upload',
       description:
-        'Whole, or not at all with everything that is missing or refused. With `dryRun` nothing is changed, and the answer is the site as it would be. With If-Match only while the version you saw is the live one.',
+        'Publishes the whole upload, or nothing and lists everything that is missing or refused. With `dryRun`, nothing is changed, and the response is the site as it would be. With If-Match, it publishes only while that version is live.',
       policy,
       params: uploadParams,
       body: uploadPublishSchema,

@@ -59,7 +59,7 @@ export function uploads(deps: SitesDeps, { replace, reservations, queue }: Uploa
     if (upload === undefined || upload.endsAt <= clock.now())
       throw new AppError('not_found', {
         message: 'There is no such upload.',
-        hint: 'It may have ended: an upload lives for 24 hours. Start a new one.',
+        hint: 'It may have ended: an upload lasts 24 hours. Start a new upload.',
       });
     return { settings, site, upload };
   }
@@ -201,8 +201,8 @@ export function uploads(deps: SitesDeps, { replace, reservations, queue }: Uploa
         // The client sent content that was not missing. It is not needed, but does no harm.
         if ((await announcedIn(id)).has(digest)) return;
         throw new AppError('not_found', {
-          message: 'The upload announced no content with this SHA-256.',
-          hint: 'Send what is listed as missing, under its SHA-256 in lower-case hexadecimal digits.',
+          message: 'The upload did not announce any content with this SHA-256.',
+          hint: 'Send the contents in the list missing, each under its SHA-256 in lower-case hexadecimal digits.',
         });
       }
       const since = clock.now();
@@ -348,11 +348,15 @@ function distinct(files: Manifest): Blob[] {
 
 const notAnnounced = {
   code: 'wrong_content',
-  problem: 'is not named by a SHA-256 that this upload announced',
+  problem: 'must have a SHA-256 that this upload announced as its name',
 } as const;
 
 function wrongSize(path: string): UploadProblem {
-  return { path, code: 'wrong_content', problem: 'has the SHA-256 of content you keep but not its size' };
+  return {
+    path,
+    code: 'wrong_content',
+    problem: 'has the SHA-256 of content that you already store, but another size',
+  };
 }
 
 function missingFrom(files: Manifest, missing: ReadonlySet<string>): UploadProblem[] {
@@ -365,29 +369,29 @@ function missingFrom(files: Manifest, missing: ReadonlySet<string>): UploadProbl
 function requireQuotaFor(announced: number, { quotas: { bytesPerOwner } }: SitesConfig): void {
   if (announced <= bytesPerOwner) return;
   throw new AppError('quota_exceeded', {
-    message: `Your uploads under way would hold ${announced} bytes; ${bytesPerOwner} are allowed.`,
-    hint: 'Publish what is under way, or wait until it ends after 24 hours.',
+    message: `Your unfinished uploads would hold ${announced} bytes; ${bytesPerOwner} are allowed.`,
+    hint: 'Publish the unfinished uploads, or wait until they end after 24 hours.',
     details: { quota: 'bytesPerOwner', limit: bytesPerOwner, needed: announced },
   });
 }
 
 function over(): AppError {
   return new AppError('state_conflict', {
-    message: 'This upload is over.',
-    hint: 'It was published, or newer ones of the site took its place. Start a new one for the next version.',
+    message: 'This upload has ended.',
+    hint: 'It was published, or newer uploads of the site replaced it. Start a new upload for the next version.',
   });
 }
 
 function changedMeanwhile(): AppError {
   return new AppError('state_conflict', {
-    message: 'The limits of Sites were changed at this moment.',
-    hint: 'Nothing was published. Publish again: it is checked by the limits of now.',
+    message: 'An administrator changed the Sites limits during this request.',
+    hint: 'Nothing was published. Publish again; Postern then checks the new limits.',
   });
 }
 
 function goingAway(): AppError {
   return new AppError('store_unavailable', {
-    message: 'Some of these files are being cleaned up at this moment.',
-    hint: 'Nothing was changed. Send them again after the seconds in Retry-After.',
+    message: 'Postern is removing unused copies of some of these files right now.',
+    hint: 'Nothing was changed. Wait the number of seconds in Retry-After, then send the files again.',
   });
 }

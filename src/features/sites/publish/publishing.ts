@@ -205,7 +205,7 @@ export function publishing(
         if (version === undefined)
           throw new AppError('not_found', {
             message: `The site has no version ${number}.`,
-            hint: 'List its versions; older ones are removed after the configured number.',
+            hint: 'List its versions. Postern keeps the configured number of versions and removes older ones.',
           });
         if (site.live?.number === number) return site;
         await stores.sites.setLive(id, number, now);
@@ -232,8 +232,8 @@ export function publishing(
         const nth = await stores.previews.nthNewestAt(id, maxPreviewsADay);
         if (nth !== undefined && nth > now - day) {
           throw new AppError('rate_limited', {
-            message: `A site has at most ${maxPreviewsADay} previews a day.`,
-            hint: 'Use one that you have: it shows its version for 24 hours. Or wait the seconds in Retry-After.',
+            message: `A site can have at most ${maxPreviewsADay} previews a day.`,
+            hint: 'Use an existing preview, which lasts 24 hours, or wait the number of seconds in Retry-After.',
             retryAfterSeconds: (nth + day - now) / 1000,
           });
         }
@@ -283,8 +283,8 @@ export function publishing(
     );
     if (going.length > 0) {
       throw new AppError('store_unavailable', {
-        message: 'Some of these files are being cleaned up at this moment.',
-        hint: 'Nothing was changed. Upload again after the seconds in Retry-After.',
+        message: 'Postern is removing unused copies of some of these files right now.',
+        hint: 'Nothing was changed. Wait the number of seconds in Retry-After, then upload again.',
       });
     }
     await stores.sites.setLive(site.id, version.number, now);
@@ -388,7 +388,10 @@ export function rejected(problems: readonly UploadProblem[]): AppError {
 function requireWithin({ upload }: SitesConfig, { files, sizeBytes, archive }: Received): void {
   const problems: UploadProblem[] = [];
   if ((archive?.bytes ?? 0) > upload.maxUploadBytes)
-    throw new AppError('upload_too_large', { details: { maxUploadBytes: upload.maxUploadBytes } });
+    throw new AppError('upload_too_large', {
+      message: `The upload is larger than ${upload.maxUploadBytes} bytes.`,
+      details: { maxUploadBytes: upload.maxUploadBytes },
+    });
   if ((archive?.entries ?? files.size) > upload.maxFiles)
     problems.push({
       path: '',
@@ -444,7 +447,7 @@ function firstExpiry({ ttl }: SitesConfig, ttlHours: number | undefined, now: nu
   if (!ttl.enabled) {
     if (ttlHours !== undefined)
       throw new AppError('expiry_conflict', {
-        message: 'Sites do not expire here.',
+        message: 'Sites on this installation do not expire.',
         hint: 'Leave ttlHours out.',
       });
     return null;
@@ -452,7 +455,7 @@ function firstExpiry({ ttl }: SitesConfig, ttlHours: number | undefined, now: nu
   const most = ttl.maxDays * 24;
   if (ttlHours !== undefined && ttlHours > most) {
     throw new AppError('lifetime_too_long', {
-      message: 'The lifetime is longer than sites may have.',
+      message: `The lifetime is longer than the ${most} hours that a site may have.`,
       details: { maxTtlHours: most },
     });
   }

@@ -47,7 +47,7 @@ export async function readUpload<T>(
   }
   if (file === undefined)
     throw new AppError('invalid_body', {
-      message: 'The form holds no file.',
+      message: 'The form contains no file.',
       hint: 'Send it in the field "file", such as: curl -F file=@site.zip',
     });
   return { ...file, fields: parseFields(schema, texts) };
@@ -78,7 +78,7 @@ function kindOf({ fileName, contentType, stream }: Extract<UploadPart, { kind: '
   if (kind !== undefined) return kind;
   stream.resume();
   throw new AppError('unsupported_media_type', {
-    message: 'This file can’t be published. Send a .zip, .tar.gz or .html file.',
+    message: 'Postern cannot publish a file of this type. Send a .zip, .tar.gz or .html file.',
     hint: 'Pack a folder as a ZIP first, such as: zip -r site.zip .',
   });
 }

@@ -84,8 +84,8 @@ export function createUploadReservations({ clock }: { clock: Clock }): UploadRes
         }
         if (others + own.bytes <= most) return;
         throw new AppError('quota_exceeded', {
-          message: `Your uploads of the last hour that were not published hold ${most} bytes, as many as are allowed.`,
-          hint: 'Fix what keeps them from being published, or try again in an hour.',
+          message: `Your unpublished uploads of the last hour hold the maximum of ${most} bytes.`,
+          hint: 'Fix the problems that keep them from being published, or try again in an hour.',
           details: { quota: 'bytesPerOwner', limit: most },
         });
       }

@@ -63,18 +63,18 @@ const headersOf = (...lines: string[]) => {
 };
 
 test.each([
-  ['Permissions-Policy: camera=*', 'other than a list of feature=() and feature=(self)'],
-  ['Permissions-Policy: fullscreen=*', 'other than a list'],
-  ['Permissions-Policy: fullscreen=(self "https://elsewhere.example")', 'other than a list'],
-  ['Permissions-Policy: !!! not a policy', 'other than a list'],
-  ['Permissions-Policy: fullscreen=(),', 'other than a list'],
-  ["Permissions-Policy: camera 'none'", 'other than a list'],
-  ['Permissions-Policy: fullscreen=();x', 'other than a list'],
+  ['Permissions-Policy: camera=*', 'that is not a list of feature=() and feature=(self)'],
+  ['Permissions-Policy: fullscreen=*', 'that is not a list'],
+  ['Permissions-Policy: fullscreen=(self "https://elsewhere.example")', 'that is not a list'],
+  ['Permissions-Policy: !!! not a policy', 'that is not a list'],
+  ['Permissions-Policy: fullscreen=(),', 'that is not a list'],
+  ["Permissions-Policy: camera 'none'", 'that is not a list'],
+  ['Permissions-Policy: fullscreen=();x', 'that is not a list'],
   ['Permissions-Policy: gamepad=(), camera=(self)', 'leave it out or write camera=()'],
   ['Permissions-Policy: usb=self', 'leave it out or write usb=()'],
-  ['Referrer-Policy: unsafe-url', 'other than no-referrer, '],
-  ['Referrer-Policy: same-origin, UNSAFE-URL', 'other than no-referrer, '],
-  ['Referrer-Policy: whatever', 'other than no-referrer, '],
+  ['Referrer-Policy: unsafe-url', 'that is not one of no-referrer, '],
+  ['Referrer-Policy: same-origin, UNSAFE-URL', 'that is not one of no-referrer, '],
+  ['Referrer-Policy: whatever', 'that is not one of no-referrer, '],
   ['Constructor: x', 'sets constructor'],
 ])('T45 %s is refused, and says nothing where it was published before', (line, problem) => {
   expect(headersOf(line)).toEqual({ headers: [], problems: [expect.stringContaining(problem)] });

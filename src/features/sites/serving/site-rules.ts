@@ -48,7 +48,7 @@ export function parseRedirects(text: string): { rules: RedirectRule[]; problems:
     else if (rules.length === maxRules)
       return {
         rules,
-        problems: [...problems, { line, problem: `is more than the ${maxRules} rules allowed` }],
+        problems: [...problems, { line, problem: `exceeds the maximum of ${maxRules} rules` }],
       };
     else rules.push(rule);
   }
@@ -56,7 +56,7 @@ export function parseRedirects(text: string): { rules: RedirectRule[]; problems:
 }
 
 function redirectOf([from = '', to = '', status = '301', ...more]: readonly string[]): RedirectRule | string {
-  if (more.length > 0) return 'has more than "from to status"';
+  if (more.length > 0) return 'has more parts than "from to status"';
   if (!from.startsWith('/')) return 'must begin with a path of this site, such as /old';
   const target = targetProblem(to);
   if (target !== undefined) return target;
@@ -64,7 +64,7 @@ function redirectOf([from = '', to = '', status = '301', ...more]: readonly stri
   if (code === undefined) return `has the status ${status}; use 301, 302, 303, 307 or 308`;
   const segments = from.slice(1).split('/');
   if (segments.length > 25) return 'has more than 25 path segments';
-  if (segments.slice(0, -1).includes('*')) return 'has a * before its end';
+  if (segments.slice(0, -1).includes('*')) return 'has a * that is not at the end of its path';
   // A header can carry only ASCII.
   return { from: segments, to: to.replaceAll(/[^\x21-\x7e]+/g, encodeURIComponent), status: code };
 }
@@ -83,10 +83,10 @@ const placeholder = /:(\w+)/g;
 
 function shapeProblem(to: string): string | undefined {
   if (!to.startsWith('/') || to.startsWith('//'))
-    return 'leads to another host; redirects stay on the site and begin with one slash';
+    return 'redirects to another host; a target must stay on the site and begin with one slash';
   // Characters that some browsers read as a slash, or that end a header.
   if (/[\\\p{Cc}\p{Cf}\s]/u.test(to) || /%(?:5c|0[0-9a-d]|2f)/i.test(to))
-    return 'has a target with characters that are read in more than one way';
+    return 'has a target with characters that browsers interpret in different ways';
   return undefined;
 }
 
@@ -154,9 +154,9 @@ function permissionsProblem(value: string): string | undefined {
   for (const one of value.split(',')) {
     const [, feature, list] = /^([a-z][a-z0-9-]*)=(\( *\)|\( *self *\)|self)$/.exec(one.trim()) ?? [];
     if (feature === undefined || list === undefined)
-      return 'has a Permissions-Policy other than a list of feature=() and feature=(self), such as fullscreen=(), gamepad=(self)';
+      return 'has a Permissions-Policy that is not a list of feature=() and feature=(self), such as fullscreen=(), gamepad=(self)';
     if (featuresOff.includes(feature) && list.includes('self'))
-      return `allows ${feature}, which is off on every site; leave it out or write ${feature}=()`;
+      return `allows ${feature}, which is disabled on every site; leave it out or write ${feature}=()`;
   }
   return undefined;
 }
@@ -174,7 +174,7 @@ const referrerPolicies = new Set([
 
 function referrerProblem(value: string): string | undefined {
   const isKnown = value.split(',').every((one) => referrerPolicies.has(one.trim().toLowerCase()));
-  return isKnown ? undefined : `has a Referrer-Policy other than ${[...referrerPolicies].join(', ')}`;
+  return isKnown ? undefined : `has a Referrer-Policy that is not one of ${[...referrerPolicies].join(', ')}`;
 }
 
 export function parseHeaders(text: string): { rules: HeaderRule[]; problems: RuleProblem[] } {
@@ -185,7 +185,7 @@ export function parseHeaders(text: string): { rules: HeaderRule[]; problems: Rul
       const path = raw.trim();
       if (!path.startsWith('/')) problems.push({ line, problem: 'must be a path that begins with a slash' });
       else if (rules.length === maxHeaderRules) {
-        problems.push({ line, problem: `is more than the ${maxHeaderRules} paths allowed` });
+        problems.push({ line, problem: `exceeds the maximum of ${maxHeaderRules} paths` });
         return { rules, problems };
       } else rules.push({ pattern: patternOf(path), headers: [] });
       continue;
@@ -193,12 +193,12 @@ export function parseHeaders(text: string): { rules: HeaderRule[]; problems: Rul
     const header = headerOf(raw.trim());
     const rule = rules.at(-1);
     if (typeof header === 'string') problems.push({ line, problem: header });
-    else if (rule === undefined) problems.push({ line, problem: 'names a header before any path' });
+    else if (rule === undefined) problems.push({ line, problem: 'sets a header before the first path' });
     else if (fit([...rule.headers, header])) rule.headers.push(header);
     else
       problems.push({
         line,
-        problem: `is more than the ${maxHeadersOfPath} headers, or ${maxHeadersOfPathLength} characters of them, allowed for a path`,
+        problem: `exceeds the maximum of ${maxHeadersOfPath} headers, or ${maxHeadersOfPathLength} characters of headers, for a path`,
       });
   }
   return { rules, problems };
@@ -219,7 +219,7 @@ function headerOf(text: string): [string, string] | string {
     return `sets ${name}; only ${Object.keys(valueProblems).join(', ')} can be set`;
   if (value === '' || value.length > maxValueLength)
     return `must have a value of 1 to ${maxValueLength} characters`;
-  if (!/^[\x20-\x7e]+$/.test(value)) return 'has a value with characters that a header cannot carry';
+  if (!/^[\x20-\x7e]+$/.test(value)) return 'has a value with characters that a header cannot contain';
   return problemOf(value) ?? [name, value];
 }
 

@@ -8,15 +8,15 @@ export const exampleRequestId = '0f8e4c1a-7d52-4b0e-9a36-2f1c5d8e7b90';
 const requestId: JsonSchema = {
   type: 'string',
   format: 'uuid',
-  description: 'Also in the x-request-id header. Name it when you report a problem.',
+  description: 'Also in the x-request-id header. Include it when you report a problem.',
 };
 
 const pagePagination: JsonSchema = {
   type: 'object',
   properties: {
     current: { type: 'integer', minimum: 1, description: 'This page, 1-based.' },
-    total: { type: 'integer', minimum: 0, description: 'How many pages there are.' },
-    items: { type: 'integer', minimum: 0, description: 'How many rows there are on all pages.' },
+    total: { type: 'integer', minimum: 0, description: 'Number of pages.' },
+    items: { type: 'integer', minimum: 0, description: 'Number of rows on all pages.' },
     limit: { type: 'integer', minimum: 1, maximum: 100, description: 'Rows per page.' },
   },
   required: ['current', 'total', 'items', 'limit'],
@@ -27,10 +27,10 @@ const pagePagination: JsonSchema = {
 const cursorPagination: JsonSchema = {
   type: 'object',
   properties: {
-    limit: { type: 'integer', minimum: 1, maximum: 100, description: 'Rows per answer.' },
+    limit: { type: 'integer', minimum: 1, maximum: 100, description: 'Rows per response.' },
     nextCursor: {
       type: ['string', 'null'],
-      description: 'Send it as `cursor` to read on; null at the end.',
+      description: 'Send it as `cursor` to read the next rows; null at the end.',
     },
   },
   required: ['limit', 'nextCursor'],
@@ -55,15 +55,19 @@ const failure: JsonSchema = {
 const error: JsonSchema = {
   type: 'object',
   properties: {
-    code: { type: 'string', enum: [...errorCodes], description: 'Stable; decide by it, not by the message.' },
+    code: {
+      type: 'string',
+      enum: [...errorCodes],
+      description: 'Stable. Use the code, not the message, to decide what to do.',
+    },
     message: { type: 'string', description: 'One sentence for a person.' },
-    hint: { type: 'string', description: 'What to do about it.' },
+    hint: { type: 'string', description: 'How to fix it.' },
     details: {
       type: 'object',
       additionalProperties: true,
-      description: 'Facts about this very request, such as the fields that were refused.',
+      description: 'Facts about this request, such as the refused fields.',
     },
-    docs: { type: 'string', description: 'Where the API reference explains this code.' },
+    docs: { type: 'string', description: 'Link to this code in the API reference.' },
   },
   required: ['code', 'message'],
   additionalProperties: false,
@@ -81,7 +85,7 @@ export const sharedHeaders: Readonly<Record<string, Header>> = {
   'x-request-id': { description: 'The request’s id, the same as `request_id`.', schema: { type: 'string' } },
   RateLimit: {
     description:
-      'What is left for this key’s owner (IETF RateLimit header fields draft). Sent to keys only; read `r` (requests left) and `t` (seconds until more).',
+      'What the owner of this key has left (IETF RateLimit header fields draft): `r` requests, and `t` seconds until more. Sent to keys only.',
     schema: { type: 'string' },
   },
   'RateLimit-Policy': {
@@ -90,16 +94,16 @@ export const sharedHeaders: Readonly<Record<string, Header>> = {
     schema: { type: 'string' },
   },
   'postern-key-expires-at': {
-    description: 'When the key that asked expires; sent during its last seven days.',
+    description: 'When the key of the request expires; sent during its last seven days.',
     schema: { type: 'string', format: 'date-time' },
   },
   'Retry-After': { description: 'Whole seconds to wait, never 0.', schema: { type: 'integer', minimum: 1 } },
   ETag: {
-    description: 'The version of the document; send it back in If-Match to change it.',
+    description: 'The version of the document. Send it in If-Match to change the document.',
     schema: { type: 'string' },
   },
   'WWW-Authenticate': {
-    description: 'RFC 6750 challenge; sent to bearer callers only.',
+    description: 'RFC 6750 challenge; sent to callers with a bearer token only.',
     schema: { type: 'string' },
   },
 };
@@ -111,24 +115,24 @@ export function securitySchemes(keyPrefix: string): Readonly<Record<string, Secu
       in: 'cookie',
       name: sessionCookie,
       description:
-        'The session of a person who signed in at /auth/login. Writes also need `Origin` to be the web app’s own.',
+        'The session of a person who signed in at /auth/login. Writes also need the web app’s own origin in `Origin`.',
     },
     personalKey: {
       type: 'http',
       scheme: 'bearer',
       bearerFormat: `${keyPrefix}_pat_…`,
-      description: 'Acts as its user; its scopes and repositories only narrow.',
+      description: 'Acts as its user; its scopes and repositories can only narrow the rights of that user.',
     },
     serviceKey: {
       type: 'http',
       scheme: 'bearer',
       bearerFormat: `${keyPrefix}_svc_…`,
-      description: 'An identity of its own, for automation that is nobody’s in particular.',
+      description: 'A separate identity for shared automation.',
     },
     accessToken: {
       type: 'http',
       scheme: 'bearer',
-      description: 'An OIDC access token of a connected client; introspected when it is used.',
+      description: 'An OIDC access token of a connected client. Postern introspects it when it is used.',
     },
   };
 }

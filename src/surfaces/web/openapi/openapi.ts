@@ -50,7 +50,7 @@ export function buildOpenApi({ routes, version, serverUrl, keyPrefix = 'app' }: 
     info: {
       title: 'Postern API',
       version,
-      summary: 'API keys with scopes, lifetimes and an audit trail.',
+      summary: 'API keys with scopes, lifetimes and an audit log.',
       description: introduction,
       license: { name: 'Apache License 2.0', identifier: 'Apache-2.0' },
     },
@@ -70,9 +70,9 @@ export function buildOpenApi({ routes, version, serverUrl, keyPrefix = 'app' }: 
 }
 
 const introduction =
-  'JSON over HTTP. Every answer has one shape: `request_id`, `data`, `error`, and `metadata` on lists. ' +
-  'Unknown fields and unknown query parameters are refused, so that a typo never goes unnoticed. ' +
-  'Times are RFC 3339 in UTC with milliseconds. Keys travel in the Authorization header and nowhere else.';
+  'JSON over HTTP. Every response has the same shape: `request_id`, `data`, `error`, and `metadata` on lists. ' +
+  'Postern refuses unknown fields and unknown query parameters, so that a typo never goes unnoticed. ' +
+  'Times are RFC 3339 in UTC with milliseconds. Send keys only in the Authorization header.';
 
 function operation(route: Route, schemas: SchemaWriter): Operation {
   const { policy } = route;
@@ -126,7 +126,8 @@ const uploadSchemas: Readonly<Record<UploadType, JsonSchema>> = {
     type: 'object',
     properties: { file: bytes },
     required: ['file'],
-    description: 'One ZIP, tar.gz or HTML file; beside it, as fields, what the query takes.',
+    description:
+      'One ZIP, tar.gz or HTML file. The form can also have the parameters of the query as fields.',
   },
   'application/zip': bytes,
   'application/gzip': bytes,
@@ -174,7 +175,7 @@ function ifMatch(codes: readonly ErrorCode[]): Parameter[] {
       name: 'If-Match',
       in: 'header',
       required: codes.includes('precondition_required'),
-      description: 'The ETag of the document you read and now change.',
+      description: 'The ETag of the document that you read and now change.',
       schema: { type: 'string' },
     },
   ];
@@ -185,12 +186,12 @@ function successAnswer(route: Route, schemas: SchemaWriter): Answer {
   const headers = { ...refs('x-request-id'), ...(takesKeys(route.policy) ? keyHeaders : {}) };
   if ('stream' in success) {
     return {
-      description: 'The file, sent as it is read.',
+      description: 'The file, as a stream.',
       headers,
       content: Object.fromEntries(success.stream.map((type) => [type, { schema: { type: 'string' } }])),
     };
   }
-  if ('empty' in success) return { description: 'Done; the answer has no body.', headers };
+  if ('empty' in success) return { description: 'Done; the response has no body.', headers };
   const example = route.example?.data;
   return {
     description: success.status === 201 ? 'Created.' : success.status === 202 ? 'Accepted.' : 'Done.',
@@ -237,23 +238,23 @@ function paged(pagination: 'page' | 'cursor' | undefined) {
 
 const sentences: Readonly<Record<number, string>> = {
   400: 'Something in the request is not valid.',
-  401: 'No credential, or one that is not valid.',
+  401: 'The request has no credential, or a credential that is not valid.',
   403: 'The caller may not do this.',
-  404: 'There is no such thing, or it is not the caller’s.',
+  404: 'The resource does not exist, or the caller may not see it.',
   408: 'The request took too long to arrive.',
   409: 'The current state does not allow this.',
-  410: 'It has expired.',
+  410: 'The site has expired.',
   412: 'The document changed since it was read.',
   413: 'The body is too large.',
   415: 'The content type is not accepted.',
-  421: 'This host is not served here.',
+  421: 'This server does not serve this host.',
   422: 'The request is well formed, but a rule refuses it.',
   428: 'The request needs an If-Match header.',
   429: 'Too many requests.',
   431: 'The request headers are too large.',
-  500: 'A fault of ours.',
-  503: 'Something this needs cannot be reached; nothing was done.',
-  507: 'There is no room to keep it; nothing was changed.',
+  500: 'An internal error.',
+  503: 'A service that this request needs cannot be reached; nothing was done.',
+  507: 'The server has no storage space left; nothing was changed.',
 };
 
 /** Repeats the schema Error: without it, the error of generated clients would have a code and no message. */

@@ -141,8 +141,8 @@ function setupIsDone(request: FastifyRequest, reply: FastifyReply): FastifyReply
     reply.code(403),
     errorPage({
       title: 'This link does not work',
-      message: 'This installation has its administrator already. The link was for creating the first one.',
-      hint: 'Sign in with your account, or ask an administrator for one.',
+      message: 'This installation already has an administrator. The link creates only the first one.',
+      hint: 'Sign in with your account, or ask an administrator for an account.',
       requestId: request.id,
       retry: { href: '/auth/login', label: 'Sign in' },
     }),
@@ -155,8 +155,8 @@ function setupIsShut(request: FastifyRequest, reply: FastifyReply): FastifyReply
     reply.code(403),
     errorPage({
       title: 'This link does not work',
-      message: 'It was used, it has expired, or this installation already has an administrator.',
-      hint: html`While there is no administrator, whoever runs the server can print a new link: <code>npm start -- admin login-link</code>`,
+      message: 'The link was used, it has expired, or this installation already has an administrator.',
+      hint: html`As long as there is no administrator, the operator of the server can print a new link: <code>npm start -- admin login-link</code>`,
       requestId: request.id,
       retry: { href: '/auth/login', label: 'Sign in' },
     }),
@@ -169,9 +169,9 @@ function refuseSignIn(
   reason: 'no_attempt' | 'denied' | 'failed',
 ): FastifyReply {
   const message = {
-    no_attempt: 'This sign-in was started in another browser, took too long, or was finished already.',
+    no_attempt: 'This sign-in was started in another browser, took too long, or is already finished.',
     denied: 'The sign-in was cancelled.',
-    failed: 'The identity provider’s answer could not be accepted.',
+    failed: 'Postern could not accept the response of the identity provider.',
   }[reason];
   return sendPage(
     reply.code(400),

@@ -19,7 +19,7 @@ export function consentPage(view: {
       ? null
       : html`<p>You will be sent back to <strong>${view.redirectHost}</strong>.</p>`;
   const body = html`<h1>Allow ${view.clientName}?</h1>
-<p class="lead">It asks to act for you, <strong>${view.account}</strong>. It can never do more than you can, and never manage your keys.</p>
+<p class="lead">It wants to act for you, <strong>${view.account}</strong>. It can never do more than you can, and it can never manage your keys.</p>
 <ul class="facts" aria-label="What it could do">${items}</ul>
 ${where}
 <form method="post" action="${view.action}">

@@ -8,7 +8,7 @@ export function deviceCodePage(view: {
   problem: string | undefined;
 }): Page {
   const body = html`<h1>Connect a device</h1>
-<p class="lead">Type the code your device or terminal shows.</p>
+<p class="lead">Enter the code that your device or terminal shows.</p>
 ${problemBox(view.problem)}
 <form method="post" action="${view.action}">
 <input type="hidden" name="xsrf" value="${view.xsrf}">
@@ -33,7 +33,7 @@ export function deviceConfirmPage(view: {
       ? null
       : html`<ul class="facts"><li>${view.address}<small>Where the request came from</small></li></ul>`;
   const body = html`<h1>Is this your device?</h1>
-<p class="lead">${view.clientName} asks to be connected. Continue only if it shows this code and you started it yourself.</p>
+<p class="lead">${view.clientName} wants to connect to your account. Continue only if it shows this code and you started it yourself.</p>
 <p class="shown">${view.shownCode}</p>
 ${from}
 <form method="post" action="${view.action}">
@@ -50,7 +50,7 @@ export function deviceDonePage(view: { clientName: string }): Page {
     title: 'Device connected',
     body: html`<h1>Connected</h1>
 <p class="lead">${view.clientName} is signed in now. You can close this page and go back to it.</p>
-<p>It stays connected until you, or an administrator, disconnect it: you find it under
+<p>It stays connected until you or an administrator disconnect it. You find it under
 <a href="/settings/clients">Connected clients</a>.</p>`,
   });
 }

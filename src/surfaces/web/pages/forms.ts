@@ -26,7 +26,7 @@ export function preparePages(scope: FastifyInstance, records: Pick<RequestRecord
     return sendPage(
       reply,
       errorPage({
-        title: 'This did not work',
+        title: 'The request failed',
         message: failure.message,
         hint: failure.hint,
         requestId: request.id,

@@ -3,7 +3,7 @@ import { type Page, page } from './layout.ts';
 
 /** How a new installation gets its first user. */
 export const howToSetUp = html`<p>There is no administrator yet. Open the one-time link that the server printed when it started.
-It works for 15 minutes; whoever runs the server can print a new one in the project’s folder:</p>
+The link works for 15 minutes. The operator of the server can print a new link in the project’s folder:</p>
 <pre>npm start -- admin login-link</pre>`;
 
 /** Shown instead of a sign-in form that nobody could pass. */
@@ -12,7 +12,7 @@ export function notSetUpPage(): Page {
     title: 'Not set up yet',
     body: html`<h1>Nobody can sign in yet</h1>
 ${howToSetUp}
-<p><a class="button quiet" href="/auth/login">I have done that: sign in</a></p>`,
+<p><a class="button quiet" href="/auth/login">Go to sign in</a></p>`,
   });
 }
 
@@ -31,7 +31,7 @@ export function signedOutPage(): Page {
   return page({
     title: 'Signed out',
     body: html`<h1>You are signed out</h1>
-<p class="lead">This browser’s session has ended. Devices you connected and keys you created keep working until you disconnect or revoke them. A private site that is open in this browser stays open for five minutes at most; its owner can end that at once.</p>
+<p class="lead">This browser’s session has ended. Devices that you connected and keys that you created keep working until you disconnect or revoke them. A private site that is open in this browser stays open for at most five minutes. Its owner can end that immediately.</p>
 <a class="button" href="/auth/login">Sign in again</a>`,
   });
 }
@@ -40,7 +40,7 @@ export function providerSignOutPage(view: { action: string; xsrf: string }): Pag
   return page({
     title: 'Sign out?',
     body: html`<h1>Sign out everywhere in this browser?</h1>
-<p class="lead">Applications you signed in to with this account here will have to ask again.</p>
+<p class="lead">Applications that you signed in to with this account will ask you to sign in again.</p>
 <form method="post" action="${view.action}">
 <input type="hidden" name="xsrf" value="${view.xsrf}">
 <button name="logout" value="yes">Sign out</button>
@@ -78,8 +78,8 @@ export function keyInAddressPage(requestId: string): Page {
   return errorPage({
     title: 'A key was in the address',
     message:
-      'It was not used. This page takes it out of the address bar; browsers and proxies may still remember it.',
-    hint: 'Treat this key as exposed: create another one, then revoke it. Send keys in the Authorization header only.',
+      'Postern did not use the key. This page removes it from the address bar, but browsers and proxies may have stored it.',
+    hint: 'Treat this key as exposed: create another key, then revoke this one. Send keys in the Authorization header only.',
     requestId,
     retry: { href: '/', label: 'Go to the start page' },
     script: "history.replaceState(null, '', '/')",

@@ -71,14 +71,14 @@ export function interactionPages({ identity, uiOrigin, records }: Deps): (scope:
         const wait = minutes === 1 ? 'a minute' : `${minutes} minutes`;
         return showInteraction(request, reply, interaction, {
           email,
-          problem: `Too many attempts. Please wait ${wait} and try again.`,
+          problem: `Too many attempts. Wait ${wait}, then try again.`,
           needsHelp: true,
         });
       }
       const problem =
         outcome.kind === 'disabled'
-          ? 'This account is disabled. Please ask an administrator.'
-          : 'That e-mail and password do not match an account.';
+          ? 'This account is disabled. Ask an administrator to enable it.'
+          : 'The e-mail and password do not match an account.';
       return showInteraction(request, reply.code(outcome.kind === 'disabled' ? 403 : 401), interaction, {
         email,
         problem,
@@ -115,7 +115,7 @@ function showGone(request: FastifyRequest, reply: FastifyReply): FastifyReply {
     reply.code(400),
     errorPage({
       title: 'This page has expired',
-      message: 'The sign-in was finished already, took too long, or was started in another browser.',
+      message: 'The sign-in is already finished, took too long, or was started in another browser.',
       requestId: request.id,
       retry: { href: '/auth/login', label: 'Start again' },
     }),
@@ -156,7 +156,7 @@ function checkSize(request: FastifyRequest, path: string): void {
     const which = /^[a-z_]{1,40}$/.test(name) ? ` "${name}"` : '';
     throw new AppError('invalid_query', {
       message: `The parameter${which} is longer than ${longest} characters.`,
-      hint: 'Send a shorter one. Applications keep what is long themselves, and send its name.',
+      hint: 'Send a shorter value. An application keeps a long value itself and sends a reference to it.',
     });
   }
   const { 'content-length': length, 'transfer-encoding': encoding } = request.headers;
@@ -166,7 +166,7 @@ function checkSize(request: FastifyRequest, path: string): void {
   // The provider reads the body itself, so its length must be known before.
   if (encoding !== undefined) {
     throw new AppError('invalid_body', {
-      message: 'The request does not say how long its body is.',
+      message: 'The request does not state the length of its body.',
       hint: 'Send Content-Length instead of Transfer-Encoding.',
     });
   }
@@ -244,7 +244,7 @@ export function providerElsewhere({
     preparePages(scope, records);
     const refuse = () => {
       throw new AppError('not_found', {
-        message: 'This installation has no identity provider of its own.',
+        message: 'This installation does not run its own identity provider.',
         hint: `People and programs sign in at ${issuer}`,
       });
     };

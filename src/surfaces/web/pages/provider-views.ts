@@ -9,17 +9,17 @@ export const providerViews: ProviderViews = {
   contentSecurityPolicy: policyFor({}),
   error: ({ description, requestId }) =>
     errorPage({
-      title: 'This did not work',
-      message: 'The sign-in request was not accepted.',
-      hint: description === undefined ? undefined : `The application sent: ${description}.`,
+      title: 'The sign-in failed',
+      message: 'Postern did not accept the sign-in request of the application.',
+      hint: description === undefined ? undefined : `The reason: ${description}.`,
       requestId,
       retry: { href: '/auth/login', label: 'Go to sign in' },
     }).document,
   failed: ({ requestId }) =>
     errorPage({
       title: 'Something went wrong',
-      message: 'This is a fault of ours. Please try again in a moment.',
-      hint: 'If it stays, an administrator finds what happened in the log, under the id below.',
+      message: 'An error occurred on the server. Try again in a moment.',
+      hint: 'If the error persists, give an administrator the id below. The log has the details under it.',
       requestId,
     }).document,
   nowhere: ({ requestId }) => notFoundPage(requestId).document,

@@ -1,12 +1,12 @@
 /** What a scope lets its holder do, one line each, as the consent page says it. */
 export const scopeWords: Readonly<Record<string, string>> = {
-  openid: 'Know who you are',
+  openid: 'Identify you',
   profile: 'See your name',
   email: 'See your e-mail address',
-  offline_access: 'Stay connected until you disconnect it, also while you are away',
+  offline_access: 'Stay connected until you disconnect it, even while you are away',
   'env:read': 'Read environments and builds',
   'env:write': 'Create, change and deploy environments',
-  'sites:read': 'Read your sites and all public ones',
+  'sites:read': 'Read your sites and all public sites',
   'sites:write': 'Publish, change and delete your sites',
   'repos:read': 'Read the repository registry',
   'repos:write': 'Change the repository registry',

@@ -55,7 +55,7 @@ describe('the one-time link', () => {
     await open.identity.firstAdministrator.ensure(admin);
     const page = await browser.get('/setup');
     expect(page.status).toBe(403);
-    expect(page.text).toContain('This installation has its administrator already.');
+    expect(page.text).toContain('This installation already has an administrator.');
     expect(page.text).toContain('href="/auth/login"');
     const fresh = await browser.post('/auth/setup', {
       ...person,

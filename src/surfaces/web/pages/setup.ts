@@ -30,11 +30,11 @@ export function setupPage(view: {
   problem?: string | undefined;
 }): Page {
   const body = html`<h1>Set up Postern</h1>
-<p class="lead">Create the first administrator. This link works once and for 15 minutes.</p>
+<p class="lead">Create the first administrator. This link works once, within 15 minutes.</p>
 ${problemBox(view.problem)}
 <form method="post" action="/auth/setup">
 <label>Setup code
-<span class="hint">The part after “token=” in the link.</span>
+<span class="hint">The text after “token=” in the link.</span>
 <input id="token" name="token" required maxlength="200" autocomplete="off" spellcheck="false" value="${view.token}">
 </label>
 <label>Your name

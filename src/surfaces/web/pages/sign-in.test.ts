@@ -235,7 +235,7 @@ describe('signing in', () => {
     expect((await browser.get(url.pathname + url.search)).status).toBe(303);
     const again = await browser.get(url.pathname + url.search);
     expect(again.status).toBe(400);
-    expect(again.text).toContain('finished already');
+    expect(again.text).toContain('already finished');
     expect(await sessionKind()).toBe('active');
   });
 

@@ -23,7 +23,7 @@ export function signInPage(view: {
 }): Page {
   const lead =
     view.clientName === null
-      ? 'Use the account your administrator gave you.'
+      ? 'Use the account that your administrator gave you.'
       : `to continue to ${view.clientName}.`;
   const isRetry = view.problem !== undefined && view.email !== '';
   const body = html`<h1>Sign in</h1>
@@ -50,10 +50,10 @@ ${view.needsHelp === true ? help : null}`;
 
 const autofocus = html` autofocus`;
 
-const help = html`<h2>It still does not work?</h2>
+const help = html`<h2>Still not working?</h2>
 <ul class="help">
-<li>Check the e-mail for a slip, and the password for capital letters and the keyboard’s language.</li>
-<li>An administrator can give you a new password: Administration, Users, your name.</li>
-<li>If nobody can sign in, whoever runs the server sets one in the project’s folder:
+<li>Check the spelling of the e-mail. Check the password for capital letters and the keyboard language.</li>
+<li>An administrator can set a new password: Administration, Users, your name.</li>
+<li>If nobody can sign in, the operator of the server can set a password in the project’s folder:
 <pre>npm start --silent -- admin reset-password E-MAIL</pre></li>
 </ul>`;

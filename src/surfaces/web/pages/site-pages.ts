@@ -29,8 +29,8 @@ export function handOverPage({ origin, code }: { origin: string; code: string })
 export function noSuchSitePage(requestId: string): Page {
   return errorPage({
     title: 'There is no such site',
-    message: 'The link may be mistyped, the site may be gone, or it is private and not yours.',
-    hint: 'Private sites open for their owner only. If it is yours, sign in with the account that owns it.',
+    message: 'The link may be mistyped, the site may be deleted, or it is private and not yours.',
+    hint: 'A private site opens only for its owner. If it is yours, sign in with the account that owns it.',
     requestId,
     retry: home,
   });
@@ -39,8 +39,8 @@ export function noSuchSitePage(requestId: string): Page {
 export function refusedPage(requestId: string): Page {
   return errorPage({
     title: 'This site does not open',
-    message: 'It may be gone or have expired, or it is private and this account may not see it.',
-    hint: 'Private sites open for their owner only. If it is yours, the tab “Access” of its page says why it does not open.',
+    message: 'It may be deleted or expired, or it is private and this account may not see it.',
+    hint: 'A private site opens only for its owner. If it is yours, the tab “Access” on its page shows why it does not open.',
     requestId,
     retry: home,
   });
@@ -49,7 +49,7 @@ export function refusedPage(requestId: string): Page {
 export function sitesOffPage(requestId: string): Page {
   return errorPage({
     title: 'Sites is switched off',
-    message: 'An administrator has switched it off for everyone. Nothing is lost.',
+    message: 'An administrator has switched Sites off for everyone. No data is lost.',
     requestId,
     retry: home,
   });
@@ -64,24 +64,24 @@ export function closedPage(
   const words = {
     empty: [
       'Nothing is published yet',
-      'Your site waits for its first version. Upload one, then open it again.',
+      'Your site has no version yet. Upload a version, then open the site again.',
     ],
-    expired: ['This site has expired', 'It is yours and is kept for some days. Extend it to open it again.'],
+    expired: ['This site has expired', 'Postern keeps your site for some days. Extend it to open it again.'],
     taken_down: [
-      'This site was stopped',
-      'An administrator has stopped serving your site; its page says why.',
+      'This site was taken down',
+      'An administrator has taken down your site. Its page shows the reason.',
     ],
-    deleted: ['This site was deleted', 'It is yours and can be restored for some days.'],
+    deleted: ['This site was deleted', 'You can restore your site for some days.'],
   } as const;
   const [title, message] = words[status];
-  const hint = html`<a href="/sites/${id}?tab=access">Why it does not open, and its browser grants</a>`;
+  const hint = html`<a href="/sites/${id}?tab=access">See why it does not open, and its browser grants</a>`;
   const retry = { href: `/sites/${id}`, label: 'Go to its page' };
   return errorPage({ title, message, hint, requestId, retry });
 }
 
 export function signedOutPage(href: string, requestId: string): Page {
   return errorPage({
-    title: 'Please sign in again',
+    title: 'Sign in again',
     message: 'Your sign-in has ended at the identity provider.',
     requestId,
     retry: { href, label: 'Sign in' },
@@ -90,8 +90,8 @@ export function signedOutPage(href: string, requestId: string): Page {
 
 export function tooManyPage(seconds: number, requestId: string): Page {
   return errorPage({
-    title: 'Too many times in a minute',
-    message: `This site was opened many times just now. Wait ${seconds === 1 ? 'a second' : `${seconds} seconds`}, then open it again.`,
+    title: 'Too many requests',
+    message: `You opened this site too many times in a minute. Wait ${seconds === 1 ? 'a second' : `${seconds} seconds`}, then open it again.`,
     requestId,
   });
 }
@@ -103,15 +103,15 @@ export function unavailablePage(
   requestId: string,
 ): Page {
   const messages = {
-    identity: 'The identity service cannot be asked right now, so nobody is let in.',
+    identity: 'The identity service cannot be reached right now, so private sites do not open.',
     gateway:
-      'The part that serves sites is not running, or is set up in another way. An administrator can fix it.',
-    store: 'A store this needs cannot be reached right now, so nobody is let in.',
+      'The gateway, which serves sites, is not running or has different settings. An administrator can fix it.',
+    store: 'A store that private sites need cannot be reached right now, so they do not open.',
   } as const;
   return errorPage({
-    title: 'Not right now',
+    title: 'Temporarily unavailable',
     message: messages[what],
-    hint: 'What was open already stays open until its time is up.',
+    hint: 'A site that is already open stays open until its grant expires.',
     requestId,
     retry: { href, label: 'Try again' },
   });

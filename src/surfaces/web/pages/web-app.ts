@@ -110,7 +110,7 @@ export function appPage({ document }: WebApp, uiOrigin: string): Page {
 const notBuilt = page({
   title: 'Not built',
   body: html`<h1>The web app is not built</h1>
-<p class="lead">The API works; the pages need <code>npm run build:ui</code>, which <code>npm start</code> does by itself.</p>
+<p class="lead">The API works. The pages need <code>npm run build:ui</code>, which <code>npm start</code> runs automatically.</p>
 <a class="button quiet" href="/api/v2/docs">API reference</a>`,
 });
 

@@ -8,7 +8,7 @@ export function errorIndex(document: OpenApi): Html {
   const users = usersOf(document);
   const codes = errorCodes.toSorted((a, b) => errorRegistry[a][0] - errorRegistry[b][0]);
   return html`<section class="group" id="errors"><h2>Error codes</h2>
-<p>The list is closed: a failure has one of these codes, and its <code>docs</code> field links here.</p>
+<p>The list is complete: every failure has one of these codes, and its <code>docs</code> field links here.</p>
 ${codes.map((code) => {
   const [status, message, hint] = errorRegistry[code];
   return html`<article class="code" id="${code}"><h3><a href="#${code}">${code}</a><span class="status">${status}</span></h3>
@@ -20,7 +20,7 @@ ${codes.map((code) => {
 /** A code that any request can get needs no list. */
 function whereSeen(ids: readonly string[], code: ErrorCode): Html | undefined {
   if (ids.length === 0 || isAnyRequestsCode(code)) return undefined;
-  return html`<details><summary>Operations that answer ${code}</summary><p>${ids.map(
+  return html`<details><summary>Operations that return ${code}</summary><p>${ids.map(
     (id) => html`<a href="#${id}"><code>${id}</code></a> `,
   )}</p></details>`;
 }

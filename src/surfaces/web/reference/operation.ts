@@ -110,12 +110,12 @@ function answerFields(document: OpenApi, status: string, answer: Answer | undefi
   const { schemas } = document.components;
   if (data === undefined) {
     const types = Object.keys(answer?.content ?? {}).map((type) => html` <code>${type}</code>`);
-    if (types.length === 0) return html`<h4>Answer ${status}</h4><p>Without a body.</p>`;
-    return html`<h4>Answer ${status}</h4><p>A file:${types}.</p>`;
+    if (types.length === 0) return html`<h4>Response ${status}</h4><p>No body.</p>`;
+    return html`<h4>Response ${status}</h4><p>A file:${types}.</p>`;
   }
   const description = resolved(data, schemas).description;
-  return html`<h4>Answer ${status}</h4>${description !== undefined && prose(description)}
-<details><summary>Fields of <code>data</code></summary>${schemaTable(data, schemas, `Answer of ${id}`)}</details>`;
+  return html`<h4>Response ${status}</h4>${description !== undefined && prose(description)}
+<details><summary>Fields of <code>data</code></summary>${schemaTable(data, schemas, `Response of ${id}`)}</details>`;
 }
 
 /** Explains where the sample's own variables come from. */
@@ -125,7 +125,7 @@ function sampleNotes(operation: Operation): Html {
     html`<p class="note"><code>jar</code> holds the session of a person: <a href="#session-jar">how to get it</a>.</p>`
   }${
     sendsEtag(operation) &&
-    html`<p class="note"><code>ETAG</code> holds the <code>ETag</code> header of the answer that was read, with its quotes.</p>`
+    html`<p class="note"><code>ETAG</code> holds the <code>ETag</code> header of the response that you read, with its quotes.</p>`
   }`;
 }
 
@@ -133,7 +133,7 @@ function answerPanel(document: OpenApi, status: string, answer: Answer | undefin
   const content = answer?.content?.['application/json'];
   if (content === undefined) return undefined;
   const body = content.example ?? sampleOf(content.schema, document.components.schemas);
-  return html`<div class="panel"><h4><span>Answer</span><span class="ok">${status}</span></h4><pre>${json(body)}</pre></div>`;
+  return html`<div class="panel"><h4><span>Response</span><span class="ok">${status}</span></h4><pre>${json(body)}</pre></div>`;
 }
 
 function refusals(operation: Operation): Html {
@@ -141,7 +141,7 @@ function refusals(operation: Operation): Html {
   const own = codes.filter((code) => !isAnyRequestsCode(code));
   const common = codes.filter(isAnyRequestsCode);
   return html`<h4>Refusals</h4>${own.length > 0 && codeTable(own, operation.operationId)}
-<details><summary>${common.length} more that any request can meet</summary>${codeTable(common, operation.operationId)}</details>`;
+<details><summary>${common.length} more that any request can get</summary>${codeTable(common, operation.operationId)}</details>`;
 }
 
 function codeTable(codes: readonly ErrorCode[], id: string): Html {

@@ -58,7 +58,7 @@ ${entries.map(({ path, method, operation }) => operationSection(document, path, 
 </details>`,
 )}
 ${errorIndex(document)}
-<footer>Written from the <a href="/api/v2/openapi.json">OpenAPI 3.1 document</a> of the server you are asking.</footer>
+<footer>Generated from the <a href="/api/v2/openapi.json">OpenAPI 3.1 document</a> of this server.</footer>
 </main>
 </div>
 ${scriptElement}
@@ -93,7 +93,7 @@ function tableOfContents(groups: readonly Group[]): Html {
     ['introduction', 'Introduction'],
     ['authentication', 'Authentication'],
     ['scopes', 'Scopes'],
-    ['answers', 'Answers'],
+    ['answers', 'Responses'],
     ['rate-limit', 'Rate limit'],
     ['errors', 'Error codes'],
   ] as const;

@@ -28,7 +28,7 @@ const bytesOf = (text: string) => new TextEncoder().encode(text).length;
 
 function problemOfWhole(path: string): string | undefined {
   if (path === '') return 'has no name';
-  if (unseen.test(path)) return 'contains a character that cannot be seen; rename it';
+  if (unseen.test(path)) return 'contains an invisible character; rename it';
   if (path.includes('\\')) return 'contains a backslash; rename it';
   if (slashLike.test(path)) return 'contains a character that looks like a slash; rename it';
   if (path.startsWith('/')) return 'is an absolute path';
@@ -42,7 +42,7 @@ function problemOfSegments(path: string): string | undefined {
   if (segments.length > 32) return 'is more than 32 folders deep';
   for (const segment of segments) {
     if (segment === '') return 'has an empty folder name';
-    if (/^\.+$/.test(segment.normalize('NFKC'))) return 'leads out of its folder';
+    if (/^\.+$/.test(segment.normalize('NFKC'))) return 'contains . or .. as a folder name';
     if (segment !== segment.trim()) return 'begins or ends with a space; rename it';
     if (segment.endsWith('.')) return 'ends with a dot; rename it';
     if (bytesOf(segment) > 255) return 'has a name longer than 255 bytes';

@@ -83,7 +83,7 @@ function checkFolder(picked: Extract<Picked, { kind: 'folder' }>, { upload }: Ca
     else if (named.kind === 'refused') problems.push({ path: raw, problem: named.problem });
     else if (named.kind === 'private') {
       const at = raw.slice(0, endOf(raw, named.name));
-      leftOut.set(at, { path: at, problem: 'usually holds secrets or history' });
+      leftOut.set(at, { path: at, problem: 'usually contains secrets or history' });
     } else {
       const problem = fileProblem(named.path, file.size, upload, seen);
       if (problem !== undefined) problems.push({ path: raw, problem });
@@ -143,7 +143,7 @@ function fileProblem(
   const other = seen.get(key);
   seen.set(key, path);
   if (other !== undefined)
-    return other === path ? 'is there twice' : `differs from ${other} only in case or accents`;
+    return other === path ? 'appears twice in the upload' : `differs from ${other} only in case or accents`;
   const extension = extensionOf(path);
   if (extension !== undefined && !upload.allowedExtensions.includes(extension))
     return `ends in .${extension}, which is not allowed here`;
