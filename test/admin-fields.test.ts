@@ -2,12 +2,12 @@ import { expect, test } from 'vitest';
 import { defaultAccessConfig } from '../src/features/identity/login/access-config.ts';
 import { defaultKeyPolicy } from '../src/features/keys/key-policy.ts';
 import { defaultSitesConfig } from '../src/features/sites/sites-config.ts';
-import { actorInWords, eventInWords, reasonInWords } from '../ui/src/admin/audit/event-words.ts';
-import { fieldsOf } from '../ui/src/admin/documents/fields.ts';
-import { differences, rebased, type Tree, withAt } from '../ui/src/admin/documents/values.ts';
-import { policySections } from '../ui/src/admin/policy/policy-fields.ts';
-import { signInSections } from '../ui/src/admin/sign-ins/sign-in-fields.ts';
-import { sitesSections } from '../ui/src/admin/sites/sites-fields.ts';
+import { actorInWords, eventInWords, reasonInWords } from '../ui/src/administration/audit/event-words.ts';
+import { fieldsOf } from '../ui/src/administration/documents/fields.ts';
+import { differences, rebased, type Tree, withAt } from '../ui/src/administration/documents/values.ts';
+import { policySections } from '../ui/src/administration/policy/policy-fields.ts';
+import { signInSections } from '../ui/src/administration/sign-ins/sign-in-fields.ts';
+import { sitesSections } from '../ui/src/administration/sites/sites-fields.ts';
 
 test.each([
   ['the key policy', policySections, defaultKeyPolicy],

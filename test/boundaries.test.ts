@@ -75,13 +75,29 @@ test('only composition/, and commands of operations/, construct what features an
   expect(print(made)).toEqual([]);
 });
 
+const app = (readdirSync(join(root, 'ui/src'), { recursive: true }) as string[])
+  .filter((name) => /\.tsx?$/.test(name))
+  .map((name) => read(join('ui/src', name).split(sep).join('/')));
+const appEdges = app.flatMap(({ path, imports }) => imports.map(({ target }) => ({ path, target })));
+
 test('the web app knows the server by its API alone', () => {
-  const app = (readdirSync(join(root, 'ui/src'), { recursive: true }) as string[])
-    .filter((name) => /\.tsx?$/.test(name))
-    .map((name) => read(join('ui/src', name).split(sep).join('/')));
   expect(app.length).toBeGreaterThan(0);
-  const out = app.flatMap(({ path, imports }) => imports.map(({ target }) => ({ path, target })));
-  expect(print(out.filter(({ target }) => !target.startsWith('ui/src/')))).toEqual([]);
+  expect(print(appEdges.filter(({ target }) => !target.startsWith('ui/src/')))).toEqual([]);
+});
+
+test('in the web app, imports go down: router → administration, settings, start → keys, sites → shell, lists → api', () => {
+  const rooms = [['api'], ['shell', 'lists'], ['keys', 'sites'], ['administration', 'settings', 'start']];
+  const room = (path: string) => path.split('/')[2] ?? '';
+  const level = (path: string) =>
+    /^ui\/src\/(?:main\.tsx|shell\/router\.tsx)$/.test(path)
+      ? rooms.length
+      : rooms.findIndex((names) => names.includes(room(path)));
+  expect(app.filter(({ path }) => level(path) < 0).map(({ path }) => path)).toEqual([]);
+  const up = appEdges.filter(({ path, target }) => {
+    const isAside = level(target) === level(path) && room(target) !== room(path) && level(path) > 1;
+    return level(target) > level(path) || isAside;
+  });
+  expect(print(up.filter(({ path }) => path !== 'ui/src/main.tsx'))).toEqual([]);
 });
 
 test('only config/ reads the environment, and nothing in src imports from test', () => {

@@ -1,14 +1,14 @@
 import '@mantine/core/styles.css';
-import './app/theme.css';
-import './app/base.css';
+import './shell/theme.css';
+import './shell/base.css';
 import { MantineProvider } from '@mantine/core';
 import { QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { queryClient } from './api/queries.ts';
-import { router } from './app/router.tsx';
-import { theme } from './app/theme.ts';
+import { router } from './shell/router.tsx';
+import { theme } from './shell/theme.ts';
 
 const root = document.getElementById('root');
 if (root === null) throw new Error('The document has no place for the app.');

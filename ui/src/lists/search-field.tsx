@@ -2,8 +2,8 @@ import { TextInput } from '@mantine/core';
 import { useDebouncedCallback } from '@mantine/hooks';
 import { useRouter } from '@tanstack/react-router';
 import { useEffect, useRef, useState } from 'react';
-import { SearchIcon } from '../app/icons.tsx';
-import { useShortcut } from '../app/shortcuts.ts';
+import { SearchIcon } from '../shell/icons.tsx';
+import { useShortcut } from '../shell/shortcuts.ts';
 import { searchTextFrom } from './search-text.ts';
 
 type SearchFieldProps = {

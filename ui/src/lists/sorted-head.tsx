@@ -1,4 +1,4 @@
-import { UpIcon } from '../app/icons.tsx';
+import { UpIcon } from '../shell/icons.tsx';
 import styles from './table.module.css';
 
 /** A column that the list can be put in the order of, by its head. */

@@ -1,8 +1,8 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
-import { root } from '../app/root.ts';
-import { keySearch } from './keys/key-search.ts';
-import { keyTab } from './keys/detail/key-tab.ts';
-import { prefillFrom } from './keys/new/prefill.ts';
+import { root } from '../shell/root.ts';
+import { keySearch } from '../keys/key-search.ts';
+import { keyTab } from '../keys/detail/key-tab.ts';
+import { prefillFrom } from '../keys/new/prefill.ts';
 import { noticeSearch } from './notices/notice-search.ts';
 import { refusalSearch } from './refusals/refusal-search.ts';
 
@@ -11,33 +11,33 @@ const keys = createRoute({
   getParentRoute: () => root,
   path: '/settings/keys',
   validateSearch: keySearch,
-  component: lazyRouteComponent(() => import('./keys/keys-page.tsx'), 'KeysPage'),
+  component: lazyRouteComponent(() => import('../keys/keys-page.tsx'), 'KeysPage'),
 });
 
 const newKey = createRoute({
   getParentRoute: () => root,
   path: '/settings/keys/new',
   validateSearch: prefillFrom,
-  component: lazyRouteComponent(() => import('./keys/new/new-key-page.tsx'), 'NewKeyPage'),
+  component: lazyRouteComponent(() => import('../keys/new/new-key-page.tsx'), 'NewKeyPage'),
 });
 
 const key = createRoute({
   getParentRoute: () => root,
   path: '/settings/keys/$id',
   validateSearch: keyTab,
-  component: lazyRouteComponent(() => import('./keys/detail/key-page.tsx'), 'KeyPage'),
+  component: lazyRouteComponent(() => import('../keys/detail/key-page.tsx'), 'KeyPage'),
 });
 
 const narrow = createRoute({
   getParentRoute: () => root,
   path: '/settings/keys/$id/narrow',
-  component: lazyRouteComponent(() => import('./keys/narrow/narrow-page.tsx'), 'NarrowPage'),
+  component: lazyRouteComponent(() => import('../keys/narrow/narrow-page.tsx'), 'NarrowPage'),
 });
 
 const replace = createRoute({
   getParentRoute: () => root,
   path: '/settings/keys/$id/replace',
-  component: lazyRouteComponent(() => import('./keys/replace/replace-page.tsx'), 'ReplacePage'),
+  component: lazyRouteComponent(() => import('../keys/replace/replace-page.tsx'), 'ReplacePage'),
 });
 
 const clients = createRoute({

@@ -1,7 +1,7 @@
 import { Button } from '@mantine/core';
 import { useId, useRef, useState } from 'react';
-import { copyFrom } from '../app/copy.ts';
-import { CopyIcon } from '../app/icons.tsx';
+import { copyFrom } from '../shell/copy.ts';
+import { CopyIcon } from '../shell/icons.tsx';
 import styles from './copy-field.module.css';
 
 /** An address or a line to be copied, which tells the truth about it: where the browser refuses, it stands selected. */

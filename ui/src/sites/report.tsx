@@ -1,8 +1,8 @@
 import { Skeleton } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { Schemas } from '../api/contract.ts';
-import { Problem } from '../app/problem.tsx';
-import { changeInWords, countOf } from './bytes.ts';
+import { Problem } from '../shell/problem.tsx';
+import { changeInWords, countOf } from '../shell/bytes.ts';
 import { versionReport } from './queries.ts';
 import styles from './report.module.css';
 import { SiteWarning } from './start-page.tsx';

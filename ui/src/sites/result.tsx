@@ -1,10 +1,10 @@
 import { Button } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
-import { Command } from '../app/command.tsx';
-import { CheckIcon, OpenIcon } from '../app/icons.tsx';
-import { publishFolder } from '../app/snippets.ts';
-import { aheadFromNow, exactly } from '../app/time.ts';
-import { bytesInWords, countOf } from './bytes.ts';
+import { Command } from '../shell/command.tsx';
+import { CheckIcon, OpenIcon } from '../shell/icons.tsx';
+import { publishFolder } from '../shell/snippets.ts';
+import { aheadFromNow, exactly } from '../shell/time.ts';
+import { bytesInWords, countOf } from '../shell/bytes.ts';
 import { CopyField } from './copy-field.tsx';
 import { Qr } from './qr.tsx';
 import { VersionReport } from './report.tsx';

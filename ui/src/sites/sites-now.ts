@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { useNow } from '../app/now.ts';
+import { useNow } from '../shell/now.ts';
 import { capabilities } from './queries.ts';
 
 /** The moment by the server's clock, as far as it is known. */

@@ -1,5 +1,5 @@
 import { ApiProblem } from '../api/client.ts';
-import { GlobeIcon } from '../app/icons.tsx';
+import { GlobeIcon } from '../shell/icons.tsx';
 import { Empty } from '../lists/empty.tsx';
 import { PageHead } from '../lists/page-head.tsx';
 

@@ -1,7 +1,7 @@
 import { Alert, Button, Text } from '@mantine/core';
 import { useState } from 'react';
 import type { Schemas } from '../api/contract.ts';
-import { Problem } from '../app/problem.tsx';
+import { Problem } from '../shell/problem.tsx';
 import { makeStartPage, type PublishedVersion } from './make-start-page.ts';
 import { StartPageField } from './start-page-field.tsx';
 import { useChange } from './use-change.ts';

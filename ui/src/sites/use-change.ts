@@ -1,6 +1,6 @@
 import { useState } from 'react';
 import { queryClient } from '../api/queries.ts';
-import { announce } from '../app/announce.tsx';
+import { announce } from '../shell/announce.tsx';
 
 /** One change of a site by a button: it stays with the problem when it fails, and everything read is read again when it is done. */
 export function useChange(

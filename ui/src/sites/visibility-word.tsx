@@ -1,4 +1,4 @@
-import { GlobeIcon, LockIcon } from '../app/icons.tsx';
+import { GlobeIcon, LockIcon } from '../shell/icons.tsx';
 import type { Site } from './site-words.ts';
 import styles from './sites.module.css';
 

@@ -1,7 +1,7 @@
 import { Button, Title } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
-import { Command } from '../app/command.tsx';
-import { CheckIcon } from '../app/icons.tsx';
+import { Command } from '../shell/command.tsx';
+import { CheckIcon } from '../shell/icons.tsx';
 import styles from './start.module.css';
 import type { Step } from './steps.tsx';
 

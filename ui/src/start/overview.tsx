@@ -2,12 +2,13 @@ import { Anchor, Skeleton, Title } from '@mantine/core';
 import { type UseQueryResult, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { myPolicy, unreadNotices } from '../api/queries.ts';
-import { Moment } from '../app/moment.tsx';
-import { useNow } from '../app/now.ts';
-import { Problem } from '../app/problem.tsx';
+import { unreadNotices } from '../api/queries.ts';
+import { Moment } from '../shell/moment.tsx';
+import { useNow } from '../shell/now.ts';
+import { Problem } from '../shell/problem.tsx';
 import { endingKeys, endingMost, endingSites, type MySites, mySites } from './queries.ts';
 import styles from './start.module.css';
+import { myPolicy } from '../keys/queries.ts';
 
 /** What is mine at a glance, and what ends next. */
 export function Overview() {

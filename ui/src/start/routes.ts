@@ -1,5 +1,5 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
-import { root } from '../app/root.ts';
+import { root } from '../shell/root.ts';
 
 const start = createRoute({
   getParentRoute: () => root,

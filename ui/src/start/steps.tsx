@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { whoAmI } from '../api/queries.ts';
-import { KeyIcon, PeopleIcon, ShieldIcon, TerminalIcon, UploadIcon } from '../app/icons.tsx';
-import { askWhoAmI, publishPage, readKey } from '../app/snippets.ts';
+import { KeyIcon, PeopleIcon, ShieldIcon, TerminalIcon, UploadIcon } from '../shell/icons.tsx';
+import { askWhoAmI, publishPage, readKey } from '../shell/snippets.ts';
 import { firstKeys, mySites, people, policyVersion } from './queries.ts';
 
 export type Step = {

@@ -17,7 +17,7 @@ export type WebApp = {
 type Encoding = 'br' | 'gzip' | 'identity';
 type Asset = { readonly type: string; readonly bytes: Readonly<Record<Encoding, Buffer>> };
 
-/** The app's own addresses besides `/`; each gets the same document. Known to ui/src/app/router.tsx too. */
+/** The app's own addresses besides `/`; each gets the same document. Known to ui/src/shell/router.tsx too. */
 const settingsPaths = [
   '/settings/keys',
   '/settings/keys/new',

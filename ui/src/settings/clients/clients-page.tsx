@@ -4,14 +4,14 @@ import { Link } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
 import { api, unwrap } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
-import { myClients } from '../../api/queries.ts';
-import { PlugIcon } from '../../app/icons.tsx';
-import { Moment } from '../../app/moment.tsx';
-import { useNow } from '../../app/now.ts';
-import { Problem } from '../../app/problem.tsx';
-import { useEnding } from '../../app/use-ending.ts';
+import { PlugIcon } from '../../shell/icons.tsx';
+import { Moment } from '../../shell/moment.tsx';
+import { useNow } from '../../shell/now.ts';
+import { Problem } from '../../shell/problem.tsx';
+import { useEnding } from '../../shell/use-ending.ts';
 import { Empty } from '../../lists/empty.tsx';
 import styles from './clients-page.module.css';
+import { myClients } from '../queries.ts';
 
 type Client = Schemas['ConnectedClient'];
 

@@ -1,7 +1,7 @@
 import { Anchor, Button } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import type { Schemas } from '../../api/contract.ts';
-import { Moment } from '../../app/moment.tsx';
+import { Moment } from '../../shell/moment.tsx';
 import styles from './notices.module.css';
 
 type Notice = Schemas['Notice'];

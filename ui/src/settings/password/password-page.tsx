@@ -3,7 +3,7 @@ import { useMutation, useQuery } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import { api, unwrap, wrongFields } from '../../api/client.ts';
 import { whoAmI } from '../../api/queries.ts';
-import { Problem } from '../../app/problem.tsx';
+import { Problem } from '../../shell/problem.tsx';
 import { PageHead } from '../../lists/page-head.tsx';
 import styles from './password.module.css';
 

@@ -3,10 +3,10 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { Schemas } from '../../api/contract.ts';
-import { exactly } from '../../app/time.ts';
-import { myKey } from '../queries.ts';
-import { Scopes } from '../keys/standing.tsx';
+import { exactly } from '../../shell/time.ts';
+import { Scopes } from '../../keys/standing.tsx';
 import styles from './refusals.module.css';
+import { myKey } from '../../keys/queries.ts';
 
 type Refusal = Schemas['KeyRefusal'];
 

@@ -4,7 +4,7 @@ import { getRouteApi, Link } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 import { ApiProblem } from '../../api/client.ts';
 import { whoAmI } from '../../api/queries.ts';
-import { Problem } from '../../app/problem.tsx';
+import { Problem } from '../../shell/problem.tsx';
 import { PageHead } from '../../lists/page-head.tsx';
 import { TableLoading } from '../../lists/table.tsx';
 import { refusalOf } from '../queries.ts';

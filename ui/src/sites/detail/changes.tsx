@@ -2,9 +2,9 @@ import { Skeleton, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Schemas } from '../../api/contract.ts';
-import { Problem } from '../../app/problem.tsx';
+import { Problem } from '../../shell/problem.tsx';
 import { Pages } from '../../lists/pages.tsx';
-import { bytesInWords, countOf } from '../bytes.ts';
+import { bytesInWords, countOf } from '../../shell/bytes.ts';
 import { versionChanges } from '../queries.ts';
 import styles from './detail.module.css';
 

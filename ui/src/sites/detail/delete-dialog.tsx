@@ -1,7 +1,7 @@
 import { Button, Group, Modal, Text } from '@mantine/core';
 import { api, unwrap } from '../../api/client.ts';
-import { Problem } from '../../app/problem.tsx';
-import { useEnding } from '../../app/use-ending.ts';
+import { Problem } from '../../shell/problem.tsx';
+import { useEnding } from '../../shell/use-ending.ts';
 import type { Site } from '../site-words.ts';
 
 type DialogProps = {

@@ -1,9 +1,9 @@
 import '@mantine/dates/styles.css';
 import { Calendar } from '@mantine/dates';
 import { api, unwrap } from '../../api/client.ts';
-import { Moment } from '../../app/moment.tsx';
-import { Problem } from '../../app/problem.tsx';
-import { exactly } from '../../app/time.ts';
+import { Moment } from '../../shell/moment.tsx';
+import { Problem } from '../../shell/problem.tsx';
+import { exactly } from '../../shell/time.ts';
 import { dayOf } from '../days.ts';
 import shared from '../sites.module.css';
 import { useChange } from '../use-change.ts';

@@ -1,12 +1,12 @@
 import { Alert, Anchor, Select } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { Problem } from '../../app/problem.tsx';
+import { Problem } from '../../shell/problem.tsx';
 import { NoMatch, NoMatchLine } from '../../lists/empty.tsx';
 import { Tools } from '../../lists/page-head.tsx';
 import { Pages } from '../../lists/pages.tsx';
 import { SearchField } from '../../lists/search-field.tsx';
 import { Table, TableLoading } from '../../lists/table.tsx';
-import { bytesInWords } from '../bytes.ts';
+import { bytesInWords } from '../../shell/bytes.ts';
 import { siteFiles, siteVersions } from '../queries.ts';
 import shared from '../sites.module.css';
 import styles from './detail.module.css';

@@ -1,8 +1,8 @@
 import { Alert, Button } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
-import { OpenIcon } from '../../app/icons.tsx';
-import { Moment } from '../../app/moment.tsx';
-import { bytesInWords, countOf } from '../bytes.ts';
+import { OpenIcon } from '../../shell/icons.tsx';
+import { Moment } from '../../shell/moment.tsx';
+import { bytesInWords, countOf } from '../../shell/bytes.ts';
 import { CopyField } from '../copy-field.tsx';
 import { Qr } from '../qr.tsx';
 import { VersionReport } from '../report.tsx';

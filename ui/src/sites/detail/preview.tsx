@@ -2,9 +2,9 @@ import { Button, Modal, Text } from '@mantine/core';
 import { useState } from 'react';
 import { api, dataOf } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
-import { OpenIcon } from '../../app/icons.tsx';
-import { Problem } from '../../app/problem.tsx';
-import { exactly } from '../../app/time.ts';
+import { OpenIcon } from '../../shell/icons.tsx';
+import { Problem } from '../../shell/problem.tsx';
+import { exactly } from '../../shell/time.ts';
 import { CopyField } from '../copy-field.tsx';
 import shared from '../sites.module.css';
 

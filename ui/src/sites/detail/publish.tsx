@@ -1,7 +1,7 @@
 import { Alert, Button, Skeleton } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useMemo, useState } from 'react';
-import { Problem } from '../../app/problem.tsx';
+import { Problem } from '../../shell/problem.tsx';
 import { SpaSwitch } from '../new/new-site-form.tsx';
 import { capabilities } from '../queries.ts';
 import { Curl, Result } from '../result.tsx';

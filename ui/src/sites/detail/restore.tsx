@@ -1,7 +1,7 @@
 import { Alert, Text } from '@mantine/core';
 import { api, unwrap } from '../../api/client.ts';
-import { Problem } from '../../app/problem.tsx';
-import { aheadFromNow, exactly } from '../../app/time.ts';
+import { Problem } from '../../shell/problem.tsx';
+import { aheadFromNow, exactly } from '../../shell/time.ts';
 import { useChange } from '../use-change.ts';
 import type { Facts } from './facts.ts';
 import { ReasonedButton } from './reasoned-button.tsx';

@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { ApiProblem } from '../../api/client.ts';
 import { whoAmI } from '../../api/queries.ts';
-import { Problem } from '../../app/problem.tsx';
+import { Problem } from '../../shell/problem.tsx';
 import { oneSite, siteActions } from '../queries.ts';
 import { ownerWords } from '../site-words.ts';
 import { closedBy, SitesClosed } from '../sites-off.tsx';

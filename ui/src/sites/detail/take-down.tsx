@@ -1,7 +1,7 @@
 import { Button, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import { api, unwrap } from '../../api/client.ts';
-import { Problem } from '../../app/problem.tsx';
+import { Problem } from '../../shell/problem.tsx';
 import shared from '../sites.module.css';
 import { useChange } from '../use-change.ts';
 import styles from './detail.module.css';

@@ -1,12 +1,12 @@
 import { Alert, Badge, Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { Moment } from '../../app/moment.tsx';
-import { Problem } from '../../app/problem.tsx';
+import { Moment } from '../../shell/moment.tsx';
+import { Problem } from '../../shell/problem.tsx';
 import { NoMatch, NoMatchLine } from '../../lists/empty.tsx';
 import { Pages } from '../../lists/pages.tsx';
 import { Table, TableLoading } from '../../lists/table.tsx';
-import { bytesInWords, countOf } from '../bytes.ts';
+import { bytesInWords, countOf } from '../../shell/bytes.ts';
 import { siteVersions } from '../queries.ts';
 import shared from '../sites.module.css';
 import styles from './detail.module.css';

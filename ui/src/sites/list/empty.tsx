@@ -1,5 +1,5 @@
 import { Button } from '@mantine/core';
-import { GlobeIcon } from '../../app/icons.tsx';
+import { GlobeIcon } from '../../shell/icons.tsx';
 import { Empty, NoMatch, NoMatchLine } from '../../lists/empty.tsx';
 import { searchVerb } from '../../lists/search-text.ts';
 import { Picker } from '../upload/picker.tsx';

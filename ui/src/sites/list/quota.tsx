@@ -1,6 +1,6 @@
 import { Progress } from '@mantine/core';
 import type { Schemas } from '../../api/contract.ts';
-import { bytesInWords } from '../bytes.ts';
+import { bytesInWords } from '../../shell/bytes.ts';
 import styles from './sites-page.module.css';
 
 /** How much of what one may have is in use. */

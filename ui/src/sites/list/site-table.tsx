@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router';
-import { Moment } from '../../app/moment.tsx';
+import { Moment } from '../../shell/moment.tsx';
 import { Table } from '../../lists/table.tsx';
-import { bytesInWords, countOf } from '../bytes.ts';
+import { bytesInWords, countOf } from '../../shell/bytes.ts';
 import { StandingBadge } from '../standing-badge.tsx';
 import { ownerWords, type Site, withoutScheme } from '../site-words.ts';
 import { VisibilityWord } from '../visibility-word.tsx';

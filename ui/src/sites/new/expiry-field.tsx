@@ -3,7 +3,7 @@ import { Chip } from '@mantine/core';
 import { DatePicker } from '@mantine/dates';
 import { useId } from 'react';
 import type { Schemas } from '../../api/contract.ts';
-import { exactly, hoursInWords } from '../../app/time.ts';
+import { exactly, hoursInWords } from '../../shell/time.ts';
 import { dayOf } from '../days.ts';
 import { type Expiry, hoursOf } from './draft.ts';
 import shared from '../sites.module.css';

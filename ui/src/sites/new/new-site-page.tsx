@@ -1,6 +1,6 @@
 import { Skeleton } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { Problem } from '../../app/problem.tsx';
+import { Problem } from '../../shell/problem.tsx';
 import { capabilities } from '../queries.ts';
 import { SitesClosed } from '../sites-off.tsx';
 import styles from './form.module.css';

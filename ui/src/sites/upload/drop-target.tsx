@@ -1,6 +1,6 @@
 import type { Schemas } from '../../api/contract.ts';
-import { UploadIcon } from '../../app/icons.tsx';
-import { bytesInWords } from '../bytes.ts';
+import { UploadIcon } from '../../shell/icons.tsx';
+import { bytesInWords } from '../../shell/bytes.ts';
 import { Picker } from './picker.tsx';
 import type { Picked } from './picked.ts';
 import cards from './upload.module.css';

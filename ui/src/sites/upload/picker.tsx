@@ -1,6 +1,6 @@
 import { Button } from '@mantine/core';
 import { useRef } from 'react';
-import { FileIcon, FolderIcon } from '../../app/icons.tsx';
+import { FileIcon, FolderIcon } from '../../shell/icons.tsx';
 import styles from '../sites.module.css';
 import { type Picked, pickedFromInput } from './picked.ts';
 

@@ -1,5 +1,5 @@
 import type { Schemas } from '../../api/contract.ts';
-import { bytesInWords } from '../bytes.ts';
+import { bytesInWords } from '../../shell/bytes.ts';
 import { extensionOf, foldedName, nameFile } from './names.ts';
 import type { Picked, PickedFile } from './picked.ts';
 import { pagesOf, redirectsFile, withStartRule } from './start-rule.ts';

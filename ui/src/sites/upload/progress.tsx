@@ -1,6 +1,6 @@
 import { Button, Progress } from '@mantine/core';
 import { useBlocker } from '@tanstack/react-router';
-import { bytesInWords } from '../bytes.ts';
+import { bytesInWords } from '../../shell/bytes.ts';
 import styles from '../sites.module.css';
 import { isResumable, type Job, type Stage } from './job.ts';
 import { LeaveDialog } from './leave-dialog.tsx';

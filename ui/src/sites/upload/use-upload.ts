@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'react';
 import { queryClient } from '../../api/queries.ts';
-import { announce } from '../../app/announce.tsx';
+import { announce } from '../../shell/announce.tsx';
 import type { Job, Outcome, Stage } from './job.ts';
 import { runUpload } from './upload.ts';
 

@@ -1,9 +1,0 @@
-import { useQuery } from '@tanstack/react-query';
-import { myPolicy } from '../api/queries.ts';
-import { useNow } from '../app/now.ts';
-
-/** The time by the server's clock, which decides whether a key has ended. Until it is known, the time of this machine. */
-export function useServerNow(): number {
-  const { data: policy } = useQuery(myPolicy);
-  return useNow() + (policy?.clockOffsetMs ?? 0);
-}

@@ -1,0 +1,59 @@
+import { SegmentedControl, Skeleton } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { Problem } from '../../shell/problem.tsx';
+import { currentKey } from './current.ts';
+import type { DocumentProps } from './document-api.ts';
+import { Editor } from './editor.tsx';
+import { History } from './history.tsx';
+
+type ViewProps = DocumentProps & {
+  readonly view: 'settings' | 'history';
+  readonly page: number;
+  readonly onView: (view: 'settings' | 'history') => void;
+  readonly onPage: (page: number) => void;
+};
+
+/** A configuration document: an editor of the current version, or the history. */
+export function DocumentView({ api, sections, view, page, onView, onPage }: ViewProps) {
+  const [savedEtag, setSavedEtag] = useState<string>();
+  const { data, error, refetch } = useQuery({
+    queryKey: currentKey(api),
+    // Refetched at each visit; no refetch replaces it while the user types.
+    gcTime: 0,
+    staleTime: Number.POSITIVE_INFINITY,
+    refetchOnReconnect: false,
+    queryFn: ({ signal }) => api.read(signal),
+  });
+  return (
+    <>
+      <SegmentedControl
+        aria-label="View"
+        mb="md"
+        value={view}
+        onChange={(next) => onView(next)}
+        data={[
+          { value: 'settings', label: 'Settings' },
+          { value: 'history', label: 'History' },
+        ]}
+      />
+      {data === undefined && error !== null && <Problem error={error} onRetry={() => void refetch()} />}
+      {data === undefined && error === null && (
+        <Skeleton height={420} radius="lg" role="status" aria-label="Loading" />
+      )}
+      {data !== undefined &&
+        (view === 'history' ? (
+          <History api={api} sections={sections} current={data} page={page} onPage={onPage} />
+        ) : (
+          <Editor
+            key={data.etag}
+            api={api}
+            sections={sections}
+            current={data}
+            isSaved={savedEtag === data.etag}
+            onSaved={({ etag }) => setSavedEtag(etag)}
+          />
+        ))}
+    </>
+  );
+}

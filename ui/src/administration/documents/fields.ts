@@ -1,0 +1,68 @@
+import { hoursInWords } from '../../shell/time.ts';
+import { bytesInWords } from '../../shell/bytes.ts';
+
+/** How one setting of a configuration document is shown and edited; the document itself is the server's. */
+export type Field = {
+  /** In the document, such as `lifetime.personal.maxTtlHours`. */
+  readonly path: string;
+  readonly label: string;
+  /** What it decides and why one would change it. */
+  readonly says: string;
+  /** What an installation starts with. */
+  readonly standard: unknown;
+} & (
+  | { readonly kind: 'switch'; readonly on: string; readonly off: string }
+  | { readonly kind: 'number'; readonly unit: string; readonly min: number; readonly max: number }
+  | { readonly kind: 'bytes'; readonly max: number }
+  | { readonly kind: 'numbers'; readonly unit: string }
+  | { readonly kind: 'words' }
+  | { readonly kind: 'choices'; readonly choices: readonly string[] }
+);
+
+export type Section = { readonly title: string; readonly says: string; readonly fields: readonly Field[] };
+
+export const fieldsOf = (sections: readonly Section[]): Field[] => sections.flatMap(({ fields }) => fields);
+
+/** Said in a list of changes, where the heading above a field is missing. */
+export function nameOf(sections: readonly Section[], path: string): string {
+  for (const { title, fields } of sections) {
+    const field = fields.find((one) => one.path === path);
+    if (field !== undefined) return `${title}: ${field.label.toLowerCase()}`;
+  }
+  return path;
+}
+
+export function valueInWords(field: Field | undefined, value: unknown): string {
+  if (field?.kind === 'switch') return value === true ? field.on : field.off;
+  if (field?.kind === 'bytes' && typeof value === 'number') return bytesInWords(value);
+  if (field?.kind === 'number' && typeof value === 'number')
+    return `${value.toLocaleString()} ${field.unit}${inBrackets(inDays(field, value))}`.trim();
+  if (Array.isArray(value)) {
+    if (value.length === 0) return 'none';
+    // A longer list is visible in the control beside it.
+    if (value.length > 12) return `${value.length} entries`;
+    const unit = field?.kind === 'numbers' ? ` ${field.unit}` : '';
+    return `${value.map(String).join(', ')}${unit}${inBrackets(inDays(field, value))}`;
+  }
+  return value === '' || value === undefined ? 'empty' : JSON.stringify(value);
+}
+
+/** Settings are in hours; the forms for keys speak of days, so both are shown. */
+export function inDays(field: Field | undefined, value: unknown): string | undefined {
+  if ((field?.kind !== 'number' && field?.kind !== 'numbers') || field.unit !== 'hours') return undefined;
+  const hours = (Array.isArray(value) ? value : [value]).filter((one) => typeof one === 'number');
+  return hours.some((one) => one % 24 === 0) ? hours.map(hoursInWords).join(', ') : undefined;
+}
+
+function inBrackets(text: string | undefined): string {
+  return text === undefined ? '' : ` (${text})`;
+}
+
+/** Checks a value before it is sent. The server checks everything again. */
+export function mistakeIn(field: Field, value: unknown): string | undefined {
+  if (field.kind !== 'number' && field.kind !== 'bytes') return undefined;
+  const [min, max] = field.kind === 'bytes' ? [1, field.max] : [field.min, field.max];
+  if (typeof value === 'number' && value >= min && value <= max) return undefined;
+  const say = (bound: number) => (field.kind === 'bytes' ? bytesInWords(bound) : bound.toLocaleString());
+  return `Enter a number from ${say(min)} to ${say(max)}.`;
+}

@@ -1,0 +1,133 @@
+import { Button } from '@mantine/core';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { queryClient } from '../../api/queries.ts';
+import { announce } from '../../shell/announce.tsx';
+import { Moment } from '../../shell/moment.tsx';
+import { useNow } from '../../shell/now.ts';
+import { Problem } from '../../shell/problem.tsx';
+import { NoMatch, NoMatchLine } from '../../lists/empty.tsx';
+import { Pages } from '../../lists/pages.tsx';
+import { TableLoading } from '../../lists/table.tsx';
+import { Dialog } from '../act.tsx';
+import common from '../admin.module.css';
+import { PersonName } from '../person-name.tsx';
+import { Differences } from './differences.tsx';
+import { keepCurrent } from './current.ts';
+import type { Current, DocumentProps, Version } from './document-api.ts';
+import styles from './documents.module.css';
+import { Review } from './review.tsx';
+import { differences, type Tree } from './values.ts';
+
+type HistoryProps = DocumentProps & {
+  readonly current: Current;
+  readonly page: number;
+  readonly onPage: (page: number) => void;
+};
+
+/** Every version with what it changed, and the way back to it. */
+export function History({ api, sections, current, page, onPage }: HistoryProps) {
+  const now = useNow();
+  const ofPage = (one: number) => ({
+    queryKey: ['admin', 'history', api.name, one],
+    queryFn: ({ signal }: { signal: AbortSignal }) => api.history(one, signal),
+    placeholderData: keepPreviousData,
+  });
+  const { data, error, isPending, refetch } = useQuery(ofPage(page));
+  // The oldest version of this page is compared with the newest of the next page.
+  const older = useQuery({ ...ofPage(page + 1), enabled: data !== undefined && page < data.pages });
+  const [reverting, setReverting] = useState<Version>();
+  const items = data?.items ?? [];
+  const isUnchanged = page === 1 && items.length <= 1;
+  const before = (at: number): Tree | undefined =>
+    (items[at + 1] ?? (page < (data?.pages ?? 0) ? older.data?.items[0] : undefined))?.value;
+
+  function reverted(now: Current): void {
+    setReverting(undefined);
+    announce('The earlier version is in effect.');
+    keepCurrent(api, now);
+  }
+
+  /** Another administrator saved first: refetches, so that the user sees the current version before trying again. */
+  async function readAgain(): Promise<void> {
+    setReverting(undefined);
+    await queryClient.invalidateQueries({ queryKey: ['admin'] });
+  }
+
+  if (isPending) return <TableLoading what="earlier versions" />;
+  if (error !== null) return <Problem error={error} onRetry={() => void refetch()} />;
+  return (
+    <>
+      {isUnchanged && (
+        <NoMatch>
+          <NoMatchLine>No changes yet. Every setting has its default.</NoMatchLine>
+        </NoMatch>
+      )}
+      {!isUnchanged && (
+        <ol className={styles['versions']} reversed>
+          {items.map((one, place) => (
+            <li key={one.version}>
+              <div className={styles['versionHead']}>
+                <span>
+                  <b>Version {one.version}</b>
+                  {one.version === current.version && ' · in effect'} ·{' '}
+                  {one.version === 0 ? 'the built-in default' : <PersonName id={one.changedBy} />}
+                  {one.changedAt !== null && (
+                    <>
+                      , <Moment at={one.changedAt} now={now} />
+                    </>
+                  )}
+                </span>
+                {one.version !== current.version && (
+                  <Button
+                    size="xs"
+                    variant="default"
+                    aria-label={
+                      one.version === 0 ? 'Revert to the default' : `Revert to version ${one.version}`
+                    }
+                    onClick={() => setReverting(one)}
+                  >
+                    Revert
+                  </Button>
+                )}
+              </div>
+              <Change before={before(place)} after={one.value} sections={sections} />
+            </li>
+          ))}
+        </ol>
+      )}
+      <Pages page={page} total={data?.pages ?? 0} onChange={onPage} />
+      <Dialog
+        isOpen={reverting !== undefined}
+        size="lg"
+        title={`Revert to version ${reverting?.version ?? ''}?`}
+        onClose={() => setReverting(undefined)}
+      >
+        {reverting !== undefined && (
+          <Review
+            api={api}
+            sections={sections}
+            base={current}
+            next={reverting.value}
+            save={() => api.revert(reverting.version, current.etag)}
+            confirm="Revert for everyone"
+            onSaved={reverted}
+            onConflict={() => void readAgain()}
+            onMistake={() => void readAgain()}
+            onClose={() => setReverting(undefined)}
+          />
+        )}
+      </Dialog>
+    </>
+  );
+}
+
+type ChangeProps = Pick<DocumentProps, 'sections'> & { before: Tree | undefined; after: Tree };
+
+function Change({ before, after, sections }: ChangeProps) {
+  if (before === undefined) return null;
+  const found = differences(before, after);
+  if (found.length === 0)
+    return <span className={`quiet ${common['small']}`}>This version changed nothing.</span>;
+  return <Differences of={found} sections={sections} />;
+}

@@ -1,0 +1,21 @@
+import type { KeyHome } from '../../keys/key-home.ts';
+import type { Key } from '../../keys/key-words.ts';
+import { unusedDays } from './managed-key-search.ts';
+
+/** What an administrator reads of someone else's key. */
+const dayMs = 86_400_000;
+
+export const unusedWords = `Unused for ${unusedDays} days`;
+
+/** As the server reckons: a key that was never used counts from its creation. */
+export function isUnused(key: Key, now: number): boolean {
+  if (key.status !== 'active') return false;
+  return now - Date.parse(key.lastUsedAt ?? key.createdAt) > unusedDays * dayMs;
+}
+
+export type ManagedHome = Exclude<KeyHome, '/settings/keys'>;
+
+/** Where an administrator looks at it. */
+export function homeOf({ type }: Pick<Key, 'type'>): ManagedHome {
+  return type === 'service' ? '/admin/service-keys' : '/admin/user-keys';
+}

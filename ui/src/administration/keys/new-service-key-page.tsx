@@ -1,0 +1,56 @@
+import { Alert, Anchor, Skeleton, Title } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
+import { api, dataOf } from '../../api/client.ts';
+import { queryClient } from '../../api/queries.ts';
+import { Problem } from '../../shell/problem.tsx';
+import { NewKeyForm } from '../../keys/new/new-key-form.tsx';
+import styles from '../../keys/new/new-key.module.css';
+import { servicePolicy } from './service-policy.ts';
+
+const route = getRouteApi('/administration/admin/service-keys/new');
+
+/** The same form as for one's own key, with the part of the policy that is about services. */
+export function NewServiceKeyPage() {
+  const prefill = route.useSearch();
+  const navigate = useNavigate();
+  const { data: policy, error, refetch } = useQuery(servicePolicy);
+
+  async function finish(): Promise<void> {
+    await queryClient.invalidateQueries({ queryKey: ['admin', 'keys'] });
+    await navigate({ to: '/admin/service-keys', ignoreBlocker: true });
+  }
+
+  return (
+    <div className={styles['page']}>
+      <title>New service key · Postern</title>
+      <Anchor component={Link} to="/admin/service-keys" size="sm">
+        ← Service keys
+      </Anchor>
+      <Title order={1} size="h2" mt={4} mb="md">
+        New service key
+      </Title>
+      {policy === undefined && error !== null && <Problem error={error} onRetry={() => void refetch()} />}
+      {policy === undefined && error === null && (
+        <Skeleton height={420} radius="lg" aria-label="Loading" role="status" />
+      )}
+      {policy?.canCreate === false && (
+        <Alert color="yellow" title="Creating service keys is switched off" mb="md">
+          The key policy does not allow new service keys.{' '}
+          <Anchor component={Link} to="/admin/access-controls" inherit underline="always">
+            Access controls
+          </Anchor>
+        </Alert>
+      )}
+      {policy !== undefined && (
+        <NewKeyForm
+          policy={policy}
+          prefill={prefill}
+          isForService
+          onCreate={(body) => dataOf(api.POST('/tokens', { body }))}
+          onStored={finish}
+        />
+      )}
+    </div>
+  );
+}

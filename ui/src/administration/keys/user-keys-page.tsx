@@ -1,0 +1,178 @@
+import { Button, Select } from '@mantine/core';
+import { useDebouncedValue } from '@mantine/hooks';
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi } from '@tanstack/react-router';
+import { useRef, useState } from 'react';
+import { CardIcon } from '../../shell/icons.tsx';
+import { Problem } from '../../shell/problem.tsx';
+import { Empty, NoMatch, NoMatchLine } from '../../lists/empty.tsx';
+import { PageHead } from '../../lists/page-head.tsx';
+import { Pages } from '../../lists/pages.tsx';
+import { TableLoading } from '../../lists/table.tsx';
+import type { Key } from '../../keys/key-words.ts';
+import { Dialog } from '../act.tsx';
+import { useServerNow } from '../now.ts';
+import { managedKeys, people, person } from '../queries.ts';
+import { KeyFilters } from './key-filters.tsx';
+import { keyOrders } from './managed-key-order.ts';
+import { isFiltered, managedKeySearch, queryOf, type SearchPart } from './managed-key-search.ts';
+import { ManagedKeyTable } from './managed-key-table.tsx';
+import { RevokeUserKeys } from './revoke-keys.tsx';
+import styles from './user-keys-page.module.css';
+
+const route = getRouteApi('/administration/admin/user-keys');
+
+/** The keys of people: an administrator reads and revokes them, and never holds or changes one. */
+export function UserKeysPage() {
+  const navigate = route.useNavigate();
+  const asked = route.useSearch();
+  const keys = useQuery(managedKeys({ kind: 'personal', ...queryOf(asked) }));
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+  const [revoking, setRevoking] = useState<readonly Key[]>([]);
+  const heading = useRef<HTMLHeadingElement>(null);
+  const now = useServerNow();
+  const shown = keys.data?.data ?? [];
+  // A selected key that is no longer on the page must not be revoked unseen.
+  const marked = shown.filter(({ id, status }) => chosen.has(id) && status === 'active');
+  const show = (part: SearchPart) => {
+    setChosen(new Set());
+    void navigate({ search: managedKeySearch({ ...asked, page: 1, ...part }), replace: true });
+  };
+  const choose = (ids: readonly string[], isChosen: boolean) => {
+    const next = new Set(chosen);
+    for (const id of ids) {
+      if (isChosen) next.add(id);
+      else next.delete(id);
+    }
+    setChosen(next);
+  };
+
+  return (
+    <>
+      <PageHead
+        title="User keys"
+        intro="Everyone’s personal keys. You can view and revoke them. Only the owner can change what a key may do."
+        heading={heading}
+      />
+      <KeyFilters search={asked} onChange={show}>
+        <OwnerField owner={asked.owner} onChange={(owner) => show({ owner: owner ?? '' })} />
+      </KeyFilters>
+      <div className={styles['bulk']}>
+        <Button
+          size="xs"
+          variant="default"
+          onClick={() =>
+            choose(
+              shown.map(({ id }) => id),
+              marked.length < active(shown).length,
+            )
+          }
+          disabled={active(shown).length === 0}
+        >
+          {marked.length > 0 && marked.length === active(shown).length
+            ? 'Clear selection'
+            : 'Select all on this page'}
+        </Button>
+        <Button size="xs" color="red" disabled={marked.length === 0} onClick={() => setRevoking(marked)}>
+          Revoke selected…
+        </Button>
+        <span role="status" className="quiet">
+          {marked.length === 0 ? '' : `${marked.length} selected`}
+        </span>
+      </div>
+      {keys.isPending && <TableLoading what="keys" />}
+      {keys.error !== null && <Problem error={keys.error} onRetry={() => void keys.refetch()} />}
+      {keys.data !== undefined &&
+        (shown.length > 0 ? (
+          <ManagedKeyTable
+            keys={shown}
+            now={now}
+            isStale={keys.isPlaceholderData}
+            order={asked}
+            onSort={(sort) => show(keyOrders.next(asked, sort))}
+            whose="owner"
+            onRevoke={(key) => setRevoking([key])}
+            onOwner={(owner) => show({ owner })}
+            chosen={chosen}
+            onChoose={choose}
+          />
+        ) : !isFiltered(asked) ? (
+          <Empty picture={<CardIcon size={28} />} title="No user has an active key">
+            <p className="quiet">Users create their own keys under “API keys” in Settings.</p>
+          </Empty>
+        ) : (
+          <NoMatch>
+            <NoMatchLine>No key matches these filters.</NoMatchLine>
+            <Button variant="default" size="xs" onClick={() => void navigate({ search: {}, replace: true })}>
+              Show all active keys
+            </Button>
+          </NoMatch>
+        ))}
+      <Pages
+        page={asked.page ?? 1}
+        total={keys.data?.metadata.pagination.total ?? 0}
+        onChange={(page) => show({ page })}
+      />
+      <Dialog
+        isOpen={revoking.length > 0}
+        title={revoking.length === 1 ? 'Revoke this key?' : `Revoke ${revoking.length} keys?`}
+        onClose={() => setRevoking([])}
+      >
+        <RevokeUserKeys
+          of={revoking}
+          now={now}
+          onClose={() => setRevoking([])}
+          onDone={() => {
+            setRevoking([]);
+            setChosen(new Set());
+            heading.current?.focus();
+          }}
+        />
+      </Dialog>
+    </>
+  );
+}
+
+function active(keys: readonly Key[]): readonly Key[] {
+  return keys.filter(({ status }) => status === 'active');
+}
+
+/** The server searches: there may be more people than a list that anyone reads. */
+function OwnerField({
+  owner,
+  onChange,
+}: {
+  owner: string | undefined;
+  onChange: (id: string | null) => void;
+}) {
+  const [text, setText] = useState('');
+  const [search] = useDebouncedValue(text.trim(), 200);
+  const known = useQuery({ ...person(owner ?? ''), enabled: owner !== undefined });
+  const found = useQuery(
+    people({ limit: 20, ...(search === '' || search === known.data?.name ? {} : { search }) }),
+  );
+  const options = new Map(
+    [...(known.data === undefined ? [] : [known.data]), ...(found.data?.data ?? [])].map((one) => [
+      one.id,
+      { value: one.id, label: one.email === null ? one.name : `${one.name} (${one.email})` },
+    ]),
+  );
+  return (
+    <Select
+      className={styles['owner']}
+      aria-label="Owner"
+      placeholder="Any owner"
+      radius="md"
+      searchable
+      clearable
+      clearButtonProps={{ 'aria-label': 'Any owner' }}
+      value={owner ?? null}
+      data={[...options.values()]}
+      filter={({ options: all }) => all}
+      onSearchChange={setText}
+      onChange={onChange}
+      nothingFoundMessage="No person has this name"
+      comboboxProps={{ transitionProps: { duration: 0 } }}
+    />
+  );
+}

@@ -1,0 +1,9 @@
+import { useQuery } from '@tanstack/react-query';
+import { useNow } from '../shell/now.ts';
+import { myPolicy } from '../keys/queries.ts';
+
+/** The time by the server's clock, which decides whether a key has ended. Until it is known, the time of this machine. */
+export function useServerNow(): number {
+  const { data: policy } = useQuery(myPolicy);
+  return useNow() + (policy?.clockOffsetMs ?? 0);
+}

@@ -1,0 +1,45 @@
+import { useQuery } from '@tanstack/react-query';
+import { Moment } from '../../shell/moment.tsx';
+import { Problem } from '../../shell/problem.tsx';
+import common from '../admin.module.css';
+import { homeOf } from '../keys/managed-key-words.ts';
+import { useServerNow } from '../now.ts';
+import { managedKeys } from '../queries.ts';
+import { TextLink } from '../text-link.tsx';
+import styles from './overview.module.css';
+
+/** The keys that end first, of whoever they are, each leading to its page. */
+export function EndsNext() {
+  const { data, error, refetch } = useQuery(
+    managedKeys({ kind: 'all', status: 'active', sort: 'expiresAt', order: 'asc', limit: 5 }),
+  );
+  const now = useServerNow();
+  if (error !== null) return <Problem error={error} onRetry={() => void refetch()} />;
+  const next = data?.data ?? [];
+  return (
+    <ol className={styles['next']} aria-label="Ends next">
+      {next.map(
+        (key) =>
+          key.expiresAt !== null && (
+            <li key={key.id}>
+              <span className={common['wrap']}>
+                <TextLink to={`${homeOf(key)}/$id`} params={{ id: key.id }} inherit>
+                  <bdi>{key.name}</bdi>
+                </TextLink>{' '}
+                <span className="quiet">
+                  {key.type === 'service' ? (
+                    'service key'
+                  ) : (
+                    <>
+                      of <bdi>{key.owner?.name ?? key.owner?.id ?? 'nobody'}</bdi>
+                    </>
+                  )}
+                </span>
+              </span>
+              <Moment at={key.expiresAt} now={now} isAhead />
+            </li>
+          ),
+      )}
+    </ol>
+  );
+}

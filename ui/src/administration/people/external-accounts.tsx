@@ -1,0 +1,38 @@
+import { Alert, Group, Text } from '@mantine/core';
+import { ApiProblem } from '../../api/client.ts';
+import { PeopleIcon } from '../../shell/icons.tsx';
+import { Empty } from '../../lists/empty.tsx';
+import common from '../admin.module.css';
+import { TextLink } from '../text-link.tsx';
+
+/** Whether another provider keeps the people of this installation, as the list of them answers. */
+export function isManagedExternally(error: unknown): error is ApiProblem {
+  return error instanceof ApiProblem && error.code === 'state_conflict';
+}
+
+/** Above what is known here of people: who keeps their accounts. */
+export function ManagesAccounts({ of: { message, hint } }: { of: ApiProblem }) {
+  return (
+    <Alert color="blue" title="Accounts are managed elsewhere" mb="lg">
+      <Text size="sm" className={common['wrap']}>
+        {message} {hint}
+      </Text>
+    </Alert>
+  );
+}
+
+/** In place of a list that this installation does not keep: who does, and what can be seen of people here. */
+export function ExternalAccounts({ error }: { error: ApiProblem }) {
+  return (
+    <Empty picture={<PeopleIcon size={28} />} title="Accounts are managed elsewhere">
+      <Text size="sm" className="quiet" ta="center" maw={520}>
+        {error.message} {error.hint}
+      </Text>
+      <Group gap="lg">
+        <TextLink to="/admin/users">Known users</TextLink>
+        <TextLink to="/admin/user-keys">User keys</TextLink>
+        <TextLink to="/admin/audit">Audit trail</TextLink>
+      </Group>
+    </Empty>
+  );
+}

@@ -1,0 +1,193 @@
+import { Button, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi } from '@tanstack/react-router';
+import { Fragment } from 'react';
+import { api, unwrap } from '../../api/client.ts';
+import type { Schemas } from '../../api/contract.ts';
+import { BranchIcon, PlusIcon } from '../../shell/icons.tsx';
+import { Moment } from '../../shell/moment.tsx';
+import { useNow } from '../../shell/now.ts';
+import { Problem } from '../../shell/problem.tsx';
+import { useShortcut } from '../../shell/shortcuts.ts';
+import { Empty, NoMatch, NoMatchLine } from '../../lists/empty.tsx';
+import { PageHead, Tools } from '../../lists/page-head.tsx';
+import { Pages } from '../../lists/pages.tsx';
+import { SearchField } from '../../lists/search-field.tsx';
+import { searchVerb } from '../../lists/search-text.ts';
+import { Table, TableLoading } from '../../lists/table.tsx';
+import { Confirm, Dialog } from '../act.tsx';
+import common from '../admin.module.css';
+import { RowButtons, useEditing } from '../editing.tsx';
+import { managedKeys, repositories } from '../queries.ts';
+import { type ListSearch, turnedTo } from '../search.ts';
+import { paramsOf, RepositoryForm } from './repository-form.tsx';
+
+const route = getRouteApi('/administration/admin/repositories');
+
+type Repository = Schemas['Repository'];
+
+const steps = [
+  { do: 'Register a repository.', why: 'Then keys can be bound to it.' },
+  { do: 'Rename it when it is renamed.', why: 'Keys are bound to the repository, not to its name.' },
+];
+
+/** What keys can be bound to. */
+export function RepositoriesPage() {
+  const navigate = route.useNavigate();
+  const shown = route.useSearch();
+  const { search = '', page = 1 } = shown;
+  const found = useQuery(repositories({ page, limit: 20, ...(search === '' ? {} : { search }) }));
+  const { heading, editing, leaving, edit, leave, close, done } = useEditing<Repository>();
+  const now = useNow();
+  useShortcut('n', () => edit('new'));
+  const all = found.data?.data ?? [];
+  const show = (part: ListSearch) => void navigate({ search: turnedTo(shown, part), replace: true });
+  return (
+    <>
+      <PageHead
+        title="Repositories"
+        intro="The git repositories that keys can be bound to."
+        heading={heading}
+      >
+        <Button leftSection={<PlusIcon />} onClick={() => edit('new')}>
+          Register a repository
+        </Button>
+      </PageHead>
+      <Tools>
+        <SearchField
+          label="Search by name"
+          placeholder="Part of owner/name"
+          value={search}
+          onChange={(text) => show({ search: text })}
+        />
+      </Tools>
+      {found.isPending && <TableLoading what="repositories" />}
+      {found.error !== null && <Problem error={found.error} onRetry={() => void found.refetch()} />}
+      {found.data !== undefined &&
+        all.length === 0 &&
+        (search === '' ? (
+          <Empty picture={<BranchIcon size={28} />} title="No repositories yet" steps={steps}>
+            <Button onClick={() => edit('new')}>Register a repository</Button>
+          </Empty>
+        ) : (
+          <NoMatch>
+            <NoMatchLine>
+              No repository’s name {searchVerb(search)} “<bdi>{search}</bdi>”.
+            </NoMatchLine>
+            <Button variant="default" size="xs" onClick={() => show({ search: '' })}>
+              Show all repositories
+            </Button>
+          </NoMatch>
+        ))}
+      {all.length > 0 && (
+        <Table
+          caption="Repositories"
+          columns={['Name', 'Address', 'Default branch', 'Registered']}
+          hasActions
+          isStale={found.isPlaceholderData}
+        >
+          {all.map((one) => (
+            <tr key={one.id}>
+              <th scope="row" className={common['name']}>
+                {one.fullName}
+              </th>
+              <td data-label="Address" className={common['address']}>
+                <code>
+                  <CloneUrl of={one.cloneUrl} />
+                </code>
+              </td>
+              <td data-label="Default branch" className={common['wrap']}>
+                {one.defaultBranch}
+              </td>
+              <td data-label="Registered">
+                <Moment at={one.createdAt} now={now} />
+              </td>
+              <td>
+                <RowButtons
+                  name={one.fullName}
+                  end="Remove"
+                  onChange={() => edit(one)}
+                  onEnd={() => leave(one)}
+                />
+              </td>
+            </tr>
+          ))}
+        </Table>
+      )}
+      <Pages
+        page={page}
+        total={found.data?.metadata.pagination.total ?? 0}
+        onChange={(next) => show({ page: next })}
+      />
+      <Dialog
+        isOpen={editing !== undefined}
+        title={editing === 'new' ? 'Register a repository' : 'Change this repository'}
+        onClose={close}
+      >
+        {editing !== undefined && (
+          <RepositoryForm {...(editing === 'new' ? {} : { of: editing })} onClose={close} onDone={done} />
+        )}
+      </Dialog>
+      <Dialog isOpen={leaving !== undefined} title="Remove this repository?" onClose={close}>
+        {leaving !== undefined && (
+          <Confirm
+            act={() =>
+              unwrap(
+                api.DELETE('/repositories/{owner}/{name}', { params: { path: paramsOf(leaving.fullName) } }),
+              )
+            }
+            said={`${leaving.fullName} is removed.`}
+            refresh="repositories"
+            confirm="Remove from the registry"
+            keep="Keep it"
+            typed={leaving.fullName}
+            onClose={close}
+            onDone={done}
+          >
+            <Follows fullName={leaving.fullName} />
+          </Confirm>
+        )}
+      </Dialog>
+    </>
+  );
+}
+
+/** Wrapped between its parts, never inside one. */
+function CloneUrl({ of: url }: { of: string }) {
+  return url.split(/(?<=\/)/).map((part, at) => (
+    // The same part may come twice; parts never change places.
+    // oxlint-disable-next-line react/no-array-index-key
+    <Fragment key={at}>
+      {part}
+      <wbr />
+    </Fragment>
+  ));
+}
+
+/** Keys lose it from their selection; a selection of nothing reaches nothing. */
+function Follows({ fullName }: { fullName: string }) {
+  const bound = useQuery(managedKeys({ kind: 'all', status: 'active', repository: fullName, limit: 1 }));
+  const broad = useQuery(
+    managedKeys({ kind: 'all', status: 'active', repository: fullName, reach: 'all', limit: 1 }),
+  );
+  const items = (query: typeof bound) => query.data?.metadata.pagination.items;
+  const [reaching, all] = [items(bound), items(broad)];
+  const selected = reaching === undefined || all === undefined ? undefined : Math.max(0, reaching - all);
+  return (
+    <Text size="sm" component="div">
+      <b className={common['wrap']}>{fullName}</b> is removed from the registry. The git repository itself is
+      not changed.
+      <ul className={common['list']}>
+        <li>
+          {selected === undefined
+            ? 'Keys that have it in their selection lose it.'
+            : `${selected === 0 ? 'No key has' : selected === 1 ? 'One key has' : `${selected} keys have`} it in the selection${selected === 0 ? '.' : ' and lose it.'}`}
+        </li>
+        <li>
+          A key whose selection becomes empty reaches no repository. It does not get access to all of them.
+        </li>
+        <li>If you register it again later, these keys do not get it back.</li>
+      </ul>
+    </Text>
+  );
+}

@@ -1,0 +1,55 @@
+import type { Schemas } from '../../api/contract.ts';
+
+type Event = Schemas['AuditEvent'];
+
+/** What an event says to the owner of the key. An event this page does not know is told by its name. */
+const deeds: Readonly<Record<string, string>> = {
+  'api_key.created': 'Created',
+  'api_key.narrowed': 'Renamed or narrowed',
+  'api_key.rotated': 'A replacement was created',
+  'api_key.revoked': 'Revoked',
+  'api_key.suspended': 'Suspended, because the account was disabled',
+  'api_key.expired': 'Expired',
+  'api_key.exposed': 'Seen where no key may appear',
+  'api_key.dead_use': 'Used after it ended, and refused',
+  'api_key.imported': 'Imported from an older installation',
+};
+
+/** What the key did to a site; its id follows. */
+const siteDeeds: Readonly<Record<string, string>> = {
+  'site.created': 'Created the site',
+  'site.published': 'Published a version of the site',
+  'site.rolled_back': 'Rolled back the site',
+  'site.changed': 'Changed the site',
+  'site.extended': 'Extended the site',
+  'site.deleted': 'Deleted the site',
+  'site.restored': 'Restored the site',
+};
+
+export function deedOf(event: Event): string {
+  const { count } = event.details;
+  const times = typeof count === 'number' && count > 1 ? `, ${count} times` : '';
+  if (event.event === 'auth.denied')
+    return `A request was refused: ${event.reason ?? 'unknown'} at ${event.target.id}${times}`;
+  if (event.event === 'api_key.rotated' && event.reason === 'successor_used')
+    return 'The replacement was first used; the old key ends soon';
+  if (event.event === 'api_key.suspended' && event.reason === 'owner_enabled')
+    return 'No longer suspended: the account may be used again';
+  if (event.event === 'api_key.suspended' && event.reason === 'owner_without_role')
+    return 'Suspended, because the account lost the role user';
+  const siteDeed = siteDeeds[event.event];
+  if (siteDeed !== undefined) return `${siteDeed} ${event.target.id}`;
+  return `${deeds[event.event] ?? event.event}${times}`;
+}
+
+/** Who changed the key. Empty if the key itself did it: in a refused request, or as a service key. */
+export function whoOf({ actor, event }: Event): string {
+  if (event === 'auth.denied' || actor.kind === 'service_key') return '';
+  if (actor.kind === 'system') return 'by Postern';
+  if (actor.kind === 'anonymous') return '';
+  return actor.name === null ? '' : `by ${actor.name}`;
+}
+
+export function isBad({ outcome, event }: Event): boolean {
+  return outcome !== 'success' || event === 'api_key.exposed';
+}

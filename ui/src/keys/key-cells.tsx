@@ -1,0 +1,38 @@
+import { Moment } from '../shell/moment.tsx';
+import { endOf, type Key } from './key-words.ts';
+import styles from './key-table.module.css';
+
+/** Cells that every list of keys has. */
+export function Repositories({ of: { repositories: reach } }: { of: Key }) {
+  if (reach.mode === 'all') return <span className={styles['broad']}>All repositories</span>;
+  const { repositories: names } = reach;
+  if (names.length === 0) return <span className="quiet">None left</span>;
+  if (names.length === 1) return <span className={styles['repository']}>{names[0]}</span>;
+  return (
+    <details className={styles['more']}>
+      <summary>{names.length} repositories</summary>
+      <ul>
+        {names.map((name) => (
+          <li key={name}>{name}</li>
+        ))}
+      </ul>
+    </details>
+  );
+}
+
+export function LastUsed({ of: { lastUsedAt }, now }: { of: Key; now: number }) {
+  return lastUsedAt === null ? <span className="quiet">Never</span> : <Moment at={lastUsedAt} now={now} />;
+}
+
+type EndProps = { of: Key; now: number; reader: Parameters<typeof endOf>[1] };
+
+/** When it ends or ended, below what it is. */
+export function End({ of: key, now, reader }: EndProps) {
+  const { word, at } = endOf(key, reader);
+  if (at === null) return null;
+  return (
+    <span className={styles['end']}>
+      {word} <Moment at={at} now={now} isAhead />
+    </span>
+  );
+}

@@ -1,0 +1,122 @@
+import { ApiProblem, sentenceOf } from '../../api/client.ts';
+import type { Schemas } from '../../api/contract.ts';
+import { type Access, accessFrom, scopesOf } from './access.ts';
+import type { Prefill } from './prefill.ts';
+
+/** What is filled in, what is wrong with it, and what it becomes. Nothing of it is kept outside the page's memory. */
+export type Policy = Schemas['MyKeyPolicy'];
+
+export type Expiry =
+  | { readonly kind: 'hours'; readonly hours: number }
+  /** As a datetime-local field holds it, in the reader's time zone. */
+  | { readonly kind: 'custom'; readonly at: string }
+  | { readonly kind: 'never'; readonly isAccepted: boolean };
+
+export type Draft = {
+  readonly name: string;
+  readonly access: Access;
+  readonly reach: 'selected' | 'all';
+  readonly repositories: readonly string[];
+  readonly expiry: Expiry;
+};
+
+export type Field = 'name' | 'scopes' | 'repositories' | 'expiry';
+export type FieldErrors = Readonly<Partial<Record<Field, string>>>;
+/** In the order of the page. */
+export const fields: readonly Field[] = ['name', 'scopes', 'repositories', 'expiry'];
+
+export function firstDraft(policy: Policy, { name = '', scopes = '', ttlHours }: Prefill): Draft {
+  const hours =
+    ttlHours !== undefined && ttlHours <= policy.lifetime.maxTtlHours
+      ? ttlHours
+      : policy.lifetime.defaultTtlHours;
+  return {
+    name,
+    access: accessFrom(scopes.split(/[\s,]+/), policy.allowedScopes),
+    reach: 'selected',
+    repositories: [],
+    expiry: { kind: 'hours', hours },
+  };
+}
+
+/**
+ * A key needs a repository selection, and the server refuses an empty one. While no repository is registered, the form
+ * selects "all" if the policy allows it. An earlier selection stays in the draft.
+ */
+export function inEmptyRegistry(draft: Draft, policy: Policy): Draft {
+  return policy.repositories.allowAll && draft.repositories.length === 0 ? { ...draft, reach: 'all' } : draft;
+}
+
+export function mistakesIn(draft: Draft, policy: Policy, now: number): FieldErrors {
+  const { name, access, reach, repositories, expiry } = draft;
+  return {
+    ...(name.trim() === '' ? { name: 'Give it a name, such as the script that will use it.' } : {}),
+    ...(scopesOf(access).length === 0 ? { scopes: 'Choose at least one thing that the key may do.' } : {}),
+    ...(reach === 'selected' && repositories.length === 0
+      ? { repositories: 'Choose at least one repository; an empty list does not mean all.' }
+      : {}),
+    ...mistakeInExpiry(expiry, policy, now),
+  };
+}
+
+export function mistakeInExpiry(expiry: Expiry, policy: Policy, now: number): FieldErrors {
+  if (expiry.kind === 'hours') return {};
+  if (expiry.kind === 'never') {
+    return expiry.isAccepted ? {} : { expiry: 'Confirm that the key may work until someone revokes it.' };
+  }
+  const at = Date.parse(expiry.at);
+  if (Number.isNaN(at)) return { expiry: 'Choose a day and a time.' };
+  if (at <= now) return { expiry: 'Choose a time in the future.' };
+  const maxMs = policy.lifetime.maxTtlHours * 3_600_000;
+  return at > now + maxMs ? { expiry: 'This is later than the policy allows.' } : {};
+}
+
+export function bodyOf({ name, access, reach, repositories, expiry }: Draft): Schemas['CreateKeyRequest'] {
+  return {
+    name: name.trim(),
+    scopes: scopesOf(access),
+    repositoryAccess:
+      reach === 'all' ? { mode: 'all' } : { mode: 'selected', repositories: [...repositories] },
+    ...lifetimeOf(expiry),
+  };
+}
+
+export function lifetimeOf(expiry: Expiry): { ttlHours?: number; expiresAt?: string } {
+  if (expiry.kind === 'never') return {};
+  return expiry.kind === 'hours'
+    ? { ttlHours: expiry.hours }
+    : { expiresAt: new Date(expiry.at).toISOString() };
+}
+
+const fieldOfCode: Readonly<Partial<Record<ApiProblem['code'], Field>>> = {
+  invalid_name: 'name',
+  invalid_scopes: 'scopes',
+  forbidden_scope: 'scopes',
+  scope_not_allowed: 'scopes',
+  invalid_repository_access: 'repositories',
+  repo_not_found: 'repositories',
+  repository_policy: 'repositories',
+  invalid_expiry: 'expiry',
+  expiry_required: 'expiry',
+  lifetime_too_long: 'expiry',
+};
+
+const fieldOfName: Readonly<Record<string, Field>> = {
+  name: 'name',
+  scopes: 'scopes',
+  repositoryAccess: 'repositories',
+  ttlHours: 'expiry',
+  expiresAt: 'expiry',
+};
+
+/** A refusal, beside the fields it is about; empty when it is about none of them. */
+export function errorsFrom(problem: unknown): FieldErrors {
+  if (!(problem instanceof ApiProblem)) return {};
+  const named = problem.fields.flatMap(({ field, problem: words }) => {
+    const own = fieldOfName[field.split(/[.[]/)[0] ?? ''];
+    return own === undefined ? [] : [[own, sentenceOf(words)] as const];
+  });
+  if (named.length > 0) return Object.fromEntries(named.toReversed());
+  const field = fieldOfCode[problem.code];
+  return field === undefined ? {} : { [field]: `${problem.message} ${problem.hint}` };
+}

@@ -1,0 +1,116 @@
+import { Button, TextInput } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useBlocker } from '@tanstack/react-router';
+import { useEffect, useRef, useState } from 'react';
+import { flushSync } from 'react-dom';
+import type { Schemas } from '../../api/contract.ts';
+import { announce } from '../../shell/announce.tsx';
+import { useNow } from '../../shell/now.ts';
+import { Problem } from '../../shell/problem.tsx';
+import {
+  bodyOf,
+  type Draft,
+  type Field,
+  firstDraft,
+  inEmptyRegistry,
+  mistakesIn,
+  type Policy,
+} from './draft.ts';
+import { useKeyForm } from '../use-key-form.ts';
+import { ExpiryField } from './expiry-field.tsx';
+import { IssuedDialog } from './issued-dialog.tsx';
+import styles from './new-key.module.css';
+import type { Prefill } from './prefill.ts';
+import { RepositoryField } from './repository-field.tsx';
+import { ScopeField } from './scope-field.tsx';
+import { Summary } from './summary.tsx';
+import { repositoriesNamed } from '../queries.ts';
+
+type FormProps = {
+  policy: Policy & { clockOffsetMs: number };
+  prefill: Prefill;
+  /** Sends it; the value of the answer stays in this form's memory alone. */
+  onCreate: (body: ReturnType<typeof bodyOf>) => Promise<Schemas['IssuedKey']>;
+  /** The value is stored and gone from the page. */
+  onStored: () => Promise<void>;
+  isForService?: boolean;
+};
+
+/** The form for a new key. Input survives every refusal. The key's value lives only in this form's state until it is stored. */
+export function NewKeyForm({ policy, prefill, onCreate, onStored, isForService = false }: FormProps) {
+  const [typed, setTyped] = useState<Draft>(() => firstDraft(policy, prefill));
+  const registry = useQuery(repositoriesNamed(''));
+  const isRegistryEmpty = registry.data?.data.length === 0;
+  const draft = isRegistryEmpty ? inEmptyRegistry(typed, policy) : typed;
+  const [issued, setIssued] = useState<Schemas['IssuedKey']>();
+  const name = useRef<HTMLInputElement>(null);
+  useEffect(() => name.current?.focus({ preventScroll: true }), []);
+  // While a value is shown that may not be stored yet, the browser asks before the user leaves the page.
+  useBlocker({ shouldBlockFn: () => issued !== undefined, enableBeforeUnload: issued !== undefined });
+  const now = useNow() + policy.clockOffsetMs;
+  const { form, errors, refusal, isBusy, fix, onSubmit } = useKeyForm({
+    mistakes: () => mistakesIn(draft, policy, now),
+    async send() {
+      setIssued(await onCreate(bodyOf(draft)));
+      announce('The key is created. Store its value now.');
+    },
+  });
+
+  function change(field: Field, part: Partial<Draft>): void {
+    setTyped((before) => ({ ...before, ...part }));
+    fix(field);
+  }
+
+  async function finish(): Promise<void> {
+    // Before anything else, so that no later step can keep the value alive.
+    flushSync(() => setIssued(undefined));
+    await onStored();
+  }
+
+  return (
+    <form ref={form} className={styles['card']} noValidate onSubmit={onSubmit}>
+      <div data-field="name" className={styles['part']}>
+        <TextInput
+          label="Name"
+          description="Who uses it, and what for. It is known by this name when it is revoked."
+          placeholder="website-deploy"
+          maxLength={200}
+          autoComplete="off"
+          ref={name}
+          value={draft.name}
+          error={errors.name}
+          onChange={({ currentTarget }) => change('name', { name: currentTarget.value })}
+        />
+      </div>
+      <ScopeField
+        access={draft.access}
+        allowed={policy.allowedScopes}
+        error={errors.scopes}
+        isForService={isForService}
+        onChange={(access) => change('scopes', { access })}
+      />
+      <RepositoryField
+        draft={draft}
+        policy={policy}
+        isRegistryEmpty={isRegistryEmpty}
+        error={errors.repositories}
+        onChange={(part) => change('repositories', part)}
+      />
+      <ExpiryField
+        expiry={draft.expiry}
+        lifetime={policy.lifetime}
+        now={now}
+        error={errors.expiry}
+        onChange={(expiry) => change('expiry', { expiry })}
+      />
+      <div className={styles['end']}>
+        <Summary draft={draft} now={now} isRegistryEmpty={isRegistryEmpty} />
+        {refusal !== undefined && <Problem error={refusal} />}
+        <Button type="submit" loading={isBusy} disabled={!policy.canCreate}>
+          Create key
+        </Button>
+      </div>
+      <IssuedDialog issued={issued} onStored={() => void finish()} />
+    </form>
+  );
+}

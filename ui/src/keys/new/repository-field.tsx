@@ -1,0 +1,134 @@
+import { Alert, MultiSelect, Radio } from '@mantine/core';
+import { useDebouncedValue } from '@mantine/hooks';
+import { useQuery } from '@tanstack/react-query';
+import { type ClipboardEvent, useState } from 'react';
+import { searchVerb } from '../../lists/search-text.ts';
+import { Problem } from '../../shell/problem.tsx';
+import { touchesOnlySites } from './access.ts';
+import type { Draft, Policy } from './draft.ts';
+import { FieldGroup } from './field-group.tsx';
+import styles from './new-key.module.css';
+import { repositoriesNamed } from '../queries.ts';
+
+type RepositoryProps = {
+  draft: Draft;
+  policy: Policy;
+  isRegistryEmpty: boolean;
+  error: string | undefined;
+  onChange: (part: Partial<Pick<Draft, 'reach' | 'repositories'>>) => void;
+};
+
+export function RepositoryField({ draft, policy, isRegistryEmpty, error, onChange }: RepositoryProps) {
+  const { allowAll, maxSelected } = policy.repositories;
+  return (
+    <FieldGroup field="repositories" legend="Repositories" description="Where it may do it." error={error}>
+      <div className={styles['choices']}>
+        <Radio
+          name="reach"
+          label="Only those I choose"
+          description={isRegistryEmpty && allowAll ? 'None is registered yet.' : undefined}
+          disabled={isRegistryEmpty && allowAll}
+          checked={draft.reach === 'selected'}
+          onChange={() => onChange({ reach: 'selected' })}
+        />
+        <Radio
+          name="reach"
+          label="All repositories"
+          description={allowAll ? undefined : 'The key policy does not allow this.'}
+          disabled={!allowAll}
+          checked={draft.reach === 'all'}
+          onChange={() => onChange({ reach: 'all' })}
+        />
+      </div>
+      {draft.reach === 'all' ? (
+        <Broad of={draft} isRegistryEmpty={isRegistryEmpty} />
+      ) : (
+        <Picker
+          chosen={draft.repositories}
+          max={maxSelected}
+          onChange={(repositories) => onChange({ repositories })}
+        />
+      )}
+    </FieldGroup>
+  );
+}
+
+/** Warns where a narrower answer could be given; where none could, it says what comes of it. */
+function Broad({ of: { access }, isRegistryEmpty }: { of: Draft; isRegistryEmpty: boolean }) {
+  if (touchesOnlySites(access)) {
+    return (
+      <p className={styles['note']}>
+        Sites belong to no repository, so this makes no difference to what the key may do.
+      </p>
+    );
+  }
+  if (isRegistryEmpty) {
+    return (
+      <p className={styles['note']}>
+        There are none today. It will reach those that are registered later; you can narrow it then.
+      </p>
+    );
+  }
+  return (
+    <Alert color="yellow" mt="sm" title="A broad grant">
+      The key reaches every repository, including those registered later. So does anyone who obtains the key.
+    </Alert>
+  );
+}
+
+type PickerProps = { chosen: readonly string[]; max: number; onChange: (names: string[]) => void };
+
+/** The server searches: a registry may be longer than a list that anyone reads. */
+export function Picker({ chosen, max, onChange }: PickerProps) {
+  const [text, setText] = useState('');
+  const [search] = useDebouncedValue(text.trim(), 200);
+  const { data, error, refetch } = useQuery(repositoriesNamed(search));
+  const found = data?.data.map(({ fullName }) => fullName) ?? [];
+
+  /** A list from elsewhere, in lines or with commas. Whether there are such repositories is the server's to say. */
+  function paste(event: ClipboardEvent): void {
+    const names = namesIn(event.clipboardData.getData('text'));
+    if (names.length < 2) return;
+    event.preventDefault();
+    setText('');
+    onChange([...new Set([...chosen, ...names])].slice(0, max));
+  }
+
+  const isEmpty = data !== undefined && search === '' && found.length === 0;
+  if (isEmpty && chosen.length === 0) {
+    return (
+      <p className={styles['note']}>No repository is registered yet. An administrator registers them.</p>
+    );
+  }
+  return (
+    <>
+      <MultiSelect
+        mt="sm"
+        aria-label="Choose repositories"
+        placeholder={chosen.length === 0 ? 'Search by a part of the name, or paste a list' : ''}
+        searchable
+        hidePickedOptions
+        clearable
+        clearButtonProps={{ 'aria-label': 'Remove all' }}
+        radius="md"
+        maxValues={max}
+        searchValue={text}
+        onSearchChange={setText}
+        data={[...new Set([...chosen, ...found])]}
+        value={[...chosen]}
+        onChange={onChange}
+        onPaste={paste}
+        nothingFoundMessage={`No repository’s name ${searchVerb(text)} “${text}”`}
+        comboboxProps={{ transitionProps: { duration: 0 } }}
+      />
+      <p className={styles['note']} role="status">
+        {chosen.length} of {max} chosen
+      </p>
+      {error !== null && <Problem error={error} onRetry={() => void refetch()} />}
+    </>
+  );
+}
+
+function namesIn(text: string): string[] {
+  return text.split(/[\s,;]+/).filter((name) => /^[\w.-]+\/[\w.-]+$/.test(name));
+}

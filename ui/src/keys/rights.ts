@@ -1,0 +1,41 @@
+import type { Schemas } from '../api/contract.ts';
+import type { Key } from './key-words.ts';
+import { type Access, accessFrom, scopesOf } from './new/access.ts';
+
+/** What an existing key may do, and what is left of it after it was narrowed. */
+export type Rights = {
+  readonly access: Access;
+  readonly reach: 'selected' | 'all';
+  readonly repositories: readonly string[];
+};
+
+export function rightsOf({ scopes, repositories: reach }: Key): Rights {
+  return {
+    access: accessFrom(scopes, scopes),
+    reach: reach.mode,
+    repositories: reach.mode === 'all' ? [] : reach.repositories,
+  };
+}
+
+/** The scopes a key has, and the reads that its writes include: what it can be narrowed to. */
+export function withReads(scopes: readonly string[]): string[] {
+  return [...new Set(scopes.flatMap((scope) => [scope, scope.replace(':write', ':read')]))];
+}
+
+type Narrowing = Pick<Schemas['KeyNarrowing'], 'scopes' | 'repositoryAccess'>;
+
+/** What differs from the key as it is; nothing else is sent. */
+export function narrowingOf(key: Key, { access, reach, repositories }: Rights): Narrowing {
+  const before = rightsOf(key);
+  const scopes = scopesOf(access);
+  const isSameReach =
+    reach === before.reach &&
+    repositories.length === before.repositories.length &&
+    repositories.every((name) => before.repositories.includes(name));
+  return {
+    ...(scopes.join() === scopesOf(before.access).join() ? {} : { scopes }),
+    ...(isSameReach || reach === 'all'
+      ? {}
+      : { repositoryAccess: { mode: 'selected', repositories: [...repositories] } }),
+  };
+}
