@@ -75,7 +75,7 @@ test('a process whose database is there starts on it once, before it listens', a
   await waiting.requireOpen('database');
   expect(await waiting.untilReady()).toBe(true);
   expect(starts).toBe(1);
-  expect(lines.join()).not.toContain('the database is there');
+  expect(lines.join()).not.toContain('the database is available');
 
   const without = arrange([missingStore('database', 'DATABASE_URL', [])], { start });
   await without.waiting.tryStart();

@@ -146,7 +146,7 @@ describe.skipIf(isMissing)('on PostgreSQL and Redis', () => {
 
     const running: Running[] = [];
     for (const component of workloads) running.push(await ready(component));
-    expect(running[1]?.said()).not.toContain('tables that a gateway does not need');
+    expect(running[1]?.said()).not.toContain('privileges that a gateway does not need');
     for (const { child } of running) expect(await end(child, 'SIGTERM')).toBe(0);
   });
 

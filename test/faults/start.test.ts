@@ -119,7 +119,7 @@ describe.skipIf(isMissing)('a start', () => {
     for (const { output } of [web, gateway, worker])
       await expect.poll(output, patience).toContain('is ready');
     expect(web.output()).toMatch(
-      /"msg":"the database is there"[^]*"msg":"the (?:key-value|object) store is there"/,
+      /"msg":"the database is available"[^]*"msg":"the (?:key-value|object) store is available"/,
     );
   });
 
@@ -291,7 +291,7 @@ describe.skipIf(isMissing)('a start', () => {
       expect([code, output]).toEqual([
         1,
         expect.stringMatching(
-          /ENCRYPTION_KEY: is not the one that this database was used with: another installation uses it, or the key was replaced/,
+          /ENCRYPTION_KEY: does not decrypt this database: another installation uses the database, or the key was replaced/,
         ),
       ]);
       expect(output).not.toMatch(/^\s+at /m);
