@@ -31,7 +31,7 @@ test('what two people change at once is kept of both, and the settings both chan
   expect(rebased(base, base, theirs).tree).toEqual(theirs);
 });
 
-test('the trail begins with the first administrator, told in plain words', () => {
+test('the audit log begins with the first administrator, told in plain words', () => {
   const setUp = { event: 'user.created', reason: 'first_administrator' };
   expect(eventInWords(setUp)).toBe('First administrator created');
   expect(actorInWords(setUp, 'anonymous')).toBe('The person who opened the one-time link');

@@ -121,7 +121,7 @@ export const sampleRoutes: readonly Route[] = [
     path: '/audit/export',
     operationId: 'exportAudit',
     tag: 'Audit',
-    summary: 'Export the audit trail',
+    summary: 'Export the audit log',
     policy: { callers: ['session'], role: 'admin', identity: 'live' },
     success: { status: 200, stream: ['application/x-ndjson', 'text/csv'] },
     handle: unreachable,

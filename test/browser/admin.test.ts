@@ -470,7 +470,7 @@ test.each(['absent', 'denied', 'hopeless'] as const)(
   },
 );
 
-test('an auditor finds out why a request was refused by its id, and takes the trail along', async () => {
+test('an auditor finds out why a request was refused by its id, and takes the audit log along', async () => {
   const key = await world.h.serviceKey({ name: 'reader', scopes: ['repos:read'] });
   const refused = await world.call('POST', '/repositories', { as: key, body: {} });
   const requestId = refused.headers['x-request-id'] ?? '';
@@ -498,7 +498,7 @@ test('an auditor finds out why a request was refused by its id, and takes the tr
   await context.close();
 });
 
-test('the picture of the trail stays with an outcome and a time, and goes where it would say too much', async () => {
+test('the picture of the audit log stays with an outcome and a time, and goes where it would say too much', async () => {
   const { page, context, complaints } = await open('/admin/audit');
   const picture = page.getByRole('region', { name: 'Events over time' });
   const says = (name: RegExp) => picture.getByRole('img', { name });

@@ -207,7 +207,7 @@ test('CS-02 T34 a hosted page writes nothing through the API, though the browser
   await context.close();
 });
 
-/** The newest change, by the trail. */
+/** The newest change, by the audit log. */
 async function lastChange(): Promise<unknown> {
   const { data } = await w.call('GET', '/audit/events', {
     as: root,

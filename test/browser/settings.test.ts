@@ -295,11 +295,11 @@ test('why a request was refused is told to the owner of the key, with what to do
   const bob = await world.h.person(`Bob${people}`);
   const other = await open(`/settings/refusals?requestId=${requestId}`, bob);
   await other.page.getByText('No refused request with one of your keys has this id').waitFor();
-  expect(await other.page.getByRole('link', { name: 'find it in the audit trail' }).count()).toBe(0);
+  expect(await other.page.getByRole('link', { name: 'find it in the audit log' }).count()).toBe(0);
   await other.context.close();
 });
 
-test('the id of a request leads to why it was refused, and administrators to the audit trail as well', async () => {
+test('the id of a request leads to why it was refused, and administrators to the audit log as well', async () => {
   const root = await world.h.person(`Root${people}`, { admin: true });
   const key = await world.h.key(ada, { name: 'reader', scopes: ['repos:read'] });
   const requestId = await beRefused(key);
@@ -309,10 +309,10 @@ test('the id of a request leads to why it was refused, and administrators to the
     await within.getByRole('dialog').getByPlaceholder('Go to a page').fill(requestId);
   };
   await find(page);
-  await page.getByRole('button', { name: 'Its events in the audit trail' }).waitFor();
+  await page.getByRole('button', { name: 'Its events in the audit log' }).waitFor();
   await page.getByRole('button', { name: 'Why was it refused?' }).click();
   await page.waitForURL(`**/settings/refusals?requestId=${requestId}`);
-  await page.getByRole('link', { name: 'find it in the audit trail' }).click();
+  await page.getByRole('link', { name: 'find it in the audit log' }).click();
   await page.waitForURL(`**/admin/audit?requestId=${requestId}`);
   await page.getByRole('table').getByRole('link').first().waitFor();
   // The browser notes the 404 of someone else's refusal itself.
@@ -325,7 +325,7 @@ test('the id of a request leads to why it was refused, and administrators to the
   await own.page.getByText('POST /api/v2/repositories').waitFor();
   await find(own.page);
   await own.page.getByRole('button', { name: 'Why was it refused?' }).waitFor();
-  expect(await own.page.getByText('Its events in the audit trail').count()).toBe(0);
+  expect(await own.page.getByText('Its events in the audit log').count()).toBe(0);
   await own.context.close();
 });
 

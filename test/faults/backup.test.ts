@@ -91,7 +91,7 @@ test('a backup is refused while the server runs, and made when it is stopped', a
   expect(full.code).toBe(0);
 });
 
-/** Everything as before: people sign in, keys authenticate, sites open, the trail is whole up to the head of the backup. */
+/** Everything as before: people sign in, keys authenticate, sites open, the audit log is whole up to the head of the backup. */
 async function expectEverything(installation: Installation): Promise<void> {
   const program = await startProgram(installation);
   const browser = new Browser(program.origin);

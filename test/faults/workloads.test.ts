@@ -325,7 +325,7 @@ describe.skipIf(isMissing)('two web, two gateways and a worker', () => {
     expect(JSON.stringify(data)).toContain('the last one before the end');
   });
 
-  test('a web and a worker that are killed are not missed, and the trail is whole in the end', async () => {
+  test('a web and a worker that are killed are not missed, and the audit log is whole in the end', async () => {
     const doomed = [await fleet.start('web'), await fleet.start('worker')];
     const answers = await watch({ key: fleet.withKey(fleet.webs[1]) }, async () => {
       for (const member of doomed) await member.end('SIGKILL');

@@ -136,7 +136,7 @@ function isPage(url: string): boolean {
   return /^\/api\/v2\/(?:docs|openapi\.json)(?:\?|$)/.test(url);
 }
 
-/** After a round the rest of the product must cope with what was sent: jobs, the trail, the log. */
+/** After a round the rest of the product must cope with what was sent: jobs, the audit log, the log. */
 async function aftermath({ h, values }: World): Promise<string[]> {
   const problems: string[] = [];
   await h.settle();
@@ -156,7 +156,7 @@ async function aftermath({ h, values }: World): Promise<string[]> {
       .catch((error: unknown) => void problems.push(`the job ${job} fails: ${String(error)}`));
   }
   const { brokenAt } = await verifyAuditLog(h.app.services.read.chain);
-  if (brokenAt !== undefined) problems.push(`the trail is broken: ${JSON.stringify(brokenAt)}`);
+  if (brokenAt !== undefined) problems.push(`the audit log is broken: ${JSON.stringify(brokenAt)}`);
   const log = h.logged.join('\n');
   for (const value of values)
     if (log.includes(value.slice(20))) problems.push('the log holds the value of a key');

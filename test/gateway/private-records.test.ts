@@ -241,7 +241,7 @@ test('GR-08 a corrupt record is audited once, by the worker, within its next tur
   expect(read.data).toMatchObject([{ reason: 'corrupt_grant', outcome: 'denied', details: { count: 1 } }]);
 });
 
-test('a refusal that was seen just before the end is in the trail after it, with its repetitions', async () => {
+test('a refusal that was seen just before the end is in the audit log after it, with its repetitions', async () => {
   const { site, browser, grantKey } = await opened();
   const thief = await privateSite(h, ada);
   const other = await h.another();

@@ -318,7 +318,7 @@ describe('a key in a request to a site', () => {
     ['another header', (value) => ({ headers: { 'x-api-key': value } })],
     ['Referer', (value) => ({ headers: { referer: `https://elsewhere.example/?k=${value}` } })],
   ])(
-    'T36 KF-05 in %s, public or private, is in the trail and told to its owner',
+    'T36 KF-05 in %s, public or private, is in the audit log and told to its owner',
     async (_where, requestWith) => {
       for (const visibility of ['public', 'private']) {
         const made = await upload(h, kim, { 'index.html': page('x') }, { visibility });

@@ -70,7 +70,7 @@ test('a private site opens through the flow, and no longer once web has ended it
   expect((await visitor.asset(site.url)).status).not.toBe(200);
 });
 
-test('what a gateway refuses is on the trail of the worker, which alone does what one of all does', async () => {
+test('what a gateway refuses is on the audit log of the worker, which alone does what one of all does', async () => {
   const site = await privateSite(web, ada);
   await gateway.open(`${site.url}.postern/redeem`, {
     method: 'POST',

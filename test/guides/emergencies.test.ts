@@ -58,7 +58,7 @@ for text in ["${token}", "${wrong}", "${token}0"]:
     },
   );
 
-  test('RV-04 respond to a leak: revoked, replaced, verified, and the trail shows both keys', async () => {
+  test('RV-04 respond to a leak: revoked, replaced, verified, and the audit log shows both keys', async () => {
     const [
       revokeSelf = '',
       revokeById = '',

@@ -348,7 +348,7 @@ describe.skipIf(isMissing)('two machines with a web and a gateway each, and a wo
   });
 
   // The last one: it stops every process, and loses what came after the dump.
-  test('back up and restore, as its page is written: what the dump has is served, and the audit trail has its head', {
+  test('back up and restore, as its page is written: what the dump has is served, and the audit log has its head', {
     timeout: 5 * 60_000,
   }, async () => {
     const [

@@ -37,7 +37,7 @@ export type AuditEntry = {
 /** The part of the audit log that other features need: writes one event in their own transaction. */
 export type AuditWriter = { append(entry: AuditEntry): Promise<void> };
 
-/** An event as stored in the trail: with safe text and the ids of all keys that it concerns. */
+/** An event as stored in the audit log: with safe text and the ids of all keys that it concerns. */
 export type AuditEvent = {
   readonly id: string;
   /** Milliseconds since the epoch. */
@@ -74,7 +74,7 @@ export type AuditFilter = {
   readonly to?: number | undefined;
 };
 
-/** A position in the trail's order: by time, then by insertion. `seq` in decimal digits. */
+/** A position in the order of the audit log: by time, then by insertion. `seq` in decimal digits. */
 export type AuditPosition = { readonly at: number; readonly seq: string };
 
 export type AuditPage = { readonly events: readonly AuditEvent[]; readonly next: AuditPosition | null };

@@ -85,7 +85,7 @@ test.each(['x', 'MTIz', Buffer.from('1.99999999999999999999').toString('base64ur
   },
 );
 
-test('an export ends, although the trail grows while it is read', async () => {
+test('an export ends, although the audit log grows while it is read', async () => {
   await append(1_201);
   let count = 0;
   for await (const page of audit.walk({})) {

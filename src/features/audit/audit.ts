@@ -27,7 +27,7 @@ export type Audit = {
   refusalsOfKeys(keyIds: readonly string[], since: number, limit: number): Promise<readonly AuditEvent[]>;
   /** All matching events up to now, oldest first, page by page without an open transaction. */
   walk(filter: AuditFilter): AsyncGenerator<readonly AuditEvent[]>;
-  /** Records that a person exported the trail: the filter and the format. */
+  /** Records that a person exported the audit log: the filter and the format. */
   recordExport(auditContext: AuditContext, filter: AuditFilter, format: string): Promise<void>;
 };
 
@@ -61,7 +61,7 @@ export function createAudit({
     refusalsOf: (requestId) => read.refusalsOf(requestId),
     refusalsOfKeys: (keyIds, since, limit) => read.refusalsOfKeys(keyIds, since, limit),
     async *walk(filter) {
-      // Without an end, the walk might never finish: a busy trail can grow faster than a slow client reads.
+      // Without an end, the walk might never finish: a busy audit log can grow faster than a slow client reads.
       const end = clock.now() + 1;
       const to = filter.to === undefined ? end : Math.min(filter.to, end);
       let after: AuditPosition | null = null;

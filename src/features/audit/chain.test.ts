@@ -55,7 +55,7 @@ beforeEach(async () => {
   chainWriter = newChainWriter();
 });
 
-test('sealing chains every event once, without gaps, and the trail is whole', async () => {
+test('sealing chains every event once, without gaps, and the audit log is whole', async () => {
   await append(7);
   expect(await verify()).toMatchObject({ events: 7, sealed: 0, unchainedTail: 7, head: null });
   await chainWriter.run();
@@ -153,7 +153,7 @@ describe('verify finds', () => {
     expect((await verify()).brokenAt).toMatchObject({ problem: 'event_removed' });
   });
 
-  test('an event slipped in beside the trail', async () => {
+  test('an event slipped in beside the audit log', async () => {
     await tamper(
       database,
       `insert into audit_events (id, at, event, actor_kind, target_kind, target_id, outcome, details, key_ids)

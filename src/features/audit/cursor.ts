@@ -1,7 +1,7 @@
 import { AppError } from '../../core/errors.ts';
 import type { AuditPosition } from './audit-event.ts';
 
-/** Encodes a position in the trail as a cursor. Opaque to clients: its form may change at any time. */
+/** Encodes a position in the audit log as a cursor. Opaque to clients: its form may change at any time. */
 export function encodeCursor({ at, seq }: AuditPosition): string {
   return Buffer.from(`${at}.${seq}`).toString('base64url');
 }

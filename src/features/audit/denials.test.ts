@@ -48,7 +48,7 @@ const inDatabase = (maxBuckets?: number) =>
 const written = async () =>
   (await auditStore(database.sql, { clock, random: systemRandom }).page({}, 'oldest', null, 100)).events;
 
-/** A trail in memory, so that a flood costs the test no database. */
+/** An audit log in memory, so that a flood costs the test no database. */
 function inMemory(options: { maxBuckets?: number; fails?: () => boolean } = {}) {
   const entries: AuditEntry[] = [];
   let lost = 0;
@@ -67,7 +67,7 @@ function inMemory(options: { maxBuckets?: number; fails?: () => boolean } = {}) 
   return { denials, entries, told, lost: () => lost };
 }
 
-test('AU-02 a refused attempt is in the trail with the next flush, with its reason and origin', async () => {
+test('AU-02 a refused attempt is in the audit log with the next flush, with its reason and origin', async () => {
   const denials = inDatabase();
   denials.record(denied());
   await denials.flush();

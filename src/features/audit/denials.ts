@@ -6,7 +6,7 @@ import type { AuditEntry } from './audit-event.ts';
 import type { AuditStore } from './audit-store.ts';
 
 /**
- * Collects refusals and writes them to the trail (contract 10.8, AU-02). record() never waits, fails or does I/O. The next
+ * Collects refusals and writes them to the audit log (contract 10.8, AU-02). record() never waits, fails or does I/O. The next
  * flush writes the first refusal of a kind; equal ones that follow become one event a minute with a count. Memory stays
  * bounded, however many refusals and addresses there are.
  */

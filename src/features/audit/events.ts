@@ -1,5 +1,5 @@
 /**
- * Every event that the trail can contain (contract 9), with its description in docs/reference/events.md. The list is
+ * Every event that the audit log can contain (contract 9), with its description in docs/reference/events.md. The list is
  * closed: an event that is not here does not compile.
  */
 export const auditEvents = {

@@ -89,7 +89,7 @@ const get = (path: string) => app.inject(`/api/v2/audit${path}`);
 const search = async (query: string) => (await get(`/events${query}`)).json();
 const spans = (events: AuditEventResponse[]) => events.map(({ details }) => details['at']);
 
-test('an administrator pages through the trail, newest first', async () => {
+test('an administrator pages through the audit log, newest first', async () => {
   const first = await search('?limit=4');
   expect(spans(first.data)).toEqual([4, 3, 2, 1]);
   for (const event of first.data) listedEventResponse.parse(event);
@@ -123,7 +123,7 @@ test.each([
   expect(response.json().error.code).toBe('invalid_query');
 });
 
-test('AU-05 whoever is no administrator reads nothing of the trail', async () => {
+test('AU-05 whoever is no administrator reads nothing of the audit log', async () => {
   roles = ['user'];
   const answers = await Promise.all(['/events', '/events/evt_1', '/export'].map(get));
   roles = ['user', 'admin'];

@@ -1,6 +1,6 @@
 import { maskKeys } from '../../core/key-shape.ts';
 
-/** JSON as stored in the trail: no undefined, no NaN, nothing that a jsonb column would refuse. */
+/** JSON as stored in the audit log: no undefined, no NaN, nothing that a jsonb column would refuse. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json };
 
 const maxTextLength = 1_000;

@@ -72,7 +72,7 @@ export type IdentityDeps = CommonDeps & {
   isFresh: () => boolean;
   passwordCost: PasswordCost;
   views: ProviderViews;
-  /** Counts refused sign-ins for the audit trail; must not block. */
+  /** Counts refused sign-ins for the audit log; must not block. */
   signInRefused: (reason: SignInRefusal, origin: RequestOrigin, userId: string | null) => void;
   allowDynamicRegistration?: boolean;
   /** Replaces or wraps the built-in provider's directory. */

@@ -243,7 +243,7 @@ describe('the keys that the built-in provider signs with', () => {
     expect((await moved(browser, last).api('GET', '/users')).status).toBe(200);
   });
 
-  test('AU-01 a rotation is in the trail with the name of the new key alone, and one that changes nothing is not', async () => {
+  test('AU-01 a rotation is in the audit log with the name of the new key alone, and one that changes nothing is not', async () => {
     const told = () => open.audit.filter(({ event }) => event === 'config.signing_keys.changed');
     const results = await Promise.allSettled([rotate(), rotate()]);
     expect(results.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
@@ -259,12 +259,15 @@ describe('the keys that the built-in provider signs with', () => {
     ]);
   });
 
-  test('AU-03 where the trail cannot be written, the keys stay as they were', async () => {
+  test('AU-03 where the audit log cannot be written, the keys stay as they were', async () => {
     const before = await kids(open);
-    const failing = await open.another({}, { append: () => Promise.reject(new Error('The trail is away.')) });
+    const failing = await open.another(
+      {},
+      { append: () => Promise.reject(new Error('The audit log is away.')) },
+    );
     others.push(failing);
     await expect(failing.identity.rotateSigningKeys(systemAuditContext)).rejects.toThrow(
-      'The trail is away.',
+      'The audit log is away.',
     );
     expect(await kids(await another({}))).toEqual(before);
   });

@@ -233,7 +233,7 @@ describe('users', () => {
     expect((await new Browser(open.app).signIn('gone@example.com', password)).status).toBe(401);
   });
 
-  test('every change is in the trail with what was and what is', async () => {
+  test('every change is in the audit log with what was and what is', async () => {
     const user = await create('/users', { email: 'trail@example.com' });
     await boss.api('PATCH', `/users/${user.id}`, { name: 'Renamed' });
     expect(open.audit.at(-1)).toMatchObject({

@@ -23,7 +23,7 @@ export type IdentityStores = {
   setupLinks: SetupLinkStore;
 };
 
-/** The stores of a transaction of this feature: its tables, the audit trail and the change feed. */
+/** The stores of a transaction of this feature: its tables, the audit log and the change feed. */
 export type IdentityTx = IdentityStores & { audit: AuditWriter; changes: ChangeStore };
 
 export function identityStores(sql: Sql, clock: Clock): IdentityStores {

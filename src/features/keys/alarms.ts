@@ -26,7 +26,7 @@ export type KeyAlarms = {
 
 type ExposureReason = 'credential_in_url' | 'credential_in_content';
 
-/** Bounds memory during a flood: more alarms between two flushes are dropped. The trail still counts the refusals. */
+/** Bounds memory during a flood: more alarms between two flushes are dropped. The audit log still counts the refusals. */
 const maxQueued = 1_000;
 
 export function createKeyAlarms(deps: {

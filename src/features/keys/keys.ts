@@ -83,7 +83,7 @@ export type Keys = {
     reach: Reach,
     id: string,
     reason: RevokeReason,
-    /** The reason in the caller's own words; recorded in the trail. */
+    /** The reason in the caller's own words; recorded in the audit log. */
     note?: string,
   ): Promise<{ id: string; revokedAt: number }>;
   /** Revokes every active key of a person, for a leak of unknown extent. One event for each key. */

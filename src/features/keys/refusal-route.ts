@@ -25,7 +25,7 @@ export type RefusalRouteDeps = {
     limit: number,
   ) => Promise<readonly AuditEvent[]>;
   readonly clock: Clock;
-  /** The scope that a route requires of a key. The route is named as in the trail. */
+  /** The scope that a route requires of a key. The route is named as in the audit log. */
   readonly scopeOf: (route: string) => Scope | undefined;
 };
 

@@ -3,7 +3,7 @@ import { type RateLimiter, retryAfterSeconds } from './ratelimit.ts';
 
 /**
  * Changes that a person may request in any rolling 60 seconds, over all sessions, access tokens and processes. Far more
- * than a person can click, and few enough that a loop cannot fill the tables and the trail.
+ * than a person can click, and few enough that a loop cannot fill the tables and the audit log.
  */
 export const changesPerMinute = 120;
 

@@ -130,7 +130,7 @@ export function absentPath(path: string): string {
     .replaceAll(/\{\w+\}/g, 'nothingthere');
 }
 
-/** The refusals of one route (`GET /api/v2/me/tokens/:id`) in the trail, written now instead of within the minute. */
+/** The refusals of one route (`GET /api/v2/me/tokens/:id`) in the audit log, written now instead of within the minute. */
 export async function denialsOf(h: Harness, root: Person, route: string): Promise<Denied[]> {
   await h.app.services.denials.flush({ all: true });
   const found: Denied[] = [];

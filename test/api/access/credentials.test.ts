@@ -280,7 +280,7 @@ describe('a key where no key may be', () => {
       .filter(([, , , code]) => code === 'credential_in_url')
       .map(([where, request]) => [where, request] as const),
   )(
-    'KF-05 in %s it counts as exposed: the trail says so and its owner is told, by its id',
+    'KF-05 in %s it counts as exposed: the audit log says so and its owner is told, by its id',
     async (_where, request) => {
       const exposed = await h.key(ada);
       await h.call(...request(exposed.value));
@@ -295,7 +295,7 @@ describe('a key where no key may be', () => {
     },
   );
 
-  test('KF-05 every place is in the trail with its reason', async () => {
+  test('KF-05 every place is in the audit log with its reason', async () => {
     const reasons = new Set<string>();
     for (const route of ['GET /api/v2/auth/context', 'POST /api/v2/repositories', 'GET unknown'])
       for (const { reason } of await denialsOf(h, root, route)) reasons.add(reason);

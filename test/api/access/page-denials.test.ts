@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Harness, openHarness, type Person, uiOrigin } from '../../harness.ts';
 import { denialsOf } from './cast.ts';
 
-/** What is refused on a page is told by the trail as what is refused by the API. */
+/** What is refused on a page is told by the audit log as what is refused by the API. */
 let h: Harness;
 let root: Person;
 beforeEach(async () => {
@@ -45,7 +45,7 @@ test.each([
   },
 );
 
-test('AU-02 sign-ins that one address starts without end are in the trail when they are refused as a page', async () => {
+test('AU-02 sign-ins that one address starts without end are in the audit log when they are refused as a page', async () => {
   let refused = 0;
   for (let count = 1; count <= 70; count += 1) {
     const { statusCode } = await send({ method: 'GET', url: '/auth/login', accept: 'text/html' });

@@ -219,7 +219,7 @@ function expected(who: Who, caller: CallerName, scopes: readonly string[]): stri
 let h: Harness;
 let root: Person;
 let cast: Record<CallerName, CallOptions>;
-/** Public ids of the keys that were alive once, as the trail names them. */
+/** Public ids of the keys that were alive once, as the audit log names them. */
 let idOf: Partial<Record<CallerName, string>>;
 
 beforeAll(async () => {
@@ -344,7 +344,7 @@ describe('who may call what', () => {
         expect([caller, outcomeOf(await ask(name, cast[caller]))]).toEqual([caller, admitted]);
       }
       const unchanged = await contents(h);
-      // Whoever takes the trail away leaves a line in it.
+      // Whoever takes the audit log away leaves a line in it.
       expect(unchanged).toEqual(name === 'GET /audit/export' ? unchanged : before);
       const refused: [CallerName, string][] = [];
       for (const caller of asking.filter((one) => wantedFor(one) !== 'in')) {

@@ -112,7 +112,7 @@ describe('a secret’s way through the program', () => {
     expect(metrics).not.toContain(root.user.id);
   });
 
-  test('SE-01 the audit trail, read and exported, holds no secret', async () => {
+  test('SE-01 the audit log, read and exported, holds no secret', async () => {
     const exported = [];
     for (const format of ['ndjson', 'csv'])
       exported.push((await h.call('GET', '/audit/export', { as: root, query: { format } })).text);

@@ -142,7 +142,7 @@ describe('changes by people', () => {
     expect(passed(await changes(120, ada))).toBe(120);
   });
 
-  test('AU-02 refused changes are one event of the trail with their number', async () => {
+  test('AU-02 refused changes are one event of the audit log with their number', async () => {
     const root = await h.person('Root', { admin: true });
     await changes(125, ada);
     const denials = await denialsOf(h, root, 'POST /api/v2/me/tokens');

@@ -122,7 +122,7 @@ test.each<[string, (nth: number) => OwnerState, { suspending: number; revoking: 
     { suspending: 600, revoking: 1_500 },
   ],
 ])(
-  'when more than a tenth of 20,000 owners are suddenly %s, no key of anyone is touched, and the trail says so',
+  'when more than a tenth of 20,000 owners are suddenly %s, no key of anyone is touched, and the audit log says so',
   async (_what, stateOf, counts) => {
     const directory = setUp(stateOf);
     expect(await directory.pass()).toMatchObject({ owners: count, suspended: 0, revoked: 0, held: true });

@@ -192,7 +192,7 @@ describe('guessing', () => {
       );
     }
     expect((await ask(key)).status).toBe(429);
-    // What a flood can make us hold: the refusals waiting for the trail, at most 11,000 (denials.ts).
+    // What a flood can make us hold: the refusals waiting for the audit log, at most 11,000 (denials.ts).
     expect(h.app.services.denials.held()).toBeLessThanOrEqual(11_000);
     h.clock.advance(61 * second);
     expect((await ask(key)).status).toBe(200);

@@ -104,7 +104,7 @@ test('OW-01 stopping a private site shows an administrator nothing of it, and op
   expect([shown.status, shown.text.includes('secret')]).toEqual([403, false]);
 });
 
-test('OW-01 the trail tells an administrator who changed a private site, not what is in it', async () => {
+test('OW-01 the audit log tells an administrator who changed a private site, not what is in it', async () => {
   const { id } = (await upload(h, ada, files)).data;
   await replace(h, ada, id, { 'salaries.html': page('salaries'), ...files });
   const auditLog = await h.call('GET', '/audit/events', { as: root, query: { target: id } });

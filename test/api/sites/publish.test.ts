@@ -112,7 +112,7 @@ test('UP-01 a bad upload is refused whole, names every file, and the live versio
   expect(after.data.version).toEqual(made.data.version);
 });
 
-test('T37 a key of ours in the content refuses the upload, and its exposure is in the trail', async () => {
+test('T37 a key of ours in the content refuses the upload, and its exposure is in the audit log', async () => {
   const refused = await upload(h, ada, { 'index.html': `<script>token="${key.value}"</script>` });
   expect([refused.status, refused.error.code]).toEqual([422, 'credential_in_content']);
   expect(refused.text).not.toContain(key.value);

@@ -86,7 +86,7 @@ const areas: readonly Area[] = [
       { to: '/admin/users', label: 'Users', icon: PeopleIcon, words: 'accounts people roles' },
       { to: '/admin/groups', label: 'Groups', icon: TreeIcon, words: 'roles teams' },
       { to: '/admin/repositories', label: 'Repositories', icon: BranchIcon, words: 'git projects' },
-      { to: '/admin/audit', label: 'Audit trail', icon: ScrollIcon, words: 'events log export' },
+      { to: '/admin/audit', label: 'Audit log', icon: ScrollIcon, words: 'events log export' },
       {
         to: '/admin/surfaces',
         label: 'Where to configure',

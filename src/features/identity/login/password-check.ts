@@ -28,7 +28,7 @@ export function createPasswordCheck(deps: {
   passwords: Passwords;
   throttle: SignInThrottle;
   devices: Pick<KnownDevices, 'recognise'>;
-  /** Counts refusals for the audit trail, with the account when one exists; must not block. */
+  /** Counts refusals for the audit log, with the account when one exists; must not block. */
   refused(reason: SignInRefusal, origin: RequestOrigin, userId: string | null): void;
 }): PasswordCheck {
   const { accounts, passwords, throttle, devices } = deps;

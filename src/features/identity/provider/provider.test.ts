@@ -705,7 +705,7 @@ describe('what was proved before an account was signed out everywhere', () => {
   });
 });
 
-describe('in the audit trail', () => {
+describe('in the audit log', () => {
   const connections = () =>
     open.audit
       .filter(({ event }) => event.startsWith('client.'))

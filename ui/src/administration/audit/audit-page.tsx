@@ -28,12 +28,12 @@ export function AuditPage() {
   const search = route.useSearch();
   const now = useNow();
   const filters = filtersOf(search, now);
-  const trail = useInfiniteQuery(auditEvents(filters));
-  const events = trail.data?.pages.flatMap(({ data }) => data) ?? [];
+  const auditLog = useInfiniteQuery(auditEvents(filters));
+  const events = auditLog.data?.pages.flatMap(({ data }) => data) ?? [];
   return (
     <>
       <PageHead
-        title="Audit trail"
+        title="Audit log"
         intro="What happened, who did it, and the outcome. Events cannot be changed."
       >
         <Menu position="bottom-end" transitionProps={{ duration: 0 }}>
@@ -60,14 +60,14 @@ export function AuditPage() {
         onChange={(next) => void navigate({ search: next })}
       />
       {isOfAll(search) && <AuditChart search={search} now={now} />}
-      {trail.isPending && <TableLoading what="events" />}
-      {trail.error !== null && <Problem error={trail.error} onRetry={() => void trail.refetch()} />}
-      {trail.data !== undefined && events.length === 0 && <Nothing search={search} />}
+      {auditLog.isPending && <TableLoading what="events" />}
+      {auditLog.error !== null && <Problem error={auditLog.error} onRetry={() => void auditLog.refetch()} />}
+      {auditLog.data !== undefined && events.length === 0 && <Nothing search={search} />}
       {events.length > 0 && (
         <Table
           caption="Events, newest first"
           columns={['Event', 'Actor', 'Target', 'Outcome', 'When']}
-          isStale={trail.isPlaceholderData}
+          isStale={auditLog.isPlaceholderData}
           isDense
         >
           {events.map((event) => (
@@ -75,12 +75,12 @@ export function AuditPage() {
           ))}
         </Table>
       )}
-      {trail.hasNextPage && (
+      {auditLog.hasNextPage && (
         <Button
           variant="default"
           mt="md"
-          loading={trail.isFetchingNextPage}
-          onClick={() => void trail.fetchNextPage()}
+          loading={auditLog.isFetchingNextPage}
+          onClick={() => void auditLog.fetchNextPage()}
         >
           Show older events
         </Button>

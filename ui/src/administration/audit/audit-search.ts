@@ -1,6 +1,6 @@
 import { given, oneOf, type Raw, textFrom } from '../search.ts';
 
-/** The filters of the audit trail, kept in the address, so that a finding can be shared as a link. */
+/** The filters of the audit log, kept in the address, so that a finding can be shared as a link. */
 export const outcomes = ['success', 'denied', 'failure'] as const;
 export const spans = ['1h', '24h', '7d', '30d'] as const;
 export type Span = (typeof spans)[number];

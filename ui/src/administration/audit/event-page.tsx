@@ -22,7 +22,7 @@ export function EventPage() {
   return (
     <>
       <TextLink to="/admin/audit" size="sm">
-        ← Audit trail
+        ← Audit log
       </TextLink>
       <PageHead
         title={data === undefined ? 'Event' : eventInWords(data)}

@@ -17,7 +17,7 @@ export const eventWords: Readonly<Record<EventName, string>> = {
   'auth.throttled': 'Address throttled',
   'session.started': 'Signed in',
   'session.ended': 'Signed out',
-  'audit.exported': 'Trail exported',
+  'audit.exported': 'Audit log exported',
   'client.connected': 'Client connected',
   'client.revoked': 'Client disconnected',
   'policy.changed': 'Key policy changed',

@@ -130,7 +130,7 @@ function Note({ value, onChange, isNeeded = false }: NoteProps) {
   return (
     <TextInput
       label="Reason"
-      description="Recorded in the audit trail and in the key’s timeline, which its owner can read."
+      description="Recorded in the audit log and in the key’s timeline, which its owner can read."
       placeholder="Found in a public log"
       autoComplete="off"
       maxLength={500}

@@ -176,7 +176,7 @@ function Next() {
       <Alert color="blue" mt="md" title="Only viewing?">
         Nothing on these pages changes until you review and confirm it.{' '}
         <Button component={Link} to="/admin/audit" variant="default" size="compact-sm" mt="xs">
-          Open the audit trail
+          Open the audit log
         </Button>
       </Alert>
     </section>

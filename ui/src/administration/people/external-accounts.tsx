@@ -31,7 +31,7 @@ export function ExternalAccounts({ error }: { error: ApiProblem }) {
       <Group gap="lg">
         <TextLink to="/admin/users">Known users</TextLink>
         <TextLink to="/admin/user-keys">User keys</TextLink>
-        <TextLink to="/admin/audit">Audit trail</TextLink>
+        <TextLink to="/admin/audit">Audit log</TextLink>
       </Group>
     </Empty>
   );

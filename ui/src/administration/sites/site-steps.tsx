@@ -35,7 +35,7 @@ export function TakeDown({ of: site, onClose, onDone }: StepProps & { of: Stoppi
         </Text>
         <TextInput
           label="Reason"
-          description="Its owner reads it word for word. It is also recorded in the audit trail."
+          description="Its owner reads it word for word. It is also recorded in the audit log."
           placeholder="Phishing, reported by the bank on Monday"
           required
           data-autofocus
@@ -73,7 +73,7 @@ export function PutBack({ id, onClose, onDone }: StepProps & { id: string }) {
         </Text>
         <TextInput
           label="Reason"
-          description="Recorded in the audit trail."
+          description="Recorded in the audit log."
           placeholder="The page was removed"
           required
           data-autofocus

@@ -70,7 +70,7 @@ function Event({ of: event, home, now }: { of: Schemas['AuditEvent']; home: KeyH
   );
 }
 
-/** The refusals page explains requests only to the owner of the key; an administrator gets a link to the audit trail. */
+/** The refusals page explains requests only to the owner of the key; an administrator gets a link to the audit log. */
 function Why({ home, requestId }: { home: KeyHome; requestId: string }) {
   return (
     <Anchor

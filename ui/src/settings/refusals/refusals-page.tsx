@@ -107,7 +107,7 @@ function Unknown({ requestId, isBusy, onRetry }: UnknownProps) {
                 underline="always"
                 renderRoot={(props) => <Link to="/admin/audit" search={{ requestId }} {...props} />}
               >
-                find it in the audit trail
+                find it in the audit log
               </Anchor>
               .
             </>

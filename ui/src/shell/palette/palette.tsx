@@ -176,15 +176,15 @@ function requestEntries(text: string, isAdministrator: boolean): Entry[] {
     icon: <HelpIcon />,
     address: `/settings/refusals?requestId=${text}`,
   };
-  const trail = {
-    id: 'request-trail',
+  const auditLog = {
+    id: 'request-audit-log',
     group: 'This request',
-    label: 'Its events in the audit trail',
+    label: 'Its events in the audit log',
     detail: text,
     icon: <ScrollIcon />,
     address: `/admin/audit?requestId=${text}`,
   };
-  return isAdministrator ? [why, trail] : [why];
+  return isAdministrator ? [why, auditLog] : [why];
 }
 
 function keyEntry({ id, name }: { id: string; name: string }): Entry {

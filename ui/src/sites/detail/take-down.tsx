@@ -34,7 +34,7 @@ export function TakeDown({ id, standing }: TakeDownProps) {
       <h2 id="administrator">As an administrator</h2>
       <p className={shared['hint']}>
         You can take a site down immediately, everywhere, without seeing its content. Its owner can read your
-        reason, and the audit trail keeps it. Site <code>{id}</code>.
+        reason, and the audit log keeps it. Site <code>{id}</code>.
       </p>
       <div className={styles['form']}>
         <TextInput
