@@ -11,7 +11,7 @@ import { createKeyWatch } from './key-watch.ts';
 /**
  * Notifies owners of two things: a dead key that is still used, and a live value seen where no key may be.
  * report(), seen() and deadUse() do no I/O. flush() looks up the digest, writes the notice and counts the event in the
- * trail. A value that is not a key of this installation is dropped (contract 10.12). The value itself is never stored.
+ * audit log. A value that is not a key of this installation is dropped (contract 10.12). The value itself is never stored.
  */
 export type KeyAlarms = {
   /** True when the text contains something shaped like a key. Cheap, because it runs on the URL of every request. */
