@@ -103,7 +103,7 @@ function errorsPage(): string {
 function eventsPage(): string {
   return page(
     'Audit events',
-    'Every event the trail can hold. Read them at `GET /api/v2/audit/events` or export them; how the chain is sealed ' +
+    'Every event the audit log can contain. Read them at `GET /api/v2/audit/events` or export them; how the chain is sealed ' +
       'and verified is in [audit-chain.md](audit-chain.md).',
     table(
       ['Event', 'Meaning'],
