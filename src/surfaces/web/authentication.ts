@@ -23,13 +23,16 @@ import { findCredential } from './credential.ts';
  * cannot be checked is a 503; one that is not valid is a 401, or a 429 once its address has sent too many.
  */
 export type Authentication = {
-  /** The caller; with a key, also charges the owner's rate limit and sets `request.keyUse`. */
-  authenticate(request: FastifyRequest): Promise<Caller>;
-  /** The caller of the same credential now, without a charge: is it still valid? */
-  authenticateAgain(request: FastifyRequest): Promise<Caller>;
+  /** With a key, also charges the owner's rate limit and sets `request.keyUse`. */
+  authenticate(request: FastifyRequest): Promise<Authenticated>;
+  /** The same credential now, without a charge: is it still valid? */
+  authenticateAgain(request: FastifyRequest): Promise<Authenticated>;
   /** Reports a key in the address or in a cookie. @throws `credential_in_url` or `invalid_credential` */
   refuseStrayKeys(request: FastifyRequest): void;
 };
+
+/** The caller, or why the credential is not valid. Floods consist of invalid ones, and a returned error costs least. */
+export type Authenticated = Caller | AppError;
 
 export type AuthenticationDeps = {
   readonly verifier: Verifier;
@@ -97,20 +100,24 @@ export function createAuthentication(deps: AuthenticationDeps): Authentication {
   const { denials, usage, exposures, clock } = deps;
   const introspections = createFairQueue({ width: 16, perSender: 8, queue: 512 });
 
-  async function callerOf(request: FastifyRequest, isCharged: boolean): Promise<Caller> {
+  async function callerOf(request: FastifyRequest, isCharged: boolean): Promise<Authenticated> {
     const credential = findCredential(request.raw);
     if (credential.kind === 'none') return anonymous;
-    if (credential.kind === 'malformed') throw refusalOf(request.origin);
+    if (credential.kind === 'malformed') return refusalOf(request.origin);
     if (credential.kind === 'session') return await callerOfSession(credential.value);
     return mayHoldKey(credential.value)
       ? await callerOfKey(request, credential.value, isCharged)
       : await callerOfToken(credential.value, request.origin);
   }
 
-  async function callerOfKey(request: FastifyRequest, value: string, isCharged: boolean): Promise<Caller> {
+  async function callerOfKey(
+    request: FastifyRequest,
+    value: string,
+    isCharged: boolean,
+  ): Promise<Authenticated> {
     const { origin } = request;
     const found = await verifier.verify(value, origin.address);
-    if (found.kind !== 'live') throw refusalOfKey(origin, found);
+    if (found.kind !== 'live') return refusalOfKey(origin, found);
     const { value: policy, version } = await policies.inForce();
     const limit = policy.rateLimitPerMinute;
     const { owner, key } = found.live;
@@ -119,7 +126,7 @@ export function createAuthentication(deps: AuthenticationDeps): Authentication {
     // a stamp, the change feed or the database must confirm the key.
     const stamp = spend?.stamp.kind === 'read' ? spend.stamp.value : undefined;
     const confirmed = await verifier.confirm(found.live, stamp);
-    if (confirmed.kind !== 'live') throw refusalOfKey(origin, confirmed);
+    if (confirmed.kind !== 'live') return refusalOfKey(origin, confirmed);
     const { live } = confirmed;
     if (spend !== null) request.keyUse = { live, spend, limit, at: clock.now(), isCheck: false };
     return verifier.callerOf(live, policy, version);
@@ -134,10 +141,10 @@ export function createAuthentication(deps: AuthenticationDeps): Authentication {
     return { kind: 'session', user, sessionId: id, expiresAt };
   }
 
-  async function callerOfToken(value: string, origin: RequestOrigin): Promise<Caller> {
+  async function callerOfToken(value: string, origin: RequestOrigin): Promise<Authenticated> {
     const found = await introspections(addressBucket(origin.address), () => directory.introspect(value));
     if (found.kind === 'unavailable') throw new AppError('identity_unavailable', { cause: found.reason });
-    if (found.kind === 'inactive' || found.expiresAt <= clock.now()) throw refusalOf(origin);
+    if (found.kind === 'inactive' || found.expiresAt <= clock.now()) return refusalOf(origin);
     const user = await deps.userOfToken(found);
     const { scopes, clientId, expiresAt } = found;
     return { kind: 'access_token', user, scopes, clientId, expiresAt };

@@ -9,8 +9,8 @@ import type { RequestLimits } from './request-limits.ts';
 import { cutUnread } from './stream-reply.ts';
 
 /**
- * The path of a request, read from top to bottom. A step refuses by throwing, and the next step does not run; all refusals
- * leave through one translator (refusals.ts).
+ * The path of a request, read from top to bottom. A step refuses by returning or throwing an error, and the next step does
+ * not run; all refusals leave through one translator (refusals.ts).
  */
 export type RequestStepsDeps = {
   readonly uiOrigin: string;
@@ -24,7 +24,8 @@ export type RequestStepsDeps = {
   readonly hasStarted?: () => boolean;
 };
 
-type Step = (request: FastifyRequest, reply: FastifyReply) => void | Promise<void>;
+type Refusal = AppError | void;
+type Step = (request: FastifyRequest, reply: FastifyReply) => Refusal | Promise<Refusal>;
 type Hook = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void;
 
 /** The steps of every request, also to a page or to nothing. */
@@ -40,7 +41,9 @@ export function routeSteps(route: Route, deps: RequestStepsDeps): { onRequest: H
   const { authentication, authorization, limits } = deps;
 
   const authenticate: Step = async (request) => {
-    request.caller = await authentication.authenticate(request);
+    const found = await authentication.authenticate(request);
+    if (found instanceof AppError) return found;
+    request.caller = found;
   };
   const limitKey: Step = limits.limitKey;
   const checkOrigin: Step = (request) => {
@@ -76,29 +79,31 @@ export async function reauthorize(
   policy: Route['policy'],
   { authentication, authorization }: Pick<RequestStepsDeps, 'authentication' | 'authorization'>,
 ): Promise<void> {
-  request.caller = await authentication.authenticateAgain(request);
+  const found = await authentication.authenticateAgain(request);
+  if (found instanceof AppError) throw found;
+  request.caller = found;
   await authorization.authorize(request.caller, policy);
 }
 
 /** Calls Fastify back at once where there is nothing to wait for. */
 function asHook(step: Step): Hook {
   return (request, reply, done) => {
-    let waiting: void | Promise<void>;
+    let refusal: Refusal | Promise<Refusal>;
     try {
-      waiting = step(request, reply);
+      refusal = step(request, reply);
     } catch (error) {
       return done(error as Error);
     }
-    if (waiting === undefined) done();
-    else void callBack(waiting, done);
+    if (refusal instanceof Promise) void callBack(refusal, done);
+    else done(refusal ?? undefined);
   };
 }
 
 /** `done` is called outside the try: a failure of the next step is not reported as one of this step. */
-async function callBack(waiting: Promise<void>, done: (error?: Error) => void): Promise<void> {
+async function callBack(refusal: Promise<Refusal>, done: (error?: Error) => void): Promise<void> {
   let failure: Error | undefined;
   try {
-    await waiting;
+    failure = (await refusal) ?? undefined;
   } catch (error) {
     failure = error as Error;
   }

@@ -29,7 +29,9 @@ export function visitorReader({
       request.caller = { kind: 'session', user, sessionId: id, expiresAt };
       return { user, sessionId: id, expiresAt };
     }
-    request.caller = await authentication.authenticate(request);
+    const found = await authentication.authenticate(request);
+    if (found instanceof AppError) throw found;
+    request.caller = found;
     limits.limitKey(request, reply);
     throw new AppError('interactive_auth_required');
   };
