@@ -54,7 +54,8 @@ async function explain(error: unknown): Promise<void> {
 main().then(
   (code) => process.exit(code),
   async (error: unknown) => {
-    await explain(error);
+    // What explains the error may itself fail to load.
+    await explain(error).catch(() => console.error('postern:', error));
     process.exit(1);
   },
 );

@@ -50,7 +50,7 @@ export type IdentityApp = {
   close(): Promise<void>;
 };
 
-/** The identity feature behind the real web server, with a gate that accepts browser sessions only. */
+/** The identity feature behind the real web server, which accepts browser sessions only. */
 export async function openIdentityApp(
   clock: Clock,
   database?: Database,

@@ -154,7 +154,7 @@ export const errorRegistry = {
   body_too_large: [
     413,
     'The request body is larger than allowed.',
-    'Send at most 64 KiB, unless the API reference states another size for this request.',
+    'The API reference states the size for each request; where it states none, it is 64 KiB.',
   ],
   unsupported_media_type: [
     415,

@@ -132,18 +132,27 @@ async function giveGatewayItsRole(url: string): Promise<void> {
   await client.end();
 }
 
-/** Sends every request every 25 ms, one at a time, while `during` runs; returns the responses by name. */
+/**
+ * Sends every request every 25 ms, one at a time, while `during` runs; returns the responses by name. `breaks` receives the
+ * longest time without a 200 of each name, in milliseconds.
+ */
 export async function watch(
   questions: Readonly<Record<string, () => Promise<number>>>,
   during: () => Promise<void>,
+  breaks: Record<string, number> = {},
 ): Promise<Record<string, number[]>> {
   const answers: Record<string, number[]> = {};
   let isOver = false;
   const asking = Object.entries(questions).map(async ([name, ask]) => {
     const heard: number[] = [];
     answers[name] = heard;
+    breaks[name] = 0;
+    let lastGoodAt = performance.now();
     while (!isOver) {
-      heard.push(await ask().catch(() => 0));
+      const status = await ask().catch(() => 0);
+      heard.push(status);
+      breaks[name] = Math.max(breaks[name] ?? 0, performance.now() - lastGoodAt);
+      if (status === 200) lastGoodAt = performance.now();
       await wait(25);
     }
   });

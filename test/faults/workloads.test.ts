@@ -56,6 +56,11 @@ describe.skipIf(isMissing)('two web, two gateways and a worker', () => {
     expect(await timeUntil(page, 404, 2_000)).toBeLessThan(1_000);
   });
 
+  /**
+   * Milliseconds. A gateway gives the key-value store a quarter of a second for an answer (contract 10.3), which a busy
+   * machine may exceed once or twice. A gateway that cannot do without what is away serves nothing all this time.
+   */
+  const stormMs = 4_000;
   const storms: [string, 'database' | 'kv', Weather][] = [
     ['the database resets', 'database', { kind: 'reset' }],
     ['the database goes silent', 'database', { kind: 'half-open' }],
@@ -71,6 +76,7 @@ describe.skipIf(isMissing)('two web, two gateways and a worker', () => {
       const [web, otherWeb] = fleet.webs;
       const [gateway, otherGateway] = fleet.gateways;
       const grant = await fleet.freshGrant();
+      const breaks: Record<string, number> = {};
       const answers = await watch(
         {
           key: fleet.withKey(web),
@@ -85,7 +91,7 @@ describe.skipIf(isMissing)('two web, two gateways and a worker', () => {
         },
         async () => {
           fleet[part].set(weather);
-          await wait(4_000);
+          await wait(stormMs);
           fleet[part].set({ kind: 'clear' });
           await expectBack({
             'requests with a key': fleet.withKey(web),
@@ -95,6 +101,7 @@ describe.skipIf(isMissing)('two web, two gateways and a worker', () => {
             changes: fleet.change(web),
           });
         },
+        breaks,
       );
       const heard = (name: string) => new Set(answers[name]);
       // Never a false 401 for a live key; never a yes without a check. The wrong keys come from the same address, so one that has
@@ -111,7 +118,7 @@ describe.skipIf(isMissing)('two web, two gateways and a worker', () => {
       // some answers get through, it may hear that a site changed and not be able to read it: then it says so.
       if (weather.kind === 'cut') return;
       for (const name of part === 'database' ? ['private', 'public'] : ['public'])
-        expect([name, unavailableShare(answers[name])]).toEqual([name, expect.toSatisfy(isRare)]);
+        expect([name, breaks[name]]).toEqual([name, expect.toSatisfy((ms: number) => ms < stormMs / 3)]);
     },
   );
 
@@ -307,7 +314,8 @@ describe.skipIf(isMissing)('two web, two gateways and a worker', () => {
       others: [200],
       cutOff: [],
     });
-    expect(unavailable).toSatisfy(isRare);
+    // One for each connection would be 24. One or two are what a busy machine makes of the key-value store's limit.
+    expect(unavailable).toBeLessThanOrEqual(2);
   });
 
   test('FT-09 a client that never ends its upload costs a stopping web seconds, and nothing of what it held in memory', async () => {
@@ -371,21 +379,14 @@ function loadOf(count: number, ask: () => Promise<number>) {
     },
     async seen() {
       await Promise.all(asking);
-      return { statuses: [...new Set(answers)], unavailable: unavailableShare(answers), cutOff };
+      return {
+        statuses: [...new Set(answers)],
+        unavailable: answers.filter((status) => status === 503).length,
+        cutOff,
+      };
     },
   };
 }
-
-/**
- * The share of answers that are 503, from 0 to 1. A gateway gives the key-value store a quarter of a second for an answer
- * (contract 10.3), and a busy machine may take longer once or twice. A gateway that cannot do without what is away answers
- * 503 for seconds.
- */
-function unavailableShare(answers: readonly number[] = []): number {
-  return answers.filter((status) => status === 503).length / answers.length;
-}
-
-const isRare = (share: number) => share <= 0.1;
 
 /** An upload of which a web has taken the head and half of the body. */
 async function halfSent(uiUrl: string, web: Member, key: string): Promise<{ finish(): Promise<number> }> {

@@ -27,6 +27,7 @@ export type Browser = Visitor<Shown>;
 export function browserOf(h: Pick<Harness, 'call' | 'open'>, person: Person): Browser {
   return createVisitor<Shown>(uiOrigin, async (method, url, { headers, body }) => {
     if (url.startsWith(`${uiOrigin}/`)) {
+      if (body !== undefined) throw new Error('A body to the web app is not sent here: use h.call().');
       const path = url.slice(uiOrigin.length);
       const { status, text } = await h.call(method, path, { as: person, headers });
       return { status, text, headers: {}, setCookies: [] };

@@ -76,7 +76,9 @@ export async function typeIn(
       ...settings,
     },
   });
-  void interrupt?.then(() => child.exitCode ?? process.kill(-(child.pid ?? 0), 'SIGINT'));
+  void interrupt?.then(() => {
+    if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, 'SIGINT');
+  });
   let printed = '';
   for (const stream of [child.stdout, child.stderr])
     stream.on('data', (chunk: Buffer) => {

@@ -25,7 +25,7 @@ export const auditEvents = {
   'audit.exported': 'The audit log, or a part of it, was downloaded.',
   'client.connected': 'A client got access to an account beyond the browser session.',
   'client.revoked':
-    'A connected client lost its access to an account: a person or the client ended it, or a refresh token was used twice.',
+    'A connected client lost its access to an account: a person or the client ended it, or a code or token was used twice.',
   'policy.changed': 'The API key policy was changed or reverted.',
   'config.access.changed': 'The access configuration was changed.',
   'config.access.reverted': 'An earlier access configuration was restored.',

@@ -159,3 +159,18 @@ async function liveKey(ask: () => Promise<Verification>, reads: readonly (() => 
   if (found.kind !== 'live') throw new Error('The key is live.');
   return found.live;
 }
+
+test('RV-01 without a stamp, a key that was revoked between the two checks of a request is read again', async () => {
+  const { reads, ask, confirm, revoke } = open();
+  const first = ask();
+  await new Promise((resolve) => setImmediate(resolve));
+  reads.shift()?.();
+  const found = await first;
+  if (found.kind !== 'live') throw new Error('The key is live.');
+  expect((await confirm(found.live)).kind).toBe('live');
+  revoke();
+  const confirmed = confirm(found.live);
+  await new Promise((resolve) => setImmediate(resolve));
+  reads.shift()?.();
+  expect((await confirmed).kind).toBe('dead');
+});

@@ -190,8 +190,10 @@ export function createVerifier(deps: {
       return live === undefined ? loadShared(digest, address) : judge(live, clock.now());
     },
     confirm(live, stamp, now = clock.now()) {
-      // Equal stamps: the key has not changed since its row was read.
-      const isVouchedFor = stamp === undefined ? isFresh() : stamp === live.stamp;
+      // Equal stamps: the key has not changed since its row was read. Without a stamp, the feed must be fresh and must not
+      // have dropped this entry since verify() returned it.
+      const isVouchedFor =
+        stamp === undefined ? isFresh() && cache.get(live.digest) === live : stamp === live.stamp;
       return isVouchedFor && isRecent(live, now) ? judge(live, now) : reloadShared(live.digest, stamp);
     },
     callerOf(live, policy, policyVersion) {

@@ -3,7 +3,7 @@ import type { Clock } from '../../core/clock.ts';
 import { newId, type Random } from '../../core/ids.ts';
 import type { Sql } from '../../platform/database/database.ts';
 import type { Log } from '../../platform/log.ts';
-import type { Notice, NoticeQuery, NoticeRecipient, NoticeSubject, NoticeWriter } from './notice.ts';
+import type { Notice, NoticeQuery, NoticeRecipient, NoticeSubject, NoticeWriter } from './notice-kinds.ts';
 
 export type NoticeStore = NoticeWriter & {
   list(recipient: NoticeRecipient, query: NoticeQuery): Promise<{ notices: Notice[]; items: number }>;

@@ -1,6 +1,6 @@
 import { AppError } from '../../core/errors.ts';
 import type { Tx } from '../../platform/database/database.ts';
-import type { Notice, NoticeQuery, NoticeRecipient } from './notice.ts';
+import type { Notice, NoticeQuery, NoticeRecipient } from './notice-kinds.ts';
 import type { NoticeStore } from './notice-store.ts';
 
 /**
@@ -18,7 +18,7 @@ export type {
   NoticeWriter,
   SiteExpiryNoticeKind,
   SiteOversightNoticeKind,
-} from './notice.ts';
+} from './notice-kinds.ts';
 
 export type Notices = {
   /** Newest first; `unread` true or false shows only those. */

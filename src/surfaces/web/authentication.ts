@@ -1,6 +1,12 @@
 import type { FastifyRequest } from 'fastify';
-import { type AuditContext, actorOf, anonymous, type Caller, type UserRef } from '../../core/caller.ts';
-import type { RequestOrigin } from '../../core/caller.ts';
+import {
+  type AuditContext,
+  actorOf,
+  anonymous,
+  type Caller,
+  type RequestOrigin,
+  type UserRef,
+} from '../../core/caller.ts';
 import type { Clock } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import { mayHoldKey } from '../../core/key-shape.ts';

@@ -48,11 +48,12 @@ export function createAuthorization({ identityCheck, tokenOfSession }: Authoriza
     if (policy.identity === 'introspected' && caller.kind === 'session') {
       const token = await tokenOfSession(caller.sessionId);
       if (token.kind === 'unavailable') return { kind: 'unavailable' };
+      // A token of another person authorises nothing here (ID-11).
+      if (token.kind === 'active' && !isSamePerson(token.introspection, caller.user))
+        return { kind: 'signed_out' };
       // For an ended token too: the person may have been disabled, and the check then suspends their keys.
       const facts = await identityCheck.ofCaller(caller);
-      // A token of another person authorises nothing here (ID-11).
-      const isTheirs = token.kind === 'active' && isSamePerson(token.introspection, caller.user);
-      return isTheirs ? facts : { kind: 'signed_out' };
+      return token.kind === 'active' ? facts : { kind: 'signed_out' };
     }
     return await identityCheck.ofCaller(caller);
   }

@@ -254,7 +254,12 @@ function noticeOf(
 }
 
 function mustExtend({ expiresAt }: Site, ttl: SitesConfig['ttl'], now: number): number {
-  if (!ttl.enabled || expiresAt === null) throw new AppError('expiry_conflict');
+  if (expiresAt === null) throw new AppError('expiry_conflict');
+  if (!ttl.enabled)
+    throw new AppError('expiry_conflict', {
+      message: 'Expiry is switched off on this installation. The site keeps its expiry.',
+      hint: 'An administrator can enable expiry in the Sites configuration.',
+    });
   const next = extended(expiresAt, ttl, now);
   if (next !== null) return next;
   throw new AppError('expiry_conflict', {

@@ -5,7 +5,7 @@ import type { Page } from './layout.ts';
 import { continuePage, errorPage, keyInAddressPage } from './messages.ts';
 
 /**
- * What every page with a form shares: how its body is read, who may post it, and what a refusal looks like. A refusal
+ * What every page with a form shares: how its body is read and what a refusal looks like. A refusal
  * shown as a page is audited like one of the API.
  */
 export function preparePages(scope: FastifyInstance, records: Pick<RequestRecords, 'denied'>): void {
