@@ -205,7 +205,7 @@ test('step 10 without scripts a button leads on; with cookies refused the browse
   await visitor.click('button');
   await visitor.waitForURL(`${site.url}.postern/redeem`);
   expect(await visitor.textContent('h1')).toBe('Cookies are blocked');
-  await visitor.click('text=Open the site again');
+  await visitor.getByRole('link', { name: 'Open the site again' }).click();
   await visitor.waitForURL(`${program.origin}/sites/open**`);
   await visitor.click('button');
   await visitor.waitForURL(site.url);
