@@ -22,6 +22,8 @@ const eventsOf = async (key: TestKey, event: string) =>
 
 /** Behind the product's back, as an outside directory changes: nobody is told whose account it was. */
 const changeQuietly = async ({ subject }: Person, change: RawBuilder<unknown>) => {
+  // A check of the owner that an earlier step began must not find this change.
+  await h.settle();
   await sql`update accounts set ${change} where subject = ${subject}`.execute(h.database.sql);
   h.app.services.feed.announce({ topic: 'principal', subject: '*' });
   await h.settle();
