@@ -42,7 +42,7 @@ test.skipIf(isObjectStoreMissing)(
       expect.objectContaining({
         check: 'object_store',
         state: 'failed',
-        says: expect.stringContaining('other bytes'),
+        says: expect.stringContaining('bytes of another digest'),
       }),
     );
     expect(ill.output).not.toContain(server.secretKey);
