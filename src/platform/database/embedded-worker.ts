@@ -56,7 +56,7 @@ async function handle(message: Message): Promise<void> {
       startParams: [...PGlite.defaultStartParams, '-c', `shared_buffers=${sharedBuffers}`],
     });
     await database.exec("set timezone = 'UTC'");
-    statements = prepareStatements(database, Date.now);
+    statements = await prepareStatements(database);
     const { dataDir } = start;
     if (dataDir !== undefined)
       space = createSpaceWatch({
