@@ -10,7 +10,8 @@ import { withoutSettings } from './server-process.ts';
 
 /**
  * P10: time from `npm start` to ready, on the embedded backends: first with an empty folder, then with a used one. Memory
- * counts npm and all its child processes: the peak during a first start, and after ten idle seconds.
+ * counts npm and all its child processes, and what they share once, as the limit of a container does: the peak during a
+ * first start, and after ten idle seconds.
  */
 export async function start({ quick }: BenchOptions): Promise<Figure[]> {
   const firsts: number[] = [];
@@ -64,7 +65,7 @@ async function startOnce(folder: string) {
   let peak = 0;
   const sampling = setInterval(() => {
     peak = Math.max(peak, megabytesOf(pid));
-  }, 50);
+  }, 100);
   await ready(child, `http://127.0.0.1:${metrics}/readyz`);
   return {
     seconds: (performance.now() - startedAt) / 1_000,
@@ -94,11 +95,11 @@ async function ready(child: ChildProcess, url: string): Promise<void> {
   throw new Error('The server was not ready within a minute.');
 }
 
-/** Resident memory of a process and all its descendants (proc(5) status). */
+/** Proportional memory of a process and all its descendants (proc(5) smaps_rollup). */
 function megabytesOf(pid: number): number {
   try {
     const own =
-      Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1_024;
+      Number(/^Pss:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1] ?? 0) / 1_024;
     const children = readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
       readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').split(' ').filter(Boolean),
     );

@@ -79,6 +79,8 @@ export type OpenOptions = {
   readonly isServer: boolean;
   /** Runs before the embedded database is opened or created. When it rejects, neither happens. */
   readonly beforeDatabase?: () => Promise<void>;
+  /** Runs while the embedded database opens in its thread: what else a start must load. */
+  readonly duringOpening?: () => Promise<unknown>;
   /** Called before the database is created, which takes seconds. */
   readonly onFirstStart?: () => void;
 };
@@ -382,12 +384,17 @@ async function requireVersion(database: Database): Promise<void> {
 
 async function openEmbedded(
   dataDir: string,
-  { log, onFirstStart, tracing }: Pick<OpenOptions, 'onFirstStart'> & { log: Log; tracing: Tracing | null },
+  {
+    log,
+    onFirstStart,
+    duringOpening,
+    tracing,
+  }: Pick<OpenOptions, 'onFirstStart' | 'duringOpening'> & { log: Log; tracing: Tracing | null },
 ) {
   const folder = await ensureDatabaseFolder(dataDir, async (staging) => {
     onFirstStart?.();
-    const { initializeEmbedded } = await import('../platform/database/embedded-initdb.ts');
-    await initializeEmbedded(staging);
+    const { createEmbeddedFolder } = await import('../platform/database/embedded-folder.ts');
+    await createEmbeddedFolder(staging);
   });
   const embedded = embeddedDatabase({
     dataDir: folder,
@@ -397,7 +404,7 @@ async function openEmbedded(
       else log.warn(told, 'the disk has free space again: Postern accepts changes');
     },
   });
-  await embedded.start();
+  await Promise.all([embedded.start(), duringOpening?.()]);
   return openDatabase(embedded.dialect, tracing?.statement);
 }
 

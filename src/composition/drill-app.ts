@@ -15,6 +15,7 @@ import {
 import { memorySource } from '../features/ratelimit/ratelimit.ts';
 import { fileBlobs } from '../platform/blobs/file-blobs.ts';
 import { openDatabase } from '../platform/database/database.ts';
+import { createEmbeddedFolder } from '../platform/database/embedded-folder.ts';
 import { embeddedDatabase } from '../platform/database/embedded.ts';
 import { migrate } from '../platform/database/migrate.ts';
 import { memoryKv } from '../platform/kv/memory-kv.ts';
@@ -34,7 +35,9 @@ export type Weaken = (backends: AppBackends) => AppBackends;
 export async function openDrillInstance(folder: string, weaken: Weaken = (backends) => backends) {
   const faults = noFaults();
   const clock = breakableClock(systemClock);
-  const embedded = embeddedDatabase({ dataDir: join(folder, 'db') });
+  const dataDir = join(folder, 'db');
+  await createEmbeddedFolder(dataDir);
+  const embedded = embeddedDatabase({ dataDir });
   await embedded.start();
   const database = openDatabase(breakableDialect(faults, embedded.dialect));
   const closing = [() => database.close()];

@@ -208,8 +208,7 @@ async function withBackends(
   }
   const backends = await openBackends(config, {
     isServer: false,
-    onFirstStart: () =>
-      console.error(`postern: creating the database in ${config.dataDir}, with up to 900 MB of memory …`),
+    onFirstStart: () => console.error(`postern: creating the database in ${config.dataDir} …`),
   });
   try {
     return await work(backends);

@@ -19,23 +19,18 @@ export async function serve(
   workload: Exclude<Workload, 'gateway'> = 'all',
   limits: Pick<AppSettings, 'changesPerMinute'> = {},
 ): Promise<number> {
+  const loadApp = () => import('../composition/app.ts');
   // The key-value store has a quarter of a second to respond. On a busy processor, or with a pod's share of one, loading
   // the program takes longer, so it is loaded first.
-  if (config.kvUrl !== null) await import('../composition/app.ts');
-  const opening = openBackends(config, {
+  if (config.kvUrl !== null) await loadApp();
+  const backends = await openBackends(config, {
     isServer: true,
     beforeDatabase: () => requirePorts(config.host, [config.port, config.gatewayPort, config.metricsPort]),
-    onFirstStart: () =>
-      console.log(
-        `postern: first start, creating the database in ${config.dataDir}; this uses up to 900 MB of memory …`,
-      ),
+    duringOpening: loadApp,
+    onFirstStart: () => console.log(`postern: first start, creating the database in ${config.dataDir} …`),
   });
-  // The await below gets the failure. Until then the rejection must not end the process.
-  opening.catch(() => undefined);
-  // Loaded while the embedded database opens in its thread.
-  const { createApp, productionCost } = await import('../composition/app.ts');
+  const { createApp, productionCost } = await loadApp();
   const { warnOfHosts } = await import('../operations/doctor/host-rules.ts');
-  const backends = await opening;
   if (workload !== 'worker') warnOfHosts(config, backends.log);
   const own = { ...limits, workload, passwordCost: productionCost, overloadDelayMs: 1_000 };
   const app = await createApp(appSettingsOf(config, own), backends);

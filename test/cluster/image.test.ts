@@ -21,7 +21,7 @@ const pod = {
           BOOTSTRAP_ADMIN_PASSWORD: administrator.password,
         }).map(([name, value]) => ({ name, value })),
         readinessProbe: { httpGet: { host: '127.0.0.1', path: '/readyz', port: 9464 }, periodSeconds: 1 },
-        resources: { limits: { memory: '1536Mi' } },
+        resources: { limits: { memory: '768Mi' } },
         securityContext: { readOnlyRootFilesystem: true, allowPrivilegeEscalation: false },
         volumeMounts: [
           { name: 'data', mountPath: '/data' },

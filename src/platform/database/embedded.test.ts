@@ -1,24 +1,15 @@
-import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sql } from 'kysely';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { openDatabase } from './database.ts';
+import { createEmbeddedFolder } from './embedded-folder.ts';
 import { embeddedDatabase, vacuumEmbedded } from './embedded.ts';
-
-/** A database folder as the first start makes it, which takes seconds: each test works on a copy. */
-let firstStart: string;
-beforeAll(async () => {
-  firstStart = await mkdtemp(join(tmpdir(), 'postern-embedded-'));
-  const embedded = embeddedDatabase({ dataDir: firstStart });
-  await embedded.start();
-  await openDatabase(embedded.dialect).close();
-});
-afterAll(() => rm(firstStart, { recursive: true, force: true }));
 
 async function newDatabaseFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'postern-embedded-'));
-  await cp(firstStart, folder, { recursive: true });
+  await createEmbeddedFolder(folder);
   return folder;
 }
 
