@@ -106,7 +106,7 @@ async function startProgram(program: string, engines: Engines, nodeOptions: read
 export async function startNeighbour(
   program: string,
   { env = {}, message }: { env?: NodeJS.ProcessEnv; message?: object } = {},
-): Promise<{ port: number; stop(): Promise<void> }> {
+): Promise<{ pid: number; port: number; stop(): Promise<void> }> {
   const path = join(import.meta.dirname, program);
   const child = spawn('taskset', ['-c', serverCore, process.execPath, path], {
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
@@ -115,6 +115,7 @@ export async function startNeighbour(
   if (message !== undefined) child.send(message);
   const port = Number(await answerOf(child));
   return {
+    pid: child.pid ?? 0,
     port,
     async stop() {
       child.send('stop');
