@@ -15,7 +15,8 @@ export function siteFiles(count: number): SiteFile[] {
       // Every file is different, in every round too: uploading existing content would cost less.
       content: isText
         ? Buffer.concat([Buffer.from(`<!-- ${randomBytes(8).toString('hex')} -->`), prose])
-        : randomBytes(50_000),
+        : // As a PNG begins: random bytes may begin like a gzip file, and a broken one is refused.
+          Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), randomBytes(49_992)]),
       stored: !isText,
     };
   });
