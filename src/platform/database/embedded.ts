@@ -19,11 +19,6 @@ import { type Database, DatabaseUnavailable } from './database.ts';
  * watchdog's limit ends the worker, and the next statement starts a new one. While disk space is low, the database is
  * read-only.
  */
-// V8 compiles WebAssembly quickly, and later again what runs often. The second compilation of one function of PGlite takes
-// 600 MB and a second of processor time. Without it, statements about a few rows are as fast; those that read many rows take
-// up to twice as long (decision 0044).
-for (const flag of ['--no-wasm-tier-up', '--no-wasm-dynamic-tiering']) setFlagsFromString(flag);
-
 type EmbeddedOptions = {
   /** Absent = in memory, for tests. */
   dataDir?: string;
@@ -50,6 +45,7 @@ export type EmbeddedDatabase = {
 };
 
 export function embeddedDatabase(options: EmbeddedOptions): EmbeddedDatabase {
+  compileOnce();
   const watchdogMs = options.watchdogMs ?? 30_000;
   let host: WorkerHost | undefined;
   let failedAt = Number.NEGATIVE_INFINITY;
@@ -136,6 +132,15 @@ export function embeddedDatabase(options: EmbeddedOptions): EmbeddedDatabase {
       return (answer.rows as Uint8Array[])[0] ?? new Uint8Array();
     },
   };
+}
+
+/**
+ * V8 compiles WebAssembly quickly, and later again what runs often. The second compilation of one function of PGlite takes
+ * 600 MB and a second of processor time. Without it, statements about a few rows are as fast; those that read many rows take
+ * up to twice as long (decision 0044). Must be called before PGlite is compiled.
+ */
+function compileOnce(): void {
+  for (const flag of ['--no-wasm-tier-up', '--no-wasm-dynamic-tiering']) setFlagsFromString(flag);
 }
 
 /** Milliseconds between attempts to open. Opening takes about as long, and blocks every request meanwhile. */
