@@ -79,8 +79,8 @@ export type OpenOptions = {
   readonly isServer: boolean;
   /** Runs before the embedded database is opened or created. When it rejects, neither happens. */
   readonly beforeDatabase?: () => Promise<void>;
-  /** Runs while the embedded database opens in its thread: what else a start must load. */
-  readonly duringOpening?: () => Promise<unknown>;
+  /** Called while the embedded database opens in its thread: the time to load what else a start needs. */
+  readonly onOpening?: () => void;
   /** Called before the database is created, which takes seconds. */
   readonly onFirstStart?: () => void;
 };
@@ -387,9 +387,9 @@ async function openEmbedded(
   {
     log,
     onFirstStart,
-    duringOpening,
+    onOpening,
     tracing,
-  }: Pick<OpenOptions, 'onFirstStart' | 'duringOpening'> & { log: Log; tracing: Tracing | null },
+  }: Pick<OpenOptions, 'onFirstStart' | 'onOpening'> & { log: Log; tracing: Tracing | null },
 ) {
   const folder = await ensureDatabaseFolder(dataDir, async (staging) => {
     onFirstStart?.();
@@ -404,7 +404,9 @@ async function openEmbedded(
       else log.warn(told, 'the disk has free space again: Postern accepts changes');
     },
   });
-  await Promise.all([embedded.start(), duringOpening?.()]);
+  const opening = embedded.start();
+  onOpening?.();
+  await opening;
   return openDatabase(embedded.dialect, tracing?.statement);
 }
 

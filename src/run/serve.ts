@@ -26,7 +26,8 @@ export async function serve(
   const backends = await openBackends(config, {
     isServer: true,
     beforeDatabase: () => requirePorts(config.host, [config.port, config.gatewayPort, config.metricsPort]),
-    duringOpening: loadApp,
+    // A failure is reported below, where the app is needed.
+    onOpening: () => void loadApp().catch(() => undefined),
     onFirstStart: () => console.log(`postern: first start, creating the database in ${config.dataDir} …`),
   });
   const { createApp, productionCost } = await loadApp();
