@@ -42,22 +42,22 @@ export async function load(
 /** Of all threads of the process (proc_pid_stat(5)); in steps of 10 ms. */
 function processorSeconds(pid: number | undefined): number {
   if (pid === undefined) return Number.NaN;
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   // The second field, the name, may hold spaces; it ends with the last parenthesis.
-  const [, after = ''] = /\) (.*)$/s.exec(readFileSync(`/proc/${pid}/stat`, 'utf8')) ?? [];
-  const fields = after.split(' ');
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
 }
 
 /** USER_HZ, 100 on every architecture that Linux has today. */
 const ticksPerSecond = 100;
 
-function read(text: string, processorSeconds: number): Load {
+function read(text: string, busySeconds: number): Load {
   const number = (pattern: RegExp) => Number(pattern.exec(text)?.[1] ?? 0);
   const socket = /Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)/.exec(text);
   const requests = number(/(\d+) requests in/);
   return {
     perSecond: number(/Requests\/sec:\s+([\d.]+)/),
-    perProcessorSecond: requests / processorSeconds,
+    perProcessorSecond: requests / busySeconds,
     p50: milliseconds(/50%\s+([\d.]+)(us|ms|s)/.exec(text)),
     p99: milliseconds(/99%\s+([\d.]+)(us|ms|s)/.exec(text)),
     requests,
