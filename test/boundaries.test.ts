@@ -107,3 +107,13 @@ test('only config/ reads the environment, and nothing in src imports from test',
   expect(readers.map(({ path }) => path)).toEqual([]);
   expect(print(edges.filter(({ target }) => !target.startsWith('src/')))).toEqual([]);
 });
+
+test('no test replaces a module with vi.mock: the files of one process share their modules', () => {
+  const tests = ['src', 'test'].flatMap((folder) =>
+    (readdirSync(join(root, folder), { recursive: true }) as string[])
+      .filter((name) => name.endsWith('.ts'))
+      .map((name) => join(folder, name)),
+  );
+  const uses = (path: string) => readFileSync(join(root, path), 'utf8').includes(`vi.${'mock'}(`);
+  expect(tests.filter(uses), 'use test/replace-builtin.ts, or pass the dependency as an argument').toEqual([]);
+});

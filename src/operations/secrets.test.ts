@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import fs, { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
@@ -7,25 +7,23 @@ import { existingSecrets, replaceGenerated } from '../config/generated-secrets.t
 import { generatedNames } from '../config/names.ts';
 import { type Config, readConfig } from '../config/read.ts';
 import { openBackends } from '../composition/backends.ts';
+import { replaceBuiltin } from '../../test/replace-builtin.ts';
 import { runRetire, runRotate } from './secrets.ts';
-
-/** What each flushed folder held of the encryption key at that moment. */
-const { flushed } = vi.hoisted(() => ({ flushed: [] as { folder: string; key: string }[] }));
-vi.mock('../platform/flush-names.ts', async (original) => {
-  const real = await original<typeof import('../platform/flush-names.ts')>();
-  return {
-    ...real,
-    flushNamesNow(folder: string) {
-      real.flushNamesNow(folder);
-      if (folder === join(dataDir, 'secrets') && existsSync(keyFile()))
-        flushed.push({ folder, key: readFileSync(keyFile(), 'utf8') });
-    },
-  };
-});
 
 let dataDir: string;
 let said: string;
-const keyFile = () => join(dataDir, 'secrets', 'encryption_key');
+const folder = () => join(dataDir, 'secrets');
+const keyFile = () => join(folder(), 'encryption_key');
+/** What the folder held of the encryption key each time its names were flushed. */
+const flushed: string[] = [];
+const { fsyncSync, fstatSync } = fs;
+replaceBuiltin(fs, {
+  fsyncSync(file) {
+    fsyncSync(file);
+    if (existsSync(keyFile()) && fstatSync(file).ino === statSync(folder()).ino)
+      flushed.push(readFileSync(keyFile(), 'utf8'));
+  },
+});
 const settings = (): Config => readConfig({ DATA_DIR: dataDir }, 'all', existingSecrets);
 beforeEach(() => {
   flushed.length = 0;
@@ -99,12 +97,12 @@ test.each(generatedNames)('%s: of two commands at once one says so, and takes no
 });
 
 test('SE-03 a new value is on the disk with its name before the command is done: the power may go', async () => {
-  const folder = join(dataDir, 'secrets');
+  const value = () => existingSecrets('ENCRYPTION_KEY', dataDir).join(',');
   // The first start's, before anything was sealed.
-  expect(flushed[0]).toEqual({ folder, key: existingSecrets('ENCRYPTION_KEY', dataDir).join(',') });
+  expect(flushed[0]).toBe(value());
   flushed.length = 0;
   runRotate(settings(), 'ENCRYPTION_KEY');
-  expect(flushed).toEqual([{ folder, key: existingSecrets('ENCRYPTION_KEY', dataDir).join(',') }]);
+  expect(flushed).toEqual([value()]);
   await runRetire(settings(), 'ENCRYPTION_KEY');
-  expect(flushed.slice(1)).toEqual([{ folder, key: existingSecrets('ENCRYPTION_KEY', dataDir).join(',') }]);
+  expect(flushed.slice(1)).toEqual([value()]);
 });

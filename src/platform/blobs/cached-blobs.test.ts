@@ -1,5 +1,4 @@
 import {
-  type RmOptions,
   chmodSync,
   existsSync,
   mkdtempSync,
@@ -10,38 +9,37 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs';
+import fs from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { AppError } from '../../core/errors.ts';
 import { createLog } from '../log.ts';
 import type { RemoteBlobs } from './blobs.ts';
 import { cachedBlobs } from './cached-blobs.ts';
+import { replaceBuiltin } from '../../../test/replace-builtin.ts';
 import { fileBlobs } from './file-blobs.ts';
 import { verified } from './verified.ts';
 
-const disk = vi.hoisted(() => ({ slow: false, isFull: false, did: [] as string[] }));
-vi.mock('node:fs/promises', async (importOriginal) => {
-  const real = await importOriginal<typeof import('node:fs/promises')>();
-  return {
-    ...real,
-    async open(...how: Parameters<typeof real.open>) {
-      if (disk.isFull && how[1] === 'wx') throw Object.assign(new Error('full'), { code: 'ENOSPC' });
-      return await real.open(...how);
-    },
-    async rename(from: string, to: string) {
-      await real.rename(from, to);
-      disk.did.push('placed');
-    },
-    async rm(path: string, options?: RmOptions) {
-      // As many trips to the disk as take longer than a whole fetch.
-      for (let trip = 0; disk.slow && trip < 200; trip++) await real.stat(home);
-      await real.rm(path, options);
-      disk.did.push('removed');
-    },
-  };
+const disk = { slow: false, isFull: false, did: [] as string[] };
+const { open: openFile, rename, rm, stat } = fs;
+replaceBuiltin(fs, {
+  async open(...how: Parameters<typeof fs.open>) {
+    if (disk.isFull && how[1] === 'wx') throw Object.assign(new Error('full'), { code: 'ENOSPC' });
+    return await openFile(...how);
+  },
+  async rename(from, to) {
+    await rename(from, to);
+    disk.did.push('placed');
+  },
+  async rm(path, options) {
+    // As many trips to the disk as take longer than a whole fetch.
+    for (let trip = 0; disk.slow && trip < 200; trip++) await stat(home);
+    await rm(path, options);
+    disk.did.push('removed');
+  },
 });
 
 let home: string;

@@ -1,15 +1,17 @@
-import { readdir, utimes } from 'node:fs/promises';
+import fs from 'node:fs';
+import promises, { readdir, utimes } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Writable } from 'node:stream';
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { hour } from '../../../src/core/clock.ts';
 import { tarGzOf } from '../../archives/tar.ts';
 import { type Answer, type Harness, openHarness, type Person } from '../../harness.ts';
+import { replaceBuiltin } from '../../replace-builtin.ts';
 import { type Files, page, replace, send, sha256, start, upload } from './uploads.ts';
 
 /** What the disk has no room for: each call that fails on a full one. Everything else goes to the real disk. */
 const steps = ['open', 'writev', 'appendFile', 'sync', 'rename', 'mkdir'] as const;
-const disk = vi.hoisted(() => ({
+const disk = {
   fullAt: undefined as string | undefined,
   code: 'ENOSPC',
   /** Calls that still find room. */
@@ -20,47 +22,41 @@ const disk = vi.hoisted(() => ({
     return disk.room < 0;
   },
   error: () => Object.assign(new Error(`${disk.code}: no space left on device`), { code: disk.code }),
-}));
+};
 
-vi.mock('node:fs/promises', async (original) => {
-  const real = await original<typeof import('node:fs/promises')>();
-  const unlessFull =
-    <A extends unknown[], R>(step: string, call: (...args: A) => Promise<R>) =>
-    async (...args: A): Promise<R> => {
-      if (disk.refuse(step)) throw disk.error();
-      return await call(...args);
-    };
-  return {
-    ...real,
-    rename: unlessFull('rename', real.rename),
-    mkdir: unlessFull('mkdir', real.mkdir),
-    async open(...args: Parameters<typeof real.open>) {
-      if (args[1] === 'wx' && disk.refuse('open')) throw disk.error();
-      const file = await real.open(...args);
-      const { writev, appendFile, sync } = file;
-      // A disk with room for a little takes that much of what is written, and nothing of what comes after.
-      file.writev = (async (pieces: NodeJS.ArrayBufferView[]) => {
-        if (disk.refuse('writev')) throw disk.error();
-        if (disk.fullAt !== 'appendFile') return await writev.call(file, pieces);
-        await file.write(pieces[0] as NodeJS.ArrayBufferView, 0, 1);
-        return { bytesWritten: 1, buffers: pieces };
-      }) as typeof writev;
-      file.appendFile = unlessFull('appendFile', (...rest) => appendFile.apply(file, rest));
-      file.sync = unlessFull('sync', () => sync.call(file));
-      return file;
-    },
+const unlessFull =
+  <A extends unknown[], R>(step: string, call: (...args: A) => Promise<R>) =>
+  async (...args: A): Promise<R> => {
+    if (disk.refuse(step)) throw disk.error();
+    return await call(...args);
   };
+const { open } = promises;
+replaceBuiltin(promises, {
+  rename: unlessFull('rename', promises.rename),
+  mkdir: unlessFull('mkdir', promises.mkdir) as typeof promises.mkdir,
+  async open(...args: Parameters<typeof open>) {
+    if (args[1] === 'wx' && disk.refuse('open')) throw disk.error();
+    const file = await open(...args);
+    const { writev, appendFile, sync } = file;
+    // A disk with room for a little takes that much of what is written, and nothing of what comes after.
+    file.writev = (async (pieces: NodeJS.ArrayBufferView[]) => {
+      if (disk.refuse('writev')) throw disk.error();
+      if (disk.fullAt !== 'appendFile') return await writev.call(file, pieces);
+      await file.write(pieces[0] as NodeJS.ArrayBufferView, 0, 1);
+      return { bytesWritten: 1, buffers: pieces };
+    }) as typeof writev;
+    file.appendFile = unlessFull('appendFile', (...rest) => appendFile.apply(file, rest));
+    file.sync = unlessFull('sync', () => sync.call(file));
+    return file;
+  },
 });
 
-vi.mock('node:fs', async (original) => {
-  const real = await original<typeof import('node:fs')>();
-  return {
-    ...real,
-    createWriteStream: (...args: Parameters<typeof real.createWriteStream>) =>
-      disk.refuse('temporary file')
-        ? new Writable({ write: (_chunk, _encoding, done) => done(disk.error()) })
-        : real.createWriteStream(...args),
-  };
+const { createWriteStream } = fs;
+replaceBuiltin(fs, {
+  createWriteStream: ((...args: Parameters<typeof createWriteStream>) =>
+    disk.refuse('temporary file')
+      ? new Writable({ write: (_chunk, _encoding, done) => done(disk.error()) })
+      : createWriteStream(...args)) as typeof createWriteStream,
 });
 
 let h: Harness;
