@@ -115,5 +115,7 @@ test('no test replaces a module with vi.mock: the files of one process share the
       .map((name) => join(folder, name)),
   );
   const uses = (path: string) => readFileSync(join(root, path), 'utf8').includes(`vi.${'mock'}(`);
-  expect(tests.filter(uses), 'use test/replace-builtin.ts, or pass the dependency as an argument').toEqual([]);
+  expect(tests.filter(uses), 'use test/replace-builtin.ts, or pass the dependency as an argument').toEqual(
+    [],
+  );
 });

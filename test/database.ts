@@ -1,8 +1,11 @@
+import { EventEmitter } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { sql } from 'kysely';
 import { inject } from 'vitest';
 import { type Database, DatabaseUnavailable, openDatabase } from '../src/platform/database/database.ts';
-import { embeddedDatabase } from '../src/platform/database/embedded.ts';
+import type { EngineStart } from '../src/platform/database/embedded-engine.ts';
+import { answerMessages } from '../src/platform/database/embedded-messages.ts';
+import { embeddedDatabase, type Thread } from '../src/platform/database/embedded.ts';
 import { schemaOf } from './emptying.ts';
 import { openOnPostgres, testServer } from './postgres.ts';
 
@@ -18,15 +21,26 @@ export async function openTestDatabase(onStatement?: OnStatement): Promise<Datab
 type Engine = ReturnType<typeof embeddedDatabase> & { readonly database: Database };
 
 /**
- * Engines that no test uses now. Starting one takes a second, emptying one some milliseconds: the tests of a file take turns
- * on theirs. An engine ends with the process.
+ * Engines that no test uses now. Starting one takes a second, emptying one some milliseconds: the tests of a process
+ * take turns on theirs. An engine ends with the process.
  */
 const idle: Engine[] = [];
 
 async function startEngine(): Promise<Engine> {
-  const embedded = embeddedDatabase({ snapshot: await readFile(inject('databaseSnapshot')) });
+  const snapshot = await readFile(inject('databaseSnapshot'));
+  const embedded = embeddedDatabase({ snapshot, startThread: sameThread });
   await embedded.start();
   return { ...embedded, database: openDatabase(embedded.dialect) };
+}
+
+/**
+ * PGlite in the thread of the tests: messages from thread to thread would double the time of a statement.
+ * embedded.test.ts and the suites of whole programs test the thread. Answers come in a turn of their own, as messages do.
+ */
+function sameThread(start: EngineStart): Thread {
+  const told = new EventEmitter();
+  const ask = answerMessages(start, (news) => void setImmediate(() => told.emit('message', news)));
+  return { postMessage: ask, on: told.on.bind(told), terminate: async () => undefined };
 }
 
 /** An engine that a test before this one gave back, with the data of a new one. Without one: undefined. */

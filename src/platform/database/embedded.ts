@@ -12,6 +12,8 @@ import {
   sql,
 } from 'kysely';
 import { type Database, DatabaseUnavailable } from './database.ts';
+import type { EngineStart } from './embedded-engine.ts';
+import type { Answer, News, Question } from './embedded-messages.ts';
 
 /**
  * PGlite in a worker thread, so that a slow statement does not stall the event loop (contract 10.9). Callers take turns
@@ -28,13 +30,18 @@ type EmbeddedOptions = {
   watchdogMs?: number;
   /** Called when disk space becomes too low for writes, and when there is enough again. */
   onSpace?: (isLow: boolean, freeBytes: number) => void;
+  /** Default: a worker thread. */
+  startThread?: (start: EngineStart) => Thread;
 };
 
-type Answer =
-  | { id: number; ok: true; rows: unknown[]; affected: number }
-  | { id: number; ok: false; message: string; code?: string; constraint?: string };
-
-type News = { kind: 'space'; isLow: boolean; freeBytes: number };
+/** What runs PGlite: a worker thread. Tests that need not see a thread of its own answer its messages in theirs, which is faster. */
+export type Thread = {
+  postMessage(question: Question): void;
+  on(event: 'message', told: (told: Answer | News) => void): unknown;
+  on(event: 'error', failed: (error: Error) => void): unknown;
+  on(event: 'exit', ended: () => void): unknown;
+  terminate(): Promise<unknown>;
+};
 
 type Pending = { resolve(answer: Extract<Answer, { ok: true }>): void; reject(error: unknown): void };
 
@@ -78,8 +85,7 @@ export function embeddedDatabase(options: EmbeddedOptions): EmbeddedDatabase {
       }
       await opened(current);
       const answer = await current.call(
-        'query',
-        { text: query.sql, values: [...query.parameters] },
+        { kind: 'query', text: query.sql, values: [...query.parameters] },
         watchdogMs,
       );
       // The caller of kysely states the row type; the worker passes the database's rows on unchanged.
@@ -128,7 +134,7 @@ export function embeddedDatabase(options: EmbeddedOptions): EmbeddedDatabase {
     },
     start: () => ensure().ready,
     async dump() {
-      const answer = await ensure().call('dump', {}, watchdogMs);
+      const answer = await ensure().call({ kind: 'dump' }, watchdogMs);
       return (answer.rows as Uint8Array[])[0] ?? new Uint8Array();
     },
   };
@@ -152,18 +158,23 @@ async function opened(host: WorkerHost): Promise<void> {
   });
 }
 
+type Ask = Question extends infer Q ? (Q extends Question ? Omit<Q, 'id'> : never) : never;
+
+function startWorker(start: EngineStart): Thread {
+  return new Worker(new URL('./embedded-worker.ts', import.meta.url), { workerData: start });
+}
+
 class WorkerHost {
   readonly ready: Promise<void>;
-  readonly #worker: Worker;
+  readonly #thread: Thread;
   readonly #pending = new Map<number, Pending>();
   #nextId = 1;
   #gone: Error | undefined;
 
   constructor(options: EmbeddedOptions, onGone: () => void) {
-    this.#worker = new Worker(new URL('./embedded-worker.ts', import.meta.url), {
-      workerData: { dataDir: options.dataDir, snapshot: options.snapshot },
-    });
-    this.#worker.on('message', (told: Answer | News) => {
+    const { dataDir, snapshot, startThread = startWorker } = options;
+    this.#thread = startThread({ dataDir, snapshot });
+    this.#thread.on('message', (told) => {
       if ('kind' in told) options.onSpace?.(told.isLow, told.freeBytes);
       else this.#settle(told);
     });
@@ -174,8 +185,8 @@ class WorkerHost {
         pending.reject(new DatabaseUnavailable(error.message, { cause: error }));
       this.#pending.clear();
     };
-    this.#worker.on('error', fail);
-    this.#worker.on('exit', () => fail(new Error('The embedded database stopped.')));
+    this.#thread.on('error', fail);
+    this.#thread.on('exit', () => fail(new Error('The embedded database stopped.')));
     this.ready = this.#open();
     // A caller that awaits `ready` gets the failure. Without a caller, the rejection must not end the process.
     this.ready.catch(() => undefined);
@@ -184,18 +195,18 @@ class WorkerHost {
   /** A worker that fails to open, such as on a full disk, is replaced by the next one. */
   async #open(): Promise<void> {
     try {
-      await this.call('open', {}, 60_000);
+      await this.call({ kind: 'open' }, 60_000);
     } catch (error) {
-      await this.#worker.terminate();
+      await this.#thread.terminate();
       throw error;
     }
   }
 
-  async call(kind: string, payload: object, limitMs: number): Promise<Extract<Answer, { ok: true }>> {
+  async call(question: Ask, limitMs: number): Promise<Extract<Answer, { ok: true }>> {
     if (this.#gone) throw new DatabaseUnavailable(this.#gone.message, { cause: this.#gone });
     const id = this.#nextId++;
     return await new Promise((resolve, reject) => {
-      const watchdog = setTimeout(() => void this.#worker.terminate(), limitMs);
+      const watchdog = setTimeout(() => void this.#thread.terminate(), limitMs);
       watchdog.unref();
       const settle =
         <T>(then: (value: T) => void) =>
@@ -204,14 +215,14 @@ class WorkerHost {
           then(value);
         };
       this.#pending.set(id, { resolve: settle(resolve), reject: settle(reject) });
-      this.#worker.postMessage({ id, kind, ...payload });
+      this.#thread.postMessage({ id, ...question });
     });
   }
 
   async stop(): Promise<void> {
     if (this.#gone) return;
-    await this.call('close', {}, 10_000).catch(() => undefined);
-    await this.#worker.terminate();
+    await this.call({ kind: 'close' }, 10_000).catch(() => undefined);
+    await this.#thread.terminate();
   }
 
   #settle(answer: Answer): void {
