@@ -14,13 +14,16 @@ const maxUnanswered = 16;
 /** Connections served in one turn of the event loop, so that a turn stays short however many wait. */
 const turnsAtOnce = 16;
 
-/** The end of a request without a body, and of the head of any other (RFC 9112 section 2.1). */
+/** Pieces of a chunked body that are parsed in one turn. Each ends with a blank line, of which a client may send many. */
+const maxPieces = 64;
+
+/** The end of a request without a body, of the head of any other, and of a chunked body (RFC 9112 section 2.1). */
 const blankLine = '\n\r\n';
 
 /**
  * node:http passes everything from one read to its parser: 64 KiB, or 841 requests of a client that does not wait for
  * responses. Every other connection would wait until all of them are answered. Here a connection passes one request to
- * the parser and queues with the rest. While it has 16 unanswered requests, it passes none.
+ * the parser, or the rest of a body, and queues with what is left. While it has 16 unanswered requests, it passes none.
  */
 export function createFairServer(options: ServerOptions, listener: RequestListener): Server {
   const server = createServer(options, listener);
@@ -35,6 +38,8 @@ export function inTurns(server: Server): (socket: Socket) => void {
   server.prependListener('request', (request, response) => {
     connections.get(request.socket)?.begin(request, response);
   });
+  // node:http would answer 417 by itself, to any number of requests. RFC 9110 section 10.1.1 allows to ignore the header.
+  server.on('checkExpectation', (request, response) => void server.emit('request', request, response));
   return (socket) => {
     for (const listen of listeners) listen.call(server, socket);
     connections.set(socket, new Connection(socket));
@@ -76,6 +81,8 @@ class Connection {
   /** Unanswered responses, in the order of their requests. */
   readonly #open: ServerResponse[] = [];
   #newest: IncomingMessage | undefined;
+  /** Bytes of the newest request's body that were not parsed yet; undefined when only the body itself says where it ends. */
+  #bodyLeft: number | undefined;
   /** The last request of node:http: true after resume(), false after pause(). */
   #isWanted = true;
   /** Bytes wait in the socket for a turn or for a response. */
@@ -109,6 +116,8 @@ class Connection {
 
   begin(request: IncomingMessage, response: ServerResponse): void {
     this.#newest = request;
+    const length = request.headers['content-length'];
+    this.#bodyLeft = length === undefined ? undefined : Number(length);
     this.#open.push(response);
     response.once('close', () => {
       this.#open.splice(this.#open.indexOf(response), 1);
@@ -129,16 +138,25 @@ class Connection {
     this.#hasTurn = false;
     if (!this.#mayRead()) return this.#hold(chunk);
     let rest = chunk;
+    let pieces = 0;
     do {
-      const heads = this.#isInBody() ? Math.max(1, maxUnanswered - this.#open.length) : 1;
-      const end = endOfHeads(rest, heads);
+      const end = this.#isInBody() ? this.#endInBody(rest) : endOfHead(rest);
       // A client that pipelines requests queues from its first request on.
       if (!hasTurn && !this.#isInBody() && rest.includes(blankLine, end, 'latin1')) return this.#hold(rest);
       this.#parse(rest.subarray(0, end));
       rest = rest.subarray(end);
+      pieces += 1;
       // The bytes that follow within a body start no request.
-    } while (rest.length > 0 && this.#isInBody() && this.#isWanted);
+    } while (rest.length > 0 && this.#isInBody() && this.#isWanted && pieces <= maxPieces);
     if (rest.length > 0 || this.#socket.readableLength > 0) this.#hold(rest);
+  }
+
+  /** The offset of the end of the body, or of a part of it: never inside the next request. */
+  #endInBody(rest: Buffer): number {
+    if (this.#bodyLeft === undefined) return endOfBlankLine(rest);
+    const end = Math.max(1, Math.min(rest.length, this.#bodyLeft));
+    this.#bodyLeft -= end;
+    return end;
   }
 
   #isInBody(): boolean {
@@ -172,17 +190,17 @@ class Connection {
 }
 
 /**
- * The offset behind the `count`th blank line, or the end. Leading blank lines count as one, however many: they may end
- * the previous head, and otherwise mean nothing (RFC 9112 section 2.2).
+ * The offset behind the first blank line, or the end. Leading line breaks are passed on their own: they may end the
+ * previous head, and otherwise mean nothing (RFC 9112 section 2.2). Three at most, because a body may begin with others.
  */
-function endOfHeads(chunk: Buffer, count: number): number {
+function endOfHead(chunk: Buffer): number {
   let at = 0;
-  while (chunk[at] === 0x0d || chunk[at] === 0x0a) at += 1;
-  if (at > 0) return at;
-  for (let left = count; left > 0; left -= 1) {
-    const found = chunk.indexOf(blankLine, at, 'latin1');
-    if (found < 0) return chunk.length;
-    at = found + blankLine.length;
-  }
-  return at;
+  while (at < blankLine.length && (chunk[at] === 0x0d || chunk[at] === 0x0a)) at += 1;
+  return at > 0 ? at : endOfBlankLine(chunk);
+}
+
+/** The offset behind the next blank line, or the end. */
+function endOfBlankLine(chunk: Buffer): number {
+  const found = chunk.indexOf(blankLine, 0, 'latin1');
+  return found < 0 ? chunk.length : found + blankLine.length;
 }
