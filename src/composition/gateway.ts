@@ -119,7 +119,7 @@ export function createGatewayServer(deps: GatewayServerDeps): Server {
     ...deps.gatewayLimits,
     isFast: deps.gatewayFastHttp ?? true,
     contentUrl: deps.contentUrl,
-    trustedProxies: deps.trustedProxies,
+    addressOf,
     source: memorySource({ clock }),
     catalog,
     privateSites: side.privateSites,
@@ -130,7 +130,7 @@ export function createGatewayServer(deps: GatewayServerDeps): Server {
       epochOf(label) {
         const open = (served: Served | undefined) =>
           served?.site.deletedAt === null && served.site.takenDownAt === null ? served.site.epoch : undefined;
-        const found = catalog.find(label);
+        const found = catalog.find(label, () => 'streams');
         return found instanceof Promise ? found.then(open) : open(found);
       },
       isEnabled,

@@ -434,6 +434,26 @@ test('T31 without a grant of ours nobody looks up whether a label is someone’s
   lookedUp.mockRestore();
 });
 
+test('T31 with a grant for another site, or one that has ended, nobody looks up whether a label is someone’s', async () => {
+  const { site, browser } = await opened();
+  const hidden = await privateSite(h, ada);
+  const unknown = hidden.url.replace(hidden.label, 'p-ccccccccccccccccc');
+  const cookie = /__Host-postern_grant=([^;]+)/.exec(browser.cookies(site.url))?.[1] ?? '';
+  expect(cookie).not.toBe('');
+  const lookedUp = vi.spyOn(h.app.services.read.sites, 'findLabel');
+  for (const laterMs of [0, 6 * minute]) {
+    advance(laterMs);
+    for (const url of [hidden.url, unknown]) {
+      const stranger = browserOf(h, ada);
+      stranger.set(url, grantCookie, cookie);
+      expect((await stranger.asset(url)).status).toBe(401);
+      expect((await stranger.navigate(url)).status).toBe(303);
+    }
+  }
+  expect(lookedUp).not.toHaveBeenCalled();
+  lookedUp.mockRestore();
+});
+
 test('GW-05 while a gateway believes something else nobody is let in, and the owner reads why', async () => {
   const { site, browser } = await opened();
   const odd = createInstanceRegistry({

@@ -56,8 +56,13 @@ export type GrantQuestion = {
 };
 
 export type GatewayGrants = {
-  /** Whether we generated this cookie value. The result is the same for every label and takes no lookup. */
-  isOurs(cookie: string | undefined): boolean;
+  /**
+   * Whether this cookie is a grant for this host. A value that we did not generate takes no lookup, and none takes one of
+   * the site, so the time reveals nothing about a label to anyone who holds no grant for it (threat T31).
+   * Returns at once when the store does; otherwise within 150 ms.
+   * @throws AppError store_unavailable
+   */
+  isFor(cookie: string | undefined, host: string): boolean | Promise<boolean>;
   /**
    * Returns at once when the store does; otherwise within 150 ms.
    * @throws AppError store_unavailable
@@ -223,7 +228,17 @@ export function createGatewayGrants(deps: {
   }
 
   return {
-    isOurs: (cookie) => cookie !== undefined && signer.grantKeyOf(cookie) !== undefined,
+    isFor(cookie, host) {
+      const key = cookie === undefined ? undefined : signer.grantKeyOf(cookie);
+      if (cookie === undefined || key === undefined) return false;
+      const before = letIn.get(cookie);
+      if (before !== undefined) return before.host === host;
+      // A damaged record is reported with its site, so the site is looked up.
+      const decide = ({ values: [text] }: KvValues) =>
+        typeof text === 'string' && (grantAt(key, text)?.host ?? host) === host;
+      const found = ask([key]);
+      return found instanceof Promise ? found.then(decide) : decide(found);
+    },
 
     check(question) {
       const { cookie, site } = question;

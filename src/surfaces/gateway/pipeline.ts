@@ -1,6 +1,7 @@
 import type { Clock } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
-import { resolve, type Served, siteStatusOf } from '../../features/sites/sites.ts';
+import { addressBucket } from '../../features/ratelimit/ratelimit.ts';
+import { type Catalog, resolve, type Served, siteStatusOf } from '../../features/sites/sites.ts';
 import type { Blobs } from '../../platform/blobs/blobs.ts';
 import { FastRequest, type HttpRequest, type HttpResponse } from '../../platform/fast-http/fast-server.ts';
 import { oncePerHead } from '../../platform/fast-http/once-per-head.ts';
@@ -29,7 +30,8 @@ import { sendAnswer, sendFile, sendRedirect } from './send.ts';
  */
 export type GatewayDeps = {
   readonly contentUrl: string;
-  readonly catalog: { find(label: string): Served | undefined | Promise<Served | undefined> };
+  readonly catalog: Catalog;
+  readonly addressOf: (request: HttpRequest) => string | null;
   readonly privateSites: PrivateSites;
   readonly blobs: Pick<Blobs, 'read'>;
   readonly cache: BlobCache;
@@ -54,8 +56,8 @@ type Visibility = 'public' | 'private' | 'none';
 
 /** Access to private sites (private-access.md 2.2): one verdict for each request, in one round trip. */
 export type PrivateSites = {
-  /** Whether the request carries a grant that we generated, for any host. Takes no lookup. */
-  mayHoldGrant(request: HttpRequest): boolean;
+  /** Whether the request carries a grant for this host, which may have ended; the answer when the store cannot tell. */
+  mayHoldGrant(request: HttpRequest, host: string): boolean | Promise<boolean | GatewayAnswer>;
   /** Responds on the paths that are reserved for the service; null for every other path. */
   reserved(request: HttpRequest, at: PrivateAt): Promise<GatewayAnswer> | null;
   authorize(request: HttpRequest, at: PrivateAt): Verdict | Promise<Verdict>;
@@ -94,7 +96,7 @@ type RequestHead = {
 };
 
 export function createPipeline(deps: GatewayDeps) {
-  const { catalog, privateSites, isEnabled, isInformed, limited, exposures, clock, log } = deps;
+  const { catalog, addressOf, privateSites, isEnabled, isInformed, limited, exposures, clock, log } = deps;
   const isHttps = deps.contentUrl.startsWith('https:');
   const readHost = hostReader(deps.contentUrl);
   const headOf = oncePerHead(
@@ -254,13 +256,17 @@ export function createPipeline(deps: GatewayDeps) {
       host.visibility === 'public'
         ? servePublic(request, response, host, served, at)
         : servePrivate(request, response, host, served, at);
+    const look = (isAsked: boolean | GatewayAnswer, at: number): void | Promise<void> => {
+      if (typeof isAsked === 'object') return finish(request, response, isAsked, 'private');
+      const found = isAsked ? catalog.find(host.label, () => addressBucket(addressOf(request))) : undefined;
+      return found instanceof Promise ? found.then((served) => go(served, clock.now())) : go(found, at);
+    };
     try {
       // A request without a grant gets the same response for every label, so the label is not looked up. Otherwise the
       // response time would differ between labels (threat T31).
-      const isAsked = host.visibility === 'public' || privateSites.mayHoldGrant(request);
-      const found = isAsked ? catalog.find(host.label) : undefined;
+      const isAsked = host.visibility === 'public' || privateSites.mayHoldGrant(request, host.host);
       const going =
-        found instanceof Promise ? found.then((served) => go(served, clock.now())) : go(found, now);
+        isAsked instanceof Promise ? isAsked.then((asked) => look(asked, clock.now())) : look(isAsked, now);
       if (going instanceof Promise) going.catch((error: unknown) => fail(request, response, error));
     } catch (error) {
       fail(request, response, error);

@@ -176,7 +176,12 @@ export function createPrivateSteps(deps: PrivateStepsDeps): PrivateSites {
   }
 
   return {
-    mayHoldGrant: (request) => grants.isOurs(headOf(request).cookie),
+    mayHoldGrant(request, host) {
+      const found = grants.isFor(headOf(request).cookie, host);
+      return found instanceof Promise
+        ? orUnavailable<boolean | GatewayAnswer>(found, (refusal) => refusal)
+        : found;
+    },
     authorize,
     reserved(request, at) {
       if (request.method !== 'POST' && !at.target.startsWith(reservedPaths)) return null;

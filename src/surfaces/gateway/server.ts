@@ -17,7 +17,6 @@ import { oversizedAnswer } from './private.ts';
  * service and writes nothing to the database (contract 1).
  */
 export type GatewayServerDeps = Omit<GatewayDeps, 'limited'> & {
-  readonly trustedProxies: readonly string[];
   readonly source: LocalSource;
   /** Requests in any 60 seconds; 0 = no limit. */
   readonly perAddress: number;
@@ -63,8 +62,7 @@ function traced(listener: HttpListener, tracing: Tracing | null): HttpListener {
 /** Maximum addresses whose rate-limit bucket is cached. */
 const maxAddresses = 10_000;
 
-function limitsOf({ source, perAddress, perHost, trustedProxies }: GatewayServerDeps) {
-  const addressOf = addressReader(trustedProxies);
+function limitsOf({ source, perAddress, perHost, addressOf }: GatewayServerDeps) {
   const owners = new LRUCache<string, string>({ max: maxAddresses });
   return (request: HttpRequest, label: string | null, now: number): GatewayAnswer | null => {
     const excess = perAddress === 0 ? null : spend(ownerOf(addressOf(request)), perAddress, now);

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { minute } from '../../../core/clock.ts';
 import { createFairQueue } from '../../../platform/fair-queue.ts';
 import type { Blobs } from '../../../platform/blobs/blobs.ts';
-import { type ChangeFeed, concerns } from '../../../platform/database/change-feed.ts';
+import { type Change, type ChangeFeed, concerns } from '../../../platform/database/change-feed.ts';
 import type { Manifest } from '../content/manifest.ts';
 import type { ContentStore } from '../content/content-store.ts';
 import type { Site } from '../site.ts';
@@ -35,8 +35,12 @@ export type CatalogReader = {
 };
 
 export type Catalog = {
-  /** Undefined when no site has this label. Returns at once when the label is cached. */
-  find(label: string): Served | undefined | Promise<Served | undefined>;
+  /**
+   * Undefined when no site has this label. Returns at once when the label is cached.
+   * @param sender who asks: lookups of one sender wait for each other, not those of others
+   * @throws AppError overloaded when too many lookups of this sender wait
+   */
+  find(label: string, sender: () => string): Served | undefined | Promise<Served | undefined>;
 };
 
 /** Maximum number of files in cached manifests, which take most of the memory. */
@@ -66,15 +70,15 @@ export function createCatalog(deps: {
     sizeCalculation: ({ files }) => files,
   });
   const absent = new LRUCache<string, true>({ max: maxAbsent });
-  // A flood of made-up labels waits in this queue instead of loading the database.
-  const queue = createFairQueue({ width: 16, perSender: 16, queue: 500 });
+  // A flood of made-up labels waits in this queue instead of loading the database, and delays only its sender.
+  const queue = createFairQueue({ width: 16, perSender: 8, queue: 500 });
   const loading = new Map<string, Promise<Served | undefined>>();
-  // Counts changes, so that a result read before a change is not cached after it.
-  let heard = 0;
+  /** For each lookup under way, the changes since its begin: a result that a change may concern is not cached. */
+  const underWay = new Set<Change[]>();
 
   feed.subscribe((change) => {
     if (change.topic !== 'site') return;
-    heard += 1;
+    for (const since of underWay) since.push(change);
     loading.clear();
     // A label that no site had may have been given out just now.
     absent.clear();
@@ -160,20 +164,26 @@ export function createCatalog(deps: {
   }
 
   return {
-    find(label) {
+    find(label, sender) {
       const graceMinutes = deps.skewGraceMinutes();
       const known = entries.get(label);
       if (known?.graceMinutes === graceMinutes) return known.served;
       if (absent.has(label)) return undefined;
       const already = loading.get(label);
       if (already !== undefined) return already;
-      const heardBefore = heard;
-      const read = queue('', () => load(label, graceMinutes)).then((served) => {
-        if (heard === heardBefore) keep(label, served, graceMinutes);
+      const since: Change[] = [];
+      underWay.add(since);
+      const read = queue(sender(), () => load(label, graceMinutes)).then((served) => {
+        const isStale = (change: Change) => served === undefined || concerns(change, served.site.id);
+        if (!since.some(isStale)) keep(label, served, graceMinutes);
         return served;
       });
       loading.set(label, read);
-      void read.catch(() => undefined).finally(() => loading.delete(label));
+      const done = () => {
+        underWay.delete(since);
+        if (loading.get(label) === read) loading.delete(label);
+      };
+      read.then(done, done);
       return read;
     },
   };
