@@ -1,6 +1,6 @@
 import type { Actor, AuditContext } from '../../core/caller.ts';
 import type { AuditEventName } from './events.ts';
-import type { Json } from './safe-text.ts';
+import type { Json } from '../../core/safe-text.ts';
 
 /** What a feature writes about a change, or Postern about a refusal. */
 export type AuditEntry = {

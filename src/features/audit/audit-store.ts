@@ -11,7 +11,7 @@ import type {
   AuditPage,
   AuditPosition,
 } from './audit-event.ts';
-import { type Json, safeJson, safeText } from './safe-text.ts';
+import { type Json, safeJson, safeText } from '../../core/safe-text.ts';
 
 /** Writes and reads events. chain-store.ts has the chain over them. */
 export type AuditStore = AuditWriter & {

@@ -11,7 +11,7 @@ import type { AuditEntry } from './audit.ts';
 import { type AuditStore, auditStore } from './audit-store.ts';
 import { canonicalJson } from './chain.ts';
 import { chainStore } from './chain-store.ts';
-import { safeJson } from './safe-text.ts';
+import { safeJson } from '../../core/safe-text.ts';
 import { createChainWriter, type ChainWriter } from './chain-writer.ts';
 import { formatAuditReport, verifyAuditLog } from './verify.ts';
 

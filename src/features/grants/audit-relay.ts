@@ -1,3 +1,4 @@
+import { safeAgent } from '../../core/safe-text.ts';
 import { type Clock, day, minute } from '../../core/clock.ts';
 import type { RequestOrigin } from '../../core/caller.ts';
 import type { Tx } from '../../platform/database/database.ts';
@@ -84,7 +85,7 @@ export function createAuditRelay(deps: {
       const isFolded = held.size >= maxHeld && !held.has(exact);
       if (isFolded)
         count(`${reason} many`, { reason, siteId: null, digest: null, address: null, agent: null });
-      else count(exact, { reason, siteId, digest: null, address, agent: agentOf(agent) });
+      else count(exact, { reason, siteId, digest: null, address, agent: safeAgent(agent) });
     },
     noteKeys(digests, { address, agent }) {
       const bucket = addressBucket(address);
@@ -97,7 +98,7 @@ export function createAuditRelay(deps: {
           siteId: null,
           digest,
           address,
-          agent: agentOf(agent),
+          agent: safeAgent(agent),
           count: 1,
         };
         seenKeys.set(digest, seen);
@@ -142,11 +143,6 @@ export function createAuditRelay(deps: {
       if (await kv.setIfAbsent(key, signer.sign(key, text), { ttlMs: keptMs })) return true;
     return false;
   }
-}
-
-/** Copies the text, because a slice of a header would keep the whole header in memory. */
-function agentOf(agent: string | null): string | null {
-  return agent === null ? null : Buffer.from(agent.slice(0, 200)).toString();
 }
 
 /** The worker's side: writes the stored entries to the audit log, and only then deletes them from the store. */

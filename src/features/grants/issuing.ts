@@ -1,3 +1,4 @@
+import { safeAgent } from '../../core/safe-text.ts';
 import type { PrincipalFacts } from '../../core/authorize.ts';
 import type { AuditContext, UserRef } from '../../core/caller.ts';
 import { type Clock, second } from '../../core/clock.ts';
@@ -177,7 +178,7 @@ export function createIssuing(deps: GrantsDeps) {
         issuedAt,
         endsAt,
         address,
-        agent,
+        agent: safeAgent(agent),
       });
       await stores.audit.append({
         event: 'site.grant_issued',

@@ -417,8 +417,6 @@ function revokeSelfRoute({ keys, clock }: KeyRouteDeps): Route {
     async handle({ header, origin }) {
       const sent = header('authorization');
       if (sent === undefined) throw new AppError('authentication_required');
-      if (/(?:^|[; ])__Host-postern_session=/.test(header('cookie') ?? ''))
-        throw new AppError('ambiguous_credential');
       const value = /^bearer +(\S+) *$/i.exec(sent)?.[1];
       if (value === undefined || !/^[a-z][a-z0-9]*_(?:pat|svc)_[0-9A-Za-z]{20,100}$/.test(value)) {
         throw new AppError('invalid_credential', {

@@ -1,17 +1,14 @@
 import { isIP } from 'node:net';
 import type { RequestOrigin } from '../../core/caller.ts';
+import { safeAgent } from '../../core/safe-text.ts';
 import { addressBucket } from '../ratelimit/ratelimit.ts';
 
 /** Where a key was last used from: enough to tell a CI runner from a stranger, too little to locate a person. */
 export type UsedFrom = { readonly network: string | null; readonly program: string | null };
 export type UseOrigin = Pick<RequestOrigin, 'address' | 'agent'>;
 
-/** Maximum number of characters stored of a User-Agent. */
-const maxProgram = 200;
-
 export function usedFrom({ address, agent }: UseOrigin): UsedFrom {
-  const program = agent?.trim().slice(0, maxProgram) ?? '';
-  return { network: networkOf(address), program: program === '' ? null : program };
+  return { network: networkOf(address), program: safeAgent(agent) };
 }
 
 /** The /24 of an IPv4 address, the /48 of an IPv6 one. */

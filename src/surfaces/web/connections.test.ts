@@ -18,12 +18,16 @@ afterEach(async () => {
   await app?.close();
 });
 
-async function listening(routes: readonly Route[], idleMs = 100): Promise<{ say(text: string): Client }> {
+async function listening(
+  routes: readonly Route[],
+  idleMs = 100,
+  log = {},
+): Promise<{ say(text: string): Client }> {
   app = await createWebServer({
     uiOrigin: 'http://localhost:3000',
     isHttps: false,
     trustedProxies: [],
-    log: { debug() {}, info() {}, warn() {}, error() {} },
+    log: { debug() {}, info() {}, warn() {}, error() {}, ...log },
     metrics: { count() {} },
     routes,
     pages: [],
@@ -191,6 +195,41 @@ test('a body that stops for a while is taken when it goes on; its own limit is a
   const line = firstLine(client.socket);
   client.socket.write('}');
   expect(await line).toBe('HTTP/1.1 200 OK');
+});
+
+test('a client that leaves inside its body is no error of the server', async () => {
+  const errors: unknown[] = [];
+  const { say } = await listening([thing('POST', async () => 'taken')], 60_000, {
+    error: (said: unknown) => void errors.push(said),
+  });
+  const client = say(
+    'POST /api/v2/thing HTTP/1.1\r\nhost: localhost:3000\r\ncontent-type: application/json\r\ncontent-length: 50\r\n\r\n{',
+  );
+  const socket = await client.atServer;
+  await once(socket, 'data');
+  client.socket.destroy();
+  await once(socket, 'close');
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(errors).toEqual([]);
+});
+
+test.each([
+  [
+    'two hosts',
+    'GET /api/v2/thing HTTP/1.1\r\nhost: localhost:3000\r\nhost: evil.example\r\n\r\n',
+    '400 Bad Request',
+  ],
+  [
+    'a target with a host',
+    'GET http://evil.example/api/v2/thing HTTP/1.1\r\nhost: localhost:3000\r\n\r\n',
+    '400 Bad Request',
+  ],
+  ['an expectation', 'GET /api/v2/thing HTTP/1.1\r\nhost: localhost:3000\r\nexpect: x\r\n\r\n', '200 OK'],
+])('a request with %s is answered in our own words', async (_what, text, status) => {
+  const { socket } = (await listening([thing('GET', async () => 'made')], 60_000)).say(text);
+  const [head] = ((await once(socket, 'data')) as [Buffer]).toString().split('\r\n\r\n', 1);
+  expect(head?.startsWith(`HTTP/1.1 ${status}`)).toBe(true);
+  expect(head).toContain('x-content-type-options: nosniff');
 });
 
 test('a connection over which no request ever comes is closed', async () => {

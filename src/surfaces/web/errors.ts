@@ -33,6 +33,9 @@ export function toAppError(error: unknown, request: FastifyRequest): AppError {
       });
     case 'FST_ERR_REQUEST_TIMEOUT':
       return new AppError('request_timeout');
+    case 'ECONNRESET':
+      // The client left before its whole body arrived; nobody reads the answer.
+      if (request.raw.destroyed && !request.raw.complete) return new AppError('request_timeout');
   }
   // JSON that secure-json-parse refuses (`__proto__`) and the errors of JSON.parse come without a code.
   if (error instanceof SyntaxError && request.headers['content-length'] !== '0') {

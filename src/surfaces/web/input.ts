@@ -107,11 +107,14 @@ function storable(route: Route, input: unknown, fallback: ErrorCode): unknown {
   return input;
 }
 
+/** What is wrong with a text that a client wants stored; null for nothing. */
+export function problemInText(text: string, isKeyWrong = true): string | null {
+  if (text.includes('\0')) return 'must not contain NUL';
+  return isKeyWrong && containsKey(text) ? 'must not contain an API key' : null;
+}
+
 function problemIn(part: unknown, isKeyWrong: boolean): string | null {
-  if (typeof part === 'string') {
-    if (part.includes('\0')) return 'must not contain NUL';
-    return isKeyWrong && containsKey(part) ? 'must not contain an API key' : null;
-  }
+  if (typeof part === 'string') return problemInText(part, isKeyWrong);
   if (typeof part !== 'object' || part === null) return null;
   for (const [name, value] of Object.entries(part)) {
     const problem = problemIn(name, isKeyWrong) ?? problemIn(value, isKeyWrong);

@@ -141,11 +141,24 @@ function checkHost(deps: RequestStepsDeps): Step {
   const isOurs = ownHosts(deps);
   const isContentHost = contentHosts(deps);
   return (request) => {
+    // RFC 9112 section 3.2: a server must refuse a second Host header. Of a target with a host of its own it would have to
+    // use that one; no client but one of a proxy sends such a target.
+    if (!namesOneHost(request))
+      throw new AppError('invalid_query', { message: 'Send one Host header, and a path.' });
     // The host that the client used, according to a trusted proxy. The host that the proxy itself used must at least not
     // be a site's.
     if (!isOurs(request.host) || isContentHost(request.headers.host))
       throw new AppError('misdirected_request');
   };
+}
+
+function namesOneHost({ raw: { rawHeaders, url } }: FastifyRequest): boolean {
+  let hosts = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at];
+    if (name?.length === 4 && name.toLowerCase() === 'host') hosts += 1;
+  }
+  return hosts <= 1 && url?.startsWith('/') === true;
 }
 
 function checkStarted({ hasStarted = () => true }: RequestStepsDeps): Step {

@@ -8,6 +8,7 @@ import type {
   RouteRequest,
   StreamReply,
 } from '../../platform/http.ts';
+import { findCredential } from './credential.ts';
 import { successBody } from './envelope.ts';
 import { parseInput } from './input.ts';
 import { budgetOf } from './request-limits.ts';
@@ -82,6 +83,8 @@ class ApiRequest implements RouteRequest<unknown, unknown, unknown> {
   /** A getter, because handlers take it out of the request and call it alone. */
   get header(): (name: string) => string | undefined {
     return (name) => {
+      // Refuses a second one, of which Node keeps only the first (SO-02).
+      if (name === 'authorization') findCredential(this.#request.raw);
       const value = this.#request.headers[name];
       return Array.isArray(value) ? value[0] : value;
     };

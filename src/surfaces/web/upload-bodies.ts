@@ -3,6 +3,7 @@ import multipart, { type MultipartFile, type MultipartValue } from '@fastify/mul
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../../core/errors.ts';
 import type { RequestUpload, UploadPart, UploadType } from '../../platform/http.ts';
+import { problemInText } from './input.ts';
 import { hasBody, isJson, isUpload, takesJson, unsupportedType } from './body-types.ts';
 
 /**
@@ -120,6 +121,13 @@ function unheard(): PassThrough {
 function fieldOf({ fieldname, value, valueTruncated }: MultipartValue): UploadPart {
   if (typeof value !== 'string' || valueTruncated)
     throw new AppError('invalid_body', { message: `The form field ${fieldname.slice(0, 50)} is too long.` });
+  // The form's reader puts U+FFFD in the place of bytes that are not UTF-8.
+  const problem = value.includes('\uFFFD') ? 'must be UTF-8' : problemInText(value);
+  if (problem !== null)
+    throw new AppError('invalid_body', {
+      message: `${fieldname.slice(0, 50)}: ${problem}`,
+      details: { fields: [{ field: fieldname.slice(0, 100), problem }] },
+    });
   return { kind: 'field', name: fieldname, value };
 }
 

@@ -7,6 +7,8 @@ import type { Database } from '../../../src/platform/database/database.ts';
 import { openTestDatabase } from '../../database.ts';
 import { type Harness, openHarness, type Person, type TestKey } from '../../harness.ts';
 import { contents, denialsOf, dump, noLimits, setPolicy } from './cast.ts';
+import { browserOf, privateSite } from '../../gateway/private.ts';
+import { formOf } from '../sites/uploads.ts';
 
 /** A key's value on its way in: where it may travel, what is refused unread, and what is never kept. */
 let h: Harness;
@@ -154,6 +156,7 @@ describe('what is kept', () => {
     const mine = (await h.call('POST', '/me/tokens', { as: ada, body })).data;
     const service = (await h.call('POST', '/tokens', { as: root, body })).data;
     const successor = (await h.call('POST', `/tokens/${service.id}/rotate`, { as: root, body: {} })).data;
+    const site = await privateSite(h, ada);
     const values: string[] = [mine.token, service.token, successor.token, key.value];
     for (const value of values) {
       await context(`Bearer ${value}`);
@@ -161,6 +164,16 @@ describe('what is kept', () => {
       await h.call('GET', `/me/tokens/${value}`, { as: ada });
       await h.call('GET', '/auth/context', { headers: { cookie: `key=${value}` } });
       await h.call('GET', '/auth/context', { headers: { 'user-agent': value } });
+      await h.call('GET', '/auth/context', {
+        headers: { authorization: `Bearer ${value}`, 'user-agent': `curl ${value}` },
+      });
+      const { headers } = await browserOf(h, ada).navigate(site.url);
+      const { pathname, search } = new URL(headers['location'] ?? '');
+      const opened = await h.call('GET', pathname + search, {
+        as: ada,
+        headers: { accept: 'text/html', 'user-agent': value },
+      });
+      expect(opened.status).toBe(200);
       const named = { name: value, scopes: ['repos:read'], repositoryAccess: { mode: 'all' } };
       await h.call('POST', '/me/tokens', { headers: { authorization: `Bearer ${value}` }, body: named });
     }
@@ -512,6 +525,32 @@ describe('a key where text belongs', () => {
       expect(answer.text).not.toContain(key.value);
     }
     expect(await contents(h)).toEqual(before);
+  });
+
+  test('KF-03 a key pasted into a field of a form is refused like one in JSON, and so are bytes that are no text', async () => {
+    const before = await contents(h);
+    for (const [name, problem] of [
+      [key.value, 'must not contain an API key'],
+      [Buffer.from([0x61, 0xff]), 'must be UTF-8'],
+    ] as const) {
+      const raw = formOf([
+        { name: 'name', value: name },
+        { name: 'file', fileName: 'a.html', value: Buffer.from('<h1>Hello</h1>') },
+      ]);
+      const answer = await h.call('POST', '/sites', { as: root, raw });
+      expect([answer.status, answer.error?.message]).toEqual([400, `name: ${problem}`]);
+    }
+    expect(await contents(h)).toEqual(before);
+  });
+
+  test('SO-02 a key that destroys itself comes alone: not with a second one', async () => {
+    const { statusCode, json } = await h.app.web.inject({
+      method: 'POST',
+      url: '/api/v2/auth/revoke-self',
+      headers: { authorization: [`Bearer ${key.value}`, `Bearer ${key.value}`] as unknown as string },
+    });
+    expect([statusCode, json().error.code]).toEqual([400, 'ambiguous_credential']);
+    expect((await context(`Bearer ${key.value}`)).status).toBe(200);
   });
 
   test('SO-02 a key that destroys itself comes alone: not with a session beside it', async () => {

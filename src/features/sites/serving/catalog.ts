@@ -179,11 +179,11 @@ export function createCatalog(deps: {
         return served;
       });
       loading.set(label, read);
-      const done = () => {
+      const done = read.catch(() => undefined);
+      void done.finally(() => {
         underWay.delete(since);
         if (loading.get(label) === read) loading.delete(label);
-      };
-      read.then(done, done);
+      });
       return read;
     },
   };

@@ -14,10 +14,11 @@ export function staticPage(
   make: () => string,
   headers: Readonly<Record<string, string>> = {},
 ): (app: FastifyInstance) => void {
-  let made: { text: string; packed: Buffer; etag: string } | undefined;
+  let made: { text: Buffer; packed: Buffer; etag: string } | undefined;
   const page = () => {
     if (made === undefined) {
-      const text = make();
+      // Bytes, which all answers share: each text would be encoded again.
+      const text = Buffer.from(make());
       const etag = `"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`;
       made = { text, packed: gzipSync(text), etag };
     }

@@ -1,6 +1,6 @@
-import { maskKeys } from '../../core/key-shape.ts';
+import { maskKeys } from './key-shape.ts';
 
-/** JSON as stored in the audit log: no undefined, no NaN, nothing that a jsonb column would refuse. */
+/** JSON as Postern stores it: no undefined, no NaN, nothing that a jsonb column would refuse. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json };
 
 const maxTextLength = 1_000;
@@ -16,6 +16,18 @@ const deceptive = /[\p{Cc}\u2028\u2029]|(?!\u200d)\p{Cf}/gu;
 export function safeText(text: string): string {
   const cut = text.length > maxTextLength ? `${text.slice(0, maxTextLength)}…` : text;
   return maskKeys(cut.toWellFormed()).replace(deceptive, escape);
+}
+
+/** Characters of a User-Agent that are stored. */
+const maxAgentLength = 200;
+
+/**
+ * A User-Agent as Postern stores it, as {@link safeText}; null for none. The text is a copy: a part of a header would keep the
+ * whole header in memory.
+ */
+export function safeAgent(agent: string | null | undefined): string | null {
+  const text = safeText(agent?.trim() ?? '').slice(0, maxAgentLength);
+  return text === '' ? null : Buffer.from(text).toString();
 }
 
 /** The same for everything inside `details`, including the names of fields. */
