@@ -28,6 +28,15 @@ test.each([
   ['beside a broken encoding', `%zz${value.replaceAll('_', '%5f')}%`],
   ['encoded twice', value.replaceAll('_', '%255F')],
   ['encoded whole, three times', Buffer.from(value).toString('hex').replaceAll(/../g, '%2525$&')],
+  [
+    'encoded whole, and every character of that',
+    Buffer.from(value)
+      .toString('hex')
+      .replaceAll(
+        /(.)(.)/g,
+        (_all, a: string, b: string) => `%25%${a.charCodeAt(0).toString(16)}%${b.charCodeAt(0).toString(16)}`,
+      ),
+  ],
   ['beside bytes that are no text', `%ff%fe/${value.replaceAll('_', '%5F')}`],
 ])('a key in an address is seen %s', async (_, written) => {
   const { alarms, asked } = setUp();

@@ -22,12 +22,18 @@ export function createKeyWatch(format: KeyFormat): KeyWatch {
   };
 }
 
+/** How often a text is decoded: a link inside a link is encoded as often as it is nested. */
+const maxDepth = 5;
+
 /**
  * Decodes each escape on its own, so that one invalid escape does not stop the decoding of the others. Keys are ASCII.
- * `%255F` is `_` too: a link inside a link is encoded as often as it is nested.
+ * An escaped `%`, however often escaped, is decoded with what follows it: `%25255F` is `_`.
  */
 function decode(text: string): string {
-  return text.replaceAll(/%(?:25)*([0-9a-f]{2})/gi, (_, hex: string) =>
-    String.fromCharCode(Number.parseInt(hex, 16)),
-  );
+  let plain = text;
+  for (let depth = 0; depth < maxDepth && plain.includes('%'); depth += 1)
+    plain = plain.replaceAll(/%(?:25)*([0-9a-f]{2})/gi, (_, hex: string) =>
+      String.fromCharCode(Number.parseInt(hex, 16)),
+    );
+  return plain;
 }
