@@ -223,9 +223,9 @@ test('the keys of others are sorted by the heads of their columns; arrows and En
   await expect.poll(names).toEqual(['a', 'b', 'c']);
   await press(page, 'Name');
   await expect.poll(names).toEqual(['c', 'b', 'a']);
-  await press(page, 'State and expiry');
+  await press(page, 'State');
   await expect.poll(names).toEqual(['b', 'a', 'c']);
-  expect(await head('State and expiry').getAttribute('aria-sort')).toBe('ascending');
+  expect(await head('State').getAttribute('aria-sort')).toBe('ascending');
   await page.reload();
   await expect.poll(names).toEqual(['b', 'a', 'c']);
   expect(new URL(page.url()).searchParams.get('sort')).toBe('ending');

@@ -154,9 +154,7 @@ function Row({ of: site, now, onTakeDown }: RowProps) {
         </span>
       </td>
       <td data-label="State">
-        <Badge className={common['badge']} variant="light" color={color} tt="none" fw={600}>
-          {label}
-        </Badge>
+        <Badge color={color}>{label}</Badge>
       </td>
       <td data-label="Published">
         {site.version === null ? (
