@@ -286,7 +286,7 @@ test('a policy is tried out, met with someone else’s change without losing a w
   await page.getByText('2 settings changed, not saved').waitFor();
   await press(page, 'Review changes');
   await dialog(page)
-    .getByText(/^This would refuse \d+ keys? of \d+ owners?$/)
+    .getByText(/^\d+ keys? of \d+ owners? could not be created again$/)
     .waitFor();
   await dialog(page).getByText('Which keys').click();
   await dialog(page).getByText('for ever', { exact: true }).waitFor();
