@@ -93,11 +93,11 @@ function Row({ of: { change, owner, note, isHere, isOutside, places } }: { of: S
   );
 }
 
-/** Documents are not served: a guide is named by its title, where the documentation is read. */
+/** Documents are not served: a guide is named by its title and its file. */
 function Place({ of: { kind, title, address, href } }: { of: Surface['places'][number] }) {
-  if (kind === 'document') return <>Documentation: “{title}”</>;
   return (
     <>
+      {kind === 'document' && 'Documentation: '}
       {href === null ? (
         title
       ) : (
