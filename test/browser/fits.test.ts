@@ -130,6 +130,31 @@ test('at 1280 × 800 the pages of a private site fit the window', async () => {
   await context.close();
 });
 
+test('a site without a start page says so above its address, with the pages to choose from', async () => {
+  const { id } = await world.publish(root, 'public', { 'summary.html': html('Summary') });
+  const { page, context } = await atPage(world, root, `/sites/${id}`);
+  const warning = await page.getByRole('combobox', { name: 'Start page' }).boundingBox();
+  const address = page.getByLabel('Address', { exact: true });
+  expect(warning?.y).toBeLessThan((await address.boundingBox())?.y ?? 0);
+  expect(await address.evaluate((one) => one.scrollWidth - one.clientWidth)).toBeLessThanOrEqual(0);
+  await context.close();
+});
+
+test('the page of an exposed key begins with the exposure, and ends the key from there', async () => {
+  const key = await world.h.key(root, { name: 'leaked', ttlHours: 30 });
+  await world.call('GET', `/repositories?search=${key.value}`);
+  await world.h.app.services.alarms.flush();
+  await world.h.app.services.denials.flush();
+  const { page, context } = await atPage(world, root, `/settings/keys/${key.id}`);
+  const alert = page.getByRole('alert').filter({ hasText: 'This key was exposed' });
+  expect((await alert.boundingBox())?.y).toBeLessThan(250);
+  await alert.getByRole('link', { name: 'Replace the exposed key' }).waitFor();
+  await alert.getByRole('button', { name: 'Revoke the exposed key' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Revoke', exact: false }).click();
+  await alert.waitFor({ state: 'detached' });
+  await context.close();
+});
+
 test('at 1280 × 800 the dialog of a new key shows “Done” at once', async () => {
   const { page, context } = await atPage(world, root, '/settings/keys/new');
   await fillIn(page, { name: 'ci', preset: 'Publish sites from CI' });
