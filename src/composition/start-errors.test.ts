@@ -161,9 +161,13 @@ describe('a listener that does not open names its setting', () => {
   const listen = (code: string, port: number) =>
     failure(code, `listen ${code}: 127.0.0.1:${port}`, { syscall: 'listen', port });
   test.each([
-    [3000, 'PORT', /SERVICE_UI_URL uses the same port unless it is set\.$/],
-    [3001, 'GATEWAY_PORT', /SITES_CONTENT_URL uses the same port unless it is set\.$/],
-    [9464, 'METRICS_PORT', /choose another port\.$/],
+    [3000, 'PORT', /PORT=4310 npm start\. SERVICE_UI_URL uses the same port unless it is set\.$/],
+    [
+      3001,
+      'GATEWAY_PORT',
+      /GATEWAY_PORT=4311 npm start\. SITES_CONTENT_URL uses the same port unless it is set\.$/,
+    ],
+    [9464, 'METRICS_PORT', /METRICS_PORT=4312 npm start\.$/],
   ])('port %i is taken: %s', (port, setting, fix) => {
     expect(explainStart(listen('EADDRINUSE', port), listeners)).toEqual({
       setting,

@@ -279,7 +279,7 @@ function explainListen(error: unknown, listeners: Listeners): ConfigMistake | un
       return {
         setting,
         problem: `${String(port)} is used by another program (${withoutSecrets(error.message)})`,
-        fix: `Stop that program, or choose another port.${follows}`,
+        fix: `Stop that program, or set another port: ${setting}=${examplePorts[setting] ?? 4310} npm start.${follows}`,
       };
     case 'EACCES':
       return {
@@ -297,6 +297,8 @@ function explainListen(error: unknown, listeners: Listeners): ConfigMistake | un
       return undefined;
   }
 }
+
+const examplePorts: Readonly<Record<string, number>> = { PORT: 4310, GATEWAY_PORT: 4311, METRICS_PORT: 4312 };
 
 const followers: Readonly<Record<string, string>> = {
   PORT: 'SERVICE_UI_URL',

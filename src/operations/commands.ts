@@ -31,6 +31,7 @@ export async function printLoginLink(config: Config): Promise<number> {
   if (config.keycloak !== null) return refuseAccounts(config.keycloak);
   console.log(setupLink(config));
   console.error('The link works once, for 15 minutes, and only while there is no administrator.');
+  console.error('An administrator who lost the password needs: admin reset-password EMAIL');
   return 0;
 }
 

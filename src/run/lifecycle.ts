@@ -1,4 +1,5 @@
 import { createServer } from 'node:net';
+import type { ConfigMistake } from '../config/config-error.ts';
 import type { Config } from '../config/read.ts';
 import type { Workload } from '../config/names.ts';
 import { second } from '../core/clock.ts';
@@ -55,14 +56,30 @@ export async function runWorkload(
   return 0;
 }
 
-/** Rejects as listen() would, so that a port in use is found before the database takes seconds to open. */
-export async function requirePorts(host: string, ports: readonly number[]): Promise<void> {
-  for (const port of ports) {
-    if (port === 0) continue;
+/**
+ * Finds every port that listen() would refuse, before the database takes seconds to open.
+ * @throws ConfigError that names each setting, or the first error that is no known mistake
+ */
+export async function requirePorts({ host, port, gatewayPort, metricsPort }: Config): Promise<void> {
+  const listeners = { PORT: port, GATEWAY_PORT: gatewayPort, METRICS_PORT: metricsPort };
+  const mistakes: ConfigMistake[] = [];
+  for (const one of Object.values(listeners)) {
+    if (one === 0) continue;
     const probe = createServer();
-    await listen(probe, host, port);
+    try {
+      await listen(probe, host, one);
+    } catch (error) {
+      const { explainStart } = await import('../composition/start-errors.ts');
+      const mistake = explainStart(error, listeners);
+      if (mistake === undefined) throw error;
+      mistakes.push(mistake);
+      continue;
+    }
     await new Promise((resolve) => probe.close(resolve));
   }
+  if (mistakes.length === 0) return;
+  const { ConfigError } = await import('../config/config-error.ts');
+  throw new ConfigError(mistakes);
 }
 
 /** One log line for the operator of a single workload. */

@@ -25,7 +25,7 @@ export async function serve(
   if (config.kvUrl !== null) await loadApp();
   const backends = await openBackends(config, {
     isServer: true,
-    beforeDatabase: () => requirePorts(config.host, [config.port, config.gatewayPort, config.metricsPort]),
+    beforeDatabase: () => requirePorts(config),
     // A failure is reported below, where the app is needed.
     onOpening: () => void loadApp().catch(() => undefined),
     onFirstStart: () => console.log(`postern: first start, creating the database in ${config.dataDir} …`),

@@ -6,7 +6,7 @@ import type { KeyStore } from './key-store.ts';
 /** The key policy in force, `/config/api-keys` (contract 4): reads it, changes it, and says what a change would refuse. */
 export type PolicyVersion = InForce<KeyPolicy>;
 
-/** The existing keys that could not be created under the policy; names at most `listed` of them. */
+/** The existing keys that could be created under the policy in force and not under the next; names at most `maxListed`. */
 export type DryRun = {
   readonly keys: number;
   readonly owners: number;
@@ -21,7 +21,7 @@ export type DryRun = {
 const maxListed = 100;
 
 export type KeyPolicies = ConfigDocument<KeyPolicy> & {
-  /** What `next` would refuse; changes nothing. */
+  /** What `next` would refuse that the policy in force allows; changes nothing. */
   dryRun(ifMatch: string | undefined, next: KeyPolicy): Promise<{ current: PolicyVersion; impact: DryRun }>;
 };
 
@@ -32,7 +32,7 @@ export function createKeyPolicies(deps: {
 }): KeyPolicies {
   const { document, read, clock } = deps;
 
-  async function impactOf(next: KeyPolicy): Promise<DryRun> {
+  async function impactOf(current: KeyPolicy, next: KeyPolicy): Promise<DryRun> {
     const now = clock.now();
     const refused: DryRun['refused'][number][] = [];
     const owners = new Set<string>();
@@ -41,14 +41,16 @@ export function createKeyPolicies(deps: {
     for (;;) {
       const page = await read.keys.activeAfter(after, 500, now);
       for (const key of page) {
-        const reasons = refusalsUnder(next, {
+        const issued = {
           type: key.type,
           scopes: key.scopes,
           repositoryMode: key.repositories.mode,
           repositoryCount: key.repositories.mode === 'all' ? 0 : key.repositories.repositoryIds.length,
           lifetimeMs: key.lifetimeMs,
           expiresAt: key.expiresAt,
-        });
+        };
+        const already = refusalsUnder(current, issued);
+        const reasons = refusalsUnder(next, issued).filter((reason) => !already.includes(reason));
         if (reasons.length === 0) continue;
         keys += 1;
         owners.add(key.ownerUserId ?? key.id);
@@ -66,7 +68,7 @@ export function createKeyPolicies(deps: {
     ...document,
     async dryRun(ifMatch, next) {
       const current = await document.matched(ifMatch);
-      return { current, impact: await impactOf(next) };
+      return { current, impact: await impactOf(current.value, next) };
     },
   };
 }

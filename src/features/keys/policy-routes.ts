@@ -43,7 +43,7 @@ export function keyPolicyRoutes(deps: { policies: KeyPolicies; keys: Keys; clock
       title: { one: 'key policy', many: 'key policies' },
       policy: administrators,
       changeDescription:
-        'Replaces the whole document. Takes effect everywhere within a second. Existing keys keep their rights; `dryRun=true` lists the keys that the document would refuse today.',
+        'Replaces the whole document. Takes effect everywhere within a second. Existing keys keep their rights; `dryRun=true` lists the keys that the document would refuse and the current one allows.',
       body: keyPolicySchema,
       shown: policyVersionSchema,
       change: policyChangeSchema,

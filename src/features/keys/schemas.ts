@@ -298,7 +298,7 @@ export const policyChangeSchema = policyVersionSchema
       })
       .nullable()
       .describe(
-        'With ?dryRun=true: existing keys that the document would refuse to create; nothing was changed',
+        'With ?dryRun=true: existing keys that the document would refuse to create and the current one allows; nothing was changed',
       ),
   })
   .meta({ id: 'KeyPolicyChange' });

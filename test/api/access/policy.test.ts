@@ -295,6 +295,9 @@ describe('a dry run', () => {
     expect(tried.text).not.toContain('@');
 
     expect((await put(tighter)).status).toBe(200);
+    // What the policy in force refuses already is no effect of the next change.
+    const more = await put({ ...tighter, rateLimitPerMinute: 700 }, { query: { dryRun: 'true' } });
+    expect(more.data.dryRun).toEqual({ keys: 0, owners: 0, refused: [] });
     // Creating each of them again is refused for one of the reasons it was listed with; the small one is not.
     const again = [
       [eternal, {}],

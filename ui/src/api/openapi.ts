@@ -62,7 +62,7 @@ export interface paths {
         get: operations["readKeyPolicy"];
         /**
          * Change the key policy
-         * @description Replaces the whole document. Takes effect everywhere within a second. Existing keys keep their rights; `dryRun=true` lists the keys that the document would refuse today.
+         * @description Replaces the whole document. Takes effect everywhere within a second. Existing keys keep their rights; `dryRun=true` lists the keys that the document would refuse and the current one allows.
          *
          *     **Who may call it:** An administrator’s browser session.
          */
@@ -2018,7 +2018,7 @@ export interface components {
             changedAt: string | null;
             changedBy: string | null;
             policy: components["schemas"]["KeyPolicy"];
-            /** @description With ?dryRun=true: existing keys that the document would refuse to create; nothing was changed */
+            /** @description With ?dryRun=true: existing keys that the document would refuse to create and the current one allows; nothing was changed */
             dryRun: components["schemas"]["KeyPolicyChangeDryRun"] | null;
         };
         Key: {

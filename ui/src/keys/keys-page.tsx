@@ -56,7 +56,7 @@ export function KeysPage() {
       <Tools>
         <SearchField
           label="Search by name or id"
-          placeholder="Part of a name, or a whole id"
+          placeholder="Start of a name, 3 letters of it, or an id"
           value={search}
           onChange={(text) => show({ ...kept, search: text })}
         />

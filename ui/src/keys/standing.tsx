@@ -5,11 +5,7 @@ import { withReads } from './rights.ts';
 
 export function Standing({ of }: { of: KeyStanding }) {
   const [label, color] = standingWords[of];
-  return (
-    <Badge className={styles['badge']} variant="light" color={color} tt="none" fw={600}>
-      {label}
-    </Badge>
-  );
+  return <Badge color={color}>{label}</Badge>;
 }
 
 /** What was given, and in grey the reads that come with a write. */

@@ -1,4 +1,4 @@
-import { Alert, Button, createTheme, Modal, TextInput, Tooltip } from '@mantine/core';
+import { Alert, Badge, Button, createTheme, Modal, TextInput, Tooltip } from '@mantine/core';
 
 /** Behaviour that all components share. Colours and sizes are in theme.css: the policy allows no style from script. */
 export const theme = createTheme({
@@ -6,6 +6,7 @@ export const theme = createTheme({
   cursorType: 'pointer',
   components: {
     Alert: Alert.extend({ defaultProps: { variant: 'light', radius: 'md' } }),
+    Badge: Badge.extend({ defaultProps: { variant: 'light', tt: 'none', fw: 600 } }),
     Button: Button.extend({ defaultProps: { radius: 'md' } }),
     // Its header is no banner of the page, which a <header> outside of <main> would be.
     // Its scroll lock writes a <style> element; base.css keeps the page still while a dialog is open.

@@ -9,26 +9,26 @@ import { SiteWarning } from './start-page.tsx';
 
 type Report = Schemas['SiteVersionReport']['report'];
 
-/** What a version changed against the one before it, what is wrong in its pages, and its receipt. */
-type ReportProps = {
-  readonly siteId: string;
-  readonly number: number;
-  /** The owner reads it right after publishing: a start page can be chosen. */
-  readonly canFix?: boolean;
-};
+type ReportProps = { readonly siteId: string; readonly number: number };
 
-export function VersionReport({ siteId, number, canFix = false }: ReportProps) {
+/** What the server warns of in a version. The reader may fix the live one with `canFix`: a start page can be chosen. */
+export function VersionWarnings({ siteId, number, canFix = false }: ReportProps & { canFix?: boolean }) {
+  // The report of the same version shows why it cannot be read.
+  const { data } = useQuery(versionReport(siteId, number));
+  if (data === undefined) return null;
+  const live = canFix && data.isLive ? { siteId, number, digest: data.digest } : null;
+  return data.report.warnings.map((warning) => <SiteWarning key={warning.code} of={warning} live={live} />);
+}
+
+/** What a version changed against the one before it, what is wrong in its pages, and its receipt. */
+export function VersionReport({ siteId, number }: ReportProps) {
   const { data, error, refetch } = useQuery(versionReport(siteId, number));
   if (error !== null) return <Problem error={error} onRetry={() => void refetch()} />;
   if (data === undefined)
     return <Skeleton height={120} radius="md" role="status" aria-label="Loading the report" />;
-  const { report, receipt, digest, isLive } = data;
-  const live = canFix && isLive ? { siteId, number, digest } : null;
+  const { report, receipt } = data;
   return (
     <div className={styles['report']}>
-      {report.warnings.map((warning) => (
-        <SiteWarning key={warning.code} of={warning} live={live} />
-      ))}
       <Changed report={report} />
       <Found
         title="Links that lead nowhere"

@@ -7,7 +7,7 @@ import { aheadFromNow, exactly } from '../shell/time.ts';
 import { bytesInWords, countOf } from '../shell/bytes.ts';
 import { CopyField } from './copy-field.tsx';
 import { Qr } from './qr.tsx';
-import { VersionReport } from './report.tsx';
+import { VersionReport, VersionWarnings } from './report.tsx';
 import styles from './result.module.css';
 import shared from './sites.module.css';
 import { addressOf, type Site } from './site-words.ts';
@@ -91,7 +91,12 @@ export function Result({
       </section>
       <section className={shared['card']}>
         <h2>What the server noticed</h2>
-        {site.version !== null && <VersionReport siteId={site.id} number={site.version.number} canFix />}
+        {site.version !== null && (
+          <div className={shared['stack']}>
+            <VersionWarnings siteId={site.id} number={site.version.number} canFix />
+            <VersionReport siteId={site.id} number={site.version.number} />
+          </div>
+        )}
       </section>
       <section className={shared['card']}>
         <h2>Publish again</h2>

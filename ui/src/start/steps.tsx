@@ -73,7 +73,7 @@ export function useSteps(): { steps: readonly Step[]; isKnown: boolean; isAnswer
     {
       id: 'policy',
       title: 'Set the key policy',
-      why: 'How long keys live, how many a person may have, and which scopes are allowed. The built-in policy is strict.',
+      why: 'How long keys live, how many a person may have, and which scopes are allowed. The built-in policy allows every scope, all repositories and keys without an expiry.',
       icon: <ShieldIcon />,
       isDone: (policy.data ?? 0) > 0,
       action: { label: 'Go to access controls', address: '/admin/access-controls' },

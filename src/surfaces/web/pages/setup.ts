@@ -38,7 +38,7 @@ ${problemBox(view.problem)}
 <input id="token" name="token" required maxlength="200" autocomplete="off" spellcheck="false" value="${view.token}">
 </label>
 <label>Your name
-<input name="name" required maxlength="100" autocomplete="name" value="${view.name}">
+<input name="name" required maxlength="100" autocomplete="name" autofocus value="${view.name}">
 </label>
 <label>E-mail
 <input name="email" type="email" required maxlength="320" autocomplete="username" spellcheck="false" autocapitalize="none" value="${view.email}">

@@ -78,18 +78,8 @@ export function AuditFilters({ search, onChange }: FilterProps) {
       >
         <summary>More filters</summary>
         <div className={styles['moreFields']}>
-          <TextInput
-            label="Actor"
-            placeholder="An id, anonymous or system"
-            autoComplete="off"
-            {...at('actor')}
-          />
-          <TextInput
-            label="Target"
-            placeholder="Id of a key, site, account…"
-            autoComplete="off"
-            {...at('target')}
-          />
+          <TextInput label="Actor" placeholder="Id or anonymous" autoComplete="off" {...at('actor')} />
+          <TextInput label="Target" placeholder="Id of a key, site…" autoComplete="off" {...at('target')} />
           <TextInput label="Key id" placeholder="12 characters" autoComplete="off" {...at('keyId')} />
           <TextInput type="date" label="From day" {...at('from')} />
           <TextInput type="date" label="To day" {...at('to')} />

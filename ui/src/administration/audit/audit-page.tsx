@@ -135,9 +135,7 @@ function Row({ of: event, now }: { of: Schemas['ListedAuditEvent']; now: number 
       </td>
       <td data-label="Outcome">
         <span className={common['badges']}>
-          <Badge className={common['badge']} variant="light" color={color} tt="none" fw={600}>
-            {label}
-          </Badge>
+          <Badge color={color}>{label}</Badge>
           <Reason of={event.reason} />
         </span>
       </td>

@@ -45,9 +45,7 @@ function Event({ of: event }: { of: Schemas['ListedAuditEvent'] }) {
       <section className={common['card']} aria-label="The event">
         <dl className={common['facts']}>
           <Fact name="Outcome">
-            <Badge className={common['badge']} variant="light" color={color} tt="none" fw={600}>
-              {label}
-            </Badge>
+            <Badge color={color}>{label}</Badge>
             <Reason of={event.reason} />
           </Fact>
           <Fact name="Actor">

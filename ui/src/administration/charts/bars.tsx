@@ -19,7 +19,8 @@ export function Bars({ rows, series }: Pick<ChartProps, 'rows' | 'series'>) {
       // Leaves space for the highest axis label, half of which is above the edge.
       barChartProps={{ accessibilityLayer: false, margin: { top: 12 } }}
       xAxisProps={{ interval: 'equidistantPreserveStart', minTickGap: 24, tickMargin: 8 }}
-      yAxisProps={{ allowDecimals: false, width: 48 }}
+      // Each label has its line.
+      yAxisProps={{ allowDecimals: false, interval: 0, width: 48 }}
       valueFormatter={(value) => value.toLocaleString()}
       tooltipAnimationDuration={0}
     />

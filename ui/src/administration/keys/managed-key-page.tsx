@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, Navigate } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
 import { Problem } from '../../shell/problem.tsx';
+import { Exposed } from '../../keys/detail/exposed.tsx';
 import { Fact, Facts } from '../../keys/detail/facts.tsx';
 import { KeyHead } from '../../keys/detail/key-head.tsx';
 import styles from '../../keys/detail/key-page.module.css';
@@ -107,6 +108,16 @@ function Whole({ of: key, now, home, tab, onTab }: PageProps & { of: Key; now: n
           Revoke
         </Button>
       </KeyHead>
+      <Exposed of={key} now={now} home={home}>
+        {key.type === 'service' && key.replacedBy === null && key.replaces === null && (
+          <Button size="xs" variant="default" onClick={() => setStep('replace')}>
+            Replace the exposed key
+          </Button>
+        )}
+        <Button size="xs" color="red" onClick={() => setStep('revoke')}>
+          Revoke the exposed key
+        </Button>
+      </Exposed>
       <Pair of={key} now={now} home={home} />
       <div className={styles['parts']}>
         <Facts of={key} now={now} reader="administrator">

@@ -49,10 +49,10 @@ export function ManagedKeyTable(props: TableProps) {
       columns={[
         sorted('Name', 'name'),
         ...(whose === 'owner' ? ['Owner'] : []),
-        'May do, and where',
+        'May do',
         sorted('Created', 'created'),
         sorted('Last used', 'used'),
-        sorted('State and expiry', 'ending'),
+        sorted('State', 'ending'),
       ]}
       hasActions
       isStale={isStale}
@@ -120,16 +120,8 @@ function Row({ of: key, usages, now, whose, chosen, onChoose, onRevoke, onReplac
       <td data-label="State">
         <span className={common['badges']}>
           <Standing of={standing} />
-          {isUnused(key, now) && (
-            <Badge className={common['badge']} variant="light" color="yellow" tt="none" fw={600}>
-              {unusedWords}
-            </Badge>
-          )}
-          {key.replacedBy !== null && key.status === 'active' && (
-            <Badge className={common['badge']} variant="light" color="blue" tt="none" fw={600}>
-              Being replaced
-            </Badge>
-          )}
+          {isUnused(key, now) && <Badge color="yellow">{unusedWords}</Badge>}
+          {key.replacedBy !== null && key.status === 'active' && <Badge color="blue">Being replaced</Badge>}
         </span>
         <End of={key} now={now} reader="administrator" />
       </td>

@@ -1,6 +1,5 @@
 import { Badge } from '@mantine/core';
 import type { Schemas } from '../../api/contract.ts';
-import common from '../admin.module.css';
 
 type State = Schemas['KnownPersonAccount']['state'];
 
@@ -13,9 +12,5 @@ const looks = {
 /** Whether an account may be used. */
 export function AccountState({ of: state }: { of: State }) {
   const [words, color] = looks[state];
-  return (
-    <Badge className={common['badge']} variant="light" color={color} tt="none" fw={600}>
-      {words}
-    </Badge>
-  );
+  return <Badge color={color}>{words}</Badge>;
 }

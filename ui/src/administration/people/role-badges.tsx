@@ -13,14 +13,7 @@ export function RoleBadges({ roles, direct = roles }: RoleProps) {
   return (
     <span className={common['badges']}>
       {roles.map((role) => (
-        <Badge
-          key={role}
-          className={common['badge']}
-          variant="light"
-          color={role === 'admin' ? 'blue' : 'gray'}
-          tt="none"
-          fw={600}
-        >
+        <Badge key={role} color={role === 'admin' ? 'blue' : 'gray'}>
           {role}
           {!direct.includes(role) && ' by group'}
         </Badge>

@@ -18,17 +18,20 @@ const reasons: Readonly<Record<string, string>> = {
 export function PolicyImpact({ of: { keys, owners, refused } }: { of: Impact }) {
   if (keys === 0) {
     return (
-      <Alert color="green" title="No existing key would be refused">
-        Every active key could be created under this policy, too.
+      <Alert color="green" title="No existing key is affected">
+        Every active key that the current policy allows could be created again.
       </Alert>
     );
   }
   return (
-    <Alert color="yellow" title={`This would refuse ${many(keys, 'key')} of ${many(owners, 'owner')}`}>
+    <Alert
+      color="yellow"
+      title={`${many(keys, 'key')} of ${many(owners, 'owner')} could not be created again`}
+    >
       <div className={common['stack']}>
         <span>
-          They could not be created under this policy. Existing keys keep their rights, unless authentication
-          of their type is switched off.
+          The new policy does not allow them; the current one does. Existing keys keep their rights, unless
+          authentication of their type is switched off.
         </span>
         <details>
           <summary className={styles['summary']}>Which keys</summary>

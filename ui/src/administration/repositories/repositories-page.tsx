@@ -56,7 +56,7 @@ export function RepositoriesPage() {
       <Tools>
         <SearchField
           label="Search by name"
-          placeholder="Part of owner/name"
+          placeholder="Start of owner/name, or 3 letters of it"
           value={search}
           onChange={(text) => show({ search: text })}
         />

@@ -59,7 +59,7 @@ export function AllSitesPage() {
       <Tools>
         <SearchField
           label="Search public sites"
-          placeholder="Part of a name, or a whole id or address"
+          placeholder="Start of a name, 3 letters of it, an id or address"
           value={search}
           onChange={(text) => show({ search: text })}
         />
@@ -125,7 +125,7 @@ export function AllSitesPage() {
 
 const stateWords: Readonly<Record<Schemas['Site']['status'], readonly [string, string]>> = {
   active: ['Live', 'green'],
-  empty: ['Empty', 'gray'],
+  empty: ['No version yet', 'gray'],
   expired: ['Expired', 'gray'],
   taken_down: ['Taken down', 'red'],
   deleted: ['Deleted', 'gray'],
@@ -144,8 +144,10 @@ function Row({ of: site, now, onTakeDown }: RowProps) {
         <code>{site.id}</code>
       </th>
       <td data-label="Owner" className={common['wrap']}>
-        <bdi>{site.owner.name ?? site.owner.id}</bdi>
-        {site.owner.kind === 'service_key' && <span className="quiet"> (service key)</span>}
+        <span>
+          <bdi>{site.owner.name ?? site.owner.id}</bdi>
+          {site.owner.kind === 'service_key' && <span className="quiet"> (service key)</span>}
+        </span>
       </td>
       <td data-label="Size">
         {bytesInWords(site.sizeBytes)}
@@ -154,9 +156,7 @@ function Row({ of: site, now, onTakeDown }: RowProps) {
         </span>
       </td>
       <td data-label="State">
-        <Badge className={common['badge']} variant="light" color={color} tt="none" fw={600}>
-          {label}
-        </Badge>
+        <Badge color={color}>{label}</Badge>
       </td>
       <td data-label="Published">
         {site.version === null ? (

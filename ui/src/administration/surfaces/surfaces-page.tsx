@@ -7,7 +7,6 @@ import { NoMatch, NoMatchLine } from '../../lists/empty.tsx';
 import { PageHead, Tools } from '../../lists/page-head.tsx';
 import { SearchField } from '../../lists/search-field.tsx';
 import { Table, TableLoading } from '../../lists/table.tsx';
-import common from '../admin.module.css';
 import { surfaces } from '../queries.ts';
 import styles from './surfaces-page.module.css';
 
@@ -87,20 +86,18 @@ function Row({ of: { change, owner, note, isHere, isOutside, places } }: { of: S
             ))}
           </ul>
         ) : (
-          <Badge className={common['badge']} variant="light" color="gray" tt="none" fw={600}>
-            {isOutside ? 'Outside Postern' : 'Not installed'}
-          </Badge>
+          <Badge color="gray">{isOutside ? 'Outside Postern' : 'Not installed'}</Badge>
         )}
       </td>
     </tr>
   );
 }
 
-/** Documents are not served: a guide is named by its title, where the documentation is read. */
+/** Documents are not served: a guide is named by its title and its file. */
 function Place({ of: { kind, title, address, href } }: { of: Surface['places'][number] }) {
-  if (kind === 'document') return <>Documentation: “{title}”</>;
   return (
     <>
+      {kind === 'document' && 'Documentation: '}
       {href === null ? (
         title
       ) : (

@@ -6,6 +6,7 @@ import { useNow } from '../../shell/now.ts';
 import { Problem } from '../../shell/problem.tsx';
 import type { Key } from '../key-words.ts';
 import { RevokeDialog } from '../revoke-dialog.tsx';
+import { Exposed } from './exposed.tsx';
 import { Facts } from './facts.tsx';
 import { KeyHead } from './key-head.tsx';
 import styles from './key-page.module.css';
@@ -61,6 +62,22 @@ function Whole({ of: key, now }: { of: Key; now: number }) {
           Revoke
         </Button>
       </KeyHead>
+      <Exposed of={key} now={now} home="/settings/keys">
+        {key.replacedBy === null && (
+          <Button
+            size="xs"
+            variant="default"
+            renderRoot={(props) => (
+              <Link to="/settings/keys/$id/replace" params={{ id: key.id }} {...props} />
+            )}
+          >
+            Replace the exposed key
+          </Button>
+        )}
+        <Button size="xs" color="red" onClick={() => setRevoking(true)}>
+          Revoke the exposed key
+        </Button>
+      </Exposed>
       <Pair of={key} now={now} home="/settings/keys" />
       <div className={styles['parts']}>
         <Facts of={key} now={now} />

@@ -82,6 +82,14 @@ function Value({ issued, verifyNote, onStored }: ValueProps) {
         </span>
       </div>
       <div>
+        <VerifyKey token={issued.token} />
+        {verifyNote !== undefined && (
+          <Text size="xs" c="dimmed" mt={6}>
+            {verifyNote}
+          </Text>
+        )}
+      </div>
+      <div>
         <Text size="sm" fw={500} mb={4}>
           Try it, with the value in the variable <code>POSTERN_KEY</code>
         </Text>
@@ -100,14 +108,6 @@ function Value({ issued, verifyNote, onStored }: ValueProps) {
           Keep it as a secret of GitHub Actions; it asks for the value
         </Text>
         <Command text="gh secret set POSTERN_KEY" of="keep it as a secret of GitHub Actions" />
-      </div>
-      <div>
-        <VerifyKey token={issued.token} />
-        {verifyNote !== undefined && (
-          <Text size="xs" c="dimmed" mt={6}>
-            {verifyNote}
-          </Text>
-        )}
       </div>
       <div className={styles['end']}>
         <Checkbox

@@ -17,9 +17,7 @@ export function Explanation({ of: refusal }: { of: Refusal }) {
     <section className={styles['card']} aria-label="Explanation">
       <div className={styles['what']}>
         <div className={styles['code']}>
-          <Badge variant="light" color="red" tt="none" fw={600}>
-            {refusal.status}
-          </Badge>
+          <Badge color="red">{refusal.status}</Badge>
           <code>{refusal.code}</code>
         </div>
         <Title order={2} size="h4">

@@ -131,9 +131,7 @@ function Grant({ of: grant, now }: { of: Schemas['SiteAccess']['grants'][number]
         <Moment at={grant.endsAt} now={now} isAhead />
       </td>
       <td data-label="State">
-        <Badge variant="light" color={isLive ? 'green' : 'gray'} tt="none" fw={600}>
-          {isLive ? 'Live' : 'Ended'}
-        </Badge>
+        <Badge color={isLive ? 'green' : 'gray'}>{isLive ? 'Live' : 'Ended'}</Badge>
       </td>
     </tr>
   );

@@ -34,7 +34,7 @@ export function ExpiryCard({ site, actions, now }: Facts) {
       <h2>Expiry</h2>
       <p className={shared['hint']}>
         {Date.parse(expiresAt) <= now ? 'Expired' : 'Expires'} <Moment at={expiresAt} now={now} isAhead />, on{' '}
-        {exactly(Date.parse(expiresAt))}. Its owner is notified a week and a day before.
+        {exactly(Date.parse(expiresAt))}. A notice comes a week and a day before.
       </p>
       {error !== undefined && <Problem error={error} />}
       <ReasonedButton variant="default" reason={actions.reasons.extend} loading={isBusy} onClick={run}>

@@ -5,7 +5,7 @@ import { Moment } from '../../shell/moment.tsx';
 import { bytesInWords, countOf } from '../../shell/bytes.ts';
 import { CopyField } from '../copy-field.tsx';
 import { Qr } from '../qr.tsx';
-import { VersionReport } from '../report.tsx';
+import { VersionReport, VersionWarnings } from '../report.tsx';
 import { addressOf } from '../site-words.ts';
 import shared from '../sites.module.css';
 import { DropToPublish } from './drop-to-publish.tsx';
@@ -23,10 +23,17 @@ export function Overview(facts: Facts) {
     <div className={styles['columns']}>
       <div>
         <Closed {...facts} />
+        {site.status === 'active' && site.version !== null && actions.reasons.see_versions === null && (
+          <VersionWarnings
+            siteId={site.id}
+            number={site.version.number}
+            canFix={actions.reasons.publish === null}
+          />
+        )}
         <section className={shared['card']}>
+          <CopyField label={isPrivate ? 'Link' : 'Address'} value={address} />
           <div className={styles['where']}>
             <div className={shared['stack']}>
-              <CopyField label={isPrivate ? 'Link' : 'Address'} value={address} />
               <div className={shared['actions']}>
                 {site.status === 'active' && (
                   <Button

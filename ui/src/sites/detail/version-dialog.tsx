@@ -1,6 +1,7 @@
 import { Modal, Tabs } from '@mantine/core';
-import { VersionReport } from '../report.tsx';
+import { VersionReport, VersionWarnings } from '../report.tsx';
 import type { Site } from '../site-words.ts';
+import shared from '../sites.module.css';
 import { Changes } from './changes.tsx';
 
 type DialogProps = {
@@ -31,7 +32,10 @@ export function VersionDialog({ site, number, onClose }: DialogProps) {
             <Changes siteId={site.id} number={number} />
           </Tabs.Panel>
           <Tabs.Panel value="report">
-            <VersionReport siteId={site.id} number={number} />
+            <div className={shared['stack']}>
+              <VersionWarnings siteId={site.id} number={number} />
+              <VersionReport siteId={site.id} number={number} />
+            </div>
           </Tabs.Panel>
         </Tabs>
       )}

@@ -58,12 +58,7 @@ export function Versions({ site, actions, now, page, version, show }: VersionsPr
         {versions.data.data.map((one) => (
           <tr key={one.number}>
             <th scope="row">
-              {one.number}{' '}
-              {one.isLive && (
-                <Badge variant="light" color="green" tt="none" fw={600}>
-                  Live
-                </Badge>
-              )}
+              {one.number} {one.isLive && <Badge color="green">Live</Badge>}
             </th>
             <td data-label="Published">
               <Moment at={one.publishedAt} now={now} />

@@ -70,7 +70,7 @@ export function SitesPage() {
       <Tools>
         <SearchField
           label="Search by name, id or address"
-          placeholder="Part of a name, or a whole id"
+          placeholder="Start of a name, 3 letters of it, or an id"
           value={search}
           onChange={(text) => show({ search: text })}
         />
