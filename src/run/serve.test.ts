@@ -25,21 +25,23 @@ test.each([
   expect(listeningAt(uiUrl, address)).toEqual(told);
 });
 
-test.each(['PORT', 'GATEWAY_PORT', 'METRICS_PORT'])(
-  'a first start with a %s that another program has makes no database',
-  async (setting) => {
+test('a first start whose ports other programs have names each of them, and makes no database', async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'postern-busy-'));
+  onTestFinished(() => rmSync(dataDir, { recursive: true }));
+  const settings = ['PORT', 'GATEWAY_PORT', 'METRICS_PORT'];
+  const taken: Record<string, string> = {};
+  for (const setting of settings) {
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
-    const dataDir = mkdtempSync(join(tmpdir(), 'postern-busy-'));
-    onTestFinished(() => {
-      other.close();
-      rmSync(dataDir, { recursive: true });
-    });
+    onTestFinished(() => void other.close());
     // The type of address() also covers sockets with a path, which this is not.
-    const { port } = other.address() as AddressInfo;
-    const free = { PORT: '0', GATEWAY_PORT: '0', METRICS_PORT: '0' };
-    const config = readConfig({ ...free, DATA_DIR: dataDir, [setting]: String(port) });
-    await expect(serve(config)).rejects.toMatchObject({ syscall: 'listen', code: 'EADDRINUSE', port });
-    expect(existsSync(join(dataDir, 'database'))).toBe(false);
-  },
-);
+    taken[setting] = String((other.address() as AddressInfo).port);
+  }
+  const config = readConfig({ ...taken, DATA_DIR: dataDir });
+  const mistakes = settings.map((setting) => ({
+    setting,
+    problem: expect.stringContaining(`${taken[setting]} is used by another program`),
+  }));
+  await expect(serve(config)).rejects.toMatchObject({ mistakes });
+  expect(existsSync(join(dataDir, 'database'))).toBe(false);
+});
