@@ -24,7 +24,7 @@ const suites: Readonly<Record<string, Suite>> = {
   clients: { workers: 1, testMs: 3 * minute },
   // The image and the chart in a real Kubernetes; test/cluster/run.sh starts it and runs this inside its namespaces.
   cluster: { workers: 1, testMs: 5 * minute, hookMs: 2 * minute },
-  // Processes that end and servers that are cut off: one at a time.
+  // Whole programs, processes that end and servers that are cut off: one at a time.
   faults: { workers: 1, testMs: 15 * minute, hookMs: 2 * minute },
   // Generated requests, conversations and archives.
   fuzz: { setup: [database], workers: 1, testMs: 30 * minute, hookMs: 2 * minute },

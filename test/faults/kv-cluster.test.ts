@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { AppError } from '../../src/core/errors.ts';
 import { redisSource } from '../../src/features/ratelimit/redis-source.ts';
 import type { RedisKv } from '../../src/platform/kv/redis-kv.ts';
-import { kvContract } from './kv.ts';
-import { connectTo, isRedisMissing, startCluster } from './kv-redis-server.ts';
+import { kvContract } from '../contract/kv.ts';
+import { connectTo, isRedisMissing, startCluster } from '../contract/kv-redis-server.ts';
 
 describe.skipIf(isRedisMissing)('a Redis Cluster of three masters', () => {
   let cluster: Awaited<ReturnType<typeof startCluster>>;
