@@ -60,7 +60,7 @@ export default defineConfig({
           ...project('main', { setup: [database], workers: 2, testMs: 5 * minute }),
           // The files of one process share modules and databases, which takes half the time: see test/replace-builtin.ts.
           isolate: false,
-          include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
+          include: ['src/**/*.test.ts', 'ui/src/**/*.test.ts', 'test/**/*.test.ts'],
           exclude: [...Object.keys(suites).map((name) => `test/${name}/**`), 'node_modules/**'],
         },
       },

@@ -1,6 +1,6 @@
 import type { Section } from '../documents/fields.ts';
 
-/** The access configuration in the words of its page. test/admin-fields.test.ts holds paths and defaults to the server's. */
+/** The access configuration in the words of its page. fields.test.ts holds paths and defaults to the server's. */
 export const signInSections: readonly Section[] = [
   {
     title: 'Sign-ins',

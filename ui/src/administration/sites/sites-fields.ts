@@ -1,6 +1,6 @@
 import type { Section } from '../documents/fields.ts';
 
-/** The Sites configuration in the words of its page. test/admin-fields.test.ts holds paths and defaults to the server's. */
+/** The Sites configuration in the words of its page. fields.test.ts holds paths and defaults to the server's. */
 const mib = 1024 * 1024;
 const extensions =
   'html htm xhtml css js mjs map json jsonld xml txt md csv pdf webmanifest wasm svg png jpg jpeg gif webp avif ico bmp woff woff2 ttf otf eot mp3 mp4 m4a ogg oga ogv wav webm vtt gz br zip'.split(

@@ -3,11 +3,11 @@ import { gunzipSync } from 'node:zlib';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { expect, test, vi } from 'vitest';
-import { createNameRegister, nameEntry } from '../src/features/sites/content/paths.ts';
-import { readTar } from '../src/features/sites/content/tar.ts';
-import { foldedName, nameFile } from '../ui/src/sites/upload/names.ts';
-import { sha256Of } from '../ui/src/sites/upload/sha256.ts';
-import { tarGzOf, tarOf } from '../ui/src/sites/upload/tar.ts';
+import { createNameRegister, nameEntry } from '../../../../src/features/sites/content/paths.ts';
+import { readTar } from '../../../../src/features/sites/content/tar.ts';
+import { foldedName, nameFile } from './names.ts';
+import { sha256Of } from './sha256.ts';
+import { tarGzOf, tarOf } from './tar.ts';
 
 // What the web app reckons by itself before an upload comes to what the server reckons.
 const names = [

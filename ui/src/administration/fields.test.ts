@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
-import { defaultAccessConfig } from '../src/features/identity/login/access-config.ts';
-import { defaultKeyPolicy } from '../src/features/keys/key-policy.ts';
-import { defaultSitesConfig } from '../src/features/sites/sites-config.ts';
-import { actorInWords, eventInWords, reasonInWords } from '../ui/src/administration/audit/event-words.ts';
-import { fieldsOf } from '../ui/src/administration/documents/fields.ts';
-import { differences, rebased, type Tree, withAt } from '../ui/src/administration/documents/values.ts';
-import { policySections } from '../ui/src/administration/policy/policy-fields.ts';
-import { signInSections } from '../ui/src/administration/sign-ins/sign-in-fields.ts';
-import { sitesSections } from '../ui/src/administration/sites/sites-fields.ts';
+import { defaultAccessConfig } from '../../../src/features/identity/login/access-config.ts';
+import { defaultKeyPolicy } from '../../../src/features/keys/key-policy.ts';
+import { defaultSitesConfig } from '../../../src/features/sites/sites-config.ts';
+import { actorInWords, eventInWords, reasonInWords } from './audit/event-words.ts';
+import { fieldsOf } from './documents/fields.ts';
+import { differences, rebased, type Tree, withAt } from './documents/values.ts';
+import { policySections } from './policy/policy-fields.ts';
+import { signInSections } from './sign-ins/sign-in-fields.ts';
+import { sitesSections } from './sites/sites-fields.ts';
 
 test.each([
   ['the key policy', policySections, defaultKeyPolicy],

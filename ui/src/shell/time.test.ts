@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { aheadFromNow, fromNow } from '../ui/src/shell/time.ts';
+import { aheadFromNow, fromNow } from './time.ts';
 
 // The small words of the web app that stand on many pages.
 const now = Date.parse('2026-11-22T12:00:00Z');
