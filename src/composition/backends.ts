@@ -14,7 +14,7 @@ import { databaseFacts, unavailableReasonForVersion } from '../platform/database
 import { excessOf, unavailableReasonForViews } from '../platform/database/gateway-role.ts';
 import { ensureDatabaseFolder, lockDataDir } from '../platform/data-dir.ts';
 import { type Database, DatabaseUnavailable, openDatabase } from '../platform/database/database.ts';
-import { embeddedDatabase, vacuumEmbedded } from '../platform/database/embedded.ts';
+import { embeddedDatabase, tidyEmbedded } from '../platform/database/embedded.ts';
 import { memoryKv } from '../platform/kv/memory-kv.ts';
 import type { ObjectStore } from '../platform/blobs/s3-blobs.ts';
 import type { RedisKv } from '../platform/kv/redis-kv.ts';
@@ -206,7 +206,7 @@ async function openEmbeddedEngine(
       store: null,
       database,
       isOnlyProcess: true,
-      tidy: () => vacuumEmbedded(database, busyTables),
+      tidy: () => tidyEmbedded(database, busyTables),
       description: dataDir,
       async close() {
         await database.close();

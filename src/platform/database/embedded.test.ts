@@ -5,7 +5,7 @@ import { sql } from 'kysely';
 import { expect, test } from 'vitest';
 import { openDatabase } from './database.ts';
 import { createEmbeddedFolder } from './embedded-folder.ts';
-import { embeddedDatabase, vacuumEmbedded } from './embedded.ts';
+import { embeddedDatabase, tidyEmbedded } from './embedded.ts';
 
 async function newDatabaseFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'postern-embedded-'));
@@ -29,6 +29,29 @@ test('a statement that does not come back is ended with 503, and the next one fi
   await rm(folder, { recursive: true, force: true });
 });
 
+test('the planner learns about a table that changed much, and not about one that did not', async () => {
+  const database = openDatabase(embeddedDatabase({}).dialect);
+  for (const [table, rows] of [
+    ['many', 1_000],
+    ['few', 10],
+  ] as const) {
+    await sql`create table ${sql.table(table)} (id int)`.execute(database.sql);
+    await sql`insert into ${sql.table(table)} select generate_series(1, ${rows}::int)`.execute(database.sql);
+  }
+  // Otherwise the counts are told once a second.
+  await sql`select pg_stat_force_next_flush()`.execute(database.sql);
+  await tidyEmbedded(database, []);
+  const { rows } = await sql`
+    select relname, reltuples from pg_class where relname in ('many', 'few') order by 1`.execute(
+    database.sql,
+  );
+  expect(rows).toEqual([
+    { relname: 'few', reltuples: -1 },
+    { relname: 'many', reltuples: 1_000 },
+  ]);
+  await database.close();
+});
+
 test('what was committed is there after closing and opening again', async () => {
   const folder = await newDatabaseFolder();
   const first = openDatabase(embeddedDatabase({ dataDir: folder }).dialect);
@@ -36,7 +59,7 @@ test('what was committed is there after closing and opening again', async () => 
     await sql`create table kept (id int)`.execute(tx);
     await sql`insert into kept values (7)`.execute(tx);
   });
-  await vacuumEmbedded(first, ['kept']);
+  await tidyEmbedded(first, ['kept']);
   await first.close();
   const again = openDatabase(embeddedDatabase({ dataDir: folder }).dialect);
   const { rows } = await sql`select id from kept`.execute(again.sql);

@@ -258,9 +258,15 @@ class Mutex {
 }
 
 /**
- * PGlite has no autovacuum, so tables with many inserts and deletes would grow forever. For small tables only: it blocks
- * other statements.
+ * Does what autovacuum would, which PGlite does not have: tables with many inserts and deletes would grow forever, and the
+ * planner would know nothing about the others. Without statistics a page of 20,000 owners took 77 ms instead of 1.
+ * @param busy tables to vacuum: small ones only, because other statements wait meanwhile
  */
-export async function vacuumEmbedded(database: Database, tables: readonly string[]): Promise<void> {
-  for (const table of tables) await sql`vacuum ${sql.table(table)}`.execute(database.sql);
+export async function tidyEmbedded(database: Database, busy: readonly string[]): Promise<void> {
+  for (const table of busy) await sql`vacuum ${sql.table(table)}`.execute(database.sql);
+  // The threshold of autovacuum's defaults (PostgreSQL manual, section 24.1.6).
+  const { rows } = await sql<{ name: string }>`
+    select format('%I.%I', schemaname, relname) as name from pg_stat_user_tables
+    where n_mod_since_analyze > 50 + 0.1 * n_live_tup`.execute(database.sql);
+  for (const { name } of rows) await sql.raw(`analyze ${name}`).execute(database.sql);
 }
