@@ -34,10 +34,13 @@ export function temporaryFilesIn(
     async take(source) {
       const path = join(staging.path, randomUUID());
       const discard = () => rm(path, { force: true });
+      const file = createWriteStream(path, { flags: 'wx', mode: 0o600 });
       try {
-        await pipeline(source, whileSpaceIsFree, createWriteStream(path, { flags: 'wx', mode: 0o600 }));
+        await pipeline(source, whileSpaceIsFree, file);
         return { path, discard };
       } catch (error) {
+        // The file may still be being opened, and would then appear after its removal.
+        if (!file.closed) await new Promise<void>((resolve) => file.once('close', () => resolve()));
         await discard();
         return unlessFull(error);
       }
