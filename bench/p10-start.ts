@@ -4,6 +4,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import { holderOf } from '../src/platform/data-dir.ts';
 import { freePort } from '../scripts/local-servers.ts';
 import { type BenchOptions, type Figure, median } from './figures.ts';
 import { withoutSettings } from './server-process.ts';
@@ -88,6 +89,8 @@ async function startOnce(folder: string, { isWatched = false } = {}) {
       clearInterval(sampling);
       child.kill('SIGTERM');
       await once(child, 'exit');
+      // npm ends before the server does, and the next start needs the folder.
+      while ((await holderOf(folder)) !== undefined) await wait(10);
     },
   };
 }
