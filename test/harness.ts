@@ -15,7 +15,7 @@ import type { ProviderTokens } from '../src/features/identity/oidc-client.ts';
 import { createEncryption } from '../src/features/identity/encryption.ts';
 import { encryptTokens } from '../src/features/identity/sessions/access-token.ts';
 import type { RepositorySelection } from '../src/features/keys/keys.ts';
-import { type LimitSource, memorySource } from '../src/features/ratelimit/ratelimit.ts';
+import { type LimitSource, memorySource } from '../src/features/rate-limit/rate-limit.ts';
 import type { Database } from '../src/platform/database/database.ts';
 import type { Blobs } from '../src/platform/blobs/blobs.ts';
 import { fileBlobs } from '../src/platform/blobs/file-blobs.ts';

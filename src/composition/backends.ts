@@ -6,7 +6,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { hour, systemClock } from '../core/clock.ts';
 import { systemRandom } from '../core/ids.ts';
-import { memorySource, redisSource, withUnknownStamps } from '../features/ratelimit/ratelimit.ts';
+import { memorySource, redisSource, withUnknownStamps } from '../features/rate-limit/rate-limit.ts';
 import { networkFetch } from '../features/identity/keycloak/network-fetch.ts';
 import type { FolderOptions } from '../platform/staging-folder.ts';
 import { fileBlobs } from '../platform/blobs/file-blobs.ts';

@@ -6,7 +6,7 @@ import inject from 'light-my-request';
 import { createApp } from '../../src/composition/app.ts';
 import { systemClock } from '../../src/core/clock.ts';
 import { systemRandom } from '../../src/core/ids.ts';
-import { memorySource } from '../../src/features/ratelimit/ratelimit.ts';
+import { memorySource } from '../../src/features/rate-limit/rate-limit.ts';
 import type { Fetch } from '../../src/features/identity/provider/in-process.ts';
 import { fileBlobs } from '../../src/platform/blobs/file-blobs.ts';
 import { memoryKv } from '../../src/platform/kv/memory-kv.ts';

@@ -1,6 +1,6 @@
 import { type Clock, minute } from '../../../core/clock.ts';
 import { AppError } from '../../../core/errors.ts';
-import { addressBucket } from '../../ratelimit/ratelimit.ts';
+import { addressBucket } from '../../rate-limit/rate-limit.ts';
 import { createThrottle } from './throttle.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { type Clock, day, minute } from '../../../core/clock.ts';
-import { addressBucket } from '../../ratelimit/ratelimit.ts';
+import { addressBucket } from '../../rate-limit/rate-limit.ts';
 import { canonicalEmail } from '../accounts/email.ts';
 
 /** Counts an attempt before it runs, and undoes the count when it succeeds, so parallel attempts cannot exceed the limit. */
