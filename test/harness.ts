@@ -12,7 +12,7 @@ import { systemRandom } from '../src/core/ids.ts';
 import type { Scope } from '../src/core/scopes.ts';
 import type { Directory } from '../src/features/identity/directory.ts';
 import type { ProviderTokens } from '../src/features/identity/oidc-client.ts';
-import { createEncryption } from '../src/features/identity/encryption.ts';
+import { createEncryption } from '../src/platform/encryption.ts';
 import { encryptTokens } from '../src/features/identity/sessions/access-token.ts';
 import type { RepositorySelection } from '../src/features/keys/keys.ts';
 import { type LimitSource, memorySource } from '../src/features/rate-limit/rate-limit.ts';

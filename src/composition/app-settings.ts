@@ -4,7 +4,7 @@ import type { Clock } from '../core/clock.ts';
 import type { Random } from '../core/ids.ts';
 import type { PasswordCost } from '../features/identity/accounts/passwords.ts';
 import type { Directory } from '../features/identity/directory.ts';
-import type { Fetch } from '../features/identity/provider/in-process.ts';
+import type { Fetch } from '../platform/fetch.ts';
 import type { LimitSource } from '../features/rate-limit/rate-limit.ts';
 import type { Blobs } from '../platform/blobs/blobs.ts';
 import type { Database } from '../platform/database/database.ts';

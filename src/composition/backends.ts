@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { hour, systemClock } from '../core/clock.ts';
 import { systemRandom } from '../core/ids.ts';
 import { memorySource, redisSource, withUnknownStamps } from '../features/rate-limit/rate-limit.ts';
-import { networkFetch } from '../features/identity/keycloak/network-fetch.ts';
+import { networkFetch } from '../platform/fetch.ts';
 import type { FolderOptions } from '../platform/staging-folder.ts';
 import { fileBlobs } from '../platform/blobs/file-blobs.ts';
 import { databaseFacts, unavailableReasonForVersion } from '../platform/database/facts.ts';

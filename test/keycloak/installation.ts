@@ -7,7 +7,7 @@ import { createApp } from '../../src/composition/app.ts';
 import { systemClock } from '../../src/core/clock.ts';
 import { systemRandom } from '../../src/core/ids.ts';
 import { memorySource } from '../../src/features/rate-limit/rate-limit.ts';
-import type { Fetch } from '../../src/features/identity/provider/in-process.ts';
+import type { Fetch } from '../../src/platform/fetch.ts';
 import { fileBlobs } from '../../src/platform/blobs/file-blobs.ts';
 import { memoryKv } from '../../src/platform/kv/memory-kv.ts';
 import { createLog } from '../../src/platform/log.ts';
