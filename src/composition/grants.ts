@@ -7,7 +7,7 @@ import { heartbeatMs } from '../features/grants/instance-registry.ts';
 import { createGrants, createAuditRelayReader } from '../features/grants/grants.ts';
 import { grantRoutes } from '../features/grants/routes.ts';
 import { stateKey } from '../features/grants/site-states.ts';
-import type { Identity } from '../features/identity/identity.ts';
+import type { People } from '../features/identity/people.ts';
 import type { IdentityCheck } from '../features/identity/identity-check.ts';
 import type { RateLimiter } from '../features/rate-limit/rate-limit.ts';
 import { anything, type ChangeFeed } from '../platform/database/change-feed.ts';
@@ -29,7 +29,7 @@ export type GrantServicesDeps = {
   readonly tx: Tx<Stores>;
   readonly feed: ChangeFeed;
   readonly kv: Kv;
-  readonly identity: Pick<Identity, 'accessTokenFor'>;
+  readonly identity: Pick<People, 'accessTokenFor'>;
   readonly identityCheck: IdentityCheck;
   readonly limiter: RateLimiter;
   readonly denials: Denials;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Directory } from '../../src/features/identity/directory.ts';
-import { keycloakDirectory } from '../../src/features/identity/directory/keycloak-directory.ts';
+import { keycloakDirectory } from '../../src/features/identity/keycloak/keycloak-directory.ts';
 import { createKeycloakServer } from '../../src/features/identity/keycloak/keycloak-client.ts';
 import { directoryContract } from '../contract/directory.ts';
 import { keycloakUrl, openRealm, type Realm } from './realm.ts';

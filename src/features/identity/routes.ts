@@ -3,11 +3,12 @@ import type { Caller } from '../../core/caller.ts';
 import { timestamp, timestampOrNull } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import { defineRoute, pagePagination, type Route } from '../../platform/http.ts';
-import type { AccountView } from './accounts/accounts.ts';
-import type { Person } from './accounts/user-store.ts';
+import type { Accounts, AccountView } from './accounts/accounts.ts';
+import type { Groups } from './accounts/groups.ts';
+import type { KnownPeople } from './known-people.ts';
+import type { Person } from './user-store.ts';
 import type { Group } from './accounts/group-store.ts';
-import type { Identity } from './identity.ts';
-import type { ConnectedClient } from './provider/connected-clients.ts';
+import type { ConnectedClient, ConnectedClients } from './connected-clients.ts';
 import * as shapes from './schemas.ts';
 
 /**
@@ -20,9 +21,12 @@ const signingOut: RoutePolicy = { callers: ['session'], role: 'admin', identity:
 const anyone: RoutePolicy = { callers: ['session'], identity: 'live' };
 const ownPassword: RoutePolicy = { callers: ['session'], identity: 'introspected' };
 
-export function identityRoutes(
-  deps: Pick<Identity, 'accounts' | 'groups' | 'connectedClients' | 'people'>,
-): Route[] {
+export function identityRoutes(deps: {
+  accounts: Accounts;
+  groups: Groups;
+  connectedClients: ConnectedClients;
+  known: KnownPeople;
+}): Route[] {
   return [...userRoutes(deps), ...groupRoutes(deps), ...clientRoutes(deps), ...peopleRoutes(deps)];
 }
 
@@ -40,7 +44,7 @@ const userExample = {
   lastLoginAt: null,
 };
 
-function userRoutes({ accounts }: Pick<Identity, 'accounts'>): Route[] {
+function userRoutes({ accounts }: { accounts: Accounts }): Route[] {
   const tag = 'Users';
   return [
     defineRoute({
@@ -206,7 +210,7 @@ const groupExample = {
   updatedAt: '2026-01-01T00:00:00.000Z',
 };
 
-function groupRoutes({ groups }: Pick<Identity, 'groups'>): Route[] {
+function groupRoutes({ groups }: { groups: Groups }): Route[] {
   const tag = 'Groups';
   return [
     defineRoute({
@@ -301,7 +305,7 @@ const clientExample = {
   scopes: ['openid', 'offline_access', 'sites:write'],
 };
 
-function clientRoutes({ connectedClients }: Pick<Identity, 'connectedClients'>): Route[] {
+function clientRoutes({ connectedClients }: { connectedClients: ConnectedClients }): Route[] {
   const tag = 'Connected clients';
   const success = { status: 200, data: shapes.clientResponse.array() } as const;
   const revoked = { status: 200, data: shapes.clientIdResponse } as const;
@@ -378,7 +382,7 @@ const personExample = {
   lastLoginAt: '2026-01-02T09:30:00.000Z',
 };
 
-function peopleRoutes({ people }: Pick<Identity, 'people'>): Route[] {
+function peopleRoutes({ known }: { known: KnownPeople }): Route[] {
   const tag = 'People';
   return [
     defineRoute({
@@ -395,7 +399,7 @@ function peopleRoutes({ people }: Pick<Identity, 'people'>): Route[] {
       example: { data: [personExample] },
       async handle({ query }) {
         const { page, limit, search } = query;
-        const found = await people.list({ search, offset: (page - 1) * limit, limit });
+        const found = await known.list({ search, offset: (page - 1) * limit, limit });
         return { data: found.people.map(toPerson), pagination: pagePagination(page, limit, found.total) };
       },
     }),
@@ -410,7 +414,7 @@ function peopleRoutes({ people }: Pick<Identity, 'people'>): Route[] {
       success: { status: 200, data: shapes.personResponse },
       errors: ['not_found'],
       example: { data: personExample },
-      handle: async ({ params }) => ({ data: toPerson(await people.get(params.id)) }),
+      handle: async ({ params }) => ({ data: toPerson(await known.get(params.id)) }),
     }),
     defineRoute({
       method: 'GET',
@@ -425,7 +429,7 @@ function peopleRoutes({ people }: Pick<Identity, 'people'>): Route[] {
       errors: ['not_found', 'identity_unavailable'],
       example: { data: { state: 'active', roles: ['user'] } },
       async handle({ params }) {
-        const { state, roles } = await people.accountOf(params.id);
+        const { state, roles } = await known.accountOf(params.id);
         return { data: { state, roles: [...roles] } };
       },
     }),

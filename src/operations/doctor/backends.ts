@@ -7,10 +7,10 @@ import { day, systemClock } from '../../core/clock.ts';
 import { systemRandom } from '../../core/ids.ts';
 import { advice, failed, type Finding, findingOf, ok, type Patient, unknown } from './finding.ts';
 import { signInReader } from '../../features/audit/sign-ins.ts';
-import { createReencryption } from '../../features/identity/reencryption.ts';
 import { createEncryption } from '../../platform/encryption.ts';
 import { canDecryptSigningKeys } from '../../features/identity/provider/signing-keys.ts';
-import { identityStores } from '../../features/identity/stores.ts';
+import { encryptedTables, identityStores } from '../../composition/identity-stores.ts';
+import { createReencryption } from '../../platform/reencryption.ts';
 import { openDatabaseAlone, openKv, openStoreAlone } from '../../composition/backends.ts';
 import { hasDatabase } from '../../platform/data-dir.ts';
 import type { Database } from '../../platform/database/database.ts';
@@ -218,7 +218,7 @@ async function checkEncrypted(database: Database, keys: readonly string[]): Prom
   if (keys.length < 2 || waiting.some((name) => name.includes('identity.'))) return null;
   const encryption = createEncryption(keys, systemRandom);
   const read = identityStores(database.sql, systemClock);
-  const count = await createReencryption({ read, encryption }).waiting();
+  const count = await createReencryption({ tables: encryptedTables(read), encryption }).waiting();
   const areKeysOld = (await read.signingKeys.find())?.startsWith(encryption.keyMark) === false;
   const check = 'secrets.sealed';
   if (count === 0 && !areKeysOld)

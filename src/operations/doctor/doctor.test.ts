@@ -30,7 +30,7 @@ import type { World } from './finding.ts';
 import { auditStore } from '../../features/audit/audit-store.ts';
 import { createEncryption } from '../../platform/encryption.ts';
 import { loadSigningKeys } from '../../features/identity/provider/signing-keys.ts';
-import { identityStores } from '../../features/identity/stores.ts';
+import { identityStores } from '../../composition/identity-stores.ts';
 import { openDatabaseAlone, openBackends } from '../../composition/backends.ts';
 import { lockDataDir } from '../../platform/data-dir.ts';
 import { unavailableReasonForVersion } from '../../platform/database/facts.ts';

@@ -3,11 +3,11 @@ import { AppError } from '../../../core/errors.ts';
 import { newId, randomBase62, type Random } from '../../../core/ids.ts';
 import type { Change, ChangeFeed } from '../../../platform/database/change-feed.ts';
 import { isUniqueViolation, type Tx } from '../../../platform/database/database.ts';
-import type { IdentityStores, IdentityTx } from '../stores.ts';
+import type { AccountsStores, AccountsTx } from './stores.ts';
 import type { Account } from './account-store.ts';
 import { keepingAnAdministrator } from './administrators.ts';
 import { effectiveRoles } from './effective-roles.ts';
-import type { PasswordCheck } from '../login/password-check.ts';
+import type { PasswordCheck } from './password-check.ts';
 import type { Passwords } from './passwords.ts';
 
 /**
@@ -62,8 +62,8 @@ export type Accounts = {
 
 export type AccountsDeps = {
   issuer: string;
-  read: IdentityStores;
-  tx: Tx<IdentityTx>;
+  read: AccountsStores;
+  tx: Tx<AccountsTx>;
   feed: ChangeFeed;
   passwords: Passwords;
   checkPassword: PasswordCheck;
@@ -74,7 +74,7 @@ export function createAccounts(deps: AccountsDeps): Accounts {
   const { read, tx, feed, passwords, checkPassword, random } = deps;
 
   /** Runs one change: serialised, audited, published, and announced after the commit. */
-  async function changing<T>(work: (stores: IdentityTx, publish: Publish) => Promise<T>): Promise<T> {
+  async function changing<T>(work: (stores: AccountsTx, publish: Publish) => Promise<T>): Promise<T> {
     const published: Change[] = [];
     const result = await tx(async (stores) => {
       published.length = 0;
@@ -241,7 +241,7 @@ type Publish = (change: Change) => Promise<void>;
 
 /** Inserts the account and its row in `users`; returns the user's id. Throws `name_conflict` on a taken e-mail. */
 export async function insertAccount(
-  stores: IdentityStores,
+  stores: AccountsStores,
   input: AccountInput & { passwordHash: string },
   issuer: string,
   random: Random,
@@ -270,20 +270,20 @@ export async function insertAccount(
   return user.id;
 }
 
-async function view(stores: IdentityStores, userId: string): Promise<AccountView> {
+async function view(stores: AccountsStores, userId: string): Promise<AccountView> {
   const account = await stores.accounts.findByUserId(userId);
   if (account === undefined) throw new AppError('not_found');
   const roles = effectiveRoles(account.roles, account.groupIds, await stores.groups.tree());
   return { ...account, effectiveRoles: roles };
 }
 
-async function locked(stores: IdentityStores, userId: string): Promise<Account> {
+async function locked(stores: AccountsStores, userId: string): Promise<Account> {
   const account = await stores.accounts.findByUserId(userId, { forUpdate: true });
   if (account === undefined) throw new AppError('not_found');
   return account;
 }
 
-async function checkGroups(stores: IdentityStores, ids: readonly string[]): Promise<void> {
+async function checkGroups(stores: AccountsStores, ids: readonly string[]): Promise<void> {
   const known = await stores.groups.existing(ids);
   const unknown = ids.filter((id) => !known.includes(id));
   if (unknown.length === 0) return;
@@ -294,7 +294,7 @@ async function checkGroups(stores: IdentityStores, ids: readonly string[]): Prom
   });
 }
 
-async function endSessions(stores: IdentityTx, publish: Publish, account: Account): Promise<void> {
+async function endSessions(stores: AccountsTx, publish: Publish, account: Account): Promise<void> {
   // Must come first: a concurrent sign-in waits for this row, and then finds that it is no longer valid.
   await stores.accounts.signOut(account.subject);
   const ended = await stores.sessions.endAllOf(account.userId);
@@ -302,7 +302,7 @@ async function endSessions(stores: IdentityTx, publish: Publish, account: Accoun
   await stores.records.removeSessionsOf(account.subject);
 }
 
-async function endEverything(stores: IdentityTx, publish: Publish, account: Account): Promise<void> {
+async function endEverything(stores: AccountsTx, publish: Publish, account: Account): Promise<void> {
   await endSessions(stores, publish, account);
   await stores.records.removeAllOf(account.subject);
 }

@@ -3,9 +3,9 @@ import type { Clock } from '../../../core/clock.ts';
 import type { Random } from '../../../core/ids.ts';
 import type { ChangeFeed } from '../../../platform/database/change-feed.ts';
 import type { Tx } from '../../../platform/database/database.ts';
-import { isSetupTokenValid } from '../login/setup-token.ts';
+import { isSetupTokenValid } from './setup-token.ts';
 import { secretDigest } from '../../../platform/encrypted-text.ts';
-import type { IdentityStores, IdentityTx } from '../stores.ts';
+import type { AccountsStores, AccountsTx } from './stores.ts';
 import { insertAccount } from './accounts.ts';
 import { countAdministrators } from './administrators.ts';
 import type { Passwords } from './passwords.ts';
@@ -27,8 +27,8 @@ export type FirstAdministrator = {
 
 export function createFirstAdministrator(deps: {
   issuer: string;
-  read: IdentityStores;
-  tx: Tx<IdentityTx>;
+  read: AccountsStores;
+  tx: Tx<AccountsTx>;
   feed: ChangeFeed;
   passwords: Passwords;
   random: Random;
@@ -40,7 +40,7 @@ export function createFirstAdministrator(deps: {
   async function create(
     auditContext: AuditContext,
     person: { email: string; name: string; passwordHash: string },
-    mayStill: (stores: IdentityTx) => Promise<boolean>,
+    mayStill: (stores: AccountsTx) => Promise<boolean>,
   ): Promise<string | undefined> {
     const created = await tx(async (stores) => {
       await stores.accounts.lock();

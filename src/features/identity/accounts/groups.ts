@@ -3,7 +3,7 @@ import { AppError } from '../../../core/errors.ts';
 import { newId, type Random } from '../../../core/ids.ts';
 import { anything, type ChangeFeed } from '../../../platform/database/change-feed.ts';
 import { isUniqueViolation, type Tx } from '../../../platform/database/database.ts';
-import type { IdentityStores, IdentityTx } from '../stores.ts';
+import type { AccountsStores, AccountsTx } from './stores.ts';
 import { keepingAnAdministrator } from './administrators.ts';
 import { wouldBeCircular } from './effective-roles.ts';
 import type { Group } from './group-store.ts';
@@ -22,14 +22,14 @@ export type Groups = {
 };
 
 export function createGroups(deps: {
-  read: IdentityStores;
-  tx: Tx<IdentityTx>;
+  read: AccountsStores;
+  tx: Tx<AccountsTx>;
   feed: ChangeFeed;
   random: Random;
 }): Groups {
   const { read, tx, feed, random } = deps;
 
-  async function changing<T>(work: (stores: IdentityTx) => Promise<T>): Promise<T> {
+  async function changing<T>(work: (stores: AccountsTx) => Promise<T>): Promise<T> {
     const result = await tx(async (stores) => {
       const changed = await keepingAnAdministrator(stores, () => work(stores));
       await stores.changes.publish({ topic: 'principal', subject: anything });
@@ -99,13 +99,13 @@ export function createGroups(deps: {
   };
 }
 
-async function mustFind(stores: IdentityStores, id: string): Promise<Group> {
+async function mustFind(stores: AccountsStores, id: string): Promise<Group> {
   const group = await stores.groups.find(id);
   if (group === undefined) throw new AppError('not_found');
   return group;
 }
 
-async function checkParent(stores: IdentityStores, id: string, parentId: string | null): Promise<void> {
+async function checkParent(stores: AccountsStores, id: string, parentId: string | null): Promise<void> {
   if (parentId === null) return;
   const tree = await stores.groups.tree();
   const problem = !tree.some((node) => node.id === parentId)

@@ -1,115 +1,70 @@
 import { type Clock, minute } from '../../../core/clock.ts';
-import { identityTimeoutMs } from '../directory/bounded.ts';
-import { keycloakDirectory } from '../directory/keycloak-directory.ts';
-import type { CommonDeps, Identity } from '../identity.ts';
-import { createOidcClient, type OidcClient } from '../oidc-client.ts';
 import type { Fetch } from '../../../platform/fetch.ts';
-import { createEncryption, decryptedOrNot } from '../../../platform/encryption.ts';
-import { decryptTokens } from '../sessions/access-token.ts';
-import { createSignedIn } from '../sign-in-services.ts';
-import { externalAccounts } from './external-accounts.ts';
+import type { Job } from '../../../platform/jobs.ts';
+import type { Log } from '../../../platform/log.ts';
+import type { ConnectedClients } from '../connected-clients.ts';
+import type { Directory } from '../directory.ts';
+import type { OidcClient } from '../oidc-client.ts';
+import type { UserStore } from '../user-store.ts';
 import { type ClientCredentials, createKeycloakServer } from './keycloak-client.ts';
+import { keycloakDirectory } from './keycloak-directory.ts';
 import { knownSubjects } from './known-subjects.ts';
 import { offlineClients } from './offline-clients.ts';
-import { createSelfTestState } from './self-test-state.ts';
 import { KeycloakRefused } from './refused.ts';
 import { createSelfTest } from './self-test.ts';
+import { createSelfTestState } from './self-test-state.ts';
 
 /**
- * Identity with Keycloak in place of the built-in provider: people sign in there, and a read-only client looks them up.
- * It makes the same promises as the built-in provider; what Keycloak cannot answer is `unavailable`. Accounts, groups and
- * connections are managed only in Keycloak.
+ * The public interface of Keycloak in place of the built-in provider: people sign in there, and a read-only client looks
+ * them up. What Keycloak cannot answer is `unavailable`. Accounts, groups and connections are managed only in Keycloak.
  */
-export type KeycloakDeps = CommonDeps & {
+export type Keycloak = {
+  readonly directory: Directory;
+  readonly connectedClients: ConnectedClients;
+  readonly jobs: readonly Job[];
+  /** Runs the self-test. @throws KeycloakRefused */
+  start(): Promise<void>;
+};
+
+export type KeycloakDeps = {
   keycloak: {
     readonly issuer: string;
     readonly login: ClientCredentials;
     readonly principalSync: ClientCredentials;
     readonly roleNames: { readonly user: string; readonly admin: string };
   };
+  users: Pick<UserStore, 'find' | 'wasFound' | 'noteFound'>;
   fetch: Fetch;
-  /** A clock that never goes back; the process's own unless a test sets it. */
-  steady?: Clock | undefined;
+  clock: Clock;
+  /** A clock that never goes back. */
+  steady: Clock;
+  log: Log;
+  timeoutMs: number;
 };
 
-export function createKeycloakIdentity(deps: KeycloakDeps): Identity {
-  const { uiOrigin, read, tx, feed, clock, random, log, fetch, sessionSecrets } = deps;
+export function createKeycloak(deps: KeycloakDeps): Keycloak {
+  const { users, fetch, clock, steady, log, timeoutMs } = deps;
   const { issuer, login, principalSync, roleNames } = deps.keycloak;
-  const timeoutMs = deps.identityTimeoutMs ?? identityTimeoutMs;
-  const encryption = createEncryption(deps.encryptionKeys, random);
   const server = createKeycloakServer({ issuer, principalSync, fetch, clock, timeoutMs });
   const selfTestState = createSelfTestState({
     selfTest: createSelfTest({ issuer, login, principalSync, roleNames, server }),
     clock,
     log,
   });
-  const directory = keycloakDirectory({
-    issuer,
-    clientId: principalSync.id,
-    roleNames,
-    server,
-    known: knownSubjects({ issuer, users: read.users, log }),
-    isProven: selfTestState.holds,
-    clock,
-    steady: deps.steady ?? { now: () => performance.now() },
-    timeoutMs,
-  });
-  const client = createOidcClient({
-    issuer,
-    clientId: login.id,
-    clientSecret: login.secret,
-    redirectUri: `${uiOrigin}/auth/callback`,
-    fetch,
-    clock,
-    timeoutSeconds: timeoutMs / 1_000,
-  });
-  const signedIn = createSignedIn({
-    uiOrigin,
-    issuer,
-    client: withoutOwnSignOuts(client),
-    directory,
-    encryption,
-    read,
-    tx,
-    feed,
-    clock,
-    random,
-    log,
-    sessionSecrets,
-    holder: deps.holder,
-    signInsPerMinute: deps.signInsPerMinute,
-  });
-
   return {
-    issuer,
-    directory,
-    ...signedIn,
-    ...externalAccounts(issuer),
-    connectedClients: offlineClients({ issuer, users: read.users, server, clock }),
-    async signOut(auditContext, sessionId) {
-      if (sessionId === undefined) return;
-      const tokens = await read.sessions.findTokens(sessionId);
-      await signedIn.sessions.end(auditContext, sessionId, 'signed_out');
-      if (tokens === undefined) return;
-      // Undefined when the encryption key is gone; the session in Postern has ended anyway.
-      const opened = decryptedOrNot(() => decryptTokens(encryption, sessionId, tokens.encrypted));
-      if (opened === undefined)
-        log.warn(
-          { reason: 'sealed_otherwise' },
-          'identity provider: could not end a session there after a sign-out',
-        );
-      const refreshToken = opened?.refreshToken ?? null;
-      if (refreshToken === null) return;
-      const left = await client.endSession(refreshToken);
-      // The session in Postern has ended; the one at the provider then ends when it expires.
-      if (left.kind === 'unavailable')
-        log.warn(
-          { reason: left.reason },
-          'identity provider: could not end a session there after a sign-out',
-        );
-    },
+    directory: keycloakDirectory({
+      issuer,
+      clientId: principalSync.id,
+      roleNames,
+      server,
+      known: knownSubjects({ issuer, users, log }),
+      isProven: selfTestState.holds,
+      clock,
+      steady,
+      timeoutMs,
+    }),
+    connectedClients: offlineClients({ issuer, users, server, clock }),
     jobs: [
-      ...signedIn.jobs,
       {
         name: 'identity-self-test',
         everyMs: minute,
@@ -125,7 +80,7 @@ export function createKeycloakIdentity(deps: KeycloakDeps): Identity {
 }
 
 /** The provider tracks who was signed out everywhere, and refuses the code itself. Postern stores nothing about it. */
-function withoutOwnSignOuts(client: OidcClient): OidcClient {
+export function withoutOwnSignOuts(client: OidcClient): OidcClient {
   return {
     ...client,
     exchange: async (callback, attempt) => ({

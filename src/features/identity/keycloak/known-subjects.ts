@@ -1,6 +1,6 @@
 import type { Log } from '../../../platform/log.ts';
-import type { UserStore } from '../accounts/user-store.ts';
-import type { KnownSubjects } from '../directory/keycloak-directory.ts';
+import type { UserStore } from '../user-store.ts';
+import type { KnownSubjects } from './keycloak-directory.ts';
 import { reasonOf } from '../oidc-client.ts';
 
 const maxRemembered = 50_000;

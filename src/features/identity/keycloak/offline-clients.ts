@@ -1,7 +1,7 @@
 import type { Clock } from '../../../core/clock.ts';
 import { AppError } from '../../../core/errors.ts';
-import type { ConnectedClients } from '../provider/connected-clients.ts';
-import type { UserStore } from '../accounts/user-store.ts';
+import type { ConnectedClients } from '../connected-clients.ts';
+import type { UserStore } from '../user-store.ts';
 import { isRecord, type KeycloakAnswer, type KeycloakServer } from './keycloak-client.ts';
 
 /** The clients that hold an offline grant of a person, as the realm reports them. Only the person can end one, in Keycloak. */

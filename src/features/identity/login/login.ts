@@ -3,7 +3,7 @@ import { type Clock, minute } from '../../../core/clock.ts';
 import { AppError } from '../../../core/errors.ts';
 import { newId, type Random } from '../../../core/ids.ts';
 import type { Log } from '../../../platform/log.ts';
-import type { UserStore } from '../accounts/user-store.ts';
+import type { UserStore } from '../user-store.ts';
 import { type LoginResult, type OidcClient, reasonOf } from '../oidc-client.ts';
 import { UnknownEncryptionKey, type Encryption } from '../../../platform/encryption.ts';
 import { secretDigest } from '../../../platform/encrypted-text.ts';

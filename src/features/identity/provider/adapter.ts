@@ -1,16 +1,17 @@
 import { type Adapter, type AdapterFactory, type AdapterPayload, errors } from 'oidc-provider';
 import type { Clock } from '../../../core/clock.ts';
 import type { Tx } from '../../../platform/database/database.ts';
-import type { AuditEntry } from '../../audit/audit.ts';
-import { isAuthenticationValid } from '../accounts/authentication-validity.ts';
+import type { AuditEntry, AuditWriter } from '../../audit/audit.ts';
+import type { UserStore } from '../user-store.ts';
+import type { EncryptedRows } from '../../../platform/reencryption.ts';
+import { isAuthenticationValid } from '../sessions/authentication-validity.ts';
 import { decryptedOrNot, type Encryption } from '../../../platform/encryption.ts';
 import { secretDigest } from '../../../platform/encrypted-text.ts';
-import type { IdentityTx } from '../stores.ts';
 import { webClientId } from './clients.ts';
 import { originOfRequest } from './origin.ts';
 import type { Connection, NewProviderRecord, ProviderRecord, RecordStore } from './record-store.ts';
 
-type Stores = Pick<IdentityTx, 'records' | 'users' | 'audit'>;
+type Stores = { records: RecordStore; users: Pick<UserStore, 'findBySubject'>; audit: AuditWriter };
 
 export type AdapterDeps = {
   issuer: string;
@@ -161,4 +162,17 @@ const beginsAnew = new Set(['Session', 'Interaction']);
 
 export function contextOf(model: string, idHash: string): string {
   return `oidc:${model}:${idHash}`;
+}
+
+/** The records of the provider, for a new ENCRYPTION_KEY. */
+export function encryptedRecords(
+  records: Pick<RecordStore, 'underOtherKeys' | 'replaceEncrypted'>,
+): EncryptedRows {
+  return async (mark, after, limit) =>
+    (await records.underOtherKeys(mark, after, limit)).map((record) => ({
+      id: record.idHash,
+      encrypted: record.payload,
+      context: contextOf(record.model, record.idHash),
+      replace: (fresh) => records.replaceEncrypted(record, fresh),
+    }));
 }

@@ -1,38 +1,28 @@
-import type { AuditContext } from '../../../core/caller.ts';
 import { AppError } from '../../../core/errors.ts';
-import type { ChangeFeed } from '../../../platform/database/change-feed.ts';
+import type { ChangeFeed, ChangeStore } from '../../../platform/database/change-feed.ts';
 import type { Tx } from '../../../platform/database/database.ts';
 import { decryptedOrNot, type Encryption } from '../../../platform/encryption.ts';
-import type { IdentityStores, IdentityTx } from '../stores.ts';
+import type { UserStore } from '../user-store.ts';
+import type { ConnectedClients } from '../connected-clients.ts';
+import type { AuditWriter } from '../../audit/audit.ts';
+import type { RecordStore } from './record-store.ts';
 import { contextOf } from './adapter.ts';
 import { providerScopes, webClientId } from './clients.ts';
 import { secretDigest } from '../../../platform/encrypted-text.ts';
 
-/** A client that has at least one grant of a person that outlives the browser session: a CLI, an MCP client. */
-export type ConnectedClient = {
-  readonly clientId: string;
-  readonly name: string;
-  readonly since: number;
-  readonly lastUsedAt: number | null;
-  readonly scopes: readonly string[];
-};
+type Stores = { users: Pick<UserStore, 'find'>; records: RecordStore };
 
-export type ConnectedClients = {
-  list(userId: string): Promise<ConnectedClient[]>;
-  /** Ends every grant of this client and person with all its tokens. Throws `not_found`. */
-  revoke(auditContext: AuditContext, userId: string, clientId: string): Promise<void>;
-};
-
+/** The connected clients of the built-in provider. */
 export function createConnectedClients(deps: {
-  read: IdentityStores;
-  tx: Tx<IdentityTx>;
+  read: Stores;
+  tx: Tx<Stores & { audit: AuditWriter; changes: ChangeStore }>;
   feed: ChangeFeed;
   encryption: Encryption;
   nameOf(clientId: string): Promise<string>;
 }): ConnectedClients {
   const { read, tx, feed, encryption } = deps;
 
-  async function grantsOf(stores: IdentityStores, userId: string) {
+  async function grantsOf(stores: Stores, userId: string) {
     const user = await stores.users.find(userId);
     if (user === undefined) throw new AppError('not_found');
     const grants = await stores.records.listGrants(user.subject);

@@ -3,7 +3,7 @@ import type { RequestOrigin } from '../../../core/caller.ts';
 import type { Clock } from '../../../core/clock.ts';
 import type Provider from 'oidc-provider';
 import { errors } from 'oidc-provider';
-import type { PasswordAnswer } from '../login/password-check.ts';
+import type { PasswordAnswer } from '../accounts/password-check.ts';
 import { webClientId } from './clients.ts';
 import { cookieNames } from './cookies.ts';
 
@@ -49,13 +49,15 @@ export type Interactions = {
   ): Promise<{ kind: 'continue'; location: string } | { kind: 'gone' }>;
 };
 
-export function createInteractions(deps: {
+export type InteractionsDeps = {
   provider: () => Provider;
   checkPassword: (email: string, password: string, origin: RequestOrigin) => Promise<PasswordAnswer>;
   /** Empty when there is no such account. */
   emailOf: (subject: string | undefined) => Promise<string>;
   clock: Clock;
-}): Interactions {
+};
+
+export function createInteractions(deps: InteractionsDeps): Interactions {
   const { provider, checkPassword, emailOf, clock } = deps;
 
   async function details(request: IncomingMessage, response: ServerResponse) {

@@ -15,7 +15,7 @@ import {
   uiOrigin,
   withAdministrator,
 } from '../../../../test/identity.ts';
-import { builtinDirectory } from '../directory/builtin-directory.ts';
+import { builtinDirectory } from '../accounts/builtin-directory.ts';
 import { createOidcClient } from '../oidc-client.ts';
 import { clientSecretFor, principalSyncClientId } from './clients.ts';
 import { inProcessFetch } from './in-process.ts';

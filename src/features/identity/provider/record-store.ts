@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import type { Clock } from '../../../core/clock.ts';
 import type { Sql } from '../../../platform/database/database.ts';
 import { toDate } from '../../../platform/database/values.ts';
+import { inBatches } from '../../../platform/in-batches.ts';
 
 /** One record of oidc-provider as stored: ids hashed, payload encrypted. */
 export type ProviderRecord = {
@@ -198,4 +199,9 @@ function toRecord(row: RecordRow): ProviderRecord {
     consumedAt: row.consumed_at?.getTime() ?? null,
     createdAt: row.created_at.getTime(),
   };
+}
+
+/** Removes expired records in batches until none is left. */
+export async function sweepRecords(records: Pick<RecordStore, 'removeExpired'>): Promise<void> {
+  await inBatches(5_000, records.removeExpired);
 }

@@ -3,6 +3,7 @@ import { type Clock, minute, second } from '../../../core/clock.ts';
 import type { Directory, Introspection } from '../directory.ts';
 import type { OidcClient, ProviderTokens } from '../oidc-client.ts';
 import { UnknownEncryptionKey, type Encryption } from '../../../platform/encryption.ts';
+import type { EncryptedRows } from '../../../platform/reencryption.ts';
 import type { SessionStore } from './session-store.ts';
 
 /**
@@ -156,6 +157,19 @@ export function decryptTokens(encryption: Encryption, sessionId: string, encrypt
 }
 
 /** The encryption context of a session's tokens. */
-export function sessionContext(sessionId: string): string {
+function sessionContext(sessionId: string): string {
   return `session:${sessionId}`;
+}
+
+/** The tokens of live sessions, for a new ENCRYPTION_KEY. */
+export function encryptedSessions(
+  sessions: Pick<SessionStore, 'underOtherKeys' | 'replaceEncrypted'>,
+): EncryptedRows {
+  return async (mark, after, limit) =>
+    (await sessions.underOtherKeys(mark, after, limit)).map(({ id, encrypted }) => ({
+      id,
+      encrypted,
+      context: sessionContext(id),
+      replace: (fresh) => sessions.replaceEncrypted(id, encrypted, fresh),
+    }));
 }

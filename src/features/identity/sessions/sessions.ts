@@ -4,8 +4,7 @@ import { newId, type Random } from '../../../core/ids.ts';
 import { type ChangeFeed, type ChangeStore, concerns } from '../../../platform/database/change-feed.ts';
 import type { Tx } from '../../../platform/database/database.ts';
 import type { AuditWriter } from '../../audit/audit.ts';
-import type { AccountStore } from '../accounts/account-store.ts';
-import { isAuthenticationValid } from '../accounts/authentication-validity.ts';
+import { isAuthenticationValid, type SignOuts } from './authentication-validity.ts';
 import { digestOfSessionValue, generateSessionValue } from './session-value.ts';
 import type { SessionRecord, SessionStore } from './session-store.ts';
 
@@ -57,7 +56,7 @@ export type SessionsDeps = {
   read: SessionStore;
   tx: Tx<{
     sessions: SessionStore;
-    accounts: Pick<AccountStore, 'signedOutAt'>;
+    accounts: SignOuts;
     audit: AuditWriter;
     changes: ChangeStore;
   }>;
@@ -178,7 +177,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
 
 /** Locks the account until the session is inserted, so that a sign-out that commits later finds and ends the session. */
 async function isStillGood(
-  accounts: Pick<AccountStore, 'signedOutAt'>,
+  accounts: SignOuts,
   { subject }: UserRef,
   authenticatedAt: number | null,
 ): Promise<boolean> {

@@ -1,9 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../../../core/errors.ts';
-import type { BuiltinIdentity } from '../../../features/identity/identity.ts';
+import { deviceSeconds, type KnownDevices } from '../../../features/identity/accounts/known-devices.ts';
+import type { People } from '../../../features/identity/people.ts';
+import type { OidcProvider } from '../../../features/identity/provider/oidc-provider.ts';
 import type { AnonymousStep } from '../../../features/identity/login/sign-in-limit.ts';
-import { deviceSeconds } from '../../../features/identity/login/known-devices.ts';
-import type { SignInOrigin } from '../../../features/identity/login/password-check.ts';
+import type { SignInOrigin } from '../../../features/identity/accounts/password-check.ts';
 import { isRefusal } from '../../../features/identity/provider/failures.ts';
 import type { Interaction } from '../../../features/identity/provider/interactions.ts';
 import { cookieValue } from '../../../platform/cookies.ts';
@@ -20,7 +21,8 @@ import { signInPage } from './sign-in.ts';
 const access = { access: { callers: 'anyone', identity: 'none' } } as const;
 
 type Deps = {
-  identity: Pick<BuiltinIdentity, 'interactions' | 'serveProvider' | 'limitSignIn' | 'knownDevices'>;
+  identity: Pick<OidcProvider, 'interactions' | 'serveProvider'> &
+    Pick<People, 'limitSignIn'> & { knownDevices: Pick<KnownDevices, 'issue'> };
   uiOrigin: string;
   records: Pick<RequestRecords, 'denied'>;
 };

@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
-import type { UserRef } from '../../../core/caller.ts';
-import type { Clock } from '../../../core/clock.ts';
-import type { Sql } from '../../../platform/database/database.ts';
-import { containing, toMs } from '../../../platform/database/values.ts';
+import type { UserRef } from '../../core/caller.ts';
+import type { Clock } from '../../core/clock.ts';
+import type { Sql } from '../../platform/database/database.ts';
+import { containing, toMs } from '../../platform/database/values.ts';
 
 /** A person known to this installation. Name and e-mail address are the last values from the provider (ID-15). */
 export type Person = UserRef & {

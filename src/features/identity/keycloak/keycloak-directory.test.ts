@@ -1,6 +1,6 @@
 import { generateKeyPair, exportJWK, SignJWT } from 'jose';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { createKeycloakServer } from '../keycloak/keycloak-client.ts';
+import { createKeycloakServer } from './keycloak-client.ts';
 import type { Fetch } from '../../../platform/fetch.ts';
 import { keycloakDirectory } from './keycloak-directory.ts';
 

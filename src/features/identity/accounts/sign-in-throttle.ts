@@ -1,7 +1,7 @@
 import { type Clock, day, minute } from '../../../core/clock.ts';
 import { type Attempt, createThrottle } from '../../../platform/throttle.ts';
 import { addressBucket } from '../../rate-limit/rate-limit.ts';
-import { canonicalEmail } from '../accounts/email.ts';
+import { canonicalEmail } from './email.ts';
 
 /**
  * Counts failed sign-ins in a sliding quarter of an hour, with three limits: a strict one for an account from one address,

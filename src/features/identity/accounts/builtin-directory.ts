@@ -1,13 +1,13 @@
 import type { Clock } from '../../../core/clock.ts';
 import { anything, type ChangeFeed } from '../../../platform/database/change-feed.ts';
-import type { AccountStore } from '../accounts/account-store.ts';
-import { effectiveRoles } from '../accounts/effective-roles.ts';
-import type { GroupStore } from '../accounts/group-store.ts';
+import type { AccountStore } from './account-store.ts';
+import { effectiveRoles } from './effective-roles.ts';
+import type { GroupStore } from './group-store.ts';
 import type { Directory, Principal } from '../directory.ts';
 import { type OidcClient, reasonOf } from '../oidc-client.ts';
-import { bounded, identityTimeoutMs } from './bounded.ts';
-import { readIntrospection } from './introspection.ts';
-import { sharedMs } from './short-sharing.ts';
+import { bounded, identityTimeoutMs } from '../directory/bounded.ts';
+import { readIntrospection } from '../directory/introspection.ts';
+import { sharedMs } from '../directory/short-sharing.ts';
 
 const maxCached = 10_000;
 

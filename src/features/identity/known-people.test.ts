@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { fakeDirectory, type FakeDirectory } from '../../../test/fakes/directory.ts';
-import { createPeople } from './people.ts';
+import { createKnownPeople } from './known-people.ts';
 import { type Harness, openHarness, type Person, uiOrigin } from '../../../test/harness.ts';
 
 /** Whom this service knows, and what the provider says of them now. */
@@ -88,7 +88,7 @@ test('a provider that cannot be asked is an outage, never an account that is mis
     findPerson: async () => someone,
     listPeople: async () => ({ people: [someone], total: 1 }),
   };
-  const people = createPeople({ issuer, users, directory });
+  const people = createKnownPeople({ issuer, users, directory });
   await expect(people.accountOf('usr_1')).rejects.toMatchObject({ code: 'identity_unavailable' });
   expect(await people.get('usr_1')).toEqual(someone);
 });

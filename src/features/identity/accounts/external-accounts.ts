@@ -1,7 +1,7 @@
 import { AppError } from '../../../core/errors.ts';
-import type { Accounts } from '../accounts/accounts.ts';
-import type { FirstAdministrator } from '../accounts/first-administrator.ts';
-import type { Groups } from '../accounts/groups.ts';
+import type { Accounts } from './accounts.ts';
+import type { FirstAdministrator } from './first-administrator.ts';
+import type { Groups } from './groups.ts';
 
 /**
  * Accounts, groups and the first administrator when an external provider manages them: every read and every change is

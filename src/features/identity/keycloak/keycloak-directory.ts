@@ -7,11 +7,11 @@ import {
   type KeycloakAnswer,
   type KeycloakServer,
   KeycloakTrouble,
-} from '../keycloak/keycloak-client.ts';
+} from './keycloak-client.ts';
 import type { Directory, Introspection, Principal } from '../directory.ts';
-import { bounded } from './bounded.ts';
-import { readIntrospection } from './introspection.ts';
-import { shareAnswers } from './short-sharing.ts';
+import { bounded } from '../directory/bounded.ts';
+import { readIntrospection } from '../directory/introspection.ts';
+import { shareAnswers } from '../directory/short-sharing.ts';
 
 /** A JWS in compact form (RFC 7515 section 7.1), the form of all Keycloak tokens. Anything else is refused without a request. */
 const tokenShape = /^[A-Za-z0-9_-]{1,2000}\.[A-Za-z0-9_-]{1,20000}\.[A-Za-z0-9_-]{1,2000}$/;
@@ -38,7 +38,7 @@ export function keycloakDirectory(deps: {
   roleNames: Readonly<Record<Role, string>>;
   server: Pick<KeycloakServer, 'read' | 'introspect' | 'publicDocument'>;
   known: KnownSubjects;
-  /** False = the realm has not passed the self-test (keycloak/self-test-state.ts); then the directory sends no request. */
+  /** False = the realm has not passed the self-test (self-test-state.ts); then the directory sends no request. */
   isProven: () => Promise<boolean>;
   clock: Clock;
   /** Never goes back. */

@@ -1,6 +1,6 @@
 import { type Clock, day } from '../../../core/clock.ts';
 import type { Random } from '../../../core/ids.ts';
-import { canonicalEmail } from '../accounts/email.ts';
+import { canonicalEmail } from './email.ts';
 import { isMacOfAny, mac } from '../../../platform/encryption.ts';
 
 /**

@@ -1,6 +1,6 @@
 import type { RequestOrigin } from '../../../core/caller.ts';
-import type { AccountStore } from '../accounts/account-store.ts';
-import { maxPasswordLength, type Passwords } from '../accounts/passwords.ts';
+import type { AccountStore } from './account-store.ts';
+import { maxPasswordLength, type Passwords } from './passwords.ts';
 import type { KnownDevices } from './known-devices.ts';
 import type { SignInThrottle } from './sign-in-throttle.ts';
 

@@ -11,15 +11,15 @@ import {
   sessionSecrets,
   uiOrigin,
   withAdministrator,
-} from '../../../test/identity.ts';
-import { systemAuditContext } from '../../core/caller.ts';
-import { systemRandom } from '../../core/ids.ts';
-import { minute } from '../../core/clock.ts';
-import { createOidcClient } from './oidc-client.ts';
-import { SigningKeysUnreadable } from './provider/signing-keys.ts';
-import { createReencryption } from './reencryption.ts';
-import { createEncryption } from '../../platform/encryption.ts';
-import { identityStores } from './stores.ts';
+} from '../../test/identity.ts';
+import { systemAuditContext } from '../core/caller.ts';
+import { systemRandom } from '../core/ids.ts';
+import { minute } from '../core/clock.ts';
+import { createOidcClient } from '../features/identity/oidc-client.ts';
+import { SigningKeysUnreadable } from '../features/identity/provider/signing-keys.ts';
+import { createReencryption } from '../platform/reencryption.ts';
+import { createEncryption } from '../platform/encryption.ts';
+import { encryptedTables, identityStores } from './identity-stores.ts';
 
 // SE-03: an older value is accepted as long as it is in the list, is refused afterwards, and nobody is signed out who
 // need not be.
@@ -123,7 +123,7 @@ describe('ENCRYPTION_KEY', () => {
   const alone = { encryptionKeys: [fresh] };
   const reencryption = (keys: readonly string[]) =>
     createReencryption({
-      read: identityStores(open.database.sql, clock),
+      tables: encryptedTables(identityStores(open.database.sql, clock)),
       encryption: createEncryption(keys, systemRandom),
     });
 

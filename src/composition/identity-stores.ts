@@ -1,0 +1,51 @@
+import type { Clock } from '../core/clock.ts';
+import type { AuditWriter } from '../features/audit/audit.ts';
+import { type AccountStore, accountStore } from '../features/identity/accounts/account-store.ts';
+import { type GroupStore, groupStore } from '../features/identity/accounts/group-store.ts';
+import { type SetupLinkStore, setupLinkStore } from '../features/identity/accounts/setup-link-store.ts';
+import { type LoginAttemptStore, loginAttemptStore } from '../features/identity/login/login-attempt-store.ts';
+import { encryptedRecords } from '../features/identity/provider/adapter.ts';
+import { type RecordStore, recordStore } from '../features/identity/provider/record-store.ts';
+import { type SigningKeyStore, signingKeyStore } from '../features/identity/provider/signing-key-store.ts';
+import { encryptedSessions } from '../features/identity/sessions/access-token.ts';
+import { type SessionStore, sessionStore } from '../features/identity/sessions/session-store.ts';
+import { type UserStore, userStore } from '../features/identity/user-store.ts';
+import type { ChangeStore } from '../platform/database/change-feed.ts';
+import type { Sql } from '../platform/database/database.ts';
+import type { EncryptedRows } from '../platform/reencryption.ts';
+
+/** Every table of people, accounts and the built-in provider, one store each, over one connection or one transaction. */
+export type IdentityStores = {
+  users: UserStore;
+  accounts: AccountStore;
+  groups: GroupStore;
+  records: RecordStore;
+  signingKeys: SigningKeyStore;
+  sessions: SessionStore;
+  attempts: LoginAttemptStore;
+  setupLinks: SetupLinkStore;
+};
+
+/** The stores of a transaction: these tables, the audit log and the change feed. */
+export type IdentityTx = IdentityStores & { audit: AuditWriter; changes: ChangeStore };
+
+export function identityStores(sql: Sql, clock: Clock): IdentityStores {
+  return {
+    users: userStore(sql, clock),
+    accounts: accountStore(sql, clock),
+    groups: groupStore(sql, clock),
+    records: recordStore(sql, clock),
+    signingKeys: signingKeyStore(sql, clock),
+    sessions: sessionStore(sql, clock),
+    attempts: loginAttemptStore(sql, clock),
+    setupLinks: setupLinkStore(sql, clock),
+  };
+}
+
+/** The tables that a new ENCRYPTION_KEY encrypts again while Postern runs. */
+export function encryptedTables({
+  sessions,
+  records,
+}: Pick<IdentityStores, 'sessions' | 'records'>): readonly EncryptedRows[] {
+  return [encryptedSessions(sessions), encryptedRecords(records)];
+}
