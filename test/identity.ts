@@ -8,7 +8,10 @@ import type { AuditEntry, AuditWriter } from '../src/features/audit/audit.ts';
 import { type BuiltinIdentity, createBuiltinIdentity } from '../src/composition/builtin-identity.ts';
 import { identityStores } from '../src/composition/identity-stores.ts';
 import { generateSetupToken } from '../src/features/identity/accounts/setup-token.ts';
-import { identityRoutes } from '../src/features/identity/routes.ts';
+import { groupRoutes } from '../src/features/identity/accounts/group-routes.ts';
+import { userRoutes } from '../src/features/identity/accounts/routes.ts';
+import { clientRoutes } from '../src/features/identity/client-routes.ts';
+import { peopleRoutes } from '../src/features/identity/routes.ts';
 import { type ChangeFeed, changeStore, createChangeFeed } from '../src/platform/database/change-feed.ts';
 import type { Database } from '../src/platform/database/database.ts';
 import { createLog } from '../src/platform/log.ts';
@@ -99,7 +102,12 @@ export async function openIdentityApp(
     trustedProxies: [],
     log,
     metrics: createMetrics(),
-    routes: identityRoutes(identity),
+    routes: [
+      ...userRoutes(identity),
+      ...groupRoutes(identity),
+      ...clientRoutes(identity),
+      ...peopleRoutes(identity),
+    ],
     pages: [
       authPages({ identity, uiOrigin, clock, ...nobody }),
       interactionPages({ identity, uiOrigin, ...nobody }),

@@ -31,7 +31,10 @@ import { summaryRoute } from '../features/audit/summary-route.ts';
 import { productionCost } from '../features/identity/accounts/passwords.ts';
 import { createIdentityCheck } from '../features/identity/identity-check.ts';
 import { accessConfigRoutes } from '../features/identity/login/access-routes.ts';
-import { identityRoutes } from '../features/identity/routes.ts';
+import { groupRoutes } from '../features/identity/accounts/group-routes.ts';
+import { userRoutes } from '../features/identity/accounts/routes.ts';
+import { clientRoutes } from '../features/identity/client-routes.ts';
+import { peopleRoutes } from '../features/identity/routes.ts';
 import { createKeyAlarms } from '../features/keys/alarms.ts';
 import { contextRoute } from '../features/keys/context-route.ts';
 import { createExpiry } from '../features/keys/expiry.ts';
@@ -385,7 +388,10 @@ function createRoutes(services: Services): Route[] {
       config: services.accessConfig,
       peaks: (limit) => read.signIns.peaks(limit, clock.now() - day),
     }),
-    ...identityRoutes(identity),
+    ...userRoutes(identity),
+    ...groupRoutes(identity),
+    ...clientRoutes(identity),
+    ...peopleRoutes(identity),
     ...auditRoutes({ audit, clock, names: targetNames(services) }),
     summaryRoute({ counts: read.auditCounts, clock }),
     ...surfaceRoutes(),

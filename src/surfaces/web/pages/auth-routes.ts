@@ -7,7 +7,7 @@ import type { FirstAdministrator } from '../../../features/identity/accounts/fir
 import type { People } from '../../../features/identity/people.ts';
 import { cookieNames } from '../../../features/identity/provider/cookies.ts';
 import { leavesTheApp } from '../../../features/identity/login/return-to.ts';
-import { emailSchema, nameSchema } from '../../../features/identity/schemas.ts';
+import { emailSchema, nameSchema } from '../../../features/identity/accounts/schemas.ts';
 import { cookieValue } from '../../../platform/cookies.ts';
 import { findCredential, sessionCookie } from '../credential.ts';
 import type { RequestRecords } from '../request-records.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { minute } from '../../core/clock.ts';
-import { admin, Browser, frozenTime, type IdentityApp, openIdentityApp } from '../../../test/identity.ts';
+import { minute } from '../../../core/clock.ts';
+import { admin, Browser, frozenTime, type IdentityApp, openIdentityApp } from '../../../../test/identity.ts';
 
 const clock = frozenTime();
 let open: IdentityApp;
