@@ -1,22 +1,18 @@
 import type { RequestOrigin } from '../core/caller.ts';
-import { createAccounts } from '../features/identity/accounts/accounts.ts';
-import { builtinDirectory } from '../features/identity/accounts/builtin-directory.ts';
-import { createFirstAdministrator } from '../features/identity/accounts/first-administrator.ts';
-import { createGroups } from '../features/identity/accounts/groups.ts';
-import { createKnownDevices, type KnownDevices } from '../features/identity/accounts/known-devices.ts';
-import { createPasswordCheck, type SignInRefusal } from '../features/identity/accounts/password-check.ts';
-import { createPasswords, type PasswordCost } from '../features/identity/accounts/passwords.ts';
-import { createSignInThrottle } from '../features/identity/accounts/sign-in-throttle.ts';
-import type { Directory } from '../features/identity/directory.ts';
-import { createOidcClient } from '../features/identity/oidc-client.ts';
-import { createPeople } from '../features/identity/people.ts';
-import {
-  clientSecretFor,
-  principalSyncClientId,
-  webClientId,
-} from '../features/identity/provider/clients.ts';
-import { createOidcProvider, type OidcProvider } from '../features/identity/provider/oidc-provider.ts';
-import type { ProviderViews } from '../features/identity/provider/views.ts';
+import { createAccounts } from '../features/accounts/accounts.ts';
+import { builtinDirectory } from '../features/accounts/builtin-directory.ts';
+import { createFirstAdministrator } from '../features/accounts/first-administrator.ts';
+import { createGroups } from '../features/accounts/groups.ts';
+import { createKnownDevices, type KnownDevices } from '../features/accounts/known-devices.ts';
+import { createPasswordCheck, type SignInRefusal } from '../features/accounts/password-check.ts';
+import { createPasswords, type PasswordCost } from '../features/accounts/passwords.ts';
+import { createSignInThrottle } from '../features/accounts/sign-in-throttle.ts';
+import type { Directory } from '../features/people/directory/directory.ts';
+import { createOidcClient } from '../features/people/oidc-client.ts';
+import { createPeople } from '../features/people/people.ts';
+import { clientSecretFor, principalSyncClientId, webClientId } from '../features/oidc-provider/clients.ts';
+import { createOidcProvider, type OidcProvider } from '../features/oidc-provider/oidc-provider.ts';
+import type { ProviderViews } from '../features/oidc-provider/views.ts';
 import { createEncryption } from '../platform/encryption.ts';
 import { type Identity, type IdentityDeps, identityJobs } from './identity.ts';
 

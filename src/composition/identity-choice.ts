@@ -3,20 +3,20 @@ import type { AppBackends } from './app-settings.ts';
 import { type BuiltinIdentity, createBuiltinIdentity } from './builtin-identity.ts';
 import type { Identity, IdentityDeps } from './identity.ts';
 import { createKeycloakIdentity } from './keycloak-identity.ts';
-import type { PasswordCost } from '../features/identity/accounts/passwords.ts';
+import type { PasswordCost } from '../features/accounts/passwords.ts';
 import type { Denials } from '../features/audit/denials.ts';
 import {
   type AccessConfig,
   accessConfigSchema,
   defaultAccessConfig,
-} from '../features/identity/login/access-config.ts';
+} from '../features/people/login/access-config.ts';
 import {
   type ConfigDocument,
   type ConfigDocumentDeps,
   createDocument,
   type DocumentStores,
 } from '../features/settings/document.ts';
-import { measured, type NoteIdentity } from '../features/identity/directory/measured.ts';
+import { measured, type NoteIdentity } from '../features/people/directory/measured.ts';
 import { networkFetch } from '../platform/fetch.ts';
 import {
   interactionPages,

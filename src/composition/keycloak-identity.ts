@@ -1,11 +1,11 @@
 import type { KeycloakSettings } from '../config/read.ts';
 import type { Clock } from '../core/clock.ts';
-import { externalAccounts } from '../features/identity/accounts/external-accounts.ts';
-import { identityTimeoutMs } from '../features/identity/directory/bounded.ts';
-import { createKeycloak, withoutOwnSignOuts } from '../features/identity/keycloak/keycloak.ts';
-import { createOidcClient } from '../features/identity/oidc-client.ts';
-import { createPeople } from '../features/identity/people.ts';
-import { signOutWithProvider } from '../features/identity/sessions/provider-sign-out.ts';
+import { externalAccounts } from '../features/accounts/external-accounts.ts';
+import { identityTimeoutMs } from '../features/people/directory/bounded.ts';
+import { createKeycloak, withoutOwnSignOuts } from '../features/keycloak/keycloak.ts';
+import { createOidcClient } from '../features/people/oidc-client.ts';
+import { createPeople } from '../features/people/people.ts';
+import { signOutWithProvider } from '../features/people/sessions/provider-sign-out.ts';
 import { createEncryption } from '../platform/encryption.ts';
 import type { Fetch } from '../platform/fetch.ts';
 import { type Identity, type IdentityDeps, identityJobs } from './identity.ts';

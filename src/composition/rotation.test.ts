@@ -15,8 +15,8 @@ import {
 import { systemAuditContext } from '../core/caller.ts';
 import { systemRandom } from '../core/ids.ts';
 import { minute } from '../core/clock.ts';
-import { createOidcClient } from '../features/identity/oidc-client.ts';
-import { SigningKeysUnreadable } from '../features/identity/provider/signing-keys.ts';
+import { createOidcClient } from '../features/people/oidc-client.ts';
+import { SigningKeysUnreadable } from '../features/oidc-provider/signing-keys.ts';
 import { createReencryption } from '../platform/reencryption.ts';
 import { createEncryption } from '../platform/encryption.ts';
 import { encryptedTables, identityStores } from './identity-stores.ts';

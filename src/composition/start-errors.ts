@@ -2,8 +2,8 @@ import { AppError } from '../core/errors.ts';
 import type { ConfigMistake } from '../config/config-error.ts';
 import { causesOf, codeOf, fileTrouble, type Words, withoutSecrets } from '../config/file-trouble.ts';
 import { DatabaseUnavailable } from '../platform/database/database.ts';
-import { SigningKeysUnreadable } from '../features/identity/provider/signing-keys.ts';
-import { KeycloakRefused } from '../features/identity/keycloak/refused.ts';
+import { SigningKeysUnreadable } from '../features/oidc-provider/signing-keys.ts';
+import { KeycloakRefused } from '../features/keycloak/refused.ts';
 
 /**
  * Explains errors at startup that an operator can fix: the setting, what is wrong with it, and the fix. Pure, so that the

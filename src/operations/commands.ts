@@ -8,7 +8,7 @@ import { systemAuditContext } from '../core/caller.ts';
 import { systemClock } from '../core/clock.ts';
 import { type Anchor, formatAuditReport, verifyAuditLog } from '../features/audit/verify.ts';
 import { keyFormat } from '../features/keys/key-value.ts';
-import { generateSetupToken } from '../features/identity/accounts/setup-token.ts';
+import { generateSetupToken } from '../features/accounts/setup-token.ts';
 import { checkUpload, defaultSitesConfig, uploadKindOf } from '../features/sites/sites.ts';
 import { openForMigration, type OpenBackends, openBackends } from '../composition/backends.ts';
 import { hasDatabase } from '../platform/data-dir.ts';

@@ -6,7 +6,7 @@ import { newId, type Random } from '../../core/ids.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { Kv } from '../../platform/kv/kv.ts';
 import type { AuditWriter, Denials } from '../audit/audit.ts';
-import type { IdentityCheck, People } from '../identity/identity.ts';
+import type { IdentityCheck, People } from '../people/people.ts';
 import type { RateLimiter } from '../rate-limit/rate-limit.ts';
 import { type Site, type SiteStore, siteStatusOf, visibilityOfLabel } from '../sites/sites.ts';
 import type { GrantStore } from './grant-store.ts';

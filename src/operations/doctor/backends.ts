@@ -8,7 +8,7 @@ import { systemRandom } from '../../core/ids.ts';
 import { advice, failed, type Finding, findingOf, ok, type Patient, unknown } from './finding.ts';
 import { signInReader } from '../../features/audit/sign-ins.ts';
 import { createEncryption } from '../../platform/encryption.ts';
-import { canDecryptSigningKeys } from '../../features/identity/provider/signing-keys.ts';
+import { canDecryptSigningKeys } from '../../features/oidc-provider/signing-keys.ts';
 import { encryptedTables, identityStores } from '../../composition/identity-stores.ts';
 import { createReencryption } from '../../platform/reencryption.ts';
 import { openDatabaseAlone, openKv, openStoreAlone } from '../../composition/backends.ts';

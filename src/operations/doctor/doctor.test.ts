@@ -29,7 +29,7 @@ import { examine } from './doctor.ts';
 import type { World } from './finding.ts';
 import { auditStore } from '../../features/audit/audit-store.ts';
 import { createEncryption } from '../../platform/encryption.ts';
-import { loadSigningKeys } from '../../features/identity/provider/signing-keys.ts';
+import { loadSigningKeys } from '../../features/oidc-provider/signing-keys.ts';
 import { identityStores } from '../../composition/identity-stores.ts';
 import { openDatabaseAlone, openBackends } from '../../composition/backends.ts';
 import { lockDataDir } from '../../platform/data-dir.ts';

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { FirstAdministrator } from '../../../features/identity/accounts/first-administrator.ts';
-import type { People } from '../../../features/identity/people.ts';
+import type { FirstAdministrator } from '../../../features/accounts/first-administrator.ts';
+import type { People } from '../../../features/people/people.ts';
 import { findCredential } from '../credential.ts';
 import type { RequestRecords } from '../request-records.ts';
 import { preparePages, sendPage } from './forms.ts';

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../../../core/errors.ts';
 import { actorOf } from '../../../core/caller.ts';
 import type { Grants, Opening } from '../../../features/grants/grants.ts';
-import type { People } from '../../../features/identity/people.ts';
+import type { People } from '../../../features/people/people.ts';
 import type { Authentication } from '../authentication.ts';
 import type { RequestLimits } from '../request-limits.ts';
 import type { RequestRecords } from '../request-records.ts';

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { UserRef } from '../../../core/caller.ts';
 import { AppError } from '../../../core/errors.ts';
-import type { People } from '../../../features/identity/people.ts';
+import type { People } from '../../../features/people/people.ts';
 import { findCredential } from '../credential.ts';
 import type { Authentication } from '../authentication.ts';
 import type { RequestLimits } from '../request-limits.ts';
