@@ -14,7 +14,7 @@ const lastFormerStep = '0031_parts_of_key_names.sql';
 const firstReplacement = '0001_change_feed_and_leases.sql';
 export const lastReplacement = '0011_parts_of_names.sql';
 
-/** What `readSchema` returns after `lastReplacement`, one line each; compared by migrations.test.ts. */
+/** What `readSchema` returns after `lastReplacement`, one line each; compared by migrate.test.ts. */
 const schemaFile = '0011_schema.txt';
 
 /** The database cannot be migrated as it is. `message` is the problem. */
@@ -52,21 +52,24 @@ export async function requireAdoptable(tx: Sql, step: string, folder: string): P
     // A server without pg_trgm has none of these indexes (decision 0043).
     ...without(expected, found)
       .filter((line) => !line.includes('_name_parts'))
-      .map((line) => `it lacks "${line}"`),
+      .map((line) => `it lacks "${shortened(line)}"`),
     // Whatever else the operator keeps in the database is no part of the comparison.
     ...without(found, expected)
       .filter((line) => ours.has(thingOf(line)))
-      .map((line) => `it has "${line}"`),
+      .map((line) => `it has "${shortened(line)}"`),
   ];
   if (differences.length === 0) return;
   const more = differences.length > maxNamed ? `; and ${differences.length - maxNamed} more` : '';
   throw new MigrationRefused(
-    `the schema of the database was changed by hand: ${differences.slice(0, maxNamed).join('; ')}${more}`,
-    'Revert these changes with the role that owns the tables, or restore a backup. Nothing was changed.',
+    `the schema of the database differs from the one of this version: ${differences.slice(0, maxNamed).join('; ')}${more}`,
+    'Change it to match, with the role that owns the tables, or restore a backup. Nothing was migrated.',
   );
 }
 
 const maxNamed = 5;
+
+/** Enough to find it; a function is longer. */
+const shortened = (line: string) => (line.length > 240 ? `${line.slice(0, 240)}…` : line);
 
 const thingOf = (line: string) => line.slice(0, line.indexOf(': '));
 

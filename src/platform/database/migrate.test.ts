@@ -96,7 +96,7 @@ describe('a database of the last development version', () => {
   });
 
   test.each([
-    ['a column', 'alter table sites add column note text', 'it has "sites: column note text"'],
+    ['columns', 'alter table sites add column note text', 'it has "sites: column note text"'],
     [
       'indexes and triggers',
       'drop index users_by_name; alter table audit_events disable trigger append_only',
@@ -108,8 +108,8 @@ describe('a database of the last development version', () => {
        alter view gateway.changes reset (security_barrier)`,
       /it lacks "count_api_key\(\): function .*"; it lacks "gateway\.changes: view security_barrier=true .*"; it has/,
     ],
-    ['a whole table', 'drop table site_grants', /it lacks "site_grants: .*"; and \d+ more$/],
-  ])('is refused after %s changed by hand, and what differs is named', async (_, change, message) => {
+    ['tables', 'drop table site_grants', /it lacks "site_grants: .*"; and \d+ more$/],
+  ])('with %s of its own is refused, and what differs is named', async (_, change, message) => {
     await run(change);
     const before = await stepsOf();
     await expect(migrate(database, replacements)).rejects.toThrow(message);
