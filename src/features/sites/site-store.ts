@@ -226,7 +226,7 @@ export function siteStore(db: Sql): SiteStore {
     },
     async setLive(id, version, now) {
       // Updates the version before the site, because the site's trigger copies when its version was published
-      // (migration 0019).
+      // (migration 0007).
       await sql`
         update site_versions
            set replaced_at = case when number = ${version} then null else ${new Date(now)}::timestamptz end,

@@ -14,6 +14,7 @@ import { createReencryption } from '../../platform/reencryption.ts';
 import { openDatabaseAlone, openKv, openStoreAlone } from '../../composition/backends.ts';
 import { hasDatabase } from '../../platform/data-dir.ts';
 import type { Database } from '../../platform/database/database.ts';
+import { refusalOfStep } from '../../platform/database/adopt.ts';
 import { databaseFacts, unavailableReasonForVersion } from '../../platform/database/facts.ts';
 import { excessOf, unavailableReasonForViews } from '../../platform/database/gateway-role.ts';
 import { compareMigrations } from '../../platform/database/migrate.ts';
@@ -77,8 +78,9 @@ async function examineDatabase(database: Database, { config, world, workload }: 
   findings.push(await checkMigrations(database));
   if (config.databaseUrl !== null) findings.push(checkRole(facts));
   findings.push(await checkSearch(database));
-  // The checks below read tables.
-  if (facts.closedTables.length > 0) return findings;
+  // The checks below read tables of this version.
+  const { former } = await compareMigrations(database);
+  if (facts.closedTables.length > 0 || former !== undefined) return findings;
   // Keycloak signs with keys of its own.
   if (config.keycloak === null) findings.push(await checkSigningKeys(database, config.encryptionKeys));
   const encrypted = await checkEncrypted(database, config.encryptionKeys);
@@ -89,8 +91,18 @@ async function examineDatabase(database: Database, { config, world, workload }: 
 }
 
 async function checkMigrations(database: Database): Promise<Finding> {
-  const { waiting, unknown: newer, edited } = await compareMigrations(database);
+  const { waiting, unknown: newer, edited, former } = await compareMigrations(database);
   const check = 'database.migrations';
+  if (former !== undefined) {
+    const refusal = refusalOfStep(former);
+    return refusal === undefined
+      ? advice(
+          check,
+          'the database is of the last development version before 0.1.0',
+          'The next start adopts it. To do that now, run: npm start -- migrate',
+        )
+      : failed(check, refusal.message, refusal.fix);
+  }
   if (edited.length > 0)
     return failed(
       check,
@@ -113,7 +125,7 @@ async function checkMigrations(database: Database): Promise<Finding> {
   return ok(check, 'the database is up to date');
 }
 
-/** Without the indexes of the migrations 0029 to 0031 a search in names reads every name (decision 0043). */
+/** Without the indexes of the migration 0011 a search in names reads every name (decision 0043). */
 async function checkSearch(database: Database): Promise<Finding> {
   const indexes = ['repositories_name_parts', 'sites_name_parts', 'api_keys_name_parts'];
   const { rows } = await sql<{ missing: string }>`

@@ -400,6 +400,18 @@ describe('the embedded database', () => {
     expect(await told()).toMatchObject({ states: ['failed'], says: expect.stringContaining('0001_') });
   });
 
+  test('a database of a development version is reported: one at the last step is adopted, an earlier one is upgraded first', async () => {
+    const found = () => about('database.migrations', secrets);
+    await changeEmbedded(`with gone as (delete from schema_migrations)
+      insert into schema_migrations (name, checksum) values ('0031_parts_of_key_names.sql', 'x')`);
+    expect(await found()).toMatchObject({
+      states: ['advice'],
+      says: expect.stringContaining('The next start adopts it.'),
+    });
+    await changeEmbedded(`update schema_migrations set name = '0022_put_back.sql'`);
+    expect(await found()).toMatchObject({ states: ['failed'], says: expect.stringContaining('d5123e2') });
+  });
+
   test('while a server has it, what can be asked is asked, and what cannot is said', async () => {
     const lock = await lockDataDir(join(folder, 'data'));
     const ready = (status: number) => about('database', secrets, { get: async () => ({ status }) });

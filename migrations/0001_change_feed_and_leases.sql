@@ -1,7 +1,7 @@
--- What every feature stands on: the change feed and the leases of periodic jobs.
+-- What every feature uses: the change feed between processes, and the leases of periodic jobs.
 
--- A row per committed change that other processes must hear of within a second. `tx` orders readers by
--- transaction visibility instead of by sequence number, so a row that commits late is never skipped.
+-- One row for each committed change that other processes must learn within a second. Readers order rows by the visibility of
+-- their transaction (`tx`), not by `seq`: a row that commits late would otherwise be skipped.
 create table changes (
   seq bigint generated always as identity primary key,
   tx xid8 not null default pg_current_xact_id(),

@@ -1,10 +1,10 @@
--- The audit trail (contract 9 and 10.8). Events commit with the change they tell of; a sealer chains them afterwards.
+-- The audit log (contract 9 and 10.8). An event commits with the change that it records; a job adds it to the chain afterwards.
 
 create table audit_events (
   -- The order of insertion. Gaps are normal: a transaction that rolled back used a number.
   seq bigint generated always as identity primary key,
   id text not null unique,
-  -- Milliseconds, like every time on the wire: what the hash covers is what the column can hold.
+  -- In milliseconds, like every time in the API: the hash must cover exactly what the column can store.
   at timestamptz(3) not null,
   event text not null,
   actor_kind text not null,
@@ -13,7 +13,7 @@ create table audit_events (
   credential text,
   target_kind text not null,
   target_id text not null,
-  outcome text not null check (outcome in ('success', 'denied', 'failure')),
+  outcome text not null constraint audit_events_outcome_check check (outcome in ('success', 'denied', 'failure')),
   reason text,
   request_id text,
   address text,
@@ -22,15 +22,18 @@ create table audit_events (
   key_ids text[] not null
 );
 
--- One index a filter, each ending in the order of the answer, so that a page costs the same at any size.
+-- One index for each filter. Each ends in the order of the response, so that a page costs the same at any size.
 create index audit_events_by_time on audit_events (at, seq);
 create index audit_events_by_actor on audit_events (coalesce(actor_id, actor_kind), at, seq);
 create index audit_events_by_event on audit_events (event, at, seq);
 create index audit_events_by_target on audit_events (target_id, at, seq);
 create index audit_events_by_outcome on audit_events (outcome, at, seq);
 create index audit_events_by_request on audit_events (request_id, at, seq) where request_id is not null;
+-- One event counts many refusals of a minute; its details list the last requests that it counts.
+create index audit_events_by_counted_request on audit_events using gin ((details -> 'requestIds'))
+  where event = 'auth.denied';
 
--- audit_events.key_ids turned round: the timeline of one key.
+-- The reverse of audit_events.key_ids: the timeline of one key.
 create table audit_event_keys (
   key_id text not null,
   at timestamptz(3) not null,
@@ -38,19 +41,29 @@ create table audit_event_keys (
   primary key (key_id, at, seq)
 );
 
--- The chain: one row a sealed event, without gaps from 1. No foreign key: it would lock, and so rewrite, every event.
+-- The chain: one row for each chained event, without gaps from 1. No foreign key: it would lock, and so rewrite, each event.
 create table audit_seals (
-  seq bigint primary key check (seq > 0),
+  seq bigint primary key constraint audit_seals_seq_check check (seq > 0),
   event_id text not null unique,
-  previous_hash bytea not null check (length(previous_hash) = 32),
-  hash bytea not null check (length(hash) = 32),
+  previous_hash bytea not null constraint audit_seals_previous_hash_check check (length(previous_hash) = 32),
+  hash bytea not null constraint audit_seals_hash_check check (length(hash) = 32),
   sealed_at timestamptz(3) not null
 );
 
--- Events that wait for the sealer; written with the event, removed with its seal. A queue instead of a watermark:
--- a transaction that commits late is found like any other, also after a dump was restored in another cluster.
+-- Events that are not in the chain yet, inserted with the event (decision 0006). A queue finds a transaction that commits
+-- late like any other, also after a dump was restored on another server; a highest number would not.
 create table audit_unsealed (
   event_seq bigint primary key
+);
+
+-- Events by hour, kind and outcome. Only the job that extends the chain counts: counting inside each change would make all
+-- changes wait for each other.
+create table audit_counts (
+  hour timestamptz not null,
+  event text not null,
+  outcome text not null,
+  count bigint not null,
+  primary key (hour, event, outcome)
 );
 
 create function refuse_audit_change() returns trigger language plpgsql as $$
@@ -65,7 +78,7 @@ create trigger append_only before update or delete or truncate on audit_event_ke
   for each statement execute function refuse_audit_change();
 create trigger append_only before update or delete or truncate on audit_seals
   for each statement execute function refuse_audit_change();
--- "always": also for a session that calls itself a replica, which skips ordinary triggers.
+-- "always": a session with session_replication_role = replica skips ordinary triggers.
 alter table audit_events enable always trigger append_only;
 alter table audit_event_keys enable always trigger append_only;
 alter table audit_seals enable always trigger append_only;

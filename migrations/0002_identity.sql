@@ -1,7 +1,7 @@
--- Who people are: users as this service knows them, the built-in provider's accounts and groups, its protocol
--- records, and browser sessions. Secrets are hashed (found by digest) or sealed with ENCRYPTION_KEY, never plain.
+-- Who people are: users as this service knows them, the accounts, groups and protocol records of the built-in provider, and
+-- browser sessions. Secrets are stored hashed, or encrypted with ENCRYPTION_KEY (columns named `sealed`).
 
--- Identity is (issuer, subject) only; name and e-mail are what the provider last said (ID-15).
+-- A user is identified by (issuer, subject). Name and e-mail address are what the provider sent last.
 create table users (
   id text primary key,
   issuer text not null,
@@ -9,11 +9,15 @@ create table users (
   name text not null,
   email text,
   created_at timestamptz not null,
+  -- When the identity provider first confirmed that this person exists. Only such a user can later count as deleted: an
+  -- imported key may name a subject that never existed.
+  found_at timestamptz,
   last_login_at timestamptz,
   unique (issuer, subject)
 );
+create index users_by_name on users (lower(name), id);
 
--- The built-in provider's people. `subject` is the OIDC `sub`.
+-- Accounts of the built-in provider. `subject` is the OpenID Connect `sub`.
 create table accounts (
   subject text primary key,
   user_id text not null unique references users (id),
@@ -23,9 +27,20 @@ create table accounts (
   enabled boolean not null,
   roles jsonb not null,
   created_at timestamptz not null,
-  updated_at timestamptz not null
+  updated_at timestamptz not null,
+  -- The last sign-out everywhere: by a new password, by an administrator, or because the account was disabled. Anything
+  -- proved before it, such as a sign-in that is not finished, no longer counts.
+  signed_out_at timestamptz
 );
-create unique index accounts_by_email on accounts (lower(email));
+-- In the collation "C", as accounts/email.ts does it: only A to Z have a lower case, whatever the locale of the database.
+create unique index accounts_by_canonical_email on accounts (lower(email collate "C"));
+
+-- Deleted accounts. Without them, a subject that never had an account here (the owner of an imported key) would look like
+-- one whose account was deleted.
+create table account_tombstones (
+  subject text primary key,
+  deleted_at timestamptz not null
+);
 
 create table account_groups (
   id text primary key,
@@ -45,7 +60,7 @@ create table account_group_members (
 );
 create index account_group_members_by_subject on account_group_members (subject);
 
--- oidc-provider's records. The id is the token itself, so only its hash is kept and the payload is sealed.
+-- Records of the library oidc-provider. Its id of a record is the token itself, so only the hash is stored.
 create table oidc_records (
   model text not null,
   id_hash text not null,
@@ -66,9 +81,9 @@ create index oidc_records_by_uid on oidc_records (model, uid) where uid is not n
 create unique index oidc_records_by_user_code on oidc_records (model, user_code_hash) where user_code_hash is not null;
 create index oidc_records_by_expiry on oidc_records (expires_at);
 
--- The provider's signing keys: one sealed JSON Web Key Set.
+-- The signing keys of the built-in provider: one encrypted JSON Web Key Set.
 create table provider_signing_keys (
-  id integer primary key check (id = 1),
+  id integer primary key constraint provider_signing_keys_id_check check (id = 1),
   sealed text not null,
   created_at timestamptz not null
 );
@@ -95,7 +110,7 @@ create table browser_sessions (
 create index browser_sessions_by_user on browser_sessions (user_id) where ended_at is null;
 create index browser_sessions_by_expiry on browser_sessions (expires_at);
 
--- One row per started sign-in (contract 10.11), bound to the browser's attempt cookie, used once.
+-- One row for each sign-in that was started (contract 10.11), bound to the browser's attempt cookie and used once.
 create table login_attempts (
   state_hash text primary key,
   browser_hash text not null,
