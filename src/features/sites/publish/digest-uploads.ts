@@ -194,11 +194,11 @@ export function uploads(deps: SitesDeps, { replace, reservations, queue }: Uploa
       return await stateOf((await find(caller, siteId, id)).upload);
     },
 
-    async receiveBlob(caller, auditContext, siteId, id, digest, bytes, reauthorize) {
+    async receiveBlob(caller, auditContext, siteId, id, digest, { stream, reauthorize }) {
       const { settings } = await findOpen(caller, siteId, id);
       const wanted = await read.uploads.expectedAs(id, digest);
       if (wanted === undefined) {
-        bytes.destroy();
+        stream.destroy();
         // The client sent content that was not missing. It is not needed, but does no harm.
         if ((await announcedIn(id)).has(digest)) return;
         throw new AppError('not_found', {
@@ -209,7 +209,7 @@ export function uploads(deps: SitesDeps, { replace, reservations, queue }: Uploa
       const since = clock.now();
       const problem = await receiving(caller, settings, async (reservation) => {
         reservation.take(wanted.size);
-        const found = await takeBlob(bytes, wanted, {
+        const found = await takeBlob(stream, wanted, {
           ...depsFor(auditContext),
           budget: lookBudget(settings.upload.maxExtractedBytes),
           write: blobs.write,
@@ -223,7 +223,7 @@ export function uploads(deps: SitesDeps, { replace, reservations, queue }: Uploa
       await read.uploads.markReceived(id, [digest], clock.now());
     },
 
-    async receiveBlobs(caller, auditContext, siteId, id, tar, reauthorize) {
+    async receiveBlobs(caller, auditContext, siteId, id, { stream, reauthorize }) {
       const { settings, upload } = await findOpen(caller, siteId, id);
       const budget = lookBudget(settings.upload.maxExtractedBytes);
       const expected = await read.uploads.expected(id);
@@ -244,7 +244,7 @@ export function uploads(deps: SitesDeps, { replace, reservations, queue }: Uploa
       };
       const takeAll = async (batch: BlobBatch, reservation: Reservation): Promise<void> => {
         const takeDeps = { ...depsFor(auditContext), budget, write: batch.write };
-        const source = limited(tar, settings.upload);
+        const source = limited(stream, settings.upload);
         for await (const entry of readTar(source, maxTarBytes(settings.upload))) {
           if (entry.name.endsWith('/')) continue;
           const size = expected.get(entry.name)?.size;
