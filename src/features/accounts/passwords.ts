@@ -1,4 +1,5 @@
-// Node's own argon2 takes 2.3 times as long (Node 24.21), and does not write the PHC string of a hash.
+// Node's own argon2 computes the same hash, but takes 2.3 times the processor time (24.6 ms against 10.8 ms, Node 24.21),
+// keeps its memory afterwards (82 MB against 3 MB for 8 at once), and neither writes nor reads the PHC string of a hash.
 import { hash, verify } from '@node-rs/argon2';
 
 /** argon2id cost. `memoryKib` and `passes` as in RFC 9106; OWASP's minimum is 19 MiB and two passes. */

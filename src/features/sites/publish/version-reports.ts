@@ -13,7 +13,7 @@ import type { SitesDeps } from '../sites-deps.ts';
 /** Analyses a version on request. A version never changes, so its findings are cached for a while. */
 const maxKept = 50;
 
-export function reports(
+export function versionReports(
   { read, blobs }: Pick<SitesDeps, 'read' | 'blobs'>,
   { version, get }: Pick<Sites, 'version' | 'get'>,
 ): Pick<Sites, 'report'> {

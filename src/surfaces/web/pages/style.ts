@@ -2,7 +2,7 @@
  * The style of the server-rendered pages: no external asset, light and dark, from 320 px up. Text contrast is at least
  * 4.5:1 and that of controls 3:1 in both schemes (WCAG 2.2 AA).
  */
-export const styles = `
+export const styleSheet = `
 :root{color-scheme:light dark;--page:#f4f5f8;--card:#fff;--ink:#171b26;--soft:#525a6e;--line:#868ea3;--hair:#e0e3eb;
 --accent:#2f4fd8;--on-accent:#fff;--accent-strong:#2440b4;--bad:#a3162a;--bad-soft:#fdecee;--good:#14683a}
 @media (prefers-color-scheme:dark){:root{--page:#0f121a;--card:#181c27;--ink:#eceef5;--soft:#a9b1c6;--line:#717a92;
