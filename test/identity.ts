@@ -50,7 +50,7 @@ export type IdentityApp = {
   close(): Promise<void>;
 };
 
-/** The identity feature behind the real web server, which accepts browser sessions only. */
+/** The built-in identity behind the real web server, which accepts browser sessions only. */
 export async function openIdentityApp(
   clock: Clock,
   database?: Database,

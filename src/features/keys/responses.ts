@@ -2,7 +2,7 @@ import { timestamp, timestampOrNull } from '../../core/clock.ts';
 import { type Key, statusOf } from './key.ts';
 import type { PolicyVersion } from './policy-document.ts';
 
-/** Converts keys from the domain to their wire form. Names of people come from the identity feature. */
+/** Converts keys from the domain to their wire form. Names of people come from `features/people`. */
 export type PeopleNames = (userIds: readonly string[]) => Promise<ReadonlyMap<string, string>>;
 
 export async function toKeyResponses(keys: readonly Key[], names: PeopleNames, now: number) {
