@@ -80,6 +80,10 @@ function endGrants({ grants }: World): void {
   for (const grant of grants) grant.isEnded = true;
 }
 
+function expectOutcome(of: string, found: boolean, predicted: boolean): void {
+  expect([of, found]).toEqual([of, predicted]);
+}
+
 /** Makes a change and expects what the model says of it. */
 async function change(
   world: World,
@@ -90,7 +94,7 @@ async function change(
     as,
     ...(body === undefined ? {} : { body }),
   });
-  expect([method, path, answer.status < 300]).toEqual([method, path, isAllowed]);
+  expectOutcome(`${method} ${path}`, answer.status < 300, isAllowed);
   return answer;
 }
 
@@ -103,7 +107,7 @@ const steps = {
     if (isGranted) world.grants.push({ browser, url, issuedAt: h.clock.now(), isEnded: false });
     const isServed = isOpen(world) && (!isPrivate || holds(world, browser, url));
     const shown = await world.browsers[browser]?.open(url);
-    expect(['open', shown?.status === 200]).toEqual(['open', isServed]);
+    expectOutcome('open', shown?.status === 200, isServed);
   },
   async wait(_world: World, ms: number) {
     h.clock.advance(ms);
@@ -150,7 +154,7 @@ const steps = {
       headers: { 'if-match': current.headers['etag'] ?? '' },
       body: { ...current.data.config, enabled: !world.isOn },
     });
-    expect(changed.status).toBe(200);
+    expectOutcome('toggle', changed.status === 200, true);
     world.isOn = !world.isOn;
     if (!world.isOn) endGrants(world);
   },
@@ -193,7 +197,7 @@ async function checkAll(world: World, addresses: ReadonlySet<string>): Promise<v
       const shown = await browser.asset(url);
       const isPublic = world.visibility === 'public' && url === world.url;
       const may = isOpen(world) && (isPublic || holds(world, index, url));
-      expect([url, shown.status === 200]).toEqual([url, may]);
+      expectOutcome(url, shown.status === 200, may);
     }
   }
 }
