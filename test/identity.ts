@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest, InjectOptions } from 'fastify';
-import { vi } from 'vitest';
+import { afterAll, vi } from 'vitest';
 import { anonymous, type Caller } from '../src/core/caller.ts';
 import { type Clock, second } from '../src/core/clock.ts';
 import { systemRandom } from '../src/core/ids.ts';
@@ -29,9 +29,13 @@ export const uiOrigin = 'http://localhost:3000';
 export const sessionSecrets = ['test-session-secret-one', 'test-session-secret-two'];
 export const encryptionKeys = ['test-encryption-key-one', 'test-encryption-key-two'];
 
-/** Freezes Date for this process: oidc-provider reads it, so the injected clock must read it too. */
+/**
+ * Freezes Date until the tests of this file are over: oidc-provider reads it, so the injected clock must read it too. A test
+ * file calls it once, outside its tests.
+ */
 export function frozenTime(start = Date.UTC(2026, 0, 1)): Clock & { advance(ms: number): void } {
   vi.useFakeTimers({ toFake: ['Date'], now: start });
+  afterAll(() => void vi.useRealTimers());
   return { now: () => Date.now(), advance: (ms) => void vi.setSystemTime(Date.now() + ms) };
 }
 
