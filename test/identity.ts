@@ -5,6 +5,7 @@ import { anonymous, type Caller } from '../src/core/caller.ts';
 import { type Clock, second } from '../src/core/clock.ts';
 import { systemRandom } from '../src/core/ids.ts';
 import type { AuditEntry, AuditWriter } from '../src/features/audit/audit.ts';
+import { createEncryption } from '../src/features/identity/encryption.ts';
 import {
   type BuiltinIdentity,
   createIdentity,
@@ -22,6 +23,7 @@ import { interactionPages, providerEndpoints } from '../src/surfaces/web/pages/p
 import { providerViews } from '../src/surfaces/web/pages/provider-views.ts';
 import { createWebServer } from '../src/surfaces/web/server.ts';
 import { openTestDatabase } from './database.ts';
+import { shareSigningKeys } from './signing-keys.ts';
 import { createAuthorization } from '../src/surfaces/web/authorization.ts';
 import { nobody } from './fixed-caller.ts';
 
@@ -62,6 +64,11 @@ export async function openIdentityApp(
   auditLog?: AuditWriter,
 ): Promise<IdentityApp> {
   const db = database ?? (await openTestDatabase());
+  if (database === undefined)
+    await shareSigningKeys(
+      identityStores(db.sql, clock).signingKeys,
+      createEncryption(secrets.encryptionKeys ?? encryptionKeys, systemRandom),
+    );
   const feed = createChangeFeed({ database: db, clock });
   const audit: AuditEntry[] = [];
   const refusals: IdentityApp['refusals'] = [];
