@@ -1,6 +1,8 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { dataDir } from '@electric-sql/pglite-prepopulatedfs';
 import type { TestProject } from 'vitest/node';
 import { openDatabase } from '../src/platform/database/database.ts';
 import { embeddedDatabase } from '../src/platform/database/embedded.ts';
@@ -21,7 +23,9 @@ declare module 'vitest' {
 export default async function setup(project: TestProject) {
   if (testServer !== undefined) await makeTemplate(testServer);
   const folder = await mkdtemp(join(tmpdir(), 'postern-test-'));
-  const embedded = embeddedDatabase({});
+  // What initdb would write, without its time and memory (decision 0044).
+  const empty = gunzipSync(await (await dataDir()).arrayBuffer());
+  const embedded = embeddedDatabase({ snapshot: empty });
   const database = openDatabase(embedded.dialect);
   await migrate(database);
   const snapshot = join(folder, 'database.tar');

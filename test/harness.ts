@@ -14,6 +14,7 @@ import type { Directory } from '../src/features/people/directory/directory.ts';
 import type { ProviderTokens } from '../src/features/people/oidc-client.ts';
 import { createEncryption } from '../src/platform/encryption.ts';
 import { encryptTokens } from '../src/features/people/sessions/access-token.ts';
+import { identityStores } from '../src/composition/identity-stores.ts';
 import type { RepositorySelection } from '../src/features/keys/keys.ts';
 import { type LimitSource, memorySource } from '../src/features/rate-limit/rate-limit.ts';
 import type { Database } from '../src/platform/database/database.ts';
@@ -25,14 +26,17 @@ import { memoryKv } from '../src/platform/kv/memory-kv.ts';
 import { createLog } from '../src/platform/log.ts';
 import type { Tracing } from '../src/platform/tracing.ts';
 import { temporaryFilesIn } from '../src/platform/temporary-files.ts';
+import { readWebApp } from '../src/surfaces/web/pages/web-app.ts';
 import { FakeClock } from './clock.ts';
 import { openTestDatabase } from './database.ts';
+import { shareSigningKeys } from './signing-keys.ts';
 
 /**
  * The whole product in one object, as its callers see it: real database, real pipeline, fake time. Every response is
  * checked against its route's schema, so an undocumented field or code fails the test that received it.
  */
 export const uiOrigin = 'http://localhost:3000';
+const webApp = readWebApp(join(import.meta.dirname, '../ui/dist'));
 export const contentUrl = 'http://sites.localhost:3001';
 
 export const settings: AppSettings = {
@@ -201,6 +205,8 @@ async function build(
   const temporaryFiles = temporaryFilesIn(join(shared.folder, `uploads-${shared.others}`));
   await blobs.prepare();
   await temporaryFiles.prepare();
+  const encryption = createEncryption(shared.settings.encryptionKeys, systemRandom);
+  if (isFirst) await shareSigningKeys(identityStores(database.sql, clock).signingKeys, encryption);
   const backends: AppBackends = {
     database,
     kv: shared.kv,
@@ -218,13 +224,13 @@ async function build(
     tracing: shared.tracing,
     // Two processes must read each other's changes. A single process is the only one to change the database.
     isOnlyProcess: false,
+    webApp: await webApp,
     serverTime: async () => clock.now(),
   };
   const app = await createApp({ ...shared.settings, workload: workload ?? 'all' }, backends);
   await app.start();
   await app.web.ready();
   const { identity, keys, repositories } = app.services;
-  const encryption = createEncryption(shared.settings.encryptionKeys, systemRandom);
   const auditContext = {
     actor: { kind: 'system', id: null, name: 'test', credential: null },
     origin: { requestId: null, address: null, agent: null },

@@ -1,10 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest, InjectOptions } from 'fastify';
-import { vi } from 'vitest';
+import { afterAll, vi } from 'vitest';
 import { anonymous, type Caller } from '../src/core/caller.ts';
 import { type Clock, second } from '../src/core/clock.ts';
 import { systemRandom } from '../src/core/ids.ts';
 import type { AuditEntry, AuditWriter } from '../src/features/audit/audit.ts';
+import { createEncryption } from '../src/platform/encryption.ts';
 import { type BuiltinIdentity, createBuiltinIdentity } from '../src/composition/builtin-identity.ts';
 import { identityStores } from '../src/composition/identity-stores.ts';
 import { generateSetupToken } from '../src/features/accounts/setup-token.ts';
@@ -22,6 +23,7 @@ import { interactionPages, providerEndpoints } from '../src/surfaces/web/pages/p
 import { providerViews } from '../src/surfaces/web/pages/provider-views.ts';
 import { createWebServer } from '../src/surfaces/web/server.ts';
 import { openTestDatabase } from './database.ts';
+import { shareSigningKeys } from './signing-keys.ts';
 import { createAuthorization } from '../src/surfaces/web/authorization.ts';
 import { nobody } from './fixed-caller.ts';
 
@@ -29,9 +31,13 @@ export const uiOrigin = 'http://localhost:3000';
 export const sessionSecrets = ['test-session-secret-one', 'test-session-secret-two'];
 export const encryptionKeys = ['test-encryption-key-one', 'test-encryption-key-two'];
 
-/** Freezes Date for this process: oidc-provider reads it, so the injected clock must read it too. */
+/**
+ * Freezes Date until the tests of this file are over: oidc-provider reads it, so the injected clock must read it too. A test
+ * file calls it once, outside its tests.
+ */
 export function frozenTime(start = Date.UTC(2026, 0, 1)): Clock & { advance(ms: number): void } {
   vi.useFakeTimers({ toFake: ['Date'], now: start });
+  afterAll(() => void vi.useRealTimers());
   return { now: () => Date.now(), advance: (ms) => void vi.setSystemTime(Date.now() + ms) };
 }
 
@@ -58,6 +64,11 @@ export async function openIdentityApp(
   auditLog?: AuditWriter,
 ): Promise<IdentityApp> {
   const db = database ?? (await openTestDatabase());
+  if (database === undefined)
+    await shareSigningKeys(
+      identityStores(db.sql, clock).signingKeys,
+      createEncryption(secrets.encryptionKeys ?? encryptionKeys, systemRandom),
+    );
   const feed = createChangeFeed({ database: db, clock });
   const audit: AuditEntry[] = [];
   const refusals: IdentityApp['refusals'] = [];

@@ -12,6 +12,7 @@ import type { Kv } from '../platform/kv/kv.ts';
 import type { Log } from '../platform/log.ts';
 import type { TemporaryFiles } from '../platform/temporary-files.ts';
 import type { Tracing } from '../platform/tracing.ts';
+import type { WebApp } from '../surfaces/web/pages/web-app.ts';
 
 /** What the program stands on: the stores, the clock and the log. */
 export type AppBackends = {
@@ -39,6 +40,8 @@ export type AppBackends = {
   readonly tidy?: () => Promise<void>;
   /** The database's clock; read from the database unless a test controls time. */
   readonly serverTime?: () => Promise<number>;
+  /** The built web app; absent = it is read from ui/dist. The app of each test would read its hundreds of files again. */
+  readonly webApp?: WebApp;
 };
 
 export type AppSettings = {

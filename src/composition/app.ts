@@ -595,7 +595,7 @@ export async function createApp(
       referencePage(document),
       authPages(pageDeps),
       ...providerPages(services, pageDeps),
-      homePages({ ...pageDeps, webApp: await readWebApp(webAppFolder) }),
+      homePages({ ...pageDeps, webApp: backends.webApp ?? (await readWebApp(webAppFolder)) }),
       sitePages({
         grants: services.grantServices.grants,
         sessions: identity.sessions,

@@ -1,5 +1,5 @@
 import { generateKeyPair, exportJWK, SignJWT } from 'jose';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createKeycloakServer } from './keycloak-client.ts';
 import type { Fetch } from '../../platform/fetch.ts';
 import { keycloakDirectory } from './keycloak-directory.ts';
@@ -281,13 +281,17 @@ describe('people', () => {
 
 describe('ID-13 a provider in trouble', () => {
   test('a hundred questions to a silent one are over in the time of one', async () => {
-    const { directory } = open({ user: () => new Promise(() => undefined) }, { timeoutMs: 150 });
-    const began = performance.now();
-    const answers = await Promise.all(
-      Array.from({ length: 100 }, async (_, index) => await directory.principal(`person-${index}`)),
-    );
-    expect(new Set(answers.map(({ kind }) => kind))).toEqual(new Set(['unavailable']));
-    expect(performance.now() - began).toBeLessThan(2_000);
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { directory } = open({ user: () => new Promise(() => undefined) }, { timeoutMs: 60_000 });
+    const answers: string[] = [];
+    const ask = async (index: number) => answers.push((await directory.principal(`person-${index}`)).kind);
+    const asking = Array.from({ length: 100 }, (_, index) => ask(index));
+    await vi.advanceTimersByTimeAsync(59_999);
+    expect(answers).toEqual([]);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(answers).toEqual(Array.from({ length: 100 }, () => 'unavailable'));
+    await Promise.all(asking);
   });
 
   test('after five failures it is left alone for a second, and asked again after it', async () => {

@@ -403,9 +403,13 @@ describe('who may call what', () => {
 });
 
 describe('every set of scopes', () => {
-  const sets: Scope[][] = Array.from({ length: 2 ** grantableScopes.length }, (_, bits) =>
+  const all: Scope[][] = Array.from({ length: 2 ** grantableScopes.length }, (_, bits) =>
     grantableScopes.filter((_scope, at) => (bits >> at) % 2 === 1),
   );
+  // Each scope alone, each left out alone, all and none: a rule about one resource that another scope changes fails here too.
+  // .ci/full sends every route with each of the 64 sets.
+  const isAll = process.env['EVERY_SCOPE_SET'] === 'true';
+  const sets = all.filter(({ length }) => isAll || Math.min(length, grantableScopes.length - length) <= 1);
   const scoped = names.filter((name) => requiredScope((table[name] as Line)[0]) !== undefined);
 
   type Row = { route: string; outcome: string; challenge: string | undefined; details: unknown };
@@ -442,7 +446,7 @@ describe('every set of scopes', () => {
   }
 
   test.each(['a user’s key', 'an administrator’s key', 'a service key'] as const)(
-    'SC-01 %s with any of the 63 scope sets is let in exactly where the scope or its write form is present',
+    'SC-01 %s with any set of scopes is let in exactly where the scope or its write form is present',
     async (caller) => {
       const before = (await contents(h))['repositories'];
       const owner = caller === 'a user’s key' ? await h.person('Sets') : root;
@@ -460,7 +464,7 @@ describe('every set of scopes', () => {
     ['a user’s access token', 'Ada'],
     ['an administrator’s access token', 'Root'],
   ] as const)(
-    'SC-01 %s with any of the 64 scope sets is let in exactly where the scope or its write form is present',
+    'SC-01 %s with any set of scopes is let in exactly where the scope or its write form is present',
     async (caller, name) => {
       const program = commandLine(h, name);
       for (const scopes of sets) {
