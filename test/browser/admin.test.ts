@@ -111,7 +111,7 @@ test('a service key’s page tells its facts, its usage and its story, where an 
   ])
     await facts.getByText(fact, { exact: true }).waitFor();
   const usage = page.getByRole('region', { name: 'Usage', exact: true });
-  await usage.locator('svg.recharts-surface').first().waitFor();
+  await usage.locator('svg[data-picture=bars]').first().waitFor();
   expect(await usage.getByRole('listitem').first().textContent()).toBe('3Answered');
   await usage.getByText('30 days').click();
   await page.waitForURL(/service-keys\/\w{12}\?span=month$/);
@@ -186,7 +186,7 @@ test('someone’s key is examined and revoked, never changed, and its owner read
     `/admin/users/${kit.user.id}`,
   );
   const usage = page.getByRole('region', { name: 'Usage', exact: true });
-  await usage.locator('svg.recharts-surface').first().waitFor();
+  await usage.locator('svg[data-picture=bars]').first().waitFor();
   expect(await usage.getByRole('listitem').first().textContent()).toBe('1Answered');
   await press(page, 'Revoke');
   expect(await page.getByRole('button', { name: 'Revoke for good' }).isDisabled()).toBe(true);
