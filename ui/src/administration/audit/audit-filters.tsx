@@ -40,7 +40,6 @@ export function AuditFilters({ search, onChange }: FilterProps) {
         data={events}
         value={search.event ?? null}
         onChange={(event) => onChange(auditSearch({ ...typed, event }))}
-        comboboxProps={{ transitionProps: { duration: 0 } }}
       />
       <Select
         label="Outcome"
@@ -51,7 +50,6 @@ export function AuditFilters({ search, onChange }: FilterProps) {
         data={outcomes.map((value) => ({ value, label: outcomeWords[value][0] }))}
         value={search.outcome ?? null}
         onChange={(outcome) => onChange(auditSearch({ ...typed, outcome }))}
-        comboboxProps={{ transitionProps: { duration: 0 } }}
       />
       <Select
         label="When"
@@ -62,7 +60,6 @@ export function AuditFilters({ search, onChange }: FilterProps) {
         data={spans.map((value) => ({ value, label: spanWords[value] }))}
         value={search.span ?? null}
         onChange={(span) => onChange(auditSearch({ ...typed, span, from: undefined, to: undefined }))}
-        comboboxProps={{ transitionProps: { duration: 0 } }}
       />
       <TextInput
         label="Request id"

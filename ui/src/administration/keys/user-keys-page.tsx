@@ -172,7 +172,6 @@ function OwnerField({
       onSearchChange={setText}
       onChange={onChange}
       nothingFoundMessage="No person has this name"
-      comboboxProps={{ transitionProps: { duration: 0 } }}
     />
   );
 }

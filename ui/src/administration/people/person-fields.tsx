@@ -56,7 +56,6 @@ export function PersonFields({ draft, problem, onChange }: FieldProps) {
           data={(known.data?.data ?? []).map(({ id, name }) => ({ value: id, label: name }))}
           value={[...draft.groups]}
           onChange={(next) => onChange({ groups: next })}
-          comboboxProps={{ transitionProps: { duration: 0 } }}
         />
       )}
     </>
