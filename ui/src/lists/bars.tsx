@@ -43,7 +43,7 @@ export function Bars({ rows, series }: BarsProps) {
         </svg>
         <Readout rows={rows} series={series} at={pointed} />
       </div>
-      <div className={styles['labels']}>
+      <div className={styles['labels']} data-long={hasLong(rows)}>
         {labelled(rows).map((at) => (
           <span key={at} style={{ left: `${(100 * (at + 0.5)) / count}%` }}>
             {rows[at]?.label}
@@ -89,7 +89,9 @@ function pathOf(rows: readonly BarRow[], below: readonly Series[], name: string,
 
 /** Which columns have room for their label: at equal distances, fewer where labels are long. */
 function labelled(rows: readonly BarRow[]): number[] {
-  const wanted = rows.some(({ label }) => label.length > 8) ? 4 : 6;
-  const step = Math.max(1, Math.ceil(rows.length / wanted));
-  return rows.flatMap((_, at) => (at % step === 0 ? [at] : []));
+  const step = Math.ceil(rows.length / (hasLong(rows) ? 4 : 6));
+  // Half of a label at the very end would be outside.
+  return rows.flatMap((_, at) => (at % step === 0 && at < rows.length - step / 4 ? [at] : []));
 }
+
+const hasLong = (rows: readonly BarRow[]) => rows.some(({ label }) => label.length > 8);

@@ -49,6 +49,7 @@ export function PersonFields({ draft, problem, onChange }: FieldProps) {
         <MultiSelect
           label="Groups"
           description="Members have the roles of the group."
+          {...(draft.groups.length === 0 && { placeholder: 'No group' })}
           radius="md"
           searchable
           clearable
