@@ -530,6 +530,34 @@ test('the audit log is narrowed to a person or a key by name, or to an id that n
   await context.close();
 });
 
+test('new events appear by themselves, until they are paused or the page was open for half an hour', async () => {
+  const { page, context, complaints } = await open('/admin/audit');
+  await page.clock.install();
+  await page.reload();
+  const asked: string[] = [];
+  page.on(
+    'request',
+    (request) => void (request.url().includes('/audit/events?') && asked.push(request.url())),
+  );
+  await page.getByRole('table').waitFor();
+  await world.h.repository('acme/arrived-later');
+  await page.clock.runFor('00:11');
+  await page.getByRole('row', { name: 'Repository registered' }).first().waitFor();
+
+  await flip(page, 'Show new events every 10 seconds');
+  asked.length = 0;
+  await page.clock.runFor('01:00');
+  expect(asked).toEqual([]);
+
+  await flip(page, 'Show new events every 10 seconds');
+  await page.clock.runFor('31:00');
+  expect(await page.getByRole('switch', { name: 'Show new events every 10 seconds' }).isChecked()).toBe(
+    false,
+  );
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
 test('the picture of the audit log stays with an outcome and a time, and goes where it would say too much', async () => {
   const { page, context, complaints } = await open('/admin/audit');
   const picture = page.getByRole('region', { name: 'Events over time' });
