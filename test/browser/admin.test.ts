@@ -111,7 +111,7 @@ test('a service key’s page tells its facts, its usage and its story, where an 
   ])
     await facts.getByText(fact, { exact: true }).waitFor();
   const usage = page.getByRole('region', { name: 'Usage', exact: true });
-  await usage.locator('svg.recharts-surface').first().waitFor();
+  await usage.locator('svg[data-picture=bars]').first().waitFor();
   expect(await usage.getByRole('listitem').first().textContent()).toBe('3Answered');
   await usage.getByText('30 days').click();
   await page.waitForURL(/service-keys\/\w{12}\?span=month$/);
@@ -186,7 +186,11 @@ test('someone’s key is examined and revoked, never changed, and its owner read
     `/admin/users/${kit.user.id}`,
   );
   const usage = page.getByRole('region', { name: 'Usage', exact: true });
-  await usage.locator('svg.recharts-surface').first().waitFor();
+  // The last column is today's.
+  const bars = usage.locator('svg[data-picture=bars]');
+  const { width = 0 } = (await bars.boundingBox()) ?? {};
+  await bars.hover({ position: { x: width - 2, y: 60 }, force: true });
+  await usage.getByText('Answered 1', { exact: true }).waitFor();
   expect(await usage.getByRole('listitem').first().textContent()).toBe('1Answered');
   await press(page, 'Revoke');
   expect(await page.getByRole('button', { name: 'Revoke for good' }).isDisabled()).toBe(true);
@@ -494,6 +498,62 @@ test('an auditor finds out why a request was refused by its id, and takes the au
   const file = await readFile(await (await saved).path(), 'utf8');
   expect(file.trim().split('\n')).toHaveLength(2);
   expect(file).toContain(requestId);
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test('the audit log is narrowed to a person or a key by name, or to an id that nobody has any more', async () => {
+  const ilse = await world.h.person('Ilse');
+  const key = await world.h.key(ilse, { name: 'ilses notebook' });
+  const { page, context, complaints } = await open('/admin/audit');
+  await page.getByText('More filters').click();
+  await page.getByRole('combobox', { name: 'Key' }).fill('notebook');
+  await page.getByRole('option', { name: `ilses notebook (${key.id})` }).click();
+  await page.waitForURL(`**/admin/audit?keyId=${key.id}`);
+  const rows = page.getByRole('table').locator('tbody tr');
+  await expect.poll(() => rows.count()).toBe(1);
+  await expect
+    .poll(() => page.getByRole('combobox', { name: 'Key' }).inputValue())
+    .toBe(`ilses notebook (${key.id})`);
+  await press(page, 'Clear filters');
+
+  await page.getByText('More filters').click();
+  await page.getByRole('combobox', { name: 'Actor' }).fill('ilse@');
+  await page.getByRole('option', { name: 'Ilse (ilse@example.com)' }).click();
+  await page.waitForURL(`**/admin/audit?actor=${ilse.user.id}`);
+  await page.getByText('No event matches these filters.').waitFor();
+
+  await page.getByRole('combobox', { name: 'Actor' }).fill('usr_4fKd02LmQx9Z');
+  await page.getByRole('option', { name: 'usr_4fKd02LmQx9Z' }).click();
+  await page.waitForURL('**/admin/audit?actor=usr_4fKd02LmQx9Z');
+  expect(complaints.filter((text) => !text.includes('404'))).toEqual([]);
+  await context.close();
+});
+
+test('new events appear by themselves, until they are paused or the page was open for half an hour', async () => {
+  const { page, context, complaints } = await open('/admin/audit');
+  await page.clock.install();
+  await page.reload();
+  const asked: string[] = [];
+  page.on(
+    'request',
+    (request) => void (request.url().includes('/audit/events?') && asked.push(request.url())),
+  );
+  await page.getByRole('table').waitFor();
+  await world.h.repository('acme/arrived-later');
+  await page.clock.runFor('00:11');
+  await page.getByRole('row', { name: 'Repository registered' }).first().waitFor();
+
+  await flip(page, 'Show new events every 10 seconds');
+  asked.length = 0;
+  await page.clock.runFor('01:00');
+  expect(asked).toEqual([]);
+
+  await flip(page, 'Show new events every 10 seconds');
+  await page.clock.runFor('31:00');
+  expect(await page.getByRole('switch', { name: 'Show new events every 10 seconds' }).isChecked()).toBe(
+    false,
+  );
   expect(complaints).toEqual([]);
   await context.close();
 });

@@ -55,7 +55,7 @@ const pages = (): Shown[] => [
   {
     path: `/settings/keys/${key.id}`,
     ready: async (page) => {
-      await page.locator('svg.recharts-surface').first().waitFor();
+      await page.locator('svg[data-picture=bars]').first().waitFor();
       await page.getByText('As numbers').click();
       await page.getByText('Created', { exact: true }).last().waitFor();
     },

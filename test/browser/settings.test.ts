@@ -163,7 +163,7 @@ test('a key’s page tells its facts, its usage as picture and numbers, and its 
   await page.getByRole('heading', { level: 1, name: 'deploy' }).waitFor();
   await page.getByText('acme/website').waitFor();
   const usage = page.getByRole('region', { name: 'Usage', exact: true });
-  await usage.locator('svg.recharts-surface').first().waitFor();
+  await usage.locator('svg[data-picture=bars]').first().waitFor();
   expect(await usage.getByRole('listitem').first().textContent()).toBe('3Answered');
   await usage.getByText('As numbers').click();
   expect((await usage.locator('tbody td').allTextContents()).slice(0, 2)).toEqual(['3', '1']);

@@ -100,7 +100,6 @@ function RepositoryFilter({
       onSearchChange={setText}
       onChange={onChange}
       nothingFoundMessage={`No repository’s name ${searchVerb(text)} “${text}”`}
-      comboboxProps={{ transitionProps: { duration: 0 } }}
     />
   );
 }

@@ -27,7 +27,6 @@ export function StartPageField({ pages, value, onChange }: FieldProps) {
       data={[...pages]}
       value={value}
       onChange={onChange}
-      comboboxProps={{ transitionProps: { duration: 0 } }}
     />
   );
 }

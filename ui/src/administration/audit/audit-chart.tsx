@@ -7,6 +7,7 @@ import common from '../admin.module.css';
 import { Chart } from '../charts/chart.tsx';
 import { bucketsOf, labelOf, type Per } from '../charts/days.ts';
 import { auditSummary } from '../queries.ts';
+import styles from './audit.module.css';
 import { type AuditSearch, rangeOf } from './audit-search.ts';
 
 const views = [
@@ -34,7 +35,7 @@ export function AuditChart({ search, now }: { search: AuditSearch; now: number }
   const asked = askedOf(search, view, now);
   const { data, error, refetch } = useQuery(auditSummary(asked.query));
   return (
-    <section className={common['card']} aria-label="Events over time">
+    <section className={`${common['card']} ${styles['chart']}`} aria-label="Events over time">
       <div className={common['head']}>
         <h2>Events over time</h2>
         {!asked.isChosen && (
@@ -49,7 +50,7 @@ export function AuditChart({ search, now }: { search: AuditSearch; now: number }
         {asked.isCut && <span className="quiet">Only the last year of the selected range</span>}
       </div>
       {error !== null && <Problem error={error} onRetry={() => void refetch()} />}
-      {data === undefined && error === null && <Skeleton height={220} radius="md" />}
+      {data === undefined && error === null && <Skeleton height={190} radius="md" />}
       {data !== undefined && <Picture of={data} shown={search} />}
     </section>
   );

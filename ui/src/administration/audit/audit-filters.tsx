@@ -1,6 +1,7 @@
 import { Button, Select, TextInput } from '@mantine/core';
 import { type FormEvent, useState } from 'react';
 import { searchTextFrom } from '../../lists/search-text.ts';
+import { PickField } from '../pick-field.tsx';
 import styles from './audit.module.css';
 import { type AuditSearch, auditSearch, outcomes, type Span, spans } from './audit-search.ts';
 import { eventWords, outcomeWords } from './event-words.ts';
@@ -18,7 +19,7 @@ type FilterProps = { readonly search: AuditSearch; readonly onChange: (next: Aud
 /** Selections take effect immediately; typed filters take effect on submit. */
 export function AuditFilters({ search, onChange }: FilterProps) {
   const [typed, setTyped] = useState(search);
-  const at = (name: 'actor' | 'target' | 'requestId' | 'keyId' | 'from' | 'to') => ({
+  const at = (name: 'target' | 'requestId' | 'from' | 'to') => ({
     value: typed[name] ?? '',
     onChange: ({ currentTarget }: { currentTarget: HTMLInputElement }) =>
       setTyped({ ...typed, [name]: searchTextFrom(currentTarget.value) }),
@@ -40,7 +41,6 @@ export function AuditFilters({ search, onChange }: FilterProps) {
         data={events}
         value={search.event ?? null}
         onChange={(event) => onChange(auditSearch({ ...typed, event }))}
-        comboboxProps={{ transitionProps: { duration: 0 } }}
       />
       <Select
         label="Outcome"
@@ -51,7 +51,6 @@ export function AuditFilters({ search, onChange }: FilterProps) {
         data={outcomes.map((value) => ({ value, label: outcomeWords[value][0] }))}
         value={search.outcome ?? null}
         onChange={(outcome) => onChange(auditSearch({ ...typed, outcome }))}
-        comboboxProps={{ transitionProps: { duration: 0 } }}
       />
       <Select
         label="When"
@@ -62,7 +61,6 @@ export function AuditFilters({ search, onChange }: FilterProps) {
         data={spans.map((value) => ({ value, label: spanWords[value] }))}
         value={search.span ?? null}
         onChange={(span) => onChange(auditSearch({ ...typed, span, from: undefined, to: undefined }))}
-        comboboxProps={{ transitionProps: { duration: 0 } }}
       />
       <TextInput
         label="Request id"
@@ -78,9 +76,21 @@ export function AuditFilters({ search, onChange }: FilterProps) {
       >
         <summary>More filters</summary>
         <div className={styles['moreFields']}>
-          <TextInput label="Actor" placeholder="Id or anonymous" autoComplete="off" {...at('actor')} />
+          <PickField
+            of="actors"
+            label="Actor"
+            placeholder="Any actor"
+            id={search.actor}
+            onPick={(actor) => onChange(auditSearch({ ...typed, actor }))}
+          />
           <TextInput label="Target" placeholder="Id of a key, site…" autoComplete="off" {...at('target')} />
-          <TextInput label="Key id" placeholder="12 characters" autoComplete="off" {...at('keyId')} />
+          <PickField
+            of="keys"
+            label="Key"
+            placeholder="Any key"
+            id={search.keyId}
+            onPick={(keyId) => onChange(auditSearch({ ...typed, keyId }))}
+          />
           <TextInput type="date" label="From day" {...at('from')} />
           <TextInput type="date" label="To day" {...at('to')} />
         </div>

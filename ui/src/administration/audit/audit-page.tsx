@@ -1,6 +1,7 @@
-import { Badge, Button, Menu } from '@mantine/core';
+import { Badge, Button, Menu, Switch } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
+import { useEffect, useState } from 'react';
 import { DownloadIcon, ScrollIcon } from '../../shell/icons.tsx';
 import { Moment } from '../../shell/moment.tsx';
 import { useNow } from '../../shell/now.ts';
@@ -28,8 +29,14 @@ export function AuditPage() {
   const search = route.useSearch();
   const now = useNow();
   const filters = filtersOf(search, now);
-  const auditLog = useInfiniteQuery(auditEvents(filters));
+  const tail = useTail();
+  const auditLog = useInfiniteQuery({
+    ...auditEvents(filters),
+    // Read again page by page, older events would move below the reader.
+    refetchInterval: ({ state }) => tail.isOn && state.data?.pages.length === 1 && tailMs,
+  });
   const events = auditLog.data?.pages.flatMap(({ data }) => data) ?? [];
+  const isLong = (auditLog.data?.pages.length ?? 0) > 1;
   return (
     <>
       <PageHead
@@ -60,6 +67,14 @@ export function AuditPage() {
         onChange={(next) => void navigate({ search: next })}
       />
       {isOfAll(search) && <AuditChart search={search} now={now} />}
+      <div className={styles['live']}>
+        <Switch
+          label="Show new events every 10 seconds"
+          checked={tail.isOn && !isLong}
+          disabled={isLong}
+          onChange={({ currentTarget }) => tail.turn(currentTarget.checked)}
+        />
+      </div>
       {auditLog.isPending && <TableLoading what="events" />}
       {auditLog.error !== null && <Problem error={auditLog.error} onRetry={() => void auditLog.refetch()} />}
       {auditLog.data !== undefined && events.length === 0 && <Nothing search={search} />}
@@ -87,6 +102,20 @@ export function AuditPage() {
       )}
     </>
   );
+}
+
+const tailMs = 10_000;
+const tailEndsMs = 30 * 60_000;
+
+/** Ends by itself: the session of a page that nobody looks at must be able to expire. */
+function useTail() {
+  const [isOn, turn] = useState(true);
+  useEffect(() => {
+    if (!isOn) return;
+    const timer = setTimeout(() => turn(false), tailEndsMs);
+    return () => clearTimeout(timer);
+  }, [isOn]);
+  return { isOn, turn };
 }
 
 /** The counts cover event kinds, outcomes and times only. Beside a list with narrower filters, the chart would mislead. */
@@ -134,7 +163,7 @@ function Row({ of: event, now }: { of: Schemas['ListedAuditEvent']; now: number 
         <OnWhat of={event} />
       </td>
       <td data-label="Outcome">
-        <span className={common['badges']}>
+        <span className={styles['outcome']}>
           <Badge color={color}>{label}</Badge>
           <Reason of={event.reason} />
         </span>

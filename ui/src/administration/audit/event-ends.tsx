@@ -17,7 +17,7 @@ export function OnWhat({ of: { target, targetName } }: { of: Event }) {
 }
 
 function Named({ kind, id, name }: { kind: string; id: string; name: string | null }) {
-  const shown = name === null ? <code>{id}</code> : <bdi title={id}>{name}</bdi>;
+  const shown = name === null ? <code title={id}>{id}</code> : <bdi title={id}>{name}</bdi>;
   if (kind === 'user')
     return (
       <TextLink to="/admin/users/$id" params={{ id }} inherit>

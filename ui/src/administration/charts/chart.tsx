@@ -1,30 +1,28 @@
-import { Skeleton } from '@mantine/core';
-import { lazy, Suspense } from 'react';
+import { type BarRow, Bars, type Series } from '../../lists/bars.tsx';
 import styles from './chart.module.css';
 
-export type ChartProps = {
+type ChartProps = {
   /** A sentence that says what the chart shows, for users who cannot see it. */
   readonly says: string;
   /** What the first column of the table is. */
   readonly per: string;
-  readonly rows: readonly ({ readonly label: string } & Readonly<Record<string, string | number>>)[];
-  readonly series: readonly { readonly name: string; readonly label: string; readonly color: string }[];
+  readonly rows: readonly BarRow[];
+  readonly series: readonly Series[];
 };
-
-const Bars = lazy(async () => ({ default: (await import('./bars.tsx')).Bars }));
 
 /** A chart, and its numbers as a table for users who cannot see it. */
 export function Chart({ says, per, rows, series }: ChartProps) {
   const isEmpty = rows.every((row) => series.every(({ name }) => row[name] === 0));
   return (
     <figure className={styles['figure']}>
-      <div role="img" aria-label={says} className={styles['picture']}>
+      <div role="img" aria-label={says}>
         {isEmpty ? (
           <p className={styles['nothing']}>Nothing in this period.</p>
         ) : (
-          <Suspense fallback={<Skeleton height={220} radius="md" />}>
+          <>
             <Bars rows={rows} series={series} />
-          </Suspense>
+            {series.length > 1 && <Legend of={series} />}
+          </>
         )}
       </div>
       <figcaption>
@@ -59,5 +57,18 @@ export function Chart({ says, per, rows, series }: ChartProps) {
         </details>
       </figcaption>
     </figure>
+  );
+}
+
+function Legend({ of: series }: { of: readonly Series[] }) {
+  return (
+    <ul className={styles['legend']}>
+      {series.map(({ name, label, color }) => (
+        <li key={name}>
+          <i style={{ background: color }} />
+          {label}
+        </li>
+      ))}
+    </ul>
   );
 }

@@ -127,7 +127,7 @@ function Row({ of: key, usages, now, whose, chosen, onChoose, onRevoke, onReplac
       </td>
       <td>
         {key.status === 'active' && (
-          <span className={`${common['rowButtons']} ${styles['actions']}`}>
+          <span className={common['rowButtons']}>
             {onReplace !== undefined && key.replacedBy === null && key.replaces === null && (
               <Button
                 variant="default"

@@ -1,5 +1,4 @@
-import { Button, Select } from '@mantine/core';
-import { useDebouncedValue } from '@mantine/hooks';
+import { Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
@@ -12,7 +11,8 @@ import { TableLoading } from '../../lists/table.tsx';
 import type { Key } from '../../keys/key-words.ts';
 import { Dialog } from '../act.tsx';
 import { useServerNow } from '../now.ts';
-import { managedKeys, people, person } from '../queries.ts';
+import { PickField } from '../pick-field.tsx';
+import { managedKeys } from '../queries.ts';
 import { KeyFilters } from './key-filters.tsx';
 import { keyOrders } from './managed-key-order.ts';
 import { isFiltered, managedKeySearch, queryOf, type SearchPart } from './managed-key-search.ts';
@@ -55,7 +55,14 @@ export function UserKeysPage() {
         heading={heading}
       />
       <KeyFilters search={asked} onChange={show}>
-        <OwnerField owner={asked.owner} onChange={(owner) => show({ owner: owner ?? '' })} />
+        <PickField
+          className={styles['owner']}
+          of="people"
+          aria-label="Owner"
+          placeholder="Any owner"
+          id={asked.owner}
+          onPick={(owner = '') => show({ owner })}
+        />
       </KeyFilters>
       <div className={styles['bulk']}>
         <Button
@@ -135,44 +142,4 @@ export function UserKeysPage() {
 
 function active(keys: readonly Key[]): readonly Key[] {
   return keys.filter(({ status }) => status === 'active');
-}
-
-/** The server searches: there may be more people than a list that anyone reads. */
-function OwnerField({
-  owner,
-  onChange,
-}: {
-  owner: string | undefined;
-  onChange: (id: string | null) => void;
-}) {
-  const [text, setText] = useState('');
-  const [search] = useDebouncedValue(text.trim(), 200);
-  const known = useQuery({ ...person(owner ?? ''), enabled: owner !== undefined });
-  const found = useQuery(
-    people({ limit: 20, ...(search === '' || search === known.data?.name ? {} : { search }) }),
-  );
-  const options = new Map(
-    [...(known.data === undefined ? [] : [known.data]), ...(found.data?.data ?? [])].map((one) => [
-      one.id,
-      { value: one.id, label: one.email === null ? one.name : `${one.name} (${one.email})` },
-    ]),
-  );
-  return (
-    <Select
-      className={styles['owner']}
-      aria-label="Owner"
-      placeholder="Any owner"
-      radius="md"
-      searchable
-      clearable
-      clearButtonProps={{ 'aria-label': 'Any owner' }}
-      value={owner ?? null}
-      data={[...options.values()]}
-      filter={({ options: all }) => all}
-      onSearchChange={setText}
-      onChange={onChange}
-      nothingFoundMessage="No person has this name"
-      comboboxProps={{ transitionProps: { duration: 0 } }}
-    />
-  );
 }

@@ -174,8 +174,8 @@ function Next() {
         </li>
       </ul>
       <Alert color="blue" mt="md" title="Only viewing?">
-        Nothing on these pages changes until you review and confirm it.{' '}
-        <Button component={Link} to="/admin/audit" variant="default" size="compact-sm" mt="xs">
+        <p className={styles['viewing']}>Nothing on these pages changes until you review and confirm it.</p>
+        <Button component={Link} to="/admin/audit" variant="default" size="xs">
           Open the audit log
         </Button>
       </Alert>

@@ -58,7 +58,6 @@ export function GroupForm({ of: group, all, onClose, onDone }: FormProps) {
         data={all.filter(({ id }) => id !== group?.id).map(({ id, name: label }) => ({ value: id, label }))}
         value={parentId}
         onChange={setParent}
-        comboboxProps={{ transitionProps: { duration: 0 } }}
       />
       <RoleField roles={roles} onChange={setRoles} />
       {error !== undefined && wrong['name'] === undefined && <Problem error={error} />}

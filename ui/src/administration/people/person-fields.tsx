@@ -49,6 +49,7 @@ export function PersonFields({ draft, problem, onChange }: FieldProps) {
         <MultiSelect
           label="Groups"
           description="Members have the roles of the group."
+          {...(draft.groups.length === 0 && { placeholder: 'No group' })}
           radius="md"
           searchable
           clearable
@@ -56,7 +57,6 @@ export function PersonFields({ draft, problem, onChange }: FieldProps) {
           data={(known.data?.data ?? []).map(({ id, name }) => ({ value: id, label: name }))}
           value={[...draft.groups]}
           onChange={(next) => onChange({ groups: next })}
-          comboboxProps={{ transitionProps: { duration: 0 } }}
         />
       )}
     </>

@@ -44,7 +44,7 @@ export function UsersPage() {
     return <KnownPeople elsewhere={found.error} asked={asked} onAsk={ask} />;
   return (
     <>
-      <PageHead title="Users" intro="Everyone who can sign in, and their roles" heading={heading}>
+      <PageHead title="Users" intro="Everyone who can sign in, and their roles." heading={heading}>
         <Button leftSection={<PlusIcon />} onClick={() => setCreating(true)}>
           New user
         </Button>

@@ -97,9 +97,8 @@ function Row({ of: { change, owner, note, isHere, isOutside, places } }: { of: S
 function Place({ of: { kind, title, address, href } }: { of: Surface['places'][number] }) {
   return (
     <>
-      {kind === 'document' && 'Documentation: '}
       {href === null ? (
-        title
+        <span>{kind === 'document' ? `Documentation: ${title}` : title}</span>
       ) : (
         <Anchor href={href} size="sm">
           {title}

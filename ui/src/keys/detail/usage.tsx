@@ -1,6 +1,6 @@
 import { SegmentedControl, Skeleton, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { lazy, Suspense } from 'react';
+import { Bars } from '../../lists/bars.tsx';
 import { Problem } from '../../shell/problem.tsx';
 import { exactly } from '../../shell/time.ts';
 import type { KeyHome } from '../key-home.ts';
@@ -8,8 +8,6 @@ import styles from './key-page.module.css';
 import { keyTab, type KeyTab, type Span, spans } from './key-tab.ts';
 import { barsOf, outcomes, type Bar } from './usage-words.ts';
 import { type Range, usageAt } from '../queries.ts';
-
-const UsageChart = lazy(async () => ({ default: (await import('./usage-chart.tsx')).UsageChart }));
 
 const ranges: Readonly<Record<Span, Range & { label: string }>> = {
   hour: { per: 'minute', count: 60, label: '1 hour' },
@@ -78,9 +76,7 @@ function Picture({ bars }: { bars: readonly Bar[] }) {
   const busy = bars.filter((bar) => outcomes.some(({ name }) => bar[name] > 0));
   return (
     <>
-      <Suspense fallback={<Skeleton height={220} />}>
-        <UsageChart bars={bars} />
-      </Suspense>
+      <Bars rows={bars} series={outcomes.filter(({ name }) => bars.some((bar) => bar[name] > 0))} />
       <details className={styles['numbers']}>
         <summary>As numbers</summary>
         {/* Its rows may be more than there is room for, so the keyboard has to reach it. */}

@@ -72,7 +72,7 @@ export function NewKeyForm({ policy, prefill, onCreate, onStored, isForService =
       <div data-field="name" className={styles['part']}>
         <TextInput
           label="Name"
-          description="Who uses it, and what for. It is known by this name when it is revoked."
+          description="Who uses it, and for what. Lists, notices and the audit log show this name."
           placeholder="website-deploy"
           maxLength={200}
           autoComplete="off"

@@ -119,7 +119,6 @@ export function Picker({ chosen, max, onChange }: PickerProps) {
         onChange={onChange}
         onPaste={paste}
         nothingFoundMessage={`No repository’s name ${searchVerb(text)} “${text}”`}
-        comboboxProps={{ transitionProps: { duration: 0 } }}
       />
       <p className={styles['note']} role="status">
         {chosen.length} of {max} chosen

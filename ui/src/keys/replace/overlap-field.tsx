@@ -41,7 +41,6 @@ export function OverlapField({
           allowDeselect={false}
           value={String(overlap.graceSeconds)}
           onChange={(value) => onChange({ ...overlap, graceSeconds: Number(value) })}
-          comboboxProps={{ transitionProps: { duration: 0 } }}
         />
         <Select
           label="If it is never used"
@@ -49,7 +48,6 @@ export function OverlapField({
           allowDeselect={false}
           value={String(overlap.deadlineHours)}
           onChange={(value) => onChange({ ...overlap, deadlineHours: Number(value) })}
-          comboboxProps={{ transitionProps: { duration: 0 } }}
         />
       </div>
     </FieldGroup>

@@ -45,7 +45,7 @@ export function NoticesPage() {
     <>
       <PageHead
         title="Notices"
-        intro="Expiring keys and sites, exposed keys, and keys still used after they expired"
+        intro="Expiring keys and sites, exposed keys, and keys still used after they expired."
         heading={heading}
       >
         {unreadHere.length > 1 && (

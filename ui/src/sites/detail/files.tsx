@@ -64,7 +64,6 @@ export function Files({
                 .filter((number) => number !== site.version?.number)
                 .map((number) => ({ value: String(number), label: `Version ${number}` })),
             ]}
-            comboboxProps={{ transitionProps: { duration: 0 } }}
           />
         )}
       </Tools>

@@ -54,7 +54,12 @@ export function Settings({ site, actions, isAdministrator, ...rest }: Facts & { 
               {actions.restoreDays === 1 ? 'day' : 'days'}; then it is gone for good.
             </p>
           </div>
-          <ReasonedButton variant="default" reason={reasons.delete} onClick={() => setDeleting(true)}>
+          <ReasonedButton
+            variant="light"
+            color="red"
+            reason={reasons.delete}
+            onClick={() => setDeleting(true)}
+          >
             Delete this site
           </ReasonedButton>
         </div>

@@ -92,7 +92,6 @@ export function SitesPage() {
           value={state ?? null}
           onChange={(value) => show({ state: siteStates.find((one) => one === value) })}
           data={siteStates.map((value) => ({ value, label: stateLabels[value] }))}
-          comboboxProps={{ transitionProps: { duration: 0 } }}
         />
         <Select
           className={styles['filter']}
@@ -108,7 +107,6 @@ export function SitesPage() {
             { value: 'public', label: 'Public' },
             { value: 'private', label: 'Private' },
           ]}
-          comboboxProps={{ transitionProps: { duration: 0 } }}
         />
         <NativeSelect
           className={`${styles['filter']} ${styles['order']}`}
