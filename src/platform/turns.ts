@@ -51,6 +51,11 @@ export function isAnswering(socket: Socket): boolean {
   return connections.get(socket)?.isAnswering() ?? false;
 }
 
+/** True: a request of the connection has no complete response yet. */
+export function isServing(socket: Socket): boolean {
+  return connections.get(socket)?.isServing() ?? false;
+}
+
 const line: (() => void)[] = [];
 let isPlanned = false;
 
@@ -126,6 +131,10 @@ class Connection {
     });
   }
 
+  isServing(): boolean {
+    return this.#open.length > 0;
+  }
+
   isAnswering(): boolean {
     const newest = this.#open.at(-1);
     if (newest === undefined) return false;
@@ -142,7 +151,8 @@ class Connection {
     do {
       const end = this.#isInBody() ? this.#endInBody(rest) : endOfHead(rest);
       // A client that pipelines requests queues from its first request on.
-      if (!hasTurn && !this.#isInBody() && rest.includes(blankLine, end, 'latin1')) return this.#hold(rest);
+      const isMore = end < rest.length && !this.#isInBody() && rest.includes(blankLine, end, 'latin1');
+      if (isMore && !hasTurn) return this.#hold(rest);
       this.#parse(rest.subarray(0, end));
       rest = rest.subarray(end);
       pieces += 1;

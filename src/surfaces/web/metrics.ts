@@ -35,11 +35,30 @@ type Tally = Record<Visibility, number>;
 
 export function createMetrics(): Metrics {
   const registry = new Registry();
-  const requests = new Counter({
+  // The library takes longer to count a request than some take to serve, so they are counted here and passed on at each
+  // scrape.
+  const requests = new Map<string, Map<string, Map<number, number>>>();
+  function tallyOf(method: string, route: string): Map<number, number> {
+    let ofMethod = requests.get(method);
+    if (ofMethod === undefined) requests.set(method, (ofMethod = new Map()));
+    let ofRoute = ofMethod.get(route);
+    if (ofRoute === undefined) ofMethod.set(route, (ofRoute = new Map()));
+    return ofRoute;
+  }
+  new Counter({
     name: 'postern_http_requests_total',
     help: 'Requests answered, by method, route pattern and status class.',
     labelNames: ['method', 'route', 'status'],
     registers: [registry],
+    collect() {
+      for (const [method, ofMethod] of requests) {
+        for (const [route, tally] of ofMethod) {
+          for (const [status, count] of tally)
+            this.inc({ method, route, status: `${Math.floor(status / 100)}xx` }, count);
+          tally.clear();
+        }
+      }
+    },
   });
   const duration = new Histogram({
     name: 'postern_http_request_seconds',
@@ -47,8 +66,7 @@ export function createMetrics(): Metrics {
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
     registers: [registry],
   });
-  // The library takes longer to count a request than some take to serve, so they are counted here and passed on at each
-  // scrape.
+  // As above.
   const answered = { fast: new Map<number, Tally>(), node: new Map<number, Tally>() };
   new Counter({
     name: 'postern_content_requests_total',
@@ -111,8 +129,6 @@ export function createMetrics(): Metrics {
       this.set(await freeBytes());
     },
   });
-  // Resolving labels costs more than counting, so the children are kept.
-  const children = new Map<string, { inc(): void }>();
   return {
     registry,
     limiterFallback: new Counter({
@@ -151,13 +167,8 @@ export function createMetrics(): Metrics {
       answered[reader].set(status, tally);
     },
     count(method, route, status, elapsedMs) {
-      const key = `${method} ${route} ${status}`;
-      let child = children.get(key);
-      if (child === undefined) {
-        child = requests.labels(method, route, `${Math.floor(status / 100)}xx`);
-        children.set(key, child);
-      }
-      child.inc();
+      const tally = tallyOf(method, route);
+      tally.set(status, (tally.get(status) ?? 0) + 1);
       duration.observe(elapsedMs / 1000);
     },
   };

@@ -6,7 +6,6 @@ import { isLimitedChange, type Route } from '../../platform/http.ts';
 import type { Authentication } from './authentication.ts';
 import type { Authorization } from './authorization.ts';
 import type { RequestLimits } from './request-limits.ts';
-import { cutUnread } from './stream-reply.ts';
 
 /**
  * The path of a request, read from top to bottom. A step refuses by returning or throwing an error, and the next step does
@@ -29,14 +28,14 @@ type Step = (request: FastifyRequest, reply: FastifyReply) => Refusal | Promise<
 type Hook = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void;
 
 /** The steps of every request, also to a page or to nothing. */
-export function firstSteps(deps: RequestStepsDeps): Hook[] {
+export function firstSteps(deps: RequestStepsDeps): Hook {
   const { refuseStrayKeys } = deps.authentication;
-  return [identify(), setHeaders(deps), refuseStrayKeys, checkHost(deps), checkStarted(deps)].map(asHook);
+  return asHook([identify(), setHeaders(deps), refuseStrayKeys, checkHost(deps), checkStarted(deps)]);
 }
 
 /** Then the steps of a route of the API, before its body is read and after. */
-export function routeSteps(route: Route, deps: RequestStepsDeps): { onRequest: Hook[]; preHandler: Hook[] } {
-  if (route.policy.callers === 'anyone') return { onRequest: [], preHandler: [] };
+export function routeSteps(route: Route, deps: RequestStepsDeps): { onRequest?: Hook; preHandler?: Hook } {
+  if (route.policy.callers === 'anyone') return {};
   const { policy } = route;
   const { authentication, authorization, limits } = deps;
 
@@ -58,15 +57,15 @@ export function routeSteps(route: Route, deps: RequestStepsDeps): { onRequest: H
   };
 
   return {
-    onRequest: [
+    onRequest: asHook([
       authenticate,
       ...(route.exemptFromLimit ? [] : [limitKey]),
       // Before the limit on changes, so that another site's page cannot use up a person's changes.
       checkOrigin,
       ...(isLimitedChange(route) ? [limitChange] : []),
       authorize,
-    ].map(asHook),
-    preHandler: (route.method === 'GET' ? [] : [reauthorizeCaller]).map(asHook),
+    ]),
+    ...(route.method === 'GET' ? {} : { preHandler: asHook([reauthorizeCaller]) }),
   };
 }
 
@@ -85,25 +84,25 @@ export async function reauthorize(
   await authorization.authorize(request.caller, policy);
 }
 
-/** Calls Fastify back at once where there is nothing to wait for. */
-function asHook(step: Step): Hook {
-  return (request, reply, done) => {
-    let refusal: Refusal | Promise<Refusal>;
-    try {
-      refusal = step(request, reply);
-    } catch (error) {
-      return done(error as Error);
-    }
-    if (refusal instanceof Promise) void callBack(refusal, done);
-    else done(refusal ?? undefined);
-  };
+/** One hook for all steps, because Fastify's way from one hook to the next costs more than most steps. */
+function asHook(steps: readonly Step[]): Hook {
+  return (request, reply, done) => void runSteps(steps, request, reply, done);
 }
 
-/** `done` is called outside the try: a failure of the next step is not reported as one of this step. */
-async function callBack(refusal: Promise<Refusal>, done: (error?: Error) => void): Promise<void> {
+/** `done` is called outside the try: a failure of what follows is not reported as one of these steps. */
+async function runSteps(
+  steps: readonly Step[],
+  request: FastifyRequest,
+  reply: FastifyReply,
+  done: (error?: Error) => void,
+): Promise<void> {
   let failure: Error | undefined;
   try {
-    failure = (await refusal) ?? undefined;
+    for (const step of steps) {
+      const result = step(request, reply);
+      failure = (result instanceof Promise ? await result : result) ?? undefined;
+      if (failure !== undefined) break;
+    }
   } catch (error) {
     failure = error as Error;
   }
@@ -112,7 +111,6 @@ async function callBack(refusal: Promise<Refusal>, done: (error?: Error) => void
 
 function identify(): Step {
   return (request, reply) => {
-    reply.raw.on('timeout', cutUnread);
     request.caller = anonymous;
     request.origin = {
       requestId: request.id,
@@ -138,8 +136,8 @@ function setHeaders({ isHttps }: RequestStepsDeps): Step {
 }
 
 function checkHost(deps: RequestStepsDeps): Step {
-  const isOurs = ownHosts(deps);
   const isContentHost = contentHosts(deps);
+  const isOurs = ownHosts(deps, isContentHost);
   return (request) => {
     // RFC 9112 section 3.2: a server must refuse a second Host header. Of a target with a host of its own it would have to
     // use that one; no client but one of a proxy sends such a target.
@@ -147,7 +145,8 @@ function checkHost(deps: RequestStepsDeps): Step {
       throw new AppError('invalid_query', { message: 'Send one Host header, and a path.' });
     // The host that the client used, according to a trusted proxy. The host that the proxy itself used must at least not
     // be a site's.
-    if (!isOurs(request.host) || isContentHost(request.headers.host))
+    const { host, headers } = request;
+    if (!isOurs(host) || (headers.host !== host && isContentHost(headers.host)))
       throw new AppError('misdirected_request');
   };
 }
@@ -183,10 +182,14 @@ export function checkOwnOrigin({ headers }: FastifyRequest, uiOrigin: string): v
  * names of this machine. The port depends on the proxy, so it is ignored. A page of another name that resolves here
  * (DNS rebinding) can read nothing.
  */
-function ownHosts({ uiOrigin }: RequestStepsDeps): (host: string | undefined) => boolean {
+function ownHosts(
+  { uiOrigin }: RequestStepsDeps,
+  isContentHost: (host: string) => boolean,
+): (host: string | undefined) => boolean {
   const { hostname } = new URL(uiOrigin);
-  const names = new Set([hostname, ...(isLoopback(hostname) ? ['localhost', '127.0.0.1', '[::1]'] : [])]);
-  return (host) => host !== undefined && names.has(nameIn(host));
+  const names = [hostname, ...(isLoopback(hostname) ? ['localhost', '127.0.0.1', '[::1]'] : [])];
+  const own = new Set(names.filter((name) => !isContentHost(name)));
+  return (host) => host !== undefined && own.has(nameIn(host));
 }
 
 /** Without the port, and without the trailing dot of the root, which does not change the name (RFC 1034 section 3.1). */

@@ -8,7 +8,7 @@ import { AppError } from '../../core/errors.ts';
 import type { Route } from '../../platform/http.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Tracing } from '../../platform/tracing.ts';
-import { createFairServer } from '../../platform/turns.ts';
+import { createFairServer, isServing } from '../../platform/turns.ts';
 import { isJson, isUpload, unsupportedType } from './body-types.ts';
 import type { RequestMetrics } from './metrics.ts';
 import { answerBrokenRequest, notFound, patternOf, sendError } from './refusals.ts';
@@ -89,7 +89,7 @@ export async function createWebServer(deps: WebServerDeps): Promise<FastifyInsta
     if (route.method !== 'GET') route.preParsing = limitTime;
   });
   if (deps.tracing) traceRequests(app, deps.tracing);
-  for (const step of firstSteps(deps)) app.addHook('onRequest', step);
+  app.addHook('onRequest', firstSteps(deps));
   if (deps.overloadDelayMs !== undefined) await refuseWhenOverloaded(app, deps.overloadDelayMs);
   app.addHook('onResponse', finishRequest(deps));
   app.setErrorHandler((error, request, reply) => sendError(deps, error, request, reply));
@@ -115,8 +115,12 @@ function createServer(handler: RequestListener, connectionMs: number): Server {
     },
     handler,
   );
-  // Between requests keepAliveTimeout applies; during a request cutUnread() decides.
-  server.setTimeout(connectionMs);
+  // Runs when nothing was sent or received for a while; between requests that is keepAliveTimeout. A client that reads
+  // nothing of a response would hold files and memory in vain. A response that is not ready yet, and a body still arriving,
+  // have limits of their own.
+  server.setTimeout(connectionMs, (socket) => {
+    if (socket.writableLength > 0 || !isServing(socket)) socket.destroy();
+  });
   return server;
 }
 

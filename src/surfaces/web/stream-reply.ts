@@ -49,12 +49,3 @@ async function drained(raw: ServerResponse): Promise<void> {
     raw.on('drain', done).on('close', done);
   });
 }
-
-/**
- * Runs when nothing was sent or received for a while. A client that reads nothing of a response would hold files and
- * memory in vain. A response that is not ready yet, and a body still arriving, have limits of their own.
- */
-export function cutUnread(this: ServerResponse): void {
-  const { socket } = this;
-  if (socket !== null && socket.writableLength > 0) socket.destroy();
-}
