@@ -28,6 +28,7 @@ import { auditRoutes } from '../features/audit/routes.ts';
 import { createChainWriter } from '../features/audit/chain-writer.ts';
 import { signInReader } from '../features/audit/sign-ins.ts';
 import { summaryRoute } from '../features/audit/summary-route.ts';
+import { environmentRoutes } from '../features/environments/routes.ts';
 import { productionCost } from '../features/accounts/passwords.ts';
 import { createIdentityCheck } from '../features/people/identity-check.ts';
 import { accessConfigRoutes } from '../features/people/login/access-routes.ts';
@@ -350,7 +351,7 @@ function rolesOf(workload: Exclude<Workload, 'gateway'>) {
 }
 
 /** Every route of the API, in the order of the reference. */
-function createRoutes(services: Services): Route[] {
+function createRoutes(services: Services, { uiUrl }: Pick<AppSettings, 'uiUrl'>): Route[] {
   const { keys, policies, identity, identityCheck, read, repositories, audit, notices, clock } = services;
   const names = (ids: readonly string[]) => read.users.names(ids);
   const routes: Route[] = [
@@ -383,6 +384,10 @@ function createRoutes(services: Services): Route[] {
     ...createSitesRoutes(services.sitesServices, { names: ownerNames(services), clock, read }),
     ...createGrantRoutes(services.grantServices, services.sitesServices),
     ...repositoryRoutes(repositories),
+    ...environmentRoutes({
+      uiUrl,
+      reportKeys: (text, origin) => services.alarms.report(text, origin, 'credential_in_content'),
+    }),
     ...noticeRoutes({ notices }),
     ...accessConfigRoutes({
       config: services.accessConfig,
@@ -500,7 +505,7 @@ export async function createApp(
   const services = createServices(settings, backends);
   const { clock, metrics, denials, identity, keys, alarms, usage, feed, sweep, database, log, policies } =
     services;
-  const routes = [...createRoutes(services), ...moreRoutes];
+  const routes = [...createRoutes(services, settings), ...moreRoutes];
   // Leased jobs belong to a worker. Jobs that every process runs for itself, such as reading the feed, stay.
   const list = createJobList(services, settings, backends).filter(
     ({ leased }) => !leased || settings.workload !== 'web',

@@ -24,3 +24,9 @@ export function containsKey(text: string): boolean {
   if (!mayHoldKey(text)) return false;
   return any.test(text);
 }
+
+/** Where key-shaped values begin in the text; at most `max` of them. */
+export function keyPositions(text: string, max: number): number[] {
+  if (!mayHoldKey(text)) return [];
+  return Array.from(text.matchAll(all), ({ index }) => index).slice(0, max);
+}

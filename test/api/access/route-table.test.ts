@@ -91,6 +91,9 @@ const table: Record<string, Line> = {
   'PATCH /repositories/{owner}/{name}': ['whoever changes repositories', '404 repo_not_onboarded', {}],
   'DELETE /repositories/{owner}/{name}': ['whoever changes repositories', '404 repo_not_onboarded'],
 
+  'GET /schema/postern.json': ['anyone', '200'],
+  'POST /schema/validate': ['whoever reads repositories', '200', { content: '' }],
+
   'GET /sites': ['whoever reads sites', '200'],
   'POST /sites': ['whoever changes sites', '400 invalid_body', { nonsense: true }],
   'GET /sites/capabilities': ['whoever reads sites', '200'],
@@ -379,7 +382,8 @@ describe('who may call what', () => {
   );
 
   // Files are sent as they are read, so there is no HEAD of them.
-  const isFile = (name: string) => name === 'GET /audit/export' || name.endsWith('{path*}');
+  const isFile = (name: string) =>
+    name === 'GET /audit/export' || name === 'GET /schema/postern.json' || name.endsWith('{path*}');
   test.each(names.filter((name) => name.startsWith('GET ') && !isFile(name)))(
     'SC-01 HEAD of %s is no way round its rule',
     async (name) => {

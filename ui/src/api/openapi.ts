@@ -1278,6 +1278,50 @@ export interface paths {
         patch: operations["changeRepository"];
         trace?: never;
     };
+    "/schema/postern.json": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the JSON Schema of postern.yaml
+         * @description For editors: they complete and check the fields. Needs no credential.
+         *
+         *     **Who may call it:** Anyone.
+         */
+        get: operations["getConfigurationFileSchema"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/schema/validate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Validate a postern.yaml
+         * @description Reports every problem at once, each with its line, column and fix. Stores nothing. A file with problems is a success, with `valid` false.
+         *
+         *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `repos:read`.
+         */
+        post: operations["validateConfigurationFile"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/me/notices": {
         parameters: {
             query?: never;
@@ -2797,6 +2841,33 @@ export interface components {
             environmentDefaults?: {
                 [key: string]: components["schemas"]["RepositoryChangeEnvironmentDefaultsValue"];
             } | null;
+        };
+        ValidateConfigurationFileRequest: {
+            /** @description The text of a postern.yaml; more than 256 KiB of UTF-8 is a problem */
+            content: string;
+        };
+        ConfigurationFileValidation: {
+            valid: boolean;
+            /** @description In the order of the file; the first 100 */
+            problems: components["schemas"]["ConfigurationFileProblem"][];
+        };
+        ConfigurationFileProblem: {
+            /**
+             * Format: int64
+             * @description From 1
+             */
+            line: number;
+            /**
+             * Format: int64
+             * @description From 1, in UTF-16 code units
+             */
+            column: number;
+            /** @description The field, such as `services.web.build.output`; empty for the whole file */
+            path: string;
+            /** @description Which rule is broken: size, encoding, yaml, duplicate_field, alias, unknown_field, required, type, value, name, kind, unknown_service, circle, route, reference, key */
+            rule: string;
+            message: string;
+            fix: string;
         };
         Notice: {
             id: string;
@@ -5960,6 +6031,56 @@ export interface operations {
                     "application/json": {
                         request_id: components["schemas"]["RequestId"];
                         data: components["schemas"]["Repository"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    getConfigurationFileSchema: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The file, as a stream. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    validateConfigurationFile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ValidateConfigurationFileRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["ConfigurationFileValidation"];
                         /**
                          * @description Always null here.
                          * @enum {unknown}

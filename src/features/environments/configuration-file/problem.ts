@@ -1,0 +1,65 @@
+import { safeText } from '../../../core/safe-text.ts';
+
+/** A mistake in a postern.yaml: where it is, what is wrong, and how to fix it. Lines and columns begin with 1. */
+export type Problem = {
+  readonly line: number;
+  readonly column: number;
+  /** The field, such as `services.web.build.output`; empty for the whole file. */
+  readonly path: string;
+  readonly rule: Rule;
+  readonly message: string;
+  readonly fix: string;
+};
+
+/** The rules that a postern.yaml can break, with their meanings for the reference. */
+export const rules = {
+  size: 'The file is larger, or holds more, than Postern reads.',
+  encoding: 'The file is not UTF-8 text.',
+  yaml: 'The file is not the plain YAML that Postern reads.',
+  duplicate_field: 'A map has the same field twice.',
+  alias: 'An alias (`*name`) has no anchor, leads back to itself, or expands to too much.',
+  unknown_field: 'The field does not exist here.',
+  required: 'A required field is missing.',
+  type: 'The value has the wrong type.',
+  value: 'The value is not allowed.',
+  name: 'The name of a field is not allowed.',
+  kind: 'The fields of a service do not fit together.',
+  unknown_service: 'The service does not exist in this file.',
+  circle: 'Services require each other in a circle.',
+  route: 'A route leads to a service that cannot answer it.',
+  reference: 'A `${…}` in a variable does not name a value.',
+  key: 'The file contains a value that looks like an API key.',
+} as const satisfies Record<string, string>;
+
+export type Rule = keyof typeof rules;
+
+/** A mistake by its field. Only the text of the file knows the line. */
+export type Finding = Pick<Problem, 'rule' | 'message' | 'fix'> & {
+  readonly path: readonly (string | number)[];
+  /** Where to point: to the name of the field, or to its value. */
+  readonly at: 'name' | 'value';
+};
+
+/** A file that has more problems than this is not read more closely. */
+export const maxProblems = 100;
+
+type Position = Pick<Problem, 'line' | 'column'>;
+
+/** The place of an offset in the text. (The YAML library's own counter misses lines inside broken collections.) */
+export function positionIn(text: string, offset: number): Position {
+  const before = text.slice(0, offset);
+  return { line: before.split('\n').length, column: before.length - before.lastIndexOf('\n') };
+}
+
+/** The problem as a client may see it: bounded, on one line, and without key-shaped values. */
+export function toProblem(finding: Finding, position: Position): Problem {
+  const { path, rule, message, fix } = finding;
+  return {
+    line: position.line,
+    column: position.column,
+    path: safeText(path.join('.')),
+    rule,
+    message: safeText(message),
+    fix: safeText(fix),
+  };
+}

@@ -1,0 +1,286 @@
+import { didYouMean } from './nearest.ts';
+import type { Finding } from './problem.ts';
+import { readTemplate, type Reference, type ServiceField } from './references.ts';
+import { maxServices, service } from './schema.ts';
+
+/**
+ * What the schema of a single field cannot say: which fields of a service fit together, and whether the names of services
+ * lead anywhere. Reads the file as far as it can, so that one reading finds these problems beside those of the schema.
+ */
+export function brokenRules(file: unknown): Finding[] {
+  const drafts = Object.entries(mapIn(file, 'services')).slice(0, maxServices).map(toDraft);
+  return [
+    ...wrongReferences(mapIn(mapIn(file, 'environment'), 'env'), ['environment', 'env'], drafts),
+    ...drafts.flatMap((draft) => [
+      ...(draft.isMap ? kindProblems(draft) : []),
+      ...repeatedVariables(draft),
+      ...wrongReferences(mapIn(draft.value, 'env'), [...draft.path, 'env'], drafts),
+      ...wrongRoutes(draft, drafts),
+      ...unknownRequirements(draft, drafts),
+    ]),
+    ...circles(drafts),
+  ];
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** A service that may have other problems. */
+type Draft = {
+  readonly name: string;
+  readonly path: readonly string[];
+  readonly isMap: boolean;
+  readonly value: Fields;
+  /** Undefined while it has none, or several. */
+  readonly kind: Kind | undefined;
+  readonly requires: readonly unknown[];
+};
+
+const kinds = ['static', 'run', 'postgres', 'external'] as const;
+type Kind = (typeof kinds)[number];
+
+const kindNames: Readonly<Record<Kind, string>> = {
+  static: 'a static service',
+  run: 'a process',
+  postgres: 'a database',
+  external: 'an external service',
+};
+
+const fieldsOfKind: Readonly<Record<Kind, readonly string[]>> = {
+  static: ['build', 'static', 'routes', 'env', 'requires', 'exposed'],
+  run: ['build', 'image', 'run', 'routes', 'env', 'secrets', 'requires', 'exposed'],
+  postgres: ['postgres', 'exposed'],
+  external: ['external'],
+};
+
+function toDraft([name, value]: [string, unknown]): Draft {
+  const fields = isMap(value) ? value : {};
+  const found = kindsIn(fields);
+  const { requires } = fields;
+  return {
+    name,
+    path: ['services', name],
+    isMap: isMap(value),
+    value: fields,
+    kind: found.length === 1 ? found[0] : undefined,
+    requires: Array.isArray(requires) ? requires.slice(0, maxServices) : [],
+  };
+}
+
+function kindsIn(fields: Fields): Kind[] {
+  return kinds.filter((kind) => kind in fields);
+}
+
+function isMap(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function mapIn(fields: unknown, name: string): Fields {
+  const value = isMap(fields) ? fields[name] : undefined;
+  return isMap(value) ? value : {};
+}
+
+type Say = (field: readonly string[], message: string, fix: string) => Finding[];
+
+function kindProblems({ name, path, value, kind }: Draft): Finding[] {
+  const say: Say = (field, message, fix) => [
+    { path: [...path, ...field], at: 'name', rule: 'kind', message, fix },
+  ];
+  if (kind === undefined) {
+    const [first, second = ''] = kindsIn(value);
+    return first === undefined
+      ? say([], `${name} has no kind.`, `Add one of ${kinds.join(', ')}.`)
+      : say([second], `${name} has both ${first} and ${second}.`, 'Keep one of them.');
+  }
+  const strange = Object.keys(value).filter((field) => isField(field) && !fieldsOfKind[kind].includes(field));
+  return [
+    ...strange.flatMap((field) =>
+      say([field], `${field} does not fit ${name}, which is ${kindNames[kind]}.`, `Remove ${field}.`),
+    ),
+    ...(kind === 'postgres' && value['exposed'] === true
+      ? say(['exposed'], 'A database has no address of its own.', 'Remove exposed.')
+      : []),
+    ...(kind === 'static' ? staticProblems(name, value, say) : []),
+    ...(kind === 'run' ? processProblems(name, value, say) : []),
+  ];
+}
+
+/** False for a field that no service has: the schema reports it. */
+function isField(name: string): boolean {
+  return Object.hasOwn(service.shape, name);
+}
+
+function staticProblems(name: string, value: Fields, say: Say): Finding[] {
+  if (!('build' in value))
+    return say([], `${name} has no files.`, 'Add build, with the directory and output of the files.');
+  const build = mapIn(value, 'build');
+  if ('dockerfile' in build)
+    return say(
+      ['build', 'dockerfile'],
+      'A Dockerfile makes no static service.',
+      'Use image, command and output.',
+    );
+  return [...withoutImage(name, build, 'command' in build, say), ...strayTarget(build, say)];
+}
+
+function processProblems(name: string, value: Fields, say: Say): Finding[] {
+  if (!('build' in value))
+    return 'image' in value
+      ? []
+      : say([], `${name} has nothing to run.`, 'Add build, or image for a ready image.');
+  if ('image' in value)
+    return say(
+      ['image'],
+      `${name} has both build and image.`,
+      'Keep one. The image of a build is build.image.',
+    );
+  const build = mapIn(value, 'build');
+  if ('dockerfile' in build)
+    return ['image', 'command', 'output']
+      .filter((field) => field in build)
+      .flatMap((field) =>
+        say(
+          ['build', field],
+          `${field} has no meaning beside a Dockerfile.`,
+          `Remove ${field}, or dockerfile.`,
+        ),
+      );
+  return [
+    ...withoutImage(name, build, isMap(value['build']), say),
+    ...strayTarget(build, say),
+    ...(isMap(value['run']) && !('command' in value['run'])
+      ? say(['run'], `${name} has no command to start.`, 'Add run.command, for example node server.js.')
+      : []),
+  ];
+}
+
+function withoutImage(name: string, build: Fields, isNeeded: boolean, say: Say): Finding[] {
+  if (!isNeeded || 'image' in build) return [];
+  return say(
+    ['build'],
+    `${name} does not say in which image it runs.`,
+    'Add build.image, for example node:24.',
+  );
+}
+
+function strayTarget(build: Fields, say: Say): Finding[] {
+  if (!('target' in build)) return [];
+  return say(['build', 'target'], 'target has no meaning without a Dockerfile.', 'Remove target.');
+}
+
+function repeatedVariables({ path, value }: Draft): Finding[] {
+  const env = mapIn(value, 'env');
+  return Object.keys(mapIn(value, 'secrets'))
+    .filter((name) => Object.hasOwn(env, name))
+    .map((name) => ({
+      path: [...path, 'secrets', name],
+      at: 'name',
+      rule: 'kind',
+      message: `The variable ${name} is in env and in secrets.`,
+      fix: 'Keep one of them.',
+    }));
+}
+
+function wrongReferences(env: Fields, path: readonly string[], drafts: readonly Draft[]): Finding[] {
+  return Object.entries(env).flatMap(([name, text]) => {
+    if (typeof text !== 'string') return [];
+    const { template, mistakes } = readTemplate(text);
+    const unresolved = template.flatMap((piece) =>
+      typeof piece === 'string' ? [] : unresolvedIn(piece, drafts),
+    );
+    return [...mistakes.map((mistake) => ({ rule: 'reference' as const, ...mistake })), ...unresolved].map(
+      (said): Finding => ({ path: [...path, name], at: 'value', ...said }),
+    );
+  });
+}
+
+type Said = Pick<Finding, 'rule' | 'message' | 'fix'>;
+
+function unresolvedIn(reference: Reference, drafts: readonly Draft[]): Said[] {
+  if (reference.kind === 'environment') return [];
+  const draft = drafts.find(({ name }) => name === reference.service);
+  if (draft === undefined) return [unknownService(reference.service, drafts)];
+  const allowed = fieldsToRefer(draft);
+  if (allowed === undefined || allowed.includes(reference.field)) return [];
+  return [
+    {
+      rule: 'reference',
+      message: `\${services.${draft.name}.${reference.field}} does not exist.`,
+      fix: `${draft.name} has ${allowed.join(' and ')}.`,
+    },
+  ];
+}
+
+/** Undefined while the kind of the service is not known. */
+function fieldsToRefer({ kind, value }: Draft): readonly ServiceField[] | undefined {
+  if (kind === 'static') return ['url'];
+  if (kind === 'run' && value['exposed'] === false) return ['host', 'port'];
+  return kind && ['host', 'port', 'url'];
+}
+
+function unknownService(name: string, drafts: readonly Draft[]): Said {
+  const names = drafts.map((draft) => draft.name);
+  return {
+    rule: 'unknown_service',
+    message: `There is no service ${name}.`,
+    fix: didYouMean(name, names) ?? `The services are ${names.join(', ')}.`,
+  };
+}
+
+function wrongRoutes({ name, path, value }: Draft, drafts: readonly Draft[]): Finding[] {
+  return Object.entries(mapIn(value, 'routes')).flatMap(([route, to]): Finding[] => {
+    const said = typeof to === 'string' ? wrongTarget(name, to, drafts) : undefined;
+    return said === undefined ? [] : [{ path: [...path, 'routes', route], at: 'value', ...said }];
+  });
+}
+
+function wrongTarget(name: string, to: string, drafts: readonly Draft[]): Said | undefined {
+  const target = drafts.find((draft) => draft.name === to);
+  if (target === undefined) return unknownService(to, drafts);
+  if (to === name)
+    return {
+      rule: 'route',
+      message: `The route leads from ${name} to ${name} itself.`,
+      fix: 'Remove the route.',
+    };
+  if (target.kind !== 'postgres' && target.kind !== 'external') return undefined;
+  return {
+    rule: 'route',
+    message: `${to} is ${kindNames[target.kind]}, which answers no request through Postern.`,
+    fix: 'Name a static service or a process.',
+  };
+}
+
+function unknownRequirements({ path, requires }: Draft, drafts: readonly Draft[]): Finding[] {
+  return requires.flatMap((name, at): Finding[] =>
+    typeof name !== 'string' || drafts.some((draft) => draft.name === name)
+      ? []
+      : [{ path: [...path, 'requires', at], at: 'value', ...unknownService(name, drafts) }],
+  );
+}
+
+/** Each circle once, at the entry that closes it. */
+function circles(drafts: readonly Draft[]): Finding[] {
+  const found: Finding[] = [];
+  const done = new Set<string>();
+  const follow = (draft: Draft, before: readonly string[]): void => {
+    const way = [...before, draft.name];
+    for (const [at, name] of draft.requires.entries()) {
+      const next = drafts.find((one) => one.name === name);
+      if (next === undefined || done.has(next.name)) continue;
+      if (!way.includes(next.name)) {
+        follow(next, way);
+        continue;
+      }
+      found.push({
+        path: [...draft.path, 'requires', at],
+        at: 'value',
+        rule: 'circle',
+        message: `These services require each other: ${[...way.slice(way.indexOf(next.name)), next.name].join(' → ')}.`,
+        fix: 'Remove one of these requirements.',
+      });
+    }
+    done.add(draft.name);
+  };
+  for (const draft of drafts) if (!done.has(draft.name)) follow(draft, []);
+  return found;
+}

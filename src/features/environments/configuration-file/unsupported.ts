@@ -1,0 +1,33 @@
+import type { ConfigurationFile, Service } from './schema.ts';
+
+/** A service that is written correctly and that this version of Postern cannot deploy. */
+export type Unsupported = { readonly service: string; readonly message: string; readonly fix: string };
+
+/** What keeps this version from deploying the file; an Environment of it has the status `config_error` and these sentences. */
+export function unsupportedIn(file: ConfigurationFile): Unsupported[] {
+  return Object.entries(file.services).flatMap(([name, service]) => {
+    const said = saidOf(service);
+    if (said === undefined) return [];
+    const [what, fix] = said;
+    return [
+      {
+        service: name,
+        message: `The service ${name} ${what}, which this version of Postern cannot do.`,
+        fix,
+      },
+    ];
+  });
+}
+
+function saidOf({ build, image, postgres }: Service): readonly [what: string, fix: string] | undefined {
+  if (build?.dockerfile !== undefined)
+    return [
+      'is built from a Dockerfile',
+      'Use build.image and build.command, and start it with run.command.',
+    ];
+  if (image !== undefined)
+    return ['runs a ready image', 'Use build.image and run.command, or an external service.'];
+  if (postgres !== undefined)
+    return ['is a database', 'Use a database that runs elsewhere, as an external service.'];
+  return undefined;
+}

@@ -1,0 +1,27 @@
+import { z } from 'zod';
+import { rules } from './configuration-file/problem.ts';
+
+export const validateSchema = z
+  .strictObject({
+    content: z.string().describe('The text of a postern.yaml; more than 256 KiB of UTF-8 is a problem'),
+  })
+  .meta({ id: 'ValidateConfigurationFileRequest' });
+
+const problemSchema = z
+  .strictObject({
+    line: z.number().int().describe('From 1'),
+    column: z.number().int().describe('From 1, in UTF-16 code units'),
+    path: z.string().describe('The field, such as `services.web.build.output`; empty for the whole file'),
+    // Rules change with the format of the file, so a client must accept others.
+    rule: z.string().describe(`Which rule is broken: ${Object.keys(rules).join(', ')}`),
+    message: z.string(),
+    fix: z.string(),
+  })
+  .meta({ id: 'ConfigurationFileProblem' });
+
+export const validationSchema = z
+  .strictObject({
+    valid: z.boolean(),
+    problems: z.array(problemSchema).describe('In the order of the file; the first 100'),
+  })
+  .meta({ id: 'ConfigurationFileValidation' });
