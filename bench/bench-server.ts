@@ -4,7 +4,7 @@ import { createApp } from '../src/composition/app.ts';
 import { readConfig } from '../src/config/read.ts';
 import { systemAuditContext } from '../src/core/caller.ts';
 import { defaultKeyPolicy } from '../src/features/keys/key-policy.ts';
-import type { SpendRequest } from '../src/features/ratelimit/ratelimit.ts';
+import type { SpendRequest } from '../src/features/rate-limit/rate-limit.ts';
 import { migrate } from '../src/platform/database/migrate.ts';
 import type { Sql } from '../src/platform/database/database.ts';
 import { defineRoute } from '../src/platform/http.ts';

@@ -3,7 +3,7 @@ import { systemRandom } from '../src/core/ids.ts';
 import type { Key } from '../src/features/keys/key.ts';
 import { keyFormat } from '../src/features/keys/key-value.ts';
 import { createVerifier } from '../src/features/keys/verifier.ts';
-import { createRateLimiter, type LimitSource, memorySource } from '../src/features/ratelimit/ratelimit.ts';
+import { createRateLimiter, type LimitSource, memorySource } from '../src/features/rate-limit/rate-limit.ts';
 import type { Change } from '../src/platform/database/change-feed.ts';
 import type { BenchOptions, Figure } from './figures.ts';
 import { VirtualTime } from './virtual-time.ts';

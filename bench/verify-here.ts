@@ -1,7 +1,7 @@
 import type { Key } from '../src/features/keys/key.ts';
 import { digestOf, keyFormat } from '../src/features/keys/key-value.ts';
 import { createVerifier } from '../src/features/keys/verifier.ts';
-import { createRateLimiter, memorySource } from '../src/features/ratelimit/ratelimit.ts';
+import { createRateLimiter, memorySource } from '../src/features/rate-limit/rate-limit.ts';
 import { systemClock } from '../src/core/clock.ts';
 import { systemRandom } from '../src/core/ids.ts';
 

@@ -4,8 +4,8 @@ import type { Clock } from '../core/clock.ts';
 import type { Random } from '../core/ids.ts';
 import type { PasswordCost } from '../features/identity/accounts/passwords.ts';
 import type { Directory } from '../features/identity/directory.ts';
-import type { Fetch } from '../features/identity/provider/in-process.ts';
-import type { LimitSource } from '../features/ratelimit/ratelimit.ts';
+import type { Fetch } from '../platform/fetch.ts';
+import type { LimitSource } from '../features/rate-limit/rate-limit.ts';
 import type { Blobs } from '../platform/blobs/blobs.ts';
 import type { Database } from '../platform/database/database.ts';
 import type { Kv } from '../platform/kv/kv.ts';
@@ -57,7 +57,7 @@ export type AppSettings = {
   readonly ownerSweepMinutes?: number;
   /** Time limit in milliseconds for a request about a person; 2 s unless a test sets another. */
   readonly identityTimeoutMs?: number;
-  /** Changes by a person in any 60 seconds; `changesPerMinute` of features/ratelimit unless a test needs more. */
+  /** Changes by a person in any 60 seconds; `changesPerMinute` of features/rate-limit unless a test needs more. */
   readonly changesPerMinute?: number;
   /** Requests a minute that the gateway accepts; its own defaults unless a bench needs more. */
   readonly gatewayLimits?: { readonly perAddress?: number; readonly perHost?: number };

@@ -12,7 +12,7 @@ import {
   breakableLimits,
   noFaults,
 } from './drill-faults.ts';
-import { memorySource } from '../features/ratelimit/ratelimit.ts';
+import { memorySource } from '../features/rate-limit/rate-limit.ts';
 import { fileBlobs } from '../platform/blobs/file-blobs.ts';
 import { openDatabase } from '../platform/database/database.ts';
 import { createEmbeddedFolder } from '../platform/database/embedded-folder.ts';

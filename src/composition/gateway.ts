@@ -9,7 +9,7 @@ import {
 } from '../features/grants/grants.ts';
 import { createKeyWatch } from '../features/keys/key-watch.ts';
 import type { KeyFormat } from '../features/keys/keys.ts';
-import { memorySource } from '../features/ratelimit/ratelimit.ts';
+import { memorySource } from '../features/rate-limit/rate-limit.ts';
 import type { DocumentReader } from '../features/settings/reader.ts';
 import { type CatalogReader, createCatalog } from '../features/sites/serving/catalog.ts';
 import type { Served, SitesConfig } from '../features/sites/sites.ts';

@@ -9,7 +9,7 @@ import { grantRoutes } from '../features/grants/routes.ts';
 import { stateKey } from '../features/grants/site-states.ts';
 import type { Identity } from '../features/identity/identity.ts';
 import type { IdentityCheck } from '../features/identity/identity-check.ts';
-import type { RateLimiter } from '../features/ratelimit/ratelimit.ts';
+import type { RateLimiter } from '../features/rate-limit/rate-limit.ts';
 import { anything, type ChangeFeed } from '../platform/database/change-feed.ts';
 import type { Tx } from '../platform/database/database.ts';
 import type { Route } from '../platform/http.ts';

@@ -21,7 +21,7 @@ import {
 } from '../features/settings/document.ts';
 import { measured, type NoteIdentity } from '../features/identity/directory/measured.ts';
 import { createKeycloakIdentity } from '../features/identity/keycloak/keycloak.ts';
-import { networkFetch } from '../features/identity/keycloak/network-fetch.ts';
+import { networkFetch } from '../platform/fetch.ts';
 import {
   interactionPages,
   providerElsewhere,

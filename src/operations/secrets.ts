@@ -4,7 +4,7 @@ import type { Config } from '../config/read.ts';
 import { systemClock } from '../core/clock.ts';
 import { systemRandom } from '../core/ids.ts';
 import { createReencryption } from '../features/identity/reencryption.ts';
-import { createEncryption } from '../features/identity/encryption.ts';
+import { createEncryption } from '../platform/encryption.ts';
 import { identityStores } from '../features/identity/stores.ts';
 import { openDatabaseAlone } from '../composition/backends.ts';
 import { hasDatabase } from '../platform/data-dir.ts';

@@ -6,7 +6,8 @@ import { effectiveRoles } from '../../src/features/identity/accounts/effective-r
 import { builtinDirectory } from '../../src/features/identity/directory/builtin-directory.ts';
 import { createOidcClient } from '../../src/features/identity/oidc-client.ts';
 import { clientSecretFor, principalSyncClientId } from '../../src/features/identity/provider/clients.ts';
-import { type Fetch, inProcessFetch } from '../../src/features/identity/provider/in-process.ts';
+import type { Fetch } from '../../src/platform/fetch.ts';
+import { inProcessFetch } from '../../src/features/identity/provider/in-process.ts';
 import { identityStores } from '../../src/features/identity/stores.ts';
 import { fakeDirectory } from '../fakes/directory.ts';
 import {

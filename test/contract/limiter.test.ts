@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { systemRandom } from '../../src/core/ids.ts';
-import { memorySource } from '../../src/features/ratelimit/memory-source.ts';
-import { createRateLimiter } from '../../src/features/ratelimit/ratelimit.ts';
-import { redisSource } from '../../src/features/ratelimit/redis-source.ts';
-import type { LimitSource } from '../../src/features/ratelimit/source.ts';
+import { memorySource } from '../../src/features/rate-limit/memory-source.ts';
+import { createRateLimiter } from '../../src/features/rate-limit/rate-limit.ts';
+import { redisSource } from '../../src/features/rate-limit/redis-source.ts';
+import type { LimitSource } from '../../src/features/rate-limit/source.ts';
 import { kvScript } from '../../src/platform/kv/kv-script.ts';
 import { type RedisKv } from '../../src/platform/kv/redis-kv.ts';
 import { FakeClock } from '../clock.ts';

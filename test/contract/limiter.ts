@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { beforeEach, expect, test } from 'vitest';
-import { type LimitSource, noStamp, type Spend } from '../../src/features/ratelimit/source.ts';
-import { slotMs, windowMs } from '../../src/features/ratelimit/rolling-window.ts';
+import { type LimitSource, noStamp, type Spend } from '../../src/features/rate-limit/source.ts';
+import { slotMs, windowMs } from '../../src/features/rate-limit/rolling-window.ts';
 
 export type LimiterHarness = {
   /** Two handles on one budget: two processes over a shared store, or twice the same in memory. */

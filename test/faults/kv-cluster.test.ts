@@ -1,7 +1,7 @@
 import { setTimeout as realTime } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { AppError } from '../../src/core/errors.ts';
-import { redisSource } from '../../src/features/ratelimit/redis-source.ts';
+import { redisSource } from '../../src/features/rate-limit/redis-source.ts';
 import type { RedisKv } from '../../src/platform/kv/redis-kv.ts';
 import { kvContract } from '../contract/kv.ts';
 import { connectTo, isRedisMissing, startCluster } from '../contract/kv-redis-server.ts';

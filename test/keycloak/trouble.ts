@@ -1,8 +1,7 @@
 import { once } from 'node:events';
 import { createServer as createHttpServer, type RequestListener } from 'node:http';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
-import type { Fetch } from '../../src/features/identity/provider/in-process.ts';
-import { networkFetch } from '../../src/features/identity/keycloak/network-fetch.ts';
+import { type Fetch, networkFetch } from '../../src/platform/fetch.ts';
 import { freePort } from '../../scripts/local-servers.ts';
 
 export type Trouble = 'none' | 'down' | 'slow' | RequestListener;

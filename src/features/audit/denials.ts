@@ -1,7 +1,7 @@
 import type { AuditContext } from '../../core/caller.ts';
 import { type Clock, minute, timestamp } from '../../core/clock.ts';
 import type { Tx } from '../../platform/database/database.ts';
-import { addressBucket } from '../ratelimit/ratelimit.ts';
+import { addressBucket } from '../rate-limit/rate-limit.ts';
 import type { AuditEntry } from './audit-event.ts';
 import type { AuditStore } from './audit-store.ts';
 

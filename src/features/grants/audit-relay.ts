@@ -5,7 +5,7 @@ import type { Tx } from '../../platform/database/database.ts';
 import type { Kv } from '../../platform/kv/kv.ts';
 import type { Log } from '../../platform/log.ts';
 import type { AuditWriter } from '../audit/audit.ts';
-import { addressBucket } from '../ratelimit/ratelimit.ts';
+import { addressBucket } from '../rate-limit/rate-limit.ts';
 import type { Origin, Refusal } from './gateway-grants.ts';
 import { readFields } from './records.ts';
 import type { GrantSigner } from './grant-signer.ts';

@@ -7,7 +7,7 @@ import type { Tx } from '../../platform/database/database.ts';
 import type { Kv } from '../../platform/kv/kv.ts';
 import type { AuditWriter, Denials } from '../audit/audit.ts';
 import type { Identity, IdentityCheck } from '../identity/identity.ts';
-import type { RateLimiter } from '../ratelimit/ratelimit.ts';
+import type { RateLimiter } from '../rate-limit/rate-limit.ts';
 import { type Site, type SiteStore, siteStatusOf, visibilityOfLabel } from '../sites/sites.ts';
 import type { GrantStore } from './grant-store.ts';
 import type { InstanceRegistry } from './instance-registry.ts';

@@ -10,7 +10,7 @@ import type { Directory } from './directory.ts';
 import { createKnownDevices, type KnownDevices } from './login/known-devices.ts';
 import { createPasswordCheck, type SignInRefusal } from './login/password-check.ts';
 import { generateSetupToken } from './login/setup-token.ts';
-import { createSignInThrottle } from './login/throttle.ts';
+import { createSignInThrottle } from './login/sign-in-throttle.ts';
 import { createOidcClient } from './oidc-client.ts';
 import { providerAdapter } from './provider/adapter.ts';
 import { clientSecretFor, principalSyncClientId, webClientId } from './provider/clients.ts';
@@ -21,7 +21,7 @@ import { endProviderSession } from './provider/end-provider-session.ts';
 import { createProvider } from './provider/provider.ts';
 import { loadSigningKeys, rotateSigningKeys } from './provider/signing-keys.ts';
 import type { ProviderViews } from './provider/views.ts';
-import { createEncryption } from './encryption.ts';
+import { createEncryption } from '../../platform/encryption.ts';
 import { type CommonDeps, createSignedIn, type SignedIn } from './sign-in-services.ts';
 
 /**

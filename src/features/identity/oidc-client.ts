@@ -1,7 +1,7 @@
 import * as client from 'openid-client';
 import type { Clock } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
-import type { Fetch } from './provider/in-process.ts';
+import type { Fetch } from '../../platform/fetch.ts';
 
 /**
  * The relying party's side of OpenID Connect, with openid-client: the same code for the built-in provider and any

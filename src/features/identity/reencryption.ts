@@ -1,5 +1,5 @@
 import { contextOf } from './provider/adapter.ts';
-import { encryptAgain, type Encryption } from './encryption.ts';
+import { encryptAgain, type Encryption } from '../../platform/encryption.ts';
 import { sessionContext } from './sessions/access-token.ts';
 import type { IdentityStores } from './stores.ts';
 

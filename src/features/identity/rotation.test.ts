@@ -18,7 +18,7 @@ import { minute } from '../../core/clock.ts';
 import { createOidcClient } from './oidc-client.ts';
 import { SigningKeysUnreadable } from './provider/signing-keys.ts';
 import { createReencryption } from './reencryption.ts';
-import { createEncryption } from './encryption.ts';
+import { createEncryption } from '../../platform/encryption.ts';
 import { identityStores } from './stores.ts';
 
 // SE-03: an older value is accepted as long as it is in the list, is refused afterwards, and nobody is signed out who

@@ -10,7 +10,7 @@ import { type AnonymousStep, type CountedStep, createSignInLimit } from './login
 import { createLoginFlow, type LoginFlow } from './login/login.ts';
 import type { OidcClient } from './oidc-client.ts';
 import { createReencryption } from './reencryption.ts';
-import type { Encryption } from './encryption.ts';
+import type { Encryption } from '../../platform/encryption.ts';
 import { createAccessTokens, type SessionToken } from './sessions/access-token.ts';
 import { createSessions, type Sessions } from './sessions/sessions.ts';
 import type { IdentityStores, IdentityTx } from './stores.ts';

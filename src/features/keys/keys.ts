@@ -7,7 +7,7 @@ import type { ChangeFeed, ChangeStore } from '../../platform/database/change-fee
 import type { Tx } from '../../platform/database/database.ts';
 import { createFairQueue } from '../../platform/fair-queue.ts';
 import type { AuditWriter } from '../audit/audit.ts';
-import { addressBucket } from '../ratelimit/ratelimit.ts';
+import { addressBucket } from '../rate-limit/rate-limit.ts';
 import type { Repository } from '../repositories/repositories.ts';
 import { type Key, type RevokeReason, statusOf } from './key.ts';
 import {

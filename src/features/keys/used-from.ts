@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import type { RequestOrigin } from '../../core/caller.ts';
 import { safeAgent } from '../../core/safe-text.ts';
-import { addressBucket } from '../ratelimit/ratelimit.ts';
+import { addressBucket } from '../rate-limit/rate-limit.ts';
 
 /** Where a key was last used from: enough to tell a CI runner from a stranger, too little to locate a person. */
 export type UsedFrom = { readonly network: string | null; readonly program: string | null };

@@ -2,7 +2,7 @@ import type { KeyCaller, KeyType, UserRef } from '../../core/caller.ts';
 import { type Clock, minute } from '../../core/clock.ts';
 import { anything, type ChangeFeed } from '../../platform/database/change-feed.ts';
 import { createFairQueue } from '../../platform/fair-queue.ts';
-import { addressBucket } from '../ratelimit/ratelimit.ts';
+import { addressBucket } from '../rate-limit/rate-limit.ts';
 import { type Key, type KeyStatus, statusOf } from './key.ts';
 import type { KeyPolicy } from './key-policy.ts';
 import { digestOf, type KeyFormat } from './key-value.ts';

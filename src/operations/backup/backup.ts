@@ -8,7 +8,7 @@ import { systemClock, timestamp } from '../../core/clock.ts';
 import { systemRandom } from '../../core/ids.ts';
 import { chainStore } from '../../features/audit/chain-store.ts';
 import { type Anchor, formatAuditReport, verifyAuditLog } from '../../features/audit/verify.ts';
-import { createEncryption } from '../../features/identity/encryption.ts';
+import { createEncryption } from '../../platform/encryption.ts';
 import { signingKeyStore } from '../../features/identity/provider/signing-key-store.ts';
 import { canDecryptSigningKeys } from '../../features/identity/provider/signing-keys.ts';
 import { hasDatabase, lockDataDir } from '../../platform/data-dir.ts';

@@ -8,7 +8,7 @@ import { systemRandom } from '../../core/ids.ts';
 import { advice, failed, type Finding, findingOf, ok, type Patient, unknown } from './finding.ts';
 import { signInReader } from '../../features/audit/sign-ins.ts';
 import { createReencryption } from '../../features/identity/reencryption.ts';
-import { createEncryption } from '../../features/identity/encryption.ts';
+import { createEncryption } from '../../platform/encryption.ts';
 import { canDecryptSigningKeys } from '../../features/identity/provider/signing-keys.ts';
 import { identityStores } from '../../features/identity/stores.ts';
 import { openDatabaseAlone, openKv, openStoreAlone } from '../../composition/backends.ts';

@@ -28,7 +28,7 @@ import { systemRandom } from '../../core/ids.ts';
 import { examine } from './doctor.ts';
 import type { World } from './finding.ts';
 import { auditStore } from '../../features/audit/audit-store.ts';
-import { createEncryption } from '../../features/identity/encryption.ts';
+import { createEncryption } from '../../platform/encryption.ts';
 import { loadSigningKeys } from '../../features/identity/provider/signing-keys.ts';
 import { identityStores } from '../../features/identity/stores.ts';
 import { openDatabaseAlone, openBackends } from '../../composition/backends.ts';

@@ -4,7 +4,7 @@ import { failed, type Finding, ok, unknown } from './finding.ts';
 import { explainNetwork } from '../../composition/start-errors.ts';
 import { identityTimeoutMs } from '../../features/identity/directory/bounded.ts';
 import { createKeycloakServer } from '../../features/identity/keycloak/keycloak-client.ts';
-import { networkFetch } from '../../features/identity/keycloak/network-fetch.ts';
+import { networkFetch } from '../../platform/fetch.ts';
 import { type Check, createSelfTest, selfTestChecks } from '../../features/identity/keycloak/self-test.ts';
 
 /** The four checks that a start makes of Keycloak, each as a finding. Empty for the built-in provider and for a gateway. */

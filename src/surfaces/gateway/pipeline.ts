@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
-import { addressBucket } from '../../features/ratelimit/ratelimit.ts';
+import { addressBucket } from '../../features/rate-limit/rate-limit.ts';
 import { type Catalog, resolve, type Served, siteStatusOf } from '../../features/sites/sites.ts';
 import type { Blobs } from '../../platform/blobs/blobs.ts';
 import { FastRequest, type HttpRequest, type HttpResponse } from '../../platform/fast-http/fast-server.ts';

@@ -1,7 +1,7 @@
 import { type Server, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { LRUCache } from 'lru-cache';
-import { addressBucket, type LocalSource } from '../../features/ratelimit/ratelimit.ts';
+import { addressBucket, type LocalSource } from '../../features/rate-limit/rate-limit.ts';
 import { badRequest, type GatewayAnswer, tooLongTarget, tooMany } from './answer.ts';
 import { FastServer, type HttpListener, type HttpRequest } from '../../platform/fast-http/fast-server.ts';
 import { sendFinalError } from '../../platform/final-error.ts';

@@ -20,7 +20,7 @@ import {
   type FailedAuth,
   type RateLimiter,
   type Spend,
-} from '../../features/ratelimit/ratelimit.ts';
+} from '../../features/rate-limit/rate-limit.ts';
 import { createFairQueue } from '../../platform/fair-queue.ts';
 import { findCredential } from './credential.ts';
 

@@ -2,8 +2,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../../core/caller.ts';
 import { AppError } from '../../core/errors.ts';
 import type { LiveKey } from '../../features/keys/verifier.ts';
-import type { ChangeLimit } from '../../features/ratelimit/change-limit.ts';
-import { type RateLimiter, resetSeconds } from '../../features/ratelimit/ratelimit.ts';
+import type { ChangeLimit } from '../../features/rate-limit/change-limit.ts';
+import { type RateLimiter, resetSeconds } from '../../features/rate-limit/rate-limit.ts';
 import type { RequestBudget } from '../../platform/http.ts';
 import type { KeyUse } from './authentication.ts';
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { hour, second } from '../../../src/core/clock.ts';
-import { memorySource } from '../../../src/features/ratelimit/ratelimit.ts';
+import { memorySource } from '../../../src/features/rate-limit/rate-limit.ts';
 import { isLimitedChange } from '../../../src/platform/http.ts';
 import { commandLine, denialsOf, openFrozenHarness } from '../access/cast.ts';
 import { FakeClock } from '../../clock.ts';

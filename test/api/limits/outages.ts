@@ -1,5 +1,5 @@
 import { AppError } from '../../../src/core/errors.ts';
-import type { LimitSource } from '../../../src/features/ratelimit/ratelimit.ts';
+import type { LimitSource } from '../../../src/features/rate-limit/rate-limit.ts';
 import type { Database } from '../../../src/platform/database/database.ts';
 
 /** Engines that can be taken away and given back in the middle of a test. */

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { minute, second } from '../../../src/core/clock.ts';
 import { systemRandom } from '../../../src/core/ids.ts';
-import { memorySource } from '../../../src/features/ratelimit/ratelimit.ts';
+import { memorySource } from '../../../src/features/rate-limit/rate-limit.ts';
 import { setPolicy } from '../access/cast.ts';
 import { FakeClock } from '../../clock.ts';
 import { openTestDatabase } from '../../database.ts';

@@ -1,7 +1,7 @@
 import { generateKeyPair, exportJWK, SignJWT } from 'jose';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { createKeycloakServer } from '../keycloak/keycloak-client.ts';
-import type { Fetch } from '../provider/in-process.ts';
+import type { Fetch } from '../../../platform/fetch.ts';
 import { keycloakDirectory } from './keycloak-directory.ts';
 
 // What Keycloak answers in form is tested against a real one (test/keycloak); here is what it never should answer.

@@ -1,7 +1,7 @@
 import { decodeJwt } from 'jose';
 import type { Clock } from '../../../core/clock.ts';
 import { createFairQueue } from '../../../platform/fair-queue.ts';
-import type { Fetch } from '../provider/in-process.ts';
+import type { Fetch } from '../../../platform/fetch.ts';
 import { createCircuit } from './circuit.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { type Clock, day } from '../../../core/clock.ts';
 import type { Random } from '../../../core/ids.ts';
 import { canonicalEmail } from '../accounts/email.ts';
-import { isMacOfAny, mac } from '../encryption.ts';
+import { isMacOfAny, mac } from '../../../platform/encryption.ts';
 
 /**
  * Recognises browsers that signed in to an account before, so that a stranger's wrong passwords do not lock the owner

@@ -5,7 +5,7 @@ import { newId, type Random } from '../../../core/ids.ts';
 import type { Log } from '../../../platform/log.ts';
 import type { UserStore } from '../accounts/user-store.ts';
 import { type LoginResult, type OidcClient, reasonOf } from '../oidc-client.ts';
-import { UnknownEncryptionKey, type Encryption } from '../encryption.ts';
+import { UnknownEncryptionKey, type Encryption } from '../../../platform/encryption.ts';
 import { secretDigest } from '../../../platform/encrypted-text.ts';
 import { encryptTokens } from '../sessions/access-token.ts';
 import type { Sessions } from '../sessions/sessions.ts';

@@ -2,7 +2,7 @@ import type { RequestOrigin } from '../../../core/caller.ts';
 import type { AccountStore } from '../accounts/account-store.ts';
 import { maxPasswordLength, type Passwords } from '../accounts/passwords.ts';
 import type { KnownDevices } from './known-devices.ts';
-import type { SignInThrottle } from './throttle.ts';
+import type { SignInThrottle } from './sign-in-throttle.ts';
 
 /** The result of checking an e-mail and a password. An unknown account and a wrong password look alike and take the same time. */
 export type PasswordAnswer =

@@ -1,5 +1,5 @@
 import { type Clock, minute } from '../../../core/clock.ts';
-import { isMacOfAny, mac } from '../encryption.ts';
+import { isMacOfAny, mac } from '../../../platform/encryption.ts';
 
 /**
  * The secret of the one-time link `{base_url}/setup#token=…`: an expiry and its MAC under SESSION_SECRET, so that

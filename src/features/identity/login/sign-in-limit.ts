@@ -1,7 +1,7 @@
 import { type Clock, minute } from '../../../core/clock.ts';
 import { AppError } from '../../../core/errors.ts';
-import { addressBucket } from '../../ratelimit/ratelimit.ts';
-import { createThrottle } from './throttle.ts';
+import { addressBucket } from '../../rate-limit/rate-limit.ts';
+import { createThrottle } from '../../../platform/throttle.ts';
 
 /**
  * The steps without a credential that store a row or can guess a secret: starting a sign-in, an authorization or a

@@ -3,7 +3,7 @@ import type { Clock } from '../../../core/clock.ts';
 import type { Tx } from '../../../platform/database/database.ts';
 import type { AuditEntry } from '../../audit/audit.ts';
 import { isAuthenticationValid } from '../accounts/authentication-validity.ts';
-import { decryptedOrNot, type Encryption } from '../encryption.ts';
+import { decryptedOrNot, type Encryption } from '../../../platform/encryption.ts';
 import { secretDigest } from '../../../platform/encrypted-text.ts';
 import type { IdentityTx } from '../stores.ts';
 import { webClientId } from './clients.ts';

@@ -1,6 +1,6 @@
 import type { ClientMetadata } from 'oidc-provider';
 import { grantableScopes } from '../../../core/scopes.ts';
-import { mac } from '../encryption.ts';
+import { mac } from '../../../platform/encryption.ts';
 
 /** The clients every installation has. The names are part of the documented surface. */
 export const webClientId = 'postern-web';

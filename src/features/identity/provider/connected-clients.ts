@@ -2,7 +2,7 @@ import type { AuditContext } from '../../../core/caller.ts';
 import { AppError } from '../../../core/errors.ts';
 import type { ChangeFeed } from '../../../platform/database/change-feed.ts';
 import type { Tx } from '../../../platform/database/database.ts';
-import { decryptedOrNot, type Encryption } from '../encryption.ts';
+import { decryptedOrNot, type Encryption } from '../../../platform/encryption.ts';
 import type { IdentityStores, IdentityTx } from '../stores.ts';
 import { contextOf } from './adapter.ts';
 import { providerScopes, webClientId } from './clients.ts';

@@ -1,18 +1,11 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { inject } from 'light-my-request';
+import { bodyText, type Fetch } from '../../../platform/fetch.ts';
 
 /**
  * A fetch that calls the built-in provider without a network: the same code path as for any other provider. It works
  * even when this process cannot reach its own public address behind a proxy.
  */
-export type Fetch = (url: string, init: FetchInit) => Promise<Response>;
-export type FetchInit = {
-  readonly method: string;
-  readonly headers: Record<string, string>;
-  readonly body?: unknown;
-  readonly signal?: AbortSignal | undefined;
-};
-
 export function inProcessFetch(listener: () => RequestListener): Fetch {
   return async (url, { method, headers, body, signal }) => {
     signal?.throwIfAborted();
@@ -33,12 +26,6 @@ export function inProcessFetch(listener: () => RequestListener): Fetch {
       headers: answerHeaders(answer.headers),
     });
   };
-}
-
-export function bodyText(body: unknown): string {
-  if (typeof body === 'string') return body;
-  if (body instanceof URLSearchParams) return body.toString();
-  throw new TypeError('Only text and form bodies reach the built-in provider.');
 }
 
 function hasNoBody(status: number): boolean {

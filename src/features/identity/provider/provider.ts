@@ -7,7 +7,7 @@ import Provider, {
 } from 'oidc-provider';
 import type { JWK } from 'jose';
 import type { Log } from '../../../platform/log.ts';
-import { mac } from '../encryption.ts';
+import { mac } from '../../../platform/encryption.ts';
 import { builtinClients, principalSyncClientId, providerScopes, webClientId } from './clients.ts';
 import { type CookieJar, cookieNames, hardenCookies } from './cookies.ts';
 import { answersDeviceFailure, requestIdOf, show, tellFailures } from './failures.ts';

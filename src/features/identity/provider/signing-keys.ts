@@ -2,7 +2,7 @@ import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK } from 'jo
 import type { AuditContext } from '../../../core/caller.ts';
 import type { Tx } from '../../../platform/database/database.ts';
 import type { AuditWriter } from '../../audit/audit.ts';
-import { UnknownEncryptionKey, type Encryption } from '../encryption.ts';
+import { UnknownEncryptionKey, type Encryption } from '../../../platform/encryption.ts';
 import type { SigningKeyStore } from './signing-key-store.ts';
 
 const context = 'provider-signing-keys';

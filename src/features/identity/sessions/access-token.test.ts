@@ -12,7 +12,7 @@ import {
   sessionSecrets,
 } from '../../../../test/identity.ts';
 import { clientSecretFor } from '../provider/clients.ts';
-import { createEncryption } from '../encryption.ts';
+import { createEncryption } from '../../../platform/encryption.ts';
 import { createAccessTokens, encryptTokens } from './access-token.ts';
 
 const clock = frozenTime();

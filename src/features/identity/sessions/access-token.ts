@@ -2,7 +2,7 @@ import { type AuditContext, systemAuditContext } from '../../../core/caller.ts';
 import { type Clock, minute, second } from '../../../core/clock.ts';
 import type { Directory, Introspection } from '../directory.ts';
 import type { OidcClient, ProviderTokens } from '../oidc-client.ts';
-import { UnknownEncryptionKey, type Encryption } from '../encryption.ts';
+import { UnknownEncryptionKey, type Encryption } from '../../../platform/encryption.ts';
 import type { SessionStore } from './session-store.ts';
 
 /**

@@ -1,5 +1,5 @@
 import type { Random } from '../../../core/ids.ts';
-import { isMacOfAny, mac } from '../encryption.ts';
+import { isMacOfAny, mac } from '../../../platform/encryption.ts';
 import { secretDigest } from '../../../platform/encrypted-text.ts';
 
 /**

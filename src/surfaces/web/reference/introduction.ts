@@ -1,5 +1,5 @@
 import type { Scope } from '../../../core/scopes.ts';
-import { changesPerMinute } from '../../../features/ratelimit/change-limit.ts';
+import { changesPerMinute } from '../../../features/rate-limit/change-limit.ts';
 import type { OpenApi } from '../openapi/types.ts';
 import { type Html, html } from '../html.ts';
 import { inline, json, prose } from './prose.ts';

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { FakeClock } from '../../../test/clock.ts';
 import { systemRandom } from '../../core/ids.ts';
 import { memorySource } from './memory-source.ts';
-import { createRateLimiter, resetSeconds, retryAfterSeconds } from './ratelimit.ts';
+import { createRateLimiter, resetSeconds, retryAfterSeconds } from './rate-limit.ts';
 import type { LimitSource, Spend } from './source.ts';
 
 const request = { owner: 'usr_1', key: 'k1', limit: 600 };

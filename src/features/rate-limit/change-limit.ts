@@ -1,5 +1,5 @@
 import { AppError } from '../../core/errors.ts';
-import { type RateLimiter, retryAfterSeconds } from './ratelimit.ts';
+import { type RateLimiter, retryAfterSeconds } from './rate-limit.ts';
 
 /**
  * Changes that a person may request in any rolling 60 seconds, over all sessions, access tokens and processes. Far more

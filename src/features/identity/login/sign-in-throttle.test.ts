@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { FakeClock } from '../../../../test/clock.ts';
 import { day, minute } from '../../../core/clock.ts';
-import { createSignInThrottle, type SignInThrottle } from './throttle.ts';
+import { createSignInThrottle, type SignInThrottle } from './sign-in-throttle.ts';
 
 const ada = 'ada@example.com';
 let clock: FakeClock;
@@ -78,4 +78,53 @@ test('known addresses are bounded: the one that signed in longest ago is forgott
   expect(wrong('198.51.100.1')).toBe('refused');
   expect(wrong('198.51.100.2')).toBe('allowed');
   expect(wrong('198.51.100.3')).toBe('allowed');
+});
+
+describe('the sign-in throttle', () => {
+  const fail = (throttle: ReturnType<typeof createSignInThrottle>, account: string, address: string) =>
+    throttle.attempt(account, address).kind;
+
+  test('gives a right password its try back', () => {
+    const throttle = createSignInThrottle({ clock: new FakeClock(), perAccount: 2 });
+    for (let count = 0; count < 10; count += 1) {
+      const attempt = throttle.attempt('a', '1.1.1.1');
+      if (attempt.kind === 'allowed') attempt.succeed();
+      expect(attempt.kind).toBe('allowed');
+    }
+  });
+
+  test('slides: a try is free again exactly when the oldest failure is a quarter of an hour old', () => {
+    const clock = new FakeClock();
+    const throttle = createSignInThrottle({ clock, perAccount: 2 });
+    fail(throttle, 'a', '1.1.1.1');
+    clock.advance(10 * minute);
+    fail(throttle, 'a', '1.1.1.1');
+    expect(throttle.attempt('A', '2.2.2.2')).toMatchObject({ kind: 'refused', retryAfterSeconds: 300 });
+    clock.advance(5 * minute);
+    expect(fail(throttle, 'a', '1.1.1.1')).toBe('allowed');
+    expect(fail(throttle, 'a', '1.1.1.1')).toBe('refused');
+  });
+
+  test('ten wrong passwords from a stranger do not lock the owner out, a hundred from anywhere do', () => {
+    const throttle = createSignInThrottle({ clock: new FakeClock() });
+    for (let count = 0; count < 10; count += 1) fail(throttle, 'a', '6.6.6.6');
+    expect(fail(throttle, 'a', '6.6.6.6')).toBe('refused');
+    expect(fail(throttle, 'a', '1.1.1.1')).toBe('allowed');
+    for (let count = 0; count < 89; count += 1) fail(throttle, 'a', `7.7.7.${count}`);
+    expect(fail(throttle, 'a', '8.8.8.8')).toBe('refused');
+  });
+
+  test('takes all addresses of one IPv6 customer for one', () => {
+    const throttle = createSignInThrottle({ clock: new FakeClock() });
+    for (let count = 0; count < 10; count += 1) fail(throttle, 'a', `2001:db8:1:2::${count}`);
+    expect(fail(throttle, 'a', '2001:db8:1:2:ffff::1')).toBe('refused');
+    expect(fail(throttle, 'a', '2001:db8:1:3::1')).toBe('allowed');
+  });
+
+  test('stops one address that tries many accounts, and nobody else', () => {
+    const throttle = createSignInThrottle({ clock: new FakeClock(), perAddress: 3 });
+    for (const account of ['a', 'b', 'c']) fail(throttle, account, '1.1.1.1');
+    expect(fail(throttle, 'd', '1.1.1.1')).toBe('refused');
+    expect(fail(throttle, 'd', '2.2.2.2')).toBe('allowed');
+  });
 });

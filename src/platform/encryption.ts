@@ -1,12 +1,12 @@
 import { createHmac } from 'node:crypto';
-import type { Random } from '../../core/ids.ts';
+import type { Random } from '../core/ids.ts';
 import {
   equalInConstantTime,
   decryptText,
   encryptionKeyOf,
   encryptText,
   secretDigest,
-} from '../../platform/encrypted-text.ts';
+} from './encrypted-text.ts';
 
 /**
  * Encrypts secrets at rest: AES-256-GCM under the ENCRYPTION_KEY list. The first key encrypts, all decrypt, so
