@@ -24,6 +24,8 @@ import type { Kv } from '../src/platform/kv/kv.ts';
 import { memoryKv } from '../src/platform/kv/memory-kv.ts';
 import { createLog } from '../src/platform/log.ts';
 import type { Tracing } from '../src/platform/tracing.ts';
+import { gitIn } from '../src/platform/git/git.ts';
+import { createOutbound } from '../src/platform/outbound.ts';
 import { temporaryFilesIn } from '../src/platform/temporary-files.ts';
 import { FakeClock } from './clock.ts';
 import { openTestDatabase } from './database.ts';
@@ -45,6 +47,7 @@ export const settings: AppSettings = {
   sessionSecrets: ['session-secret-of-the-tests-0123456789'],
   encryptionKeys: ['encryption-key-of-the-tests-0123456789'],
   passwordCost: { memoryKib: 8, passes: 1 },
+  allowsFileRepositories: true,
 };
 
 export type Harness = {
@@ -149,6 +152,7 @@ export async function openHarness(
     ownerSweepMinutes?: number;
     gatewayLimits?: AppSettings['gatewayLimits'];
     gatewayFastHttp?: boolean;
+    allowsFileRepositories?: boolean;
     /** Public addresses of the web app and content; default: those above. */
     uiUrl?: string;
     contentUrl?: string;
@@ -178,6 +182,9 @@ export async function openHarness(
         ...(options.ownerSweepMinutes === undefined ? {} : { ownerSweepMinutes: options.ownerSweepMinutes }),
         ...(options.gatewayLimits === undefined ? {} : { gatewayLimits: options.gatewayLimits }),
         ...(options.gatewayFastHttp === undefined ? {} : { gatewayFastHttp: options.gatewayFastHttp }),
+        ...(options.allowsFileRepositories === undefined
+          ? {}
+          : { allowsFileRepositories: options.allowsFileRepositories }),
         ...(options.uiUrl === undefined ? {} : { uiUrl: options.uiUrl }),
         ...(options.contentUrl === undefined ? {} : { contentUrl: options.contentUrl }),
       },
@@ -199,13 +206,20 @@ async function build(
   const logged: string[] = [];
   const blobs = fileBlobs(join(shared.folder, 'blobs'));
   const temporaryFiles = temporaryFilesIn(join(shared.folder, `uploads-${shared.others}`));
+  const git = gitIn(join(shared.folder, `git-${shared.others}`), {
+    outbound: createOutbound({ allowsPrivate: false }),
+    searchPath: process.env['PATH'] ?? '',
+    allowsFiles: true,
+  });
   await blobs.prepare();
   await temporaryFiles.prepare();
+  await git.prepare();
   const backends: AppBackends = {
     database,
     kv: shared.kv,
     blobs,
     temporaryFiles,
+    git,
     directory: shared.directory ?? ((builtin) => withSessionTokens(builtin, shared)),
     limitSource: shared.limitSource,
     clock: { now: () => clock.now() + clockOffBy },

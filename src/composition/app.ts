@@ -32,6 +32,8 @@ import { createIdentityCheck } from '../features/identity/identity-check.ts';
 import { accessConfigRoutes } from '../features/identity/login/access-routes.ts';
 import { identityRoutes } from '../features/identity/routes.ts';
 import { identityStores } from '../features/identity/stores.ts';
+import { createBranches } from '../features/environments/branches.ts';
+import { branchesRoute } from '../features/environments/branches-route.ts';
 import { createKeyAlarms } from '../features/keys/alarms.ts';
 import { contextRoute } from '../features/keys/context-route.ts';
 import { createExpiry } from '../features/keys/expiry.ts';
@@ -56,11 +58,15 @@ import { noticeRoutes } from '../features/notices/routes.ts';
 import { createChangeLimit } from '../features/rate-limit/change-limit.ts';
 import { createFailedAuth, createRateLimiter, memorySource } from '../features/rate-limit/rate-limit.ts';
 import { createRepositories, repositoryStore } from '../features/repositories/repositories.ts';
+import { credentialStore } from '../features/repositories/credential-store.ts';
 import { repositoryRoutes } from '../features/repositories/routes.ts';
 import { createDocument, type DocumentStores } from '../features/settings/document.ts';
 import { documentStore } from '../features/settings/settings.ts';
 import { surfaceRoutes } from '../features/settings/surfaces.ts';
 import type { OwnerNames } from '../features/sites/responses.ts';
+import { createEncryption } from '../platform/encryption.ts';
+import { gitIn } from '../platform/git/git.ts';
+import { createOutbound } from '../platform/outbound.ts';
 import { fileBlobs } from '../platform/blobs/file-blobs.ts';
 import { drain } from '../platform/drain.ts';
 import {
@@ -112,6 +118,7 @@ function createStores(sql: Sql, backends: Pick<AppBackends, 'random' | 'log'> & 
     usage: usageStore(sql),
     documents: documentStore(sql),
     repositories: repositoryStore(sql),
+    repositoryCredentials: credentialStore(sql),
     audit: auditStore(sql, { clock, random }),
     auditCounts: countStore(sql),
     signIns: signInReader(sql),
@@ -292,7 +299,29 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     random,
     onCorrupt: () => metrics.grantsCorrupt.inc(),
   });
-  const repositories = createRepositories({ read, tx, feed, clock, random });
+  const repositories = createRepositories({
+    read,
+    encryption: createEncryption(settings.encryptionKeys, random),
+    allowsFiles: settings.allowsFileRepositories ?? false,
+    tx,
+    feed,
+    clock,
+    random,
+  });
+  const { git } = backends;
+  // The mirror is a cache of this process, and may hold what its credential no longer opens.
+  feed.subscribe(({ topic, subject }) => {
+    if (topic !== 'repository') return;
+    git
+      .forget(subject)
+      .catch((error: unknown) =>
+        log.warn(
+          { err: error, repository: subject },
+          'could not remove the mirror of a repository; the next start does it',
+        ),
+      );
+  });
+  const branches = createBranches({ repositories, git });
   const importKeys = createKeyImport({
     tx,
     product: settings.keyPrefix,
@@ -332,6 +361,7 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     sweep,
     expiry,
     repositories,
+    branches,
     importKeys,
     sitesServices,
     grantServices,
@@ -380,6 +410,7 @@ function createRoutes(services: Services): Route[] {
     ...createSitesRoutes(services.sitesServices, { names: ownerNames(services), clock, read }),
     ...createGrantRoutes(services.grantServices, services.sitesServices),
     ...repositoryRoutes(repositories),
+    branchesRoute(services.branches),
     ...noticeRoutes({ notices }),
     ...accessConfigRoutes({
       config: services.accessConfig,
@@ -705,6 +736,7 @@ export async function allRoutes(): Promise<readonly Route[]> {
       kv: memoryKv({ clock: systemClock }),
       blobs: fileBlobs('unused'),
       temporaryFiles: temporaryFilesIn('unused'),
+      git: gitIn('unused', { outbound: createOutbound({ allowsPrivate: false }), searchPath: '' }),
       clock: systemClock,
       random: systemRandom,
       log: silent,

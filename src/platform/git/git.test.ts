@@ -6,10 +6,10 @@ import { isOpensslMissing } from '../../../test/certificate.ts';
 import { newRepository, type TestRepository } from '../../../test/git-repository.ts';
 import { gitHost, httpsGitServer, isSshServerMissing, sshGitServer } from '../../../test/git-servers.ts';
 import { createOutbound } from '../outbound.ts';
-import { createGit, type GitCredential } from './git.ts';
+import { type GitCredential, gitIn } from './git.ts';
 
 const resolved: string[] = [];
-function gitIn(options: Partial<Parameters<typeof createGit>[0]> & { allowsPrivate?: boolean } = {}) {
+async function openGit(options: Partial<Parameters<typeof gitIn>[1]> & { allowsPrivate?: boolean } = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'postern-mirrors-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const { allowsPrivate = true, ...rest } = options;
@@ -21,7 +21,9 @@ function gitIn(options: Partial<Parameters<typeof createGit>[0]> & { allowsPriva
     },
   });
   const searchPath = process.env['PATH'] ?? '';
-  return { folder, git: createGit({ folder, outbound, searchPath, allowsFiles: true, ...rest }) };
+  const git = gitIn(folder, { outbound, searchPath, allowsFiles: true, ...rest });
+  await git.prepare();
+  return { folder, git };
 }
 const remote = (cloneUrl: string, credential: GitCredential | null = null) => ({
   id: 'repo_1',
@@ -38,7 +40,7 @@ afterAll(() => repository.remove());
 
 describe('a repository on this machine', () => {
   test('its branches are listed with their commits, and a file is read at the newest commit of one', async () => {
-    const { git } = gitIn();
+    const { git } = await openGit();
     const first = repository.commit({ 'postern.yaml': 'version: 1\n', 'web/index.html': 'hello' });
     const other = repository.commit({ 'postern.yaml': 'version: 2\n' }, 'feature/x');
     expect(await git.branches(remote(repository.url))).toEqual({
@@ -58,7 +60,7 @@ describe('a repository on this machine', () => {
   });
 
   test('a branch that was moved back is read where it is now', async () => {
-    const { git } = gitIn();
+    const { git } = await openGit();
     const kept = repository.commit({ 'postern.yaml': 'kept\n' }, 'moved');
     repository.commit({ 'postern.yaml': 'dropped\n' }, 'moved');
     const read = () => git.readFile(remote(repository.url), 'moved', 'postern.yaml');
@@ -68,7 +70,7 @@ describe('a repository on this machine', () => {
   });
 
   test('a link, a folder or a submodule in its place is no file', async () => {
-    const { git } = gitIn();
+    const { git } = await openGit();
     repository.commit({ link: { to: '/etc/passwd' }, 'folder/file': 'x' }, 'odd');
     repository.git('update-index', '--add', '--cacheinfo', `160000,${'1'.repeat(40)},module`);
     repository.git('commit', '--quiet', '--message', 'A submodule');
@@ -79,7 +81,7 @@ describe('a repository on this machine', () => {
   });
 
   test('nothing that the repository holds runs or configures git', async () => {
-    const { git, folder } = gitIn();
+    const { git, folder } = await openGit();
     const trap = join(folder, 'trap');
     repository.commit(
       {
@@ -98,13 +100,13 @@ describe('a repository on this machine', () => {
   });
 
   test('a name that could be an option or another reference is only ever a branch', async () => {
-    const { git } = gitIn();
+    const { git } = await openGit();
     for (const branch of ['--upload-pack=true', 'main:refs/heads/x', '../main', 'main^{commit}', '*', ''])
       expect((await git.readFile(remote(repository.url), branch, 'postern.yaml')).kind).toBe('failed');
   });
 
   test('what cannot be read says why', async () => {
-    const { git } = gitIn();
+    const { git } = await openGit();
     expect(await git.readFile(remote(repository.url), 'missing', 'postern.yaml')).toMatchObject(
       failed('branch_not_found'),
     );
@@ -114,21 +116,21 @@ describe('a repository on this machine', () => {
     expect(await git.branches(remote('http://git.example.test/x'))).toMatchObject(failed('unsupported_url'));
     expect(await git.branches(remote('ext::sh -c true'))).toMatchObject(failed('unsupported_url'));
     repository.commit({ 'large.yaml': 'x'.repeat(5_000) }, 'large');
-    const small = gitIn({ maxFileBytes: 4_096 });
+    const small = await openGit({ maxFileBytes: 4_096 });
     expect(await small.git.readFile(remote(repository.url), 'large', 'large.yaml')).toMatchObject(
       failed('too_large'),
     );
-    const missing = gitIn({ searchPath: '/nonexistent' });
+    const missing = await openGit({ searchPath: '/nonexistent' });
     expect(await missing.git.branches(remote(repository.url))).toMatchObject(failed('not_installed'));
   });
 
   test('files are read only where that is switched on', async () => {
-    const { git } = gitIn({ allowsFiles: false });
+    const { git } = await openGit({ allowsFiles: false });
     expect(await git.branches(remote(repository.url))).toMatchObject(failed('unsupported_url'));
   });
 
   test('the mirror of a repository that is forgotten is gone', async () => {
-    const { git, folder } = gitIn();
+    const { git, folder } = await openGit();
     repository.commit({ 'postern.yaml': 'x' });
     await git.readFile(remote(repository.url), 'main', 'postern.yaml');
     expect(readdirSync(folder)).toEqual(['repo_1.git']);
@@ -153,7 +155,7 @@ describe.skipIf(isOpensslMissing)('a repository over https', () => {
   const url = () => server.url(`${repository.folder.split('/').at(-1) ?? ''}/.git`);
 
   test('it is read with its token, at the address that was checked', async () => {
-    const { git, folder } = gitIn({ caFile: server.caFile });
+    const { git, folder } = await openGit({ caFile: server.caFile });
     const commit = repository.commit({ 'postern.yaml': 'over https\n' });
     const listings: string[] = [];
     server.whileAsked(() => {
@@ -179,14 +181,14 @@ describe.skipIf(isOpensslMissing)('a repository over https', () => {
   });
 
   test('without its token, or with another, the server’s refusal is reported', async () => {
-    const { git } = gitIn({ caFile: server.caFile });
+    const { git } = await openGit({ caFile: server.caFile });
     expect(await git.branches(remote(url()))).toMatchObject(failed('credential_refused'));
     const wrong = { ...token(server.origin), kind: 'token', user: 'git', token: 'wrong' } as const;
     expect(await git.branches(remote(url(), wrong))).toMatchObject(failed('credential_refused'));
   });
 
   test('a token for another origin is not sent', async () => {
-    const { git } = gitIn({ caFile: server.caFile });
+    const { git } = await openGit({ caFile: server.caFile });
     const before = server.seen.length;
     expect(await git.branches(remote(url(), token('https://git.example.test')))).toMatchObject(
       failed('credential_refused'),
@@ -195,14 +197,14 @@ describe.skipIf(isOpensslMissing)('a repository over https', () => {
   });
 
   test('a redirect is not followed', async () => {
-    const { git } = gitIn({ caFile: server.caFile });
+    const { git } = await openGit({ caFile: server.caFile });
     const moved = url().replace(server.origin, `${server.origin}/moved`);
     expect(await git.branches(remote(moved, token(server.origin)))).toMatchObject(failed('redirected'));
   });
 
   test('a server of an unknown authority, without such a repository, or without an answer, says so', async () => {
-    const { git } = gitIn({ caFile: server.caFile });
-    const hasty = gitIn({ caFile: server.caFile, listMs: 300 });
+    const { git } = await openGit({ caFile: server.caFile });
+    const hasty = await openGit({ caFile: server.caFile, listMs: 300 });
     expect(await git.branches(remote(server.url('none.git'), token(server.origin)))).toMatchObject(
       failed('repository_not_found'),
     );
@@ -212,12 +214,12 @@ describe.skipIf(isOpensslMissing)('a repository over https', () => {
     expect(await git.branches(remote('https://unknown.example.test/x'))).toMatchObject(
       failed('host_not_found'),
     );
-    const stranger = gitIn();
+    const stranger = await openGit();
     expect(await stranger.git.branches(remote(url()))).toMatchObject(failed('unreachable'));
   });
 
   test('a private address is never asked', async () => {
-    const { git } = gitIn({ caFile: server.caFile, allowsPrivate: false });
+    const { git } = await openGit({ caFile: server.caFile, allowsPrivate: false });
     const before = server.seen.length;
     expect(await git.branches(remote(url(), token(server.origin)))).toMatchObject(failed('private_address'));
     expect(server.seen.length).toBe(before);
@@ -241,7 +243,7 @@ describe.skipIf(isSshServerMissing)('a repository over ssh', () => {
   const url = () => server.url(`${repository.folder}/.git`);
 
   test('it is read with its key, and no file of the key is left', async () => {
-    const { git, folder } = gitIn();
+    const { git, folder } = await openGit();
     const commit = repository.commit({ 'postern.yaml': 'over ssh\n' });
     const answer = await git.readFile(remote(url(), key()), 'main', 'postern.yaml');
     expect(answer).toEqual({ kind: 'ok', value: { sha: commit, text: 'over ssh\n' } });
@@ -249,7 +251,7 @@ describe.skipIf(isSshServerMissing)('a repository over ssh', () => {
   });
 
   test('another key, another host key or no key is refused with its reason', async () => {
-    const { git } = gitIn();
+    const { git } = await openGit();
     const asked = async (credential: GitCredential | null) => await git.branches(remote(url(), credential));
     expect(await asked(key({ privateKey: server.otherPrivateKey }))).toMatchObject(
       failed('credential_refused'),

@@ -3,8 +3,11 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createFairQueue } from '../fair-queue.ts';
 import type { Outbound } from '../outbound.ts';
+import { type FolderOptions, stagingFolder } from '../staging-folder.ts';
 import { failed, failedRun, type GitAnswer, ok } from './answers.ts';
 import { type FileAtCommit, fileInMirror } from './mirror.ts';
+
+export type { FileAtCommit } from './mirror.ts';
 import { type GitConfig, runGit } from './run-git.ts';
 import { remoteAddress } from './remote.ts';
 
@@ -13,8 +16,8 @@ import { remoteAddress } from './remote.ts';
  * here: no hooks, filters or configuration of its own, and no submodules. It connects only to the address that was
  * checked, follows no redirect, and gives a credential only to the origin it is for.
  *
- * Each repository has a mirror in `folder`: commits and folders, without the content of files, which git fetches when
- * a reader needs it.
+ * Each repository has a mirror, a cache of this process: the newest commits and their folders, without the content of
+ * files, which git fetches when a reader needs it.
  */
 export type Git = {
   /** The branches of the repository and the commit each is at, by name. */
@@ -45,29 +48,33 @@ export type { GitAnswer, GitFailure } from './answers.ts';
 const maxListBytes = 4 * 1024 * 1024;
 const sha = /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/;
 
-export function createGit({
-  folder,
-  outbound,
-  searchPath,
-  allowsFiles = false,
-  caFile = null,
-  maxFileBytes = 1024 * 1024,
-  listMs = 20_000,
-  fetchMs = 120_000,
-}: {
-  /** Where the mirrors are; private to this process. */
-  readonly folder: string;
-  readonly outbound: Outbound;
-  /** PATH of this process. */
-  readonly searchPath: string;
-  /** ENVIRONMENTS_ALLOW_FILE_REPOSITORIES: clone URLs may begin with file://. */
-  readonly allowsFiles?: boolean;
-  /** OUTBOUND_CA_FILE: certificate authorities in PEM, in place of those of the machine. */
-  readonly caFile?: string | null;
-  readonly maxFileBytes?: number;
-  readonly listMs?: number;
-  readonly fetchMs?: number;
-}): Git {
+/** Call prepare() first; it removes what an earlier process left. */
+export function gitIn(
+  place: string,
+  {
+    isShared = false,
+    outbound,
+    searchPath,
+    allowsFiles = false,
+    caFile = null,
+    maxFileBytes = 1024 * 1024,
+    listMs = 20_000,
+    fetchMs = 30_000,
+  }: Pick<FolderOptions, 'isShared'> & {
+    readonly outbound: Outbound;
+    /** PATH of this process. */
+    readonly searchPath: string;
+    /** ENVIRONMENTS_ALLOW_FILE_REPOSITORIES: clone URLs may begin with file://. */
+    readonly allowsFiles?: boolean;
+    /** OUTBOUND_CA_FILE: certificate authorities in PEM, in place of those of the machine. */
+    readonly caFile?: string | null;
+    readonly maxFileBytes?: number;
+    readonly listMs?: number;
+    readonly fetchMs?: number;
+  },
+): Git & { prepare(): Promise<void> } {
+  const staging = stagingFolder(place, { isShared });
+  const folder = staging.path;
   // One fetch of a repository at a time, so that two do not lock each other's references.
   const inTurn = createFairQueue({ width: 4, perSender: 1, queue: 100 });
 
@@ -96,7 +103,7 @@ export function createGit({
     }
     if (own?.kind !== 'ssh_key') return failed('credential_refused');
     const keys = join(folder, `ssh-${randomUUID()}`);
-    await mkdir(keys, { recursive: true, mode: 0o700 });
+    await mkdir(keys, { mode: 0o700 });
     try {
       await writeFile(join(keys, 'key'), `${own.privateKey.trim()}\n`, { mode: 0o600 });
       await writeFile(join(keys, 'known_hosts'), `${own.knownHosts.trim()}\n`, { mode: 0o600 });
@@ -113,6 +120,8 @@ export function createGit({
   const mirrorOf = (id: string) => join(folder, `${id}.git`);
 
   return {
+    prepare: staging.prepare,
+
     branches: (remote) =>
       reach(remote, async ({ config, env }) => {
         const run = await runGit(['ls-remote', '--heads', '--refs', '--', remote.cloneUrl], {
@@ -128,7 +137,6 @@ export function createGit({
     readFile: (remote, branch, path) =>
       inTurn(remote.id, () =>
         reach(remote, async ({ config, env }) => {
-          await mkdir(folder, { recursive: true, mode: 0o700 });
           return await fileInMirror(mirrorOf(remote.id), branch, path, {
             cloneUrl: remote.cloneUrl,
             run: (args, maxBytes, named) =>
