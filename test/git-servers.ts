@@ -24,7 +24,7 @@ export async function httpsGitServer(folder: string, options: { readonly authori
     '-subj',
     `/CN=${gitHost}`,
     '-addext',
-    `subjectAltName=DNS:${gitHost}`,
+    `subjectAltName=DNS:${gitHost},DNS:localhost`,
     '-keyout',
     at('key'),
     '-out',
