@@ -1,12 +1,7 @@
-import { once } from 'node:events';
-import { get, type IncomingMessage } from 'node:http';
-import { buffer } from 'node:stream/consumers';
 import { type Figure, perSecond, sideBySide } from './figures.ts';
 import { load } from './load.ts';
+import { recordAnswer } from './recorded-answer.ts';
 import { startNeighbour } from './server-process.ts';
-
-/** Headers that Node adds to every response, including those of the bare server. */
-const added = new Set(['date', 'connection', 'keep-alive']);
 
 /**
  * For comparison: plain node:http on the same core with the gateway's own response, byte for byte, from memory. Requests
@@ -50,12 +45,7 @@ async function startBare(
   url: string,
   headers: Readonly<Record<string, string>>,
 ): Promise<{ port: number; stop(): Promise<void> }> {
-  const [answer]: IncomingMessage[] = await once(get(url, { headers }), 'response');
-  if (answer?.statusCode !== 200) throw new Error(`${url} answered ${answer?.statusCode}.`);
-  const { rawHeaders } = answer;
-  const kept = rawHeaders.flatMap((name, at) =>
-    at % 2 === 0 && !added.has(name.toLowerCase()) ? [name, rawHeaders[at + 1] ?? ''] : [],
-  );
-  const body = (await buffer(answer)).toString('latin1');
-  return await startNeighbour('bare-http.ts', { message: { headers: kept, body } });
+  const answer = await recordAnswer(url, headers);
+  const message = { headers: answer.headers.flat(), body: answer.body.toString('latin1') };
+  return await startNeighbour('bare-http.ts', { message });
 }

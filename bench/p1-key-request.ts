@@ -1,6 +1,7 @@
 import { startPostgres, startRedis } from './engines.ts';
 import { type BenchOptions, type Figure, perSecond, sideBySide } from './figures.ts';
 import { load } from './load.ts';
+import { recordAnswer } from './recorded-answer.ts';
 import { type BenchServer, startNeighbour, startServer } from './server-process.ts';
 
 /**
@@ -48,12 +49,10 @@ async function againstPlain(server: BenchServer, { quick }: BenchOptions): Promi
 }
 
 async function againstBare(server: BenchServer, { quick }: BenchOptions): Promise<Measured> {
-  const response = await fetch(`${server.address}/api/v2/auth/context`, {
-    headers: authorization(server, 0),
-  });
-  const headers = [...response.headers].filter(([name]) => !addedByServer.has(name));
+  const url = `${server.address}/api/v2/auth/context`;
+  const { headers, body } = await recordAnswer(url, authorization(server, 0), addedByFastify);
   const bare = await startNeighbour('bare-fastify.ts', {
-    message: { headers: Object.fromEntries(headers), body: await response.json() },
+    message: { headers: Object.fromEntries(headers), body: JSON.parse(body.toString()) },
   });
   try {
     return await sideBySide(quick ? 1 : 15, withKey(server, quick), () =>
@@ -64,8 +63,7 @@ async function againstBare(server: BenchServer, { quick }: BenchOptions): Promis
   }
 }
 
-/** Headers that Fastify or Node add to a response by themselves. */
-const addedByServer = new Set(['connection', 'content-length', 'content-type', 'date', 'keep-alive']);
+const addedByFastify = ['content-length', 'content-type'];
 
 function withKey(server: BenchServer, quick: boolean): (round: number) => Promise<number> {
   return (round) =>

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { expect, test } from 'vitest';
+import { errorCodes } from '../src/core/errors.ts';
 
 // The rule in one sentence: run → operations → composition → config → surfaces → features → platform → core; a feature uses
 // another only through its public file and never in a circle; only composition/ constructs; only config/ reads the environment.
@@ -106,6 +107,20 @@ test('only config/ reads the environment, and nothing in src imports from test',
   );
   expect(readers.map(({ path }) => path)).toEqual([]);
   expect(print(edges.filter(({ target }) => !target.startsWith('src/')))).toEqual([]);
+});
+
+test('every error code is one that Postern produces, or is reserved for environments', () => {
+  // A list of a route declares codes; it does not produce them.
+  const declared = /(?:errors:|ErrorCode\[\] =) \[[^\]]*\]/g;
+  const producers = files
+    .filter(({ path }) => !/^src\/(?:core\/errors|surfaces\/web\/openapi\/codes)\.ts$/.test(path))
+    .map(({ text }) => text.replaceAll(declared, ''))
+    .join('\n');
+  expect(errorCodes.filter((code) => !producers.includes(`'${code}'`))).toEqual([
+    'env_not_found',
+    'build_not_found',
+    'idempotency_conflict',
+  ]);
 });
 
 test('no test replaces a module with vi.mock: the files of one process share their modules', () => {

@@ -5,13 +5,13 @@ import { anonymous, type Caller } from '../src/core/caller.ts';
 import { type Clock, second } from '../src/core/clock.ts';
 import { systemRandom } from '../src/core/ids.ts';
 import type { AuditEntry, AuditWriter } from '../src/features/audit/audit.ts';
-import {
-  type BuiltinIdentity,
-  createIdentity,
-  generateSetupToken,
-} from '../src/features/identity/identity.ts';
-import { identityRoutes } from '../src/features/identity/routes.ts';
-import { identityStores } from '../src/features/identity/stores.ts';
+import { type BuiltinIdentity, createBuiltinIdentity } from '../src/composition/builtin-identity.ts';
+import { identityStores } from '../src/composition/identity-stores.ts';
+import { generateSetupToken } from '../src/features/accounts/setup-token.ts';
+import { groupRoutes } from '../src/features/accounts/group-routes.ts';
+import { userRoutes } from '../src/features/accounts/routes.ts';
+import { clientRoutes } from '../src/features/people/client-routes.ts';
+import { peopleRoutes } from '../src/features/people/routes.ts';
 import { type ChangeFeed, changeStore, createChangeFeed } from '../src/platform/database/change-feed.ts';
 import type { Database } from '../src/platform/database/database.ts';
 import { createLog } from '../src/platform/log.ts';
@@ -62,7 +62,7 @@ export async function openIdentityApp(
   const audit: AuditEntry[] = [];
   const refusals: IdentityApp['refusals'] = [];
   const log = createLog({ level: 'silent' });
-  const identity = createIdentity({
+  const identity = createBuiltinIdentity({
     uiOrigin,
     read: identityStores(db.sql, clock),
     tx: (work) =>
@@ -102,7 +102,12 @@ export async function openIdentityApp(
     trustedProxies: [],
     log,
     metrics: createMetrics(),
-    routes: identityRoutes(identity),
+    routes: [
+      ...userRoutes(identity),
+      ...groupRoutes(identity),
+      ...clientRoutes(identity),
+      ...peopleRoutes(identity),
+    ],
     pages: [
       authPages({ identity, uiOrigin, clock, ...nobody }),
       interactionPages({ identity, uiOrigin, ...nobody }),

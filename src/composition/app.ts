@@ -5,7 +5,9 @@ import { createGatewayServer, createGatewaySide } from './gateway.ts';
 import { createSitesServices, createSitesJobs, createSitesRoutes, sitesOfKey, sitesStores } from './sites.ts';
 import { createGrantServices, createGrantRoutes } from './grants.ts';
 import type { AppBackends, AppSettings } from './app-settings.ts';
-import { createAccessConfig, createIdentityServices, providerPages } from './identity.ts';
+import { encryptedTables } from './encrypted-tables.ts';
+import { identityStores } from './identity-stores.ts';
+import { createAccessConfig, createIdentityServices, providerPages } from './identity-choice.ts';
 import type { Workload } from '../config/names.ts';
 import type { RoutePolicy } from '../core/authorize.ts';
 import { callerKinds } from '../core/caller.ts';
@@ -27,13 +29,15 @@ import { auditRoutes } from '../features/audit/routes.ts';
 import { createChainWriter } from '../features/audit/chain-writer.ts';
 import { signInReader } from '../features/audit/sign-ins.ts';
 import { summaryRoute } from '../features/audit/summary-route.ts';
-import { productionCost } from '../features/identity/accounts/passwords.ts';
-import { createIdentityCheck } from '../features/identity/identity-check.ts';
-import { accessConfigRoutes } from '../features/identity/login/access-routes.ts';
-import { identityRoutes } from '../features/identity/routes.ts';
-import { identityStores } from '../features/identity/stores.ts';
 import { createBranches } from '../features/environments/branches.ts';
 import { branchesRoute } from '../features/environments/branches-route.ts';
+import { productionCost } from '../features/accounts/passwords.ts';
+import { createIdentityCheck } from '../features/people/identity-check.ts';
+import { accessConfigRoutes } from '../features/people/login/access-routes.ts';
+import { groupRoutes } from '../features/accounts/group-routes.ts';
+import { userRoutes } from '../features/accounts/routes.ts';
+import { clientRoutes } from '../features/people/client-routes.ts';
+import { peopleRoutes } from '../features/people/routes.ts';
 import { createKeyAlarms } from '../features/keys/alarms.ts';
 import { contextRoute } from '../features/keys/context-route.ts';
 import { createExpiry } from '../features/keys/expiry.ts';
@@ -65,6 +69,7 @@ import { documentStore } from '../features/settings/settings.ts';
 import { surfaceRoutes } from '../features/settings/surfaces.ts';
 import type { OwnerNames } from '../features/sites/responses.ts';
 import { createEncryption } from '../platform/encryption.ts';
+import { createReencryption } from '../platform/reencryption.ts';
 import { gitIn } from '../platform/git/git.ts';
 import { createOutbound } from '../platform/outbound.ts';
 import { fileBlobs } from '../platform/blobs/file-blobs.ts';
@@ -299,9 +304,11 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     random,
     onCorrupt: () => metrics.grantsCorrupt.inc(),
   });
+  const encryption = createEncryption(settings.encryptionKeys, random);
+  const reencryption = createReencryption({ tables: encryptedTables(database.sql, clock), encryption });
   const repositories = createRepositories({
     read,
-    encryption: createEncryption(settings.encryptionKeys, random),
+    encryption,
     allowsFiles: settings.allowsFileRepositories ?? false,
     tx,
     feed,
@@ -362,6 +369,7 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     expiry,
     repositories,
     branches,
+    reencryption,
     importKeys,
     sitesServices,
     grantServices,
@@ -416,7 +424,10 @@ function createRoutes(services: Services): Route[] {
       config: services.accessConfig,
       peaks: (limit) => read.signIns.peaks(limit, clock.now() - day),
     }),
-    ...identityRoutes(identity),
+    ...userRoutes(identity),
+    ...groupRoutes(identity),
+    ...clientRoutes(identity),
+    ...peopleRoutes(identity),
     ...auditRoutes({ audit, clock, names: targetNames(services) }),
     summaryRoute({ counts: read.auditCounts, clock }),
     ...surfaceRoutes(),
@@ -509,6 +520,13 @@ function createJobList(
     ...(backends.tidy === undefined
       ? []
       : [{ name: 'tidy', everyMs: 10 * minute, leased: true, run: backends.tidy }]),
+    // Often enough that an administrator who rotates ENCRYPTION_KEY can wait for it.
+    {
+      name: 'reseal',
+      everyMs: minute,
+      leased: true,
+      run: async () => void (await services.reencryption.run()),
+    },
     ...identity.jobs,
     ...services.grantServices.jobs,
     ...services.gatewaySide.jobs,

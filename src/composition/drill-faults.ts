@@ -3,7 +3,7 @@ import { type Dialect, sql } from 'kysely';
 import type { AppBackends } from './app.ts';
 import type { Clock } from '../core/clock.ts';
 import { AppError } from '../core/errors.ts';
-import type { Directory } from '../features/identity/directory.ts';
+import type { Directory } from '../features/people/directory/directory.ts';
 import { type Database, DatabaseUnavailable } from '../platform/database/database.ts';
 import type { Kv } from '../platform/kv/kv.ts';
 

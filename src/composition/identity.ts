@@ -1,123 +1,80 @@
-import type { KeycloakSettings } from '../config/read.ts';
-import type { AppBackends } from './app-settings.ts';
-import type { PasswordCost } from '../features/identity/accounts/passwords.ts';
-import type { Denials } from '../features/audit/denials.ts';
-import {
-  type BuiltinIdentity,
-  type CommonDeps,
-  createIdentity,
-  type Identity,
-} from '../features/identity/identity.ts';
-import {
-  type AccessConfig,
-  accessConfigSchema,
-  defaultAccessConfig,
-} from '../features/identity/login/access-config.ts';
-import {
-  type ConfigDocument,
-  type ConfigDocumentDeps,
-  createDocument,
-  type DocumentStores,
-} from '../features/settings/document.ts';
-import { measured, type NoteIdentity } from '../features/identity/directory/measured.ts';
-import { createKeycloakIdentity } from '../features/identity/keycloak/keycloak.ts';
-import { networkFetch } from '../platform/fetch.ts';
-import {
-  interactionPages,
-  providerElsewhere,
-  providerEndpoints,
-} from '../surfaces/web/pages/provider-routes.ts';
-import { providerViews } from '../surfaces/web/pages/provider-views.ts';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { AuditContext } from '../core/caller.ts';
+import { type Clock, minute, second } from '../core/clock.ts';
+import type { Random } from '../core/ids.ts';
+import type { Accounts } from '../features/accounts/accounts.ts';
+import type { FirstAdministrator } from '../features/accounts/first-administrator.ts';
+import type { Groups } from '../features/accounts/groups.ts';
+import type { ConnectedClients } from '../features/people/connected-clients.ts';
+import type { Directory } from '../features/people/directory/directory.ts';
+import type { People } from '../features/people/people.ts';
+import { sweepSignIns } from '../features/people/sweep.ts';
+import { sweepRecords } from '../features/oidc-provider/record-store.ts';
+import type { ChangeFeed } from '../platform/database/change-feed.ts';
+import type { Tx } from '../platform/database/database.ts';
+import type { Job } from '../platform/jobs.ts';
+import type { Log } from '../platform/log.ts';
+import { type IdentityStores, type IdentityTx } from './identity-stores.ts';
 
-/** The configuration document `/config/access`: how many sign-ins one network address may start in a minute. */
-export function createAccessConfig(
-  deps: { readonly keycloak: KeycloakSettings | null } & Pick<
-    ConfigDocumentDeps<AccessConfig, DocumentStores>,
-    'read' | 'tx' | 'feed' | 'isFresh' | 'clock'
-  >,
-): ConfigDocument<AccessConfig> {
-  const { keycloak, read, tx, feed, isFresh, clock } = deps;
-  return createDocument<AccessConfig, DocumentStores>({
-    name: 'access',
-    initial: defaultAccessConfig({ isKeycloak: Boolean(keycloak) }),
-    parse: (value) => accessConfigSchema.parse(value),
-    topic: 'config',
-    eventOf: (reason) => ({
-      event: reason === 'changed' ? 'config.access.changed' : 'config.access.reverted',
-      target: { kind: 'config', id: 'access' },
-    }),
-    read,
-    tx,
-    feed,
-    isFresh,
-    clock,
-  });
-}
+/** People and the source of their accounts and roles: the built-in provider, or Keycloak. */
+export type Identity = People & {
+  readonly issuer: string;
+  readonly directory: Directory;
+  /** Accounts, groups and the first administrator: refused where another provider keeps them. */
+  readonly accounts: Accounts;
+  readonly groups: Groups;
+  readonly connectedClients: ConnectedClients;
+  readonly firstAdministrator: FirstAdministrator;
+  /**
+   * Ends the browser's session, and detaches the browser from its provider session, so that its cookie there signs nobody in
+   * again. Without a session, does only the second.
+   */
+  signOut(
+    auditContext: AuditContext,
+    sessionId: string | undefined,
+    at: { request: IncomingMessage; response: ServerResponse },
+  ): Promise<void>;
+  readonly jobs: readonly Job[];
+  /** Prepares the provider; the built-in one answers requests only afterwards. @throws KeycloakRefused */
+  start(): Promise<void>;
+};
 
-/** Constructs the source of accounts and roles: the built-in provider, or Keycloak. Part of the composition root. */
-export function createIdentityServices(
-  deps: CommonDeps & {
-    readonly keycloak: KeycloakSettings | null;
-    readonly passwordCost: PasswordCost;
-    readonly directory: AppBackends['directory'];
-    readonly identityFetch: AppBackends['identityFetch'];
-    readonly steady: AppBackends['steady'];
-    readonly isFresh: () => boolean;
-    readonly denials: Denials;
-    readonly noteIdentity: NoteIdentity;
-  },
-): { identity: Identity; provider: BuiltinIdentity | null } {
-  const { keycloak, denials } = deps;
-  const common: CommonDeps = {
-    uiOrigin: deps.uiOrigin,
-    read: deps.read,
-    tx: deps.tx,
-    feed: deps.feed,
-    clock: deps.clock,
-    random: deps.random,
-    log: deps.log,
-    sessionSecrets: deps.sessionSecrets,
-    encryptionKeys: deps.encryptionKeys,
-    holder: deps.holder,
-    signInsPerMinute: deps.signInsPerMinute,
-    identityTimeoutMs: deps.identityTimeoutMs,
-  };
-  const watched = <I extends Identity>(identity: I): I => ({
-    ...identity,
-    directory: measured(identity.directory, deps.noteIdentity),
-  });
-  if (keycloak) {
-    const fetch = deps.identityFetch ?? networkFetch;
-    const identity = createKeycloakIdentity({ ...common, keycloak, fetch, steady: deps.steady });
-    return { identity: watched(identity), provider: null };
-  }
-  const provider = createIdentity({
-    ...common,
-    isFresh: deps.isFresh,
-    passwordCost: deps.passwordCost,
-    directory: deps.directory,
-    views: providerViews,
-    signInRefused: (reason, origin, userId) =>
-      denials.record({
-        event: 'auth.denied',
-        reason,
-        auditContext: { actor: { kind: 'anonymous', id: null, name: null, credential: null }, origin },
-        target: userId === null ? { kind: 'route', id: 'sign-in' } : { kind: 'user', id: userId },
-      }),
-  });
-  return { identity: watched(provider), provider };
-}
+/** What both providers need. */
+export type IdentityDeps = {
+  /** Public origin of UI and API. */
+  uiOrigin: string;
+  read: IdentityStores;
+  tx: Tx<IdentityTx>;
+  feed: ChangeFeed;
+  clock: Clock;
+  random: Random;
+  log: Log;
+  /** SESSION_SECRET: first signs, all verify. Client secrets and cookie keys derive from it. */
+  sessionSecrets: readonly string[];
+  /** ENCRYPTION_KEY: first encrypts, all decrypt. */
+  encryptionKeys: readonly string[];
+  /** Names this process in leases. */
+  holder: string;
+  /** Sign-ins that one address may start in any 60 seconds. */
+  signInsPerMinute: () => number;
+  /** Time limit of the directory in milliseconds; 2 s unless a test sets it. */
+  identityTimeoutMs?: number | undefined;
+};
 
-type PageDeps = Omit<Parameters<typeof providerEndpoints>[0], 'identity'>;
-
-/** The pages below /identity. */
-export function providerPages(
-  { identity, provider }: { identity: Identity; provider: BuiltinIdentity | null },
-  deps: PageDeps,
-) {
-  if (provider === null) return [providerElsewhere({ ...deps, issuer: identity.issuer })];
+export function identityJobs(
+  { read, clock }: Pick<IdentityDeps, 'read' | 'clock'>,
+  people: Pick<People, 'sessions'>,
+): Job[] {
   return [
-    interactionPages({ ...deps, identity: provider }),
-    providerEndpoints({ ...deps, identity: provider }),
+    { name: 'sessions-seen', everyMs: 30 * second, leased: false, run: people.sessions.flushLastSeen },
+    {
+      name: 'identity-sweep',
+      everyMs: 10 * minute,
+      leased: true,
+      async run() {
+        await sweepRecords(read.records);
+        await sweepSignIns(read, clock);
+      },
+    },
   ];
 }

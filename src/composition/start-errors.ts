@@ -1,9 +1,10 @@
 import { AppError } from '../core/errors.ts';
 import type { ConfigMistake } from '../config/config-error.ts';
 import { causesOf, codeOf, fileTrouble, type Words, withoutSecrets } from '../config/file-trouble.ts';
+import { MigrationRefused } from '../platform/database/adopt.ts';
 import { DatabaseUnavailable } from '../platform/database/database.ts';
-import { SigningKeysUnreadable } from '../features/identity/provider/signing-keys.ts';
-import { KeycloakRefused } from '../features/identity/keycloak/refused.ts';
+import { SigningKeysUnreadable } from '../features/oidc-provider/signing-keys.ts';
+import { KeycloakRefused } from '../features/keycloak/refused.ts';
 
 /**
  * Explains errors at startup that an operator can fix: the setting, what is wrong with it, and the fix. Pure, so that the
@@ -106,6 +107,8 @@ function explainBlamed({ setting, cause }: Blamed): ConfigMistake {
     const trouble = fileTrouble(setting, cause);
     if (trouble !== undefined) return trouble;
   }
+  const refused = causesOf(cause).find((one) => one instanceof MigrationRefused);
+  if (refused !== undefined) return { setting, problem: refused.message, fix: refused.fix };
   const known = causesOf(cause).flatMap((one) => {
     const found = refusalIn(setting, one) ?? absenceIn(setting, one);
     return found === undefined ? [] : [{ one, found }];

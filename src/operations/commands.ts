@@ -8,7 +8,7 @@ import { systemAuditContext } from '../core/caller.ts';
 import { systemClock } from '../core/clock.ts';
 import { type Anchor, formatAuditReport, verifyAuditLog } from '../features/audit/verify.ts';
 import { keyFormat } from '../features/keys/key-value.ts';
-import { generateSetupToken } from '../features/identity/identity.ts';
+import { generateSetupToken } from '../features/accounts/setup-token.ts';
 import { checkUpload, defaultSitesConfig, uploadKindOf } from '../features/sites/sites.ts';
 import { openForMigration, type OpenBackends, openBackends } from '../composition/backends.ts';
 import { hasDatabase } from '../platform/data-dir.ts';
@@ -45,7 +45,8 @@ export async function runMigrations(config: Config): Promise<number> {
   return await withBackends(
     config,
     async (backends) => {
-      const { applied } = await applyMigrations(config, backends);
+      const { applied, isAdopted } = await applyMigrations(config, backends);
+      if (isAdopted) console.log('Adopted the database of a development version.');
       console.log(applied.length === 0 ? 'The database is up to date.' : `Applied ${applied.join(', ')}.`);
       return 0;
     },
@@ -173,7 +174,7 @@ export async function runSiteCheck({ keyPrefix }: Config, file: string): Promise
 export async function applyMigrations(
   config: Config,
   backends: OpenBackends,
-): Promise<{ applied: string[] }> {
+): Promise<{ applied: string[]; isAdopted: boolean }> {
   const setting = config.databaseUrl === null ? 'DATA_DIR' : 'DATABASE_URL';
   const { database, close } = await openForMigration(config, backends.database);
   try {

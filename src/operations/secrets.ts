@@ -3,9 +3,10 @@ import type { GeneratedName } from '../config/names.ts';
 import type { Config } from '../config/read.ts';
 import { systemClock } from '../core/clock.ts';
 import { systemRandom } from '../core/ids.ts';
-import { createReencryption } from '../features/identity/reencryption.ts';
 import { createEncryption } from '../platform/encryption.ts';
-import { identityStores } from '../features/identity/stores.ts';
+import { encryptedTables } from '../composition/encrypted-tables.ts';
+import { identityStores } from '../composition/identity-stores.ts';
+import { createReencryption } from '../platform/reencryption.ts';
 import { openDatabaseAlone } from '../composition/backends.ts';
 import { hasDatabase } from '../platform/data-dir.ts';
 
@@ -90,7 +91,9 @@ async function waitingIn(config: Config): Promise<number> {
     const read = identityStores(database.sql, systemClock);
     const signingKeys = await read.signingKeys.find();
     const isOld = signingKeys !== undefined && !signingKeys.startsWith(encryption.keyMark);
-    return (await createReencryption({ read, encryption }).waiting()) + (isOld ? 1 : 0);
+    const tables = encryptedTables(database.sql, systemClock);
+    const reencryption = createReencryption({ tables, encryption });
+    return (await reencryption.waiting()) + (isOld ? 1 : 0);
   } finally {
     await close();
   }

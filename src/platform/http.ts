@@ -29,11 +29,6 @@ export type RouteRequest<P, Q, B> = {
   readonly budget: RequestBudget | null;
   /** The bytes of a request to a route with `uploads`; null when it sent JSON. */
   readonly upload: RequestUpload | null;
-  /**
-   * For routes with `uploads`: checks the caller's permission again, after the bytes arrived and before anything changes.
-   * For every other route that changes something, the server does this before its handler.
-   */
-  reauthorize(): Promise<void>;
   header(name: string): string | undefined;
 };
 
@@ -42,6 +37,11 @@ export type RequestUpload = {
   parts(): AsyncIterable<UploadPart>;
   /** Aborted when the client disconnects before the response. */
   readonly left: AbortSignal;
+  /**
+   * Checks the caller's permission again. Call it after the bytes arrived, and before anything changes. Without an
+   * upload, the server does this before the handler of a route that changes something.
+   */
+  reauthorize(): Promise<void>;
 };
 
 export type UploadPart =

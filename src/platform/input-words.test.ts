@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { minPasswordLength } from '../features/identity/accounts/passwords.ts';
-import { createUserBody } from '../features/identity/schemas.ts';
+import { minPasswordLength } from '../features/accounts/passwords.ts';
+import { createUserBody } from '../features/accounts/schemas.ts';
 import { createKeySchema, rotateKeySchema } from '../features/keys/schemas.ts';
 import { repositoryCreateSchema } from '../features/repositories/schemas.ts';
 import { searchQuery } from '../features/audit/schemas.ts';

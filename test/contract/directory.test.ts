@@ -2,13 +2,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { systemAuditContext } from '../../src/core/caller.ts';
 import { minute, second } from '../../src/core/clock.ts';
 import { AppError } from '../../src/core/errors.ts';
-import { effectiveRoles } from '../../src/features/identity/accounts/effective-roles.ts';
-import { builtinDirectory } from '../../src/features/identity/directory/builtin-directory.ts';
-import { createOidcClient } from '../../src/features/identity/oidc-client.ts';
-import { clientSecretFor, principalSyncClientId } from '../../src/features/identity/provider/clients.ts';
+import { effectiveRoles } from '../../src/features/accounts/effective-roles.ts';
+import { builtinDirectory } from '../../src/features/accounts/builtin-directory.ts';
+import { createOidcClient } from '../../src/features/people/oidc-client.ts';
+import { clientSecretFor, principalSyncClientId } from '../../src/features/oidc-provider/clients.ts';
 import type { Fetch } from '../../src/platform/fetch.ts';
-import { inProcessFetch } from '../../src/features/identity/provider/in-process.ts';
-import { identityStores } from '../../src/features/identity/stores.ts';
+import { inProcessFetch } from '../../src/features/oidc-provider/in-process.ts';
+import { identityStores } from '../../src/composition/identity-stores.ts';
 import { fakeDirectory } from '../fakes/directory.ts';
 import {
   authorizeProgram,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Role } from '../../src/core/caller.ts';
-import type { Directory } from '../../src/features/identity/directory.ts';
+import type { Directory } from '../../src/features/people/directory/directory.ts';
 
 /** What a test needs to bring about at the provider behind a directory. */
 export type DirectoryStage = {

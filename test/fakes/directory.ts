@@ -1,8 +1,8 @@
 import type { Role } from '../../src/core/caller.ts';
 import type { Clock } from '../../src/core/clock.ts';
-import { bounded } from '../../src/features/identity/directory/bounded.ts';
-import { readIntrospection } from '../../src/features/identity/directory/introspection.ts';
-import type { Directory, Principal } from '../../src/features/identity/directory.ts';
+import { bounded } from '../../src/features/people/directory/bounded.ts';
+import { readIntrospection } from '../../src/features/people/directory/introspection.ts';
+import type { Directory, Principal } from '../../src/features/people/directory/directory.ts';
 
 /** How the provider behind the fake behaves from now on. */
 export type Trouble = 'none' | 'down' | 'slow' | 'wrong' | 'garbled';

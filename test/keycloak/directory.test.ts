@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Directory } from '../../src/features/identity/directory.ts';
-import { keycloakDirectory } from '../../src/features/identity/directory/keycloak-directory.ts';
-import { createKeycloakServer } from '../../src/features/identity/keycloak/keycloak-client.ts';
+import type { Directory } from '../../src/features/people/directory/directory.ts';
+import { keycloakDirectory } from '../../src/features/keycloak/keycloak-directory.ts';
+import { createKeycloakServer } from '../../src/features/keycloak/keycloak-client.ts';
 import { directoryContract } from '../contract/directory.ts';
 import { keycloakUrl, openRealm, type Realm } from './realm.ts';
 import { openNetwork } from './trouble.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/core/clock.ts';
-import { createKeycloakServer } from '../../src/features/identity/keycloak/keycloak-client.ts';
-import { createSelfTest } from '../../src/features/identity/keycloak/self-test.ts';
+import { createKeycloakServer } from '../../src/features/keycloak/keycloak-client.ts';
+import { createSelfTest } from '../../src/features/keycloak/self-test.ts';
 import { inject } from 'vitest';
 import { keycloakUrl, openRealm, type Realm } from './realm.ts';
 import { openNetwork, type Trouble } from './trouble.ts';

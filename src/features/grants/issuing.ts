@@ -6,7 +6,7 @@ import { newId, type Random } from '../../core/ids.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { Kv } from '../../platform/kv/kv.ts';
 import type { AuditWriter, Denials } from '../audit/audit.ts';
-import type { Identity, IdentityCheck } from '../identity/identity.ts';
+import type { IdentityCheck, People } from '../people/people.ts';
 import type { RateLimiter } from '../rate-limit/rate-limit.ts';
 import { type Site, type SiteStore, siteStatusOf, visibilityOfLabel } from '../sites/sites.ts';
 import type { GrantStore } from './grant-store.ts';
@@ -51,7 +51,7 @@ export type GrantsDeps = {
   };
   readonly tx: Tx<{ grants: GrantStore; audit: AuditWriter }>;
   readonly identityCheck: Pick<IdentityCheck, 'ofPerson'>;
-  readonly accessTokenFor: Identity['accessTokenFor'];
+  readonly accessTokenFor: People['accessTokenFor'];
   readonly limiter: Pick<RateLimiter, 'spend'>;
   readonly states: { publish(site: Site): Promise<void> };
   readonly switchRecords: Pick<SwitchRecords, 'publish'>;

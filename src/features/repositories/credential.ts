@@ -2,6 +2,7 @@ import { AppError } from '../../core/errors.ts';
 import { decryptedOrNot, type Encryption } from '../../platform/encryption.ts';
 import type { GitCredential } from '../../platform/git/git.ts';
 import { remoteAddress } from '../../platform/git/remote.ts';
+import type { EncryptedRows } from '../../platform/reencryption.ts';
 import type { CredentialStore, StoredCredential } from './credential-store.ts';
 
 /**
@@ -64,8 +65,21 @@ export function encryptCredential(
   return { repositoryId, kind, origin, encrypted };
 }
 
-export function credentialContext(repositoryId: string): string {
+function credentialContext(repositoryId: string): string {
   return `repository-credential:${repositoryId}`;
+}
+
+/** The credentials of all repositories, for a new ENCRYPTION_KEY. */
+export function encryptedCredentials(
+  store: Pick<CredentialStore, 'underOtherKeys' | 'replaceEncrypted'>,
+): EncryptedRows {
+  return async (mark, after, limit) =>
+    (await store.underOtherKeys(mark, after, limit)).map(({ repositoryId, encrypted }) => ({
+      id: repositoryId,
+      encrypted,
+      context: credentialContext(repositoryId),
+      replace: (fresh) => store.replaceEncrypted(repositoryId, encrypted, fresh),
+    }));
 }
 
 /** For git alone. Null: the repository has none, or none of the keys in ENCRYPTION_KEY decrypts it. */

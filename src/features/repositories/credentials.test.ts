@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Harness, openHarness, type Person } from '../../../test/harness.ts';
+import { type Harness, openHarness, type Person, settings } from '../../../test/harness.ts';
 
 const token = 'glpat-token-of-the-test';
 let h: Harness;
@@ -160,4 +160,16 @@ test('a clone URL on this machine is refused unless an operator allows it', asyn
   expect([status, error.code]).toEqual([400, 'invalid_body']);
   expect(error.hint).toContain('ENVIRONMENTS_ALLOW_FILE_REPOSITORIES');
   await strict.close();
+});
+
+test('SE-03 a credential outlives the older ENCRYPTION_KEY, once the job has encrypted it again', async () => {
+  const id = await h.repository('acme/rotated');
+  await put('rotated', { token });
+  const keys = ['the-next-encryption-key-of-the-tests-01234', ...settings.encryptionKeys];
+  const overlap = await h.another({ secrets: { encryptionKeys: keys } });
+  await overlap.app.jobs.runNow('reseal');
+  await overlap.close();
+  const after = await h.another({ secrets: { encryptionKeys: keys.slice(0, 1) } });
+  expect(await after.app.services.repositories.credentialOf(id)).toMatchObject({ token });
+  await after.close();
 });

@@ -4,6 +4,7 @@ import type { ConfigDocument } from '../settings/settings.ts';
 import { ownerOf, type Site, type SiteOwner, sightOf } from './site.ts';
 import type { SiteStores } from './sites-deps.ts';
 import type { SitesConfig } from './sites-config.ts';
+import { requireSiteCount } from './upload-limits.ts';
 
 /**
  * Who may do what with a site, with each rule in one place. What a caller may not see does not exist: the response is
@@ -81,12 +82,8 @@ export function versionEtag(site: Site): string | undefined {
 export async function requireQuota(
   stores: Pick<SiteStores, 'sites'>,
   owner: SiteOwner,
-  { quotas: { sitesPerOwner } }: SitesConfig,
+  settings: SitesConfig,
 ): Promise<void> {
   await stores.sites.lockOwner(owner);
-  if ((await stores.sites.countOf(owner)) < sitesPerOwner) return;
-  throw new AppError('quota_exceeded', {
-    message: `You already have the maximum of ${sitesPerOwner} sites.`,
-    details: { quota: 'sitesPerOwner', limit: sitesPerOwner },
-  });
+  requireSiteCount((await stores.sites.countOf(owner)) + 1, settings);
 }

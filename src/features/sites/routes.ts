@@ -150,16 +150,14 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
       ],
       success: { status: 201, data: publishedSiteSchema, etag: true },
       example: { body: { name: 'Handbook', visibility: 'private' }, data: examplePublished },
-      async handle({ caller, auditContext, body, query, upload, reauthorize }) {
+      async handle({ caller, auditContext, body, query, upload }) {
         if (upload === null) {
-          await reauthorize();
           const { dryRun = false, ...asked } = { ...query, ...body };
           return await published(await sites.create(caller, auditContext, asked, null, dryRun), [], caller);
         }
         const { received, fields, fileName } = await readUpload(upload, siteCreateTextSchema, (file) =>
           sites.receive(caller, auditContext, file),
         );
-        await reauthorize();
         const name = fields.name ?? query.name ?? nameFrom(fileName);
         const { dryRun = false, ...asked } = { ...query, ...fields };
         const request = { ...asked, ...(name === undefined ? {} : { name }) };
@@ -270,13 +268,12 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
       errors: [...ownSite, ...uploads, 'state_conflict', 'site_expired', 'precondition_failed'],
       success: { status: 200, data: publishedSiteSchema, etag: true },
       example: { data: examplePublished },
-      async handle({ caller, auditContext, params, query, upload, reauthorize, header }) {
+      async handle({ caller, auditContext, params, query, upload, header }) {
         // Checked before the client sends the bytes in vain, and again when they have arrived.
         await sites.mayPublish(caller, params.id);
         const { received, fields } = await readUpload(requireUpload(upload), contentTextSchema, (file) =>
           sites.receive(caller, auditContext, file),
         );
-        await reauthorize();
         const { dryRun = false, spa } = { ...query, ...fields };
         const options = { ifMatch: header('if-match'), spa, dryRun };
         const site = await sites.replace(caller, auditContext, params.id, received, options);

@@ -32,7 +32,7 @@ export const usualDirection: Readonly<Record<SiteSort, SiteOrder['direction']>> 
 
 /**
  * The value by which a site is sorted. Every site has one, so a site that was never published, is empty or never
- * expires also has a position. Each is the first column of an index (migrations 0008 and 0019).
+ * expires also has a position. Each is the first column of an index (migration 0007).
  */
 export function placeOf({ sort }: SiteOrder): RawBuilder<unknown> {
   switch (sort) {

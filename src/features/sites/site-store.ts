@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely';
 import type { Sql } from '../../platform/database/database.ts';
 import { toDate, toMs } from '../../platform/database/values.ts';
 import type { Manifest } from './content/manifest.ts';
-import { createManifests } from './content/manifest-cache.ts';
+import { createManifestCache } from './content/manifest-cache.ts';
 import type { Site, SiteOwner, SiteVersion, Visibility } from './site.ts';
 import { mineOf, ordered, othersOf, placeOf, type SiteFilter, statusIs, usualOrder } from './site-list.ts';
 
@@ -178,7 +178,7 @@ export function ownerLock({ kind, id }: SiteOwner): RawBuilder<unknown> {
 const maxCounted = 2_000;
 
 /** Shared by all stores of this process: a digest names the same content in every database. */
-const manifests = createManifests();
+const manifests = createManifestCache();
 
 export function siteStore(db: Sql): SiteStore {
   async function many(query: RawBuilder<SiteRow>): Promise<Site[]> {
@@ -226,7 +226,7 @@ export function siteStore(db: Sql): SiteStore {
     },
     async setLive(id, version, now) {
       // Updates the version before the site, because the site's trigger copies when its version was published
-      // (migration 0019).
+      // (migration 0007).
       await sql`
         update site_versions
            set replaced_at = case when number = ${version} then null else ${new Date(now)}::timestamptz end,

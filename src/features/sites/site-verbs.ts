@@ -65,6 +65,12 @@ export type Upload = {
   readonly left: AbortSignal;
 };
 
+export type SentBytes = {
+  readonly stream: Readable;
+  /** Checks again, after bytes have arrived, whether the caller may send them. */
+  reauthorize(): Promise<void>;
+};
+
 export type Sites = {
   capabilities(caller: Caller): Promise<Capabilities>;
   list(
@@ -140,15 +146,14 @@ export type Sites = {
   ): Promise<UploadState>;
   /** @throws AppError not_found for an upload that ended or belongs to another site; so do the three methods below */
   findUpload(caller: Caller, id: string, upload: string): Promise<UploadState>;
-  /** Takes one announced content. `reauthorize` checks again, once it has arrived, whether the caller may send it. */
+  /** Takes one announced content. */
   receiveBlob(
     caller: Caller,
     auditContext: AuditContext,
     id: string,
     upload: string,
     digest: string,
-    bytes: Readable,
-    reauthorize: () => Promise<void>,
+    bytes: SentBytes,
   ): Promise<void>;
   /** Takes many contents from a tar whose files are named by digest. Valid ones are kept when others are refused. */
   receiveBlobs(
@@ -156,8 +161,7 @@ export type Sites = {
     auditContext: AuditContext,
     id: string,
     upload: string,
-    tar: Readable,
-    reauthorize: () => Promise<void>,
+    tar: SentBytes,
   ): Promise<UploadState>;
   publishUpload(
     caller: Caller,

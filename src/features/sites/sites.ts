@@ -2,7 +2,7 @@ import { createFairQueue } from '../../platform/fair-queue.ts';
 import { lifecycle } from './lifecycle/lifecycle.ts';
 import { uploads } from './publish/digest-uploads.ts';
 import { publishing } from './publish/publishing.ts';
-import { reports } from './publish/reports.ts';
+import { versionReports } from './publish/version-reports.ts';
 import { createUploadReservations } from './publish/upload-reservations.ts';
 import { reading } from './reading.ts';
 import type { Sites } from './site-verbs.ts';
@@ -42,7 +42,7 @@ export function createSites(deps: SitesDeps): Sites {
   const publish = publishing(deps, { reservations, queue });
   return {
     ...read,
-    ...reports(deps, read),
+    ...versionReports(deps, read),
     ...publish,
     ...uploads(deps, { replace: publish.replace, reservations, queue }),
     ...lifecycle(deps),

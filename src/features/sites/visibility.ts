@@ -1,4 +1,5 @@
 import type { Caller } from '../../core/caller.ts';
+import { AppError } from '../../core/errors.ts';
 import { ownerOf, type Visibility } from './site.ts';
 import type { SitesConfig } from './sites-config.ts';
 
@@ -36,4 +37,29 @@ export function visibilityFor(
     // not available.
     defaultVisibility: isPerson ? 'private' : 'public',
   };
+}
+
+/** @throws AppError when the caller may not choose it */
+export function chooseVisibility(
+  caller: Caller,
+  settings: SitesConfig,
+  unavailableReason: string | null,
+  asked: Visibility | undefined,
+): Visibility {
+  const { allowedVisibility, visibilityReasons, defaultVisibility } = visibilityFor(
+    caller,
+    settings,
+    unavailableReason,
+  );
+  const wanted = asked ?? defaultVisibility;
+  if (allowedVisibility.includes(wanted)) return wanted;
+  if (wanted === 'private' && caller.kind === 'service_key') throw new AppError('service_key_public_only');
+  const reason = visibilityReasons[wanted];
+  const isImpossible = wanted === 'private' && settings.visibility.allowPrivate;
+  throw new AppError(isImpossible ? 'private_sites_unavailable' : 'visibility_not_allowed', {
+    ...(reason === undefined ? {} : { message: reason, details: { reason } }),
+    ...(wanted === 'private' && allowedVisibility.includes('public')
+      ? { hint: 'Send visibility "public" if everyone may see it.' }
+      : {}),
+  });
 }

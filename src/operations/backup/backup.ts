@@ -9,9 +9,10 @@ import { systemRandom } from '../../core/ids.ts';
 import { chainStore } from '../../features/audit/chain-store.ts';
 import { type Anchor, formatAuditReport, verifyAuditLog } from '../../features/audit/verify.ts';
 import { createEncryption } from '../../platform/encryption.ts';
-import { signingKeyStore } from '../../features/identity/provider/signing-key-store.ts';
-import { canDecryptSigningKeys } from '../../features/identity/provider/signing-keys.ts';
+import { signingKeyStore } from '../../features/oidc-provider/signing-key-store.ts';
+import { canDecryptSigningKeys } from '../../features/oidc-provider/signing-keys.ts';
 import { hasDatabase, lockDataDir } from '../../platform/data-dir.ts';
+import { MigrationRefused } from '../../platform/database/adopt.ts';
 import { type Database, openDatabase } from '../../platform/database/database.ts';
 import { embeddedDatabase } from '../../platform/database/embedded.ts';
 import { compareMigrations, migrate } from '../../platform/database/migrate.ts';
@@ -156,7 +157,7 @@ async function tellingRefusal(end: string, work: () => Promise<number>): Promise
   try {
     return await work();
   } catch (error) {
-    if (!(error instanceof Refused)) throw error;
+    if (!(error instanceof Refused || error instanceof MigrationRefused)) throw error;
     console.error(`postern: ${error.message}.\n  ${error.fix}\n${end}`);
     return 1;
   }

@@ -7,13 +7,15 @@ import { day, systemClock } from '../../core/clock.ts';
 import { systemRandom } from '../../core/ids.ts';
 import { advice, failed, type Finding, findingOf, ok, type Patient, unknown } from './finding.ts';
 import { signInReader } from '../../features/audit/sign-ins.ts';
-import { createReencryption } from '../../features/identity/reencryption.ts';
 import { createEncryption } from '../../platform/encryption.ts';
-import { canDecryptSigningKeys } from '../../features/identity/provider/signing-keys.ts';
-import { identityStores } from '../../features/identity/stores.ts';
+import { canDecryptSigningKeys } from '../../features/oidc-provider/signing-keys.ts';
+import { encryptedTables } from '../../composition/encrypted-tables.ts';
+import { identityStores } from '../../composition/identity-stores.ts';
+import { createReencryption } from '../../platform/reencryption.ts';
 import { openDatabaseAlone, openKv, openStoreAlone } from '../../composition/backends.ts';
 import { hasDatabase } from '../../platform/data-dir.ts';
 import type { Database } from '../../platform/database/database.ts';
+import { refusalOfStep } from '../../platform/database/adopt.ts';
 import { databaseFacts, unavailableReasonForVersion } from '../../platform/database/facts.ts';
 import { excessOf, unavailableReasonForViews } from '../../platform/database/gateway-role.ts';
 import { compareMigrations } from '../../platform/database/migrate.ts';
@@ -77,8 +79,9 @@ async function examineDatabase(database: Database, { config, world, workload }: 
   findings.push(await checkMigrations(database));
   if (config.databaseUrl !== null) findings.push(checkRole(facts));
   findings.push(await checkSearch(database));
-  // The checks below read tables.
-  if (facts.closedTables.length > 0) return findings;
+  // The checks below read tables of this version.
+  const { former } = await compareMigrations(database);
+  if (facts.closedTables.length > 0 || former !== undefined) return findings;
   // Keycloak signs with keys of its own.
   if (config.keycloak === null) findings.push(await checkSigningKeys(database, config.encryptionKeys));
   const encrypted = await checkEncrypted(database, config.encryptionKeys);
@@ -89,8 +92,18 @@ async function examineDatabase(database: Database, { config, world, workload }: 
 }
 
 async function checkMigrations(database: Database): Promise<Finding> {
-  const { waiting, unknown: newer, edited } = await compareMigrations(database);
+  const { waiting, unknown: newer, edited, former } = await compareMigrations(database);
   const check = 'database.migrations';
+  if (former !== undefined) {
+    const refusal = refusalOfStep(former);
+    return refusal === undefined
+      ? advice(
+          check,
+          'the database is of the last development version before 0.1.0',
+          'The next start adopts it. To do that now, run: npm start -- migrate',
+        )
+      : failed(check, refusal.message, refusal.fix);
+  }
   if (edited.length > 0)
     return failed(
       check,
@@ -113,7 +126,7 @@ async function checkMigrations(database: Database): Promise<Finding> {
   return ok(check, 'the database is up to date');
 }
 
-/** Without the indexes of the migrations 0029 to 0031 a search in names reads every name (decision 0043). */
+/** Without the indexes of the migration 0011 a search in names reads every name (decision 0043). */
 async function checkSearch(database: Database): Promise<Finding> {
   const indexes = ['repositories_name_parts', 'sites_name_parts', 'api_keys_name_parts'];
   const { rows } = await sql<{ missing: string }>`
@@ -215,10 +228,11 @@ async function checkSignInOrigins(database: Database, now: number): Promise<Find
 /** Whether older values of ENCRYPTION_KEY can be removed. Null when there is only one, or no table yet. */
 async function checkEncrypted(database: Database, keys: readonly string[]): Promise<Finding | null> {
   const { waiting } = await compareMigrations(database);
-  if (keys.length < 2 || waiting.some((name) => name.includes('identity.'))) return null;
+  if (keys.length < 2 || waiting.some((name) => /identity\.|credentials\./.test(name))) return null;
   const encryption = createEncryption(keys, systemRandom);
   const read = identityStores(database.sql, systemClock);
-  const count = await createReencryption({ read, encryption }).waiting();
+  const tables = encryptedTables(database.sql, systemClock);
+  const count = await createReencryption({ tables, encryption }).waiting();
   const areKeysOld = (await read.signingKeys.find())?.startsWith(encryption.keyMark) === false;
   const check = 'secrets.sealed';
   if (count === 0 && !areKeysOld)
@@ -228,7 +242,7 @@ async function checkEncrypted(database: Database, keys: readonly string[]): Prom
     );
   return advice(
     check,
-    `${count + (areKeysOld ? 1 : 0)} sessions, grants or keys are encrypted with an older value of ENCRYPTION_KEY`,
+    `${count + (areKeysOld ? 1 : 0)} sessions, grants, credentials or keys are encrypted with an older value of ENCRYPTION_KEY`,
     'Keep that value in the list: a running server encrypts them again within minutes.',
   );
 }

@@ -29,8 +29,8 @@ import { examine } from './doctor.ts';
 import type { World } from './finding.ts';
 import { auditStore } from '../../features/audit/audit-store.ts';
 import { createEncryption } from '../../platform/encryption.ts';
-import { loadSigningKeys } from '../../features/identity/provider/signing-keys.ts';
-import { identityStores } from '../../features/identity/stores.ts';
+import { loadSigningKeys } from '../../features/oidc-provider/signing-keys.ts';
+import { identityStores } from '../../composition/identity-stores.ts';
 import { openDatabaseAlone, openBackends } from '../../composition/backends.ts';
 import { lockDataDir } from '../../platform/data-dir.ts';
 import { unavailableReasonForVersion } from '../../platform/database/facts.ts';
@@ -398,6 +398,18 @@ describe('the embedded database', () => {
     expect((await told()).states).toEqual(['advice']);
     await changeEmbedded(`update schema_migrations set checksum = 'x' where name like '0001%'`);
     expect(await told()).toMatchObject({ states: ['failed'], says: expect.stringContaining('0001_') });
+  });
+
+  test('a database of a development version is reported: one at the last step is adopted, an earlier one is upgraded first', async () => {
+    const found = () => about('database.migrations', secrets);
+    await changeEmbedded(`with gone as (delete from schema_migrations)
+      insert into schema_migrations (name, checksum) values ('0031_parts_of_key_names.sql', 'x')`);
+    expect(await found()).toMatchObject({
+      states: ['advice'],
+      says: expect.stringContaining('The next start adopts it.'),
+    });
+    await changeEmbedded(`update schema_migrations set name = '0022_put_back.sql'`);
+    expect(await found()).toMatchObject({ states: ['failed'], says: expect.stringContaining('d5123e2') });
   });
 
   test('while a server has it, what can be asked is asked, and what cannot is said', async () => {

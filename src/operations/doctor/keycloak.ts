@@ -2,10 +2,10 @@ import type { Config } from '../../config/read.ts';
 import { systemClock } from '../../core/clock.ts';
 import { failed, type Finding, ok, unknown } from './finding.ts';
 import { explainNetwork } from '../../composition/start-errors.ts';
-import { identityTimeoutMs } from '../../features/identity/directory/bounded.ts';
-import { createKeycloakServer } from '../../features/identity/keycloak/keycloak-client.ts';
+import { identityTimeoutMs } from '../../features/people/directory/bounded.ts';
+import { createKeycloakServer } from '../../features/keycloak/keycloak-client.ts';
 import { networkFetch } from '../../platform/fetch.ts';
-import { type Check, createSelfTest, selfTestChecks } from '../../features/identity/keycloak/self-test.ts';
+import { type Check, createSelfTest, selfTestChecks } from '../../features/keycloak/self-test.ts';
 
 /** The four checks that a start makes of Keycloak, each as a finding. Empty for the built-in provider and for a gateway. */
 export async function checkIdentity({ keycloak }: Pick<Config, 'keycloak'>): Promise<Finding[]> {

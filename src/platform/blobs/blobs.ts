@@ -55,3 +55,14 @@ const digestShape = /^[0-9a-f]{64}$/;
 export function checkDigest(digest: string): void {
   if (!digestShape.test(digest)) throw new Error('A blob is asked for by 64 hexadecimal digits.');
 }
+
+/** How both implementations write a single blob. */
+export async function writeOne(batch: BlobBatch, source: Readable): Promise<Blob> {
+  try {
+    const blob = await batch.write(source);
+    await batch.flush();
+    return blob;
+  } finally {
+    await batch.close();
+  }
+}

@@ -6,7 +6,7 @@ import { stagingFolder, type FolderOptions } from '../staging-folder.ts';
 import { unlessFull } from '../disk-full.ts';
 import { flushFileSystem, flushNames } from '../flush-names.ts';
 import { inGroups, writeStagingFile, type Written } from './staging-file.ts';
-import { type Blobs, type BlobBatch, checkDigest } from './blobs.ts';
+import { type Blobs, type BlobBatch, checkDigest, writeOne } from './blobs.ts';
 
 /**
  * Blobs as files `folder/ab/cdef…`. Each is written to a staging file in `folder/incoming` and then renamed. Call
@@ -74,16 +74,7 @@ export function fileBlobs(
   return {
     prepare,
     batch,
-    async write(source) {
-      const one = batch();
-      try {
-        const blob = await one.write(source);
-        await one.flush();
-        return blob;
-      } finally {
-        await one.close();
-      }
-    },
+    write: (source) => writeOne(batch(), source),
     async read(digest, range) {
       const { path } = placeOf(digest);
       try {

@@ -19,7 +19,7 @@ import { AppError } from '../../core/errors.ts';
 import { stagingFolder, type FolderOptions } from '../staging-folder.ts';
 import { createFairQueue } from '../fair-queue.ts';
 import { inGroups, writeStagingFile, type Written } from './staging-file.ts';
-import { type BlobBatch, checkDigest, type RemoteBlobs } from './blobs.ts';
+import { type BlobBatch, checkDigest, type RemoteBlobs, writeOne } from './blobs.ts';
 import { verified } from './verified.ts';
 
 /**
@@ -228,16 +228,7 @@ export function s3Blobs(
     },
     ping,
     batch,
-    async write(source) {
-      const one = batch();
-      try {
-        const blob = await one.write(source);
-        await one.flush();
-        return blob;
-      } finally {
-        await one.close();
-      }
-    },
+    write: (source) => writeOne(batch(), source),
     open: openBlob,
     read: async (digest, range) => (await openBlob(digest, range)).stream,
     async has(digest) {

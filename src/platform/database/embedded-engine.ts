@@ -43,7 +43,7 @@ export async function openEngine(
     ...(dataDir === undefined ? {} : { dataDir }),
     ...(snapshot === undefined ? {} : { loadDataDir: new Blob([new Uint8Array(snapshot)]) }),
     relaxedDurability: false,
-    // Trigram indexes for searches in names (migrations 0029 to 0031).
+    // Trigram indexes for searches in names (migration 0011).
     extensions: { pg_trgm },
     startParams: [...PGlite.defaultStartParams, '-c', `shared_buffers=${sharedBuffers}`],
   });

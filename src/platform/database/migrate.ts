@@ -2,9 +2,10 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CompiledQuery, sql } from 'kysely';
+import { formerStepOf, lastReplacement, MigrationRefused, requireAdoptable } from './adopt.ts';
 import type { Database, Sql } from './database.ts';
 
-/** One forward-only step: `migrations/0001_platform.sql`. Never edited after release; the checksum detects an edit. */
+/** One forward-only step: `migrations/0002_identity.sql`. Never edited after release; the checksum detects an edit. */
 type Migration = { name: string; text: string; checksum: string };
 
 /** The migrations of this release. */
@@ -17,13 +18,19 @@ export async function takeMigrationLock(tx: Sql): Promise<void> {
   await sql`select pg_advisory_xact_lock(${lockKey})`.execute(tx);
 }
 
-/** Applies all pending migrations, one transaction each. Safe to run again, and from several processes at once. */
-export async function migrate(database: Database, folder = migrationsFolder): Promise<{ applied: string[] }> {
+/**
+ * Applies all pending migrations, one transaction each. Safe to run again, and from several processes at once.
+ * `isAdopted`: the database was one of a development version (adopt.ts). @throws MigrationRefused
+ */
+export async function migrate(
+  database: Database,
+  folder = migrationsFolder,
+): Promise<{ applied: string[]; isAdopted: boolean }> {
   const migrations = await readMigrations(folder);
   const { waiting, edited } = await compareMigrations(database, folder);
   // So a database that is read-only now (a full disk, a standby) does not prevent a start.
-  if (waiting.length === 0 && edited.length === 0) return { applied: [] };
-  await database.tx(async (tx) => {
+  if (waiting.length === 0 && edited.length === 0) return { applied: [], isAdopted: false };
+  const isAdopted = await database.tx(async (tx) => {
     await takeMigrationLock(tx);
     await sql`
       create table if not exists schema_migrations (
@@ -31,6 +38,7 @@ export async function migrate(database: Database, folder = migrationsFolder): Pr
         checksum text not null,
         applied_at timestamptz not null default clock_timestamp()
       )`.execute(tx);
+    return await adopt(tx, migrations, folder);
   });
   const applied: string[] = [];
   for (const migration of migrations) {
@@ -40,23 +48,23 @@ export async function migrate(database: Database, folder = migrationsFolder): Pr
     });
     if (isNew) applied.push(migration.name);
   }
-  return { applied };
+  return { applied, isAdopted };
 }
 
-/** How the migrations of this program differ from those of a database; empty lists when they do not. Changes nothing. */
+/**
+ * How the migrations of this program differ from those of a database; empty lists when they do not. `former`: the newest
+ * step of a database of a development version (adopt.ts), for which all migrations are waiting. Changes nothing.
+ */
 export async function compareMigrations(
   database: Database,
   folder = migrationsFolder,
-): Promise<{ waiting: string[]; unknown: string[]; edited: string[] }> {
+): Promise<{ waiting: string[]; unknown: string[]; edited: string[]; former?: string }> {
   const ours = await readMigrations(folder);
   const { rows } = await sql<{ there: boolean }>`
     select to_regclass('schema_migrations') is not null as there`.execute(database.sql);
-  const applied = rows[0]?.there
-    ? (
-        await sql<{ name: string; checksum: string }>`
-          select name, checksum from schema_migrations order by name`.execute(database.sql)
-      ).rows
-    : [];
+  const applied = rows[0]?.there ? await readApplied(database.sql) : [];
+  const former = formerStepOf(applied.map(({ name }) => name));
+  if (former !== undefined) return { waiting: ours.map(({ name }) => name), unknown: [], edited: [], former };
   const theirs = new Map(applied.map(({ name, checksum }) => [name, checksum]));
   const names = new Set(ours.map(({ name }) => name));
   return {
@@ -68,21 +76,41 @@ export async function compareMigrations(
   };
 }
 
+/** Replaces the steps of a development version by those of this one. False: the database has none. */
+async function adopt(tx: Sql, migrations: readonly Migration[], folder: string): Promise<boolean> {
+  const applied = await readApplied(tx);
+  const former = formerStepOf(applied.map(({ name }) => name));
+  if (former === undefined) return false;
+  await requireAdoptable(tx, former, folder);
+  await sql`delete from schema_migrations`.execute(tx);
+  for (const migration of migrations) if (migration.name <= lastReplacement) await record(tx, migration);
+  return true;
+}
+
+async function readApplied(tx: Sql): Promise<{ name: string; checksum: string }[]> {
+  const { rows } = await sql<{ name: string; checksum: string }>`
+    select name, checksum from schema_migrations order by name`.execute(tx);
+  return rows;
+}
+
 async function apply(tx: Sql, migration: Migration): Promise<boolean> {
   const { rows } = await sql<{ checksum: string }>`
     select checksum from schema_migrations where name = ${migration.name}`.execute(tx);
   const [known] = rows;
   if (known) {
     if (known.checksum === migration.checksum) return false;
-    throw new Error(
-      `Migration ${migration.name} was edited after it was applied. Restore the file; write a new migration for the change.`,
+    throw new MigrationRefused(
+      `the migration ${migration.name} was edited after it was applied to this database`,
+      'Restore the file; write a new migration for the change.',
     );
   }
   await tx.getExecutor().executeQuery(CompiledQuery.raw(`-- script\n${migration.text}`));
-  await sql`insert into schema_migrations (name, checksum) values (${migration.name}, ${migration.checksum})`.execute(
-    tx,
-  );
+  await record(tx, migration);
   return true;
+}
+
+async function record(tx: Sql, { name, checksum }: Migration): Promise<void> {
+  await sql`insert into schema_migrations (name, checksum) values (${name}, ${checksum})`.execute(tx);
 }
 
 async function readMigrations(folder: string): Promise<Migration[]> {

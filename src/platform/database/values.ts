@@ -17,7 +17,7 @@ export function containing(text: string): string {
 
 /**
  * The `like` pattern for a search in names, in lower case. With three or more letters or digits in a row it matches
- * anywhere, because the trigram indexes of the migrations 0029 to 0031 can find it. A shorter text would need a scan of
+ * anywhere, because the trigram indexes of the migration 0011 can find it. A shorter text would need a scan of
  * every name, so it matches only the beginning.
  */
 export function searched(text: string): string {

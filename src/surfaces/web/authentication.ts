@@ -11,7 +11,7 @@ import type { Clock } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import { mayHoldKey } from '../../core/key-shape.ts';
 import type { Denials } from '../../features/audit/denials.ts';
-import type { Directory, Introspection } from '../../features/identity/directory.ts';
+import type { Directory, Introspection } from '../../features/people/directory/directory.ts';
 import type { KeyPolicies } from '../../features/keys/policy-document.ts';
 import type { UsageMeter } from '../../features/keys/usage.ts';
 import type { LiveKey, Verification, Verifier } from '../../features/keys/verifier.ts';

@@ -7,7 +7,7 @@ import {
 } from '../../core/authorize.ts';
 import type { Caller, UserRef } from '../../core/caller.ts';
 import { AppError } from '../../core/errors.ts';
-import type { IdentityCheck } from '../../features/identity/identity-check.ts';
+import type { IdentityCheck } from '../../features/people/identity-check.ts';
 
 /** Applies a route's policy to a caller, with what the directory says about the person now (contract 3). */
 export type Authorization = {

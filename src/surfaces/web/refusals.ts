@@ -11,7 +11,7 @@ import { isAnswering } from '../../platform/turns.ts';
 import { hasTooManyCookies } from '../../platform/oversized-head.ts';
 import { sessionCookie } from './credential.ts';
 import { errorBody } from './envelope.ts';
-import { routeOf, toAppError } from './errors.ts';
+import { routeOf, toAppError } from './to-app-error.ts';
 import { sendPage } from './pages/forms.ts';
 import { keyInAddressPage } from './pages/messages.ts';
 import { isForPerson, notFoundPage } from './pages/not-found.ts';

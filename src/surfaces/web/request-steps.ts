@@ -52,7 +52,10 @@ export function routeSteps(route: Route, deps: RequestStepsDeps): { onRequest: H
   };
   const limitChange: Step = (request) => limits.limitChange(request.caller);
   const authorize: Step = (request) => authorization.authorize(request.caller, policy);
-  const reauthorizeCaller: Step = (request) => reauthorize(request, policy, deps);
+  const reauthorizeCaller: Step = (request) => {
+    // The handler of an upload reauthorizes the caller when it has the bytes.
+    if (request.upload === null) return reauthorize(request, policy, deps);
+  };
 
   return {
     onRequest: [
@@ -63,10 +66,7 @@ export function routeSteps(route: Route, deps: RequestStepsDeps): { onRequest: H
       ...(isLimitedChange(route) ? [limitChange] : []),
       authorize,
     ].map(asHook),
-    // A handler that takes the bytes of an upload reauthorizes the caller itself, when it has them.
-    preHandler: (route.method === 'GET' || route.uploads !== undefined ? [] : [reauthorizeCaller]).map(
-      asHook,
-    ),
+    preHandler: (route.method === 'GET' ? [] : [reauthorizeCaller]).map(asHook),
   };
 }
 

@@ -54,8 +54,8 @@ class ApiRequest implements RouteRequest<unknown, unknown, unknown> {
   readonly body: unknown;
   readonly caller: Caller;
   readonly origin: RequestOrigin;
-  readonly reauthorize: () => Promise<void>;
   readonly #request: FastifyRequest;
+  readonly #again: () => Promise<void>;
 
   constructor(route: Route, request: FastifyRequest, again: () => Promise<void>) {
     const { params, query, body } = parseInput(route, request);
@@ -64,8 +64,8 @@ class ApiRequest implements RouteRequest<unknown, unknown, unknown> {
     this.body = body;
     this.caller = request.caller;
     this.origin = request.origin;
-    this.reauthorize = again;
     this.#request = request;
+    this.#again = again;
   }
 
   get auditContext(): AuditContext {
@@ -73,7 +73,8 @@ class ApiRequest implements RouteRequest<unknown, unknown, unknown> {
   }
 
   get upload(): RequestUpload | null {
-    return this.#request.upload;
+    const { upload } = this.#request;
+    return upload && { ...upload, reauthorize: this.#again };
   }
 
   get budget(): RequestBudget | null {

@@ -18,7 +18,7 @@ const formLimits = { fields: 8, fieldNameSize: 100, fieldSize: 1_000, files: 1, 
 
 declare module 'fastify' {
   interface FastifyRequest {
-    upload: RequestUpload | null;
+    upload: Omit<RequestUpload, 'reauthorize'> | null;
   }
 }
 

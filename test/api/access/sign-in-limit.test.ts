@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { day, minute, second } from '../../../src/core/clock.ts';
-import { defaultAccessConfig } from '../../../src/features/identity/login/access-config.ts';
+import { defaultAccessConfig } from '../../../src/features/people/login/access-config.ts';
 import { type Harness, openHarness, type Person } from '../../harness.ts';
 
 /** The limit of sign-ins from one address: a document of the administrators, as a browser at the sign-in meets it. */

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { afterEach, beforeAll, afterAll, describe, expect, test } from 'vitest';
 import { minute, second } from '../../../src/core/clock.ts';
 import { digestOf } from '../../../src/features/keys/key-value.ts';
-import type { Directory } from '../../../src/features/identity/directory.ts';
+import type { Directory } from '../../../src/features/people/directory/directory.ts';
 import type { Route } from '../../../src/platform/http.ts';
 import { tarBlocks, tarEnd } from '../../archives/tar.ts';
 import { fakeDirectory, type FakeDirectory, type Trouble } from '../../fakes/directory.ts';

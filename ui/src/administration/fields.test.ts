@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { defaultAccessConfig } from '../../../src/features/identity/login/access-config.ts';
+import { defaultAccessConfig } from '../../../src/features/people/login/access-config.ts';
 import { defaultKeyPolicy } from '../../../src/features/keys/key-policy.ts';
 import { defaultSitesConfig } from '../../../src/features/sites/sites-config.ts';
 import { actorInWords, eventInWords, reasonInWords } from './audit/event-words.ts';

@@ -17,7 +17,3 @@ export function changeInWords(bytes: number): string {
   if (bytes === 0) return 'no change in size';
   return bytes > 0 ? `+${bytesInWords(bytes)}` : `−${bytesInWords(-bytes)}`;
 }
-
-export function countOf(count: number, one: string, many = `${one}s`): string {
-  return `${count.toLocaleString()} ${count === 1 ? one : many}`;
-}

@@ -1,6 +1,12 @@
 import { setImmediate as othersFirst } from 'node:timers/promises';
-import { judged, type JudgeDeps, type Received, type UploadLimits } from './judge.ts';
+import type { UploadLimits } from '../upload-limits.ts';
+import { judged, type JudgeDeps, type Received } from './judge.ts';
 import type { Manifest } from './manifest.ts';
+
+const otherSize = {
+  code: 'wrong_content',
+  problem: 'has the same SHA-256 as another file, but another size',
+} as const;
 
 /** Files judged before other tasks get a turn. */
 const filesAtOnce = 100;
@@ -22,11 +28,11 @@ export async function judgeDeclared(
       seen += 1;
       const path = judge.admit(name);
       if (path === undefined) continue;
-      if (!judge.weigh(size)) judge.stopTooHeavy();
+      judge.weigh(size);
       const before = sizes.get(digest);
-      if (judge.isTooLong(size)) judge.refuseTooLong(name);
-      else if (before !== undefined && before !== size)
-        judge.refuse(name, 'wrong_content', 'has the same SHA-256 as another file, but another size');
+      const tooLong = judge.fileProblem(size);
+      if (tooLong !== undefined) judge.refuse(name, tooLong);
+      else if (before !== undefined && before !== size) judge.refuse(name, otherSize);
       else judge.keep(path, { digest, size });
       sizes.set(digest, size);
     }

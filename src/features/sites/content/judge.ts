@@ -1,20 +1,15 @@
 import type { Blob } from '../../../platform/blobs/blobs.ts';
 import type { KeyFormat } from '../../keys/keys.ts';
+import {
+  entriesProblem,
+  extensionProblem,
+  fileProblem,
+  type LimitProblem,
+  maxProblems,
+  totalProblem,
+  type UploadLimits,
+} from '../upload-limits.ts';
 import { createNameRegister, nameEntry, type PathProblemCode } from './paths.ts';
-
-/**
- * What may be in an upload, however it arrives: names, counts and sizes. Judging continues after a bad file, so that
- * one response names them all. It stops at once where continuing would cost more than a whole valid upload.
- */
-export type UploadLimits = {
-  /** Files and folders. */
-  readonly maxFiles: number;
-  readonly maxFileBytes: number;
-  /** All files together, unpacked. */
-  readonly maxExtractedBytes: number;
-  /** Lower case, without the dot. A name without an extension is always taken. */
-  readonly allowedExtensions: readonly string[];
-};
 
 export type UploadProblem = {
   /** As the upload spells it, shortened; empty for a problem of the whole upload. */
@@ -24,10 +19,7 @@ export type UploadProblem = {
     | 'bad_archive'
     | 'bad_entry'
     | 'name_collision'
-    | 'extension_not_allowed'
-    | 'file_too_large'
-    | 'upload_too_large'
-    | 'too_many_files'
+    | LimitProblem['code']
     | 'too_many_problems'
     | 'credential_in_content'
     | 'wrong_content'
@@ -38,6 +30,8 @@ export type UploadProblem = {
   readonly problem: string;
 };
 
+export type ProblemText = Omit<UploadProblem, 'path'>;
+
 export type Received = {
   /** By path, in code point order. May be published only when `problems` is empty. */
   readonly files: ReadonlyMap<string, Blob>;
@@ -46,18 +40,19 @@ export type Received = {
   readonly problems: readonly UploadProblem[];
 };
 
+/**
+ * Judges what may be in an upload, however it arrives: names, counts and sizes. Judging continues after a bad file, so
+ * that one response names them all. It stops at once where continuing would cost more than a whole valid upload.
+ */
 export type Judge = {
   /** The path of a file whose bytes are wanted; undefined for an entry that is a folder, refused or ignored. */
   admit(name: string, problem?: string): string | undefined;
-  /** Counts bytes of all files together. False when they exceed the limit. */
-  weigh(bytes: number): boolean;
-  /** Whether the bytes read of one file so far exceed its limit. */
-  isTooLong(bytes: number): boolean;
+  /** Counts bytes of all files together. Refuses the upload and stops judging it when they exceed the limit. */
+  weigh(bytes: number): void;
+  /** Judges the bytes read of one file so far. */
+  fileProblem(bytes: number): LimitProblem | undefined;
   keep(path: string, blob: Blob): void;
-  refuse(name: string, code: UploadProblem['code'], problem: string): void;
-  refuseTooLong(name: string): void;
-  /** Refuses the upload and stops judging it. */
-  stopTooHeavy(): never;
+  refuse(name: string, problem: ProblemText): void;
 };
 
 export type JudgeDeps = {
@@ -65,8 +60,6 @@ export type JudgeDeps = {
   /** Called with each of our keys that the upload contains. */
   readonly onKey: (value: string) => void;
 };
-
-export const maxProblems = 100;
 
 /** Thrown after its problem is recorded; judging of this upload stops. */
 class Stop extends Error {}
@@ -87,15 +80,15 @@ export async function judged(
   let entries = 0;
   let bytes = 0;
 
-  function refuse(path: string, code: UploadProblem['code'], problem: string): undefined {
+  function refuse(path: string, { code, problem }: ProblemText): undefined {
     problems.push({ path: shown(path, format), code, problem });
     if (problems.length < maxProblems) return undefined;
     problems.push({ path: '', code: 'too_many_problems', problem: 'has more problems than this list shows' });
     throw new Stop();
   }
 
-  function stop(code: UploadProblem['code'], problem: string): never {
-    refuse('', code, problem);
+  function stop(problem: ProblemText): never {
+    refuse('', problem);
     throw new Stop();
   }
 
@@ -103,42 +96,40 @@ export async function judged(
     refuse,
     admit(name, problem) {
       entries += 1;
-      if (entries > limits.maxFiles)
-        stop('too_many_files', `has more than ${limits.maxFiles} files and folders`);
+      const tooMany = entriesProblem(entries, limits);
+      if (tooMany !== undefined) stop(tooMany);
       const named = nameEntry(name);
       if (named.kind === 'ignored') return undefined;
       for (const value of format.valuesIn(name)) {
         onKey(value);
-        return refuse(name, 'credential_in_content', keyInName);
+        return refuse(name, keyInName);
       }
-      if (named.kind === 'refused') return refuse(name, named.code, named.problem);
-      if (problem !== undefined) return refuse(name, 'bad_entry', problem);
+      if (named.kind === 'refused') return refuse(name, named);
+      if (problem !== undefined) return refuse(name, { code: 'bad_entry', problem });
       const clash = register.add(named.kind, named.path);
-      if (clash !== undefined) return refuse(name, 'name_collision', clash);
+      if (clash !== undefined) return refuse(name, { code: 'name_collision', problem: clash });
       if (named.kind === 'directory') return undefined;
-      const problemOfKind = extensionProblem(named.path, limits);
-      if (problemOfKind !== undefined) return refuse(name, 'extension_not_allowed', problemOfKind);
-      return named.path;
+      const wrongKind = extensionProblem(named.path, limits);
+      return wrongKind === undefined ? named.path : refuse(name, wrongKind);
     },
     weigh(more) {
       bytes += more;
-      return bytes <= limits.maxExtractedBytes;
+      const tooLarge = totalProblem(bytes, limits);
+      if (tooLarge !== undefined) stop(tooLarge);
     },
-    isTooLong: (own) => own > limits.maxFileBytes,
+    fileProblem: (own) => fileProblem(own, limits),
     keep: (path, blob) => void files.set(path, blob),
-    refuseTooLong: (name) => refuse(name, 'file_too_large', `is larger than ${limits.maxFileBytes} bytes`),
-    stopTooHeavy: () => stop('upload_too_large', `unpacks to more than ${limits.maxExtractedBytes} bytes`),
   };
 
   /** Checks that need the complete upload. */
   function finish(): void {
-    if (files.size === 0 && problems.length === 0) stop('empty', 'contains no files');
+    if (files.size === 0 && problems.length === 0) stop({ code: 'empty', problem: 'contains no files' });
     const before = files;
     files = new Map([...unpacked(before)].sort(([one], [other]) => (one < other ? -1 : 1)));
     for (const path of files.keys()) {
       if (before.has(path)) continue;
       const named = nameEntry(path);
-      if (named.kind === 'refused') refuse(path, named.code, named.problem);
+      if (named.kind === 'refused') refuse(path, named);
     }
   }
 
@@ -151,31 +142,22 @@ export async function judged(
   return { files, entries, problems };
 }
 
-/** Undefined when a file may have this name. */
-export function extensionProblem(
-  path: string,
-  { allowedExtensions }: Pick<UploadLimits, 'allowedExtensions'>,
-): string | undefined {
-  const extension = extensionOf(path);
-  if (extension === undefined || allowedExtensions.includes(extension)) return undefined;
-  return `ends in .${extension}, which is not allowed here`;
-}
-
 /** Checks the upload's own name, as its client sent it. */
 export function keyInNameProblems(name: string, { format, onKey }: JudgeDeps): UploadProblem[] {
   const values = format.valuesIn(name);
   for (const value of values) onKey(value);
-  return values.length === 0
-    ? []
-    : [{ path: shown(name, format), code: 'credential_in_content', problem: keyInName }];
+  return values.length === 0 ? [] : [{ path: shown(name, format), ...keyInName }];
 }
 
-const keyInName = 'has an API key in its name; revoke that key and rename the file';
+export const keyInContent = {
+  code: 'credential_in_content',
+  problem: 'contains an API key; revoke that key and remove it',
+} as const;
 
-/** Undefined for names without an extension, such as `LICENSE` and `.nojekyll`. */
-function extensionOf(path: string): string | undefined {
-  return /[^/]\.([^./]+)$/.exec(path)?.[1]?.toLowerCase();
-}
+const keyInName = {
+  code: 'credential_in_content',
+  problem: 'has an API key in its name; revoke that key and rename the file',
+} as const;
 
 /** Makes a name fit to show: invisible characters are spelled out, and a key in it is masked. */
 function shown(path: string, format: KeyFormat): string {

@@ -6,7 +6,7 @@ import type { Manifest } from './manifest.ts';
  * compares with the previous version, and reading that manifest each time would be most of the cost of a small
  * redeploy.
  */
-export type Manifests = {
+export type ManifestCache = {
   /** Calls `read` for a manifest that is not cached. Undefined: `read` found none. */
   of(digest: string, read: () => Promise<Manifest | undefined>): Promise<Manifest | undefined>;
   keep(digest: string, files: Manifest): void;
@@ -15,7 +15,7 @@ export type Manifests = {
 /** Files of all manifests together, about 250 bytes each. */
 const maxFiles = 100_000;
 
-export function createManifests(): Manifests {
+export function createManifestCache(): ManifestCache {
   const kept = new LRUCache<string, Manifest>({
     maxSize: maxFiles,
     sizeCalculation: ({ size }) => size + 1,

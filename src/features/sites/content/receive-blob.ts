@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { type Readable, Transform } from 'node:stream';
 import type { Blob } from '../../../platform/blobs/blobs.ts';
 import { ArchiveRefused } from './archive.ts';
-import type { JudgeDeps, UploadProblem } from './judge.ts';
+import { type JudgeDeps, keyInContent, type ProblemText, type UploadProblem } from './judge.ts';
 import { keyScan, type LookBudget } from './key-scan.ts';
 import { chain } from './receive-entries.ts';
 
@@ -19,7 +19,7 @@ export async function takeBlob(
   source: Readable,
   wanted: Blob,
   { write, format, onKey, budget }: TakeBlobDeps,
-): Promise<Pick<UploadProblem, 'code' | 'problem'> | undefined> {
+): Promise<ProblemText | undefined> {
   let hasKey = false;
   const found = (value: string) => {
     hasKey = true;
@@ -45,11 +45,13 @@ export async function takeBlob(
 
 class Unfit extends Error {
   readonly code: UploadProblem['code'];
-  constructor(code: UploadProblem['code'], problem: string) {
+  constructor({ code, problem }: ProblemText) {
     super(problem);
     this.code = code;
   }
 }
+
+const wrong = (problem: string) => new Unfit({ code: 'wrong_content', problem });
 
 /** Fails before the stream ends, so that the blob store does not keep content that differs from its announcement. */
 function exactly({ digest, size }: Blob, hasKey: () => boolean): Transform {
@@ -58,17 +60,14 @@ function exactly({ digest, size }: Blob, hasKey: () => boolean): Transform {
   return new Transform({
     transform(chunk: Buffer, _encoding, done) {
       bytes += chunk.length;
-      if (bytes > size)
-        return done(new Unfit('wrong_content', `has more than the ${size} bytes that were announced`));
+      if (bytes > size) return done(wrong(`has more than the ${size} bytes that were announced`));
       hash.update(chunk);
       done(null, chunk);
     },
     flush(done) {
-      if (hasKey())
-        done(new Unfit('credential_in_content', 'contains an API key; revoke that key and remove it'));
-      else if (bytes !== size) done(new Unfit('wrong_content', `has ${bytes} bytes; ${size} were announced`));
-      else if (hash.digest('hex') !== digest)
-        done(new Unfit('wrong_content', 'does not have the SHA-256 that it was sent under'));
+      if (hasKey()) done(new Unfit(keyInContent));
+      else if (bytes !== size) done(wrong(`has ${bytes} bytes; ${size} were announced`));
+      else if (hash.digest('hex') !== digest) done(wrong('does not have the SHA-256 that it was sent under'));
       else done();
     },
   });

@@ -1,14 +1,8 @@
 import { finished, Readable, Transform } from 'node:stream';
 import type { Blob, BlobBatch, Blobs } from '../../../platform/blobs/blobs.ts';
 import { type ArchiveEntry, ArchiveRefused } from './archive.ts';
-import {
-  type Judge,
-  type JudgeDeps,
-  judged,
-  maxProblems,
-  type Received,
-  type UploadLimits,
-} from './judge.ts';
+import { type LimitProblem, maxProblems, type UploadLimits } from '../upload-limits.ts';
+import { type Judge, type JudgeDeps, judged, keyInContent, type Received } from './judge.ts';
 import { keyScan, type LookBudget, scanned } from './key-scan.ts';
 import { mayHoldRules, ruleProblems } from './rules-check.ts';
 import { maxRulesBytes, parseRedirects, redirectsFile } from '../serving/site-rules.ts';
@@ -47,7 +41,7 @@ export async function receive(
       }
     } catch (error) {
       if (!(error instanceof ArchiveRefused)) throw error;
-      judge.refuse('', 'bad_archive', error.message);
+      judge.refuse('', { code: 'bad_archive', problem: error.message });
     }
   };
   try {
@@ -80,19 +74,21 @@ async function takeFile(
     keepRules,
   }: Omit<ReceiveDeps, 'blobs'> & { readonly keepRules: Map<string, string> | undefined },
 ): Promise<void> {
-  const { count, isTooLong } = counter(judge, onBytes);
+  const { count, problem } = counter(judge, onBytes);
   let hasKey = false;
   const found = (value: string) => {
     hasKey = true;
     onKey(value);
   };
-  let blob: Blob | undefined;
+  let blob: Blob;
   const text = keepRules === undefined ? undefined : collector();
   let source: Readable | Buffer | undefined;
   try {
     source = await entry.open();
     if (Buffer.isBuffer(source) && scanned(source, format, found)) {
-      if (count(source.length)) blob = await batch.write(source);
+      const tooLong = count(source.length);
+      if (tooLong !== undefined) return judge.refuse(entry.name, tooLong);
+      blob = await batch.write(source);
       text?.take(source);
     } else {
       if (Buffer.isBuffer(source)) source = Readable.from([source]);
@@ -106,17 +102,12 @@ async function takeFile(
   } catch (error) {
     // The unread rest would block the entries behind it.
     if (source instanceof Readable) source.destroy();
-    if (error instanceof TooMuch) judge.stopTooHeavy();
     if (!(error instanceof ArchiveRefused)) throw error;
-    return judge.refuse(entry.name, 'bad_entry', error.message);
+    return judge.refuse(entry.name, { code: 'bad_entry', problem: error.message });
   }
-  if (isTooLong() || blob === undefined) return judge.refuseTooLong(entry.name);
-  if (hasKey)
-    return judge.refuse(
-      entry.name,
-      'credential_in_content',
-      'contains an API key; revoke that key and remove it',
-    );
+  const tooLong = problem();
+  if (tooLong !== undefined) return judge.refuse(entry.name, tooLong);
+  if (hasKey) return judge.refuse(entry.name, keyInContent);
   if (text !== undefined) keepRules?.set(blob.digest, text.whole());
   judge.keep(path, blob);
 }
@@ -142,29 +133,29 @@ function collector() {
   };
 }
 
-/** Counts bytes before anything else processes them. `count` returns whether to take them, and throws to end the upload. */
+/** Counts bytes before anything else processes them. `count` returns why not to take them, and throws to end the upload. */
 function counter(
   judge: Judge,
   onBytes: ReceiveDeps['onBytes'],
-): { count: (bytes: number) => boolean; isTooLong: () => boolean } {
+): { count: (bytes: number) => LimitProblem | undefined; problem: () => LimitProblem | undefined } {
   let own = 0;
-  const isTooLong = () => judge.isTooLong(own);
-  function count(bytes: number): boolean {
+  const problem = () => judge.fileProblem(own);
+  function count(bytes: number): LimitProblem | undefined {
     own += bytes;
-    if (!judge.weigh(bytes)) throw new TooMuch();
-    if (isTooLong()) return false;
-    onBytes?.(bytes);
-    return true;
+    judge.weigh(bytes);
+    const found = problem();
+    if (found === undefined) onBytes?.(bytes);
+    return found;
   }
-  return { count, isTooLong };
+  return { count, problem };
 }
 
 /** Reads a file that is too long to its end and discards it. */
-function counting(count: (bytes: number) => boolean): Transform {
+function counting(count: (bytes: number) => LimitProblem | undefined): Transform {
   return new Transform({
     transform(chunk: Buffer, _encoding, done) {
       try {
-        if (count(chunk.length)) done(null, chunk);
+        if (count(chunk.length) === undefined) done(null, chunk);
         else done();
       } catch (error) {
         done(error as Error);
@@ -172,8 +163,6 @@ function counting(count: (bytes: number) => boolean): Transform {
     },
   });
 }
-
-class TooMuch extends Error {}
 
 /** Pipes streams in sequence; a failure of any of them becomes a failure of the last. */
 export function chain(source: NodeJS.ReadableStream, ...steps: readonly Transform[]): Transform {

@@ -1,11 +1,11 @@
 import { createHash, hash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { finished, type Readable, Transform } from 'node:stream';
-import { AppError } from '../../../core/errors.ts';
 import type { Blob, BlobBatch } from '../../../platform/blobs/blobs.ts';
 import type { TemporaryFiles } from '../../../platform/temporary-files.ts';
 import type { KeyFormat } from '../../keys/keys.ts';
 import type { UploadRules } from '../sites-config.ts';
+import { maxTarBytes, requireUploadBytes } from '../upload-limits.ts';
 import type { ArchiveEntry } from './archive.ts';
 import type { Received, UploadProblem } from './judge.ts';
 import { receiptOf } from './manifest.ts';
@@ -70,7 +70,7 @@ export async function takeUpload(
 ): Promise<Received & { readonly warnings: readonly SiteWarning[]; readonly sentBytes: number }> {
   let sentBytes = 0;
   const needsFile = upload.kind === 'zip';
-  const counted = limited(upload.stream, rules.maxUploadBytes, (bytes) => {
+  const counted = limited(upload.stream, rules, (bytes) => {
     sentBytes += bytes;
     if (needsFile) deps.onBytes?.(bytes);
   });
@@ -91,23 +91,21 @@ function streamedEntries(
   kind: UploadKind,
   rules: UploadRules,
 ): AsyncIterable<ArchiveEntry> {
-  return kind === 'html' ? onePage(source) : readTarGz(source, maxUnpacked(rules));
+  return kind === 'html' ? onePage(source) : readTarGz(source, maxTarBytes(rules));
 }
 
-/** Fails with `upload_too_large` instead of passing on more than `most` bytes. */
-export function limited(source: Readable, most: number, onBytes?: (bytes: number) => void): Readable {
+/** Fails with `upload_too_large` instead of passing on more bytes than allowed. */
+export function limited(
+  source: Readable,
+  rules: Pick<UploadRules, 'maxUploadBytes'>,
+  onBytes?: (bytes: number) => void,
+): Readable {
   let bytes = 0;
   const counter = new Transform({
     transform(chunk: Buffer, _encoding, done) {
       bytes += chunk.length;
-      if (bytes > most)
-        return done(
-          new AppError('upload_too_large', {
-            message: `The upload is larger than ${most} bytes.`,
-            details: { maxUploadBytes: most },
-          }),
-        );
       try {
+        requireUploadBytes(bytes, rules);
         onBytes?.(chunk.length);
       } catch (error) {
         return done(error as Error);
@@ -120,11 +118,6 @@ export function limited(source: Readable, most: number, onBytes?: (bytes: number
     if (error) counter.destroy(error);
   });
   return source.pipe(counter);
-}
-
-/** The files, and for each what tar writes around it: a header, an extended header, padding. */
-export function maxUnpacked({ maxExtractedBytes, maxFiles }: UploadRules): number {
-  return maxExtractedBytes + maxFiles * 4 * 512;
 }
 
 async function* onePage(source: Readable): AsyncGenerator<ArchiveEntry> {

@@ -10,7 +10,6 @@ import type {
 import type { Site, SiteOwner } from '../site.ts';
 import type { SiteStores } from '../sites-deps.ts';
 import type { SiteStore } from '../site-store.ts';
-import type { SitesConfig } from '../sites-config.ts';
 
 /**
  * The consequences of a site's expiry. The expiry itself needs no job: every process that serves a site compares times
@@ -93,14 +92,4 @@ function noticeOf(kind: SiteExpiryNoticeKind, { id, name, owner }: Site, expires
 /** Administrators receive the notices about a key's sites. */
 export function recipientOf(owner: SiteOwner): NoticeRecipient {
   return owner.kind === 'user' ? { kind: 'user', userId: owner.id } : { kind: 'administrators' };
-}
-
-/**
- * Extends from now or from the expiry, whichever is later; null when the result is further ahead than allowed (contract
- * 6).
- */
-export function extended(expiresAt: number, ttl: SitesConfig['ttl'], now: number): number | null {
-  const most = now + ttl.maxDays * day;
-  const next = Math.min(Math.max(now, expiresAt) + ttl.extensionDays * day, most);
-  return next > expiresAt ? next : null;
 }

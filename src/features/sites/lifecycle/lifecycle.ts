@@ -3,9 +3,10 @@ import { day, timestamp } from '../../../core/clock.ts';
 import { AppError } from '../../../core/errors.ts';
 import type { AuditEntry } from '../../audit/audit.ts';
 import type { NewSiteNotice, SiteOversightNoticeKind } from '../../notices/notices.ts';
-import { extended, recipientOf } from './expiry.ts';
+import { recipientOf } from './expiry.ts';
+import { mustExtend } from '../lifetime.ts';
 import { generateLabel } from '../labels.ts';
-import { chooseVisibility, siteFacts } from '../publish/publishing.ts';
+import { siteFacts } from '../publish/publishing.ts';
 import {
   holdCredential,
   owned,
@@ -17,7 +18,7 @@ import {
 import { type Site, siteStatusOf } from '../site.ts';
 import type { Sites } from '../site-verbs.ts';
 import type { SitesDeps, SiteStores } from '../sites-deps.ts';
-import type { SitesConfig } from '../sites-config.ts';
+import { chooseVisibility } from '../visibility.ts';
 
 /** Changes to a site other than its content: rename, visibility, extension, deletion, take-down. */
 type Lifecycle = Pick<
@@ -251,19 +252,4 @@ function noticeOf(
   // The revision distinguishes two notices of the same moment.
   const occasion = `${timestamp(now)} ${revision}`;
   return { recipient: recipientOf(owner), kind, siteId: id, occasion, fields: { siteName: name, reason } };
-}
-
-function mustExtend({ expiresAt }: Site, ttl: SitesConfig['ttl'], now: number): number {
-  if (expiresAt === null) throw new AppError('expiry_conflict');
-  if (!ttl.enabled)
-    throw new AppError('expiry_conflict', {
-      message: 'Expiry is switched off on this installation. The site keeps its expiry.',
-      hint: 'An administrator can enable expiry in the Sites configuration.',
-    });
-  const next = extended(expiresAt, ttl, now);
-  if (next !== null) return next;
-  throw new AppError('expiry_conflict', {
-    message: `The expiry is already as far ahead as allowed (${ttl.maxDays} days).`,
-    hint: 'Extend the site later.',
-  });
 }

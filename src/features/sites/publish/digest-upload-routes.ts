@@ -1,4 +1,3 @@
-import type { Readable } from 'node:stream';
 import { z } from 'zod';
 import type { RoutePolicy } from '../../../core/authorize.ts';
 import { callerKinds } from '../../../core/caller.ts';
@@ -13,6 +12,7 @@ import {
   uploadStartSchema,
   uploadStateSchema,
 } from '../schemas.ts';
+import type { SentBytes } from '../site-verbs.ts';
 import type { Sites, UploadState } from '../sites.ts';
 
 /** Digest uploads: the client announces the files of the new version, sends what is missing, and publishes (contract 6). */
@@ -111,17 +111,9 @@ export function uploadRoutes({ sites, names, addresses, clock }: UploadRoutesDep
       uploads: ['application/octet-stream'],
       errors: content,
       success: { status: 204, empty: true },
-      async handle({ caller, auditContext, params, upload: sent, reauthorize }) {
+      async handle({ caller, auditContext, params, upload: sent }) {
         const bytes = await bytesOf(sent, 'application/octet-stream');
-        await sites.receiveBlob(
-          caller,
-          auditContext,
-          params.id,
-          params.upload,
-          params.sha256,
-          bytes,
-          reauthorize,
-        );
+        await sites.receiveBlob(caller, auditContext, params.id, params.upload, params.sha256, bytes);
         return { data: undefined };
       },
     }),
@@ -139,12 +131,10 @@ export function uploadRoutes({ sites, names, addresses, clock }: UploadRoutesDep
       errors: [...content, 'upload_too_large'],
       success: { status: 200, data: uploadStateSchema },
       example: { data: { ...exampleUpload, missing: [] } },
-      async handle({ caller, auditContext, params, upload: sent, reauthorize }) {
+      async handle({ caller, auditContext, params, upload: sent }) {
         const tar = await bytesOf(sent, 'application/x-tar');
         return {
-          data: toState(
-            await sites.receiveBlobs(caller, auditContext, params.id, params.upload, tar, reauthorize),
-          ),
+          data: toState(await sites.receiveBlobs(caller, auditContext, params.id, params.upload, tar)),
         };
       },
     }),
@@ -177,9 +167,10 @@ export function uploadRoutes({ sites, names, addresses, clock }: UploadRoutesDep
   ];
 }
 
-async function bytesOf(sent: RequestUpload | null, type: string): Promise<Readable> {
-  for await (const part of sent?.parts() ?? []) {
-    if (part.kind === 'file') return part.stream;
+async function bytesOf(sent: RequestUpload | null, type: string): Promise<SentBytes> {
+  if (sent !== null) {
+    for await (const part of sent.parts())
+      if (part.kind === 'file') return { stream: part.stream, reauthorize: sent.reauthorize };
   }
   throw new AppError('unsupported_media_type', { hint: `Send the bytes as "Content-Type: ${type}".` });
 }

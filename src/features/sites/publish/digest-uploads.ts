@@ -13,7 +13,7 @@ import type { UploadProblem } from '../content/judge.ts';
 import { type Manifest, receiptOf } from '../content/manifest.ts';
 import { ruleProblems } from '../content/rules-check.ts';
 import { readTar } from '../content/tar.ts';
-import { limited, maxUnpacked } from '../content/whole-upload.ts';
+import { limited } from '../content/whole-upload.ts';
 import { warningsOf } from '../content/warnings.ts';
 import { parseRedirects, redirectsFile } from '../serving/site-rules.ts';
 import { digestsOf, rejected, sizeOf } from './publishing.ts';
@@ -22,6 +22,7 @@ import type { Site, SiteOwner } from '../site.ts';
 import type { Received, Sites, UploadState } from '../site-verbs.ts';
 import type { SitesDeps } from '../sites-deps.ts';
 import type { SitesConfig } from '../sites-config.ts';
+import { maxProblems, maxTarBytes, maxUnpublishedBytes, requireAnnouncedBytes } from '../upload-limits.ts';
 import type { Reservation, UploadReservations } from './upload-reservations.ts';
 import { type SiteUpload, uploadLivesMs } from './digest-upload-store.ts';
 
@@ -95,12 +96,12 @@ export function uploads(deps: SitesDeps, { replace, reservations, queue }: Uploa
   /** Receives one body of contents, with its own turn in the queue and a reservation for each content in it. */
   async function receiving<T>(
     caller: Caller,
-    { upload, quotas }: SitesConfig,
+    settings: SitesConfig,
     work: (reservation: Reservation) => Promise<T>,
   ): Promise<T> {
     const owner = requireOwner(caller);
     return await queue(`${owner.kind}:${owner.id}`, async () => {
-      const reservation = reservations.reserve(owner, quotas.bytesPerOwner + upload.maxUploadBytes);
+      const reservation = reservations.reserve(owner, maxUnpublishedBytes(settings));
       try {
         return await work(reservation);
       } finally {
@@ -179,10 +180,10 @@ export function uploads(deps: SitesDeps, { replace, reservations, queue }: Uploa
         const all = distinct(files);
         const there = await keptOf(stores, owner, site, all);
         const wrong = [...files].filter(([, { digest, size }]) => (there.get(digest) ?? size) !== size);
-        if (wrong.length > 0) throw rejected(wrong.slice(0, 100).map(([path]) => wrongSize(path)));
+        if (wrong.length > 0) throw rejected(wrong.slice(0, maxProblems).map(([path]) => wrongSize(path)));
         const waiting = all.filter(({ digest }) => !there.has(digest));
         await stores.uploads.insert(upload, auditContext.actor.id, files, waiting);
-        requireQuotaFor(await stores.uploads.announcedBytes(owner), settings);
+        requireAnnouncedBytes(await stores.uploads.announcedBytes(owner), settings);
         return waiting.map(({ digest }) => digest).toSorted();
       });
       announcements.set(upload.id, { files, rules: rulesOf(settings) });
@@ -193,11 +194,11 @@ export function uploads(deps: SitesDeps, { replace, reservations, queue }: Uploa
       return await stateOf((await find(caller, siteId, id)).upload);
     },
 
-    async receiveBlob(caller, auditContext, siteId, id, digest, bytes, reauthorize) {
+    async receiveBlob(caller, auditContext, siteId, id, digest, { stream, reauthorize }) {
       const { settings } = await findOpen(caller, siteId, id);
       const wanted = await read.uploads.expectedAs(id, digest);
       if (wanted === undefined) {
-        bytes.destroy();
+        stream.destroy();
         // The client sent content that was not missing. It is not needed, but does no harm.
         if ((await announcedIn(id)).has(digest)) return;
         throw new AppError('not_found', {
@@ -208,7 +209,7 @@ export function uploads(deps: SitesDeps, { replace, reservations, queue }: Uploa
       const since = clock.now();
       const problem = await receiving(caller, settings, async (reservation) => {
         reservation.take(wanted.size);
-        const found = await takeBlob(bytes, wanted, {
+        const found = await takeBlob(stream, wanted, {
           ...depsFor(auditContext),
           budget: lookBudget(settings.upload.maxExtractedBytes),
           write: blobs.write,
@@ -222,7 +223,7 @@ export function uploads(deps: SitesDeps, { replace, reservations, queue }: Uploa
       await read.uploads.markReceived(id, [digest], clock.now());
     },
 
-    async receiveBlobs(caller, auditContext, siteId, id, tar, reauthorize) {
+    async receiveBlobs(caller, auditContext, siteId, id, { stream, reauthorize }) {
       const { settings, upload } = await findOpen(caller, siteId, id);
       const budget = lookBudget(settings.upload.maxExtractedBytes);
       const expected = await read.uploads.expected(id);
@@ -243,8 +244,8 @@ export function uploads(deps: SitesDeps, { replace, reservations, queue }: Uploa
       };
       const takeAll = async (batch: BlobBatch, reservation: Reservation): Promise<void> => {
         const takeDeps = { ...depsFor(auditContext), budget, write: batch.write };
-        const source = limited(tar, settings.upload.maxUploadBytes);
-        for await (const entry of readTar(source, maxUnpacked(settings.upload))) {
+        const source = limited(stream, settings.upload);
+        for await (const entry of readTar(source, maxTarBytes(settings.upload))) {
           if (entry.name.endsWith('/')) continue;
           const size = expected.get(entry.name)?.size;
           if (size === undefined && entry.problem === undefined && announced.has(entry.name)) continue;
@@ -256,7 +257,8 @@ export function uploads(deps: SitesDeps, { replace, reservations, queue }: Uploa
                 ? notAnnounced
                 : await takeBlob(await entry.open(), { digest: entry.name, size }, takeDeps);
           if (problem === undefined) taken.push({ digest: entry.name, size: size ?? 0 });
-          else if (problems.length < 100) problems.push({ path: entry.name.slice(0, 200), ...problem });
+          else if (problems.length < maxProblems)
+            problems.push({ path: entry.name.slice(0, 200), ...problem });
           if (taken.length >= marksAtOnce) await mark(batch, reservation);
         }
       };
@@ -290,7 +292,7 @@ export function uploads(deps: SitesDeps, { replace, reservations, queue }: Uploa
       const textOf = async (digest: string) =>
         missing.has(digest) ? '' : await text(await blobs.read(digest));
       all.push(...(await ruleProblems(files, textOf)));
-      if (all.length > 0) throw rejected(all.slice(0, 100));
+      if (all.length > 0) throw rejected(all.slice(0, maxProblems));
       // Reading from the blob store may have taken long.
       if (rulesOf(await rulesNow()) !== rulesOf(rules)) throw changedMeanwhile();
       const rulesFile = files.get(redirectsFile);
@@ -363,16 +365,6 @@ function missingFrom(files: Manifest, missing: ReadonlySet<string>): UploadProbl
   return [...files]
     .filter(([, { digest }]) => missing.has(digest))
     .map(([path, { digest }]) => ({ path, code: 'missing', problem: `has not been sent; send ${digest}` }));
-}
-
-/** Announced content takes up space while it waits, so it may not exceed the owner's quota. */
-function requireQuotaFor(announced: number, { quotas: { bytesPerOwner } }: SitesConfig): void {
-  if (announced <= bytesPerOwner) return;
-  throw new AppError('quota_exceeded', {
-    message: `Your unfinished uploads would hold ${announced} bytes; ${bytesPerOwner} are allowed.`,
-    hint: 'Publish the unfinished uploads, or wait until they end after 24 hours.',
-    details: { quota: 'bytesPerOwner', limit: bytesPerOwner, needed: announced },
-  });
 }
 
 function over(): AppError {

@@ -1,16 +1,23 @@
 import type { AuditContext, Caller } from '../../../core/caller.ts';
-import { day, hour, minute, timestampOrNull } from '../../../core/clock.ts';
+import { day, minute, timestampOrNull } from '../../../core/clock.ts';
 import { AppError } from '../../../core/errors.ts';
 import type { Blob } from '../../../platform/blobs/blobs.ts';
 import type { Tx } from '../../../platform/database/database.ts';
 import type { FairQueue } from '../../../platform/fair-queue.ts';
 import { type Manifest, receiptOf } from '../content/manifest.ts';
-import { extensionProblem, keyInNameProblems, type UploadProblem } from '../content/judge.ts';
+import { keyInNameProblems, type UploadProblem } from '../content/judge.ts';
 import { lookBudget } from '../content/key-scan.ts';
 import { takeUpload } from '../content/whole-upload.ts';
 import { begun, overWithout } from '../content/reference-counts.ts';
 import { generateLabel, generateSiteId } from '../labels.ts';
-import { visibilityFor } from '../visibility.ts';
+import { firstExpiry } from '../lifetime.ts';
+import {
+  limitProblems,
+  maxUnpublishedBytes,
+  requireStoredBytes,
+  requireUploadBytes,
+} from '../upload-limits.ts';
+import { chooseVisibility } from '../visibility.ts';
 import {
   holdCredential,
   owned,
@@ -20,7 +27,7 @@ import {
   requireQuota,
   requireVersionMatch,
 } from '../rights.ts';
-import type { Site, SiteOwner, SiteVersion, Visibility } from '../site.ts';
+import type { Site, SiteOwner, SiteVersion } from '../site.ts';
 import type { UploadReservations } from './upload-reservations.ts';
 import type { Received, Sites, Upload } from '../site-verbs.ts';
 import type { SitesDeps, SiteStores } from '../sites-deps.ts';
@@ -63,10 +70,10 @@ export function publishing(
     owner: SiteOwner,
     auditContext: AuditContext,
     upload: Upload,
-    { upload: rules, quotas }: SitesConfig,
+    settings: SitesConfig,
   ): Promise<Received> {
-    // The quota for stored content, plus the archive itself.
-    const reservation = reservations.reserve(owner, quotas.bytesPerOwner + rules.maxUploadBytes);
+    const { upload: rules } = settings;
+    const reservation = reservations.reserve(owner, maxUnpublishedBytes(settings));
     const onKey = (value: string) => deps.exposed(value, auditContext);
     const onBytes = reservation.take;
     const since = clock.now();
@@ -289,13 +296,7 @@ export function publishing(
     }
     await stores.sites.setLive(site.id, version.number, now);
     await dropSurplus(stores, site, settings, now);
-    const bytes = await stores.content.bytesOf(site.owner);
-    if (bytes > settings.quotas.bytesPerOwner) {
-      throw new AppError('quota_exceeded', {
-        message: `Your sites would hold ${bytes} bytes; ${settings.quotas.bytesPerOwner} are allowed.`,
-        details: { quota: 'bytesPerOwner', limit: settings.quotas.bytesPerOwner, needed: bytes },
-      });
-    }
+    requireStoredBytes(await stores.content.bytesOf(site.owner), settings);
     return version;
   }
 }
@@ -384,82 +385,14 @@ export function rejected(problems: readonly UploadProblem[]): AppError {
   });
 }
 
-/** The limits may have been tightened while the client sent the bytes (UP-04). */
+/** The limits may have been lowered while the client sent the bytes (UP-04). */
 function requireWithin({ upload }: SitesConfig, { files, sizeBytes, archive }: Received): void {
-  const problems: UploadProblem[] = [];
-  if ((archive?.bytes ?? 0) > upload.maxUploadBytes)
-    throw new AppError('upload_too_large', {
-      message: `The upload is larger than ${upload.maxUploadBytes} bytes.`,
-      details: { maxUploadBytes: upload.maxUploadBytes },
-    });
-  if ((archive?.entries ?? files.size) > upload.maxFiles)
-    problems.push({
-      path: '',
-      code: 'too_many_files',
-      problem: `has more than ${upload.maxFiles} files and folders`,
-    });
-  if (sizeBytes > upload.maxExtractedBytes)
-    problems.push({
-      path: '',
-      code: 'upload_too_large',
-      problem: `unpacks to more than ${upload.maxExtractedBytes} bytes`,
-    });
-  const large = [...files].filter(([, { size }]) => size > upload.maxFileBytes).slice(0, 100);
-  for (const [path] of large)
-    problems.push({
-      path,
-      code: 'file_too_large',
-      problem: `is larger than ${upload.maxFileBytes} bytes`,
-    });
-  const refused = [...files.keys()].flatMap((path) => {
-    const problem = extensionProblem(path, upload);
-    return problem === undefined ? [] : [{ path, code: 'extension_not_allowed', problem } as const];
-  });
-  problems.push(...refused.slice(0, 100));
-  if (problems.length > 0) throw rejected(problems);
-}
-
-export function chooseVisibility(
-  caller: Caller,
-  settings: SitesConfig,
-  unavailableReason: string | null,
-  asked: Visibility | undefined,
-): Visibility {
-  const { allowedVisibility, visibilityReasons, defaultVisibility } = visibilityFor(
-    caller,
-    settings,
-    unavailableReason,
+  requireUploadBytes(archive?.bytes ?? 0, upload);
+  const problems = limitProblems(
+    { files, entries: archive?.entries ?? files.size, bytes: sizeBytes },
+    upload,
   );
-  const wanted = asked ?? defaultVisibility;
-  if (allowedVisibility.includes(wanted)) return wanted;
-  if (wanted === 'private' && caller.kind === 'service_key') throw new AppError('service_key_public_only');
-  const reason = visibilityReasons[wanted];
-  const isImpossible = wanted === 'private' && settings.visibility.allowPrivate;
-  throw new AppError(isImpossible ? 'private_sites_unavailable' : 'visibility_not_allowed', {
-    ...(reason === undefined ? {} : { message: reason, details: { reason } }),
-    ...(wanted === 'private' && allowedVisibility.includes('public')
-      ? { hint: 'Send visibility "public" if everyone may see it.' }
-      : {}),
-  });
-}
-
-function firstExpiry({ ttl }: SitesConfig, ttlHours: number | undefined, now: number): number | null {
-  if (!ttl.enabled) {
-    if (ttlHours !== undefined)
-      throw new AppError('expiry_conflict', {
-        message: 'Sites on this installation do not expire.',
-        hint: 'Leave ttlHours out.',
-      });
-    return null;
-  }
-  const most = ttl.maxDays * 24;
-  if (ttlHours !== undefined && ttlHours > most) {
-    throw new AppError('lifetime_too_long', {
-      message: `The lifetime is longer than the ${most} hours that a site may have.`,
-      details: { maxTtlHours: most },
-    });
-  }
-  return now + (ttlHours ?? ttl.defaultDays * 24) * hour;
+  if (problems.length > 0) throw rejected(problems);
 }
 
 async function mustFind(stores: SiteStores, id: string): Promise<Site> {

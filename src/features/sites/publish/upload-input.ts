@@ -21,7 +21,7 @@ const kindOfType: Readonly<Record<string, UploadKind>> = {
 };
 
 /**
- * Reads the one file of an upload wherever it comes, and the fields before and after it.
+ * Reads the one file of an upload wherever it comes, and the fields before and after it; then reauthorizes the caller.
  * @throws AppError invalid_body when there is no file, or a field is not valid
  */
 export async function readUpload<T>(
@@ -50,7 +50,9 @@ export async function readUpload<T>(
       message: 'The form contains no file.',
       hint: 'Send it in the field "file", such as: curl -F file=@site.zip',
     });
-  return { ...file, fields: parseFields(schema, texts) };
+  const fields = parseFields(schema, texts);
+  await upload.reauthorize();
+  return { ...file, fields };
 }
 
 function addField(texts: Record<string, string>, { name, value }: Extract<UploadPart, { kind: 'field' }>) {

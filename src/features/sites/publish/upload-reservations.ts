@@ -1,7 +1,7 @@
 import { type Clock, hour } from '../../../core/clock.ts';
-import { AppError } from '../../../core/errors.ts';
 import type { Blob } from '../../../platform/blobs/blobs.ts';
 import type { SiteOwner } from '../site.ts';
+import { requireUnpublishedBytes } from '../upload-limits.ts';
 
 /**
  * Bytes on the disk that no quota counts yet: uploads under way, and complete contents of unpublished uploads, which
@@ -82,12 +82,7 @@ export function createUploadReservations({ clock }: { clock: Clock }): UploadRes
           others = owner.waitingBytes;
           for (const entry of owner.underWay) if (entry !== own) others += entry.bytes;
         }
-        if (others + own.bytes <= most) return;
-        throw new AppError('quota_exceeded', {
-          message: `Your unpublished uploads of the last hour hold the maximum of ${most} bytes.`,
-          hint: 'Fix the problems that keep them from being published, or try again in an hour.',
-          details: { quota: 'bytesPerOwner', limit: most },
-        });
+        requireUnpublishedBytes(others + own.bytes, most);
       }
 
       return {

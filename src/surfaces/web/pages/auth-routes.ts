@@ -1,11 +1,13 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { AuditContext, Actor, UserRef } from '../../../core/caller.ts';
 import type { Clock } from '../../../core/clock.ts';
-import { maxPasswordLength, minPasswordLength } from '../../../features/identity/accounts/passwords.ts';
-import type { Identity } from '../../../features/identity/identity.ts';
-import { cookieNames } from '../../../features/identity/provider/cookies.ts';
-import { leavesTheApp } from '../../../features/identity/login/return-to.ts';
-import { emailSchema, nameSchema } from '../../../features/identity/schemas.ts';
+import { maxPasswordLength, minPasswordLength } from '../../../features/accounts/passwords.ts';
+import type { FirstAdministrator } from '../../../features/accounts/first-administrator.ts';
+import type { People } from '../../../features/people/people.ts';
+import { cookieNames } from '../../../features/oidc-provider/cookies.ts';
+import { leavesTheApp } from '../../../features/people/login/return-to.ts';
+import { emailSchema, nameSchema } from '../../../features/accounts/schemas.ts';
 import { cookieValue } from '../../../platform/cookies.ts';
 import { findCredential, sessionCookie } from '../credential.ts';
 import type { RequestRecords } from '../request-records.ts';
@@ -23,7 +25,15 @@ const access = { access: { callers: 'anyone', identity: 'none' } } as const;
 const loginCookieSeconds = 15 * 60;
 
 export function authPages(deps: {
-  identity: Pick<Identity, 'login' | 'sessions' | 'firstAdministrator' | 'limitSignIn' | 'signOut'>;
+  identity: Pick<People, 'login' | 'sessions' | 'limitSignIn'> & {
+    firstAdministrator: Pick<FirstAdministrator, 'hasAdministrator' | 'setUp'>;
+    /** Ends the session, if there is one, and the browser's session at the provider. */
+    signOut(
+      auditContext: AuditContext,
+      sessionId: string | undefined,
+      at: { request: IncomingMessage; response: ServerResponse },
+    ): Promise<void>;
+  };
   uiOrigin: string;
   clock: Clock;
   records: Pick<RequestRecords, 'denied'>;

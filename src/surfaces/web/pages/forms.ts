@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { routeOf, toAppError } from '../errors.ts';
+import { routeOf, toAppError } from '../to-app-error.ts';
 import type { RequestRecords } from '../request-records.ts';
 import type { Page } from './layout.ts';
 import { continuePage, errorPage, keyInAddressPage } from './messages.ts';

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { Identity } from '../../../features/identity/identity.ts';
+import type { FirstAdministrator } from '../../../features/accounts/first-administrator.ts';
+import type { People } from '../../../features/people/people.ts';
 import { findCredential } from '../credential.ts';
 import type { RequestRecords } from '../request-records.ts';
 import { preparePages, sendPage } from './forms.ts';
@@ -11,7 +12,9 @@ import { appPage, appPaths, serveAssets, type WebApp } from './web-app.ts';
 
 /** The web app's addresses: its document for a signed-in person; a welcome page or the sign-in for everyone else. */
 export function homePages(deps: {
-  identity: Pick<Identity, 'sessions' | 'firstAdministrator'>;
+  identity: Pick<People, 'sessions'> & {
+    firstAdministrator: Pick<FirstAdministrator, 'hasAdministrator'>;
+  };
   webApp: WebApp;
   uiOrigin: string;
   records: Pick<RequestRecords, 'denied'>;

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { type Html, html } from '../html.ts';
-import { styles } from './styles.ts';
+import { styleSheet } from './style.ts';
 
 /** A finished page: the document and the Content-Security-Policy it was made for. */
 export type Page = { readonly document: string; readonly contentSecurityPolicy: string };
 
 const hashOf = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
-const styleSource = hashOf(styles);
+const styleSource = hashOf(styleSheet);
 
 /**
  * Scripts and styles are allowed by hash; nothing is loaded. `formTarget` is where a form's redirects may end besides
@@ -39,7 +39,7 @@ export function page(options: {
       : html`<meta http-equiv="refresh" content="0;url=${options.movesOnTo}">
 `;
   // The style sheet is ours and constant; escaping would change its hash.
-  const style = { html: `<style>${styles}</style>` };
+  const style = { html: `<style>${styleSheet}</style>` };
   const { html: document } = html`<!doctype html>
 <html lang="en">
 <head>

@@ -1,11 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../../../core/errors.ts';
-import type { BuiltinIdentity } from '../../../features/identity/identity.ts';
-import type { AnonymousStep } from '../../../features/identity/login/sign-in-limit.ts';
-import { deviceSeconds } from '../../../features/identity/login/known-devices.ts';
-import type { SignInOrigin } from '../../../features/identity/login/password-check.ts';
-import { isRefusal } from '../../../features/identity/provider/failures.ts';
-import type { Interaction } from '../../../features/identity/provider/interactions.ts';
+import { deviceSeconds, type KnownDevices } from '../../../features/accounts/known-devices.ts';
+import type { People } from '../../../features/people/people.ts';
+import type { OidcProvider } from '../../../features/oidc-provider/oidc-provider.ts';
+import type { AnonymousStep } from '../../../features/people/login/sign-in-limit.ts';
+import type { SignInOrigin } from '../../../features/accounts/password-check.ts';
+import { isRefusal } from '../../../features/oidc-provider/failures.ts';
+import type { Interaction } from '../../../features/oidc-provider/interactions.ts';
 import { cookieValue } from '../../../platform/cookies.ts';
 import type { RequestRecords } from '../request-records.ts';
 import { consentPage } from './consent.ts';
@@ -20,7 +21,8 @@ import { signInPage } from './sign-in.ts';
 const access = { access: { callers: 'anyone', identity: 'none' } } as const;
 
 type Deps = {
-  identity: Pick<BuiltinIdentity, 'interactions' | 'serveProvider' | 'limitSignIn' | 'knownDevices'>;
+  identity: Pick<OidcProvider, 'interactions' | 'serveProvider'> &
+    Pick<People, 'limitSignIn'> & { knownDevices: Pick<KnownDevices, 'issue'> };
   uiOrigin: string;
   records: Pick<RequestRecords, 'denied'>;
 };

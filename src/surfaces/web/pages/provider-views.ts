@@ -1,4 +1,4 @@
-import type { ProviderViews } from '../../../features/identity/provider/views.ts';
+import type { ProviderViews } from '../../../features/oidc-provider/views.ts';
 import { deviceCodePage, deviceConfirmPage, deviceDonePage } from './device.ts';
 import { policyFor } from './layout.ts';
 import { errorPage, providerSignOutPage, signedOutPage } from './messages.ts';

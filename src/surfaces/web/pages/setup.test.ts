@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { readConfig } from '../../../config/read.ts';
 import { minute } from '../../../core/clock.ts';
-import { createUserBody } from '../../../features/identity/schemas.ts';
+import { createUserBody } from '../../../features/accounts/schemas.ts';
 import { admin, Browser, frozenTime, type IdentityApp, openIdentityApp } from '../../../../test/identity.ts';
 
 const clock = frozenTime();

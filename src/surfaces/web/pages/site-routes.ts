@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../../../core/errors.ts';
 import { actorOf } from '../../../core/caller.ts';
 import type { Grants, Opening } from '../../../features/grants/grants.ts';
-import type { Identity } from '../../../features/identity/identity.ts';
+import type { People } from '../../../features/people/people.ts';
 import type { Authentication } from '../authentication.ts';
 import type { RequestLimits } from '../request-limits.ts';
 import type { RequestRecords } from '../request-records.ts';
@@ -29,7 +29,7 @@ const access = { access: { callers: 'anyone', identity: 'none' } } as const;
 
 export function sitePages(deps: {
   grants: Pick<Grants, 'open' | 'linkTarget'>;
-  sessions: Identity['sessions'];
+  sessions: People['sessions'];
   isEnabled: () => Promise<boolean>;
   /** The content host of a label, ending in a slash. */
   urlOf: (label: string) => string;

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { UserRef } from '../../../core/caller.ts';
 import { AppError } from '../../../core/errors.ts';
-import type { Identity } from '../../../features/identity/identity.ts';
+import type { People } from '../../../features/people/people.ts';
 import { findCredential } from '../credential.ts';
 import type { Authentication } from '../authentication.ts';
 import type { RequestLimits } from '../request-limits.ts';
@@ -15,7 +15,7 @@ export function visitorReader({
   authentication,
   limits,
 }: {
-  sessions: Identity['sessions'];
+  sessions: People['sessions'];
   authentication: Pick<Authentication, 'authenticate'>;
   limits: Pick<RequestLimits, 'limitKey'>;
 }): (request: FastifyRequest, reply: FastifyReply) => Promise<Person | null> {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import { staticPage } from '../openapi/page.ts';
 import type { HttpMethod, OpenApi, Operation } from '../openapi/types.ts';
-import { errorIndex } from './errors.ts';
+import { errorIndex } from './error-index.ts';
 import { filterScript } from './filter.ts';
 import { type Html, html } from '../html.ts';
 import { introduction } from './introduction.ts';

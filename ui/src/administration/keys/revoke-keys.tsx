@@ -1,4 +1,4 @@
-import { Alert, Text, TextInput } from '@mantine/core';
+import { Alert, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, unwrap } from '../../api/client.ts';
@@ -7,6 +7,7 @@ import type { Key } from '../../keys/key-words.ts';
 import { Confirm } from '../act.tsx';
 import common from '../admin.module.css';
 import { sitesManagedBy } from '../queries.ts';
+import { ReasonField } from '../reason-field.tsx';
 
 type OneProps = {
   readonly of: Key;
@@ -128,15 +129,12 @@ type NoteProps = {
 
 function Note({ value, onChange, isNeeded = false }: NoteProps) {
   return (
-    <TextInput
-      label="Reason"
+    <ReasonField
       description="Recorded in the audit log and in the key’s timeline, which its owner can read."
       placeholder="Found in a public log"
-      autoComplete="off"
-      maxLength={500}
-      required={isNeeded}
+      isRequired={isNeeded}
       value={value}
-      onChange={({ currentTarget }) => onChange(currentTarget.value)}
+      onChange={onChange}
     />
   );
 }

@@ -1,5 +1,6 @@
 import { Alert } from '@mantine/core';
 import type { Schemas } from '../../api/contract.ts';
+import { countOf } from '../../shell/count.ts';
 import common from '../admin.module.css';
 import styles from './policy-impact.module.css';
 
@@ -26,7 +27,7 @@ export function PolicyImpact({ of: { keys, owners, refused } }: { of: Impact }) 
   return (
     <Alert
       color="yellow"
-      title={`${many(keys, 'key')} of ${many(owners, 'owner')} could not be created again`}
+      title={`${countOf(keys, 'key')} of ${countOf(owners, 'owner')} could not be created again`}
     >
       <div className={common['stack']}>
         <span>
@@ -42,13 +43,9 @@ export function PolicyImpact({ of: { keys, owners, refused } }: { of: Impact }) 
               </li>
             ))}
           </ul>
-          {keys > refused.length && <p>And {many(keys - refused.length, 'more key')}.</p>}
+          {keys > refused.length && <p>And {countOf(keys - refused.length, 'more key')}.</p>}
         </details>
       </div>
     </Alert>
   );
-}
-
-function many(count: number, noun: string): string {
-  return `${count.toLocaleString()} ${noun}${count === 1 ? '' : 's'}`;
 }

@@ -19,7 +19,11 @@ export function ConfigurationFile({ of: { fullName, defaultBranch } }: { of: Sch
         <h2 id="configuration-file">postern.yaml</h2>
         {data !== undefined && (
           <Badge color={data.valid ? 'green' : 'red'}>
-            {data.valid ? 'Valid' : data.problems.length === 1 ? '1 problem' : `${data.problems.length} problems`}
+            {data.valid
+              ? 'Valid'
+              : data.problems.length === 1
+                ? '1 problem'
+                : `${data.problems.length} problems`}
           </Badge>
         )}
       </div>

@@ -31,8 +31,8 @@ export function GitCredential({ of: repository }: { of: Repository }) {
           'None. Postern can read this repository only if it is public.'
         ) : (
           <>
-            {kinds[credential.kind]}, set <Moment at={credential.setAt} now={now} />. Postern sends it to the host of
-            the clone URL only.
+            {kinds[credential.kind]}, set <Moment at={credential.setAt} now={now} />. Postern sends it to the
+            host of the clone URL only.
           </>
         )}
       </Text>
@@ -71,8 +71,8 @@ export function GitCredential({ of: repository }: { of: Repository }) {
             onDone={close}
           >
             <Text size="sm">
-              Postern can then read the repository only if it is public. The token or key stays valid at the git
-              server until you revoke it there.
+              Postern can then read the repository only if it is public. The token or key stays valid at the
+              git server until you revoke it there.
             </Text>
           </Confirm>
         )}

@@ -1,6 +1,7 @@
 import { Alert } from '@mantine/core';
 import { api, unwrap } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
+import { countOf } from '../../shell/count.ts';
 import type { Current, DocumentApi, Version } from '../documents/document-api.ts';
 import type { Tree } from '../documents/values.ts';
 
@@ -42,7 +43,7 @@ function Impact({ of: impact }: { of: NonNullable<Schemas['AccessConfigChange'][
   ) : (
     <Alert
       color="yellow"
-      title={`${addressesOverLimit.toLocaleString()} ${addressesOverLimit === 1 ? 'address' : 'addresses'} exceeded this limit`}
+      title={`${countOf(addressesOverLimit, 'address', 'addresses')} exceeded this limit`}
     >
       {most}
     </Alert>

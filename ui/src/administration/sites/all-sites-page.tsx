@@ -15,6 +15,7 @@ import { Table, TableLoading } from '../../lists/table.tsx';
 import { Dialog } from '../act.tsx';
 import common from '../admin.module.css';
 import { bytesInWords } from '../../shell/bytes.ts';
+import { countOf } from '../../shell/count.ts';
 import { publicSites } from '../queries.ts';
 import { type ListSearch, turnedTo } from '../search.ts';
 import { PutBack, type Stopping, TakeDown } from './site-steps.tsx';
@@ -151,9 +152,7 @@ function Row({ of: site, now, onTakeDown }: RowProps) {
       </td>
       <td data-label="Size">
         {bytesInWords(site.sizeBytes)}
-        <span className={styles['quietLine']}>
-          {site.fileCount.toLocaleString()} {site.fileCount === 1 ? 'file' : 'files'}
-        </span>
+        <span className={styles['quietLine']}>{countOf(site.fileCount, 'file')}</span>
       </td>
       <td data-label="State">
         <Badge color={color}>{label}</Badge>

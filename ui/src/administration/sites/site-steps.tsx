@@ -1,8 +1,9 @@
-import { Text, TextInput } from '@mantine/core';
+import { Text } from '@mantine/core';
 import { useState } from 'react';
 import { api, unwrap } from '../../api/client.ts';
 import { Confirm } from '../act.tsx';
 import common from '../admin.module.css';
+import { ReasonField } from '../reason-field.tsx';
 
 /** Stopping and resuming one site, without a look at what is in it. */
 export type Stopping = { readonly id: string; readonly name: string | null };
@@ -33,16 +34,13 @@ export function TakeDown({ of: site, onClose, onDone }: StepProps & { of: Stoppi
           <code>{site.id}</code> and its previews stop being served to anyone within a second. Nothing is
           deleted, and its owner can still publish to it.
         </Text>
-        <TextInput
-          label="Reason"
+        <ReasonField
           description="Its owner reads it word for word. It is also recorded in the audit log."
           placeholder="Phishing, reported by the bank on Monday"
-          required
-          data-autofocus
-          maxLength={500}
-          autoComplete="off"
+          isRequired
+          isFirst
           value={reason}
-          onChange={({ currentTarget }) => setReason(currentTarget.value)}
+          onChange={setReason}
         />
       </div>
     </Confirm>
@@ -71,16 +69,13 @@ export function PutBack({ id, onClose, onDone }: StepProps & { id: string }) {
         <Text size="sm">
           <code>{id}</code> is served again at the same address. If it is private, browsers need new grants.
         </Text>
-        <TextInput
-          label="Reason"
+        <ReasonField
           description="Recorded in the audit log."
           placeholder="The page was removed"
-          required
-          data-autofocus
-          maxLength={500}
-          autoComplete="off"
+          isRequired
+          isFirst
           value={reason}
-          onChange={({ currentTarget }) => setReason(currentTarget.value)}
+          onChange={setReason}
         />
       </div>
     </Confirm>

@@ -1,6 +1,7 @@
 import { Alert } from '@mantine/core';
 import { api, unwrap } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
+import { countOf } from '../../shell/count.ts';
 import type { Current, DocumentApi, Version } from '../documents/document-api.ts';
 import type { Tree } from '../documents/values.ts';
 
@@ -44,18 +45,14 @@ function Impact({ of: impact }: { of: NonNullable<Schemas['SitesConfigChange']['
   return (
     <Alert
       color="yellow"
-      title={sitesOffline > 0 ? `${many(sitesOffline, 'site goes', 'sites go')} offline` : 'Quota'}
+      title={sitesOffline > 0 ? `${countOf(sitesOffline, 'site goes', 'sites go')} offline` : 'Quota'}
     >
       {sitesOffline > 0 &&
         'Every content address answers 404 within a second, and uploads are refused. Nothing is deleted. '}
       {ownersOverQuota > 0 &&
-        `${many(ownersOverQuota, 'owner exceeds', 'owners exceed')} the quota. Existing versions stay, and new versions are refused.`}
+        `${countOf(ownersOverQuota, 'owner exceeds', 'owners exceed')} the quota. Existing versions stay, and new versions are refused.`}
     </Alert>
   );
-}
-
-function many(count: number, one: string, more: string): string {
-  return `${count.toLocaleString()} ${count === 1 ? one : more}`;
 }
 
 function toConfig(tree: Tree): Schemas['SitesConfig'] {

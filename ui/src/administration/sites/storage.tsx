@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Problem } from '../../shell/problem.tsx';
 import common from '../admin.module.css';
 import { bytesInWords } from '../../shell/bytes.ts';
+import { countOf } from '../../shell/count.ts';
 import { siteStorage } from '../queries.ts';
 import styles from './sites.module.css';
 
@@ -31,7 +32,7 @@ export function Storage() {
               </span>
               <meter min={0} max={most} value={bytes} aria-hidden="true" />
               <span>
-                {bytesInWords(bytes)} · {sites.toLocaleString()} {sites === 1 ? 'site' : 'sites'}
+                {bytesInWords(bytes)} · {countOf(sites, 'site')}
               </span>
             </li>
           ))}

@@ -4,7 +4,8 @@ import { useState } from 'react';
 import type { Schemas } from '../../api/contract.ts';
 import { Problem } from '../../shell/problem.tsx';
 import { Pages } from '../../lists/pages.tsx';
-import { bytesInWords, countOf } from '../../shell/bytes.ts';
+import { bytesInWords } from '../../shell/bytes.ts';
+import { countOf } from '../../shell/count.ts';
 import { versionChanges } from '../queries.ts';
 import styles from './detail.module.css';
 

@@ -1,7 +1,8 @@
 import { Link } from '@tanstack/react-router';
 import { Moment } from '../../shell/moment.tsx';
 import { Table } from '../../lists/table.tsx';
-import { bytesInWords, countOf } from '../../shell/bytes.ts';
+import { bytesInWords } from '../../shell/bytes.ts';
+import { countOf } from '../../shell/count.ts';
 import { StandingBadge } from '../standing-badge.tsx';
 import { ownerWords, type Site, withoutScheme } from '../site-words.ts';
 import { VisibilityWord } from '../visibility-word.tsx';

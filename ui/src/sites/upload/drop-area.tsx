@@ -1,7 +1,7 @@
 import { Alert, Button, Portal } from '@mantine/core';
 import { useEffect, useEffectEvent, useRef, useState } from 'react';
 import { UploadIcon } from '../../shell/icons.tsx';
-import { countOf } from '../../shell/bytes.ts';
+import { countOf } from '../../shell/count.ts';
 import styles from './upload.module.css';
 import { type Picked, pickedFromDrop } from './picked.ts';
 

@@ -2,7 +2,7 @@ import { Alert, Anchor, Button, Text } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import { ApiProblem } from '../../api/client.ts';
 import { Problem } from '../../shell/problem.tsx';
-import { countOf } from '../../shell/bytes.ts';
+import { countOf } from '../../shell/count.ts';
 import { Findings } from './findings.tsx';
 import { isResumable, type Job } from './job.ts';
 import { refusedIn } from './refused.ts';

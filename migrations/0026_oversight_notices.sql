@@ -1,5 +1,0 @@
--- Owners are notified when an administrator takes their site down or puts it back.
-alter table notices drop constraint notices_kind_check;
-alter table notices add constraint notices_kind_check check (kind in (
-  'key_expires_7d', 'key_expires_1d', 'key_expired', 'key_exposed', 'key_dead_use', 'key_suspended',
-  'site_expires_7d', 'site_expires_1d', 'site_expired', 'site_taken_down', 'site_put_back'));

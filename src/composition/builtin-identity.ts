@@ -1,0 +1,146 @@
+import type { RequestOrigin } from '../core/caller.ts';
+import { createAccounts } from '../features/accounts/accounts.ts';
+import { builtinDirectory } from '../features/accounts/builtin-directory.ts';
+import { createFirstAdministrator } from '../features/accounts/first-administrator.ts';
+import { createGroups } from '../features/accounts/groups.ts';
+import { createKnownDevices, type KnownDevices } from '../features/accounts/known-devices.ts';
+import { createPasswordCheck, type SignInRefusal } from '../features/accounts/password-check.ts';
+import { createPasswords, type PasswordCost } from '../features/accounts/passwords.ts';
+import { createSignInThrottle } from '../features/accounts/sign-in-throttle.ts';
+import type { Directory } from '../features/people/directory/directory.ts';
+import { createOidcClient } from '../features/people/oidc-client.ts';
+import { createPeople } from '../features/people/people.ts';
+import { clientSecretFor, principalSyncClientId, webClientId } from '../features/oidc-provider/clients.ts';
+import { createOidcProvider, type OidcProvider } from '../features/oidc-provider/oidc-provider.ts';
+import type { ProviderViews } from '../features/oidc-provider/views.ts';
+import { createEncryption } from '../platform/encryption.ts';
+import { type Identity, type IdentityDeps, identityJobs } from './identity.ts';
+
+/** Identity with the built-in provider, which also has pages and protocol endpoints below /identity. */
+export type BuiltinIdentity = Identity &
+  Pick<OidcProvider, 'interactions' | 'serveProvider' | 'rotateSigningKeys'> & {
+    /** Issues the known-device cookie after a correct password. */
+    readonly knownDevices: Pick<KnownDevices, 'issue'>;
+  };
+
+export type BuiltinIdentityDeps = IdentityDeps & {
+  /** False = this process may have missed a change, so the directory does not use its cache. */
+  isFresh: () => boolean;
+  passwordCost: PasswordCost;
+  views: ProviderViews;
+  /** Counts refused sign-ins for the audit log; must not block. */
+  signInRefused: (reason: SignInRefusal, origin: RequestOrigin, userId: string | null) => void;
+  allowDynamicRegistration?: boolean;
+  /** Replaces or wraps the built-in provider's directory. */
+  directory?: ((builtin: Directory) => Directory) | undefined;
+};
+
+export function createBuiltinIdentity(deps: BuiltinIdentityDeps): BuiltinIdentity {
+  const { uiOrigin, read, tx, feed, clock, random, log, sessionSecrets } = deps;
+  const [secret] = sessionSecrets;
+  if (secret === undefined) throw new Error('SESSION_SECRET holds no secret.');
+  const encryption = createEncryption(deps.encryptionKeys, random);
+  const passwords = createPasswords(deps.passwordCost);
+  const knownDevices = createKnownDevices({ clock, random, secrets: sessionSecrets });
+  const checkPassword = createPasswordCheck({
+    devices: knownDevices,
+    accounts: read.accounts,
+    passwords,
+    throttle: createSignInThrottle({ clock }),
+    refused: deps.signInRefused,
+  });
+  const provider = createOidcProvider({
+    uiOrigin,
+    read,
+    tx,
+    feed,
+    clock,
+    log,
+    encryption,
+    sessionSecrets,
+    checkPassword,
+    async emailOf(subject) {
+      const account = subject === undefined ? undefined : await read.accounts.findBySubject(subject);
+      return account?.email ?? '';
+    },
+    async findEnabledAccount(subject) {
+      const principal = await directory.principal(subject);
+      if (principal.kind === 'unavailable') throw new Error(`Directory unavailable: ${principal.reason}`);
+      if (principal.kind !== 'active') return undefined;
+      return { subject, name: principal.name, email: principal.email ?? '' };
+    },
+    signedOutAt: read.accounts.signedOutAt,
+    views: deps.views,
+    allowDynamicRegistration: deps.allowDynamicRegistration ?? false,
+  });
+  const { issuer } = provider;
+
+  const clientOf = (clientId: string) =>
+    createOidcClient({
+      issuer,
+      redirectUri: `${uiOrigin}/auth/callback`,
+      fetch: provider.fetch,
+      clock,
+      clientId,
+      clientSecret: clientSecretFor(secret, clientId),
+    });
+  const builtin = builtinDirectory({
+    issuer,
+    client: clientOf(principalSyncClientId),
+    accounts: read.accounts,
+    groups: read.groups,
+    feed,
+    isFresh: deps.isFresh,
+    clock,
+    ...(deps.identityTimeoutMs === undefined ? {} : { timeoutMs: deps.identityTimeoutMs }),
+  });
+  const directory = deps.directory?.(builtin) ?? builtin;
+  const people = createPeople({
+    uiOrigin,
+    issuer,
+    client: clientOf(webClientId),
+    directory,
+    encryption,
+    read,
+    tx,
+    feed,
+    clock,
+    random,
+    log,
+    sessionSecrets,
+    holder: deps.holder,
+    signInsPerMinute: deps.signInsPerMinute,
+  });
+  return {
+    ...people,
+    issuer,
+    directory,
+    interactions: provider.interactions,
+    serveProvider: provider.serveProvider,
+    rotateSigningKeys: provider.rotateSigningKeys,
+    connectedClients: provider.connectedClients,
+    knownDevices,
+    accounts: createAccounts({ issuer, read, tx, feed, passwords, checkPassword, random }),
+    groups: createGroups({ read, tx, feed, random }),
+    firstAdministrator: createFirstAdministrator({
+      issuer,
+      read,
+      tx,
+      feed,
+      passwords,
+      random,
+      clock,
+      secrets: sessionSecrets,
+    }),
+    async signOut(auditContext, sessionId, { request, response }) {
+      if (sessionId !== undefined) await people.sessions.end(auditContext, sessionId, 'signed_out');
+      // The tokens issued before stay as they are (contract 3).
+      await provider.endProviderSession(request, response);
+    },
+    jobs: identityJobs(deps, people),
+    async start() {
+      await read.accounts.adoptIssuer(issuer);
+      await provider.start();
+    },
+  };
+}

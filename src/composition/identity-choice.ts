@@ -1,0 +1,119 @@
+import type { KeycloakSettings } from '../config/read.ts';
+import type { AppBackends } from './app-settings.ts';
+import { type BuiltinIdentity, createBuiltinIdentity } from './builtin-identity.ts';
+import type { Identity, IdentityDeps } from './identity.ts';
+import { createKeycloakIdentity } from './keycloak-identity.ts';
+import type { PasswordCost } from '../features/accounts/passwords.ts';
+import type { Denials } from '../features/audit/denials.ts';
+import {
+  type AccessConfig,
+  accessConfigSchema,
+  defaultAccessConfig,
+} from '../features/people/login/access-config.ts';
+import {
+  type ConfigDocument,
+  type ConfigDocumentDeps,
+  createDocument,
+  type DocumentStores,
+} from '../features/settings/document.ts';
+import { measured, type NoteIdentity } from '../features/people/directory/measured.ts';
+import { networkFetch } from '../platform/fetch.ts';
+import {
+  interactionPages,
+  providerElsewhere,
+  providerEndpoints,
+} from '../surfaces/web/pages/provider-routes.ts';
+import { providerViews } from '../surfaces/web/pages/provider-views.ts';
+
+/** The configuration document `/config/access`: how many sign-ins one network address may start in a minute. */
+export function createAccessConfig(
+  deps: { readonly keycloak: KeycloakSettings | null } & Pick<
+    ConfigDocumentDeps<AccessConfig, DocumentStores>,
+    'read' | 'tx' | 'feed' | 'isFresh' | 'clock'
+  >,
+): ConfigDocument<AccessConfig> {
+  const { keycloak, read, tx, feed, isFresh, clock } = deps;
+  return createDocument<AccessConfig, DocumentStores>({
+    name: 'access',
+    initial: defaultAccessConfig({ isKeycloak: Boolean(keycloak) }),
+    parse: (value) => accessConfigSchema.parse(value),
+    topic: 'config',
+    eventOf: (reason) => ({
+      event: reason === 'changed' ? 'config.access.changed' : 'config.access.reverted',
+      target: { kind: 'config', id: 'access' },
+    }),
+    read,
+    tx,
+    feed,
+    isFresh,
+    clock,
+  });
+}
+
+/** Constructs the source of accounts and roles: the built-in provider, or Keycloak. Part of the composition root. */
+export function createIdentityServices(
+  deps: IdentityDeps & {
+    readonly keycloak: KeycloakSettings | null;
+    readonly passwordCost: PasswordCost;
+    readonly directory: AppBackends['directory'];
+    readonly identityFetch: AppBackends['identityFetch'];
+    readonly steady: AppBackends['steady'];
+    readonly isFresh: () => boolean;
+    readonly denials: Denials;
+    readonly noteIdentity: NoteIdentity;
+  },
+): { identity: Identity; provider: BuiltinIdentity | null } {
+  const { keycloak, denials } = deps;
+  const common: IdentityDeps = {
+    uiOrigin: deps.uiOrigin,
+    read: deps.read,
+    tx: deps.tx,
+    feed: deps.feed,
+    clock: deps.clock,
+    random: deps.random,
+    log: deps.log,
+    sessionSecrets: deps.sessionSecrets,
+    encryptionKeys: deps.encryptionKeys,
+    holder: deps.holder,
+    signInsPerMinute: deps.signInsPerMinute,
+    identityTimeoutMs: deps.identityTimeoutMs,
+  };
+  const watched = <I extends Identity>(identity: I): I => ({
+    ...identity,
+    directory: measured(identity.directory, deps.noteIdentity),
+  });
+  if (keycloak) {
+    const fetch = deps.identityFetch ?? networkFetch;
+    const identity = createKeycloakIdentity({ ...common, keycloak, fetch, steady: deps.steady });
+    return { identity: watched(identity), provider: null };
+  }
+  const provider = createBuiltinIdentity({
+    ...common,
+    isFresh: deps.isFresh,
+    passwordCost: deps.passwordCost,
+    directory: deps.directory,
+    views: providerViews,
+    signInRefused: (reason, origin, userId) =>
+      denials.record({
+        event: 'auth.denied',
+        reason,
+        auditContext: { actor: { kind: 'anonymous', id: null, name: null, credential: null }, origin },
+        target: userId === null ? { kind: 'route', id: 'sign-in' } : { kind: 'user', id: userId },
+      }),
+  });
+  return { identity: watched(provider), provider };
+}
+
+type PageDeps = Omit<Parameters<typeof providerEndpoints>[0], 'identity'>;
+
+/** The pages below /identity. */
+export function providerPages(
+  { identity, provider }: { identity: Identity; provider: BuiltinIdentity | null },
+  deps: PageDeps,
+) {
+  if (provider === null) return [providerElsewhere({ ...deps, issuer: identity.issuer })];
+  return [
+    interactionPages({ ...deps, identity: provider }),
+    providerEndpoints({ ...deps, identity: provider }),
+  ];
+}

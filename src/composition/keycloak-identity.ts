@@ -1,0 +1,74 @@
+import type { KeycloakSettings } from '../config/read.ts';
+import type { Clock } from '../core/clock.ts';
+import { externalAccounts } from '../features/accounts/external-accounts.ts';
+import { identityTimeoutMs } from '../features/people/directory/bounded.ts';
+import { createKeycloak, withoutOwnSignOuts } from '../features/keycloak/keycloak.ts';
+import { createOidcClient } from '../features/people/oidc-client.ts';
+import { createPeople } from '../features/people/people.ts';
+import { signOutWithProvider } from '../features/people/sessions/provider-sign-out.ts';
+import { createEncryption } from '../platform/encryption.ts';
+import type { Fetch } from '../platform/fetch.ts';
+import { type Identity, type IdentityDeps, identityJobs } from './identity.ts';
+
+/** Identity with Keycloak: it makes the same promises as the built-in provider, and manages accounts and groups itself. */
+export function createKeycloakIdentity(
+  deps: IdentityDeps & {
+    keycloak: KeycloakSettings;
+    fetch: Fetch;
+    /** A clock that never goes back; the process's own unless a test sets it. */
+    steady?: Clock | undefined;
+  },
+): Identity {
+  const { uiOrigin, read, tx, feed, clock, random, log, fetch } = deps;
+  const { issuer, login } = deps.keycloak;
+  const timeoutMs = deps.identityTimeoutMs ?? identityTimeoutMs;
+  const encryption = createEncryption(deps.encryptionKeys, random);
+  const keycloak = createKeycloak({
+    keycloak: deps.keycloak,
+    users: read.users,
+    fetch,
+    clock,
+    steady: deps.steady ?? { now: () => performance.now() },
+    log,
+    timeoutMs,
+  });
+  const client = createOidcClient({
+    issuer,
+    clientId: login.id,
+    clientSecret: login.secret,
+    redirectUri: `${uiOrigin}/auth/callback`,
+    fetch,
+    clock,
+    timeoutSeconds: timeoutMs / 1_000,
+  });
+  const people = createPeople({
+    uiOrigin,
+    issuer,
+    client: withoutOwnSignOuts(client),
+    directory: keycloak.directory,
+    encryption,
+    read,
+    tx,
+    feed,
+    clock,
+    random,
+    log,
+    sessionSecrets: deps.sessionSecrets,
+    holder: deps.holder,
+    signInsPerMinute: deps.signInsPerMinute,
+  });
+  const endSession = people.sessions.end;
+  const signOut = signOutWithProvider({ read: read.sessions, endSession, client, encryption, log });
+  return {
+    ...people,
+    ...externalAccounts(issuer),
+    issuer,
+    directory: keycloak.directory,
+    connectedClients: keycloak.connectedClients,
+    async signOut(auditContext, sessionId) {
+      if (sessionId !== undefined) await signOut(auditContext, sessionId);
+    },
+    jobs: [...identityJobs(deps, people), ...keycloak.jobs],
+    start: keycloak.start,
+  };
+}

@@ -1,0 +1,118 @@
+import { sql } from 'kysely';
+import type { Role } from '../../core/caller.ts';
+import type { Clock } from '../../core/clock.ts';
+import type { Sql } from '../../platform/database/database.ts';
+
+export type Group = {
+  readonly id: string;
+  readonly name: string;
+  readonly parentId: string | null;
+  readonly roles: readonly Role[];
+  readonly memberCount: number;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+};
+
+/** The tables `account_groups` and `account_group_members`. */
+export type GroupStore = {
+  find(id: string): Promise<Group | undefined>;
+  list(page: { offset: number; limit: number }): Promise<{ groups: Group[]; total: number }>;
+  /** The whole tree: there are few groups, and a role may come from any ancestor. */
+  tree(): Promise<{ id: string; parentId: string | null; roles: readonly Role[] }[]>;
+  /** Which of these ids exist. */
+  existing(ids: readonly string[]): Promise<string[]>;
+  /** Rejects with a unique violation when the name is taken. */
+  insert(group: { id: string; name: string; parentId: string | null; roles: readonly Role[] }): Promise<void>;
+  update(
+    id: string,
+    change: { name: string; parentId: string | null; roles: readonly Role[] },
+  ): Promise<void>;
+  hasChildren(id: string): Promise<boolean>;
+  remove(id: string): Promise<void>;
+  /** Replaces the groups an account is directly in. */
+  setMembership(subject: string, groupIds: readonly string[]): Promise<void>;
+};
+
+type GroupRow = {
+  id: string;
+  name: string;
+  parent_id: string | null;
+  roles: Role[];
+  member_count: number;
+  created_at: Date;
+  updated_at: Date;
+};
+
+export function groupStore(db: Sql, clock: Clock): GroupStore {
+  const columns = sql`
+    g.id, g.name, g.parent_id, g.roles, g.created_at, g.updated_at,
+    (select count(*)::int from account_group_members m where m.group_id = g.id) as member_count`;
+  return {
+    async find(id) {
+      const { rows } =
+        await sql<GroupRow>`select ${columns} from account_groups g where g.id = ${id}`.execute(db);
+      return rows[0] && toGroup(rows[0]);
+    },
+    async list({ offset, limit }) {
+      const { rows } = await sql<GroupRow>`
+        select ${columns} from account_groups g order by lower(g.name) limit ${limit} offset ${offset}`.execute(
+        db,
+      );
+      const counted = await sql<{ total: number }>`select count(*)::int as total from account_groups`.execute(
+        db,
+      );
+      return { groups: rows.map(toGroup), total: counted.rows[0]?.total ?? 0 };
+    },
+    async tree() {
+      const { rows } = await sql<{ id: string; parent_id: string | null; roles: Role[] }>`
+        select id, parent_id, roles from account_groups`.execute(db);
+      return rows.map((row) => ({ id: row.id, parentId: row.parent_id, roles: row.roles }));
+    },
+    async existing(ids) {
+      const { rows } = await sql<{ id: string }>`
+        select id from account_groups where id = any(${[...ids]}::text[])`.execute(db);
+      return rows.map(({ id }) => id);
+    },
+    async insert({ id, name, parentId, roles }) {
+      const now = new Date(clock.now());
+      await sql`
+        insert into account_groups (id, name, parent_id, roles, created_at, updated_at)
+        values (${id}, ${name}, ${parentId}, ${JSON.stringify(roles)}::jsonb, ${now}, ${now})`.execute(db);
+    },
+    async update(id, { name, parentId, roles }) {
+      await sql`
+        update account_groups set name = ${name}, parent_id = ${parentId}, roles = ${JSON.stringify(roles)}::jsonb,
+               updated_at = ${new Date(clock.now())}
+         where id = ${id}`.execute(db);
+    },
+    async hasChildren(id) {
+      const { rows } = await sql<{ one: number }>`
+        select 1 as one from account_groups where parent_id = ${id} limit 1`.execute(db);
+      return rows.length > 0;
+    },
+    async remove(id) {
+      await sql`delete from account_groups where id = ${id}`.execute(db);
+    },
+    async setMembership(subject, groupIds) {
+      await sql`
+        delete from account_group_members
+         where subject = ${subject} and not (group_id = any(${[...groupIds]}::text[]))`.execute(db);
+      await sql`
+        insert into account_group_members (group_id, subject)
+        select id, ${subject} from unnest(${[...groupIds]}::text[]) as id
+        on conflict do nothing`.execute(db);
+    },
+  };
+}
+
+function toGroup(row: GroupRow): Group {
+  return {
+    id: row.id,
+    name: row.name,
+    parentId: row.parent_id,
+    roles: row.roles,
+    memberCount: row.member_count,
+    createdAt: row.created_at.getTime(),
+    updatedAt: row.updated_at.getTime(),
+  };
+}

@@ -1,0 +1,20 @@
+import { sql } from 'kysely';
+import type { Clock } from '../../core/clock.ts';
+import type { Sql } from '../../platform/database/database.ts';
+
+/** The table `setup_links_used`. */
+export type SetupLinkStore = {
+  /** Marks the link as used; false when it was used before. */
+  use(digest: string): Promise<boolean>;
+};
+
+export function setupLinkStore(db: Sql, clock: Clock): SetupLinkStore {
+  return {
+    async use(digest) {
+      const { rows } = await sql<{ digest: string }>`
+        insert into setup_links_used (digest, used_at) values (${digest}, ${new Date(clock.now())})
+        on conflict (digest) do nothing returning digest`.execute(db);
+      return rows.length === 1;
+    },
+  };
+}

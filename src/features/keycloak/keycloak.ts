@@ -1,0 +1,88 @@
+import { type Clock, minute } from '../../core/clock.ts';
+import type { Fetch } from '../../platform/fetch.ts';
+import type { Job } from '../../platform/jobs.ts';
+import type { Log } from '../../platform/log.ts';
+import type { ConnectedClients, Directory, OidcClient, UserStore } from '../people/people.ts';
+import { type ClientCredentials, createKeycloakServer } from './keycloak-client.ts';
+import { keycloakDirectory } from './keycloak-directory.ts';
+import { knownSubjects } from './known-subjects.ts';
+import { offlineClients } from './offline-clients.ts';
+import { KeycloakRefused } from './refused.ts';
+import { createSelfTest } from './self-test.ts';
+import { createSelfTestState } from './self-test-state.ts';
+
+/**
+ * The public interface of Keycloak in place of the built-in provider: people sign in there, and a read-only client looks
+ * them up. What Keycloak cannot answer is `unavailable`. Accounts, groups and connections are managed only in Keycloak.
+ */
+export type Keycloak = {
+  readonly directory: Directory;
+  readonly connectedClients: ConnectedClients;
+  readonly jobs: readonly Job[];
+  /** Runs the self-test. @throws KeycloakRefused */
+  start(): Promise<void>;
+};
+
+export type KeycloakDeps = {
+  keycloak: {
+    readonly issuer: string;
+    readonly login: ClientCredentials;
+    readonly principalSync: ClientCredentials;
+    readonly roleNames: { readonly user: string; readonly admin: string };
+  };
+  users: Pick<UserStore, 'find' | 'wasFound' | 'noteFound'>;
+  fetch: Fetch;
+  clock: Clock;
+  /** A clock that never goes back. */
+  steady: Clock;
+  log: Log;
+  timeoutMs: number;
+};
+
+export function createKeycloak(deps: KeycloakDeps): Keycloak {
+  const { users, fetch, clock, steady, log, timeoutMs } = deps;
+  const { issuer, login, principalSync, roleNames } = deps.keycloak;
+  const server = createKeycloakServer({ issuer, principalSync, fetch, clock, timeoutMs });
+  const selfTestState = createSelfTestState({
+    selfTest: createSelfTest({ issuer, login, principalSync, roleNames, server }),
+    clock,
+    log,
+  });
+  return {
+    directory: keycloakDirectory({
+      issuer,
+      clientId: principalSync.id,
+      roleNames,
+      server,
+      known: knownSubjects({ issuer, users, log }),
+      isProven: selfTestState.holds,
+      clock,
+      steady,
+      timeoutMs,
+    }),
+    connectedClients: offlineClients({ issuer, users, server, clock }),
+    jobs: [
+      {
+        name: 'identity-self-test',
+        everyMs: minute,
+        leased: false,
+        run: async () => void (await selfTestState.check()),
+      },
+    ],
+    async start() {
+      const result = await selfTestState.check();
+      if (result.kind === 'refused') throw new KeycloakRefused(result);
+    },
+  };
+}
+
+/** The provider tracks who was signed out everywhere, and refuses the code itself. Postern stores nothing about it. */
+export function withoutOwnSignOuts(client: OidcClient): OidcClient {
+  return {
+    ...client,
+    exchange: async (callback, attempt) => ({
+      ...(await client.exchange(callback, attempt)),
+      authenticatedAt: null,
+    }),
+  };
+}

@@ -1,0 +1,58 @@
+import type { ClientMetadata } from 'oidc-provider';
+import { grantableScopes } from '../../core/scopes.ts';
+import { mac } from '../../platform/encryption.ts';
+
+/** The clients every installation has. The names are part of the documented surface. */
+export const webClientId = 'postern-web';
+const cliClientId = 'postern-cli';
+export const principalSyncClientId = 'postern-principal-sync';
+
+/** What a client may ask for: OIDC's own scopes, the six of the API, and `admin` (contract 3, 10.15). */
+export const providerScopes: readonly string[] = [
+  'openid',
+  'profile',
+  'email',
+  'offline_access',
+  ...grantableScopes,
+  'admin',
+];
+
+/** A confidential client's secret, derived so that no process has to store or transmit it. */
+export function clientSecretFor(secret: string, clientId: string): string {
+  return mac(secret, 'postern-client-secret', clientId);
+}
+
+export function builtinClients(uiOrigin: string, secret: string): ClientMetadata[] {
+  return [
+    {
+      client_id: webClientId,
+      client_name: 'Postern',
+      client_secret: clientSecretFor(secret, webClientId),
+      token_endpoint_auth_method: 'client_secret_basic',
+      redirect_uris: [`${uiOrigin}/auth/callback`],
+      response_types: ['code'],
+      grant_types: ['authorization_code', 'refresh_token'],
+      scope: 'openid profile email',
+    },
+    {
+      client_id: cliClientId,
+      client_name: 'Postern command line',
+      application_type: 'native',
+      token_endpoint_auth_method: 'none',
+      // RFC 8252 section 7.3: any port of the loopback address.
+      redirect_uris: ['http://127.0.0.1/callback', 'http://[::1]/callback'],
+      response_types: ['code'],
+      grant_types: ['authorization_code', 'refresh_token', 'urn:ietf:params:oauth:grant-type:device_code'],
+      scope: providerScopes.join(' '),
+    },
+    {
+      // This client may only introspect: no grant, no redirect.
+      client_id: principalSyncClientId,
+      client_secret: clientSecretFor(secret, principalSyncClientId),
+      token_endpoint_auth_method: 'client_secret_basic',
+      redirect_uris: [],
+      response_types: [],
+      grant_types: [],
+    },
+  ];
+}

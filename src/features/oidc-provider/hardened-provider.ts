@@ -1,0 +1,249 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import Provider, {
+  type AdapterFactory,
+  type Configuration,
+  interactionPolicy,
+  type KoaContextWithOIDC,
+} from 'oidc-provider';
+import type { JWK } from 'jose';
+import type { Log } from '../../platform/log.ts';
+import { mac } from '../../platform/encryption.ts';
+import { builtinClients, principalSyncClientId, providerScopes, webClientId } from './clients.ts';
+import { type CookieJar, cookieNames, hardenCookies } from './cookies.ts';
+import { answersDeviceFailure, requestIdOf, show, tellFailures } from './failures.ts';
+import type { ProviderViews } from './views.ts';
+
+/** The data of an account that the provider puts into tokens. Undefined = missing or disabled. */
+export type FindEnabledAccount = (
+  subject: string,
+) => Promise<{ subject: string; name: string; email: string } | undefined>;
+
+export type ProviderDeps = {
+  uiOrigin: string;
+  secrets: readonly string[];
+  signingKeys: { keys: JWK[] };
+  adapter: AdapterFactory;
+  findEnabledAccount: FindEnabledAccount;
+  views: ProviderViews;
+  log: Log;
+  allowDynamicRegistration: boolean;
+};
+
+/** Seconds. Contract 3: access token 5 minutes, offline grant 30 days idle and 60 days absolute. */
+const minutes = 60;
+const days = 86_400;
+const accessTokenSeconds = 5 * minutes;
+const offlineIdleSeconds = 30 * days;
+const offlineAbsoluteSeconds = 60 * days;
+const browserSessionSeconds = 7 * days;
+const anonymousSessionSeconds = 15 * minutes;
+
+/** The built-in OpenID provider: oidc-provider with our storage, clients, lifetimes, cookies and pages. */
+export function createProvider(deps: ProviderDeps): Provider {
+  const { uiOrigin, secrets, log } = deps;
+  const [secret] = secrets;
+  if (secret === undefined) throw new Error('SESSION_SECRET holds no secret.');
+  const provider = new HardenedProvider(`${uiOrigin}/identity`, {
+    adapter: deps.adapter,
+    clients: builtinClients(uiOrigin, secret),
+    jwks: deps.signingKeys as NonNullable<Configuration['jwks']>,
+    cookies: {
+      names: cookieNames,
+      keys: secrets.map((one) => mac(one, 'postern-provider-cookies', 'v1')),
+      long: { httpOnly: true, sameSite: 'lax', signed: true },
+      short: { httpOnly: true, sameSite: 'lax', signed: true },
+    },
+    scopes: providerScopes,
+    claims: { openid: ['sub'], profile: ['name'], email: ['email'] },
+    responseTypes: ['code'],
+    conformIdTokenClaims: false,
+    clockTolerance: 5,
+    // No script of another origin may call the endpoints; programs outside a browser do not need CORS.
+    clientBasedCORS: () => false,
+    pkce: { required: () => true },
+    features: featuresOf(deps),
+    ttl: lifetimes(),
+    // Every token ends with the provider's session, except those of an offline grant.
+    expiresWithSession: (_ctx, source) => !source.scopes.has('offline_access'),
+    issueRefreshToken: (_ctx, client, source) =>
+      client.grantTypeAllowed('refresh_token') &&
+      (source.scopes.has('offline_access') || client.clientId === webClientId),
+    // The web workload authenticates itself and stores its token encrypted, so it needs no rotation. With rotation, a
+    // lost answer would end the session: the retry with the old token would look like the use of a stolen one.
+    rotateRefreshToken: ({ oidc }) => oidc.client?.clientId !== webClientId,
+    loadExistingGrant,
+    findAccount: async (_ctx, subject) => {
+      const account = await deps.findEnabledAccount(subject);
+      if (account === undefined) return undefined;
+      return {
+        accountId: account.subject,
+        claims: () => ({ sub: account.subject, name: account.name, email: account.email }),
+      };
+    },
+    interactions: {
+      policy: interactionSteps(),
+      url: (_ctx, interaction) => `${uiOrigin}/identity/interaction/${interaction.uid}`,
+    },
+    renderError: (ctx, out) => {
+      const requestId = requestIdOf(ctx);
+      show(ctx, deps.views, (views) =>
+        ctx.status >= 500
+          ? views.failed({ requestId })
+          : views.error({ error: out.error, description: out.error_description, requestId }),
+      );
+    },
+  });
+  // URLs and cookies derive from the headers that in-process.ts sets, never from a client's headers.
+  provider.proxy = true;
+  provider.silent = true;
+  tellFailures(provider, { views: deps.views, log });
+  return provider;
+}
+
+class HardenedProvider extends Provider {
+  override createContext(request: IncomingMessage, response: ServerResponse) {
+    const ctx = super.createContext(request, response);
+    // Both types describe koa's one cookie jar.
+    hardenCookies(ctx.cookies as unknown as CookieJar, request.url ?? '/', request.headers.cookie ?? '');
+    return ctx;
+  }
+}
+
+/** The library's steps, and one more: when the account is deleted or disabled, ask for a sign-in instead of failing. */
+function interactionSteps() {
+  const policy = interactionPolicy.base();
+  policy.get('login')?.checks.add(
+    new interactionPolicy.Check('account_gone', 'the account is gone', 'login_required', (ctx) => {
+      const isGone = ctx.oidc.session?.accountId !== undefined && ctx.oidc.account === undefined;
+      return isGone ? interactionPolicy.Check.REQUEST_PROMPT : interactionPolicy.Check.NO_NEED_TO_PROMPT;
+    }),
+  );
+  return policy;
+}
+
+/**
+ * The web app is part of Postern, so it gets its grant without consent. Any other client gets the grant that its consent
+ * page just created, so that each sign-in of a device or client can be revoked separately.
+ */
+async function loadExistingGrant(ctx: KoaContextWithOIDC) {
+  const { provider, client, session, result } = ctx.oidc;
+  const consented = result?.consent?.grantId;
+  if (consented !== undefined) return await provider.Grant.find(consented);
+  if (client?.clientId !== webClientId || session?.accountId === undefined) return undefined;
+  const grant = new provider.Grant({ accountId: session.accountId, clientId: client.clientId });
+  grant.addOIDCScope('openid profile email');
+  await grant.save();
+  return grant;
+}
+
+function lifetimes(): NonNullable<Configuration['ttl']> {
+  return {
+    AccessToken: accessTokenSeconds,
+    AuthorizationCode: 1 * minutes,
+    DeviceCode: 10 * minutes,
+    Grant: offlineAbsoluteSeconds,
+    IdToken: 5 * minutes,
+    Interaction: 15 * minutes,
+    RefreshToken: (_ctx, token, client) => {
+      if (client.clientId === webClientId) return browserSessionSeconds;
+      // The absolute lifetime counts from the first token of the family; rotation keeps that date.
+      return Math.max(1, Math.min(offlineIdleSeconds, offlineAbsoluteSeconds - token.totalLifetime()));
+    },
+    // A session without an account holds only a form's secret and a state. Anyone can create one, so keep it short.
+    Session: (_ctx, session) =>
+      session.accountId === undefined ? anonymousSessionSeconds : browserSessionSeconds,
+  };
+}
+
+function featuresOf(deps: ProviderDeps): NonNullable<Configuration['features']> {
+  const { views } = deps;
+  return {
+    devInteractions: { enabled: false },
+    dPoP: { enabled: false },
+    pushedAuthorizationRequests: { enabled: false },
+    // Without resource servers every access token is opaque, which introspection needs.
+    resourceIndicators: { enabled: false },
+    userinfo: { enabled: true },
+    revocation: {
+      enabled: true,
+      // RFC 7009 section 2.1: a client can revoke only its own tokens.
+      allowedPolicy: (_ctx, client, token) => token.clientId === client.clientId,
+    },
+    introspection: {
+      enabled: true,
+      allowedPolicy: async (ctx, client, token) => {
+        if (client.clientId !== principalSyncClientId) return false;
+        // The library also finds refresh tokens, whatever the hint; those must never pass as access tokens.
+        const mayBeRefresh = ctx.oidc.params?.['token_type_hint'] === 'refresh_token';
+        if (token.kind !== 'AccessToken' && !(token.kind === 'RefreshToken' && mayBeRefresh)) return false;
+        if (!('accountId' in token) || typeof token.accountId !== 'string') return false;
+        return (await deps.findEnabledAccount(token.accountId)) !== undefined;
+      },
+    },
+    registration: { enabled: deps.allowDynamicRegistration },
+    deviceFlow: {
+      enabled: true,
+      charset: 'base-20',
+      mask: '****-****',
+      deviceInfo: (ctx) => ({ ip: ctx.ip }),
+      userCodeInputSource: (ctx, form, out, error) => {
+        if (answersDeviceFailure(ctx, views, out, error)) return;
+        show(ctx, views, (page) =>
+          page.deviceCode({
+            action: actionIn(form),
+            xsrf: xsrfIn(form),
+            userCode: typedCode(error),
+            problem: error === undefined ? undefined : deviceProblem(error.name),
+          }),
+        );
+      },
+      userCodeConfirmSource: (ctx, form, client, deviceInfo, shownCode) => {
+        const address = deviceInfo['ip'];
+        show(ctx, views, (page) =>
+          page.deviceConfirm({
+            action: actionIn(form),
+            xsrf: xsrfIn(form),
+            userCode: shownCode,
+            shownCode,
+            clientName: client.clientName ?? client.clientId,
+            address: typeof address === 'string' ? address : undefined,
+          }),
+        );
+      },
+      successSource: (ctx) => {
+        const { client } = ctx.oidc;
+        show(ctx, views, (page) => page.deviceDone({ clientName: client?.clientName ?? 'the device' }));
+      },
+    },
+    rpInitiatedLogout: {
+      enabled: true,
+      logoutSource: (ctx, form) => {
+        show(ctx, views, (page) => page.signOut({ action: actionIn(form), xsrf: xsrfIn(form) }));
+      },
+      postLogoutSuccessSource: (ctx) => {
+        show(ctx, views, (page) => page.signedOut());
+      },
+    },
+  };
+}
+
+function typedCode(error: unknown): string {
+  if (typeof error !== 'object' || error === null || !('userCode' in error)) return '';
+  return typeof error.userCode === 'string' ? error.userCode : '';
+}
+
+function deviceProblem(name: string): string {
+  if (name === 'AbortedError') return 'The request was declined. You can close this page.';
+  if (name === 'ExpiredError') return 'This code has expired. Start again on your device.';
+  if (name === 'AlreadyUsedError') return 'This code was already used. Start again on your device.';
+  return 'This code is not correct. Check your device and enter the code again.';
+}
+
+/** oidc-provider passes its forms as HTML; Postern needs only two values from them. */
+function actionIn(form: string): string {
+  return /action="([^"]+)"/.exec(form)?.[1] ?? '';
+}
+
+function xsrfIn(form: string): string {
+  return /name="xsrf" value="([0-9a-f]+)"/.exec(form)?.[1] ?? '';
+}

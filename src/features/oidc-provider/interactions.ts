@@ -1,0 +1,155 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { RequestOrigin } from '../../core/caller.ts';
+import type { Clock } from '../../core/clock.ts';
+import type Provider from 'oidc-provider';
+import { errors } from 'oidc-provider';
+import type { PasswordAnswer } from '../accounts/accounts.ts';
+import { webClientId } from './clients.ts';
+import { cookieNames } from './cookies.ts';
+
+/**
+ * What a sign-in or consent page shows and does. An interaction belongs to the browser that has its cookie. `gone`
+ * covers all other cases: expired, finished, or belonging to another browser.
+ */
+export type Interaction =
+  | {
+      readonly kind: 'sign_in';
+      readonly uid: string;
+      readonly clientName: string | null;
+      readonly emailHint: string;
+      /** Where the form may redirect besides this origin, for the page's form-action (contract 10.11). */
+      readonly formTarget: string | null;
+    }
+  | {
+      readonly kind: 'consent';
+      readonly uid: string;
+      readonly clientName: string;
+      /** E-mail of the account that is signed in, for which the client would act. */
+      readonly account: string;
+      readonly redirectHost: string | null;
+      readonly scopes: readonly string[];
+      readonly formTarget: string | null;
+    }
+  | { readonly kind: 'gone' };
+
+export type Interactions = {
+  read(request: IncomingMessage, response: ServerResponse): Promise<Interaction>;
+  /** On success, where to send the browser. */
+  signIn(
+    request: IncomingMessage,
+    response: ServerResponse,
+    input: { email: string; password: string; origin: RequestOrigin },
+  ): Promise<
+    Exclude<PasswordAnswer, { kind: 'right' }> | { kind: 'continue'; location: string } | { kind: 'gone' }
+  >;
+  decide(
+    request: IncomingMessage,
+    response: ServerResponse,
+    decision: 'allow' | 'deny',
+  ): Promise<{ kind: 'continue'; location: string } | { kind: 'gone' }>;
+};
+
+export type InteractionsDeps = {
+  provider: () => Provider;
+  checkPassword: (email: string, password: string, origin: RequestOrigin) => Promise<PasswordAnswer>;
+  /** Empty when there is no such account. */
+  emailOf: (subject: string | undefined) => Promise<string>;
+  clock: Clock;
+};
+
+export function createInteractions(deps: InteractionsDeps): Interactions {
+  const { provider, checkPassword, emailOf, clock } = deps;
+
+  async function details(request: IncomingMessage, response: ServerResponse) {
+    try {
+      return await provider().interactionDetails(request, response);
+    } catch (error) {
+      if (error instanceof errors.SessionNotFound) return undefined;
+      throw error;
+    }
+  }
+
+  /** Finishes the step and removes its cookie, which the browser would otherwise send with every request. */
+  async function finish(
+    request: IncomingMessage,
+    response: ServerResponse,
+    uid: string,
+    result: Parameters<Provider['interactionResult']>[2],
+    mergeWithLastSubmission = false,
+  ) {
+    const location = await provider().interactionResult(request, response, result, {
+      mergeWithLastSubmission,
+    });
+    const { cookies } = provider().createContext(request, response);
+    cookies.set(cookieNames.interaction, null, { path: `/${uid}` });
+    return { kind: 'continue', location } as const;
+  }
+
+  return {
+    async read(request, response) {
+      const interaction = await details(request, response);
+      if (interaction === undefined) return { kind: 'gone' };
+      const clientId = text(interaction.params['client_id']);
+      const client = await provider().Client.find(clientId);
+      const isOurs = clientId === webClientId;
+      const redirectUri =
+        interaction.deviceCode === undefined ? text(interaction.params['redirect_uri']) : '';
+      const formTarget = isOurs ? null : targetOf(redirectUri);
+      const clientName = client?.clientName ?? clientId;
+      if (interaction.prompt.name === 'login') {
+        return {
+          kind: 'sign_in',
+          uid: interaction.uid,
+          clientName: isOurs ? null : clientName,
+          emailHint: text(interaction.params['login_hint']).slice(0, 320),
+          formTarget,
+        };
+      }
+      return {
+        kind: 'consent',
+        uid: interaction.uid,
+        clientName,
+        account: await emailOf(interaction.session?.accountId),
+        redirectHost: redirectUri === '' ? null : (URL.parse(redirectUri)?.host ?? null),
+        scopes: text(interaction.params['scope']).split(' ').filter(Boolean),
+        formTarget,
+      };
+    },
+    async signIn(request, response, { email, password, origin }) {
+      const interaction = await details(request, response);
+      if (interaction?.prompt.name !== 'login') return { kind: 'gone' };
+      const answer = await checkPassword(email, password, origin);
+      if (answer.kind !== 'right') return answer;
+      // Store the time of the sign-in, because the browser may continue much later. In milliseconds, to distinguish
+      // it from a sign-out in the same second (a NumericDate may have a fraction, RFC 7519 section 2).
+      const login = { accountId: answer.subject, amr: ['pwd'], ts: clock.now() / 1_000 };
+      return await finish(request, response, interaction.uid, { login });
+    },
+    async decide(request, response, decision) {
+      const interaction = await details(request, response);
+      if (interaction === undefined) return { kind: 'gone' };
+      const accountId = interaction.session?.accountId;
+      if (decision === 'deny' || interaction.prompt.name !== 'consent' || accountId === undefined) {
+        return await finish(request, response, interaction.uid, {
+          error: 'access_denied',
+          error_description: 'The person declined the request.',
+        });
+      }
+      const grant = new (provider().Grant)({ accountId, clientId: text(interaction.params['client_id']) });
+      grant.addOIDCScope(text(interaction.params['scope']));
+      const consent = { grantId: await grant.save() };
+      return await finish(request, response, interaction.uid, { consent }, true);
+    },
+  };
+}
+
+function text(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+/** `https://client.example` for web redirects, `com.example.app:` for native ones; CSP cannot express `[::1]`. */
+function targetOf(redirectUri: string): string | null {
+  const url = URL.parse(redirectUri);
+  if (url === null) return null;
+  return url.origin === 'null' || url.hostname.startsWith('[') ? url.protocol : url.origin;
+}

@@ -1,0 +1,127 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type Provider from 'oidc-provider';
+import type { AuditContext } from '../../core/caller.ts';
+import type { Clock } from '../../core/clock.ts';
+import type { ChangeFeed, ChangeStore } from '../../platform/database/change-feed.ts';
+import type { Tx } from '../../platform/database/database.ts';
+import type { Encryption } from '../../platform/encryption.ts';
+import type { Fetch } from '../../platform/fetch.ts';
+import type { Log } from '../../platform/log.ts';
+import type { AuditWriter } from '../audit/audit.ts';
+import type { ConnectedClients, UserStore } from '../people/people.ts';
+import { type AdapterDeps, providerAdapter } from './adapter.ts';
+import { createConnectedClients } from './connected-clients.ts';
+import { endProviderSession } from './end-provider-session.ts';
+import { inProcessFetch, mountAt } from './in-process.ts';
+import { createInteractions, type Interactions, type InteractionsDeps } from './interactions.ts';
+import { createProvider, type FindEnabledAccount } from './hardened-provider.ts';
+import type { RecordStore } from './record-store.ts';
+import type { SigningKeyStore } from './signing-key-store.ts';
+import { loadSigningKeys, rotateSigningKeys } from './signing-keys.ts';
+import type { ProviderViews } from './views.ts';
+
+/**
+ * The public interface of the built-in OpenID Connect provider: its protocol endpoints, the steps of its pages, and the
+ * clients that people connected. Promises: secrets are hashed or encrypted at rest. It leaves accounts and passwords to the
+ * feature accounts, and HTML and routes to the surfaces.
+ */
+export type OidcProvider = {
+  readonly issuer: string;
+  readonly interactions: Interactions;
+  readonly connectedClients: ConnectedClients;
+  /** Answers one request of the provider. `path` is below /identity and starts with a slash. */
+  serveProvider(
+    request: IncomingMessage,
+    response: ServerResponse,
+    at: { path: string; address: string },
+  ): void;
+  /** Reaches the endpoints without a network. */
+  readonly fetch: Fetch;
+  /** Detaches the browser from its provider session, so that its cookie there signs nobody in again. */
+  endProviderSession(request: IncomingMessage, response: ServerResponse): Promise<void>;
+  /** Returns how many keys verify after each process has restarted. @throws SigningKeysUnreadable */
+  rotateSigningKeys(auditContext: AuditContext): Promise<number>;
+  /** Loads the signing keys; the provider answers requests only afterwards. @throws SigningKeysUnreadable */
+  start(): Promise<void>;
+};
+
+export type OidcProviderDeps = {
+  uiOrigin: string;
+  read: { records: RecordStore; signingKeys: SigningKeyStore; users: UserStore };
+  tx: Tx<{
+    records: RecordStore;
+    signingKeys: SigningKeyStore;
+    users: UserStore;
+    audit: AuditWriter;
+    changes: ChangeStore;
+  }>;
+  feed: ChangeFeed;
+  clock: Clock;
+  log: Log;
+  encryption: Encryption;
+  /** SESSION_SECRET: first signs, all verify. Client secrets and cookie keys derive from it. */
+  sessionSecrets: readonly string[];
+  checkPassword: InteractionsDeps['checkPassword'];
+  /** Empty when there is no such account. */
+  emailOf: InteractionsDeps['emailOf'];
+  findEnabledAccount: FindEnabledAccount;
+  signedOutAt: AdapterDeps['signedOutAt'];
+  views: ProviderViews;
+  allowDynamicRegistration: boolean;
+};
+
+export function createOidcProvider(deps: OidcProviderDeps): OidcProvider {
+  const { uiOrigin, read, tx, feed, clock, log, encryption, sessionSecrets } = deps;
+  const issuer = `${uiOrigin}/identity`;
+  let running: Provider | undefined;
+  const provider = () => {
+    if (running === undefined) throw new Error('The identity provider is not started.');
+    return running;
+  };
+  const serveProvider: OidcProvider['serveProvider'] = (request, response, { path, address }) =>
+    mountAt(provider().callback(), { mountPath: '/identity', uiOrigin, path, address }, request, response);
+
+  return {
+    issuer,
+    interactions: createInteractions({
+      provider,
+      checkPassword: deps.checkPassword,
+      emailOf: deps.emailOf,
+      clock,
+    }),
+    connectedClients: createConnectedClients({
+      read,
+      tx,
+      feed,
+      encryption,
+      nameOf: async (clientId) => (await provider().Client.find(clientId))?.clientName ?? clientId,
+    }),
+    serveProvider,
+    fetch: inProcessFetch(() => (request, response) => {
+      const path = (request.url ?? '/').replace(/^\/identity(?=\/)/, '');
+      serveProvider(request, response, { path, address: '127.0.0.1' });
+    }),
+    endProviderSession: (request, response) => endProviderSession(provider(), request, response),
+    rotateSigningKeys: (auditContext) =>
+      rotateSigningKeys(auditContext, { read: read.signingKeys, tx, encryption }),
+    async start() {
+      running = createProvider({
+        uiOrigin,
+        secrets: sessionSecrets,
+        signingKeys: await loadSigningKeys(read.signingKeys, encryption),
+        adapter: providerAdapter({
+          issuer,
+          read: read.records,
+          signedOutAt: deps.signedOutAt,
+          tx,
+          encryption,
+          clock,
+        }),
+        findEnabledAccount: deps.findEnabledAccount,
+        views: deps.views,
+        log,
+        allowDynamicRegistration: deps.allowDynamicRegistration,
+      });
+    },
+  };
+}

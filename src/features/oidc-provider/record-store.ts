@@ -1,0 +1,207 @@
+import { sql } from 'kysely';
+import type { Clock } from '../../core/clock.ts';
+import type { Sql } from '../../platform/database/database.ts';
+import { toDate } from '../../platform/database/values.ts';
+import { inBatches } from '../../platform/in-batches.ts';
+
+/** One record of oidc-provider as stored: ids hashed, payload encrypted. */
+export type ProviderRecord = {
+  readonly idHash: string;
+  readonly payload: string;
+  readonly grantId: string | null;
+  readonly consumedAt: number | null;
+  readonly createdAt: number;
+};
+
+export type NewProviderRecord = {
+  model: string;
+  idHash: string;
+  payload: string;
+  grantId: string | null;
+  uid: string | null;
+  userCodeHash: string | null;
+  accountId: string | null;
+  clientId: string | null;
+  /** Milliseconds; null = never. */
+  expiresAt: number | null;
+};
+
+/** A client that acts for a person beyond their browser session. */
+export type Connection = { readonly clientId: string; readonly accountId: string };
+
+/** The table `oidc_records`. Never returns expired rows, even before the sweep removes them. */
+export type RecordStore = {
+  upsert(record: NewProviderRecord): Promise<void>;
+  find(model: string, idHash: string): Promise<ProviderRecord | undefined>;
+  findByUid(model: string, uid: string): Promise<ProviderRecord | undefined>;
+  findByUserCode(model: string, userCodeHash: string): Promise<ProviderRecord | undefined>;
+  /** Compare-and-set: false when the record was already consumed, or is gone. */
+  consume(model: string, idHash: string): Promise<boolean>;
+  remove(model: string, idHash: string): Promise<void>;
+  /**
+   * Ends a grant and all its tokens. Resolves with the client and account that it connected when it had a refresh token,
+   * used or not. Of several concurrent calls, only one gets the connection.
+   */
+  endGrant(grantId: string): Promise<Connection | undefined>;
+  /** Locks a grant against concurrent use or removal until the transaction ends. False when it is gone. */
+  holdGrant(grantId: string): Promise<boolean>;
+  /** Grants of one person that outlive their browser session, with the time a token was last issued. */
+  listGrants(
+    accountId: string,
+  ): Promise<
+    { grantId: string; clientId: string; payload: string; createdAt: number; lastUsedAt: number | null }[]
+  >;
+  /** The provider's own browser sessions of one person; offline grants stay. */
+  removeSessionsOf(accountId: string): Promise<void>;
+  /** Grants, tokens and provider sessions of one person. */
+  removeAllOf(accountId: string): Promise<void>;
+  /** Resolves with how many were removed. */
+  removeExpired(limit: number): Promise<number>;
+  /** Live records whose payload does not begin with `mark`, in the order of their hashes, after `after`. */
+  underOtherKeys(
+    mark: string,
+    after: string,
+    limit: number,
+  ): Promise<{ model: string; idHash: string; payload: string }[]>;
+  /** Changes nothing when the payload has changed meanwhile. */
+  replaceEncrypted(
+    record: { model: string; idHash: string; payload: string },
+    payload: string,
+  ): Promise<void>;
+};
+
+type RecordRow = {
+  id_hash: string;
+  payload: string;
+  grant_id: string | null;
+  consumed_at: Date | null;
+  created_at: Date;
+};
+
+export function recordStore(db: Sql, clock: Clock): RecordStore {
+  const columns = sql`id_hash, payload, grant_id, consumed_at, created_at`;
+  const live = () => sql`(expires_at is null or expires_at > ${new Date(clock.now())})`;
+  const one = async (where: ReturnType<typeof live>) => {
+    const { rows } = await sql<RecordRow>`
+      select ${columns} from oidc_records where ${where} and ${live()}
+       order by created_at desc limit 1`.execute(db);
+    return rows[0] && toRecord(rows[0]);
+  };
+  /**
+   * Takes one advisory lock for each grant, in one order, before any row is changed. Ending a grant deletes many rows, so
+   * two transactions could otherwise deadlock.
+   */
+  async function lockGrants(grants: ReturnType<typeof live>): Promise<void> {
+    await sql`select pg_advisory_xact_lock(7263011, hashtext(g.grant_id)) from (${grants}) g`.execute(db);
+  }
+
+  return {
+    async upsert(record) {
+      const expires = toDate(record.expiresAt);
+      await sql`
+        insert into oidc_records (model, id_hash, payload, grant_id, uid, user_code_hash, account_id, client_id,
+                                  created_at, expires_at)
+        values (${record.model}, ${record.idHash}, ${record.payload}, ${record.grantId}, ${record.uid},
+                ${record.userCodeHash}, ${record.accountId}, ${record.clientId}, ${new Date(clock.now())}, ${expires})
+        on conflict (model, id_hash) do update
+          set payload = excluded.payload, grant_id = excluded.grant_id, uid = excluded.uid,
+              user_code_hash = excluded.user_code_hash, account_id = excluded.account_id,
+              client_id = excluded.client_id, expires_at = excluded.expires_at`.execute(db);
+    },
+    find: (model, idHash) => one(sql`model = ${model} and id_hash = ${idHash}`),
+    findByUid: (model, uid) => one(sql`model = ${model} and uid = ${uid}`),
+    findByUserCode: (model, userCodeHash) => one(sql`model = ${model} and user_code_hash = ${userCodeHash}`),
+    async consume(model, idHash) {
+      const { rows } = await sql<{ id_hash: string }>`
+        update oidc_records set consumed_at = ${new Date(clock.now())}
+         where model = ${model} and id_hash = ${idHash} and consumed_at is null
+        returning id_hash`.execute(db);
+      return rows.length === 1;
+    },
+    async remove(model, idHash) {
+      await sql`delete from oidc_records where model = ${model} and id_hash = ${idHash}`.execute(db);
+    },
+    async holdGrant(grantId) {
+      await lockGrants(sql`select ${grantId}::text as grant_id`);
+      const { rows } = await sql`
+        select 1 from oidc_records where grant_id = ${grantId} and model = 'Grant' and ${live()}`.execute(db);
+      return rows.length > 0;
+    },
+    async endGrant(grantId) {
+      // Lock first: a concurrent call waits here, and then finds nothing left to end.
+      await lockGrants(sql`select ${grantId}::text as grant_id`);
+      const { rows } = await sql<{ client_id: string; account_id: string }>`
+        select client_id, account_id from oidc_records
+         where grant_id = ${grantId} and model = 'RefreshToken' and ${live()} limit 1`.execute(db);
+      await sql`delete from oidc_records where grant_id = ${grantId}`.execute(db);
+      return rows[0] && { clientId: rows[0].client_id, accountId: rows[0].account_id };
+    },
+    async listGrants(accountId) {
+      const { rows } = await sql<{
+        grant_id: string;
+        client_id: string;
+        payload: string;
+        created_at: Date;
+        last_used_at: Date | null;
+      }>`
+        select g.grant_id, g.client_id, g.payload, g.created_at, max(t.created_at) as last_used_at
+          from oidc_records g
+          join oidc_records t on t.grant_id = g.grant_id and t.model in ('AccessToken', 'RefreshToken')
+         where g.model = 'Grant' and g.account_id = ${accountId} and g.expires_at > ${new Date(clock.now())}
+           and exists (select 1 from oidc_records r where r.grant_id = g.grant_id and r.model = 'RefreshToken'
+                          and r.consumed_at is null and r.expires_at > ${new Date(clock.now())})
+         group by g.grant_id, g.client_id, g.payload, g.created_at
+         order by g.created_at`.execute(db);
+      return rows.map((row) => ({
+        grantId: row.grant_id,
+        clientId: row.client_id,
+        payload: row.payload,
+        createdAt: row.created_at.getTime(),
+        lastUsedAt: row.last_used_at?.getTime() ?? null,
+      }));
+    },
+    async removeSessionsOf(accountId) {
+      await sql`delete from oidc_records where account_id = ${accountId} and model = 'Session'`.execute(db);
+    },
+    async removeAllOf(accountId) {
+      await lockGrants(sql`
+        select distinct grant_id from oidc_records
+         where account_id = ${accountId} and grant_id is not null order by grant_id`);
+      await sql`delete from oidc_records where account_id = ${accountId}`.execute(db);
+    },
+    async removeExpired(limit) {
+      const { numAffectedRows } = await sql`
+        delete from oidc_records where (model, id_hash) in (
+          select model, id_hash from oidc_records where expires_at <= ${new Date(clock.now())}
+           order by expires_at limit ${limit})`.execute(db);
+      return Number(numAffectedRows ?? 0);
+    },
+    async underOtherKeys(mark, after, limit) {
+      const { rows } = await sql<{ model: string; id_hash: string; payload: string }>`
+        select model, id_hash, payload from oidc_records
+         where id_hash > ${after} and ${live()} and not starts_with(payload, ${mark})
+         order by id_hash limit ${limit}`.execute(db);
+      return rows.map(({ model, id_hash: idHash, payload }) => ({ model, idHash, payload }));
+    },
+    async replaceEncrypted({ model, idHash, payload: was }, payload) {
+      await sql`
+        update oidc_records set payload = ${payload}
+         where model = ${model} and id_hash = ${idHash} and payload = ${was}`.execute(db);
+    },
+  };
+}
+
+function toRecord(row: RecordRow): ProviderRecord {
+  return {
+    idHash: row.id_hash,
+    payload: row.payload,
+    grantId: row.grant_id,
+    consumedAt: row.consumed_at?.getTime() ?? null,
+    createdAt: row.created_at.getTime(),
+  };
+}
+
+/** Removes expired records in batches until none is left. */
+export async function sweepRecords(records: Pick<RecordStore, 'removeExpired'>): Promise<void> {
+  await inBatches(5_000, records.removeExpired);
+}

@@ -1,0 +1,141 @@
+import type { AuditContext, UserRef } from '../../../core/caller.ts';
+import { type Clock, minute } from '../../../core/clock.ts';
+import { AppError } from '../../../core/errors.ts';
+import { newId, type Random } from '../../../core/ids.ts';
+import type { Log } from '../../../platform/log.ts';
+import type { UserStore } from '../user-store.ts';
+import { type LoginResult, type OidcClient, reasonOf } from '../oidc-client.ts';
+import { UnknownEncryptionKey, type Encryption } from '../../../platform/encryption.ts';
+import { secretDigest } from '../../../platform/encrypted-text.ts';
+import { encryptTokens } from '../sessions/access-token.ts';
+import type { Sessions } from '../sessions/sessions.ts';
+import type { LoginAttemptStore } from './login-attempt-store.ts';
+import { safeReturnTo } from './return-to.ts';
+
+/**
+ * Sign-in with OpenID Connect, code and PKCE: start() stores an attempt and returns the redirect to the provider, finish()
+ * turns the provider's answer into a session. State, nonce and verifier belong to one attempt and are bound to the
+ * browser by a cookie secret (contract 10.11), so that nobody can inject a code from another browser.
+ */
+export type LoginFlow = {
+  start(input: { returnTo: string | undefined; browserSecret: string | undefined }): Promise<{
+    redirect: URL;
+    browserSecret: string;
+  }>;
+  /** `refused` when the answer belongs to no attempt of this browser, or when the provider or the person refused. */
+  finish(
+    auditContext: AuditContext,
+    input: { callback: URL; browserSecret: string | undefined; previousSession: string | undefined },
+  ): Promise<LoginOutcome>;
+};
+
+export type LoginOutcome =
+  | { kind: 'signed_in'; returnTo: string; cookieValue: string; expiresAt: number; user: UserRef }
+  | { kind: 'refused'; reason: 'no_attempt' | 'denied' | 'failed' };
+
+const attemptMs = 15 * minute;
+const attemptsPerBrowser = 5;
+const secretShape = /^[A-Za-z0-9_-]{43}$/;
+
+export function createLoginFlow(deps: {
+  uiOrigin: string;
+  client: OidcClient;
+  attempts: LoginAttemptStore;
+  users: UserStore;
+  sessions: Sessions;
+  encryption: Encryption;
+  clock: Clock;
+  random: Random;
+  log: Log;
+}): LoginFlow {
+  const { client, attempts, users, sessions, encryption, clock, random, log } = deps;
+  const secret = () => Buffer.from(random.bytes(32)).toString('base64url');
+
+  async function begin(auditContext: AuditContext, result: LoginResult, previousSession: string | undefined) {
+    const user = await users.upsert({
+      newId: newId(random, 'usr'),
+      issuer: result.issuer,
+      subject: result.subject,
+      name: result.name,
+      email: result.email,
+      isLogin: true,
+    });
+    const actor = { kind: 'user', id: user.id, name: user.name, credential: null } as const;
+    const session = await sessions.begin(
+      { actor, origin: auditContext.origin },
+      user,
+      {
+        encryptedFor: (sessionId) => encryptTokens(encryption, sessionId, result.tokens),
+        accessExpiresAt: result.tokens.accessExpiresAt,
+        authenticatedAt: result.authenticatedAt,
+      },
+      previousSession,
+    );
+    return { user, session };
+  }
+
+  /** Undefined: the attempt was encrypted under a key that is gone, so the person must start the sign-in again. */
+  function attemptIn(encrypted: string, stateHash: string) {
+    try {
+      // Written by start() and authenticated by the seal.
+      return JSON.parse(encryption.decrypt(encrypted, `login:${stateHash}`)) as {
+        state: string;
+        nonce: string;
+        pkceVerifier: string;
+      };
+    } catch (error) {
+      if (error instanceof UnknownEncryptionKey) return undefined;
+      throw error;
+    }
+  }
+
+  return {
+    async start({ returnTo, browserSecret }) {
+      const browser =
+        browserSecret !== undefined && secretShape.test(browserSecret) ? browserSecret : secret();
+      const attempt = { state: secret(), nonce: secret(), pkceVerifier: secret() };
+      const redirect = await client.authorizationUrl(attempt);
+      const stateHash = secretDigest(attempt.state);
+      await attempts.insert(
+        {
+          stateHash,
+          browserHash: secretDigest(browser),
+          encrypted: encryption.encrypt(JSON.stringify(attempt), `login:${stateHash}`),
+          returnTo: safeReturnTo(returnTo, deps.uiOrigin),
+          expiresAt: clock.now() + attemptMs,
+        },
+        attemptsPerBrowser,
+      );
+      return { redirect, browserSecret: browser };
+    },
+    async finish(auditContext, { callback, browserSecret, previousSession }) {
+      const state = callback.searchParams.get('state');
+      if (state === null || browserSecret === undefined) return { kind: 'refused', reason: 'no_attempt' };
+      const stateHash = secretDigest(state);
+      const found = await attempts.take(stateHash, secretDigest(browserSecret));
+      if (found === undefined) return { kind: 'refused', reason: 'no_attempt' };
+      if (callback.searchParams.get('error') === 'access_denied')
+        return { kind: 'refused', reason: 'denied' };
+      const attempt = attemptIn(found.encrypted, stateHash);
+      if (attempt === undefined) return { kind: 'refused', reason: 'no_attempt' };
+      let result: LoginResult;
+      try {
+        result = await client.exchange(callback, attempt);
+      } catch (error) {
+        if (error instanceof AppError) throw error;
+        log.warn({ reason: reasonOf(error), requestId: auditContext.origin.requestId }, 'sign-in failed');
+        return { kind: 'refused', reason: 'failed' };
+      }
+      const { user, session } = await begin(auditContext, result, previousSession);
+      // The account was signed out everywhere after the password was typed, so this sign-in is no longer valid.
+      if (session === undefined) return { kind: 'refused', reason: 'failed' };
+      return {
+        kind: 'signed_in',
+        returnTo: found.returnTo,
+        cookieValue: session.cookieValue,
+        expiresAt: session.expiresAt,
+        user,
+      };
+    },
+  };
+}

@@ -1,0 +1,120 @@
+import type { UserRef } from '../../core/caller.ts';
+import type { Clock } from '../../core/clock.ts';
+import { newId, type Random } from '../../core/ids.ts';
+import type { ChangeFeed } from '../../platform/database/change-feed.ts';
+import type { Log } from '../../platform/log.ts';
+import type { Directory } from './directory/directory.ts';
+import { type AnonymousStep, type CountedStep, createSignInLimit } from './login/sign-in-limit.ts';
+import { createLoginFlow, type LoginFlow } from './login/login.ts';
+import type { OidcClient } from './oidc-client.ts';
+import type { Encryption } from '../../platform/encryption.ts';
+import { createAccessTokens, type SessionToken } from './sessions/access-token.ts';
+import type { SessionStore } from './sessions/session-store.ts';
+import { createSessions, type Sessions, type SessionsDeps } from './sessions/sessions.ts';
+import type { LoginAttemptStore } from './login/login-attempt-store.ts';
+import type { UserStore } from './user-store.ts';
+import { createKnownPeople, type KnownPeople } from './known-people.ts';
+
+/**
+ * The public interface of people: who is known here, and how they sign in to Postern, the same for every identity provider.
+ * Promises: only (issuer, subject) identifies a person; what the provider cannot answer is `unavailable`, never yes or no.
+ * It leaves accounts, passwords and roles to the provider, and HTML and cookies to the surfaces.
+ */
+export type People = {
+  readonly sessions: Sessions;
+  readonly login: LoginFlow;
+  readonly known: KnownPeople;
+  /** The token that authorises this session now (contract 10.1). */
+  accessTokenFor(sessionId: string): Promise<SessionToken>;
+  findUser(id: string): Promise<UserRef | undefined>;
+  findUserBySubject(issuer: string, subject: string): Promise<UserRef | undefined>;
+  /** The same, but inserts the user when the subject is new here (from an imported key or a token). */
+  learnUser(person: { readonly issuer: string; readonly subject: string }): Promise<UserRef>;
+  /** Counts a step that an address takes without a credential; throws `rate_limited` above the limit. */
+  limitSignIn(step: AnonymousStep, address: string | null): CountedStep;
+  /** Writes the pending last-use times of sessions. */
+  stop(): Promise<void>;
+};
+
+export type PeopleDeps = {
+  /** Public origin of UI and API. */
+  uiOrigin: string;
+  issuer: string;
+  client: OidcClient;
+  directory: Directory;
+  encryption: Encryption;
+  read: { sessions: SessionStore; attempts: LoginAttemptStore; users: UserStore };
+  tx: SessionsDeps['tx'];
+  feed: ChangeFeed;
+  clock: Clock;
+  random: Random;
+  log: Log;
+  /** SESSION_SECRET: first signs, all verify. */
+  sessionSecrets: readonly string[];
+  /** Names this process in leases. */
+  holder: string;
+  /** Sign-ins that one address may start in any 60 seconds. */
+  signInsPerMinute: () => number;
+};
+
+export function createPeople(deps: PeopleDeps): People {
+  const { read, tx, feed, clock, random, client, directory, encryption } = deps;
+  const sessions = createSessions({
+    read: read.sessions,
+    tx,
+    feed,
+    clock,
+    random,
+    secrets: deps.sessionSecrets,
+  });
+  const accessTokens = createAccessTokens({
+    read: read.sessions,
+    client,
+    directory,
+    encryption,
+    clock,
+    holder: deps.holder,
+    sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+    endSession: sessions.end,
+  });
+  return {
+    sessions,
+    login: createLoginFlow({
+      uiOrigin: deps.uiOrigin,
+      client,
+      attempts: read.attempts,
+      users: read.users,
+      sessions,
+      encryption,
+      clock,
+      random,
+      log: deps.log,
+    }),
+    accessTokenFor: accessTokens.accessTokenFor,
+    findUser: (id) => read.users.find(id),
+    findUserBySubject: (issuer, subject) => read.users.findBySubject(issuer, subject),
+    async learnUser({ issuer, subject }) {
+      const known = await read.users.findBySubject(issuer, subject);
+      if (known !== undefined) return known;
+      const principal = await directory.principal(subject);
+      const name = principal.kind === 'active' ? principal.name : subject;
+      return await read.users.learn({ newId: newId(random, 'usr'), issuer, subject, name });
+    },
+    known: createKnownPeople({ issuer: deps.issuer, users: read.users, directory }),
+    limitSignIn: createSignInLimit({ clock, signInsPerMinute: deps.signInsPerMinute }),
+    stop: () => sessions.flushLastSeen(),
+  };
+}
+
+export type { ConnectedClients } from './connected-clients.ts';
+export { bounded, identityTimeoutMs } from './directory/bounded.ts';
+export type { Directory, Principal, Introspection } from './directory/directory.ts';
+export { readIntrospection } from './directory/introspection.ts';
+export { sharedMs, shareAnswers } from './directory/short-sharing.ts';
+export type { IdentityCheck } from './identity-check.ts';
+export { type OidcClient, reasonOf } from './oidc-client.ts';
+export { ownId } from './own-id.ts';
+export { roleSchema } from './schemas.ts';
+export { isAuthenticationValid } from './sessions/authentication-validity.ts';
+export type { SessionStore } from './sessions/session-store.ts';
+export type { UserStore } from './user-store.ts';

@@ -1,0 +1,121 @@
+import { sql } from 'kysely';
+import type { UserRef } from '../../core/caller.ts';
+import type { Clock } from '../../core/clock.ts';
+import type { Sql } from '../../platform/database/database.ts';
+import { containing, toMs } from '../../platform/database/values.ts';
+
+/** A person known to this installation. Name and e-mail address are the last values from the provider (ID-15). */
+export type Person = UserRef & {
+  readonly email: string | null;
+  readonly createdAt: number;
+  readonly lastLoginAt: number | null;
+};
+
+/** The table `users`: everyone who has an account or has signed in, keyed by (issuer, subject). */
+export type UserStore = {
+  find(id: string): Promise<UserRef | undefined>;
+  findBySubject(issuer: string, subject: string): Promise<UserRef | undefined>;
+  findPerson(id: string): Promise<Person | undefined>;
+  /** Ordered by name. `search`: text that the name or the e-mail address contains. */
+  listPeople(filter: { search?: string | undefined; offset: number; limit: number }): Promise<{
+    people: Person[];
+    total: number;
+  }>;
+  /** Display names by id; unknown ids are absent. */
+  names(ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
+  /** Returns the user of this subject; inserts one when it is new and leaves an existing one unchanged. */
+  learn(user: { newId: string; issuer: string; subject: string; name: string }): Promise<UserRef>;
+  /** True when the provider has confirmed that this person exists, by a sign-in or in an answer. */
+  wasFound(issuer: string, subject: string): Promise<boolean>;
+  noteFound(issuer: string, subject: string): Promise<void>;
+  /** Inserts the user, or updates the name and e-mail. The id of an existing user never changes. */
+  upsert(user: {
+    newId: string;
+    issuer: string;
+    subject: string;
+    name: string;
+    email: string | null;
+    isLogin: boolean;
+  }): Promise<UserRef>;
+};
+
+type UserRow = { id: string; issuer: string; subject: string; name: string };
+type PersonRow = UserRow & { email: string | null; created_at: Date; last_login_at: Date | null };
+
+const personColumns = sql`id, issuer, subject, name, email, created_at, last_login_at`;
+
+export function userStore(db: Sql, clock: Clock): UserStore {
+  return {
+    async find(id) {
+      const { rows } = await sql<UserRow>`
+        select id, issuer, subject, name from users where id = ${id}`.execute(db);
+      return rows[0];
+    },
+    async findBySubject(issuer, subject) {
+      const { rows } = await sql<UserRow>`
+        select id, issuer, subject, name from users where issuer = ${issuer} and subject = ${subject}`.execute(
+        db,
+      );
+      return rows[0];
+    },
+    async findPerson(id) {
+      const { rows } = await sql<PersonRow>`select ${personColumns} from users where id = ${id}`.execute(db);
+      return rows[0] && toPerson(rows[0]);
+    },
+    async listPeople({ search, offset, limit }) {
+      const like = search === undefined ? null : containing(search);
+      const matches = sql`(${like}::text is null or name ilike ${like} or email ilike ${like})`;
+      const { rows } = await sql<PersonRow>`
+        select ${personColumns} from users where ${matches}
+         order by lower(name), id limit ${limit} offset ${offset}`.execute(db);
+      const counted = await sql<{ total: number }>`
+        select count(*)::int as total from users where ${matches}`.execute(db);
+      return { people: rows.map(toPerson), total: counted.rows[0]?.total ?? 0 };
+    },
+    async names(ids) {
+      const { rows } = await sql<{ id: string; name: string }>`
+        select id, name from users
+         where id in (select jsonb_array_elements_text(${JSON.stringify(ids)}::jsonb))`.execute(db);
+      return new Map(rows.map(({ id, name }) => [id, name]));
+    },
+    async learn({ newId, issuer, subject, name }) {
+      // The no-op update makes `returning` include an existing row too, even one inserted by a concurrent transaction.
+      const { rows } = await sql<UserRow>`
+        insert into users (id, issuer, subject, name, created_at)
+        values (${newId}, ${issuer}, ${subject}, ${name}, ${new Date(clock.now())})
+        on conflict (issuer, subject) do update set subject = excluded.subject
+        returning id, issuer, subject, name`.execute(db);
+      const [user] = rows;
+      if (user === undefined) throw new Error('An upsert returned no user.');
+      return user;
+    },
+    async wasFound(issuer, subject) {
+      const { rows } = await sql<{ was: boolean }>`
+        select coalesce(found_at, last_login_at) is not null as was from users
+         where issuer = ${issuer} and subject = ${subject}`.execute(db);
+      return rows[0]?.was ?? false;
+    },
+    async noteFound(issuer, subject) {
+      await sql`
+        update users set found_at = ${new Date(clock.now())}
+         where issuer = ${issuer} and subject = ${subject} and found_at is null`.execute(db);
+    },
+    async upsert({ newId, issuer, subject, name, email, isLogin }) {
+      const now = new Date(clock.now());
+      const { rows } = await sql<UserRow>`
+        insert into users (id, issuer, subject, name, email, created_at, last_login_at)
+        values (${newId}, ${issuer}, ${subject}, ${name}, ${email}, ${now}, ${isLogin ? now : null})
+        on conflict (issuer, subject) do update
+          set name = excluded.name, email = excluded.email,
+              last_login_at = coalesce(excluded.last_login_at, users.last_login_at)
+        returning id, issuer, subject, name`.execute(db);
+      const [user] = rows;
+      if (user === undefined) throw new Error('An upsert returned no user.');
+      return user;
+    },
+  };
+}
+
+function toPerson({ created_at, last_login_at, ...row }: PersonRow): Person {
+  return { ...row, createdAt: created_at.getTime(), lastLoginAt: toMs(last_login_at) };
+}

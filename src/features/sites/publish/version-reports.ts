@@ -1,0 +1,71 @@
+import { text } from 'node:stream/consumers';
+import { AppError } from '../../../core/errors.ts';
+import { createFairQueue } from '../../../platform/fair-queue.ts';
+import type { Manifest } from '../content/manifest.ts';
+import { reportOf, type SiteReport } from '../content/report.ts';
+import { warningsOf } from '../content/warnings.ts';
+import { resolve, type ServedContent } from '../serving/resolve.ts';
+import { maxRulesBytes, parseRedirects, redirectsFile } from '../serving/site-rules.ts';
+import type { Site } from '../site.ts';
+import type { Sites } from '../site-verbs.ts';
+import type { SitesDeps } from '../sites-deps.ts';
+
+/** Analyses a version on request. A version never changes, so its findings are cached for a while. */
+const maxKept = 50;
+
+export function versionReports(
+  { read, blobs }: Pick<SitesDeps, 'read' | 'blobs'>,
+  { version, get }: Pick<Sites, 'version' | 'get'>,
+): Pick<Sites, 'report'> {
+  // Pages are held in memory during the analysis.
+  const queue = createFairQueue({ width: 2, perSender: 1, queue: 20 });
+  const kept = new Map<string, Promise<SiteReport>>();
+
+  async function make(site: Site, number: number, against: number | undefined): Promise<SiteReport> {
+    const files = await read.sites.manifest(site.id, number);
+    const earlier = against === undefined ? undefined : await read.sites.manifest(site.id, against);
+    if (files === undefined) throw new AppError('not_found', { message: 'There is no such version.' });
+    const content = await contentOf(site, files);
+    const report = await reportOf({
+      files,
+      before: earlier === undefined || against === undefined ? null : { number: against, files: earlier },
+      isAnswered(path, isDocument) {
+        const found = resolve(content, path, { isDocument, now: 0 });
+        return found.kind === 'redirect' || (found.kind === 'file' && found.status === 200);
+      },
+      read: (digest) => blobs.read(digest),
+    });
+    return { ...report, warnings: warningsOf(files, content.redirects) };
+  }
+
+  async function contentOf(site: Site, files: Manifest): Promise<ServedContent> {
+    const rules = files.get(redirectsFile);
+    const redirects =
+      rules === undefined || rules.size > maxRulesBytes ? '' : await text(await blobs.read(rules.digest));
+    return {
+      spa: site.spa,
+      files: new Map([...files].map(([path, blob]) => [path, { ...blob, path, variants: [] }])),
+      skew: new Map(),
+      redirects: parseRedirects(redirects).rules,
+      headers: [],
+    };
+  }
+
+  return {
+    async report(caller, id, number) {
+      const found = await version(caller, id, number);
+      const site = await get(caller, id);
+      const against = (await read.sites.versionNumbers(id)).findLast((one) => one < number);
+      const name = [id, number, against, site.spa].join(' ');
+      let report = kept.get(name);
+      if (report === undefined) {
+        report = queue(site.owner.id, () => make(site, number, against));
+        kept.set(name, report);
+        report.catch(() => kept.delete(name));
+        const [oldest] = kept.keys();
+        if (kept.size > maxKept && oldest !== undefined) kept.delete(oldest);
+      }
+      return { ...found, report: await report };
+    },
+  };
+}
