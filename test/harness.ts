@@ -25,6 +25,8 @@ import type { Kv } from '../src/platform/kv/kv.ts';
 import { memoryKv } from '../src/platform/kv/memory-kv.ts';
 import { createLog } from '../src/platform/log.ts';
 import type { Tracing } from '../src/platform/tracing.ts';
+import { gitIn } from '../src/platform/git/git.ts';
+import { createOutbound } from '../src/platform/outbound.ts';
 import { temporaryFilesIn } from '../src/platform/temporary-files.ts';
 import { readWebApp } from '../src/surfaces/web/pages/web-app.ts';
 import { FakeClock } from './clock.ts';
@@ -49,6 +51,7 @@ export const settings: AppSettings = {
   sessionSecrets: ['session-secret-of-the-tests-0123456789'],
   encryptionKeys: ['encryption-key-of-the-tests-0123456789'],
   passwordCost: { memoryKib: 8, passes: 1 },
+  allowsFileRepositories: true,
 };
 
 export type Harness = {
@@ -153,6 +156,7 @@ export async function openHarness(
     ownerSweepMinutes?: number;
     gatewayLimits?: AppSettings['gatewayLimits'];
     gatewayFastHttp?: boolean;
+    allowsFileRepositories?: boolean;
     /** Public addresses of the web app and content; default: those above. */
     uiUrl?: string;
     contentUrl?: string;
@@ -182,6 +186,9 @@ export async function openHarness(
         ...(options.ownerSweepMinutes === undefined ? {} : { ownerSweepMinutes: options.ownerSweepMinutes }),
         ...(options.gatewayLimits === undefined ? {} : { gatewayLimits: options.gatewayLimits }),
         ...(options.gatewayFastHttp === undefined ? {} : { gatewayFastHttp: options.gatewayFastHttp }),
+        ...(options.allowsFileRepositories === undefined
+          ? {}
+          : { allowsFileRepositories: options.allowsFileRepositories }),
         ...(options.uiUrl === undefined ? {} : { uiUrl: options.uiUrl }),
         ...(options.contentUrl === undefined ? {} : { contentUrl: options.contentUrl }),
       },
@@ -203,8 +210,14 @@ async function build(
   const logged: string[] = [];
   const blobs = fileBlobs(join(shared.folder, 'blobs'));
   const temporaryFiles = temporaryFilesIn(join(shared.folder, `uploads-${shared.others}`));
+  const git = gitIn(join(shared.folder, `git-${shared.others}`), {
+    outbound: createOutbound({ allowsPrivate: false }),
+    searchPath: process.env['PATH'] ?? '',
+    allowsFiles: true,
+  });
   await blobs.prepare();
   await temporaryFiles.prepare();
+  await git.prepare();
   const encryption = createEncryption(shared.settings.encryptionKeys, systemRandom);
   if (isFirst) await shareSigningKeys(identityStores(database.sql, clock).signingKeys, encryption);
   const backends: AppBackends = {
@@ -212,6 +225,7 @@ async function build(
     kv: shared.kv,
     blobs,
     temporaryFiles,
+    git,
     directory: shared.directory ?? ((builtin) => withSessionTokens(builtin, shared)),
     limitSource: shared.limitSource,
     clock: { now: () => clock.now() + clockOffBy },

@@ -8,6 +8,7 @@ import type { Fetch } from '../platform/fetch.ts';
 import type { LimitSource } from '../features/rate-limit/rate-limit.ts';
 import type { Blobs } from '../platform/blobs/blobs.ts';
 import type { Database } from '../platform/database/database.ts';
+import type { Git } from '../platform/git/git.ts';
 import type { Kv } from '../platform/kv/kv.ts';
 import type { Log } from '../platform/log.ts';
 import type { TemporaryFiles } from '../platform/temporary-files.ts';
@@ -23,6 +24,7 @@ export type AppBackends = {
   readonly kv: Kv;
   readonly blobs: Blobs;
   readonly temporaryFiles: TemporaryFiles;
+  readonly git: Git;
   /** Replaces the built-in provider's directory, which decides about people's accounts and roles. */
   readonly directory?: (builtin: Directory) => Directory;
   /** How to reach Keycloak: over the network, unless a test replaces it. */
@@ -66,6 +68,8 @@ export type AppSettings = {
   readonly gatewayLimits?: { readonly perAddress?: number; readonly perHost?: number };
   /** False: node:http reads every request to the gateway. */
   readonly gatewayFastHttp?: boolean;
+  /** True: clone URLs may begin with file://. */
+  readonly allowsFileRepositories?: boolean;
   /** See WebServerDeps. */
   readonly overloadDelayMs?: number;
   /** The workload of this process; absent = all of them. gateway-alone.ts builds a standalone gateway. */
@@ -90,6 +94,7 @@ export function appSettingsOf(
     ownerSweepMinutes: config.ownerSweepMinutes,
     gatewayLimits: config.gatewayLimits,
     gatewayFastHttp: config.gatewayFastHttp,
+    allowsFileRepositories: config.git.allowsFiles,
     ...own,
   };
 }

@@ -5,6 +5,7 @@ import { createGatewayServer, createGatewaySide } from './gateway.ts';
 import { createSitesServices, createSitesJobs, createSitesRoutes, sitesOfKey, sitesStores } from './sites.ts';
 import { createGrantServices, createGrantRoutes } from './grants.ts';
 import type { AppBackends, AppSettings } from './app-settings.ts';
+import { encryptedTables } from './encrypted-tables.ts';
 import { identityStores } from './identity-stores.ts';
 import { createAccessConfig, createIdentityServices, providerPages } from './identity-choice.ts';
 import type { Workload } from '../config/names.ts';
@@ -28,6 +29,8 @@ import { auditRoutes } from '../features/audit/routes.ts';
 import { createChainWriter } from '../features/audit/chain-writer.ts';
 import { signInReader } from '../features/audit/sign-ins.ts';
 import { summaryRoute } from '../features/audit/summary-route.ts';
+import { createBranches } from '../features/environments/branches.ts';
+import { branchesRoute } from '../features/environments/branches-route.ts';
 import { environmentRoutes } from '../features/environments/routes.ts';
 import { productionCost } from '../features/accounts/passwords.ts';
 import { createIdentityCheck } from '../features/people/identity-check.ts';
@@ -60,11 +63,16 @@ import { noticeRoutes } from '../features/notices/routes.ts';
 import { createChangeLimit } from '../features/rate-limit/change-limit.ts';
 import { createFailedAuth, createRateLimiter, memorySource } from '../features/rate-limit/rate-limit.ts';
 import { createRepositories, repositoryStore } from '../features/repositories/repositories.ts';
+import { credentialStore } from '../features/repositories/credential-store.ts';
 import { repositoryRoutes } from '../features/repositories/routes.ts';
 import { createDocument, type DocumentStores } from '../features/settings/document.ts';
 import { documentStore } from '../features/settings/settings.ts';
 import { surfaceRoutes } from '../features/settings/surfaces.ts';
 import type { OwnerNames } from '../features/sites/responses.ts';
+import { createEncryption } from '../platform/encryption.ts';
+import { createReencryption } from '../platform/reencryption.ts';
+import { gitIn } from '../platform/git/git.ts';
+import { createOutbound } from '../platform/outbound.ts';
 import { fileBlobs } from '../platform/blobs/file-blobs.ts';
 import { drain } from '../platform/drain.ts';
 import {
@@ -116,6 +124,7 @@ function createStores(sql: Sql, backends: Pick<AppBackends, 'random' | 'log'> & 
     usage: usageStore(sql),
     documents: documentStore(sql),
     repositories: repositoryStore(sql),
+    repositoryCredentials: credentialStore(sql),
     audit: auditStore(sql, { clock, random }),
     auditCounts: countStore(sql),
     signIns: signInReader(sql),
@@ -296,7 +305,31 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     random,
     onCorrupt: () => metrics.grantsCorrupt.inc(),
   });
-  const repositories = createRepositories({ read, tx, feed, clock, random });
+  const encryption = createEncryption(settings.encryptionKeys, random);
+  const reencryption = createReencryption({ tables: encryptedTables(database.sql, clock), encryption });
+  const repositories = createRepositories({
+    read,
+    encryption,
+    allowsFiles: settings.allowsFileRepositories ?? false,
+    tx,
+    feed,
+    clock,
+    random,
+  });
+  const { git } = backends;
+  // The mirror is a cache of this process, and may hold what its credential no longer opens.
+  feed.subscribe(({ topic, subject }) => {
+    if (topic !== 'repository') return;
+    git
+      .forget(subject)
+      .catch((error: unknown) =>
+        log.warn(
+          { err: error, repository: subject },
+          'could not remove the mirror of a repository; the next start does it',
+        ),
+      );
+  });
+  const branches = createBranches({ repositories, git });
   const importKeys = createKeyImport({
     tx,
     product: settings.keyPrefix,
@@ -336,6 +369,8 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     sweep,
     expiry,
     repositories,
+    branches,
+    reencryption,
     importKeys,
     sitesServices,
     grantServices,
@@ -384,8 +419,10 @@ function createRoutes(services: Services, { uiUrl }: Pick<AppSettings, 'uiUrl'>)
     ...createSitesRoutes(services.sitesServices, { names: ownerNames(services), clock, read }),
     ...createGrantRoutes(services.grantServices, services.sitesServices),
     ...repositoryRoutes(repositories),
+    branchesRoute(services.branches),
     ...environmentRoutes({
       uiUrl,
+      branches: services.branches,
       reportKeys: (text, origin) => services.alarms.report(text, origin, 'credential_in_content'),
     }),
     ...noticeRoutes({ notices }),
@@ -489,6 +526,13 @@ function createJobList(
     ...(backends.tidy === undefined
       ? []
       : [{ name: 'tidy', everyMs: 10 * minute, leased: true, run: backends.tidy }]),
+    // Often enough that an administrator who rotates ENCRYPTION_KEY can wait for it.
+    {
+      name: 'reseal',
+      everyMs: minute,
+      leased: true,
+      run: async () => void (await services.reencryption.run()),
+    },
     ...identity.jobs,
     ...services.grantServices.jobs,
     ...services.gatewaySide.jobs,
@@ -716,6 +760,7 @@ export async function allRoutes(): Promise<readonly Route[]> {
       kv: memoryKv({ clock: systemClock }),
       blobs: fileBlobs('unused'),
       temporaryFiles: temporaryFilesIn('unused'),
+      git: gitIn('unused', { outbound: createOutbound({ allowsPrivate: false }), searchPath: '' }),
       clock: systemClock,
       random: systemRandom,
       log: silent,

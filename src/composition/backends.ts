@@ -8,6 +8,8 @@ import { hour, systemClock } from '../core/clock.ts';
 import { systemRandom } from '../core/ids.ts';
 import { memorySource, redisSource, withUnknownStamps } from '../features/rate-limit/rate-limit.ts';
 import { networkFetch } from '../platform/fetch.ts';
+import { gitIn } from '../platform/git/git.ts';
+import { createOutbound } from '../platform/outbound.ts';
 import type { FolderOptions } from '../platform/staging-folder.ts';
 import { fileBlobs } from '../platform/blobs/file-blobs.ts';
 import { databaseFacts, unavailableReasonForVersion } from '../platform/database/facts.ts';
@@ -56,6 +58,17 @@ export type MissingStore = Store & {
 export type OpenGatewayBackends = GatewayBackends &
   Pick<OpenBackends, 'description' | 'missing' | 'pingKv' | 'pingBlobs' | 'close'>;
 
+function openGit({ dataDir, databaseUrl, kvUrl, git }: Config) {
+  const { allowsPrivate, allowsFiles, caFile, searchPath } = git;
+  return gitIn(join(dataDir, 'git'), {
+    isShared: databaseUrl !== null && kvUrl !== null,
+    outbound: createOutbound({ allowsPrivate }),
+    allowsFiles,
+    caFile,
+    searchPath,
+  });
+}
+
 /** Tables whose rows are replaced continually. */
 const busyTables = [
   'changes',
@@ -100,6 +113,7 @@ export async function openBackends(config: Config, options: OpenOptions): Promis
   const kv = remoteKv === null ? null : around(tracing, 'kv', remoteKv.kv);
   const local = memorySource({ clock: systemClock });
   const content = await openBlobs(config, log);
+  const git = openGit(config);
   const temporaryFiles = temporaryFilesIn(join(config.dataDir, 'uploads'), uploadFolders(config));
   const engine =
     config.databaseUrl === null
@@ -114,6 +128,7 @@ export async function openBackends(config: Config, options: OpenOptions): Promis
     if (isServer) {
       await content.prepare();
       await blaming('DATA_DIR', temporaryFiles.prepare);
+      await blaming('DATA_DIR', git.prepare);
     }
     const stores = [engine.store, remoteKv, isServer ? content.store : null].filter((one) => one !== null);
     return {
@@ -124,6 +139,7 @@ export async function openBackends(config: Config, options: OpenOptions): Promis
       kv: kv ?? memoryKv({ clock: systemClock }),
       blobs: around(tracing, 'blobs', content.blobs),
       temporaryFiles,
+      git,
       ...(tracing === null || config.keycloak === null
         ? {}
         : { identityFetch: tracing.aroundCall('identity fetch', networkFetch) }),

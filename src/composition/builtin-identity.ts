@@ -137,7 +137,7 @@ export function createBuiltinIdentity(deps: BuiltinIdentityDeps): BuiltinIdentit
       // The tokens issued before stay as they are (contract 3).
       await provider.endProviderSession(request, response);
     },
-    jobs: identityJobs(deps, { people, encryption }),
+    jobs: identityJobs(deps, people),
     async start() {
       await read.accounts.adoptIssuer(issuer);
       await provider.start();

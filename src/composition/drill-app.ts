@@ -20,6 +20,8 @@ import { embeddedDatabase } from '../platform/database/embedded.ts';
 import { migrate } from '../platform/database/migrate.ts';
 import { memoryKv } from '../platform/kv/memory-kv.ts';
 import { createLog } from '../platform/log.ts';
+import { gitIn } from '../platform/git/git.ts';
+import { createOutbound } from '../platform/outbound.ts';
 import { temporaryFilesIn } from '../platform/temporary-files.ts';
 import { listen } from '../platform/listen.ts';
 
@@ -71,6 +73,10 @@ export async function openDrillInstance(folder: string, weaken: Weaken = (backen
         kv,
         blobs,
         temporaryFiles,
+        git: gitIn(join(folder, 'git'), {
+          outbound: createOutbound({ allowsPrivate: false }),
+          searchPath: '',
+        }),
         clock,
         random: systemRandom,
         directory: (builtin) => breakableDirectory(faults, builtin),

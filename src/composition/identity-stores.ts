@@ -4,15 +4,12 @@ import { type AccountStore, accountStore } from '../features/accounts/account-st
 import { type GroupStore, groupStore } from '../features/accounts/group-store.ts';
 import { type SetupLinkStore, setupLinkStore } from '../features/accounts/setup-link-store.ts';
 import { type LoginAttemptStore, loginAttemptStore } from '../features/people/login/login-attempt-store.ts';
-import { encryptedRecords } from '../features/oidc-provider/adapter.ts';
 import { type RecordStore, recordStore } from '../features/oidc-provider/record-store.ts';
 import { type SigningKeyStore, signingKeyStore } from '../features/oidc-provider/signing-key-store.ts';
-import { encryptedSessions } from '../features/people/sessions/access-token.ts';
 import { type SessionStore, sessionStore } from '../features/people/sessions/session-store.ts';
 import { type UserStore, userStore } from '../features/people/user-store.ts';
 import type { ChangeStore } from '../platform/database/change-feed.ts';
 import type { Sql } from '../platform/database/database.ts';
-import type { EncryptedRows } from '../platform/reencryption.ts';
 
 /** Every table of people, accounts and the built-in provider, one store each, over one connection or one transaction. */
 export type IdentityStores = {
@@ -40,12 +37,4 @@ export function identityStores(sql: Sql, clock: Clock): IdentityStores {
     attempts: loginAttemptStore(sql, clock),
     setupLinks: setupLinkStore(sql, clock),
   };
-}
-
-/** The tables that a new ENCRYPTION_KEY encrypts again while Postern runs. */
-export function encryptedTables({
-  sessions,
-  records,
-}: Pick<IdentityStores, 'sessions' | 'records'>): readonly EncryptedRows[] {
-  return [encryptedSessions(sessions), encryptedRecords(records)];
 }

@@ -12,11 +12,9 @@ import { sweepSignIns } from '../features/people/sweep.ts';
 import { sweepRecords } from '../features/oidc-provider/record-store.ts';
 import type { ChangeFeed } from '../platform/database/change-feed.ts';
 import type { Tx } from '../platform/database/database.ts';
-import type { Encryption } from '../platform/encryption.ts';
 import type { Job } from '../platform/jobs.ts';
 import type { Log } from '../platform/log.ts';
-import { createReencryption } from '../platform/reencryption.ts';
-import { encryptedTables, type IdentityStores, type IdentityTx } from './identity-stores.ts';
+import { type IdentityStores, type IdentityTx } from './identity-stores.ts';
 
 /** People and the source of their accounts and roles: the built-in provider, or Keycloak. */
 export type Identity = People & {
@@ -65,13 +63,10 @@ export type IdentityDeps = {
 
 export function identityJobs(
   { read, clock }: Pick<IdentityDeps, 'read' | 'clock'>,
-  { people, encryption }: { people: Pick<People, 'sessions'>; encryption: Encryption },
+  people: Pick<People, 'sessions'>,
 ): Job[] {
-  const reencryption = createReencryption({ tables: encryptedTables(read), encryption });
   return [
     { name: 'sessions-seen', everyMs: 30 * second, leased: false, run: people.sessions.flushLastSeen },
-    // Often enough that an administrator who rotates ENCRYPTION_KEY can wait for it.
-    { name: 'reseal', everyMs: minute, leased: true, run: async () => void (await reencryption.run()) },
     {
       name: 'identity-sweep',
       everyMs: 10 * minute,

@@ -68,7 +68,7 @@ export function createKeycloakIdentity(
     async signOut(auditContext, sessionId) {
       if (sessionId !== undefined) await signOut(auditContext, sessionId);
     },
-    jobs: [...identityJobs(deps, { people, encryption }), ...keycloak.jobs],
+    jobs: [...identityJobs(deps, people), ...keycloak.jobs],
     start: keycloak.start,
   };
 }

@@ -35,6 +35,7 @@ export type Config = {
   readonly gatewayLimits: { readonly perAddress: number; readonly perHost: number };
   /** False: node:http reads every request to the gateway (decision 0032). */
   readonly gatewayFastHttp: boolean;
+  readonly git: GitSettings;
   readonly logLevel: string;
   readonly backupPassphrase: string | null;
   /** The first signs; all of them verify. */
@@ -59,6 +60,16 @@ export type KeycloakSettings = {
   readonly principalSync: ClientCredentials;
   /** The realm's names for the two roles of the product. */
   readonly roleNames: { readonly user: string; readonly admin: string };
+};
+
+/** How git reads the repositories of the registry. */
+export type GitSettings = {
+  readonly allowsPrivate: boolean;
+  readonly allowsFiles: boolean;
+  /** Certificate authorities in PEM; null: those of the machine. */
+  readonly caFile: string | null;
+  /** PATH: where git and ssh are. */
+  readonly searchPath: string;
 };
 
 export type ClientCredentials = { readonly id: string; readonly secret: string };
@@ -144,6 +155,12 @@ export function readConfig(
     },
     gatewayFastHttp: value('GATEWAY_FAST_HTTP') === 'on',
     ownerSweepMinutes: value('OWNER_SWEEP_MINUTES'),
+    git: {
+      allowsPrivate: value('OUTBOUND_ALLOW_PRIVATE') === 'true',
+      allowsFiles: value('ENVIRONMENTS_ALLOW_FILE_REPOSITORIES') === 'true',
+      caFile: value('OUTBOUND_CA_FILE'),
+      searchPath: env['PATH'] ?? '',
+    },
     logLevel: value('LOG_LEVEL'),
     backupPassphrase: value('BACKUP_PASSPHRASE'),
     allowSharedApex: value('SITES_ALLOW_SHARED_APEX') === 'true',

@@ -473,6 +473,30 @@ export const settings = {
     secret: true,
     readBy: ['commands'],
   }),
+  OUTBOUND_ALLOW_PRIVATE: setting({
+    schema: oneOf(['true'], 'is neither true nor unset', 'Set it to true, or unset it.'),
+    unset: null,
+    meaning:
+      'true = requests to addresses that users choose, such as clone URLs, may reach private and reserved networks',
+    shown: 'unset: only public addresses',
+    readBy: withIdentity,
+  }),
+  OUTBOUND_CA_FILE: setting({
+    schema: someText,
+    unset: null,
+    meaning:
+      'File with the certificate authorities, in PEM, that git trusts for https; needed for a git server with a private authority',
+    shown: 'unset: those of the machine',
+    readBy: withIdentity,
+  }),
+  ENVIRONMENTS_ALLOW_FILE_REPOSITORIES: setting({
+    schema: oneOf(['true'], 'is neither true nor unset', 'Set it to true, or unset it.'),
+    unset: null,
+    meaning:
+      'true = a repository may have a clone URL that begins with file://, for trials on one machine: whoever may register a repository can read every git repository that this process can read',
+    shown: 'unset: only https and ssh',
+    readBy: withIdentity,
+  }),
   LOG_LEVEL: setting({
     schema: oneOf(
       ['debug', 'info', 'warn', 'error', 'silent'],

@@ -30,6 +30,12 @@ export const errorRegistry = {
     'A named repository is not registered.',
     'Register the repository first, or correct its name.',
   ],
+  invalid_repository: [
+    400,
+    'The repository cannot be read with its clone URL and credential.',
+    'Correct the clone URL or the credential of the repository.',
+  ],
+  invalid_branch: [400, 'The repository has no such branch.', 'Choose one of its branches.'],
   credential_in_url: [
     400,
     'A key-shaped value was sent in the URL.',
@@ -215,6 +221,11 @@ export const errorRegistry = {
   identity_unavailable: [
     503,
     'The identity service cannot be reached right now.',
+    'Wait the number of seconds in Retry-After, then try again.',
+  ],
+  git_unavailable: [
+    503,
+    'The git server of the repository cannot be reached right now.',
     'Wait the number of seconds in Retry-After, then try again.',
   ],
   overloaded: [

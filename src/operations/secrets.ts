@@ -4,7 +4,8 @@ import type { Config } from '../config/read.ts';
 import { systemClock } from '../core/clock.ts';
 import { systemRandom } from '../core/ids.ts';
 import { createEncryption } from '../platform/encryption.ts';
-import { encryptedTables, identityStores } from '../composition/identity-stores.ts';
+import { encryptedTables } from '../composition/encrypted-tables.ts';
+import { identityStores } from '../composition/identity-stores.ts';
 import { createReencryption } from '../platform/reencryption.ts';
 import { openDatabaseAlone } from '../composition/backends.ts';
 import { hasDatabase } from '../platform/data-dir.ts';
@@ -90,7 +91,8 @@ async function waitingIn(config: Config): Promise<number> {
     const read = identityStores(database.sql, systemClock);
     const signingKeys = await read.signingKeys.find();
     const isOld = signingKeys !== undefined && !signingKeys.startsWith(encryption.keyMark);
-    const reencryption = createReencryption({ tables: encryptedTables(read), encryption });
+    const tables = encryptedTables(database.sql, systemClock);
+    const reencryption = createReencryption({ tables, encryption });
     return (await reencryption.waiting()) + (isOld ? 1 : 0);
   } finally {
     await close();

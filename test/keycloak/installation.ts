@@ -11,6 +11,8 @@ import type { Fetch } from '../../src/platform/fetch.ts';
 import { fileBlobs } from '../../src/platform/blobs/file-blobs.ts';
 import { memoryKv } from '../../src/platform/kv/memory-kv.ts';
 import { createLog } from '../../src/platform/log.ts';
+import { gitIn } from '../../src/platform/git/git.ts';
+import { createOutbound } from '../../src/platform/outbound.ts';
 import { temporaryFilesIn } from '../../src/platform/temporary-files.ts';
 import { openTestDatabase } from '../database.ts';
 import { type Realm, uiUrl } from './realm.ts';
@@ -56,6 +58,10 @@ export async function openInstallation(
       limitSource: memorySource({ clock: systemClock }),
       blobs,
       temporaryFiles,
+      git: gitIn(join(folder, 'git'), {
+        outbound: createOutbound({ allowsPrivate: false }),
+        searchPath: '',
+      }),
       clock: systemClock,
       // What a test changes in the realm shows at its next request: no answer is shared with the one before.
       steady: { now: () => (steadyMs += 1_000) },

@@ -54,6 +54,9 @@ export const auditEvents = {
   'repository.created': 'A repository was registered.',
   'repository.changed': 'A repository was renamed or changed.',
   'repository.deleted': 'A repository was removed from the registry.',
+  'repository.credential_set': 'A repository got a credential for its git server.',
+  'repository.credential_removed':
+    'A repository lost its credential for its git server: an administrator removed it (reason `removed`), or the clone URL changed (`clone_url_changed`).',
   'user.created': 'An account was created.',
   'user.changed': 'An account was changed.',
   'user.deleted': 'An account was deleted.',

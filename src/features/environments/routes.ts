@@ -1,10 +1,15 @@
+import { z } from 'zod';
 import { callerKinds, type RequestOrigin } from '../../core/caller.ts';
 import { defineRoute, type Route } from '../../platform/http.ts';
+import { plainText } from '../../platform/schemas.ts';
+import { type Branches, configurationFileName } from './branches.ts';
+import type { Problem } from './configuration-file/problem.ts';
 import { publishedSchema, readConfigurationFile } from './environments.ts';
-import { validateSchema, validationSchema } from './schemas.ts';
+import { branchName, branchValidationSchema, validateSchema, validationSchema } from './schemas.ts';
 
 type EnvironmentRouteDeps = {
   readonly uiUrl: string;
+  readonly branches: Pick<Branches, 'configurationFile'>;
   /** Notifies the owners of live keys in the text. */
   readonly reportKeys: (text: string, origin: RequestOrigin) => void;
 };
@@ -20,7 +25,18 @@ const exampleProblem = {
   fix: 'Did you mean command?',
 };
 
-export function environmentRoutes({ uiUrl, reportKeys }: EnvironmentRouteDeps): Route[] {
+const readers = { callers: callerKinds, scope: 'repos:read', role: 'user', identity: 'people' } as const;
+
+const missingFile: Problem = {
+  line: 1,
+  column: 1,
+  path: '',
+  rule: 'missing',
+  message: `The branch has no ${configurationFileName} in its top folder.`,
+  fix: `Add ${configurationFileName} to the branch.`,
+};
+
+export function environmentRoutes({ uiUrl, branches, reportKeys }: EnvironmentRouteDeps): Route[] {
   const schema = JSON.stringify(publishedSchema(`${uiUrl}/api/v2${schemaPath}`));
   return [
     defineRoute({
@@ -47,7 +63,7 @@ export function environmentRoutes({ uiUrl, reportKeys }: EnvironmentRouteDeps): 
       summary: 'Validate a postern.yaml',
       description:
         'Reports every problem at once, each with its line, column and fix. Stores nothing. A file with problems is a success, with `valid` false.',
-      policy: { callers: callerKinds, scope: 'repos:read', role: 'user', identity: 'people' },
+      policy: readers,
       // A text of 256 KiB is larger as JSON, which escapes line breaks and quotation marks.
       bodyBytes: 1_048_576,
       body: validateSchema,
@@ -60,12 +76,40 @@ export function environmentRoutes({ uiUrl, reportKeys }: EnvironmentRouteDeps): 
       },
       handle({ body, origin }) {
         reportKeys(body.content, origin);
-        const read = readConfigurationFile(body.content);
-        const problems = read.kind === 'valid' ? [] : [...read.problems];
-        return { data: { valid: read.kind === 'valid', problems } };
+        return { data: validate(body.content) };
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/schema/validate',
+      operationId: 'validateConfigurationFileOfBranch',
+      tag: 'Repository configuration file',
+      summary: 'Validate the postern.yaml of a branch',
+      description:
+        'Reads the file at the newest commit of the branch from the git server. A branch without the file is a success, with `valid` false.',
+      policy: readers,
+      query: z.strictObject({
+        repository: plainText(201).describe('Full name of a registered repository, such as `acme/website`'),
+        branch: branchName.optional().describe('Default: the default branch of the repository'),
+      }),
+      errors: ['repo_not_onboarded', 'invalid_repository', 'invalid_branch', 'git_unavailable'],
+      success: { status: 200, data: branchValidationSchema },
+      example: {
+        data: { valid: false, problems: [exampleProblem], sha: '8c36b1a0f2d94b5e7c6a1f3b8d2e4c5a6b7f8091' },
+      },
+      async handle({ caller, query, origin }) {
+        const { sha, text } = await branches.configurationFile(caller, query.repository, query.branch);
+        if (text === null) return { data: { valid: false, problems: [missingFile], sha } };
+        reportKeys(text, origin);
+        return { data: { ...validate(text), sha } };
       },
     }),
   ];
+}
+
+function validate(content: string) {
+  const read = readConfigurationFile(content);
+  return { valid: read.kind === 'valid', problems: read.kind === 'valid' ? [] : [...read.problems] };
 }
 
 async function* once(text: string): AsyncIterable<string> {

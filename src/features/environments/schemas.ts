@@ -25,3 +25,14 @@ export const validationSchema = z
     problems: z.array(problemSchema).describe('In the order of the file; the first 100'),
   })
   .meta({ id: 'ConfigurationFileValidation' });
+
+export const branchValidationSchema = validationSchema
+  .extend({ sha: z.string().describe('The commit that was read') })
+  .meta({ id: 'ConfigurationFileValidationOfBranch' });
+
+/** As `git check-ref-format --branch` allows it, without the names that only a shell could tell from a pattern. */
+export const branchName = z
+  .string()
+  .max(250)
+  .regex(/^(?!.*(?:\.\.|\/\/|@\{|\.lock$))[A-Za-z0-9][A-Za-z0-9._/@+#=-]*$/, 'must be a git branch name')
+  .refine((name) => !/[./]$/.test(name), 'must be a git branch name');

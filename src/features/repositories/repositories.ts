@@ -7,7 +7,11 @@ import { newId, type Random } from '../../core/ids.ts';
 import type { ChangeFeed, ChangeStore } from '../../platform/database/change-feed.ts';
 import { isUniqueViolation, type Sql, type Tx } from '../../platform/database/database.ts';
 import { searched } from '../../platform/database/values.ts';
+import type { Encryption } from '../../platform/encryption.ts';
+import type { GitCredential } from '../../platform/git/git.ts';
 import type { AuditWriter } from '../audit/audit.ts';
+import { credentialFor, type CredentialInput, encryptCredential, readCredential } from './credential.ts';
+import type { CredentialStore } from './credential-store.ts';
 
 /**
  * The registry of the git repositories to which keys can be restricted (contract 4). Keys store ids, so a rename here
@@ -20,6 +24,8 @@ export type Repository = {
   readonly cloneUrl: string;
   readonly defaultBranch: string;
   readonly environmentDefaults: Readonly<Record<string, unknown>> | null;
+  /** Whether Postern has a credential for the git server; never the credential. */
+  readonly credential: { readonly kind: GitCredential['kind']; readonly setAt: number } | null;
   readonly createdAt: number;
   readonly updatedAt: number;
 };
@@ -56,31 +62,34 @@ type Row = {
   clone_url: string;
   default_branch: string;
   environment_defaults: Record<string, unknown> | null;
+  credential_kind: GitCredential['kind'] | null;
+  credential_set_at: Date | null;
   created_at: Date;
   updated_at: Date;
 };
 
-const columns = sql`id, full_name, clone_url, default_branch, environment_defaults, created_at, updated_at`;
+const selected = sql`
+  select r.id, r.full_name, r.clone_url, r.default_branch, r.environment_defaults, r.created_at, r.updated_at,
+         c.kind as credential_kind, c.set_at as credential_set_at
+    from repositories r left join repository_credentials c on c.repository_id = r.id`;
 
 export function repositoryStore(db: Sql): RepositoryStore {
   return {
     async find(fullName) {
       const { rows } = await sql<Row>`
-        select ${columns} from repositories where full_name_key = ${fullName.toLowerCase()}`.execute(db);
+        ${selected} where r.full_name_key = ${fullName.toLowerCase()}`.execute(db);
       return rows[0] && toRepository(rows[0]);
     },
     async hold(fullName) {
       const { rows } = await sql<Row>`
-        select ${columns} from repositories where full_name_key = ${fullName.toLowerCase()} for update`.execute(
-        db,
-      );
+        ${selected} where r.full_name_key = ${fullName.toLowerCase()} for update of r`.execute(db);
       return rows[0] && toRepository(rows[0]);
     },
     async findAll(fullNames) {
       const keys = JSON.stringify(fullNames.map((name) => name.toLowerCase()));
       const { rows } = await sql<Row>`
-        select ${columns} from repositories
-         where full_name_key in (select jsonb_array_elements_text(${keys}::jsonb)) order by full_name_key`.execute(
+        ${selected}
+         where r.full_name_key in (select jsonb_array_elements_text(${keys}::jsonb)) order by r.full_name_key`.execute(
         db,
       );
       return rows.map(toRepository);
@@ -89,14 +98,15 @@ export function repositoryStore(db: Sql): RepositoryStore {
       const within =
         reach === 'all'
           ? sql`true`
-          : sql`id in (select jsonb_array_elements_text(${JSON.stringify(reach)}::jsonb))`;
-      const where = search === undefined ? within : sql`${within} and full_name_key like ${searched(search)}`;
+          : sql`r.id in (select jsonb_array_elements_text(${JSON.stringify(reach)}::jsonb))`;
+      const where =
+        search === undefined ? within : sql`${within} and r.full_name_key like ${searched(search)}`;
       const { rows } = await sql<Row>`
-        select ${columns} from repositories where ${where}
-         order by full_name_key limit ${limit} offset ${(page - 1) * limit}`.execute(db);
+        ${selected} where ${where}
+         order by r.full_name_key limit ${limit} offset ${(page - 1) * limit}`.execute(db);
       const count = await sql<{
         total: number;
-      }>`select count(*)::int as total from repositories where ${where}`.execute(db);
+      }>`select count(*)::int as total from repositories r where ${where}`.execute(db);
       return { items: rows.map(toRepository), total: count.rows[0]?.total ?? 0 };
     },
     async insert(repository) {
@@ -151,12 +161,26 @@ export type Repositories = {
     change: RepositoryChange,
   ): Promise<Repository>;
   remove(caller: Caller, auditContext: AuditContext, fullName: string): Promise<Repository>;
+  /** Replaces the credential for the git server. @throws AppError invalid_body when it does not fit the clone URL */
+  setCredential(
+    caller: Caller,
+    auditContext: AuditContext,
+    fullName: string,
+    input: CredentialInput,
+  ): Promise<Repository>;
+  removeCredential(caller: Caller, auditContext: AuditContext, fullName: string): Promise<Repository>;
+  /** For git alone: no caller may see it. */
+  credentialOf(repositoryId: string): Promise<GitCredential | null>;
 };
 
 export type RepositoryDeps = {
-  read: { repositories: RepositoryStore };
+  read: { repositories: RepositoryStore; repositoryCredentials: CredentialStore };
+  encryption: Encryption;
+  /** True: clone URLs may begin with file://. */
+  allowsFiles: boolean;
   tx: Tx<{
     repositories: RepositoryStore;
+    repositoryCredentials: CredentialStore;
     audit: AuditWriter;
     changes: ChangeStore;
     /** A write by a key commits only while the key is valid (contract 4). */
@@ -167,7 +191,15 @@ export type RepositoryDeps = {
   random: Random;
 };
 
-export function createRepositories({ read, tx, feed, clock, random }: RepositoryDeps): Repositories {
+export function createRepositories({
+  read,
+  encryption,
+  allowsFiles,
+  tx,
+  feed,
+  clock,
+  random,
+}: RepositoryDeps): Repositories {
   type Stores = Parameters<Parameters<typeof tx>[0]>[0];
 
   async function write<T extends Repository>(
@@ -201,6 +233,7 @@ export function createRepositories({ read, tx, feed, clock, random }: Repository
     get: (caller, fullName) => reach(caller, read.repositories.find(fullName)),
     async create(caller, auditContext, input) {
       refuseSelected(caller);
+      refuseFile(input.cloneUrl);
       const now = clock.now();
       const repository: Repository = {
         id: newId(random, 'repo'),
@@ -208,6 +241,7 @@ export function createRepositories({ read, tx, feed, clock, random }: Repository
         cloneUrl: input.cloneUrl,
         defaultBranch: input.defaultBranch,
         environmentDefaults: input.environmentDefaults ?? null,
+        credential: null,
         createdAt: now,
         updatedAt: now,
       };
@@ -224,6 +258,7 @@ export function createRepositories({ read, tx, feed, clock, random }: Repository
       });
     },
     async change(caller, auditContext, fullName, change) {
+      refuseFile(change.cloneUrl);
       return await write(caller, async (stores) => {
         const before = await reach(caller, stores.repositories.hold(fullName));
         if (change.fullName !== undefined && change.fullName !== before.fullName) refuseSelected(caller);
@@ -246,7 +281,9 @@ export function createRepositories({ read, tx, feed, clock, random }: Repository
           outcome: 'success',
           details: { before: facts(before), after: facts(after) },
         });
-        return after;
+        if (after.cloneUrl === before.cloneUrl) return after;
+        // It was given for the earlier address. Otherwise a new address could be chosen to receive it.
+        return await dropCredential(stores, auditContext, after, 'clone_url_changed');
       });
     },
     async remove(caller, auditContext, fullName) {
@@ -263,7 +300,59 @@ export function createRepositories({ read, tx, feed, clock, random }: Repository
         return repository;
       });
     },
+    async setCredential(caller, auditContext, fullName, input) {
+      return await write(caller, async (stores) => {
+        const repository = await reach(caller, stores.repositories.hold(fullName));
+        const credential = credentialFor(repository.cloneUrl, input);
+        const setAt = clock.now();
+        await stores.repositoryCredentials.put({
+          ...encryptCredential(encryption, repository.id, credential),
+          setAt,
+        });
+        await stores.audit.append({
+          event: 'repository.credential_set',
+          auditContext,
+          target: { kind: 'repository', id: repository.id },
+          outcome: 'success',
+          details: { kind: credential.kind, origin: credential.origin },
+        });
+        return { ...repository, credential: { kind: credential.kind, setAt } };
+      });
+    },
+    async removeCredential(caller, auditContext, fullName) {
+      return await write(caller, async (stores) => {
+        const repository = await reach(caller, stores.repositories.hold(fullName));
+        return await dropCredential(stores, auditContext, repository, 'removed');
+      });
+    },
+    credentialOf: (repositoryId) => readCredential(read.repositoryCredentials, encryption, repositoryId),
   };
+
+  function refuseFile(cloneUrl: string | undefined): void {
+    if (allowsFiles || !cloneUrl?.startsWith('file:')) return;
+    throw new AppError('invalid_body', {
+      message: 'cloneUrl begins with file://, which is not allowed here.',
+      hint: 'Send an https or ssh address. For trials on one machine, an operator can set ENVIRONMENTS_ALLOW_FILE_REPOSITORIES=true.',
+    });
+  }
+
+  async function dropCredential(
+    stores: Stores,
+    auditContext: AuditContext,
+    repository: Repository,
+    reason: 'removed' | 'clone_url_changed',
+  ): Promise<Repository> {
+    if (!(await stores.repositoryCredentials.remove(repository.id))) return repository;
+    await stores.audit.append({
+      event: 'repository.credential_removed',
+      auditContext,
+      target: { kind: 'repository', id: repository.id },
+      outcome: 'success',
+      reason,
+      details: {},
+    });
+    return { ...repository, credential: null };
+  }
 }
 
 /** Names are unique over all repositories, so a conflict would reveal to a restricted key a repository that it may not see. */
@@ -290,6 +379,10 @@ function toRepository(row: Row): Repository {
     cloneUrl: row.clone_url,
     defaultBranch: row.default_branch,
     environmentDefaults: row.environment_defaults,
+    credential:
+      row.credential_kind === null || row.credential_set_at === null
+        ? null
+        : { kind: row.credential_kind, setAt: row.credential_set_at.getTime() },
     createdAt: row.created_at.getTime(),
     updatedAt: row.updated_at.getTime(),
   };

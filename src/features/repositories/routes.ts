@@ -5,6 +5,7 @@ import { defineRoute, pagePagination, type Route } from '../../platform/http.ts'
 import { pageQuery, plainText } from '../../platform/schemas.ts';
 import type { Repositories, Repository } from './repositories.ts';
 import {
+  credentialSetSchema,
   repositoryChangeSchema,
   repositoryCreateSchema,
   repositoryDeletedSchema,
@@ -27,6 +28,7 @@ const example = {
   cloneUrl: 'https://git.example.com/acme/website.git',
   defaultBranch: 'main',
   environmentDefaults: null,
+  credential: null,
   createdAt: '2026-01-01T00:00:00.000Z',
   updatedAt: '2026-01-01T00:00:00.000Z',
 };
@@ -125,6 +127,46 @@ export function repositoryRoutes(repositories: Repositories): Route[] {
         return { data: { id, fullName } };
       },
     }),
+    defineRoute({
+      method: 'PUT',
+      path: '/repositories/{owner}/{name}/credential',
+      operationId: 'setRepositoryCredential',
+      tag: 'Repositories',
+      summary: 'Set the credential for the git server',
+      description:
+        'With it Postern reads a repository that is not public. It is stored encrypted and never shown. It is sent only to the host of the clone URL, and removed when the clone URL changes.',
+      policy: writers,
+      params: repositoryParams,
+      body: credentialSetSchema,
+      errors: ['repo_not_onboarded'],
+      success: { status: 200, data: repositorySchema },
+      example: {
+        body: { token: 'glpat-…' },
+        data: { ...example, credential: { kind: 'token', setAt: example.createdAt } },
+      },
+      async handle({ caller, auditContext, params, body }) {
+        return {
+          data: toResponse(await repositories.setCredential(caller, auditContext, nameOf(params), body)),
+        };
+      },
+    }),
+    defineRoute({
+      method: 'DELETE',
+      path: '/repositories/{owner}/{name}/credential',
+      operationId: 'removeRepositoryCredential',
+      tag: 'Repositories',
+      summary: 'Remove the credential for the git server',
+      policy: writers,
+      params: repositoryParams,
+      errors: ['repo_not_onboarded'],
+      success: { status: 200, data: repositorySchema },
+      example: { data: example },
+      async handle({ caller, auditContext, params }) {
+        return {
+          data: toResponse(await repositories.removeCredential(caller, auditContext, nameOf(params))),
+        };
+      },
+    }),
   ];
 }
 
@@ -135,6 +177,10 @@ function nameOf({ owner, name }: { owner: string; name: string }): string {
 function toResponse(repository: Repository) {
   return {
     ...repository,
+    credential:
+      repository.credential === null
+        ? null
+        : { kind: repository.credential.kind, setAt: timestamp(repository.credential.setAt) },
     createdAt: timestamp(repository.createdAt),
     updatedAt: timestamp(repository.updatedAt),
   };

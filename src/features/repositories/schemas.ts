@@ -13,7 +13,7 @@ const cloneUrl = z
   .string()
   .max(500)
   .regex(
-    /^(?:https:\/\/[A-Za-z0-9.-]+(?::\d{1,5})?\/[A-Za-z0-9._~/-]+|(?:ssh:\/\/)?git@[A-Za-z0-9.-]+[:/][A-Za-z0-9._~/-]+)$/,
+    /^(?:https:\/\/[A-Za-z0-9.-]+(?::\d{1,5})?\/[A-Za-z0-9._~/-]+|(?:ssh:\/\/)?git@[A-Za-z0-9.-]+[:/][A-Za-z0-9._~/-]+|file:\/\/\/[A-Za-z0-9._~/-]+)$/,
     'must be an https or ssh git address without credentials',
   );
 
@@ -72,9 +72,71 @@ export const repositorySchema = z
     cloneUrl: z.string(),
     defaultBranch: z.string(),
     environmentDefaults: environmentDefaults.nullable(),
+    credential: z
+      .strictObject({
+        kind: z.enum(['token', 'ssh_key']),
+        setAt: timestampSchema,
+      })
+      .nullable()
+      .describe('Whether Postern has a credential for the git server; never the credential'),
     createdAt: timestampSchema,
     updatedAt: timestampSchema,
   })
   .meta({ id: 'Repository' });
 
 export const repositoryDeletedSchema = z.strictObject({ id: z.string(), fullName: z.string() });
+
+/** How long a token, and a private key or the lines of known_hosts, may be, in characters. */
+const maxToken = 4_096;
+const maxKey = 16_384;
+
+/** The format of OpenSSH keeps the name of the cipher after its magic; PEM names it in a header. */
+function hasPassphrase(privateKey: string): boolean {
+  if (/^Proc-Type:.*ENCRYPTED|BEGIN ENCRYPTED PRIVATE KEY/m.test(privateKey)) return true;
+  const body = /BEGIN OPENSSH PRIVATE KEY-----([^-]*)-----END/.exec(privateKey)?.[1];
+  const magic = 'openssh-key-v1\0';
+  const bytes = Buffer.from(body ?? '', 'base64').toString('latin1');
+  return bytes.startsWith(magic) && bytes.slice(magic.length + 4, magic.length + 8) !== 'none';
+}
+
+export const credentialSetSchema = z
+  .strictObject({
+    token: z
+      .string()
+      .max(maxToken)
+      .regex(/^[\x21-\x7e]+$/, 'must be printable ASCII characters without spaces')
+      .optional()
+      .describe('For an https clone URL: a token that may read the repository'),
+    user: z
+      .string()
+      .max(200)
+      .regex(/^[\x21-\x39\x3b-\x7e]+$/, 'must be printable ASCII characters without spaces and colons')
+      .optional()
+      .describe('The user name that the git server expects beside the token; default `git`'),
+    privateKey: z
+      .string()
+      .max(maxKey)
+      .regex(
+        /^\s*-----BEGIN [A-Z ]*PRIVATE KEY-----[\x20-\x7e\s]+-----END [A-Z ]*PRIVATE KEY-----\s*$/,
+        'must be a private key in the format of OpenSSH or PEM',
+      )
+      .refine((key) => !hasPassphrase(key), 'must be a private key without a passphrase')
+      .optional()
+      .describe('For an ssh clone URL: a private key without a passphrase that may read the repository'),
+    knownHosts: z
+      .string()
+      .max(maxKey)
+      .regex(/^[\x20-\x7e\s]+$/, 'must be lines of a known_hosts file')
+      .optional()
+      .describe(
+        'With privateKey: lines of known_hosts for the git server, such as the output of ssh-keyscan',
+      ),
+  })
+  .refine(
+    ({ token, user, privateKey, knownHosts }) =>
+      token === undefined
+        ? privateKey !== undefined && knownHosts !== undefined && user === undefined
+        : privateKey === undefined && knownHosts === undefined,
+    'must have either token, or privateKey and knownHosts',
+  )
+  .meta({ id: 'SetRepositoryCredentialRequest' });

@@ -133,12 +133,18 @@ export const surfaces: readonly Surface[] = [
   },
   {
     id: 'repositories',
-    change: 'The repositories that keys can be bound to',
+    change: 'Repositories: what keys can be bound to, and how Postern signs in to their git servers',
     owner: 'Administration → Repositories',
     note: 'Keys are bound to a repository, not to its name.',
     places: [
       page('Repositories', '/admin/repositories'),
       route('Register a repository', 'POST /repositories', 'createRepository'),
+      route(
+        'Set the credential for its git server',
+        'PUT /repositories/{owner}/{name}/credential',
+        'setRepositoryCredential',
+      ),
+      guide('Give Postern access to a repository', 'docs/how-to/give-access-to-a-repository.md'),
     ],
   },
   {

@@ -9,7 +9,8 @@ import { advice, failed, type Finding, findingOf, ok, type Patient, unknown } fr
 import { signInReader } from '../../features/audit/sign-ins.ts';
 import { createEncryption } from '../../platform/encryption.ts';
 import { canDecryptSigningKeys } from '../../features/oidc-provider/signing-keys.ts';
-import { encryptedTables, identityStores } from '../../composition/identity-stores.ts';
+import { encryptedTables } from '../../composition/encrypted-tables.ts';
+import { identityStores } from '../../composition/identity-stores.ts';
 import { createReencryption } from '../../platform/reencryption.ts';
 import { openDatabaseAlone, openKv, openStoreAlone } from '../../composition/backends.ts';
 import { hasDatabase } from '../../platform/data-dir.ts';
@@ -227,10 +228,11 @@ async function checkSignInOrigins(database: Database, now: number): Promise<Find
 /** Whether older values of ENCRYPTION_KEY can be removed. Null when there is only one, or no table yet. */
 async function checkEncrypted(database: Database, keys: readonly string[]): Promise<Finding | null> {
   const { waiting } = await compareMigrations(database);
-  if (keys.length < 2 || waiting.some((name) => name.includes('identity.'))) return null;
+  if (keys.length < 2 || waiting.some((name) => /identity\.|credentials\./.test(name))) return null;
   const encryption = createEncryption(keys, systemRandom);
   const read = identityStores(database.sql, systemClock);
-  const count = await createReencryption({ tables: encryptedTables(read), encryption }).waiting();
+  const tables = encryptedTables(database.sql, systemClock);
+  const count = await createReencryption({ tables, encryption }).waiting();
   const areKeysOld = (await read.signingKeys.find())?.startsWith(encryption.keyMark) === false;
   const check = 'secrets.sealed';
   if (count === 0 && !areKeysOld)
@@ -240,7 +242,7 @@ async function checkEncrypted(database: Database, keys: readonly string[]): Prom
     );
   return advice(
     check,
-    `${count + (areKeysOld ? 1 : 0)} sessions, grants or keys are encrypted with an older value of ENCRYPTION_KEY`,
+    `${count + (areKeysOld ? 1 : 0)} sessions, grants, credentials or keys are encrypted with an older value of ENCRYPTION_KEY`,
     'Keep that value in the list: a running server encrypts them again within minutes.',
   );
 }

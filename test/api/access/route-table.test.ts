@@ -26,6 +26,7 @@ type Who =
   | 'an administrator’s session'
   /** Sessions; keys and tokens by scope. */
   | 'whoever reads repositories'
+  | 'whoever reads environments'
   /** Sessions; keys and tokens by scope. What is another's is not there for them. */
   | 'whoever reads sites'
   | 'whoever changes sites'
@@ -90,8 +91,20 @@ const table: Record<string, Line> = {
   'GET /repositories/{owner}/{name}': ['whoever reads repositories', '404 repo_not_onboarded'],
   'PATCH /repositories/{owner}/{name}': ['whoever changes repositories', '404 repo_not_onboarded', {}],
   'DELETE /repositories/{owner}/{name}': ['whoever changes repositories', '404 repo_not_onboarded'],
+  'PUT /repositories/{owner}/{name}/credential': [
+    'whoever changes repositories',
+    '404 repo_not_onboarded',
+    { token: 'of-a-git-server' },
+  ],
+  'DELETE /repositories/{owner}/{name}/credential': [
+    'whoever changes repositories',
+    '404 repo_not_onboarded',
+  ],
+
+  'GET /environments/branches': ['whoever reads environments', '400 invalid_query'],
 
   'GET /schema/postern.json': ['anyone', '200'],
+  'GET /schema/validate': ['whoever reads repositories', '400 invalid_query'],
   'POST /schema/validate': ['whoever reads repositories', '200', { content: '' }],
 
   'GET /sites': ['whoever reads sites', '200'],
@@ -205,8 +218,9 @@ function expected(who: Who, caller: CallerName, scopes: readonly string[]): stri
       if (keyCallers.includes(caller)) return '403 interactive_auth_required';
       return caller.startsWith('an administrator’s') ? 'in' : '403 forbidden_role';
     case 'whoever reads sites':
+    case 'whoever reads environments':
     case 'whoever reads repositories': {
-      const resource = who === 'whoever reads sites' ? 'sites' : 'repos';
+      const resource = requiredScope(who)?.split(':')[0];
       const isGranted = scopes.includes(`${resource}:read`) || scopes.includes(`${resource}:write`);
       return isSession || isGranted ? 'in' : '403 forbidden_scope';
     }
@@ -313,6 +327,7 @@ function challengeOf(outcome: string, scope: string | undefined): string | undef
 function requiredScope(who: Who): string | undefined {
   const scopeOf: { readonly [W in Who]?: string } = {
     'whoever reads repositories': 'repos:read',
+    'whoever reads environments': 'env:read',
     'whoever changes repositories': 'repos:write',
     'whoever reads sites': 'sites:read',
     'whoever changes sites': 'sites:write',

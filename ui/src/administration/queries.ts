@@ -110,6 +110,31 @@ export const repositories = (query: Query<'/repositories'>) =>
     placeholderData: keepPreviousData,
   });
 
+export const oneRepository = (path: { owner: string; name: string }) =>
+  queryOptions({
+    queryKey: ['admin', 'repositories', 'one', path],
+    queryFn: ({ signal }) => dataOf(api.GET('/repositories/{owner}/{name}', { params: { path }, signal })),
+  });
+
+/** Asks the git server, so it is not asked again by itself. A changed credential asks again. */
+export const branchesOf = (repository: string) =>
+  queryOptions({
+    queryKey: ['admin', 'repositories', 'branches', repository],
+    retry: false,
+    refetchOnWindowFocus: false,
+    queryFn: ({ signal }) =>
+      dataOf(api.GET('/environments/branches', { params: { query: { repository } }, signal })),
+  });
+
+export const validationOf = (repository: string, branch: string) =>
+  queryOptions({
+    queryKey: ['admin', 'repositories', 'validation', repository, branch],
+    retry: false,
+    refetchOnWindowFocus: false,
+    queryFn: ({ signal }) =>
+      dataOf(api.GET('/schema/validate', { params: { query: { repository, branch } }, signal })),
+  });
+
 export const auditEvent = (id: string) =>
   queryOptions({
     queryKey: ['admin', 'audit', 'one', id],

@@ -118,6 +118,12 @@ const repositories = createRoute({
   component: lazyRouteComponent(() => import('./repositories/repositories-page.tsx'), 'RepositoriesPage'),
 });
 
+const repository = createRoute({
+  getParentRoute: () => area,
+  path: '/admin/repositories/$owner/$name',
+  component: lazyRouteComponent(() => import('./repositories/repository-page.tsx'), 'RepositoryPage'),
+});
+
 const audit = createRoute({
   getParentRoute: () => area,
   path: '/admin/audit',
@@ -155,6 +161,7 @@ export const adminRoutes = [
     user,
     groups,
     repositories,
+    repository,
     audit,
     event,
     surfaces,

@@ -1278,6 +1278,54 @@ export interface paths {
         patch: operations["changeRepository"];
         trace?: never;
     };
+    "/repositories/{owner}/{name}/credential": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Set the credential for the git server
+         * @description With it Postern reads a repository that is not public. It is stored encrypted and never shown. It is sent only to the host of the clone URL, and removed when the clone URL changes.
+         *
+         *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must be an administrator. Keys and access tokens need the scope `repos:write`.
+         */
+        put: operations["setRepositoryCredential"];
+        post?: never;
+        /**
+         * Remove the credential for the git server
+         * @description **Who may call it:** A browser session, an access token, a personal key or a service key. The person must be an administrator. Keys and access tokens need the scope `repos:write`.
+         */
+        delete: operations["removeRepositoryCredential"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/environments/branches": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the branches of a repository
+         * @description Asks the git server. Returns at most 100 branches, the default branch first.
+         *
+         *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `env:read`.
+         */
+        get: operations["listBranches"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/schema/postern.json": {
         parameters: {
             query?: never;
@@ -1307,7 +1355,13 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /**
+         * Validate the postern.yaml of a branch
+         * @description Reads the file at the newest commit of the branch from the git server. A branch without the file is a success, with `valid` false.
+         *
+         *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `repos:read`.
+         */
+        get: operations["validateConfigurationFileOfBranch"];
         put?: never;
         /**
          * Validate a postern.yaml
@@ -1963,7 +2017,7 @@ export interface components {
              * @description Stable. Use the code, not the message, to decide what to do.
              * @enum {string}
              */
-            code: "invalid_body" | "invalid_query" | "invalid_name" | "invalid_scopes" | "invalid_expiry" | "invalid_repository_access" | "repo_not_found" | "credential_in_url" | "ambiguous_credential" | "authentication_required" | "invalid_credential" | "interactive_auth_required" | "forbidden_role" | "forbidden_scope" | "forbidden_repository" | "forbidden_origin" | "api_keys_disabled" | "issuance_disabled" | "identity_binding_required" | "service_key_public_only" | "not_owner" | "sites_disabled" | "user_disabled" | "role_required" | "not_found" | "token_not_found" | "site_not_found" | "env_not_found" | "build_not_found" | "repo_not_onboarded" | "method_not_allowed" | "request_timeout" | "name_conflict" | "personal_token_limit" | "idempotency_conflict" | "state_conflict" | "expiry_conflict" | "site_expired" | "precondition_failed" | "upload_too_large" | "body_too_large" | "unsupported_media_type" | "misdirected_request" | "expiry_required" | "lifetime_too_long" | "scope_not_allowed" | "repository_policy" | "upload_rejected" | "credential_in_content" | "private_sites_unavailable" | "visibility_not_allowed" | "quota_exceeded" | "config_invalid" | "precondition_required" | "rate_limited" | "header_too_large" | "internal_error" | "identity_unavailable" | "overloaded" | "storage_full" | "store_unavailable";
+            code: "invalid_body" | "invalid_query" | "invalid_name" | "invalid_scopes" | "invalid_expiry" | "invalid_repository_access" | "repo_not_found" | "invalid_repository" | "invalid_branch" | "credential_in_url" | "ambiguous_credential" | "authentication_required" | "invalid_credential" | "interactive_auth_required" | "forbidden_role" | "forbidden_scope" | "forbidden_repository" | "forbidden_origin" | "api_keys_disabled" | "issuance_disabled" | "identity_binding_required" | "service_key_public_only" | "not_owner" | "sites_disabled" | "user_disabled" | "role_required" | "not_found" | "token_not_found" | "site_not_found" | "env_not_found" | "build_not_found" | "repo_not_onboarded" | "method_not_allowed" | "request_timeout" | "name_conflict" | "personal_token_limit" | "idempotency_conflict" | "state_conflict" | "expiry_conflict" | "site_expired" | "precondition_failed" | "upload_too_large" | "body_too_large" | "unsupported_media_type" | "misdirected_request" | "expiry_required" | "lifetime_too_long" | "scope_not_allowed" | "repository_policy" | "upload_rejected" | "credential_in_content" | "private_sites_unavailable" | "visibility_not_allowed" | "quota_exceeded" | "config_invalid" | "precondition_required" | "rate_limited" | "header_too_large" | "internal_error" | "identity_unavailable" | "git_unavailable" | "overloaded" | "storage_full" | "store_unavailable";
             /** @description One sentence for a person. */
             message: string;
             /** @description How to fix it. */
@@ -2814,6 +2868,8 @@ export interface components {
             environmentDefaults: {
                 [key: string]: components["schemas"]["RepositoryEnvironmentDefaultsValue"];
             } | null;
+            /** @description Whether Postern has a credential for the git server; never the credential */
+            credential: components["schemas"]["RepositoryCredential"] | null;
             /**
              * Format: date-time
              * @description RFC 3339, UTC, milliseconds
@@ -2842,6 +2898,22 @@ export interface components {
                 [key: string]: components["schemas"]["RepositoryChangeEnvironmentDefaultsValue"];
             } | null;
         };
+        SetRepositoryCredentialRequest: {
+            /** @description For an https clone URL: a token that may read the repository */
+            token?: string;
+            /** @description The user name that the git server expects beside the token; default `git` */
+            user?: string;
+            /** @description For an ssh clone URL: a private key without a passphrase that may read the repository */
+            privateKey?: string;
+            /** @description With privateKey: lines of known_hosts for the git server, such as the output of ssh-keyscan */
+            knownHosts?: string;
+        };
+        Branch: {
+            name: string;
+            /** @description The newest commit */
+            sha: string;
+            isDefault: boolean;
+        };
         ValidateConfigurationFileRequest: {
             /** @description The text of a postern.yaml; more than 256 KiB of UTF-8 is a problem */
             content: string;
@@ -2864,10 +2936,17 @@ export interface components {
             column: number;
             /** @description The field, such as `services.web.build.output`; empty for the whole file */
             path: string;
-            /** @description Which rule is broken: size, encoding, yaml, duplicate_field, alias, unknown_field, required, type, value, name, kind, unknown_service, circle, route, reference, key */
+            /** @description Which rule is broken: missing, size, encoding, yaml, duplicate_field, alias, unknown_field, required, type, value, name, kind, unknown_service, circle, route, reference, key */
             rule: string;
             message: string;
             fix: string;
+        };
+        ConfigurationFileValidationOfBranch: {
+            valid: boolean;
+            /** @description In the order of the file; the first 100 */
+            problems: components["schemas"]["ConfigurationFileProblem"][];
+            /** @description The commit that was read */
+            sha: string;
         };
         Notice: {
             id: string;
@@ -3612,6 +3691,15 @@ export interface components {
             agent: string | null;
         };
         RepositoryEnvironmentDefaultsValue: string | number | boolean | null;
+        RepositoryCredential: {
+            /** @enum {string} */
+            kind: "token" | "ssh_key";
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds
+             */
+            setAt: string;
+        };
         CreateRepositoryRequestEnvironmentDefaultsValue: string | number | boolean | null;
         RepositoryChangeEnvironmentDefaultsValue: string | number | boolean | null;
         AccessConfigChangeDryRun: {
@@ -6041,6 +6129,109 @@ export interface operations {
             };
         };
     };
+    setRepositoryCredential: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The part of the full name before the slash */
+                owner: string;
+                /** @description The part of the full name after the slash */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SetRepositoryCredentialRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["Repository"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    removeRepositoryCredential: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The part of the full name before the slash */
+                owner: string;
+                /** @description The part of the full name after the slash */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["Repository"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    listBranches: {
+        parameters: {
+            query: {
+                /** @description Full name of a registered repository, such as `acme/website` */
+                repository: string | undefined;
+                /** @description Part of the name of the branch */
+                search?: string | undefined;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["Branch"][];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
     getConfigurationFileSchema: {
         parameters: {
             query?: never;
@@ -6056,6 +6247,39 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+        };
+    };
+    validateConfigurationFileOfBranch: {
+        parameters: {
+            query: {
+                /** @description Full name of a registered repository, such as `acme/website` */
+                repository: string | undefined;
+                /** @description Default: the default branch of the repository */
+                branch?: string | undefined;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["ConfigurationFileValidationOfBranch"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
             };
         };
     };
@@ -7025,7 +7249,7 @@ export interface operations {
             query?: {
                 /** @description An actor’s id, or `anonymous` or `system` */
                 actor?: string | undefined;
-                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "repository.created" | "repository.changed" | "repository.deleted" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
+                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
                 /** @description A target’s id */
                 target?: string | undefined;
                 outcome?: ("success" | "denied" | "failure") | undefined;
@@ -7103,7 +7327,7 @@ export interface operations {
             query?: {
                 /** @description An actor’s id, or `anonymous` or `system` */
                 actor?: string | undefined;
-                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "repository.created" | "repository.changed" | "repository.deleted" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
+                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
                 /** @description A target’s id */
                 target?: string | undefined;
                 outcome?: ("success" | "denied" | "failure") | undefined;

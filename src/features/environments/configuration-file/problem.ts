@@ -13,6 +13,7 @@ export type Problem = {
 
 /** The rules that a postern.yaml can break, with their meanings for the reference. */
 export const rules = {
+  missing: 'The branch has no postern.yaml.',
   size: 'The file is larger, or holds more, than Postern reads.',
   encoding: 'The file is not UTF-8 text.',
   yaml: 'The file is not the plain YAML that Postern reads.',

@@ -20,6 +20,7 @@ import common from '../admin.module.css';
 import { RowButtons, useEditing } from '../editing.tsx';
 import { managedKeys, repositories } from '../queries.ts';
 import { type ListSearch, turnedTo } from '../search.ts';
+import { TextLink } from '../text-link.tsx';
 import { paramsOf, RepositoryForm } from './repository-form.tsx';
 
 const route = getRouteApi('/administration/admin/repositories');
@@ -89,7 +90,9 @@ export function RepositoriesPage() {
           {all.map((one) => (
             <tr key={one.id}>
               <th scope="row" className={common['name']}>
-                {one.fullName}
+                <TextLink to="/admin/repositories/$owner/$name" params={paramsOf(one.fullName)} inherit>
+                  {one.fullName}
+                </TextLink>
               </th>
               <td data-label="Address" className={common['address']}>
                 <code>

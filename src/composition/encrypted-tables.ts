@@ -1,0 +1,18 @@
+import type { Clock } from '../core/clock.ts';
+import { encryptedRecords } from '../features/oidc-provider/adapter.ts';
+import { recordStore } from '../features/oidc-provider/record-store.ts';
+import { encryptedSessions } from '../features/people/sessions/access-token.ts';
+import { sessionStore } from '../features/people/sessions/session-store.ts';
+import { encryptedCredentials } from '../features/repositories/credential.ts';
+import { credentialStore } from '../features/repositories/credential-store.ts';
+import type { Sql } from '../platform/database/database.ts';
+import type { EncryptedRows } from '../platform/reencryption.ts';
+
+/** The tables that a new ENCRYPTION_KEY encrypts again while Postern runs. */
+export function encryptedTables(sql: Sql, clock: Clock): readonly EncryptedRows[] {
+  return [
+    encryptedSessions(sessionStore(sql, clock)),
+    encryptedRecords(recordStore(sql, clock)),
+    encryptedCredentials(credentialStore(sql)),
+  ];
+}

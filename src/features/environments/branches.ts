@@ -1,0 +1,62 @@
+import type { Caller } from '../../core/caller.ts';
+import { AppError } from '../../core/errors.ts';
+import type { Branch, FileAtCommit, Git, GitAnswer, GitFailure } from '../../platform/git/git.ts';
+import type { Repositories, Repository } from '../repositories/repositories.ts';
+
+/** What Environments read from the git server of a registered repository. A caller reads only repositories within reach. */
+export type Branches = {
+  /** By name, the default branch first. @throws AppError repo_not_onboarded, invalid_repository, git_unavailable */
+  list(caller: Caller, fullName: string, search: string | undefined): Promise<BranchOfRepository[]>;
+  /** `postern.yaml` at the newest commit. @throws the same, and invalid_branch */
+  configurationFile(caller: Caller, fullName: string, branch: string | undefined): Promise<FileAtCommit>;
+};
+
+export type BranchOfRepository = Branch & { readonly isDefault: boolean };
+
+export const configurationFileName = 'postern.yaml';
+
+/** Failures that pass: the same request may succeed later. What else fails needs a change of the repository. */
+const passing: readonly GitFailure[] = ['not_installed', 'host_not_found', 'timed_out', 'unreachable'];
+
+export function createBranches({
+  repositories,
+  git,
+}: {
+  readonly repositories: Pick<Repositories, 'get' | 'credentialOf'>;
+  readonly git: Pick<Git, 'branches' | 'readFile'>;
+}): Branches {
+  async function remoteOf({ id, cloneUrl }: Repository) {
+    return { id, cloneUrl, credential: await repositories.credentialOf(id) };
+  }
+
+  return {
+    async list(caller, fullName, search = '') {
+      const repository = await repositories.get(caller, fullName);
+      const found = orThrow(await git.branches(await remoteOf(repository)));
+      const part = search.toLowerCase();
+      return found
+        .filter(({ name }) => name.toLowerCase().includes(part))
+        .map((branch) => ({ ...branch, isDefault: branch.name === repository.defaultBranch }))
+        .toSorted((a, b) => Number(b.isDefault) - Number(a.isDefault));
+    },
+    async configurationFile(caller, fullName, branch) {
+      const repository = await repositories.get(caller, fullName);
+      return orThrow(
+        await git.readFile(
+          await remoteOf(repository),
+          branch ?? repository.defaultBranch,
+          configurationFileName,
+        ),
+      );
+    },
+  };
+}
+
+function orThrow<T>(answer: GitAnswer<T>): T {
+  if (answer.kind === 'ok') return answer.value;
+  const { reason, message, fix } = answer;
+  if (reason === 'branch_not_found') throw new AppError('invalid_branch', { message, hint: fix });
+  if (passing.includes(reason))
+    throw new AppError('git_unavailable', { message, hint: fix, retryAfterSeconds: 10 });
+  throw new AppError('invalid_repository', { message, hint: fix, details: { reason } });
+}

@@ -1,0 +1,71 @@
+import { sql } from 'kysely';
+import type { Sql } from '../../platform/database/database.ts';
+import type { GitCredential } from '../../platform/git/git.ts';
+
+export type StoredCredential = {
+  readonly repositoryId: string;
+  readonly kind: GitCredential['kind'];
+  /** Scheme, host and port of the clone URL for which it was given. */
+  readonly origin: string;
+  readonly encrypted: string;
+};
+
+export type CredentialStore = {
+  find(repositoryId: string): Promise<StoredCredential | undefined>;
+  /** Replaces the credential that the repository has. */
+  put(credential: StoredCredential & { readonly setAt: number }): Promise<void>;
+  /** False: the repository has none. */
+  remove(repositoryId: string): Promise<boolean>;
+  /** Credentials that are not encrypted under the first key, by repository id, after `after`. */
+  underOtherKeys(
+    keyMark: string,
+    after: string,
+    limit: number,
+  ): Promise<Pick<StoredCredential, 'repositoryId' | 'encrypted'>[]>;
+  /** Unless the credential has changed since it was read. */
+  replaceEncrypted(repositoryId: string, before: string, after: string): Promise<void>;
+};
+
+type Row = { repository_id: string; kind: GitCredential['kind']; origin: string; encrypted: string };
+
+export function credentialStore(db: Sql): CredentialStore {
+  return {
+    async find(repositoryId) {
+      const { rows } = await sql<Row>`
+        select repository_id, kind, origin, encrypted from repository_credentials
+         where repository_id = ${repositoryId}`.execute(db);
+      return rows[0] && toCredential(rows[0]);
+    },
+    async put({ repositoryId, kind, origin, encrypted, setAt }) {
+      await sql`
+        insert into repository_credentials (repository_id, kind, origin, encrypted, set_at)
+        values (${repositoryId}, ${kind}, ${origin}, ${encrypted}, ${new Date(setAt)})
+        on conflict (repository_id) do update
+           set kind = excluded.kind, origin = excluded.origin, encrypted = excluded.encrypted,
+               set_at = excluded.set_at`.execute(db);
+    },
+    async remove(repositoryId) {
+      const { rows } = await sql`
+        delete from repository_credentials where repository_id = ${repositoryId} returning repository_id`.execute(
+        db,
+      );
+      return rows.length > 0;
+    },
+    async underOtherKeys(keyMark, after, limit) {
+      const { rows } = await sql<Pick<Row, 'repository_id' | 'encrypted'>>`
+        select repository_id, encrypted from repository_credentials
+         where not starts_with(encrypted, ${keyMark}) and repository_id > ${after}
+         order by repository_id limit ${limit}`.execute(db);
+      return rows.map(({ repository_id: repositoryId, encrypted }) => ({ repositoryId, encrypted }));
+    },
+    async replaceEncrypted(repositoryId, before, after) {
+      await sql`
+        update repository_credentials set encrypted = ${after}
+         where repository_id = ${repositoryId} and encrypted = ${before}`.execute(db);
+    },
+  };
+}
+
+function toCredential({ repository_id: repositoryId, kind, origin, encrypted }: Row): StoredCredential {
+  return { repositoryId, kind, origin, encrypted };
+}

@@ -1,0 +1,84 @@
+import type { GitRun } from './run-git.ts';
+
+/** What a question to a repository gave. */
+export type GitAnswer<T> =
+  | { readonly kind: 'ok'; readonly value: T }
+  | { readonly kind: 'failed'; readonly reason: GitFailure; readonly message: string; readonly fix: string };
+
+export type GitFailure = keyof typeof failures;
+
+/** Why a repository cannot be read, and what to do, in the words that people see. */
+const failures = {
+  not_installed: ['git is not installed on this machine.', 'Install git 2.37 or newer, and try again.'],
+  unsupported_url: [
+    'The clone URL is neither https nor ssh.',
+    'Register a clone URL that begins with https:// or git@.',
+  ],
+  host_not_found: [
+    'The host of the clone URL has no address.',
+    'Check the host name in the clone URL, and the name service of this machine.',
+  ],
+  private_address: [
+    'The host of the clone URL is in a private or reserved network.',
+    'Use a public host, or set OUTBOUND_ALLOW_PRIVATE=true if this network may be read.',
+  ],
+  credential_refused: [
+    'The git server asks for a credential, or refused the one that is stored.',
+    'Store a token or a key that may read the repository.',
+  ],
+  host_key_unknown: [
+    'The host key of the git server is not the one that is stored, or none is stored.',
+    'Store the private key again with a line of known_hosts for this host, such as the output of ssh-keyscan.',
+  ],
+  repository_not_found: [
+    'The git server has no such repository, or hides it from this credential.',
+    'Check the clone URL, and that the credential may read the repository.',
+  ],
+  redirected: [
+    'The git server redirects this clone URL to another address.',
+    'Register the address to which it redirects.',
+  ],
+  branch_not_found: ['The repository has no such branch.', 'Choose one of its branches.'],
+  too_large: ['The answer of the git server is larger than Postern reads.', 'Remove branches or files.'],
+  timed_out: ['The git server did not answer in time.', 'Try again later.'],
+  unreachable: [
+    'The git server could not be reached, or its answer was not understood.',
+    'Check that the clone URL works from this machine with: git ls-remote URL',
+  ],
+} as const satisfies Record<string, readonly [message: string, fix: string]>;
+
+/** Patterns of git's messages (LC_ALL=C), git 2.37 and newer. The first that matches decides. */
+const complaints: readonly (readonly [RegExp, GitFailure])[] = [
+  [/host key verification failed|no .* host key is known/i, 'host_key_unknown'],
+  [/unable to update url base from redirection|requested url returned error: 30\d/i, 'redirected'],
+  [
+    /authentication failed|could not read (?:username|password)|returned error: 40[13]|permission denied \(/i,
+    'credential_refused',
+  ],
+  [/remote branch .* not found|couldn't find remote ref/i, 'branch_not_found'],
+  [
+    /repository .* not found|returned error: 404|does not appear to be a git repository|does not exist/i,
+    'repository_not_found',
+  ],
+  [/could not resolve host/i, 'host_not_found'],
+  [/timed out/i, 'timed_out'],
+];
+
+function reasonOf(run: Exclude<GitRun, { kind: 'done' }>): GitFailure {
+  if (run.kind !== 'failed') return run.kind;
+  return complaints.find(([pattern]) => pattern.test(run.complaint))?.[1] ?? 'unreachable';
+}
+
+export function ok<T>(value: T): GitAnswer<T> {
+  return { kind: 'ok', value };
+}
+
+export function failed(reason: GitFailure): GitAnswer<never> {
+  const [message, fix] = failures[reason];
+  return { kind: 'failed', reason, message, fix };
+}
+
+/** The failure of a run, for a reader of the repository. */
+export function failedRun(run: Exclude<GitRun, { kind: 'done' }>): GitAnswer<never> {
+  return failed(reasonOf(run));
+}

@@ -1,0 +1,194 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createFairQueue } from '../fair-queue.ts';
+import type { Outbound } from '../outbound.ts';
+import { type FolderOptions, stagingFolder } from '../staging-folder.ts';
+import { failed, failedRun, type GitAnswer, ok } from './answers.ts';
+import { type FileAtCommit, fileInMirror } from './mirror.ts';
+
+export type { FileAtCommit } from './mirror.ts';
+import { type GitConfig, runGit } from './run-git.ts';
+import { remoteAddress } from './remote.ts';
+
+/**
+ * Reads repositories that other servers host, with the git of this machine. It promises that a repository runs nothing
+ * here: no hooks, filters or configuration of its own, and no submodules. It connects only to the address that was
+ * checked, follows no redirect, and gives a credential only to the origin it is for.
+ *
+ * Each repository has a mirror, a cache of this process: the newest commits and their folders, without the content of
+ * files, which git fetches when a reader needs it.
+ */
+export type Git = {
+  /** The branches of the repository and the commit each is at, by name. */
+  branches(remote: GitRemote): Promise<GitAnswer<readonly Branch[]>>;
+  /** A file at the newest commit of a branch. `text` is null when the commit has no such file. */
+  readFile(remote: GitRemote, branch: string, path: string): Promise<GitAnswer<FileAtCommit>>;
+  /** Removes the mirror of a repository that is no longer registered. */
+  forget(id: string): Promise<void>;
+};
+
+export type GitRemote = {
+  /** Names the mirror: an id of the registry, so letters, digits and underscores. */
+  readonly id: string;
+  readonly cloneUrl: string;
+  readonly credential: GitCredential | null;
+};
+
+/** `origin` is that of the clone URL for which the credential was given. It is sent nowhere else. */
+export type GitCredential = { readonly origin: string } & (
+  | { readonly kind: 'token'; readonly user: string; readonly token: string }
+  | { readonly kind: 'ssh_key'; readonly privateKey: string; readonly knownHosts: string }
+);
+
+export type Branch = { readonly name: string; readonly sha: string };
+
+export type { GitAnswer, GitFailure } from './answers.ts';
+
+const maxListBytes = 4 * 1024 * 1024;
+const sha = /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/;
+
+/** Call prepare() first; it removes what an earlier process left. */
+export function gitIn(
+  place: string,
+  {
+    isShared = false,
+    outbound,
+    searchPath,
+    allowsFiles = false,
+    caFile = null,
+    maxFileBytes = 1024 * 1024,
+    listMs = 20_000,
+    fetchMs = 30_000,
+  }: Pick<FolderOptions, 'isShared'> & {
+    readonly outbound: Outbound;
+    /** PATH of this process. */
+    readonly searchPath: string;
+    /** ENVIRONMENTS_ALLOW_FILE_REPOSITORIES: clone URLs may begin with file://. */
+    readonly allowsFiles?: boolean;
+    /** OUTBOUND_CA_FILE: certificate authorities in PEM, in place of those of the machine. */
+    readonly caFile?: string | null;
+    readonly maxFileBytes?: number;
+    readonly listMs?: number;
+    readonly fetchMs?: number;
+  },
+): Git & { prepare(): Promise<void> } {
+  const staging = stagingFolder(place, { isShared });
+  const folder = staging.path;
+  // One fetch of a repository at a time, so that two do not lock each other's references.
+  const inTurn = createFairQueue({ width: 4, perSender: 1, queue: 100 });
+
+  /** Calls `work` with what git needs to reach the remote; removes the files of a private key afterwards. */
+  async function reach<T>(
+    { cloneUrl, credential }: GitRemote,
+    work: (access: { config: GitConfig; env: Record<string, string> }) => Promise<GitAnswer<T>>,
+  ): Promise<GitAnswer<T>> {
+    const to = remoteAddress(cloneUrl);
+    if (to === undefined || (to.protocol === 'file' && !allowsFiles)) return failed('unsupported_url');
+    if (to.protocol === 'file') return await work({ config: {}, env: { GIT_ALLOW_PROTOCOL: 'file' } });
+    const found = await outbound.addressOf(to.host);
+    if (found.kind === 'unknown_host') return failed('host_not_found');
+    if (found.kind === 'private') return failed('private_address');
+    const own = credential?.origin === to.origin ? credential : null;
+    if (to.protocol === 'https') {
+      const address = found.address.includes(':') ? `[${found.address}]` : found.address;
+      return await work({
+        config: {
+          'http.curloptResolve': `${to.host}:${to.port}:${address}`,
+          ...(caFile === null ? {} : { 'http.sslCAInfo': caFile }),
+          ...(own?.kind === 'token' ? { [`http.${to.origin}.extraHeader`]: basic(own) } : {}),
+        },
+        env: { GIT_ALLOW_PROTOCOL: 'https' },
+      });
+    }
+    if (own?.kind !== 'ssh_key') return failed('credential_refused');
+    const keys = join(folder, `ssh-${randomUUID()}`);
+    await mkdir(keys, { mode: 0o700 });
+    try {
+      await writeFile(join(keys, 'key'), `${own.privateKey.trim()}\n`, { mode: 0o600 });
+      await writeFile(join(keys, 'known_hosts'), `${own.knownHosts.trim()}\n`, { mode: 0o600 });
+      const command = sshCommand(keys, { ...to, address: found.address });
+      return await work({
+        config: {},
+        env: { GIT_ALLOW_PROTOCOL: 'ssh', GIT_SSH_COMMAND: command, GIT_SSH_VARIANT: 'ssh' },
+      });
+    } finally {
+      await rm(keys, { recursive: true, force: true });
+    }
+  }
+
+  const mirrorOf = (id: string) => join(folder, `${id}.git`);
+
+  return {
+    prepare: staging.prepare,
+
+    branches: (remote) =>
+      reach(remote, async ({ config, env }) => {
+        const run = await runGit(['ls-remote', '--heads', '--refs', '--', remote.cloneUrl], {
+          config,
+          env,
+          searchPath,
+          timeoutMs: listMs,
+          maxBytes: maxListBytes,
+        });
+        return run.kind === 'done' ? ok(branchesIn(run.output.toString())) : failedRun(run);
+      }),
+
+    readFile: (remote, branch, path) =>
+      inTurn(remote.id, () =>
+        reach(remote, async ({ config, env }) => {
+          return await fileInMirror(mirrorOf(remote.id), branch, path, {
+            cloneUrl: remote.cloneUrl,
+            run: (args, maxBytes, named) =>
+              runGit(args, {
+                config: { ...config, ...named },
+                env,
+                searchPath,
+                timeoutMs: fetchMs,
+                maxBytes,
+              }),
+            maxFileBytes,
+          });
+        }),
+      ),
+
+    forget: (id) => inTurn(id, () => rm(mirrorOf(id), { recursive: true, force: true })),
+  };
+}
+
+function branchesIn(listing: string): Branch[] {
+  return listing.split('\n').flatMap((line) => {
+    const [commit = '', reference = ''] = line.split('\t');
+    const name = reference.startsWith('refs/heads/') ? reference.slice('refs/heads/'.length) : '';
+    return sha.test(commit) && name !== '' ? [{ name, sha: commit }] : [];
+  });
+}
+
+function basic({ user, token }: { user: string; token: string }): string {
+  return `Authorization: Basic ${Buffer.from(`${user}:${token}`).toString('base64')}`;
+}
+
+/** git passes the command to a shell, so each word is quoted. */
+function sshCommand(keys: string, { host, port, address }: { host: string; port: number; address: string }) {
+  const options = {
+    BatchMode: 'yes',
+    ConnectTimeout: '15',
+    GlobalKnownHostsFile: '/dev/null',
+    // Connects to the checked address, and still compares the host key with the one stored for the name.
+    HostKeyAlias: port === 22 ? host : `[${host}]:${port}`,
+    HostName: address,
+    IdentitiesOnly: 'yes',
+    IdentityAgent: 'none',
+    StrictHostKeyChecking: 'yes',
+    UserKnownHostsFile: join(keys, 'known_hosts'),
+  };
+  const words = [
+    'ssh',
+    '-F',
+    '/dev/null',
+    '-i',
+    join(keys, 'key'),
+    ...Object.entries(options).flatMap(([name, value]) => ['-o', `${name}=${value}`]),
+  ];
+  return words.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(' ');
+}

@@ -1,0 +1,76 @@
+import { lookup } from 'node:dns/promises';
+import { BlockList, isIP } from 'node:net';
+
+/**
+ * Where requests to addresses that users choose may go, such as the clone URL of a repository. Without this check a user
+ * could make Postern connect to the machines around it, or to the metadata service of a cloud (SSRF, CWE-918).
+ */
+export type Outbound = {
+  /**
+   * The address to connect to. The caller must connect to exactly this one: the name could resolve to another address a
+   * moment later (DNS rebinding).
+   */
+  addressOf(host: string): Promise<OutboundAddress>;
+};
+
+export type OutboundAddress =
+  | { readonly kind: 'address'; readonly address: string }
+  /** One of the host's addresses is in a private or reserved network. */
+  | { readonly kind: 'private' }
+  | { readonly kind: 'unknown_host' };
+
+export function createOutbound({
+  allowsPrivate,
+  resolve = (host) => lookup(host, { all: true }),
+}: {
+  /** OUTBOUND_ALLOW_PRIVATE: every address is allowed. */
+  readonly allowsPrivate: boolean;
+  readonly resolve?: (host: string) => Promise<readonly { address: string }[]>;
+}): Outbound {
+  return {
+    async addressOf(host) {
+      const addresses = isIP(host) === 0 ? await resolve(host).catch(() => []) : [{ address: host }];
+      const [first] = addresses;
+      if (first === undefined) return { kind: 'unknown_host' };
+      // All of them must be public: a name that also leads inside is never one of a public server.
+      if (!allowsPrivate && !addresses.every(({ address }) => isPublic(address))) return { kind: 'private' };
+      return { kind: 'address', address: first.address };
+    },
+  };
+}
+
+/** True of addresses that IANA's special-purpose registries (RFC 6890) list as globally reachable unicast. */
+export function isPublic(address: string): boolean {
+  const family = isIP(address);
+  if (family === 4) return !reserved.check(address, 'ipv4');
+  return family === 6 && globalUnicast.check(address, 'ipv6') && !reserved.check(address, 'ipv6');
+}
+
+const reserved = new BlockList();
+for (const network of [
+  '0.0.0.0/8', // this network
+  '10.0.0.0/8', // private
+  '100.64.0.0/10', // shared by a carrier, RFC 6598
+  '127.0.0.0/8', // loopback
+  '169.254.0.0/16', // link-local, with the metadata services of clouds
+  '172.16.0.0/12', // private
+  '192.0.0.0/24', // protocol assignments
+  '192.0.2.0/24', // documentation
+  '192.88.99.0/24', // 6to4 relays, deprecated
+  '192.168.0.0/16', // private
+  '198.18.0.0/15', // benchmarks
+  '198.51.100.0/24', // documentation
+  '203.0.113.0/24', // documentation
+  '224.0.0.0/3', // multicast and reserved
+]) {
+  const [address = '', bits = ''] = network.split('/');
+  reserved.addSubnet(address, Number(bits), 'ipv4');
+}
+reserved.addSubnet('2001::', 23, 'ipv6'); // protocol assignments, such as Teredo, which embeds IPv4 addresses
+reserved.addSubnet('2001:db8::', 32, 'ipv6'); // documentation
+reserved.addSubnet('2002::', 16, 'ipv6'); // 6to4, which embeds IPv4 addresses
+reserved.addSubnet('3fff::', 20, 'ipv6'); // documentation
+
+/** RFC 4291 section 2.4. Loopback, private, link-local, mapped and translated addresses are outside. */
+const globalUnicast = new BlockList();
+globalUnicast.addSubnet('2000::', 3, 'ipv6');

@@ -1,0 +1,59 @@
+import { Skeleton } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi } from '@tanstack/react-router';
+import type { Schemas } from '../../api/contract.ts';
+import { PageHead } from '../../lists/page-head.tsx';
+import { Moment } from '../../shell/moment.tsx';
+import { useNow } from '../../shell/now.ts';
+import { Problem } from '../../shell/problem.tsx';
+import common from '../admin.module.css';
+import { oneRepository } from '../queries.ts';
+import { TextLink } from '../text-link.tsx';
+import { ConfigurationFile } from './configuration-file.tsx';
+import { GitCredential } from './git-credential.tsx';
+
+const route = getRouteApi('/administration/admin/repositories/$owner/$name');
+
+/** One repository: where it is, how Postern reads it, and whether its postern.yaml is right. */
+export function RepositoryPage() {
+  const { data: repository, error, refetch } = useQuery(oneRepository(route.useParams()));
+  return (
+    <>
+      <TextLink to="/admin/repositories" size="sm">
+        ← Repositories
+      </TextLink>
+      {error !== null && <Problem error={error} onRetry={() => void refetch()} />}
+      {repository === undefined && error === null && (
+        <Skeleton height={320} radius="lg" role="status" aria-label="Loading" />
+      )}
+      {repository !== undefined && <Registered repository={repository} />}
+    </>
+  );
+}
+
+function Registered({ repository }: { repository: Schemas['Repository'] }) {
+  const now = useNow();
+  return (
+    <>
+      <PageHead title={repository.fullName} intro="A registered git repository." />
+      <section className={common['card']} aria-label="The repository">
+        <dl className={common['facts']}>
+          <dt>Clone URL</dt>
+          <dd>
+            <code>{repository.cloneUrl}</code>
+          </dd>
+          <dt>Default branch</dt>
+          <dd>
+            <code>{repository.defaultBranch}</code>
+          </dd>
+          <dt>Registered</dt>
+          <dd>
+            <Moment at={repository.createdAt} now={now} />
+          </dd>
+        </dl>
+      </section>
+      <GitCredential of={repository} />
+      <ConfigurationFile of={repository} />
+    </>
+  );
+}
