@@ -163,7 +163,7 @@ function Row({ of: event, now }: { of: Schemas['ListedAuditEvent']; now: number 
         <OnWhat of={event} />
       </td>
       <td data-label="Outcome">
-        <span className={common['badges']}>
+        <span className={styles['outcome']}>
           <Badge color={color}>{label}</Badge>
           <Reason of={event.reason} />
         </span>

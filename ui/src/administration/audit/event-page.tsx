@@ -52,7 +52,7 @@ function Event({ of: event }: { of: Schemas['ListedAuditEvent'] }) {
             <Who of={event} />
             {actor.id !== null && (
               <>
-                {' '}
+                {' · '}
                 <TextLink to="/admin/audit" search={{ actor: actor.id }} inherit>
                   All events by this actor
                 </TextLink>
@@ -66,7 +66,8 @@ function Event({ of: event }: { of: Schemas['ListedAuditEvent'] }) {
           )}
           <Fact name="Target">
             {target.kind} <OnWhat of={event} />{' '}
-            {event.targetName !== null && <code className="quiet">{target.id}</code>}{' '}
+            {event.targetName !== null && <code className="quiet">{target.id}</code>}
+            {' · '}
             <TextLink to="/admin/audit" search={{ target: target.id }} inherit>
               All events on this target
             </TextLink>
