@@ -3,6 +3,7 @@ import { callerKinds } from '../../core/caller.ts';
 import { defineRoute, type Route } from '../../platform/http.ts';
 import { plainText } from '../../platform/schemas.ts';
 import type { Branches } from './branches.ts';
+import { repositoryName } from './schemas.ts';
 
 /** The most branches in one response; a search finds the others. */
 const maxBranches = 100;
@@ -17,7 +18,7 @@ export function branchesRoute(branches: Branches): Route {
     description: `Asks the git server. Returns at most ${maxBranches} branches, the default branch first.`,
     policy: { callers: callerKinds, scope: 'env:read', role: 'user', identity: 'people' },
     query: z.strictObject({
-      repository: plainText(201).describe('Full name of a registered repository, such as `acme/website`'),
+      repository: repositoryName,
       search: plainText(200).optional().describe('Part of the name of the branch'),
     }),
     errors: ['repo_not_onboarded', 'invalid_repository', 'git_unavailable'],

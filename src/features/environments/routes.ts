@@ -1,11 +1,16 @@
 import { z } from 'zod';
 import { callerKinds, type RequestOrigin } from '../../core/caller.ts';
 import { defineRoute, type Route } from '../../platform/http.ts';
-import { plainText } from '../../platform/schemas.ts';
 import { type Branches, configurationFileName } from './branches.ts';
 import type { Problem } from './configuration-file/problem.ts';
 import { publishedSchema, readConfigurationFile } from './environments.ts';
-import { branchName, branchValidationSchema, validateSchema, validationSchema } from './schemas.ts';
+import {
+  branchName,
+  branchValidationSchema,
+  repositoryName,
+  validateSchema,
+  validationSchema,
+} from './schemas.ts';
 
 type EnvironmentRouteDeps = {
   readonly uiUrl: string;
@@ -89,7 +94,7 @@ export function environmentRoutes({ uiUrl, branches, reportKeys }: EnvironmentRo
         'Reads the file at the newest commit of the branch from the git server. A branch without the file is a success, with `valid` false.',
       policy: readers,
       query: z.strictObject({
-        repository: plainText(201).describe('Full name of a registered repository, such as `acme/website`'),
+        repository: repositoryName,
         branch: branchName.optional().describe('Default: the default branch of the repository'),
       }),
       errors: ['repo_not_onboarded', 'invalid_repository', 'invalid_branch', 'git_unavailable'],

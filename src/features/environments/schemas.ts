@@ -30,6 +30,12 @@ export const branchValidationSchema = validationSchema
   .extend({ sha: z.string().describe('The commit that was read') })
   .meta({ id: 'ConfigurationFileValidationOfBranch' });
 
+export const repositoryName = z
+  .string()
+  .max(201)
+  .regex(/^[A-Za-z0-9._-]+\/[A-Za-z0-9._-]+$/, 'must look like owner/name')
+  .meta({ description: 'Full name of a registered repository', examples: ['acme/website'] });
+
 /** As `git check-ref-format --branch` allows it, without the names that only a shell could tell from a pattern. */
 export const branchName = z
   .string()

@@ -6202,7 +6202,7 @@ export interface operations {
     listBranches: {
         parameters: {
             query: {
-                /** @description Full name of a registered repository, such as `acme/website` */
+                /** @description Full name of a registered repository */
                 repository: string | undefined;
                 /** @description Part of the name of the branch */
                 search?: string | undefined;
@@ -6253,7 +6253,7 @@ export interface operations {
     validateConfigurationFileOfBranch: {
         parameters: {
             query: {
-                /** @description Full name of a registered repository, such as `acme/website` */
+                /** @description Full name of a registered repository */
                 repository: string | undefined;
                 /** @description Default: the default branch of the repository */
                 branch?: string | undefined;

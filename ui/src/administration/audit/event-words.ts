@@ -45,6 +45,8 @@ export const eventWords: Readonly<Record<EventName, string>> = {
   'repository.created': 'Repository registered',
   'repository.changed': 'Repository changed',
   'repository.deleted': 'Repository removed',
+  'repository.credential_set': 'Repository credential set',
+  'repository.credential_removed': 'Repository credential removed',
   'user.created': 'Account created',
   'user.changed': 'Account changed',
   'user.deleted': 'Account deleted',

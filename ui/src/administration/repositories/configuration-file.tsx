@@ -48,7 +48,7 @@ export function ConfigurationFile({ of: { fullName, defaultBranch } }: { of: Sch
         </Text>
       )}
       {data !== undefined && data.problems.length > 0 && (
-        <Table caption="Problems" columns={['Line', 'Field', 'Problem and fix']}>
+        <Table caption="Problems" columns={['Line', 'Field', 'Problem and fix']} isStale={isFetching}>
           {data.problems.map(({ line, column, path, rule, message, fix }) => (
             <tr key={`${line}:${column}:${path}:${rule}`}>
               <td data-label="Line">
