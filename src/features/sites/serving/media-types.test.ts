@@ -1,62 +1,64 @@
+import database from 'mime-db/db.json' with { type: 'json' };
 import { expect, test } from 'vitest';
 import { mediaTypeOf } from './media-types.ts';
 
-/** The whole table as a browser is to hear it; every other name is a download. */
-const table: Readonly<Record<string, string>> = {
-  html: 'text/html; charset=utf-8',
-  htm: 'text/html; charset=utf-8',
-  xhtml: 'application/xhtml+xml; charset=utf-8',
-  css: 'text/css; charset=utf-8',
-  js: 'text/javascript; charset=utf-8',
-  mjs: 'text/javascript; charset=utf-8',
-  json: 'application/json; charset=utf-8',
-  map: 'application/json; charset=utf-8',
-  jsonld: 'application/ld+json; charset=utf-8',
-  webmanifest: 'application/manifest+json; charset=utf-8',
-  xml: 'application/xml; charset=utf-8',
-  txt: 'text/plain; charset=utf-8',
-  md: 'text/markdown; charset=utf-8',
-  csv: 'text/csv; charset=utf-8',
-  vtt: 'text/vtt; charset=utf-8',
-  svg: 'image/svg+xml; charset=utf-8',
-  pdf: 'application/pdf',
-  wasm: 'application/wasm',
-  png: 'image/png',
-  jpg: 'image/jpeg',
-  jpeg: 'image/jpeg',
-  gif: 'image/gif',
-  webp: 'image/webp',
-  avif: 'image/avif',
+/** The registry of IANA, with what Apache and nginx add to it: each media type with its extensions. */
+type MediaTypeEntry = {
+  readonly source?: string;
+  readonly compressible?: boolean;
+  readonly extensions?: readonly string[];
+};
+const registry: Readonly<Record<string, MediaTypeEntry>> = database;
+const typesOf = Map.groupBy(
+  Object.entries(registry).flatMap(([type, { extensions = [] }]) =>
+    extensions.map((extension) => ({ type, extension })),
+  ),
+  ({ extension }) => extension,
+);
+
+/** Where several are registered, the one that browsers expect (RFC 9239 for scripts). */
+const chosen: Readonly<Record<string, string>> = {
+  js: 'text/javascript',
+  xml: 'application/xml',
   ico: 'image/x-icon',
   bmp: 'image/bmp',
-  woff: 'font/woff',
-  woff2: 'font/woff2',
-  ttf: 'font/ttf',
-  otf: 'font/otf',
-  eot: 'application/vnd.ms-fontobject',
   mp3: 'audio/mpeg',
   m4a: 'audio/mp4',
-  oga: 'audio/ogg',
-  ogg: 'audio/ogg',
   wav: 'audio/wav',
   mp4: 'video/mp4',
-  ogv: 'video/ogg',
-  webm: 'video/webm',
 };
 
-test.each(Object.entries(table))(
-  'UP-07 T44 .%s is %s, in any folder and case of letters',
-  (extension, type) => {
+/** What a browser shows, runs or plays. */
+const shown =
+  'html htm xhtml css js mjs json map jsonld webmanifest xml txt md csv vtt svg pdf wasm png jpg jpeg gif webp avif ico bmp ' +
+  'woff woff2 ttf otf eot mp3 m4a oga ogg wav mp4 ogv webm';
+
+test.each(shown.split(' '))(
+  'UP-07 T44 .%s is of its registered type, as UTF-8 where it is text, in any folder and case of letters',
+  (extension) => {
+    const { type, isDownload } = mediaTypeOf(`a.${extension}`);
+    const [essence = '', ...parameters] = type.split('; ');
+    expect(isDownload).toBe(false);
+    const registered = (typesOf.get(extension) ?? []).map((one) => one.type);
+    expect(registered).toContain(essence);
+    expect(essence).toBe(registered.length > 1 ? chosen[extension] : registered[0]);
+    const isText = /^text\/|[/+](?:json|xml)$/.test(essence);
+    expect(parameters).toEqual(isText ? ['charset=utf-8'] : []);
     for (const path of [
-      `a.${extension}`,
       `a/b.${extension.toUpperCase()}`,
       `a.html.${extension}`,
       `a.exe/b.${extension}`,
       `.a.${extension}`,
     ])
-      expect([path, mediaTypeOf(path)]).toEqual([path, { type, isDownload: false }]);
+      expect([path, mediaTypeOf(path)]).toEqual([path, { type, isDownload }]);
   },
 );
+
+test('UP-07 T44 every other registered extension is a download', () => {
+  const others = [...typesOf.keys()].filter((extension) => !shown.split(' ').includes(extension));
+  expect(others.length).toBeGreaterThan(1_000);
+  expect(others.filter((extension) => !mediaTypeOf(`a.${extension}`).isDownload)).toEqual([]);
+});
 
 test.each([
   'LICENSE',
