@@ -35,6 +35,10 @@ export type LiveKey = {
   policyVersion: number;
 };
 
+/**
+ * Answers that are there at once are no promises, here and in the other steps of a request with a key (limiter, policy,
+ * identity check, handler): promises in all of them took 2.3 µs more than 15.4, of which P1 has none to spare.
+ */
 export type Verifier = {
   /** `address`: the client's address; uncached look-ups queue fairly by it. */
   verify(value: string, address: string | null): Verification | Promise<Verification>;

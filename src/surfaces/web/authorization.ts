@@ -1,10 +1,4 @@
-import {
-  asksAbout,
-  decide,
-  type Denial,
-  type PrincipalFacts,
-  type RoutePolicy,
-} from '../../core/authorize.ts';
+import { asksAbout, decide, type PrincipalFacts, type RoutePolicy } from '../../core/authorize.ts';
 import type { Caller, UserRef } from '../../core/caller.ts';
 import { AppError } from '../../core/errors.ts';
 import type { IdentityCheck } from '../../features/people/identity-check.ts';
@@ -24,21 +18,6 @@ export type AuthorizationDeps = {
     sessionId: string,
   ) => Promise<{ kind: 'active'; introspection: Issued } | { kind: 'ended' } | { kind: 'unavailable' }>;
 };
-
-const decided = new WeakMap<Caller, WeakMap<RoutePolicy, Denial | null>>();
-
-/**
- * A key's caller object is replaced when the key or the policy document changes (verifier.ts). Without facts about a
- * person, the decision depends only on caller and route, so it is cached for the pair.
- */
-function denialOf(caller: Caller, policy: RoutePolicy, principal: PrincipalFacts): Denial | null {
-  if (!('key' in caller) || principal.kind !== 'not_asked') return decide(caller, policy, principal).denial;
-  let byRoute = decided.get(caller);
-  if (byRoute === undefined) decided.set(caller, (byRoute = new WeakMap()));
-  let denial = byRoute.get(policy);
-  if (denial === undefined) byRoute.set(policy, (denial = decide(caller, policy, principal).denial));
-  return denial;
-}
 
 export function createAuthorization({ identityCheck, tokenOfSession }: AuthorizationDeps): Authorization {
   async function factsAbout(caller: Caller, policy: RoutePolicy): Promise<PrincipalFacts> {
@@ -60,7 +39,7 @@ export function createAuthorization({ identityCheck, tokenOfSession }: Authoriza
 
   return {
     async authorize(caller, policy) {
-      const denial = denialOf(caller, policy, await factsAbout(caller, policy));
+      const { denial } = decide(caller, policy, await factsAbout(caller, policy));
       if (denial === null) return;
       const { code, ...said } = denial;
       throw new AppError(code, said);
