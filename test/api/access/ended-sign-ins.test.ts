@@ -33,6 +33,7 @@ const takesAway = [
   'DELETE /users/{id}/clients/{clientId}',
   'DELETE /me/clients/{id}',
   'POST /me/notices/{id}/read',
+  'POST /schema/validate',
 ];
 
 const nameOf = ({ method, path }: Pick<Route, 'method' | 'path'>) => `${method} ${path}`;
@@ -58,6 +59,7 @@ const bodies: Readonly<Record<string, object>> = {
   'POST /tokens': key,
   'POST /groups': { name: 'Team', roles: ['admin'] },
   'POST /repositories': { fullName: 'acme/new', cloneUrl: 'https://git.example.com/new.git' },
+  'PUT /repositories/{owner}/{name}/credential': { token: 'of-a-git-server' },
   'POST /users': { email: 'eve@example.com', name: 'Eve', roles: ['admin'] },
 };
 

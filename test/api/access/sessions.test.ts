@@ -167,6 +167,8 @@ describe('requests of other pages', () => {
     const victim = await h.person(`Victim${made}`);
     const repository = `acme/victim-${made}`;
     await h.repository(repository);
+    if (route.operationId === 'removeRepositoryCredential')
+      await h.call('PUT', `/repositories/${repository}/credential`, { as: root, body: { token: 'good' } });
     const group = await h.call('POST', '/groups', { as: root, body: { name: `Group ${made}` } });
     const site = await upload(h, root, { 'index.html': page('mine') });
     if (route.path.endsWith('/restore')) await h.call('DELETE', `/sites/${site.data.id}`, { as: root });
@@ -184,10 +186,12 @@ describe('requests of other pages', () => {
       'POST /tokens/revoke': { ids: [service.id] },
       'PUT /config/api-keys': { ...defaultKeyPolicy, ...noLimits, rateLimitPerMinute: 1 },
       'POST /config/api-keys/revert': { version: 1 },
+      'POST /schema/validate': { content: '' },
       'POST /repositories': { fullName: 'evil/repo', cloneUrl: 'https://git.example.com/evil/repo.git' },
       'POST /users': { email: 'evil@example.com', name: 'Evil', roles: ['admin'] },
       'PATCH /users/{id}': { roles: ['admin'] },
       'PATCH /repositories/{owner}/{name}': { defaultBranch: 'evil' },
+      'PUT /repositories/{owner}/{name}/credential': { token: 'evil' },
       'POST /users/{id}/reset-password': {},
       'POST /me/password': {
         currentPassword: 'correct horse battery',

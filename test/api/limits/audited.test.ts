@@ -176,6 +176,22 @@ const drills: Record<string, Drill> = {
       return () => send('PATCH', '/repositories/acme/website', root, { body: { defaultBranch: 'trunk' } });
     },
   },
+  setRepositoryCredential: {
+    event: 'repository.credential_set',
+    async prepare() {
+      await h.repository('acme/website');
+      return () => send('PUT', '/repositories/acme/website/credential', root, { body: { token: 'of-git' } });
+    },
+  },
+  removeRepositoryCredential: {
+    event: 'repository.credential_removed',
+    async prepare() {
+      await h.repository('acme/website');
+      const path = '/repositories/acme/website/credential';
+      await h.call('PUT', path, { as: root, body: { token: 'of-git' } });
+      return () => send('DELETE', path, root);
+    },
+  },
   deleteRepository: {
     event: 'repository.deleted',
     async prepare() {
@@ -247,8 +263,8 @@ const drills: Record<string, Drill> = {
   },
 };
 
-/** What changes nothing that anyone else could see: a reader's own mark. */
-const unaudited = ['readMyNotice', 'readNotice'];
+/** What changes nothing that anyone else could see: a reader's own mark, the check of a file. */
+const unaudited = ['readMyNotice', 'readNotice', 'validateConfigurationFile'];
 
 async function eventsOf(requestId: string) {
   // Through the service, because signing everyone out may have ended the session that would ask.

@@ -78,7 +78,7 @@ describe('services', () => {
     expect(planned(chain, off('web', 'api')).levels).toEqual([['cache'], ['queue']]);
   });
 
-  test('that people changed and the commit has not have no effect', () => {
+  test('that this commit does not have are ignored in what people changed', () => {
     expect(planned(chain, { services: [{ name: 'gone', isActive: false }] })).toEqual(planned(chain));
   });
 });

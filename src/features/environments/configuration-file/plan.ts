@@ -76,7 +76,7 @@ export type Overrides = {
   /** Null when the Environment is created without a choice: only then the file's access counts. */
   readonly access: Access | null;
   readonly ttlHours: number | null;
-  /** Services that the file has not at this commit have no effect. */
+  /** A service that the file does not have at this commit is ignored. */
   readonly services: readonly {
     readonly name: string;
     readonly isActive?: boolean;
@@ -88,7 +88,7 @@ export type Overrides = {
   readonly initEnv: Readonly<Record<string, string>>;
 };
 
-/** Plans an Environment of a file of which {@link unsupportedIn} reports nothing. */
+/** Plans an Environment. Throws on a Dockerfile, which unsupportedIn() reports first. */
 export function plan(
   file: ConfigurationFile,
   commit: Commit,
