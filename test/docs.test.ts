@@ -57,15 +57,6 @@ test('no link in the documents leads to a missing file', async () => {
   expect(missing).toEqual([]);
 });
 
-test('a decision is at most twenty lines', async () => {
-  const long: string[] = [];
-  for (const name of await readdir(join(root, 'docs/decisions'))) {
-    const text = await readFile(join(root, 'docs/decisions', name), 'utf8');
-    if (text.trimEnd().split('\n').length > 20) long.push(name);
-  }
-  expect(long).toEqual([]);
-});
-
 test('no document shows a value that could be a live key', async () => {
   const found: string[] = [];
   for (const file of await documents()) {

@@ -378,7 +378,7 @@ describe('the embedded database', () => {
     expect(rotated('identity.signing_keys').states).toEqual(['ok']);
     expect(rotated('secrets.sealed')).toMatchObject({
       states: ['advice'],
-      says: expect.stringMatching(/^1 sessions, grants or keys[^]*Keep that value in the list/),
+      says: expect.stringMatching(/^1 sessions, grants, credentials or keys[^]*Keep that value in the list/),
     });
     const known = { ...secrets, ENCRYPTION_KEY: `${secrets.ENCRYPTION_KEY},${secretOf()}` };
     expect(await about('secrets.sealed', known)).toMatchObject({
