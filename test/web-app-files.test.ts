@@ -29,6 +29,7 @@ const adminPages = [
   '/admin/users/usr_4fKq0Zb1Xw8TnLr2Vd6M',
   '/admin/groups',
   '/admin/repositories',
+  '/admin/repositories/acme/website',
   '/admin/audit',
   '/admin/audit/evt_3kTq9ZpW1xYb7LcD5mNa',
   '/admin/surfaces',

@@ -23,7 +23,11 @@ beforeAll(async () => {
   fake.person(nobody.subject, { roles: [] });
   const expiresAt = h.clock.now() + 100 * minute;
   fake.token(nobody.accessToken, { subject: nobody.subject, clientId: 'postern-web', expiresAt });
-  fake.token('token-of-nobody', { subject: nobody.subject, expiresAt, scopes: ['repos:read', 'sites:read'] });
+  fake.token('token-of-nobody', {
+    subject: nobody.subject,
+    expiresAt,
+    scopes: ['env:read', 'repos:read', 'sites:read'],
+  });
 });
 afterAll(() => h.close());
 

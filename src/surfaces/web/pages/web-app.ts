@@ -46,6 +46,7 @@ const adminPaths = [
   '/admin/users/:id',
   '/admin/groups',
   '/admin/repositories',
+  '/admin/repositories/:owner/:name',
   '/admin/audit',
   '/admin/audit/:id',
   '/admin/surfaces',
