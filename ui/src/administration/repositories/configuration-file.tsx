@@ -1,4 +1,4 @@
-import { Badge, Button, Select, Text } from '@mantine/core';
+import { Badge, Box, Button, Select, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Schemas } from '../../api/contract.ts';
@@ -6,6 +6,7 @@ import { Table } from '../../lists/table.tsx';
 import { Problem } from '../../shell/problem.tsx';
 import common from '../admin.module.css';
 import { branchesOf, validationOf } from '../queries.ts';
+import { Wrapped } from './wrapped.tsx';
 
 /** Whether the postern.yaml of a branch is valid, as the git server has it now. */
 export function ConfigurationFile({ of: { fullName, defaultBranch } }: { of: Schemas['Repository'] }) {
@@ -40,9 +41,13 @@ export function ConfigurationFile({ of: { fullName, defaultBranch } }: { of: Sch
           Check again
         </Button>
       </div>
-      {error !== null && !isFetching && <Problem error={error} />}
+      {error !== null && !isFetching && (
+        <Box mt="sm">
+          <Problem error={error} />
+        </Box>
+      )}
       {data !== undefined && (
-        <Text size="sm" mt="sm">
+        <Text size="sm" my="sm">
           {data.valid ? 'The file is valid' : 'The file cannot be used'} at commit{' '}
           <code>{data.sha.slice(0, 12)}</code>.
         </Text>
@@ -55,7 +60,9 @@ export function ConfigurationFile({ of: { fullName, defaultBranch } }: { of: Sch
                 {line}:{column}
               </td>
               <td data-label="Field" className={common['wrap']}>
-                <code>{path}</code>
+                <code>
+                  <Wrapped text={path} />
+                </code>
               </td>
               <td data-label="Problem and fix" className={common['wrap']}>
                 {message} {fix}

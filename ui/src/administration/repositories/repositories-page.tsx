@@ -1,7 +1,6 @@
 import { Button, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
-import { Fragment } from 'react';
 import { api, unwrap } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
 import { BranchIcon, PlusIcon } from '../../shell/icons.tsx';
@@ -22,6 +21,7 @@ import { managedKeys, repositories } from '../queries.ts';
 import { type ListSearch, turnedTo } from '../search.ts';
 import { TextLink } from '../text-link.tsx';
 import { paramsOf, RepositoryForm } from './repository-form.tsx';
+import { Wrapped } from './wrapped.tsx';
 
 const route = getRouteApi('/administration/admin/repositories');
 
@@ -96,7 +96,7 @@ export function RepositoriesPage() {
               </th>
               <td data-label="Address" className={common['address']}>
                 <code>
-                  <CloneUrl of={one.cloneUrl} />
+                  <Wrapped text={one.cloneUrl} />
                 </code>
               </td>
               <td data-label="Default branch" className={common['wrap']}>
@@ -153,18 +153,6 @@ export function RepositoriesPage() {
       </Dialog>
     </>
   );
-}
-
-/** Wrapped between its parts, never inside one. */
-function CloneUrl({ of: url }: { of: string }) {
-  return url.split(/(?<=\/)/).map((part, at) => (
-    // The same part may come twice; parts never change places.
-    // oxlint-disable-next-line react/no-array-index-key
-    <Fragment key={at}>
-      {part}
-      <wbr />
-    </Fragment>
-  ));
 }
 
 /** Keys lose it from their selection; a selection of nothing reaches nothing. */
