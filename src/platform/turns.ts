@@ -76,6 +76,22 @@ function plan(): void {
   });
 }
 
+let ending: Promise<void> | undefined;
+
+/**
+ * Resolves when this turn of the event loop has read what had arrived. All requests that are read in one turn then go
+ * through each step together, while the code of the step is in the processor's caches: with 64 connections a request with
+ * a key costs 32 µs of processor time instead of 61 (bench/README.md).
+ */
+export function endOfTurn(): Promise<void> {
+  return (ending ??= new Promise((resolve) => {
+    setImmediate(() => {
+      ending = undefined;
+      resolve();
+    });
+  }));
+}
+
 const connections = new WeakMap<Socket, Connection>();
 
 class Connection {

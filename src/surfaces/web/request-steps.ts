@@ -3,6 +3,7 @@ import { anonymous } from '../../core/caller.ts';
 import { AppError } from '../../core/errors.ts';
 import { isLoopback } from '../../core/loopback.ts';
 import { isLimitedChange, type Route } from '../../platform/http.ts';
+import { endOfTurn } from '../../platform/turns.ts';
 import type { Authentication } from './authentication.ts';
 import type { Authorization } from './authorization.ts';
 import type { RequestLimits } from './request-limits.ts';
@@ -30,7 +31,14 @@ type Hook = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error)
 /** The steps of every request, also to a page or to nothing. */
 export function firstSteps(deps: RequestStepsDeps): Hook {
   const { refuseStrayKeys } = deps.authentication;
-  return asHook([identify(), setHeaders(deps), refuseStrayKeys, checkHost(deps), checkStarted(deps)]);
+  return asHook([
+    endOfTurn,
+    identify(),
+    setHeaders(deps),
+    refuseStrayKeys,
+    checkHost(deps),
+    checkStarted(deps),
+  ]);
 }
 
 /** Then the steps of a route of the API, before its body is read and after. */
