@@ -13,7 +13,7 @@ import type { Scope } from '../src/core/scopes.ts';
 import type { Directory } from '../src/features/people/directory/directory.ts';
 import type { ProviderTokens } from '../src/features/people/oidc-client.ts';
 import { createEncryption } from '../src/platform/encryption.ts';
-import { encryptTokens } from '../src/features/people/sessions/access-token.ts';
+import { encryptTokens } from '../src/features/people/sessions/session-token.ts';
 import { identityStores } from '../src/composition/identity-stores.ts';
 import type { RepositorySelection } from '../src/features/keys/keys.ts';
 import { type LimitSource, memorySource } from '../src/features/rate-limit/rate-limit.ts';

@@ -1,7 +1,7 @@
 import type { Clock } from '../core/clock.ts';
 import { encryptedRecords } from '../features/oidc-provider/adapter.ts';
 import { recordStore } from '../features/oidc-provider/record-store.ts';
-import { encryptedSessions } from '../features/people/sessions/access-token.ts';
+import { encryptedSessions } from '../features/people/sessions/session-token.ts';
 import { sessionStore } from '../features/people/sessions/session-store.ts';
 import { encryptedCredentials } from '../features/repositories/credential.ts';
 import { credentialStore } from '../features/repositories/credential-store.ts';

@@ -493,7 +493,7 @@ export const settings = {
     schema: oneOf(['true'], 'is neither true nor unset', 'Set it to true, or unset it.'),
     unset: null,
     meaning:
-      'true = a repository may have a clone URL that begins with file://, for trials on one machine: whoever may register a repository can read every git repository that this process can read',
+      'true = a repository may have a clone URL that begins with file://, for trials on one machine: a client that may register a repository can read every git repository that this process can read',
     shown: 'unset: only https and ssh',
     readBy: withIdentity,
   }),

@@ -39,9 +39,7 @@ export function branchesRoute(branches: Branches): Route {
     },
     async handle({ caller, query }) {
       const found = await branches.list(caller, query.repository, query.search);
-      return {
-        data: found.slice(0, maxBranches).map(({ name, sha, isDefault }) => ({ name, sha, isDefault })),
-      };
+      return { data: found.slice(0, maxBranches) };
     },
   });
 }

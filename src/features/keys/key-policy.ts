@@ -27,6 +27,7 @@ export type KeyPolicy = {
   readonly failedAuthenticationsPerMinute: number;
 };
 
+/** Only the default: policy-schema.ts limits what an administrator may set. */
 const defaultLifetime: LifetimePolicy = {
   defaultTtlHours: 168,
   maxTtlHours: 720,

@@ -50,7 +50,10 @@ export const keyPolicySchema = z
       service: z.strictObject({ allowAll: z.boolean() }),
       maxSelected: z.number().int().min(1).max(50),
     }),
-    lifetime: z.strictObject({ personal: lifetimeSchema(720), service: lifetimeSchema(87_600) }),
+    lifetime: z.strictObject({
+      personal: lifetimeSchema(maxPersonalTtlHours),
+      service: lifetimeSchema(maxServiceTtlHours),
+    }),
     maxActivePersonalKeysPerUser: z.number().int().min(1).max(1_000),
     rateLimitPerMinute: z.number().int().min(1).max(1_000_000),
     failedAuthenticationsPerMinute: z.number().int().min(1).max(1_000_000),

@@ -8,7 +8,7 @@ import { type AnonymousStep, type CountedStep, createSignInLimit } from './login
 import { createLoginFlow, type LoginFlow } from './login/login.ts';
 import type { OidcClient } from './oidc-client.ts';
 import type { Encryption } from '../../platform/encryption.ts';
-import { createAccessTokens, type SessionToken } from './sessions/access-token.ts';
+import { createAccessTokens, type SessionToken } from './sessions/session-token.ts';
 import type { SessionStore } from './sessions/session-store.ts';
 import { createSessions, type Sessions, type SessionsDeps } from './sessions/sessions.ts';
 import type { LoginAttemptStore } from './login/login-attempt-store.ts';

@@ -1,7 +1,7 @@
 import { AppError } from '../../core/errors.ts';
 import { decryptedOrNot, type Encryption } from '../../platform/encryption.ts';
 import type { GitCredential } from '../../platform/git/git.ts';
-import { remoteAddress } from '../../platform/git/remote.ts';
+import { knownHostsName, remoteAddress } from '../../platform/git/remote.ts';
 import type { EncryptedRows } from '../../platform/reencryption.ts';
 import type { CredentialStore, StoredCredential } from './credential-store.ts';
 
@@ -30,7 +30,7 @@ export function credentialFor(cloneUrl: string, input: CredentialInput): GitCred
     return { kind: 'token', origin: to.origin, user, token };
   if (to?.protocol === 'ssh' && privateKey !== undefined && knownHosts !== undefined) {
     const { host, port, origin } = to;
-    if (!namesHost(knownHosts, port === 22 ? host : `[${host}]:${port}`))
+    if (!namesHost(knownHosts, knownHostsName(to)))
       throw new AppError('invalid_body', {
         message: `knownHosts has no line for ${host}${port === 22 ? '' : `, port ${port}`}.`,
         hint: `Send the output of: ssh-keyscan ${port === 22 ? '' : `-p ${port} `}${host}`,

@@ -168,14 +168,18 @@ export const surfaces: readonly Surface[] = [
       guide('Upgrade on Kubernetes', 'docs/how-to/upgrade-on-kubernetes.md'),
     ],
   },
-  // What Postern does not have.
   {
     id: 'repository-file',
     change: 'Application services, builds, deployments, Environment defaults',
     owner: 'Repository configuration file',
-    note: 'In each repository, as postern.yaml.',
-    places: [],
+    note: 'In each repository, as postern.yaml. This release validates it; nothing is deployed from it yet.',
+    places: [
+      page('Repositories', '/admin/repositories'),
+      route('Validate the file of a branch', 'GET /schema/validate', 'validateConfigurationFileOfBranch'),
+      guide('Write a postern.yaml', 'docs/how-to/write-a-postern-yaml.md'),
+    ],
   },
+  // What Postern does not have.
   {
     id: 'mcp-connections',
     change: 'User connections',

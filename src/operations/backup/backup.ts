@@ -12,7 +12,7 @@ import { createEncryption } from '../../platform/encryption.ts';
 import { signingKeyStore } from '../../features/oidc-provider/signing-key-store.ts';
 import { canDecryptSigningKeys } from '../../features/oidc-provider/signing-keys.ts';
 import { hasDatabase, lockDataDir } from '../../platform/data-dir.ts';
-import { MigrationRefused } from '../../platform/database/adopt.ts';
+import { MigrationRefused } from '../../platform/database/adoption-check.ts';
 import { type Database, openDatabase } from '../../platform/database/database.ts';
 import { embeddedDatabase } from '../../platform/database/embedded.ts';
 import { compareMigrations, migrate } from '../../platform/database/migrate.ts';

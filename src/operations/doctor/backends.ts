@@ -15,7 +15,7 @@ import { createReencryption } from '../../platform/reencryption.ts';
 import { openDatabaseAlone, openKv, openStoreAlone } from '../../composition/backends.ts';
 import { hasDatabase } from '../../platform/data-dir.ts';
 import type { Database } from '../../platform/database/database.ts';
-import { refusalOfStep } from '../../platform/database/adopt.ts';
+import { refusalOfStep } from '../../platform/database/adoption-check.ts';
 import { databaseFacts, unavailableReasonForVersion } from '../../platform/database/facts.ts';
 import { excessOf, unavailableReasonForViews } from '../../platform/database/gateway-role.ts';
 import { compareMigrations } from '../../platform/database/migrate.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { openTestDatabase } from '../../../test/database.ts';
-import { lastReplacement, readSchema } from './adopt.ts';
+import { lastReplacement, readSchema } from './adoption-check.ts';
 import type { Database } from './database.ts';
 import { compareMigrations, migrate } from './migrate.ts';
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CompiledQuery, sql } from 'kysely';
-import { formerStepOf, lastReplacement, MigrationRefused, requireAdoptable } from './adopt.ts';
+import { formerStepOf, lastReplacement, MigrationRefused, requireAdoptable } from './adoption-check.ts';
 import type { Database, Sql } from './database.ts';
 
 /** One forward-only step: `migrations/0002_identity.sql`. Never edited after release; the checksum detects an edit. */
@@ -20,7 +20,7 @@ export async function takeMigrationLock(tx: Sql): Promise<void> {
 
 /**
  * Applies all pending migrations, one transaction each. Safe to run again, and from several processes at once.
- * `isAdopted`: the database was one of a development version (adopt.ts). @throws MigrationRefused
+ * `isAdopted`: the database was one of a development version (adoption-check.ts). @throws MigrationRefused
  */
 export async function migrate(
   database: Database,
@@ -53,7 +53,7 @@ export async function migrate(
 
 /**
  * How the migrations of this program differ from those of a database; empty lists when they do not. `former`: the newest
- * step of a database of a development version (adopt.ts), for which all migrations are waiting. Changes nothing.
+ * step of a database of a development version (adoption-check.ts), for which all migrations are waiting. Changes nothing.
  */
 export async function compareMigrations(
   database: Database,

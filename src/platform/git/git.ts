@@ -9,7 +9,7 @@ import { type FileAtCommit, fileInMirror } from './mirror.ts';
 
 export type { FileAtCommit } from './mirror.ts';
 import { type GitConfig, runGit } from './run-git.ts';
-import { remoteAddress } from './remote.ts';
+import { knownHostsName, remoteAddress } from './remote.ts';
 
 /**
  * Reads repositories that other servers host, with the git of this machine. It promises that a repository runs nothing
@@ -24,7 +24,7 @@ export type Git = {
   branches(remote: GitRemote): Promise<GitAnswer<readonly Branch[]>>;
   /** A file at the newest commit of a branch. `text` is null when the commit has no such file. */
   readFile(remote: GitRemote, branch: string, path: string): Promise<GitAnswer<FileAtCommit>>;
-  /** Removes the mirror of a repository that is no longer registered. */
+  /** Removes the mirror of a repository whose registration or credential changed. */
   forget(id: string): Promise<void>;
 };
 
@@ -175,7 +175,7 @@ function sshCommand(keys: string, { host, port, address }: { host: string; port:
     ConnectTimeout: '15',
     GlobalKnownHostsFile: '/dev/null',
     // Connects to the checked address, and still compares the host key with the one stored for the name.
-    HostKeyAlias: port === 22 ? host : `[${host}]:${port}`,
+    HostKeyAlias: knownHostsName({ host, port }),
     HostName: address,
     IdentitiesOnly: 'yes',
     IdentityAgent: 'none',

@@ -1,5 +1,5 @@
 import { keyPositions } from '../../../core/key-shape.ts';
-import { readFields } from './field-words.ts';
+import { readFields } from './read-fields.ts';
 import { maxProblems, positionIn, type Problem, toProblem } from './problem.ts';
 import { brokenRules } from './rules.ts';
 import type { ConfigurationFile } from './schema.ts';

@@ -7,7 +7,7 @@ import type { UserStore } from '../user-store.ts';
 import { type LoginResult, type OidcClient, reasonOf } from '../oidc-client.ts';
 import { UnknownEncryptionKey, type Encryption } from '../../../platform/encryption.ts';
 import { secretDigest } from '../../../platform/encrypted-text.ts';
-import { encryptTokens } from '../sessions/access-token.ts';
+import { encryptTokens } from '../sessions/session-token.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import type { LoginAttemptStore } from './login-attempt-store.ts';
 import { safeReturnTo } from './return-to.ts';

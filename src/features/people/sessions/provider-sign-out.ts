@@ -2,7 +2,7 @@ import type { AuditContext } from '../../../core/caller.ts';
 import { decryptedOrNot, type Encryption } from '../../../platform/encryption.ts';
 import type { Log } from '../../../platform/log.ts';
 import type { OidcClient } from '../oidc-client.ts';
-import { decryptTokens } from './access-token.ts';
+import { decryptTokens } from './session-token.ts';
 import type { SessionStore } from './session-store.ts';
 import type { Sessions } from './sessions.ts';
 

@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Schemas } from '../../api/contract.ts';
 import { Table } from '../../lists/table.tsx';
+import { countOf } from '../../shell/count.ts';
 import { Problem } from '../../shell/problem.tsx';
 import common from '../admin.module.css';
 import { branchesOf, validationOf } from '../queries.ts';
@@ -20,11 +21,7 @@ export function ConfigurationFile({ of: { fullName, defaultBranch } }: { of: Sch
         <h2 id="configuration-file">postern.yaml</h2>
         {data !== undefined && (
           <Badge color={data.valid ? 'green' : 'red'}>
-            {data.valid
-              ? 'Valid'
-              : data.problems.length === 1
-                ? '1 problem'
-                : `${data.problems.length} problems`}
+            {data.valid ? 'Valid' : countOf(data.problems.length, 'problem')}
           </Badge>
         )}
       </div>
@@ -54,8 +51,10 @@ export function ConfigurationFile({ of: { fullName, defaultBranch } }: { of: Sch
       )}
       {data !== undefined && data.problems.length > 0 && (
         <Table caption="Problems" columns={['Line', 'Field', 'Problem and fix']} isStale={isFetching}>
-          {data.problems.map(({ line, column, path, rule, message, fix }) => (
-            <tr key={`${line}:${column}:${path}:${rule}`}>
+          {data.problems.map(({ line, column, path, message, fix }, at) => (
+            // One variable can have two problems; problems never change places.
+            // oxlint-disable-next-line react/no-array-index-key
+            <tr key={at}>
               <td data-label="Line">
                 {line}:{column}
               </td>

@@ -13,7 +13,7 @@ import {
 } from '../../../../test/identity.ts';
 import { clientSecretFor } from '../../oidc-provider/clients.ts';
 import { createEncryption } from '../../../platform/encryption.ts';
-import { createAccessTokens, encryptTokens } from './access-token.ts';
+import { createAccessTokens, encryptTokens } from './session-token.ts';
 
 const clock = frozenTime();
 let open: IdentityApp;
