@@ -15,6 +15,7 @@ test.each([
   '10.1.2.3',
   '100.64.0.1',
   '127.0.0.1',
+  '168.63.129.16',
   '169.254.169.254',
   '172.16.0.1',
   '172.31.255.255',
@@ -35,6 +36,7 @@ test.each([
   '2001:db8::1',
   '2002:7f00:1::',
   '2001::1',
+  '2606:4700:4700::1111%lo',
   'localhost',
   '1.1.1.1.',
   '0x7f.1',
@@ -65,4 +67,21 @@ test('a host is reached at a public address only, unless private ones are allowe
   const open = outbound(true);
   expect(await open.addressOf('inside.example.com')).toEqual({ kind: 'address', address: '10.0.0.8' });
   expect(await open.addressOf('127.0.0.1')).toEqual({ kind: 'address', address: '127.0.0.1' });
+});
+
+test('a name server that does not answer delays nobody longer than the limit, and is asked once', async () => {
+  let asked = 0;
+  const { addressOf } = createOutbound({
+    allowsPrivate: false,
+    lookupMs: 1,
+    resolve: () => {
+      asked += 1;
+      return new Promise(() => undefined);
+    },
+  });
+  expect(await Promise.all(['slow.example.com', 'slow.example.com'].map(addressOf))).toEqual([
+    { kind: 'unknown_host' },
+    { kind: 'unknown_host' },
+  ]);
+  expect(asked).toBe(1);
 });

@@ -21,15 +21,30 @@ export type OutboundAddress =
 
 export function createOutbound({
   allowsPrivate,
+  lookupMs = 5_000,
   resolve = (host) => lookup(host, { all: true }),
 }: {
   /** OUTBOUND_ALLOW_PRIVATE: every address is allowed. */
   readonly allowsPrivate: boolean;
+  /** Milliseconds after which a host without an answer of its name server counts as unknown. */
+  readonly lookupMs?: number;
   readonly resolve?: (host: string) => Promise<readonly { address: string }[]>;
 }): Outbound {
+  /** Lookups under way: each takes one of the few threads of the process, however many ask for the host. */
+  const asked = new Map<string, Promise<readonly { address: string }[]>>();
+  function lookUp(host: string): Promise<readonly { address: string }[]> {
+    const known = asked.get(host);
+    if (known !== undefined) return known;
+    const answer = resolve(host)
+      .catch(() => [])
+      .finally(() => asked.delete(host));
+    asked.set(host, answer);
+    return answer;
+  }
+
   return {
     async addressOf(host) {
-      const addresses = isIP(host) === 0 ? await resolve(host).catch(() => []) : [{ address: host }];
+      const addresses = isIP(host) === 0 ? await within(lookupMs, lookUp(host)) : [{ address: host }];
       const [first] = addresses;
       if (first === undefined) return { kind: 'unknown_host' };
       // All of them must be public: a name that also leads inside is never one of a public server.
@@ -39,9 +54,19 @@ export function createOutbound({
   };
 }
 
+async function within<T>(ms: number, answer: Promise<readonly T[]>): Promise<readonly T[]> {
+  const { promise, resolve } = Promise.withResolvers<readonly T[]>();
+  const timer = setTimeout(resolve, ms, []);
+  try {
+    return await Promise.race([answer, promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 /** True of addresses that IANA's special-purpose registries (RFC 6890) list as globally reachable unicast. */
 export function isPublic(address: string): boolean {
-  const family = isIP(address);
+  const family = address.includes('%') ? 0 : isIP(address);
   if (family === 4) return !reserved.check(address, 'ipv4');
   return family === 6 && globalUnicast.check(address, 'ipv6') && !reserved.check(address, 'ipv6');
 }
@@ -52,6 +77,7 @@ for (const network of [
   '10.0.0.0/8', // private
   '100.64.0.0/10', // shared by a carrier, RFC 6598
   '127.0.0.0/8', // loopback
+  '168.63.129.16/32', // Azure's service for its machines, although in a public network
   '169.254.0.0/16', // link-local, with the metadata services of clouds
   '172.16.0.0/12', // private
   '192.0.0.0/24', // protocol assignments

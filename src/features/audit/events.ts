@@ -56,7 +56,7 @@ export const auditEvents = {
   'repository.deleted': 'A repository was removed from the registry.',
   'repository.credential_set': 'A repository got a credential for its git server.',
   'repository.credential_removed':
-    'A repository lost its credential for its git server: an administrator removed it (reason `removed`), or the clone URL changed (`clone_url_changed`).',
+    'A repository lost its credential for its git server: an administrator removed it (reason `removed`), the clone URL changed (`clone_url_changed`), or the repository was removed (`repository_deleted`).',
   'user.created': 'An account was created.',
   'user.changed': 'An account was changed.',
   'user.deleted': 'An account was deleted.',

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { branchNamePattern } from '../../platform/git/remote.ts';
 import { rules } from './configuration-file/problem.ts';
 
 export const validateSchema = z
@@ -36,9 +37,4 @@ export const repositoryName = z
   .regex(/^[A-Za-z0-9._-]+\/[A-Za-z0-9._-]+$/, 'must look like owner/name')
   .meta({ description: 'Full name of a registered repository', examples: ['acme/website'] });
 
-/** As `git check-ref-format --branch` allows it, without the names that only a shell could tell from a pattern. */
-export const branchName = z
-  .string()
-  .max(250)
-  .regex(/^(?!.*(?:\.\.|\/\/|@\{|\.lock$))[A-Za-z0-9][A-Za-z0-9._/@+#=-]*$/, 'must be a git branch name')
-  .refine((name) => !/[./]$/.test(name), 'must be a git branch name');
+export const branchName = z.string().max(250).regex(branchNamePattern, 'must be a git branch name');

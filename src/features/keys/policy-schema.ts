@@ -9,6 +9,10 @@ function perType<T extends z.ZodType>(schema: T, service: T = schema) {
 
 const hours = (max: number) => z.number().positive().max(max);
 
+/** What the policy may allow at most, in hours: 30 days (description 2.1) and 10 years. */
+const maxPersonalTtlHours = 720;
+const maxServiceTtlHours = 87_600;
+
 function lifetimeSchema(max: number) {
   return z
     .strictObject({

@@ -14,14 +14,10 @@ export type CredentialStore = {
   find(repositoryId: string): Promise<StoredCredential | undefined>;
   /** Replaces the credential that the repository has. */
   put(credential: StoredCredential & { readonly setAt: number }): Promise<void>;
-  /** False: the repository has none. */
-  remove(repositoryId: string): Promise<boolean>;
+  /** What was removed; undefined when the repository has none. */
+  remove(repositoryId: string): Promise<StoredCredential | undefined>;
   /** Credentials that are not encrypted under the first key, by repository id, after `after`. */
-  underOtherKeys(
-    keyMark: string,
-    after: string,
-    limit: number,
-  ): Promise<Pick<StoredCredential, 'repositoryId' | 'encrypted'>[]>;
+  underOtherKeys(keyMark: string, after: string, limit: number): Promise<StoredCredential[]>;
   /** Unless the credential has changed since it was read. */
   replaceEncrypted(repositoryId: string, before: string, after: string): Promise<void>;
 };
@@ -45,18 +41,17 @@ export function credentialStore(db: Sql): CredentialStore {
                set_at = excluded.set_at`.execute(db);
     },
     async remove(repositoryId) {
-      const { rows } = await sql`
-        delete from repository_credentials where repository_id = ${repositoryId} returning repository_id`.execute(
-        db,
-      );
-      return rows.length > 0;
+      const { rows } = await sql<Row>`
+        delete from repository_credentials where repository_id = ${repositoryId}
+        returning repository_id, kind, origin, encrypted`.execute(db);
+      return rows[0] && toCredential(rows[0]);
     },
     async underOtherKeys(keyMark, after, limit) {
-      const { rows } = await sql<Pick<Row, 'repository_id' | 'encrypted'>>`
-        select repository_id, encrypted from repository_credentials
+      const { rows } = await sql<Row>`
+        select repository_id, kind, origin, encrypted from repository_credentials
          where not starts_with(encrypted, ${keyMark}) and repository_id > ${after}
          order by repository_id limit ${limit}`.execute(db);
-      return rows.map(({ repository_id: repositoryId, encrypted }) => ({ repositoryId, encrypted }));
+      return rows.map(toCredential);
     },
     async replaceEncrypted(repositoryId, before, after) {
       await sql`

@@ -162,6 +162,25 @@ test('a clone URL on this machine is refused unless an operator allows it', asyn
   await strict.close();
 });
 
+test('a row whose origin was changed in the database gives no credential', async () => {
+  const id = await h.repository('acme/tampered');
+  expect((await put('tampered', { token })).status).toBe(200);
+  await sql`update repository_credentials set origin = 'https://evil.example.com' where repository_id = ${id}`.execute(
+    h.database.sql,
+  );
+  expect(await h.app.services.repositories.credentialOf(id)).toBeNull();
+});
+
+test('a removed repository takes its credential along, and the audit log says so', async () => {
+  const id = await h.repository('acme/taken');
+  await put('taken', { token });
+  await h.call('DELETE', '/repositories/acme/taken', { as: admin });
+  expect((await eventsOf(id)).map(({ event }: { event: string }) => event)).toContain(
+    'repository.credential_removed',
+  );
+});
+
+// Last: afterwards this process cannot read the tokens of its sessions.
 test('SE-03 a credential outlives the older ENCRYPTION_KEY, once the job has encrypted it again', async () => {
   const id = await h.repository('acme/rotated');
   await put('rotated', { token });

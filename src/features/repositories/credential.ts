@@ -61,12 +61,20 @@ export function encryptCredential(
     kind === 'token'
       ? { user: credential.user, token: credential.token }
       : { privateKey: credential.privateKey, knownHosts: credential.knownHosts };
-  const encrypted = encryption.encrypt(JSON.stringify(secret), credentialContext(repositoryId));
+  const encrypted = encryption.encrypt(
+    JSON.stringify(secret),
+    credentialContext({ repositoryId, kind, origin }),
+  );
   return { repositoryId, kind, origin, encrypted };
 }
 
-function credentialContext(repositoryId: string): string {
-  return `repository-credential:${repositoryId}`;
+/** With kind and origin: a changed row must not send the token to another server. */
+function credentialContext({
+  repositoryId,
+  kind,
+  origin,
+}: Pick<StoredCredential, 'repositoryId' | 'kind' | 'origin'>): string {
+  return `repository-credential:${repositoryId}:${kind}:${origin}`;
 }
 
 /** The credentials of all repositories, for a new ENCRYPTION_KEY. */
@@ -74,11 +82,11 @@ export function encryptedCredentials(
   store: Pick<CredentialStore, 'underOtherKeys' | 'replaceEncrypted'>,
 ): EncryptedRows {
   return async (mark, after, limit) =>
-    (await store.underOtherKeys(mark, after, limit)).map(({ repositoryId, encrypted }) => ({
-      id: repositoryId,
-      encrypted,
-      context: credentialContext(repositoryId),
-      replace: (fresh) => store.replaceEncrypted(repositoryId, encrypted, fresh),
+    (await store.underOtherKeys(mark, after, limit)).map((stored) => ({
+      id: stored.repositoryId,
+      encrypted: stored.encrypted,
+      context: credentialContext(stored),
+      replace: (fresh) => store.replaceEncrypted(stored.repositoryId, stored.encrypted, fresh),
     }));
 }
 
@@ -90,7 +98,7 @@ export async function readCredential(
 ): Promise<GitCredential | null> {
   const stored = await store.find(repositoryId);
   if (stored === undefined) return null;
-  const text = decryptedOrNot(() => encryption.decrypt(stored.encrypted, credentialContext(repositoryId)));
+  const text = decryptedOrNot(() => encryption.decrypt(stored.encrypted, credentialContext(stored)));
   if (text === undefined) return null;
   // Sound: encryptCredential() wrote it, and the encryption detects every change.
   return { kind: stored.kind, origin: stored.origin, ...(JSON.parse(text) as Secret) } as GitCredential;

@@ -289,6 +289,7 @@ export function createRepositories({
     async remove(caller, auditContext, fullName) {
       return await write(caller, async (stores) => {
         const repository = await reach(caller, stores.repositories.hold(fullName));
+        await dropCredential(stores, auditContext, repository, 'repository_deleted');
         await stores.repositories.remove(repository.id);
         await stores.audit.append({
           event: 'repository.deleted',
@@ -340,16 +341,17 @@ export function createRepositories({
     stores: Stores,
     auditContext: AuditContext,
     repository: Repository,
-    reason: 'removed' | 'clone_url_changed',
+    reason: 'removed' | 'clone_url_changed' | 'repository_deleted',
   ): Promise<Repository> {
-    if (!(await stores.repositoryCredentials.remove(repository.id))) return repository;
+    const removed = await stores.repositoryCredentials.remove(repository.id);
+    if (removed === undefined) return repository;
     await stores.audit.append({
       event: 'repository.credential_removed',
       auditContext,
       target: { kind: 'repository', id: repository.id },
       outcome: 'success',
       reason,
-      details: {},
+      details: { kind: removed.kind, origin: removed.origin },
     });
     return { ...repository, credential: null };
   }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { branchNamePattern } from '../../platform/git/remote.ts';
 import { timestampSchema } from '../../platform/schemas.ts';
 
 /** `owner/name` as git hosts allow it. Upper and lower case are kept for display and are equal in comparisons. */
@@ -17,10 +18,7 @@ const cloneUrl = z
     'must be an https or ssh git address without credentials',
   );
 
-const branch = z
-  .string()
-  .max(250)
-  .regex(/^[A-Za-z0-9](?:[A-Za-z0-9._/-]*[A-Za-z0-9_-])?$/, 'must be a git branch name');
+const branch = z.string().max(250).regex(branchNamePattern, 'must be a git branch name');
 
 const environmentDefaults = z
   .record(

@@ -49,15 +49,15 @@ const failures = {
 
 /** Patterns of git's messages (LC_ALL=C), git 2.37 and newer. The first that matches decides. */
 const complaints: readonly (readonly [RegExp, GitFailure])[] = [
-  [/host key verification failed|no .* host key is known/i, 'host_key_unknown'],
+  [/host key verification failed|no \S{1,50} host key is known/i, 'host_key_unknown'],
   [/unable to update url base from redirection|requested url returned error: 30\d/i, 'redirected'],
   [
     /authentication failed|could not read (?:username|password)|returned error: 40[13]|permission denied \(/i,
     'credential_refused',
   ],
-  [/remote branch .* not found|couldn't find remote ref/i, 'branch_not_found'],
+  [/remote branch \S{1,300} not found|couldn't find remote ref/i, 'branch_not_found'],
   [
-    /repository .* not found|returned error: 404|does not appear to be a git repository|does not exist/i,
+    /repository '[^'\n]{1,600}'\/? not found|returned error: 404|does not appear to be a git repository|does not exist/i,
     'repository_not_found',
   ],
   [/could not resolve host/i, 'host_not_found'],

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
@@ -30,6 +30,7 @@ const remote = (cloneUrl: string, credential: GitCredential | null = null) => ({
   cloneUrl,
   credential,
 });
+const mirrorsIn = (folder: string) => readdirSync(folder).filter((name) => name.endsWith('.git'));
 const failed = (reason: string) => ({ kind: 'failed', reason });
 
 let repository: TestRepository;
@@ -124,6 +125,40 @@ describe('a repository on this machine', () => {
     expect(await missing.git.branches(remote(repository.url))).toMatchObject(failed('not_installed'));
   });
 
+  test('a branch that another replaced in its place, as a folder of branches, is read', async () => {
+    const { git } = await openGit();
+    const own = newRepository();
+    onTestFinished(own.remove);
+    own.commit({ 'postern.yaml': 'main\n' });
+    own.commit({ 'postern.yaml': 'one\n' }, 'topic');
+    const read = (branch: string) => git.readFile(remote(own.url), branch, 'postern.yaml');
+    expect(await read('topic')).toMatchObject({ value: { text: 'one\n' } });
+    own.git('switch', '--quiet', 'main');
+    own.git('branch', '--quiet', '-D', 'topic');
+    own.commit({ 'postern.yaml': 'two\n' }, 'topic/two');
+    expect(await read('topic/two')).toMatchObject({ value: { text: 'two\n' } });
+  });
+
+  test('a repository that could not be read once is read the next time, from a new mirror', async () => {
+    repository.commit({ 'postern.yaml': 'again\n' }, 'again');
+    const { git, folder } = await openGit();
+    const read = () => git.readFile(remote(repository.url), 'again', 'postern.yaml');
+    await read();
+    const [mirror = ''] = mirrorsIn(folder);
+    // What git leaves when it is ended while it writes a pack.
+    writeFileSync(join(folder, mirror, 'shallow.lock'), '');
+    repository.commit({ 'postern.yaml': 'more\n' }, 'again');
+    expect((await read()).kind).toBe('failed');
+    expect(mirrorsIn(folder)).toEqual([]);
+    expect(await read()).toMatchObject({ value: { text: 'more\n' } });
+  });
+
+  test('git may start no program but those that speak https: a server cannot make it fetch other addresses', async () => {
+    const { git, folder } = await openGit();
+    await git.branches(remote(repository.url));
+    expect(readdirSync(join(folder, 'helpers'))).toEqual(['git-remote-http', 'git-remote-https']);
+  });
+
   test('files are read only where that is switched on', async () => {
     const { git } = await openGit({ allowsFiles: false });
     expect(await git.branches(remote(repository.url))).toMatchObject(failed('unsupported_url'));
@@ -133,9 +168,9 @@ describe('a repository on this machine', () => {
     const { git, folder } = await openGit();
     repository.commit({ 'postern.yaml': 'x' });
     await git.readFile(remote(repository.url), 'main', 'postern.yaml');
-    expect(readdirSync(folder)).toEqual(['repo_1.git']);
+    expect(mirrorsIn(folder)).toHaveLength(1);
     await git.forget('repo_1');
-    expect(readdirSync(folder)).toEqual([]);
+    expect(mirrorsIn(folder)).toEqual([]);
   });
 });
 
@@ -247,7 +282,7 @@ describe.skipIf(isSshServerMissing)('a repository over ssh', () => {
     const commit = repository.commit({ 'postern.yaml': 'over ssh\n' });
     const answer = await git.readFile(remote(url(), key()), 'main', 'postern.yaml');
     expect(answer).toEqual({ kind: 'ok', value: { sha: commit, text: 'over ssh\n' } });
-    expect(readdirSync(folder)).toEqual(['repo_1.git']);
+    expect(readdirSync(folder).filter((name) => name.startsWith('ssh-'))).toEqual([]);
   });
 
   test('another key, another host key or no key is refused with its reason', async () => {

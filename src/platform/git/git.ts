@@ -1,5 +1,5 @@
-import { randomUUID } from 'node:crypto';
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { createHash, randomUUID } from 'node:crypto';
+import { mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createFairQueue } from '../fair-queue.ts';
 import type { Outbound } from '../outbound.ts';
@@ -46,6 +46,8 @@ export type Branch = { readonly name: string; readonly sha: string };
 export type { GitAnswer, GitFailure } from './answers.ts';
 
 const maxListBytes = 4 * 1024 * 1024;
+/** A commit and its folders, without content, are far smaller. */
+const maxMirrorBytes = 256 * 1024 * 1024;
 const sha = /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/;
 
 /** Call prepare() first; it removes what an earlier process left. */
@@ -75,85 +77,120 @@ export function gitIn(
 ): Git & { prepare(): Promise<void> } {
   const staging = stagingFolder(place, { isShared });
   const folder = staging.path;
-  // One fetch of a repository at a time, so that two do not lock each other's references.
-  const inTurn = createFairQueue({ width: 4, perSender: 1, queue: 100 });
+  // One question to a repository at a time, so that two do not lock each other's references.
+  const inTurn = createFairQueue({ width: 4, perSender: 1, queue: 10 });
+  let helpers: Promise<string | undefined> | undefined;
 
   /** Calls `work` with what git needs to reach the remote; removes the files of a private key afterwards. */
   async function reach<T>(
     { cloneUrl, credential }: GitRemote,
-    work: (access: { config: GitConfig; env: Record<string, string> }) => Promise<GitAnswer<T>>,
+    work: (access: Access) => Promise<GitAnswer<T>>,
   ): Promise<GitAnswer<T>> {
     const to = remoteAddress(cloneUrl);
     if (to === undefined || (to.protocol === 'file' && !allowsFiles)) return failed('unsupported_url');
-    if (to.protocol === 'file') return await work({ config: {}, env: { GIT_ALLOW_PROTOCOL: 'file' } });
+    helpers ??= linkHelpers(join(folder, 'helpers'), searchPath);
+    const own = await helpers;
+    if (own === undefined) return failed('not_installed');
+    const access = { url: to.url, config: {}, env: { GIT_EXEC_PATH: own, GIT_ALLOW_PROTOCOL: to.protocol } };
+    if (to.protocol === 'file') return await work(access);
     const found = await outbound.addressOf(to.host);
     if (found.kind === 'unknown_host') return failed('host_not_found');
     if (found.kind === 'private') return failed('private_address');
-    const own = credential?.origin === to.origin ? credential : null;
+    const mine = credential?.origin === to.origin ? credential : null;
     if (to.protocol === 'https') {
       const address = found.address.includes(':') ? `[${found.address}]` : found.address;
       return await work({
+        ...access,
         config: {
           'http.curloptResolve': `${to.host}:${to.port}:${address}`,
           ...(caFile === null ? {} : { 'http.sslCAInfo': caFile }),
-          ...(own?.kind === 'token' ? { [`http.${to.origin}.extraHeader`]: basic(own) } : {}),
+          ...(mine?.kind === 'token' ? { [`http.${to.origin}.extraHeader`]: basic(mine) } : {}),
         },
-        env: { GIT_ALLOW_PROTOCOL: 'https' },
       });
     }
-    if (own?.kind !== 'ssh_key') return failed('credential_refused');
+    if (mine?.kind !== 'ssh_key') return failed('credential_refused');
     const keys = join(folder, `ssh-${randomUUID()}`);
     await mkdir(keys, { mode: 0o700 });
     try {
-      await writeFile(join(keys, 'key'), `${own.privateKey.trim()}\n`, { mode: 0o600 });
-      await writeFile(join(keys, 'known_hosts'), `${own.knownHosts.trim()}\n`, { mode: 0o600 });
+      await writeFile(join(keys, 'key'), `${mine.privateKey.trim()}\n`, { mode: 0o600 });
+      await writeFile(join(keys, 'known_hosts'), `${mine.knownHosts.trim()}\n`, { mode: 0o600 });
       const command = sshCommand(keys, { ...to, address: found.address });
       return await work({
-        config: {},
-        env: { GIT_ALLOW_PROTOCOL: 'ssh', GIT_SSH_COMMAND: command, GIT_SSH_VARIANT: 'ssh' },
+        ...access,
+        env: { ...access.env, GIT_SSH_COMMAND: command, GIT_SSH_VARIANT: 'ssh' },
       });
     } finally {
       await rm(keys, { recursive: true, force: true });
     }
   }
 
-  const mirrorOf = (id: string) => join(folder, `${id}.git`);
+  /** A changed clone URL gets a mirror of its own: nothing of the earlier server is offered to the next. */
+  const mirrorOf = ({ id, cloneUrl }: GitRemote) =>
+    join(folder, `${id}-${createHash('sha256').update(cloneUrl).digest('hex').slice(0, 16)}.git`);
 
   return {
     prepare: staging.prepare,
 
     branches: (remote) =>
-      reach(remote, async ({ config, env }) => {
-        const run = await runGit(['ls-remote', '--heads', '--refs', '--', remote.cloneUrl], {
-          config,
-          env,
-          searchPath,
-          timeoutMs: listMs,
-          maxBytes: maxListBytes,
-        });
-        return run.kind === 'done' ? ok(branchesIn(run.output.toString())) : failedRun(run);
-      }),
+      inTurn(remote.id, () =>
+        reach(remote, async ({ url, config, env }) => {
+          const run = await runGit(['ls-remote', '--heads', '--refs', '--', url], {
+            config,
+            env,
+            searchPath,
+            timeoutMs: listMs,
+            maxBytes: maxListBytes,
+          });
+          return run.kind === 'done' ? ok(branchesIn(run.output.toString())) : failedRun(run);
+        }),
+      ),
 
     readFile: (remote, branch, path) =>
       inTurn(remote.id, () =>
-        reach(remote, async ({ config, env }) => {
-          return await fileInMirror(mirrorOf(remote.id), branch, path, {
-            cloneUrl: remote.cloneUrl,
-            run: (args, maxBytes, named) =>
+        reach(remote, async ({ url, config, env }) => {
+          // One time limit for all runs: other repositories wait for this turn.
+          const until = performance.now() + fetchMs;
+          return await fileInMirror(mirrorOf(remote), branch, path, {
+            url,
+            run: (args, maxBytes, named, writesTo) =>
               runGit(args, {
                 config: { ...config, ...named },
                 env,
                 searchPath,
-                timeoutMs: fetchMs,
+                timeoutMs: Math.max(1, until - performance.now()),
                 maxBytes,
+                writesTo: { folder: writesTo, maxBytes: maxMirrorBytes },
               }),
             maxFileBytes,
           });
         }),
       ),
 
-    forget: (id) => inTurn(id, () => rm(mirrorOf(id), { recursive: true, force: true })),
+    async forget(id) {
+      const names = await readdir(folder).catch(() => []);
+      // A question under way then fails or makes the mirror again; nothing is read from half a mirror.
+      for (const name of names.filter((one) => one.startsWith(`${id}-`)))
+        await rm(join(folder, name), { recursive: true, force: true, maxRetries: 5 });
+    },
   };
+}
+
+type Access = { url: string; config: GitConfig; env: Record<string, string> };
+
+/**
+ * A folder with the only programs that git may start. A server can name addresses of packs that git would fetch with
+ * git-http-fetch (`packfile-uris`, gitprotocol-v2(5)), past the checked address. Undefined: git is not installed.
+ */
+async function linkHelpers(folder: string, searchPath: string): Promise<string | undefined> {
+  const run = await runGit(['--exec-path'], { searchPath, timeoutMs: 10_000, maxBytes: 4_096 });
+  if (run.kind !== 'done') return undefined;
+  const installed = run.output.toString().trim();
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  for (const name of ['git-remote-http', 'git-remote-https'])
+    await symlink(join(installed, name), join(folder, name)).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error;
+    });
+  return folder;
 }
 
 function branchesIn(listing: string): Branch[] {

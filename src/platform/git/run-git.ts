@@ -1,4 +1,6 @@
 import { spawn } from 'node:child_process';
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
 
 /** What one run of git gave. `output` is complete: a run that would exceed `maxBytes` is ended and has `too_large`. */
 export type GitRun =
@@ -11,8 +13,12 @@ export type GitRun =
 /** Configuration for one run, by name. It reaches git through the environment, so no process list and no file shows it. */
 export type GitConfig = Readonly<Record<string, string>>;
 
-/** Bytes of git's messages that are read to find out why it failed. */
-const maxComplaintBytes = 16 * 1024;
+/** Characters of git's messages that are read to find out why it failed. */
+const maxComplaintLength = 8 * 1024;
+/** Milliseconds between two looks at the size of the folder that git writes to. */
+const lookMs = 250;
+/** A compressed answer of a server can be a thousand times as large in the memory of git. */
+const maxResidentBytes = 512 * 1024 * 1024;
 
 /**
  * Runs the system's git with an environment of its own: no configuration of this machine or its users, no prompts, no hooks
@@ -26,6 +32,8 @@ export async function runGit(
     /** Milliseconds of real time after which git and its child processes are ended. */
     readonly timeoutMs: number;
     readonly maxBytes: number;
+    /** A folder that git writes to, and the bytes at which it is ended. */
+    readonly writesTo?: { readonly folder: string; readonly maxBytes: number };
     /** Where git and ssh are: PATH of this process. */
     readonly searchPath: string;
   },
@@ -63,16 +71,58 @@ export async function runGit(
     end();
   });
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    if (complaint.length < maxComplaintBytes) complaint += text;
+    // Lines of the server are no messages of git.
+    complaint = (complaint + text.replaceAll(/^remote: .*$/gm, '')).slice(0, maxComplaintLength);
   });
+  const { writesTo } = options;
+  const watch = setInterval(() => {
+    void Promise.all([
+      writesTo === undefined ? 0 : bytesIn(writesTo.folder),
+      residentBytes(child.pid ?? 0),
+    ]).then(([written, resident]) => {
+      if (written <= (writesTo?.maxBytes ?? 0) && resident <= maxResidentBytes) return;
+      ended ??= { kind: 'too_large' };
+      end();
+    });
+  }, lookMs);
   const code = await new Promise<number | null | 'not_installed'>((resolve) => {
-    child.once('error', () => resolve('not_installed'));
+    child.once('error', (error: NodeJS.ErrnoException) =>
+      resolve(error.code === 'ENOENT' ? 'not_installed' : null),
+    );
     child.once('close', resolve);
   });
   clearTimeout(timer);
+  clearInterval(watch);
   if (code === 'not_installed') return { kind: 'not_installed' };
   if (ended !== undefined) return ended;
   return code === 0 ? { kind: 'done', output: Buffer.concat(output) } : { kind: 'failed', complaint };
+}
+
+/** Bytes of the files directly in a folder. A file that is gone meanwhile counts nothing. */
+async function bytesIn(folder: string): Promise<number> {
+  const names = await readdir(folder).catch(() => []);
+  const sizes = await Promise.all(
+    names.map((name) =>
+      stat(join(folder, name)).then(
+        ({ size }) => size,
+        () => 0,
+      ),
+    ),
+  );
+  return sizes.reduce((sum, size) => sum + size, 0);
+}
+
+/** Memory of a process and all its descendants (proc(5)); 0 where there is no /proc. */
+async function residentBytes(pid: number): Promise<number> {
+  try {
+    const pages = Number((await readFile(`/proc/${pid}/statm`, 'utf8')).split(' ')[1]);
+    const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8');
+    const below = await Promise.all(children.split(' ').filter(Boolean).map(Number).map(residentBytes));
+    return below.reduce((sum, one) => sum + one, pages * 4_096);
+  } catch {
+    // The process has ended.
+    return 0;
+  }
 }
 
 /** https://git-scm.com/docs/git#_environment_variables */

@@ -109,7 +109,7 @@ function CredentialForm({ of: { fullName, cloneUrl }, onClose }: { of: Repositor
             description="An access token of the git server that may read this repository, and nothing more."
             data-autofocus
             required
-            autoComplete="off"
+            autoComplete="new-password"
             value={token}
             error={wrong['token']}
             onChange={({ currentTarget }) => setToken(currentTarget.value)}
