@@ -6,7 +6,12 @@ import { auditEvents } from '../src/features/audit/events.ts';
 import { rules } from '../src/features/environments/configuration-file/problem.ts';
 import { maxFileBytes } from '../src/features/environments/configuration-file/read.ts';
 import { maxServices } from '../src/features/environments/configuration-file/schema.ts';
-import { maxDepth, maxTokens, maxValues } from '../src/features/environments/configuration-file/yaml-text.ts';
+import {
+  maxCharacters,
+  maxDepth,
+  maxTokens,
+  maxValues,
+} from '../src/features/environments/configuration-file/yaml-text.ts';
 import { surfaces } from '../src/features/settings/surfaces.ts';
 import { isLimitedChange, type Route } from '../src/platform/http.ts';
 import { createCommandLine, exitCodes, pathOf } from '../src/run/command-line.ts';
@@ -211,7 +216,7 @@ Any other name is a problem, not an empty text. For a literal \`\${\`, write \`$
 
 const limitsSection = `## Limits
 
-At most ${maxFileBytes / 1024} KiB of UTF-8, ${maxTokens} YAML tokens, ${maxValues} values after every alias is replaced, ${maxDepth} levels and ${maxServices} services. Anchors and aliases work; tags,
+At most ${maxFileBytes / 1024} KiB of UTF-8, ${maxTokens} YAML tokens, ${maxValues} values and ${maxCharacters} characters of text after every alias is replaced, ${maxDepth} levels and ${maxServices} services. Anchors and aliases work; tags,
 merge keys (\`<<\`) and more than one document do not. Text such as \`yes\` is not a switch: write \`true\` or \`false\`.`;
 
 function page(title: string, lead: string, body: string): string {

@@ -1,10 +1,11 @@
-/** Longer texts are not names, and comparing them would take long. */
+/** Longer texts are not names, and comparing them would take long: this holds for both sides. */
 const maxLength = 60;
 
 /** “Did you mean web?”, when one of the names differs from the text in a few letters; otherwise null. */
 export function didYouMean(text: string, names: readonly string[]): string | null {
   if (text.length > maxLength) return null;
   const found = names
+    .filter((name) => name.length <= maxLength)
     .map((name) => ({ name, distance: distanceOf(text.toLowerCase(), name.toLowerCase()) }))
     .filter(({ name, distance }) => distance <= Math.max(1, Math.floor(name.length / 3)))
     .toSorted((one, other) => one.distance - other.distance)[0];

@@ -44,6 +44,16 @@ export type Finding = Pick<Problem, 'rule' | 'message' | 'fix'> & {
 /** A file that has more problems than this is not read more closely. */
 export const maxProblems = 100;
 
+/** Takes no more findings than will be reported: a file can break rules a million times, and each one costs work. */
+export function* firstOf(findings: Iterable<Finding>): Generator<Finding> {
+  let count = 0;
+  for (const found of findings) {
+    yield found;
+    count += 1;
+    if (count >= maxProblems) return;
+  }
+}
+
 type Position = Pick<Problem, 'line' | 'column'>;
 
 /** The place of an offset in the text. (The YAML library's own counter misses lines inside broken collections.) */

@@ -9,10 +9,14 @@ export function readFields(value: unknown): ReadFields {
   const result = configurationFile.safeParse(value, { error: words, reportInput: true });
   return result.success
     ? { file: result.data, findings: [] }
-    : { file: undefined, findings: result.error.issues.flatMap(toFindings) };
+    : { file: undefined, findings: findingsOf(result.error.issues) };
 }
 
-type ReadFields = { readonly file: ConfigurationFile | undefined; readonly findings: readonly Finding[] };
+type ReadFields = { readonly file: ConfigurationFile | undefined; readonly findings: Iterable<Finding> };
+
+function* findingsOf(issues: readonly z.core.$ZodIssue[]): Generator<Finding> {
+  for (const issue of issues) yield* toFindings(issue);
+}
 
 const inputWords = inputWordsWith('is not a field');
 
@@ -44,21 +48,22 @@ const ruleOf: Readonly<Partial<Record<z.core.$ZodIssue['code'], Rule>>> = {
   invalid_key: 'name',
 };
 
-function toFindings(issue: z.core.$ZodIssue): Finding[] {
+function* toFindings(issue: z.core.$ZodIssue): Generator<Finding> {
   const path = issue.path.filter((step) => typeof step !== 'symbol');
-  if (issue.code === 'unrecognized_keys') return issue.keys.map((name) => unknownField(path, name));
+  if (issue.code === 'unrecognized_keys') {
+    for (const name of issue.keys) yield unknownField(path, name);
+    return;
+  }
   const isMissing = issue.code !== 'invalid_key' && issue.input === undefined;
   const subject =
     typeof path.at(-1) === 'number' ? `An entry of ${path.at(-2)}` : (path.at(-1) ?? 'The file');
-  return [
-    {
-      path,
-      at: issue.code === 'invalid_key' ? 'name' : 'value',
-      rule: isMissing ? 'required' : (ruleOf[issue.code] ?? 'value'),
-      message: `${subject} ${issue.message}.`,
-      fix: fixOf(issue, path),
-    },
-  ];
+  yield {
+    path,
+    at: issue.code === 'invalid_key' ? 'name' : 'value',
+    rule: isMissing ? 'required' : (ruleOf[issue.code] ?? 'value'),
+    message: `${subject} ${issue.message}.`,
+    fix: fixOf(issue, path),
+  };
 }
 
 function fixOf(issue: z.core.$ZodIssue, path: readonly (string | number)[]): string {

@@ -1,6 +1,6 @@
 import { keyPositions } from '../../../core/key-shape.ts';
 import { readFields } from './read-fields.ts';
-import { maxProblems, positionIn, type Problem, toProblem } from './problem.ts';
+import { firstOf, maxProblems, positionIn, type Problem, toProblem } from './problem.ts';
 import { brokenRules } from './rules.ts';
 import type { ConfigurationFile } from './schema.ts';
 import { keyFound, readYaml } from './yaml-text.ts';
@@ -22,7 +22,7 @@ export function readConfigurationFile(text: string): ReadConfigurationFile {
   if (yaml.kind === 'broken') return invalid(problems);
   const { file, findings } = readFields(yaml.value);
   for (const found of [findings, brokenRules(yaml.value)])
-    problems.push(...found.slice(0, maxProblems).map(yaml.problemOf));
+    for (const finding of firstOf(found)) problems.push(yaml.problemOf(finding));
   return file === undefined || problems.length > 0 ? invalid(problems) : { kind: 'valid', file };
 }
 

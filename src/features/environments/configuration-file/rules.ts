@@ -1,25 +1,26 @@
 import { didYouMean } from './nearest.ts';
 import type { Finding } from './problem.ts';
 import { readTemplate, type Reference, type ServiceField } from './references.ts';
-import { maxServices, service } from './schema.ts';
+import { maxEntries, maxServiceNameLength, maxServices, maxValueLength, service } from './schema.ts';
 
 /**
  * What the schema of a single field cannot say: which fields of a service fit together, and whether the names of services
  * lead anywhere. Reads the file as far as it can, so that one reading finds these problems beside those of the schema.
+ *
+ * The values are those that the schema may have refused: what is longer, or more, than it allows is a problem already and is
+ * skipped here. Each finding is made when it is asked for, so that whoever stops asking stops the work.
  */
-export function brokenRules(file: unknown): Finding[] {
+export function* brokenRules(file: unknown): Generator<Finding> {
   const drafts = Object.entries(mapIn(file, 'services')).slice(0, maxServices).map(toDraft);
-  return [
-    ...wrongReferences(mapIn(mapIn(file, 'environment'), 'env'), ['environment', 'env'], drafts),
-    ...drafts.flatMap((draft) => [
-      ...(draft.isMap ? kindProblems(draft) : []),
-      ...repeatedVariables(draft),
-      ...wrongReferences(mapIn(draft.value, 'env'), [...draft.path, 'env'], drafts),
-      ...wrongRoutes(draft, drafts),
-      ...unknownRequirements(draft, drafts),
-    ]),
-    ...circles(drafts),
-  ];
+  yield* wrongReferences(mapIn(mapIn(file, 'environment'), 'env'), ['environment', 'env'], drafts);
+  for (const draft of drafts) {
+    if (draft.isMap) yield* kindProblems(draft);
+    yield* repeatedVariables(draft);
+    yield* wrongReferences(mapIn(draft.value, 'env'), [...draft.path, 'env'], drafts);
+    yield* wrongRoutes(draft, drafts);
+    yield* unknownRequirements(draft, drafts);
+  }
+  yield* circles(drafts);
 }
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -34,6 +35,16 @@ type Draft = {
   readonly kind: Kind | undefined;
   readonly requires: readonly unknown[];
 };
+
+/** The first entries of a map: the schema reports that there are more. */
+function entriesOf(map: Fields): [name: string, value: unknown][] {
+  return Object.entries(map).slice(0, maxEntries);
+}
+
+/** False for a text that is too long to name a service: the schema reports it. */
+function isServiceName(name: unknown): name is string {
+  return typeof name === 'string' && name.length <= maxServiceNameLength;
+}
 
 const kinds = ['static', 'run', 'postgres', 'external'] as const;
 type Kind = (typeof kinds)[number];
@@ -167,47 +178,50 @@ function strayTarget(build: Fields, say: Say): Finding[] {
   return say(['build', 'target'], 'target has no meaning without a Dockerfile.', 'Remove target.');
 }
 
-function repeatedVariables({ path, value }: Draft): Finding[] {
+function* repeatedVariables({ path, value }: Draft): Generator<Finding> {
   const env = mapIn(value, 'env');
-  return Object.keys(mapIn(value, 'secrets'))
-    .filter((name) => Object.hasOwn(env, name))
-    .map((name) => ({
+  for (const [name] of entriesOf(mapIn(value, 'secrets'))) {
+    if (!Object.hasOwn(env, name)) continue;
+    yield {
       path: [...path, 'secrets', name],
       at: 'name',
       rule: 'kind',
       message: `The variable ${name} is in env and in secrets.`,
       fix: 'Keep one of them.',
-    }));
+    };
+  }
 }
 
-function wrongReferences(env: Fields, path: readonly string[], drafts: readonly Draft[]): Finding[] {
-  return Object.entries(env).flatMap(([name, text]) => {
-    if (typeof text !== 'string') return [];
+function* wrongReferences(
+  env: Fields,
+  path: readonly string[],
+  drafts: readonly Draft[],
+): Generator<Finding> {
+  for (const [name, text] of entriesOf(env)) {
+    if (typeof text !== 'string' || text.length > maxValueLength) continue;
+    const place = { path: [...path, name], at: 'value' } as const;
     const { template, mistakes } = readTemplate(text);
-    const unresolved = template.flatMap((piece) =>
-      typeof piece === 'string' ? [] : unresolvedIn(piece, drafts),
-    );
-    return [...mistakes.map((mistake) => ({ rule: 'reference' as const, ...mistake })), ...unresolved].map(
-      (said): Finding => ({ path: [...path, name], at: 'value', ...said }),
-    );
-  });
+    for (const mistake of mistakes) yield { ...place, rule: 'reference', ...mistake };
+    for (const piece of template) {
+      const said = typeof piece === 'string' ? undefined : unresolved(piece, drafts);
+      if (said !== undefined) yield { ...place, ...said };
+    }
+  }
 }
 
 type Said = Pick<Finding, 'rule' | 'message' | 'fix'>;
 
-function unresolvedIn(reference: Reference, drafts: readonly Draft[]): Said[] {
-  if (reference.kind === 'environment') return [];
+function unresolved(reference: Reference, drafts: readonly Draft[]): Said | undefined {
+  if (reference.kind === 'environment') return undefined;
   const draft = drafts.find(({ name }) => name === reference.service);
-  if (draft === undefined) return [unknownService(reference.service, drafts)];
+  if (draft === undefined) return unknownService(reference.service, drafts);
   const allowed = fieldsToRefer(draft);
-  if (allowed === undefined || allowed.includes(reference.field)) return [];
-  return [
-    {
-      rule: 'reference',
-      message: `\${services.${draft.name}.${reference.field}} does not exist.`,
-      fix: `${draft.name} has ${allowed.join(' and ')}.`,
-    },
-  ];
+  if (allowed === undefined || allowed.includes(reference.field)) return undefined;
+  return {
+    rule: 'reference',
+    message: `\${services.${draft.name}.${reference.field}} does not exist.`,
+    fix: `${draft.name} has ${allowed.join(' and ')}.`,
+  };
 }
 
 /** Undefined while the kind of the service is not known. */
@@ -218,19 +232,20 @@ function fieldsToRefer({ kind, value }: Draft): readonly ServiceField[] | undefi
 }
 
 function unknownService(name: string, drafts: readonly Draft[]): Said {
-  const names = drafts.map((draft) => draft.name);
+  const names = drafts.map((draft) => draft.name).filter(isServiceName);
+  const known = names.length === 0 ? 'No service has a valid name.' : `The services are ${names.join(', ')}.`;
   return {
     rule: 'unknown_service',
     message: `There is no service ${name}.`,
-    fix: didYouMean(name, names) ?? `The services are ${names.join(', ')}.`,
+    fix: didYouMean(name, names) ?? known,
   };
 }
 
-function wrongRoutes({ name, path, value }: Draft, drafts: readonly Draft[]): Finding[] {
-  return Object.entries(mapIn(value, 'routes')).flatMap(([route, to]): Finding[] => {
-    const said = typeof to === 'string' ? wrongTarget(name, to, drafts) : undefined;
-    return said === undefined ? [] : [{ path: [...path, 'routes', route], at: 'value', ...said }];
-  });
+function* wrongRoutes({ name, path, value }: Draft, drafts: readonly Draft[]): Generator<Finding> {
+  for (const [route, to] of entriesOf(mapIn(value, 'routes'))) {
+    const said = isServiceName(to) ? wrongTarget(name, to, drafts) : undefined;
+    if (said !== undefined) yield { path: [...path, 'routes', route], at: 'value', ...said };
+  }
 }
 
 function wrongTarget(name: string, to: string, drafts: readonly Draft[]): Said | undefined {
@@ -250,37 +265,33 @@ function wrongTarget(name: string, to: string, drafts: readonly Draft[]): Said |
   };
 }
 
-function unknownRequirements({ path, requires }: Draft, drafts: readonly Draft[]): Finding[] {
-  return requires.flatMap((name, at): Finding[] =>
-    typeof name !== 'string' || drafts.some((draft) => draft.name === name)
-      ? []
-      : [{ path: [...path, 'requires', at], at: 'value', ...unknownService(name, drafts) }],
-  );
+function* unknownRequirements({ path, requires }: Draft, drafts: readonly Draft[]): Generator<Finding> {
+  for (const [at, name] of requires.entries())
+    if (isServiceName(name) && !drafts.some((draft) => draft.name === name))
+      yield { path: [...path, 'requires', at], at: 'value', ...unknownService(name, drafts) };
 }
 
 /** Each circle once, at the entry that closes it. */
-function circles(drafts: readonly Draft[]): Finding[] {
-  const found: Finding[] = [];
+function* circles(drafts: readonly Draft[]): Generator<Finding> {
   const done = new Set<string>();
-  const follow = (draft: Draft, before: readonly string[]): void => {
+  function* follow(draft: Draft, before: readonly string[]): Generator<Finding> {
     const way = [...before, draft.name];
     for (const [at, name] of draft.requires.entries()) {
-      const next = drafts.find((one) => one.name === name);
+      const next = isServiceName(name) ? drafts.find((one) => one.name === name) : undefined;
       if (next === undefined || done.has(next.name)) continue;
       if (!way.includes(next.name)) {
-        follow(next, way);
+        yield* follow(next, way);
         continue;
       }
-      found.push({
+      yield {
         path: [...draft.path, 'requires', at],
         at: 'value',
         rule: 'circle',
         message: `These services require each other: ${[...way.slice(way.indexOf(next.name)), next.name].join(' → ')}.`,
         fix: 'Remove one of these requirements.',
-      });
+      };
     }
     done.add(draft.name);
-  };
-  for (const draft of drafts) if (!done.has(draft.name)) follow(draft, []);
-  return found;
+  }
+  for (const draft of drafts) if (!done.has(draft.name)) yield* follow(draft, []);
 }

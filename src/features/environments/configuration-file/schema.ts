@@ -9,7 +9,12 @@ export const accessKinds = ['owner', 'members', 'public'] as const;
 /** From the fewest people to the most. */
 export type Access = (typeof accessKinds)[number];
 
-const maxEntries = 100;
+/** Of a list, and of a map such as `env`. */
+export const maxEntries = 100;
+/** In characters. */
+export const maxServiceNameLength = 40;
+/** Of a variable, in characters. */
+export const maxValueLength = 4_000;
 
 function listOf<T extends z.ZodType>(entry: T, meaning: string, example: readonly string[]) {
   return z
@@ -30,7 +35,7 @@ const oneLine = /^\P{Cc}*$/u;
 
 const serviceName = z
   .string()
-  .max(40)
+  .max(maxServiceNameLength)
   .regex(
     /^[a-z](?:[a-z0-9-]*[a-z0-9])?$/,
     'must begin with a letter, end with a letter or digit, and have only a–z, 0–9 and -',
@@ -66,7 +71,7 @@ const variableName = z
   );
 const variableValue = z
   .string()
-  .max(4_000)
+  .max(maxValueLength)
   .regex(/^[^\0]*$/, 'must not contain NUL');
 const variables = mapOf(variableName, variableValue);
 

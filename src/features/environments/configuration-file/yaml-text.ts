@@ -31,6 +31,8 @@ export type YamlText =
 export const maxTokens = 25_000;
 /** Values after every alias is replaced by what it stands for. */
 export const maxValues = 10_000;
+/** Characters of all texts and names after every alias is replaced: a few aliases of a long text are few values. */
+export const maxCharacters = 1024 * 1024;
 export const maxDepth = 20;
 /** One mistake in YAML often causes more messages, about what follows it. */
 const maxSyntaxProblems = 10;
@@ -96,7 +98,10 @@ function countTokens(text: string): number {
 const smaller = 'Make the file smaller.';
 
 /** What an anchor stands for. `isOpen`: it is still being read, so an alias for it would contain itself. */
-type Anchor = { readonly node: Tree; isOpen: boolean; value: unknown; count: number };
+type Anchor = { readonly node: Tree; isOpen: boolean; value: unknown; size: Size };
+
+/** How much was read, with every alias replaced. */
+type Size = { readonly values: number; readonly characters: number };
 
 /** Stops reading: what follows would only repeat the problem. */
 class Unreadable extends Error {}
@@ -105,28 +110,31 @@ function readTree(contents: Tree, text: string): YamlText {
   const problems: Problem[] = [];
   const anchors = new Map<string, Anchor>();
   const standsFor = new Map<Node, Tree>();
-  let values = 0;
+  let total: Size = { values: 0, characters: 0 };
 
   function say(node: Tree, path: Path, said: Said): void {
     problems.push(problemAt(text, offsetOf(node) ?? 0, said, path));
     if (problems.length >= maxProblems) throw new Unreadable();
   }
 
-  /** Adds up values without visiting them: an alias counts as much as what it stands for. */
-  function count(added: number, node: Tree, path: Path): void {
-    values += added;
-    if (values <= maxValues) return;
-    const isAliased = isAlias(node);
+  /** Adds up values and texts without visiting them: an alias counts as much as what it stands for. */
+  function count(added: Size, node: Tree, path: Path): void {
+    total = { values: total.values + added.values, characters: total.characters + added.characters };
+    const isTooMany = total.values > maxValues;
+    if (!isTooMany && total.characters <= maxCharacters) return;
+    // A file that Postern reads is shorter than that many characters: only aliases make more of them.
+    const isAliased = isAlias(node) || !isTooMany;
+    const limit = isTooMany ? `${maxValues} values` : `${maxCharacters} characters of text`;
     say(node, path, {
       rule: isAliased ? 'alias' : 'size',
-      message: `${isAliased ? 'With its aliases replaced, the file' : 'The file'} has more than ${maxValues} values.`,
+      message: `${isAliased ? 'With its aliases replaced, the file' : 'The file'} has more than ${limit}.`,
       fix: isAliased ? 'Use fewer aliases.' : smaller,
     });
     throw new Unreadable();
   }
 
   function read(node: Tree, path: Path): unknown {
-    count(1, node, path);
+    count({ values: 1, characters: 0 }, node, path);
     if (path.length > maxDepth) {
       say(node, path.slice(0, maxDepth), {
         rule: 'yaml',
@@ -138,10 +146,14 @@ function readTree(contents: Tree, text: string): YamlText {
     if (isAlias(node)) return readAlias(node, path);
     const anchorName = anchorOf(node);
     if (anchorName === undefined) return readContent(node, path);
-    const anchor: Anchor = { node, isOpen: true, value: undefined, count: values };
+    const before = total;
+    const anchor: Anchor = { node, isOpen: true, value: undefined, size: total };
     anchors.set(anchorName, anchor);
     anchor.value = readContent(node, path);
-    anchor.count = values - anchor.count;
+    anchor.size = {
+      values: total.values - before.values,
+      characters: total.characters - before.characters,
+    };
     anchor.isOpen = false;
     return anchor.value;
   }
@@ -159,7 +171,7 @@ function readTree(contents: Tree, text: string): YamlText {
       });
       throw new Unreadable();
     }
-    count(anchor.count, node, path);
+    count(anchor.size, node, path);
     standsFor.set(node, anchor.node);
     return anchor.value;
   }
@@ -168,6 +180,7 @@ function readTree(contents: Tree, text: string): YamlText {
     if (isMap(node)) return readMap(node.items, path);
     if (isSeq(node)) return node.items.map((item, at) => read(asTree(item), [...path, at]));
     if (!isScalar(node)) return null;
+    if (typeof node.value === 'string') count({ values: 0, characters: node.value.length }, node, path);
     refuseKey(node, path);
     return node.value;
   }
@@ -187,6 +200,7 @@ function readTree(contents: Tree, text: string): YamlText {
         continue;
       }
       const here = [...path, name];
+      count({ values: 0, characters: name.length }, key, here);
       refuseKey(key, here);
       if (name === '<<' || name === '__proto__') {
         say(key, here, name === '<<' ? mergeKey : { rule: 'name', ...protoKey });
