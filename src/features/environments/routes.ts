@@ -52,6 +52,8 @@ export function environmentRoutes({ uiUrl, branches, reportKeys }: EnvironmentRo
       summary: 'Read the JSON Schema of postern.yaml',
       description: 'For editors: they complete and check the fields. Needs no credential.',
       policy: { callers: 'anyone', identity: 'none' },
+      // For a key in a cookie, which no route takes.
+      errors: ['invalid_credential'],
       success: { status: 200, stream: ['application/schema+json'] },
       handle: async () => ({
         stream: once(schema),
