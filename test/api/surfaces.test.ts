@@ -39,7 +39,7 @@ test('every configuration document that can be changed is on the map', () => {
 
 test('what this installation does not have is named with its owner and says so', () => {
   const missing = found.filter(({ isHere }) => !isHere);
-  expect(missing.map(({ owner }) => owner)).toContain('External MCP connections');
+  expect(missing.map(({ owner }) => owner)).toContain('External MCP connections in Settings');
   expect(missing.every(({ places }) => places.length === 0)).toBe(true);
   expect(found.filter(({ isHere }) => isHere).every(({ places }) => places.length > 0)).toBe(true);
 });
