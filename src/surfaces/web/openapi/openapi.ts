@@ -181,6 +181,11 @@ function ifMatch(codes: readonly ErrorCode[]): Parameter[] {
   ];
 }
 
+/** A client reads a JSON type as a value, and any other as text. */
+function streamSchema(type: string): JsonSchema {
+  return { type: type.endsWith('+json') ? 'object' : 'string' };
+}
+
 function successAnswer(route: Route, schemas: SchemaWriter): Answer {
   const { success } = route;
   const headers = { ...refs('x-request-id'), ...(takesKeys(route.policy) ? keyHeaders : {}) };
@@ -188,7 +193,7 @@ function successAnswer(route: Route, schemas: SchemaWriter): Answer {
     return {
       description: 'The file, as a stream.',
       headers,
-      content: Object.fromEntries(success.stream.map((type) => [type, { schema: { type: 'string' } }])),
+      content: Object.fromEntries(success.stream.map((type) => [type, { schema: streamSchema(type) }])),
     };
   }
   if ('empty' in success) return { description: 'Done; the response has no body.', headers };
