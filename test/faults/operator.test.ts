@@ -76,7 +76,7 @@ test.skipIf(bin === undefined && process.env['CI'] !== 'true')(
       expect((await browser.api('GET', '/auth/context')).status).toBe(200);
       expect((await program.end('SIGTERM')).code).toBe(0);
       // Contents of sites are files so far; no secret was made and no database.
-      expect(readdirSync(shared.dataDir).sort()).toEqual(['blobs', 'uploads']);
+      expect(readdirSync(shared.dataDir).sort()).toEqual(['blobs', 'git', 'uploads']);
       browser.disconnect();
     } finally {
       await postgres.stop();
