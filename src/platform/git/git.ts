@@ -1,4 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createFairQueue } from '../fair-queue.ts';
@@ -79,7 +80,6 @@ export function gitIn(
   const folder = staging.path;
   // One question to a repository at a time, so that two do not lock each other's references.
   const inTurn = createFairQueue({ width: 4, perSender: 1, queue: 10 });
-  let helpers: Promise<string | undefined> | undefined;
 
   /** Calls `work` with what git needs to reach the remote; removes the files of a private key afterwards. */
   async function reach<T>(
@@ -88,10 +88,10 @@ export function gitIn(
   ): Promise<GitAnswer<T>> {
     const to = remoteAddress(cloneUrl);
     if (to === undefined || (to.protocol === 'file' && !allowsFiles)) return failed('unsupported_url');
-    helpers ??= linkHelpers(join(folder, 'helpers'), searchPath);
-    const own = await helpers;
-    if (own === undefined) return failed('not_installed');
-    const access = { url: to.url, config: {}, env: { GIT_EXEC_PATH: own, GIT_ALLOW_PROTOCOL: to.protocol } };
+    const helpers = await linkHelpers(join(folder, 'helpers'), searchPath);
+    if (helpers.kind === 'failed') return helpers;
+    const env = { GIT_EXEC_PATH: helpers.value, GIT_ALLOW_PROTOCOL: to.protocol };
+    const access = { url: to.url, config: {}, env };
     if (to.protocol === 'file') return await work(access);
     const found = await outbound.addressOf(to.host);
     if (found.kind === 'unknown_host') return failed('host_not_found');
@@ -179,18 +179,20 @@ type Access = { url: string; config: GitConfig; env: Record<string, string> };
 
 /**
  * A folder with the only programs that git may start. A server can name addresses of packs that git would fetch with
- * git-http-fetch (`packfile-uris`, gitprotocol-v2(5)), past the checked address. Undefined: git is not installed.
+ * git-http-fetch (`packfile-uris`, gitprotocol-v2(5)), past the checked address. A failure is not remembered.
  */
-async function linkHelpers(folder: string, searchPath: string): Promise<string | undefined> {
+async function linkHelpers(folder: string, searchPath: string): Promise<GitAnswer<string>> {
+  // The last link: the folder is complete.
+  if (existsSync(join(folder, 'git-remote-https'))) return ok(folder);
   const run = await runGit(['--exec-path'], { searchPath, timeoutMs: 10_000, maxBytes: 4_096 });
-  if (run.kind !== 'done') return undefined;
+  if (run.kind !== 'done') return failedRun(run);
   const installed = run.output.toString().trim();
   await mkdir(folder, { recursive: true, mode: 0o700 });
   for (const name of ['git-remote-http', 'git-remote-https'])
     await symlink(join(installed, name), join(folder, name)).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error;
     });
-  return folder;
+  return ok(folder);
 }
 
 function branchesIn(listing: string): Branch[] {

@@ -80,6 +80,8 @@ export async function runGit(
       writesTo === undefined ? 0 : bytesIn(writesTo.folder),
       residentBytes(child.pid ?? 0),
     ]).then(([written, resident]) => {
+      // Its process id may belong to another process by now.
+      if (child.exitCode !== null || child.signalCode !== null) return;
       if (written <= (writesTo?.maxBytes ?? 0) && resident <= maxResidentBytes) return;
       ended ??= { kind: 'too_large' };
       end();

@@ -46,7 +46,7 @@ function unreadable(text: string): Problem[] {
 /** Control characters, and what decoders put in place of bytes that are not UTF-8. */
 const noText = /(?![\t\n\r\u0085])\p{Cc}|\p{Cs}|\ufffd/u;
 
-/** Everywhere in the text, also in comments: whoever reads the repository could use them. */
+/** Everywhere in the text, also in comments: every reader of the repository could use them. */
 function keysIn(text: string): Problem[] {
   return keyPositions(text, maxProblems).map((offset) => problemAt(text, offset, keyFound));
 }

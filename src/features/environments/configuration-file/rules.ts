@@ -8,7 +8,7 @@ import { maxEntries, maxServiceNameLength, maxServices, maxValueLength, service 
  * lead anywhere. Reads the file as far as it can, so that one reading finds these problems beside those of the schema.
  *
  * The values are those that the schema may have refused: what is longer, or more, than it allows is a problem already and is
- * skipped here. Each finding is made when it is asked for, so that whoever stops asking stops the work.
+ * skipped here. Each finding is made when it is asked for, so that a caller that stops asking stops the work.
  */
 export function* brokenRules(file: unknown): Generator<Finding> {
   const drafts = Object.entries(mapIn(file, 'services')).slice(0, maxServices).map(toDraft);
