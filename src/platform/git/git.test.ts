@@ -172,6 +172,15 @@ describe('a repository on this machine', () => {
     await git.forget('repo_1');
     expect(mirrorsIn(folder)).toEqual([]);
   });
+
+  test('a mirror that is forgotten while it is read is gone after the answer', async () => {
+    const { git, folder } = await openGit();
+    repository.commit({ 'postern.yaml': 'x' });
+    const reading = git.readFile(remote(repository.url), 'main', 'postern.yaml');
+    await git.forget('repo_1');
+    expect(await reading).toMatchObject({ kind: 'ok', value: { text: 'x' } });
+    expect(mirrorsIn(folder)).toEqual([]);
+  });
 });
 
 describe.skipIf(isOpensslMissing)('a repository over https', () => {

@@ -166,12 +166,13 @@ export function gitIn(
         }),
       ),
 
-    async forget(id) {
-      const names = await readdir(folder).catch(() => []);
-      // A question under way then fails or makes the mirror again; nothing is read from half a mirror.
-      for (const name of names.filter((one) => one.startsWith(`${id}-`)))
-        await rm(join(folder, name), { recursive: true, force: true, maxRetries: 5 });
-    },
+    // In its turn: a mirror that is removed under a running git makes that git fail.
+    forget: (id) =>
+      inTurn(id, async () => {
+        const names = await readdir(folder).catch(() => []);
+        for (const name of names.filter((one) => one.startsWith(`${id}-`)))
+          await rm(join(folder, name), { recursive: true, force: true, maxRetries: 5 });
+      }),
   };
 }
 
