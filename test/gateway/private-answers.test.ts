@@ -193,26 +193,36 @@ describe('GW-08 the same check comes before every form of a request', () => {
 });
 
 /** A gateway answers the plainest requests without node:http, and all others with it (decision 0032). */
-describe.each([
+const ways = [
   { way: 'past node:http', last: '' },
   { way: 'by node:http', last: 'connection: close\r\n' },
-])('contract 10.10: a body under way $way', ({ last }) => {
-  const size = 24 * 1024 * 1024;
-  let site: Awaited<ReturnType<typeof privateSite>>;
-  beforeAll(async () => {
-    site = await privateSite(h, ada, { ...files, 'film.webm': randomBytes(size) });
-  });
+];
+const size = 24 * 1024 * 1024;
+let site: Awaited<ReturnType<typeof privateSite>>;
+let shown: { readonly id: string; readonly url: string };
+beforeAll(async () => {
+  const film = { ...files, 'film.webm': randomBytes(size) };
+  site = await privateSite(h, ada, film);
+  shown = (await upload(h, ada, film, { visibility: 'public' })).data;
+});
 
+describe.each(ways)('contract 10.10: a body under way $way', ({ last }) => {
   /** Asks for the film and stops reading after its first bytes, so that most of it has still to come. */
   async function begin(
     url: string,
     cookie = '',
     behind: readonly string[] = [],
-  ): Promise<{ socket: Socket; received: () => number }> {
+  ): Promise<{ socket: Socket; status: number; received: () => number }> {
     const { port } = h.app.gateway.address() as AddressInfo;
     const socket = connect({ host: '127.0.0.1', port });
     let bytes = 0;
-    socket.on('data', (chunk) => (bytes += chunk.length)).on('error', () => undefined);
+    let status = 0;
+    socket
+      .on('error', () => undefined)
+      .on('data', (chunk: Buffer) => {
+        if (bytes === 0) status = Number(chunk.toString('latin1', 9, 12));
+        bytes += chunk.length;
+      });
     const { host } = new URL(url);
     const ending = behind.length === 0 ? last : '';
     socket.write(
@@ -220,7 +230,7 @@ describe.each([
     );
     await new Promise((begun) => socket.once('data', begun).once('close', begun));
     socket.pause();
-    return { socket, received: () => bytes };
+    return { socket, status, received: () => bytes };
   }
 
   /** The bytes of all that still comes, until the connection ends or the film is there. */
@@ -281,6 +291,7 @@ describe.each([
     ],
   ])('10.10 is cut when %s', async (_what, end) => {
     const film = await begin(site.url, await enter());
+    expect(film.status).toBe(200);
     expect((await end()).status).toBe(200);
     await h.app.services.feed.poll();
     await letGo();
@@ -288,27 +299,22 @@ describe.each([
   });
 
   test('10.10 a public one is cut when its site is taken down', async () => {
-    const open = await upload(
-      h,
-      ada,
-      { 'index.html': 'x', 'film.webm': randomBytes(size) },
-      { visibility: 'public' },
-    );
-    const { id, url } = open.data;
-    const taken = await begin(url);
-    await h.call('POST', `/sites/${id}/take-down`, { as: root, body: { reason: 'reported' } });
+    const taken = await begin(shown.url);
+    expect(taken.status).toBe(200);
+    await h.call('POST', `/sites/${shown.id}/take-down`, { as: root, body: { reason: 'reported' } });
     await h.app.services.feed.poll();
     await letGo();
+    await h.call('POST', `/sites/${shown.id}/put-back`, { as: root, body: { reason: 'reported' } });
+    await h.app.services.feed.poll();
     expect(await rest(taken)).toBeLessThan(size);
   });
 
   test('10.10 what waits behind another answer on its connection is cut too', async () => {
-    const shown = { 'index.html': 'x', 'film.webm': randomBytes(size) };
-    const { url } = (await upload(h, ada, shown, { visibility: 'public' })).data;
     const cookie = await enter();
-    const film = await begin(url, '', [
+    const film = await begin(shown.url, '', [
       `GET /notes.txt HTTP/1.1\r\nhost: ${new URL(site.url).host}\r\ncookie: ${cookie}\r\n\r\n`,
     ]);
+    expect(film.status).toBe(200);
     await h.settle();
     await h.call('DELETE', `/sites/${site.id}/grants`, { as: ada });
     await h.app.services.feed.poll();
@@ -325,6 +331,8 @@ describe.each([
     const film = await beginning;
     await h.app.services.feed.poll();
     await h.settle();
+    // Refused, its connection stays open for the next request.
+    if (film.status !== 200) film.socket.destroy();
     expect(await rest(film)).toBeLessThan(size);
     await sitesConfig.put(systemAuditContext, off.etag, before.value);
   });
@@ -332,7 +340,9 @@ describe.each([
   test('10.10 is cut when the grant runs out', async () => {
     const cookie = await enter();
     advance(5 * minute - 200);
+    await h.app.services.feed.poll();
     const film = await begin(site.url, cookie);
+    expect(film.status).toBe(200);
     film.socket.on('error', () => undefined);
     // The body is held up by its reader; the gateway lets go of it by itself.
     await vi.waitFor(async () => expect(await connections()).toBe(0), 10_000);

@@ -30,7 +30,8 @@ test('a statement that does not come back is ended with 503, and the next one fi
 });
 
 test('the planner learns about a table that changed much, and not about one that did not', async () => {
-  const database = openDatabase(embeddedDatabase({}).dialect);
+  const folder = await newDatabaseFolder();
+  const database = openDatabase(embeddedDatabase({ dataDir: folder }).dialect);
   for (const [table, rows] of [
     ['many', 1_000],
     ['few', 10],
@@ -50,6 +51,7 @@ test('the planner learns about a table that changed much, and not about one that
     { relname: 'many', reltuples: 1_000 },
   ]);
   await database.close();
+  await rm(folder, { recursive: true, force: true });
 });
 
 test('what was committed is there after closing and opening again', async () => {
@@ -94,6 +96,7 @@ test('a database that did not open, such as on a full disk, is 503, and is opene
   for (let times = 0; times < 2; times += 1)
     await expect(database.ping()).rejects.toMatchObject({ code: 'store_unavailable', status: 503 });
   await rm(dataDir);
+  await createEmbeddedFolder(dataDir);
   await expect.poll(() => database.ping(), { timeout: 60_000, interval: 200 }).toBeUndefined();
   await database.close();
   await rm(folder, { recursive: true, force: true });
