@@ -6,14 +6,23 @@ import { createServer } from 'node:https';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
 import { freePort } from '../scripts/local-servers.ts';
 
 /** The name of the test's git servers. No name service knows it, so whoever reaches it was given its address. */
 export const gitHost = 'git.example.test';
 
-/** A git server over https: git's own http-backend, behind a certificate of an authority made for the test. */
-export async function httpsGitServer(folder: string, options: { readonly authorization?: string } = {}) {
+type Respond = (request: IncomingMessage, response: ServerResponse) => void;
+
+/**
+ * A git server over https, behind a certificate of an authority made for the test. git's own http-backend answers, unless
+ * `respond` does.
+ */
+export async function httpsGitServer(
+  folder: string,
+  options: { readonly authorization?: string; readonly respond?: Respond } = {},
+) {
   const keys = mkdtempSync(join(tmpdir(), 'postern-git-https-'));
   const at = (name: string) => join(keys, name);
   const openssl = (...args: string[]) => execFileSync('openssl', args, { stdio: 'ignore' });
@@ -45,7 +54,8 @@ export async function httpsGitServer(folder: string, options: { readonly authori
       if (request.url?.startsWith('/silent/')) return;
       if (options.authorization !== undefined && authorization !== options.authorization)
         return void response.writeHead(401, { 'www-authenticate': 'Basic realm="git"' }).end();
-      runBackend(folder, request, response);
+      if (options.respond !== undefined) options.respond(request, response);
+      else runBackend(folder, request, response);
     },
   ).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -101,6 +111,53 @@ function runBackend(folder: string, request: IncomingMessage, response: ServerRe
     delete headers['Status'];
     response.writeHead(status, headers).end(all.subarray(end + 4));
   });
+}
+
+const commitOfNothing = '1'.repeat(40);
+
+/**
+ * A server with one branch, main, that answers a fetch with `pack`. With `elsewhere` it names another address besides, where
+ * the rest of the pack is said to be (`packfile-uris`, gitprotocol-v2(5)).
+ */
+export function hostileAnswers(pack: AsyncIterable<Buffer>, { elsewhere = false } = {}): Respond {
+  const line = (text: string | Buffer) =>
+    Buffer.concat([Buffer.from((text.length + 4).toString(16).padStart(4, '0')), Buffer.from(text)]);
+  const end = '0000';
+  return (request, response) => {
+    if (request.method === 'GET') {
+      const said = [
+        'version 2\n',
+        'ls-refs\n',
+        'fetch=shallow filter packfile-uris\n',
+        'object-format=sha1\n',
+      ];
+      response.setHeader('content-type', 'application/x-git-upload-pack-advertisement');
+      return void response.end(Buffer.concat([...said.map(line), Buffer.from(end)]));
+    }
+    response.setHeader('content-type', 'application/x-git-upload-pack-result');
+    let asked = '';
+    request.on('data', (chunk: Buffer) => (asked += chunk.toString('latin1')));
+    request.on('end', () => {
+      if (asked.includes('command=ls-refs')) {
+        response.write(line(`${commitOfNothing} refs/heads/main\n`));
+        return void response.end(end);
+      }
+      for (const section of ['shallow-info\n', `shallow ${commitOfNothing}\n`]) response.write(line(section));
+      response.write('0001');
+      if (elsewhere) {
+        response.write(line('packfile-uris\n'));
+        const at = `https://localhost:${request.socket.localPort}/elsewhere.pack`;
+        response.write(line(`${'2'.repeat(40)} ${at}\n`));
+        response.write('0001');
+      }
+      response.write(line('packfile\n'));
+      async function* packets() {
+        for await (const bytes of pack) yield line(Buffer.concat([Buffer.from([1]), bytes]));
+        yield Buffer.from(end);
+      }
+      Readable.from(packets()).pipe(response);
+    });
+  };
 }
 
 export const isSshServerMissing = !existsSync('/usr/sbin/sshd') || process.getuid?.() !== 0;

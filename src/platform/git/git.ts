@@ -47,8 +47,6 @@ export type Branch = { readonly name: string; readonly sha: string };
 export type { GitAnswer, GitFailure } from './answers.ts';
 
 const maxListBytes = 4 * 1024 * 1024;
-/** A commit and its folders, without content, are far smaller. */
-const maxMirrorBytes = 256 * 1024 * 1024;
 const sha = /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/;
 
 /** Call prepare() first; it removes what an earlier process left. */
@@ -61,6 +59,9 @@ export function gitIn(
     allowsFiles = false,
     caFile = null,
     maxFileBytes = 1024 * 1024,
+    // A commit and its folders, without content, are far smaller.
+    maxMirrorBytes = 256 * 1024 * 1024,
+    maxResidentBytes,
     listMs = 20_000,
     fetchMs = 30_000,
   }: Pick<FolderOptions, 'isShared'> & {
@@ -72,6 +73,9 @@ export function gitIn(
     /** OUTBOUND_CA_FILE: certificate authorities in PEM, in place of those of the machine. */
     readonly caFile?: string | null;
     readonly maxFileBytes?: number;
+    readonly maxMirrorBytes?: number;
+    /** Memory of one run of git. */
+    readonly maxResidentBytes?: number;
     readonly listMs?: number;
     readonly fetchMs?: number;
   },
@@ -160,6 +164,7 @@ export function gitIn(
                 timeoutMs: Math.max(1, until - performance.now()),
                 maxBytes,
                 writesTo: { folder: writesTo, maxBytes: maxMirrorBytes },
+                ...(maxResidentBytes === undefined ? {} : { maxResidentBytes }),
               }),
             maxFileBytes,
           });

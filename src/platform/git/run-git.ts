@@ -17,9 +17,6 @@ export type GitConfig = Readonly<Record<string, string>>;
 const maxComplaintLength = 8 * 1024;
 /** Milliseconds between two looks at the size of the folder that git writes to. */
 const lookMs = 250;
-/** A compressed answer of a server can be a thousand times as large in the memory of git. */
-const maxResidentBytes = 512 * 1024 * 1024;
-
 /**
  * Runs the system's git with an environment of its own: no configuration of this machine or its users, no prompts, no hooks
  * and no credential helpers.
@@ -34,6 +31,8 @@ export async function runGit(
     readonly maxBytes: number;
     /** A folder that git writes to, and the bytes at which it is ended. */
     readonly writesTo?: { readonly folder: string; readonly maxBytes: number };
+    /** Memory of git and its child processes: a compressed answer can be a thousand times as large there. */
+    readonly maxResidentBytes?: number;
     /** Where git and ssh are: PATH of this process. */
     readonly searchPath: string;
   },
@@ -74,7 +73,7 @@ export async function runGit(
     // Lines of the server are no messages of git.
     complaint = (complaint + text.replaceAll(/^remote: .*$/gm, '')).slice(0, maxComplaintLength);
   });
-  const { writesTo } = options;
+  const { writesTo, maxResidentBytes = 512 * 1024 * 1024 } = options;
   const watch = setInterval(() => {
     void Promise.all([
       writesTo === undefined ? 0 : bytesIn(writesTo.folder),
