@@ -39,7 +39,7 @@ export function summaryRoute({ counts, clock }: { counts: CountStore; clock: Clo
     tag: 'Audit',
     summary: 'Count the events of the audit log by hour or day',
     description:
-      'Sealed events by kind and outcome, a few seconds late. Counts whole hours or days in UTC: the last 60 unless you send from and to, at most 32 days by hour and 400 days by day. Periods without events are omitted. One event may count many refusals of a minute.',
+      'Chained events by kind and outcome, a few seconds late. Counts whole hours or days in UTC: the last 60 unless you send from and to, at most 32 days by hour and 400 days by day. Periods without events are omitted. One event may count many refusals of a minute.',
     policy: { callers: ['session'], role: 'admin', identity: 'introspected' },
     query: summaryQuery,
     success: { status: 200, data: summarySchema },
