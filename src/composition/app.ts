@@ -751,7 +751,7 @@ export async function allRoutes(): Promise<readonly Route[]> {
       keyPrefix: 'app',
       trustedProxies: [],
       sessionSecrets: ['only for listing routes; signs nothing'],
-      encryptionKeys: ['only for listing routes; seals nothing'],
+      encryptionKeys: ['only for listing routes; encrypts nothing'],
       passwordCost: { memoryKib: 8, passes: 1 },
     },
     {
