@@ -108,7 +108,7 @@ export function createPeople(deps: PeopleDeps): People {
 }
 
 export type { ConnectedClients } from './connected-clients.ts';
-export { bounded, identityTimeoutMs } from './directory/bounded.ts';
+export { bounded } from './directory/bounded.ts';
 export type { Directory, Principal, Introspection } from './directory/directory.ts';
 export { readIntrospection } from './directory/introspection.ts';
 export { sharedMs, shareAnswers } from './directory/short-sharing.ts';
