@@ -13,9 +13,9 @@ import { windowMs } from './rolling-window.ts';
 
 /**
  * Limits how many requests the keys of one owner may send in any 60 seconds (contract 4). The API calls `spend` once for
- * each request with a key. The count is in Redis, so the limit holds over all processes together. While Redis does not
- * answer, each process counts alone with the same limit, and no request fails for it. The caller chooses the limit and
- * sends the 429. `spend` also returns the key's revocation stamp, read in the same round trip; `keys/verifier.ts` compares it.
+ * each request with a key. The limit holds over all processes together, because they count in Redis; a single process counts
+ * in memory. While Redis does not answer, each process counts alone with the same limit, and no request fails for it. The
+ * caller chooses the limit and sends the 429. `spend` also returns the key's revocation stamp, read in the same round trip.
  */
 export { addressBucket } from './address.ts';
 export { createFailedAuth, type FailedAuth } from './failed-auth.ts';
