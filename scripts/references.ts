@@ -114,8 +114,8 @@ function errorsPage(): string {
 function eventsPage(): string {
   return page(
     'Audit events',
-    'Every event the audit log can contain. Read them at `GET /api/v2/audit/events` or export them; how the chain is sealed ' +
-      'and verified is in [audit-chain.md](audit-chain.md).',
+    'Every event the audit log can contain. Read them at `GET /api/v2/audit/events` or export them; how events are ' +
+      'chained and verified is in [audit-chain.md](audit-chain.md).',
     table(
       ['Event', 'Meaning'],
       Object.entries(auditEvents).map(([name, meaning]) => [`\`${name}\``, meaning]),

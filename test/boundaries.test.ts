@@ -6,7 +6,7 @@ import { errorCodes } from '../src/core/errors.ts';
 // The rule in one sentence: run → operations → composition → config → surfaces → features → platform → core; a feature uses
 // another only through its public file and never in a circle; only composition/ constructs; only config/ reads the environment.
 const root = resolve(import.meta.dirname, '..');
-const floors = ['core', 'platform', 'features', 'surfaces', 'config', 'composition', 'operations', 'run'];
+const layers = ['core', 'platform', 'features', 'surfaces', 'config', 'composition', 'operations', 'run'];
 const entry = 'src/main.ts';
 type File = { path: string; text: string; imports: { names: string; target: string }[] };
 
@@ -27,22 +27,22 @@ function read(path: string): File {
 }
 
 const edges = files.flatMap(({ path, imports }) => imports.map((one) => ({ path, ...one })));
-const floor = (path: string) => floors.indexOf(path.split('/')[1] ?? '');
+const layer = (path: string) => layers.indexOf(path.split('/')[1] ?? '');
 const isBuilder = (path: string) => /^src\/(?:composition|operations)\//.test(path);
 /** `keys` of src/features/keys/…, `web` of src/surfaces/web/…; undefined elsewhere. */
 const part = (path: string) => /^src\/(?:features|surfaces)\/([^/]+)\//.exec(path)?.[1];
-const feature = (path: string) => (floor(path) === 2 ? part(path) : undefined);
+const feature = (path: string) => (layer(path) === 2 ? part(path) : undefined);
 const isPublicFile = (path: string) => basename(path, '.ts') === basename(dirname(path));
 const print = (found: { path: string; target: string }[]) =>
   found.map((one) => `${one.path} → ${one.target}`);
 
 test('nothing lies loose in src but its entry point, and nothing imports that', () => {
-  expect(files.filter(({ path }) => floor(path) === -1).map(({ path }) => path)).toEqual([entry]);
+  expect(files.filter(({ path }) => layer(path) === -1).map(({ path }) => path)).toEqual([entry]);
   expect(print(edges.filter(({ target }) => target === entry))).toEqual([]);
 });
 
 test('imports go down: run → operations → composition → config → surfaces → features → platform → core', () => {
-  const up = edges.filter(({ path, target }) => path !== entry && floor(target) > floor(path));
+  const up = edges.filter(({ path, target }) => path !== entry && layer(target) > layer(path));
   expect(print(up)).toEqual([]);
 });
 
@@ -71,7 +71,7 @@ test('features form no circle', () => {
 test('only composition/, and commands of operations/, construct what features and surfaces make', () => {
   const made = edges.filter(
     ({ path, target, names }) =>
-      floor(target) >= 2 && !isBuilder(path) && part(path) !== part(target) && /\bcreate[A-Z]\w*/.test(names),
+      layer(target) >= 2 && !isBuilder(path) && part(path) !== part(target) && /\bcreate[A-Z]\w*/.test(names),
   );
   expect(print(made)).toEqual([]);
 });

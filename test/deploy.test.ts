@@ -82,7 +82,7 @@ test('errors of the web app and of the sites each ring, whatever the other does'
     );
 });
 
-test('nobody seals: also while no worker runs, and so nothing is told of sealing', async () => {
+test('no process chains the audit log: also while no worker runs, and no metric of it exists', async () => {
   const metrics = createMetrics();
   metrics.countJob('seal', 'done', 1_700_000_000_000);
   const [series] = (await metrics.registry.metrics()).match(/^postern_job_last_done_seconds\{.*\}/m) ?? [];

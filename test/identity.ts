@@ -64,11 +64,8 @@ export async function openIdentityApp(
   auditLog?: AuditWriter,
 ): Promise<IdentityApp> {
   const db = database ?? (await openTestDatabase());
-  if (database === undefined)
-    await shareSigningKeys(
-      identityStores(db.sql, clock).signingKeys,
-      createEncryption(secrets.encryptionKeys ?? encryptionKeys, systemRandom),
-    );
+  const encryption = createEncryption(secrets.encryptionKeys ?? encryptionKeys, systemRandom);
+  if (database === undefined) await shareSigningKeys(identityStores(db.sql, clock).signingKeys, encryption);
   const feed = createChangeFeed({ database: db, clock });
   const audit: AuditEntry[] = [];
   const refusals: IdentityApp['refusals'] = [];
@@ -89,9 +86,9 @@ export async function openIdentityApp(
     clock,
     random: systemRandom,
     log,
-    sessionSecrets,
-    encryptionKeys,
-    ...secrets,
+    sessionSecrets: secrets.sessionSecrets ?? sessionSecrets,
+    encryption,
+    identityTimeoutMs: 2_000,
     passwordCost: { memoryKib: 8, passes: 1 },
     views: providerViews,
     holder: `test-${Math.random()}`,

@@ -7,7 +7,9 @@ import { createGrantServices, createGrantRoutes } from './grants.ts';
 import type { AppBackends, AppSettings } from './app-settings.ts';
 import { encryptedTables } from './encrypted-tables.ts';
 import { identityStores } from './identity-stores.ts';
-import { createAccessConfig, createIdentityServices, providerPages } from './identity-choice.ts';
+import { identityTimeoutMs } from '../features/people/directory/bounded.ts';
+import { createAccessConfig } from './access-config.ts';
+import { createIdentityServices, providerPages } from './identity-choice.ts';
 import type { Workload } from '../config/names.ts';
 import type { RoutePolicy } from '../core/authorize.ts';
 import { callerKinds } from '../core/caller.ts';
@@ -152,6 +154,7 @@ function createServices(settings: AppSettings, backends: AppBackends) {
   const isFresh = () => isOnlyProcess || Math.abs(clock.now() - feed.lastReadAt()) <= second;
   const format = keyFormat(settings.keyPrefix);
   const holder = randomUUID();
+  const encryption = createEncryption(settings.encryptionKeys, random);
 
   const audit = createAudit({ read: read.audit, tx, clock });
   const denials = createDenials({ clock, tx, onDropped: (count) => metrics.auditDropped.inc(count) });
@@ -163,9 +166,9 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     uiOrigin: uiUrl,
     keycloak,
     sessionSecrets: settings.sessionSecrets,
-    encryptionKeys: settings.encryptionKeys,
+    encryption,
     passwordCost: settings.passwordCost,
-    identityTimeoutMs: settings.identityTimeoutMs,
+    identityTimeoutMs: settings.identityTimeoutMs ?? identityTimeoutMs,
     directory: backends.directory,
     identityFetch: backends.identityFetch,
     read,
@@ -305,7 +308,6 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     random,
     onCorrupt: () => metrics.grantsCorrupt.inc(),
   });
-  const encryption = createEncryption(settings.encryptionKeys, random);
   const reencryption = createReencryption({ tables: encryptedTables(database.sql, clock), encryption });
   const repositories = createRepositories({
     read,
@@ -751,7 +753,7 @@ export async function allRoutes(): Promise<readonly Route[]> {
       keyPrefix: 'app',
       trustedProxies: [],
       sessionSecrets: ['only for listing routes; signs nothing'],
-      encryptionKeys: ['only for listing routes; seals nothing'],
+      encryptionKeys: ['only for listing routes; encrypts nothing'],
       passwordCost: { memoryKib: 8, passes: 1 },
     },
     {

@@ -13,7 +13,6 @@ import { createPeople } from '../features/people/people.ts';
 import { clientSecretFor, principalSyncClientId, webClientId } from '../features/oidc-provider/clients.ts';
 import { createOidcProvider, type OidcProvider } from '../features/oidc-provider/oidc-provider.ts';
 import type { ProviderViews } from '../features/oidc-provider/views.ts';
-import { createEncryption } from '../platform/encryption.ts';
 import { type Identity, type IdentityDeps, identityJobs } from './identity.ts';
 
 /** Identity with the built-in provider, which also has pages and protocol endpoints below /identity. */
@@ -30,16 +29,14 @@ export type BuiltinIdentityDeps = IdentityDeps & {
   views: ProviderViews;
   /** Counts refused sign-ins for the audit log; must not block. */
   signInRefused: (reason: SignInRefusal, origin: RequestOrigin, userId: string | null) => void;
-  allowDynamicRegistration?: boolean;
   /** Replaces or wraps the built-in provider's directory. */
   directory?: ((builtin: Directory) => Directory) | undefined;
 };
 
 export function createBuiltinIdentity(deps: BuiltinIdentityDeps): BuiltinIdentity {
-  const { uiOrigin, read, tx, feed, clock, random, log, sessionSecrets } = deps;
+  const { uiOrigin, read, tx, feed, clock, random, log, sessionSecrets, encryption } = deps;
   const [secret] = sessionSecrets;
   if (secret === undefined) throw new Error('SESSION_SECRET holds no secret.');
-  const encryption = createEncryption(deps.encryptionKeys, random);
   const passwords = createPasswords(deps.passwordCost);
   const knownDevices = createKnownDevices({ clock, random, secrets: sessionSecrets });
   const checkPassword = createPasswordCheck({
@@ -71,7 +68,6 @@ export function createBuiltinIdentity(deps: BuiltinIdentityDeps): BuiltinIdentit
     },
     signedOutAt: read.accounts.signedOutAt,
     views: deps.views,
-    allowDynamicRegistration: deps.allowDynamicRegistration ?? false,
   });
   const { issuer } = provider;
 
@@ -92,7 +88,7 @@ export function createBuiltinIdentity(deps: BuiltinIdentityDeps): BuiltinIdentit
     feed,
     isFresh: deps.isFresh,
     clock,
-    ...(deps.identityTimeoutMs === undefined ? {} : { timeoutMs: deps.identityTimeoutMs }),
+    timeoutMs: deps.identityTimeoutMs,
   });
   const directory = deps.directory?.(builtin) ?? builtin;
   const people = createPeople({

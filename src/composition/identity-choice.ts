@@ -5,17 +5,6 @@ import type { Identity, IdentityDeps } from './identity.ts';
 import { createKeycloakIdentity } from './keycloak-identity.ts';
 import type { PasswordCost } from '../features/accounts/passwords.ts';
 import type { Denials } from '../features/audit/denials.ts';
-import {
-  type AccessConfig,
-  accessConfigSchema,
-  defaultAccessConfig,
-} from '../features/people/login/access-config.ts';
-import {
-  type ConfigDocument,
-  type ConfigDocumentDeps,
-  createDocument,
-  type DocumentStores,
-} from '../features/settings/document.ts';
 import { measured, type NoteIdentity } from '../features/people/directory/measured.ts';
 import { networkFetch } from '../platform/fetch.ts';
 import {
@@ -24,31 +13,6 @@ import {
   providerEndpoints,
 } from '../surfaces/web/pages/provider-routes.ts';
 import { providerViews } from '../surfaces/web/pages/provider-views.ts';
-
-/** The configuration document `/config/access`: how many sign-ins one network address may start in a minute. */
-export function createAccessConfig(
-  deps: { readonly keycloak: KeycloakSettings | null } & Pick<
-    ConfigDocumentDeps<AccessConfig, DocumentStores>,
-    'read' | 'tx' | 'feed' | 'isFresh' | 'clock'
-  >,
-): ConfigDocument<AccessConfig> {
-  const { keycloak, read, tx, feed, isFresh, clock } = deps;
-  return createDocument<AccessConfig, DocumentStores>({
-    name: 'access',
-    initial: defaultAccessConfig({ isKeycloak: Boolean(keycloak) }),
-    parse: (value) => accessConfigSchema.parse(value),
-    topic: 'config',
-    eventOf: (reason) => ({
-      event: reason === 'changed' ? 'config.access.changed' : 'config.access.reverted',
-      target: { kind: 'config', id: 'access' },
-    }),
-    read,
-    tx,
-    feed,
-    isFresh,
-    clock,
-  });
-}
 
 /** Constructs the source of accounts and roles: the built-in provider, or Keycloak. Part of the composition root. */
 export function createIdentityServices(
@@ -73,7 +37,7 @@ export function createIdentityServices(
     random: deps.random,
     log: deps.log,
     sessionSecrets: deps.sessionSecrets,
-    encryptionKeys: deps.encryptionKeys,
+    encryption: deps.encryption,
     holder: deps.holder,
     signInsPerMinute: deps.signInsPerMinute,
     identityTimeoutMs: deps.identityTimeoutMs,

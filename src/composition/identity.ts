@@ -12,6 +12,7 @@ import { sweepSignIns } from '../features/people/sweep.ts';
 import { sweepRecords } from '../features/oidc-provider/record-store.ts';
 import type { ChangeFeed } from '../platform/database/change-feed.ts';
 import type { Tx } from '../platform/database/database.ts';
+import type { Encryption } from '../platform/encryption.ts';
 import type { Job } from '../platform/jobs.ts';
 import type { Log } from '../platform/log.ts';
 import { type IdentityStores, type IdentityTx } from './identity-stores.ts';
@@ -51,14 +52,13 @@ export type IdentityDeps = {
   log: Log;
   /** SESSION_SECRET: first signs, all verify. Client secrets and cookie keys derive from it. */
   sessionSecrets: readonly string[];
-  /** ENCRYPTION_KEY: first encrypts, all decrypt. */
-  encryptionKeys: readonly string[];
+  encryption: Encryption;
   /** Names this process in leases. */
   holder: string;
   /** Sign-ins that one address may start in any 60 seconds. */
   signInsPerMinute: () => number;
-  /** Time limit of the directory in milliseconds; 2 s unless a test sets it. */
-  identityTimeoutMs?: number | undefined;
+  /** Time limit of the directory in milliseconds. */
+  identityTimeoutMs: number;
 };
 
 export function identityJobs(

@@ -1,12 +1,10 @@
 import type { KeycloakSettings } from '../config/read.ts';
 import type { Clock } from '../core/clock.ts';
 import { externalAccounts } from '../features/accounts/external-accounts.ts';
-import { identityTimeoutMs } from '../features/people/directory/bounded.ts';
 import { createKeycloak, withoutOwnSignOuts } from '../features/keycloak/keycloak.ts';
 import { createOidcClient } from '../features/people/oidc-client.ts';
 import { createPeople } from '../features/people/people.ts';
 import { signOutWithProvider } from '../features/people/sessions/provider-sign-out.ts';
-import { createEncryption } from '../platform/encryption.ts';
 import type { Fetch } from '../platform/fetch.ts';
 import { type Identity, type IdentityDeps, identityJobs } from './identity.ts';
 
@@ -19,10 +17,8 @@ export function createKeycloakIdentity(
     steady?: Clock | undefined;
   },
 ): Identity {
-  const { uiOrigin, read, tx, feed, clock, random, log, fetch } = deps;
+  const { uiOrigin, read, tx, feed, clock, random, log, fetch, encryption } = deps;
   const { issuer, login } = deps.keycloak;
-  const timeoutMs = deps.identityTimeoutMs ?? identityTimeoutMs;
-  const encryption = createEncryption(deps.encryptionKeys, random);
   const keycloak = createKeycloak({
     keycloak: deps.keycloak,
     users: read.users,
@@ -30,7 +26,7 @@ export function createKeycloakIdentity(
     clock,
     steady: deps.steady ?? { now: () => performance.now() },
     log,
-    timeoutMs,
+    timeoutMs: deps.identityTimeoutMs,
   });
   const client = createOidcClient({
     issuer,
@@ -39,7 +35,7 @@ export function createKeycloakIdentity(
     redirectUri: `${uiOrigin}/auth/callback`,
     fetch,
     clock,
-    timeoutSeconds: timeoutMs / 1_000,
+    timeoutSeconds: deps.identityTimeoutMs / 1_000,
   });
   const people = createPeople({
     uiOrigin,

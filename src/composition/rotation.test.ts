@@ -128,7 +128,7 @@ describe('ENCRYPTION_KEY', () => {
       encryption: createEncryption(keys, systemRandom),
     });
 
-  test('SE-03 sessions, programs and signing keys outlive the older value, once they were sealed again', async () => {
+  test('SE-03 sessions, programs and signing keys outlive the older value, once they were encrypted again', async () => {
     const browser = await signedIn();
     const id = await sessionId(browser);
     const token = await connectProgram();
@@ -144,7 +144,7 @@ describe('ENCRYPTION_KEY', () => {
     expect((await moved(browser, after).api('GET', '/users')).status).toBe(200);
   });
 
-  test('SE-03 what is sealed again is found however much there is, and a change in between is not overwritten', async () => {
+  test('SE-03 what is encrypted again is found however much there is, and a change in between is not overwritten', async () => {
     const read = identityStores(open.database.sql, clock);
     const old = createEncryption(encryptionKeys, systemRandom);
     const records = Array.from({ length: 450 }, (_, nth) => `hash-${String(nth).padStart(4, '0')}`);
@@ -174,7 +174,7 @@ describe('ENCRYPTION_KEY', () => {
   test('SE-03 taken out too early, nobody is called signed out: it cannot be told, and put back all goes on', async () => {
     const browser = await signedIn();
     const id = await sessionId(browser);
-    // The signing keys are sealed again by the first start with both.
+    // The signing keys are encrypted again by the first start with both.
     await another(both);
     const early = await another(alone);
     expect(await early.identity.accessTokenFor(id)).toEqual({
@@ -196,7 +196,7 @@ describe('ENCRYPTION_KEY', () => {
     await connectProgram();
     const found = await open.identity.sessions.authenticate(sessionOf(await signedIn()));
     const userId = found.kind === 'active' ? found.session.user.id : '';
-    // The signing keys are sealed again by the first start with both.
+    // The signing keys are encrypted again by the first start with both.
     await another(both);
     const early = await another(alone);
     const { connectedClients } = early.identity;
@@ -205,7 +205,7 @@ describe('ENCRYPTION_KEY', () => {
     expect(await connectedClients.list(userId)).toEqual([]);
   });
 
-  test('SE-03 without the value that the signing keys are sealed under, the program does not start, and says why', async () => {
+  test('SE-03 without the value that the signing keys are encrypted with, the program does not start, and says why', async () => {
     await expect(open.another(alone)).rejects.toThrow(SigningKeysUnreadable);
   });
 });

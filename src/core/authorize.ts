@@ -31,6 +31,13 @@ export type RoutePolicy = {
   readonly exemptFromChangeLimit?: true;
 };
 
+/** An administrator in the web app. Keys and access tokens cannot use these routes. */
+export const administratorSession: RoutePolicy = {
+  callers: ['session'],
+  role: 'admin',
+  identity: 'introspected',
+};
+
 /** What the directory says about the person behind the caller at this moment. */
 export type PrincipalFacts =
   | { readonly kind: 'active'; readonly roles: readonly Role[] }

@@ -1,14 +1,15 @@
 /**
  * Text shaped like a Postern key, whole or truncated, with any word before `_pat_` or `_svc_`. Used to keep keys out of
- * logs and stored text; features/keys/key-value.ts decides whether a value really is a key.
+ * logs and stored text; features/keys/key-value.ts decides whether a value really is a key. Nothing needs to separate the
+ * key from what is before it: in `TOKEN_app_pat_…`, or directly after another key, it is as secret.
  */
-const shape = String.raw`\b([a-z][a-z0-9]{0,15}_(?:pat|svc)_)[0-9A-Za-z]{12,}`;
+const shape = '((?:[a-z][a-z0-9]{0,15})?_(?:pat|svc)_)[0-9A-Za-z]{12,}';
 const all = new RegExp(shape, 'g');
 const any = new RegExp(shape);
 
 /** Masks key-shaped values in free text; the product word and type stay readable. */
 export function maskKeys(text: string): string {
-  return text.replace(all, '$1[redacted]');
+  return mayHoldKey(text) ? text.replace(all, '$1[redacted]') : text;
 }
 
 /** Every key holds one of these. Searching for them first is cheap, and nearly every text has none. */

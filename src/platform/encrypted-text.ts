@@ -26,23 +26,23 @@ export function encryptText(key: Buffer, text: string, context: string, nonce: U
 }
 
 /** Undefined when none of the keys encrypted it with this context. */
-export function decryptText(keys: readonly Buffer[], sealed: Buffer, context: string): string | undefined {
+export function decryptText(keys: readonly Buffer[], encrypted: Buffer, context: string): string | undefined {
   for (const key of keys) {
-    const opened = tryOpen(key, sealed, context);
+    const opened = tryOpen(key, encrypted, context);
     if (opened !== undefined) return opened;
   }
   return undefined;
 }
 
-function tryOpen(key: Buffer, sealed: Buffer, context: string): string | undefined {
+function tryOpen(key: Buffer, encrypted: Buffer, context: string): string | undefined {
   // A truncated tag would be accepted as a whole one, and could be guessed.
-  if (sealed.length < nonceBytes + tagBytes) return undefined;
+  if (encrypted.length < nonceBytes + tagBytes) return undefined;
   try {
-    const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, nonceBytes))
+    const decipher = createDecipheriv('aes-256-gcm', key, encrypted.subarray(0, nonceBytes))
       .setAAD(Buffer.from(context))
-      .setAuthTag(sealed.subarray(nonceBytes, nonceBytes + tagBytes));
+      .setAuthTag(encrypted.subarray(nonceBytes, nonceBytes + tagBytes));
     return (
-      decipher.update(sealed.subarray(nonceBytes + tagBytes), undefined, 'utf8') + decipher.final('utf8')
+      decipher.update(encrypted.subarray(nonceBytes + tagBytes), undefined, 'utf8') + decipher.final('utf8')
     );
   } catch {
     // Another key of the list may be the right one.

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { systemRandom } from '../core/ids.ts';
 import { createEncryption, encryptAgain } from './encryption.ts';
 
-describe('sealed secrets', () => {
+describe('encrypted secrets', () => {
   test('open again under their context only, and differ each time', () => {
     const encryption = createEncryption(['key-one'], systemRandom);
     const encrypted = encryption.encrypt('a secret', 'session:1');
@@ -11,7 +11,7 @@ describe('sealed secrets', () => {
     expect(() => encryption.decrypt(encrypted, 'session:2')).toThrow('None of the keys');
   });
 
-  test('SE-03 sealed under an older key still open; a removed key opens nothing', () => {
+  test('SE-03 secrets under an older key still open; a removed key opens nothing', () => {
     const old = createEncryption(['old'], systemRandom).encrypt('a secret', 'x');
     expect(createEncryption(['new', 'old'], systemRandom).decrypt(old, 'x')).toBe('a secret');
     expect(() => createEncryption(['new'], systemRandom).decrypt(old, 'x')).toThrow('None of the keys');
@@ -19,7 +19,7 @@ describe('sealed secrets', () => {
     expect(createEncryption(['new'], systemRandom).decrypt(fresh, 'x')).toBe('a secret');
   });
 
-  test('SE-03 what earlier versions sealed, without a mark, opens and is sealed again', () => {
+  test('SE-03 what earlier versions encrypted, without a mark, opens and is encrypted again', () => {
     const encryption = createEncryption(['key'], systemRandom);
     const earlier = `v1.${encryption.encrypt('a secret', 'x').slice(encryption.keyMark.length)}`;
     expect(encryption.decrypt(earlier, 'x')).toBe('a secret');

@@ -21,9 +21,10 @@ const maxPieces = 64;
 const blankLine = '\n\r\n';
 
 /**
- * node:http passes everything from one read to its parser: 64 KiB, or 841 requests of a client that does not wait for
- * responses. Every other connection would wait until all of them are answered. Here a connection passes one request to
- * the parser, or the rest of a body, and queues with what is left. While it has 16 unanswered requests, it passes none.
+ * An HTTP server in which connections take turns (decision 0034). The web listener uses it; the gateway uses `inTurns`.
+ * A client may send many requests without waiting for responses, and one read of 64 KiB can hold 841 of them. node:http
+ * would answer all of them first, and every other connection would wait. Here a connection has one request parsed, or one
+ * part of a body, and then waits for its next turn. While it has 16 unanswered requests, none is parsed.
  */
 export function createFairServer(options: ServerOptions, listener: RequestListener): Server {
   const server = createServer(options, listener);

@@ -46,7 +46,7 @@ test('keys that end are counted by day and type; revoked ones and those without 
   ]);
 });
 
-test('the audit log is counted by kind and outcome once it is sealed', async () => {
+test('the audit log is counted by kind and outcome once it is chained', async () => {
   await h.app.services.chainWriter.run();
   const { counts } = await read('/audit/summary', { per: 'hour' });
   const of = (event: string, outcome: string) =>

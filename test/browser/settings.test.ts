@@ -493,10 +493,10 @@ test('while no repository is registered, a first key asks for none and warns of 
   await form.getByLabel('Name').fill('first');
   await page.getByRole('button', { name: 'Publish sites from CI' }).click();
   await page.getByText('first may publish, change and delete your sites, for 7 days.').waitFor();
-  expect(await page.getByText('A broad grant').count()).toBe(0);
+  expect(await page.getByText('This key reaches every repository').count()).toBe(0);
   await page.getByRole('button', { name: 'Read everything' }).click();
   await page.getByText('and read the repository registry, on no repository yet, for 7 days.').waitFor();
-  expect(await page.getByText('A broad grant').count()).toBe(0);
+  expect(await page.getByText('This key reaches every repository').count()).toBe(0);
   await create(page);
   await store(page);
   await page.getByRole('row', { name: 'first' }).waitFor();

@@ -550,7 +550,7 @@ test('with Sites switched off every page says so, and nothing else', async () =>
   const page = await at(dev, '/sites');
   for (const path of ['/sites', '/sites/new', '/sites/k3v9x0q2m7']) {
     await page.goto(`${world.uiUrl}${path}`);
-    await page.getByText('Sites are switched off').waitFor();
+    await page.getByText('Sites is switched off').waitFor();
   }
   await switchSites(true);
   await page.goto(`${world.uiUrl}/sites`);
@@ -573,7 +573,7 @@ test('with Sites switched off the first page goes on without them and asks once'
     await open?.context.close();
   };
   await switchSites(false);
-  await shows(dev, 'Sites are switched off');
+  await shows(dev, 'Sites is switched off');
   await switchSites(true);
 });
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Directory } from '../../src/features/people/directory/directory.ts';
 import { keycloakDirectory } from '../../src/features/keycloak/keycloak-directory.ts';
-import { createKeycloakServer } from '../../src/features/keycloak/keycloak-client.ts';
+import { createKeycloakClient } from '../../src/features/keycloak/keycloak-client.ts';
 import { directoryContract } from '../contract/directory.ts';
 import { keycloakUrl, openRealm, type Realm } from './realm.ts';
 import { openNetwork } from './trouble.ts';
@@ -27,12 +27,12 @@ describe.skipIf(keycloakUrl === null)('a directory of Keycloak', () => {
     let steadyMs = 0;
     const clock = { now: () => Date.now() + ahead };
     const { issuer, principalSync, roleNames } = of.settings;
-    const server = createKeycloakServer({ issuer, principalSync, fetch: network.fetch, clock, timeoutMs });
+    const client = createKeycloakClient({ issuer, principalSync, fetch: network.fetch, clock, timeoutMs });
     const directory = keycloakDirectory({
       issuer,
       clientId: principalSync.id,
       roleNames,
-      server,
+      client,
       known: { has: async (subject) => known.has(subject), note: (subject) => void known.add(subject) },
       isProven: async () => true,
       clock,

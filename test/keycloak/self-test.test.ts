@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/core/clock.ts';
-import { createKeycloakServer } from '../../src/features/keycloak/keycloak-client.ts';
+import { createKeycloakClient } from '../../src/features/keycloak/keycloak-client.ts';
 import { createSelfTest } from '../../src/features/keycloak/self-test.ts';
 import { inject } from 'vitest';
 import { keycloakUrl, openRealm, type Realm } from './realm.ts';
@@ -21,7 +21,7 @@ describe.skipIf(keycloakUrl === null)('the self-test at the start', () => {
   const run = (settings = realm.settings, timeoutMs = 5_000) =>
     createSelfTest({
       ...settings,
-      server: createKeycloakServer({ ...settings, fetch: network.fetch, clock: systemClock, timeoutMs }),
+      client: createKeycloakClient({ ...settings, fetch: network.fetch, clock: systemClock, timeoutMs }),
     })();
 
   test('the realm in the repository passes, as Keycloak imports it at its start', async () => {

@@ -11,9 +11,9 @@ import type { PasswordCheck } from './password-check.ts';
 import type { Passwords } from './passwords.ts';
 
 /**
- * The built-in provider's accounts, as administrators manage them. Promises: every change is audited in its transaction
- * and announced at once to the caches of principals; no change removes the last enabled administrator; a stored password
- * is never returned.
+ * The accounts of the built-in identity provider. Administrators manage them through the API, and people change their own
+ * password. Every change writes its audit event in the same transaction and notifies every process, whose caches drop the
+ * person. No change removes the last enabled administrator. No function returns a stored password.
  */
 export type AccountView = Account & { readonly effectiveRoles: readonly Role[] };
 

@@ -9,7 +9,6 @@ import {
   type OidcClient,
   reasonOf,
   bounded,
-  identityTimeoutMs,
   readIntrospection,
   sharedMs,
 } from '../people/people.ts';
@@ -32,10 +31,9 @@ export function builtinDirectory(deps: {
   /** False = this process may have missed a change. */
   isFresh: () => boolean;
   clock: Clock;
-  timeoutMs?: number;
+  timeoutMs: number;
 }): Directory {
-  const { issuer, client, accounts, groups, feed, isFresh, clock } = deps;
-  const timeoutMs = deps.timeoutMs ?? identityTimeoutMs;
+  const { issuer, client, accounts, groups, feed, isFresh, clock, timeoutMs } = deps;
   const cache = new Map<string, Principal>();
   const asking = new Map<string, { readonly since: number; readonly answer: Promise<Principal> }>();
   // Counts invalidations, so that an answer read before a change is not cached after it.

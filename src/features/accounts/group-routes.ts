@@ -1,15 +1,9 @@
-import type { RoutePolicy } from '../../core/authorize.ts';
+import { administratorSession } from '../../core/authorize.ts';
 import { timestamp } from '../../core/clock.ts';
 import { defineRoute, pagePagination, type Route } from '../../platform/http.ts';
 import type { Group } from './group-store.ts';
 import type { Groups } from './groups.ts';
 import * as shapes from './schemas.ts';
-
-/**
- * The routes of the built-in provider's groups (contract 3 and 5). With an external provider they answer 409
- * `state_conflict` with its address.
- */
-const administrator: RoutePolicy = { callers: ['session'], role: 'admin', identity: 'introspected' };
 
 const groupExample = {
   id: 'grp_Kp3s9QeR1tYv5Uw7Xz0A',
@@ -21,6 +15,10 @@ const groupExample = {
   updatedAt: '2026-01-01T00:00:00.000Z',
 };
 
+/**
+ * The routes of the built-in provider's groups (contract 3 and 5). With an external provider they answer 409
+ * `state_conflict` with its address.
+ */
 export function groupRoutes({ groups }: { groups: Groups }): Route[] {
   const tag = 'Groups';
   return [
@@ -30,7 +28,7 @@ export function groupRoutes({ groups }: { groups: Groups }): Route[] {
       operationId: 'listGroups',
       tag,
       summary: 'List groups',
-      policy: administrator,
+      policy: administratorSession,
       query: shapes.groupQuery,
       success: { status: 200, data: shapes.groupResponse.array(), pagination: 'page' },
       errors: ['state_conflict'],
@@ -48,7 +46,7 @@ export function groupRoutes({ groups }: { groups: Groups }): Route[] {
       tag,
       summary: 'Create a group',
       description: 'Every account in the group, and in the groups inside it, gets its roles.',
-      policy: administrator,
+      policy: administratorSession,
       body: shapes.createGroupBody,
       fieldCodes: { name: 'invalid_name' },
       success: { status: 201, data: shapes.groupResponse },
@@ -65,7 +63,7 @@ export function groupRoutes({ groups }: { groups: Groups }): Route[] {
       operationId: 'getGroup',
       tag,
       summary: 'Read one group',
-      policy: administrator,
+      policy: administratorSession,
       params: shapes.groupIdParams,
       success: { status: 200, data: shapes.groupResponse },
       errors: ['not_found', 'state_conflict'],
@@ -78,7 +76,7 @@ export function groupRoutes({ groups }: { groups: Groups }): Route[] {
       operationId: 'changeGroup',
       tag,
       summary: 'Change a group',
-      policy: administrator,
+      policy: administratorSession,
       params: shapes.groupIdParams,
       body: shapes.changeGroupBody,
       fieldCodes: { name: 'invalid_name' },
@@ -95,7 +93,7 @@ export function groupRoutes({ groups }: { groups: Groups }): Route[] {
       operationId: 'deleteGroup',
       tag,
       summary: 'Delete a group',
-      policy: administrator,
+      policy: administratorSession,
       params: shapes.groupIdParams,
       success: { status: 200, data: shapes.userIdResponse },
       errors: ['not_found', 'state_conflict'],

@@ -1,15 +1,10 @@
-import type { RoutePolicy } from '../../core/authorize.ts';
+import { administratorSession, type RoutePolicy } from '../../core/authorize.ts';
 import { timestamp, timestampOrNull } from '../../core/clock.ts';
 import { defineRoute, pagePagination, type Route } from '../../platform/http.ts';
 import { ownId } from '../people/people.ts';
 import type { Accounts, AccountView } from './accounts.ts';
 import * as shapes from './schemas.ts';
 
-/**
- * The routes of the built-in provider's accounts (contract 3 and 5). With an external provider they answer 409
- * `state_conflict` with its address.
- */
-const administrator: RoutePolicy = { callers: ['session'], role: 'admin', identity: 'introspected' };
 /** Taking rights away requires a weaker identity check than granting them (decision 0008). */
 const signingOut: RoutePolicy = { callers: ['session'], role: 'admin', identity: 'live' };
 const ownPassword: RoutePolicy = { callers: ['session'], identity: 'introspected' };
@@ -28,6 +23,10 @@ const userExample = {
   lastLoginAt: null,
 };
 
+/**
+ * The routes of the built-in provider's accounts (contract 3 and 5). With an external provider they answer 409
+ * `state_conflict` with its address.
+ */
 export function userRoutes({ accounts }: { accounts: Accounts }): Route[] {
   const tag = 'Users';
   return [
@@ -37,7 +36,7 @@ export function userRoutes({ accounts }: { accounts: Accounts }): Route[] {
       operationId: 'listUsers',
       tag,
       summary: 'List accounts',
-      policy: administrator,
+      policy: administratorSession,
       query: shapes.userQuery,
       success: { status: 200, data: shapes.userResponse.array(), pagination: 'page' },
       errors: ['state_conflict'],
@@ -55,7 +54,7 @@ export function userRoutes({ accounts }: { accounts: Accounts }): Route[] {
       tag,
       summary: 'Create an account',
       description: 'Without a password, Postern generates one and shows it only in this response.',
-      policy: administrator,
+      policy: administratorSession,
       body: shapes.createUserBody,
       fieldCodes: { name: 'invalid_name' },
       success: { status: 201, data: shapes.createdUserResponse },
@@ -80,7 +79,7 @@ export function userRoutes({ accounts }: { accounts: Accounts }): Route[] {
       operationId: 'getUser',
       tag,
       summary: 'Read one account',
-      policy: administrator,
+      policy: administratorSession,
       params: shapes.userIdParams,
       success: { status: 200, data: shapes.userResponse },
       errors: ['not_found', 'state_conflict'],
@@ -95,7 +94,7 @@ export function userRoutes({ accounts }: { accounts: Accounts }): Route[] {
       summary: 'Change an account',
       description:
         'Disabling an account ends its sessions immediately. You cannot disable or demote the last enabled administrator.',
-      policy: administrator,
+      policy: administratorSession,
       params: shapes.userIdParams,
       body: shapes.changeUserBody,
       fieldCodes: { name: 'invalid_name' },
@@ -113,7 +112,7 @@ export function userRoutes({ accounts }: { accounts: Accounts }): Route[] {
       tag,
       summary: 'Delete an account',
       description: 'Ends its sessions and offline grants. The next owner sweep revokes its keys.',
-      policy: administrator,
+      policy: administratorSession,
       params: shapes.userIdParams,
       success: { status: 200, data: shapes.userIdResponse },
       errors: ['not_found', 'state_conflict'],
@@ -148,7 +147,7 @@ export function userRoutes({ accounts }: { accounts: Accounts }): Route[] {
       summary: 'Set a new password',
       description:
         'Sets the password that you send, or generates one and shows it only in this response. Signs the account out everywhere.',
-      policy: administrator,
+      policy: administratorSession,
       params: shapes.userIdParams,
       body: shapes.resetPasswordBody,
       success: { status: 200, data: shapes.resetPasswordResponse },

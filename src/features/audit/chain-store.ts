@@ -3,7 +3,7 @@ import type { Sql } from '../../platform/database/database.ts';
 import type { AuditEvent, Seal } from './audit.ts';
 import { type EventRow, eventColumns, toAuditEvent } from './audit-store.ts';
 
-/** The SQL of the chain: its seals, the events that wait for one, and the walks that verify both. */
+/** The SQL of the chain: its links (seals in the tables), the events that wait for one, and the walks that verify both. */
 export type ChainStore = {
   hasUnchained(): Promise<boolean>;
   /** Locks the chain: until the transaction ends, no other transaction extends it. */
@@ -11,15 +11,15 @@ export type ChainStore = {
   head(): Promise<Pick<Seal, 'seq' | 'hash'> | null>;
   /** The oldest waiting events by insertion, at most `limit`. */
   unsealed(limit: number): Promise<readonly UnchainedEvent[]>;
-  /** Adds the seals, counts their events by hour, and takes them off the waiting list. */
+  /** Adds the links, counts their events by hour, and takes them off the waiting list. */
   seal(seals: readonly NewSeal[], sealedAt: number): Promise<void>;
   /** Frees the space of events that no longer wait. Not inside a transaction. */
   tidy(): Promise<void>;
-  /** Seals after `afterSeq` in chain order; `event` is null when the sealed event is gone. */
+  /** Links after `afterSeq` in chain order; `event` is null when the chained event is gone. */
   walkSeals(afterSeq: number, limit: number): Promise<readonly SealedEvent[]>;
-  /** How many events follow `afterSeq`, up to `limit`, and the first with neither a seal nor a place on the waiting list. */
+  /** How many events follow `afterSeq`, up to `limit`, and the first with neither a link nor a place on the waiting list. */
   walkEvents(afterSeq: string, limit: number): Promise<EventsWalk>;
-  /** How many events wait for a seal, and the first one on that list that no longer exists. */
+  /** How many events wait for a link, and the first one on that list that no longer exists. */
   waiting(): Promise<{ count: number; missingSeq: string | null }>;
 };
 

@@ -7,15 +7,15 @@ import type { ChainStore, NewSeal, UnchainedEvent } from './chain-store.ts';
 
 /**
  * Chains committed events (contract 10.8). Run it once a second under a lease; if two run anyway, the chain's lock
- * serialises them. An event is sealed after its transaction has committed, however late that is, and the chain's order
- * is the order of sealing.
+ * serialises them. An event is chained after its transaction has committed, however late that is, and the chain's order
+ * is the order in which events get their links.
  */
 export type ChainWriter = { run(): Promise<void> };
 
 const batchSize = 1_000;
 /** Bounds the work of one run, so that it does not occupy its job slot for long; the next run continues. */
 const batchesPerRun = 20;
-/** Vacuum the waiting list after this many seals: the embedded database never does it by itself, as PostgreSQL does. */
+/** Vacuum the waiting list after this many links: the embedded database never does it by itself, as PostgreSQL does. */
 const sealsPerTidying = 20_000;
 
 export function createChainWriter(deps: {

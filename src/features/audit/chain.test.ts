@@ -55,7 +55,7 @@ beforeEach(async () => {
   chainWriter = newChainWriter();
 });
 
-test('sealing chains every event once, without gaps, and the audit log is whole', async () => {
+test('every event is chained once, without gaps, and the audit log is whole', async () => {
   await append(7);
   expect(await verify()).toMatchObject({ events: 7, sealed: 0, unchainedTail: 7, head: null });
   await chainWriter.run();
@@ -72,13 +72,13 @@ test('sealing chains every event once, without gaps, and the audit log is whole'
   expect(formatAuditReport(report)).toContain('The audit log is intact: 12 events');
 });
 
-test('a backlog longer than a batch is sealed in one run, and the waiting list is empty after it', async () => {
+test('a backlog longer than a batch is chained in one run, and the waiting list is empty after it', async () => {
   for (let at = 0; at < 5; at++) await append(500);
   await chainWriter.run();
   expect(await verify()).toMatchObject({ sealed: 2_500, unchainedTail: 0 });
 });
 
-test('two sealers at once seal every event exactly once', async () => {
+test('two chain writers at once chain every event exactly once', async () => {
   await append(1_500);
   await Promise.all([chainWriter.run(), newChainWriter().run()]);
   const report = await verify();
@@ -88,7 +88,7 @@ test('two sealers at once seal every event exactly once', async () => {
 
 // The embedded database has one connection: there nothing can commit late.
 test.runIf(testServer !== undefined)(
-  'an event whose transaction commits late is sealed like any other',
+  'an event whose transaction commits late is chained like any other',
   async () => {
     const started = Promise.withResolvers<void>();
     const finish = Promise.withResolvers<void>();
@@ -147,7 +147,7 @@ describe('verify finds', () => {
     expect((await verify()).brokenAt).toEqual({ seq: 3, eventId: null, problem: 'seal_removed' });
   });
 
-  test('a removed event that waited for its seal', async () => {
+  test('a removed event that waited for its link', async () => {
     await append(2);
     await tamper(database, `delete from audit_events where seq = 8`);
     expect((await verify()).brokenAt).toMatchObject({ problem: 'event_removed' });

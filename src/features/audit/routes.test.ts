@@ -190,7 +190,7 @@ test('anyone can verify an export offline with the script in the reference', asy
   const { data } = await search('?limit=1');
   expect(await check(body)).toEqual({
     failed: false,
-    output: `6 sealed events, 0 altered, 6 linked from the beginning, head ${data[0].hash}\n`,
+    output: `6 chained events, 0 altered, 6 linked from the beginning, head ${data[0].hash}\n`,
   });
   const altered = await check(body.replace('"at":2', '"at":7'));
   expect(altered).toMatchObject({ failed: true, output: expect.stringContaining('ALTERED evt_') });

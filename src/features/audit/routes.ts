@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { RoutePolicy } from '../../core/authorize.ts';
+import { administratorSession } from '../../core/authorize.ts';
 import { type Clock, timestamp } from '../../core/clock.ts';
 import { defineRoute, type Route } from '../../platform/http.ts';
 import { idParams } from '../../platform/schemas.ts';
@@ -12,8 +12,6 @@ import {
   searchQuery,
   toAuditEventResponse,
 } from './schemas.ts';
-
-const administrators: RoutePolicy = { callers: ['session'], role: 'admin', identity: 'introspected' };
 
 type AuditRoutesDeps = {
   readonly audit: Audit;
@@ -38,7 +36,7 @@ export function auditRoutes({ audit, clock, names }: AuditRoutesDeps): Route[] {
       summary: 'Search the audit log, newest first',
       description:
         'An event must match every filter. Events that arrive while you page appear on the first page only, and no event appears twice.',
-      policy: administrators,
+      policy: administratorSession,
       query: searchQuery,
       success: { status: 200, data: z.array(listedEventResponse), pagination: 'cursor' },
       example: { data: [exampleListed] },
@@ -54,7 +52,7 @@ export function auditRoutes({ audit, clock, names }: AuditRoutesDeps): Route[] {
       operationId: 'getAuditEvent',
       tag: 'Audit',
       summary: 'Read one event',
-      policy: administrators,
+      policy: administratorSession,
       errors: ['not_found'],
       params: idParams('The event’s id, as in lists', exampleEvent.id),
       success: { status: 200, data: listedEventResponse },
@@ -73,7 +71,7 @@ export function auditRoutes({ audit, clock, names }: AuditRoutesDeps): Route[] {
       summary: 'Download the audit log, oldest first, as NDJSON or CSV',
       description:
         'Accepts the filters of the search. You can verify the NDJSON form of the whole log offline. In the CSV form, cells that a spreadsheet would run begin with an apostrophe. A download that ends early is incomplete, because of an error or because its session ended. The export itself is an event of the log.',
-      policy: administrators,
+      policy: administratorSession,
       query: exportQuery,
       success: { status: 200, stream: ['application/x-ndjson', 'text/csv'] },
       async handle({ auditContext, query: { format, ...filter } }) {

@@ -27,7 +27,7 @@ export const exampleEvent = {
   hash: null,
 };
 
-/** An event on the wire. `hash` and `previousHash` are null until the event is sealed, seconds after it committed. */
+/** An event on the wire. `hash` and `previousHash` are null until the event is chained, seconds after it committed. */
 export const auditEventResponse = z
   .strictObject({
     id: z.string(),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { administratorSession } from '../../core/authorize.ts';
 import { type Clock, day, hour, timestamp } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import { defineRoute, type Route } from '../../platform/http.ts';
@@ -39,8 +40,8 @@ export function summaryRoute({ counts, clock }: { counts: CountStore; clock: Clo
     tag: 'Audit',
     summary: 'Count the events of the audit log by hour or day',
     description:
-      'Sealed events by kind and outcome, a few seconds late. Counts whole hours or days in UTC: the last 60 unless you send from and to, at most 32 days by hour and 400 days by day. Periods without events are omitted. One event may count many refusals of a minute.',
-    policy: { callers: ['session'], role: 'admin', identity: 'introspected' },
+      'Chained events by kind and outcome, a few seconds late. Counts whole hours or days in UTC: the last 60 unless you send from and to, at most 32 days by hour and 400 days by day. Periods without events are omitted. One event may count many refusals of a minute.',
+    policy: administratorSession,
     query: summaryQuery,
     success: { status: 200, data: summarySchema },
     example: {

@@ -1,7 +1,7 @@
 import type { Caller } from '../../core/caller.ts';
-import { AppError } from '../../core/errors.ts';
-import type { Branch, FileAtCommit, Git, GitAnswer, GitFailure } from '../../platform/git/git.ts';
+import type { Branch, FileAtCommit, Git, GitAnswer } from '../../platform/git/git.ts';
 import type { Repositories, Repository } from '../repositories/repositories.ts';
+import { errorOf } from './git-failures.ts';
 
 /** What Environments read from the git server of a registered repository. A caller reads only repositories within reach. */
 export type Branches = {
@@ -14,9 +14,6 @@ export type Branches = {
 export type BranchOfRepository = Branch & { readonly isDefault: boolean };
 
 export const configurationFileName = 'postern.yaml';
-
-/** Failures that pass: the same request may succeed later. What else fails needs a change of the repository. */
-const passing: readonly GitFailure[] = ['not_installed', 'host_not_found', 'timed_out', 'unreachable'];
 
 export function createBranches({
   repositories,
@@ -54,9 +51,5 @@ export function createBranches({
 
 function orThrow<T>(answer: GitAnswer<T>): T {
   if (answer.kind === 'ok') return answer.value;
-  const { reason, message, fix } = answer;
-  if (reason === 'branch_not_found') throw new AppError('invalid_branch', { message, hint: fix });
-  if (passing.includes(reason))
-    throw new AppError('git_unavailable', { message, hint: fix, retryAfterSeconds: 10 });
-  throw new AppError('invalid_repository', { message, hint: fix, details: { reason } });
+  throw errorOf(answer.reason);
 }

@@ -9,7 +9,7 @@ import { createCircuit } from './circuit.ts';
  * number of parallel requests. It returns answers unchanged; without an answer it throws KeycloakTrouble with a one-word
  * reason. It makes no decisions, and it cannot change anything at the provider.
  */
-export type KeycloakServer = {
+export type KeycloakClient = {
   /** Reads below /admin/realms/{realm} as the read-only client. Rejects with KeycloakTrouble. */
   read(path: string): Promise<KeycloakAnswer>;
   /** RFC 7662, as the read-only client. Rejects with KeycloakTrouble. */
@@ -44,13 +44,13 @@ const spareMs = 30_000;
 /** The number of parallel requests, and how many more may wait in the queue. */
 const queue = { width: 32, perSender: 32, queue: 1_024 };
 
-export function createKeycloakServer(deps: {
+export function createKeycloakClient(deps: {
   issuer: string;
   principalSync: ClientCredentials;
   fetch: Fetch;
   clock: Clock;
   timeoutMs: number;
-}): KeycloakServer {
+}): KeycloakClient {
   const { issuer, principalSync, clock, timeoutMs } = deps;
   const admin = adminAddress(issuer);
   const inTurn = createFairQueue(queue);

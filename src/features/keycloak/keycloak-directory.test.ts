@@ -1,6 +1,6 @@
 import { generateKeyPair, exportJWK, SignJWT } from 'jose';
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { createKeycloakServer } from './keycloak-client.ts';
+import { createKeycloakClient } from './keycloak-client.ts';
 import type { Fetch } from '../../platform/fetch.ts';
 import { keycloakDirectory } from './keycloak-directory.ts';
 
@@ -74,7 +74,7 @@ function open(answers: Answers = {}, { timeoutMs = 200, isProven = true, isStill
     issuer,
     clientId: 'postern-principal-sync',
     roleNames: { user: 'user', admin: 'admin' },
-    server: createKeycloakServer({
+    client: createKeycloakClient({
       issuer,
       principalSync: { id: 'postern-principal-sync', secret: 'a secret' },
       fetch,

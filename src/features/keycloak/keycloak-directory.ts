@@ -5,7 +5,7 @@ import {
   claimsOf,
   isRecord,
   type KeycloakAnswer,
-  type KeycloakServer,
+  type KeycloakClient,
   KeycloakTrouble,
 } from './keycloak-client.ts';
 import {
@@ -40,7 +40,7 @@ export function keycloakDirectory(deps: {
   issuer: string;
   clientId: string;
   roleNames: Readonly<Record<Role, string>>;
-  server: Pick<KeycloakServer, 'read' | 'introspect' | 'publicDocument'>;
+  client: Pick<KeycloakClient, 'read' | 'introspect' | 'publicDocument'>;
   known: KnownSubjects;
   /** False = the realm has not passed the self-test (self-test-state.ts); then the directory sends no request. */
   isProven: () => Promise<boolean>;
@@ -49,7 +49,7 @@ export function keycloakDirectory(deps: {
   steady: Clock;
   timeoutMs: number;
 }): Directory {
-  const { issuer, clientId, roleNames, server, known, clock, steady, timeoutMs } = deps;
+  const { issuer, clientId, roleNames, client, known, clock, steady, timeoutMs } = deps;
   let keys: { readonly set: JSONWebKeySet; readonly readAt: number } | undefined;
 
   async function proven(): Promise<void> {
@@ -59,10 +59,10 @@ export function keycloakDirectory(deps: {
   async function look(subject: string): Promise<Principal> {
     await proven();
     const path = `/users/${encodeURIComponent(subject)}`;
-    const roles = server.read(`${path}/role-mappings/realm/composite`);
+    const roles = client.read(`${path}/role-mappings/realm/composite`);
     // Awaited below, unless the first answer makes it unnecessary; until then a rejection must not be unhandled.
     roles.catch(() => undefined);
-    const user = readUser(await server.read(path), subject);
+    const user = readUser(await client.read(path), subject);
     if (user === undefined) return { kind: 'missing', wasKnown: await known.has(subject) };
     known.note(subject);
     if (!user.isEnabled) return { kind: 'disabled' };
@@ -79,7 +79,7 @@ export function keycloakDirectory(deps: {
   }
 
   async function mustSeeRole(name: string): Promise<void> {
-    const { status, body } = await server.read(`/roles/${encodeURIComponent(name)}`);
+    const { status, body } = await client.read(`/roles/${encodeURIComponent(name)}`);
     if (status !== 200 || !isRecord(body) || body['name'] !== name)
       throw new KeycloakTrouble(`role_not_visible_${status}`);
   }
@@ -111,7 +111,7 @@ export function keycloakDirectory(deps: {
   async function signingKeys(mustBeNew: boolean): Promise<JSONWebKeySet> {
     const age = keys === undefined ? Number.POSITIVE_INFINITY : Math.abs(clock.now() - keys.readAt);
     if (keys !== undefined && age < (mustBeNew ? keysAgainMs : keysKeptMs)) return keys.set;
-    const { status, body } = await server.publicDocument('/protocol/openid-connect/certs');
+    const { status, body } = await client.publicDocument('/protocol/openid-connect/certs');
     if (status !== 200 || !isKeySet(body)) throw new KeycloakTrouble('garbled_keys');
     keys = { set: body, readAt: clock.now() };
     return body;
@@ -124,7 +124,7 @@ export function keycloakDirectory(deps: {
 
   async function introspect(token: string, hint: 'access_token' | 'refresh_token'): Promise<Introspection> {
     await proven();
-    const answer = await server.introspect(token, hint);
+    const answer = await client.introspect(token, hint);
     const found = readIntrospection(answer, { issuer, now: clock.now(), hint });
     // Since 26.6.2 Keycloak itself answers `inactive` then. Check it here too: an older Keycloak or a proxy may not.
     if (found.kind === 'active' && hint === 'access_token' && !isForUs(answer, token))

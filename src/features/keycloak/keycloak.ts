@@ -3,7 +3,7 @@ import type { Fetch } from '../../platform/fetch.ts';
 import type { Job } from '../../platform/jobs.ts';
 import type { Log } from '../../platform/log.ts';
 import type { ConnectedClients, Directory, OidcClient, UserStore } from '../people/people.ts';
-import { type ClientCredentials, createKeycloakServer } from './keycloak-client.ts';
+import { type ClientCredentials, createKeycloakClient } from './keycloak-client.ts';
 import { keycloakDirectory } from './keycloak-directory.ts';
 import { knownSubjects } from './known-subjects.ts';
 import { offlineClients } from './offline-clients.ts';
@@ -12,8 +12,9 @@ import { createSelfTest } from './self-test.ts';
 import { createSelfTestState } from './self-test-state.ts';
 
 /**
- * The public interface of Keycloak in place of the built-in provider: people sign in there, and a read-only client looks
- * them up. What Keycloak cannot answer is `unavailable`. Accounts, groups and connections are managed only in Keycloak.
+ * Keycloak as the identity provider, instead of the built-in one; `composition/keycloak-identity.ts` constructs it. People
+ * sign in at Keycloak. Postern looks them up with a client that may only read, so accounts and groups are changed in
+ * Keycloak. When Keycloak does not answer, the result is `unavailable`, never a yes or a no.
  */
 export type Keycloak = {
   readonly directory: Directory;
@@ -42,9 +43,9 @@ export type KeycloakDeps = {
 export function createKeycloak(deps: KeycloakDeps): Keycloak {
   const { users, fetch, clock, steady, log, timeoutMs } = deps;
   const { issuer, login, principalSync, roleNames } = deps.keycloak;
-  const server = createKeycloakServer({ issuer, principalSync, fetch, clock, timeoutMs });
+  const client = createKeycloakClient({ issuer, principalSync, fetch, clock, timeoutMs });
   const selfTestState = createSelfTestState({
-    selfTest: createSelfTest({ issuer, login, principalSync, roleNames, server }),
+    selfTest: createSelfTest({ issuer, login, principalSync, roleNames, client }),
     clock,
     log,
   });
@@ -53,14 +54,14 @@ export function createKeycloak(deps: KeycloakDeps): Keycloak {
       issuer,
       clientId: principalSync.id,
       roleNames,
-      server,
+      client,
       known: knownSubjects({ issuer, users, log }),
       isProven: selfTestState.holds,
       clock,
       steady,
       timeoutMs,
     }),
-    connectedClients: offlineClients({ issuer, users, server, clock }),
+    connectedClients: offlineClients({ issuer, users, client, clock }),
     jobs: [
       {
         name: 'identity-self-test',

@@ -1,19 +1,19 @@
 import type { Clock } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import type { ConnectedClients, UserStore } from '../people/people.ts';
-import { isRecord, type KeycloakAnswer, type KeycloakServer } from './keycloak-client.ts';
+import { isRecord, type KeycloakAnswer, type KeycloakClient } from './keycloak-client.ts';
 
 /** The clients that hold an offline grant of a person, as the realm reports them. Only the person can end one, in Keycloak. */
 export function offlineClients(deps: {
   issuer: string;
   users: Pick<UserStore, 'find'>;
-  server: Pick<KeycloakServer, 'read'>;
+  client: Pick<KeycloakClient, 'read'>;
   clock: Clock;
 }): ConnectedClients {
-  const { issuer, users, server, clock } = deps;
+  const { issuer, users, client, clock } = deps;
 
   async function list(path: string): Promise<readonly Record<string, unknown>[]> {
-    const answer = await server.read(path).catch((cause: unknown) => {
+    const answer = await client.read(path).catch((cause: unknown) => {
       throw new AppError('identity_unavailable', { cause });
     });
     return recordsOf(answer);

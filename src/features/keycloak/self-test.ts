@@ -3,7 +3,7 @@ import {
   claimsOf,
   isRecord,
   type KeycloakAnswer,
-  type KeycloakServer,
+  type KeycloakClient,
   KeycloakTrouble,
 } from './keycloak-client.ts';
 
@@ -47,13 +47,13 @@ export function createSelfTest(deps: {
   login: ClientCredentials;
   principalSync: ClientCredentials;
   roleNames: { readonly user: string; readonly admin: string };
-  server: KeycloakServer;
+  client: KeycloakClient;
 }): SelfTest {
-  const { issuer, login, principalSync, roleNames, server } = deps;
+  const { issuer, login, principalSync, roleNames, client } = deps;
   let ownToken = '';
 
   async function discovery(): Promise<void> {
-    const { status, body } = answered(await server.publicDocument('/.well-known/openid-configuration'));
+    const { status, body } = answered(await client.publicDocument('/.well-known/openid-configuration'));
     if (status !== 200) {
       throw new Mistaken({
         setting: 'OIDC_ISSUER',
@@ -79,7 +79,7 @@ export function createSelfTest(deps: {
   }
 
   async function credentials(): Promise<void> {
-    ownToken = await server.ownToken().catch((error: unknown) => {
+    ownToken = await client.ownToken().catch((error: unknown) => {
       if (error instanceof KeycloakTrouble && error.reason === 'client_refused') {
         throw new Mistaken({
           setting: 'PRINCIPAL_SYNC_CLIENT_SECRET',
@@ -90,7 +90,7 @@ export function createSelfTest(deps: {
       throw error;
     });
     // Whatever the token, Keycloak refuses a client with a wrong secret, and a public client may not introspect.
-    const { status } = answered(await server.introspectAs(login, 'not-a-token'));
+    const { status } = answered(await client.introspectAs(login, 'not-a-token'));
     if (status !== 200) {
       throw new Mistaken({
         setting: 'OIDC_CLIENT_SECRET',
@@ -105,20 +105,20 @@ export function createSelfTest(deps: {
     const subject = claimsOf(ownToken)?.['sub'];
     if (typeof subject !== 'string') throw new Mistaken(tokenWithoutRoles);
     const self = `/users/${encodeURIComponent(subject)}`;
-    const { body } = mayRead(await server.read(self), 'people', 'view-users');
+    const { body } = mayRead(await client.read(self), 'people', 'view-users');
     // Keycloak's own list of what this client may do to a person, whichever role grants it.
     const access = isRecord(body) ? body['access'] : undefined;
     const powers = isRecord(access)
       ? Object.keys(access).filter((one) => one !== 'view' && access[one] !== false)
       : [];
     if (powers.length > 0) throw new Mistaken(tooPowerful(powers));
-    mayRead(await server.read(`${self}/role-mappings/realm/composite`), 'roles of people', 'view-users');
-    mayRead(await server.read(`${self}/groups?max=1`), 'groups of people', 'view-users');
+    mayRead(await client.read(`${self}/role-mappings/realm/composite`), 'roles of people', 'view-users');
+    mayRead(await client.read(`${self}/groups?max=1`), 'groups of people', 'view-users');
     for (const [setting, name] of [
       ['OIDC_USER_ROLE', roleNames.user],
       ['OIDC_ADMIN_ROLE', roleNames.admin],
     ] as const) {
-      const answer = await server.read(`/roles/${encodeURIComponent(name)}`);
+      const answer = await client.read(`/roles/${encodeURIComponent(name)}`);
       if (answer.status === 404) {
         throw new Mistaken({
           setting,
@@ -131,7 +131,7 @@ export function createSelfTest(deps: {
   }
 
   async function introspection(): Promise<void> {
-    const { active } = await server.introspect(ownToken, 'access_token');
+    const { active } = await client.introspect(ownToken, 'access_token');
     if (active === true) return;
     throw new Mistaken({
       setting: 'PRINCIPAL_SYNC_CLIENT_ID',

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { RoutePolicy } from '../../core/authorize.ts';
+import { administratorSession, type RoutePolicy } from '../../core/authorize.ts';
 import type { Caller } from '../../core/caller.ts';
 import { type Clock, day, timestamp } from '../../core/clock.ts';
 import { defineRoute, type Route } from '../../platform/http.ts';
@@ -30,7 +30,7 @@ export function manyKeysRoutes(deps: ManyRouteDeps): Route[] {
       operationId: 'readUsageOfManagedKeys',
       tag: 'Service keys',
       noun: 'managed keys',
-      policy: { callers: ['session'], role: 'admin', identity: 'introspected' },
+      policy: administratorSession,
       reach: () => ({ kind: 'any' }),
     }),
     defineRoute({

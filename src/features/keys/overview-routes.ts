@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { RoutePolicy } from '../../core/authorize.ts';
+import { administratorSession } from '../../core/authorize.ts';
 import { type Clock, day, timestamp } from '../../core/clock.ts';
 import { defineRoute, type Route } from '../../platform/http.ts';
 import { timestampSchema } from '../../platform/schemas.ts';
@@ -9,15 +9,13 @@ import { usageQuery, usageSchema } from './schemas.ts';
 import type { UsageStore } from './usage.ts';
 import { usageAnswer } from './usage-answer.ts';
 
-/** Charts over all keys, for administrators: how much they are used, and how many expire when. */
-const administrators: RoutePolicy = { callers: ['session'], role: 'admin', identity: 'introspected' };
-
 const daysAhead = 30;
 
 const endingDay = z
   .strictObject({ day: timestampSchema, personal: z.number().int(), service: z.number().int() })
   .meta({ id: 'EndingKeys' });
 
+/** Charts over all keys, for administrators: how much they are used, and how many expire when. */
 export function keyOverviewRoutes(deps: {
   read: { keys: Pick<KeyStore, 'endingByDay'>; usage: Pick<UsageStore, 'readAll'> };
   clock: Clock;
@@ -32,7 +30,7 @@ export function keyOverviewRoutes(deps: {
       summary: 'Read the usage of all keys together',
       description:
         'Personal and service keys. Counts per minute (kept for 2 days), hour (32 days) or day (400 days), by outcome, at most 60 s late. Covers the last 60 periods unless you send from and to.',
-      policy: administrators,
+      policy: administratorSession,
       query: usageQuery,
       success: { status: 200, data: usageSchema },
       example: { data: exampleUsage },
@@ -45,7 +43,7 @@ export function keyOverviewRoutes(deps: {
       tag: 'Service keys',
       summary: 'Count the keys that end soon, by day',
       description: `Active keys of users and services that end in the next ${daysAhead} days, by day (UTC). Includes days without keys. Counting stops at 100,000 keys.`,
-      policy: administrators,
+      policy: administratorSession,
       success: { status: 200, data: z.array(endingDay) },
       example: { data: [{ day: '2026-01-08T00:00:00.000Z', personal: 12, service: 1 }] },
       async handle() {

@@ -1,4 +1,4 @@
-import type { RoutePolicy } from '../../core/authorize.ts';
+import { administratorSession } from '../../core/authorize.ts';
 import { type Clock, timestamp } from '../../core/clock.ts';
 import { errorRegistry, type ErrorCode } from '../../core/errors.ts';
 import { defineRoute, type Route } from '../../platform/http.ts';
@@ -9,8 +9,6 @@ import type { KeyPolicies } from './policy-document.ts';
 import { keyPolicySchema } from './policy-schema.ts';
 import { toPolicyResponse } from './responses.ts';
 import { myPolicySchema, policyChangeSchema, policyVersionSchema } from './schemas.ts';
-
-const administrators: RoutePolicy = { callers: ['session'], role: 'admin', identity: 'introspected' };
 
 const exampleVersion = {
   version: 1,
@@ -41,7 +39,7 @@ export function keyPolicyRoutes(deps: { policies: KeyPolicies; keys: Keys; clock
       operation: 'KeyPolicy',
       tag: 'Key policy',
       title: { one: 'key policy', many: 'key policies' },
-      policy: administrators,
+      policy: administratorSession,
       changeDescription:
         'Replaces the whole document. Takes effect everywhere within a second. Existing keys keep their rights; `dryRun=true` lists the keys that the document would refuse and the current one allows.',
       body: keyPolicySchema,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { administratorSession } from '../../core/authorize.ts';
 import { type Clock, day, timestamp } from '../../core/clock.ts';
 import type { Caller } from '../../core/caller.ts';
 import { AppError, type ErrorCode, errorRegistry } from '../../core/errors.ts';
@@ -95,7 +96,7 @@ export function refusalRoutes(deps: RefusalRouteDeps): Route[] {
     operationId: 'listServiceKeyRefusals',
     tag: 'Service keys',
     summary: 'List the latest refused requests with service keys',
-    policy: { callers: ['session'], role: 'admin', identity: 'introspected' },
+    policy: administratorSession,
     keysOf: () => ({ type: 'service' }),
   });
   return [ofMine, oneRefusal(deps), ofServiceKeys];

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { RoutePolicy } from '../../core/authorize.ts';
+import { administratorSession, type RoutePolicy } from '../../core/authorize.ts';
 import type { AuditContext, Caller } from '../../core/caller.ts';
 import { type Clock, timestamp } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
@@ -60,7 +60,6 @@ const keyId = idParams('The key’s public id, 12 characters, as in lists', exam
 const ownOnly: RoutePolicy = { callers: ['session'], role: 'user', identity: 'introspected' };
 /** Reading and revoking a key must work while the identity provider is unavailable. */
 const ownEvenOffline: RoutePolicy = { callers: ['session'], identity: 'none' };
-const administrators: RoutePolicy = { callers: ['session'], role: 'admin', identity: 'introspected' };
 /** Revoking a key takes rights away, so it requires a weaker identity check than granting them (decision 0008). */
 const revokers: RoutePolicy = { callers: ['session'], role: 'admin', identity: 'live' };
 /** After a leak there may be hundreds of keys to revoke; the change limit must not delay that. */
@@ -102,8 +101,8 @@ const managed: Block = {
   tag: 'Service keys',
   noun: 'a managed key',
   suffix: 'ManagedKey',
-  read: administrators,
-  write: administrators,
+  read: administratorSession,
+  write: administratorSession,
   revoke: revoking(revokers),
   reach: () => ({ kind: 'any' }),
   // An administrator never sees the value of a user's key and never changes what a user's key may do.
@@ -204,7 +203,7 @@ function serviceRoutes({ keys, names, clock }: KeyRouteDeps): Route[] {
       summary: 'List service keys, or the keys of users',
       description:
         '`kind` defaults to `service`. `personal` and `all` include the keys of users, which an administrator may read and revoke. With a filter besides `kind`, `items` counts up to 2,000; you can still request later pages.',
-      policy: administrators,
+      policy: administratorSession,
       query: z.strictObject({
         ...pageQuery,
         ...listQuery,
@@ -233,7 +232,7 @@ function serviceRoutes({ keys, names, clock }: KeyRouteDeps): Route[] {
       tag: 'Service keys',
       summary: 'Create a service key',
       description: 'A separate identity for shared automation. It owns only what it creates itself.',
-      policy: administrators,
+      policy: administratorSession,
       body: createKeySchema,
       fieldCodes: keyFieldCodes,
       errors: creationErrors,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { RoutePolicy } from '../../core/authorize.ts';
+import { administratorSession, type RoutePolicy } from '../../core/authorize.ts';
 import { type Caller, userOf } from '../../core/caller.ts';
 import { AppError } from '../../core/errors.ts';
 import { defineRoute, pagePagination, type Route } from '../../platform/http.ts';
@@ -21,7 +21,7 @@ export function noticeRoutes({ notices }: { notices: Notices }): Route[] {
       path: '/notices',
       operations: ['listNotices', 'readNotice'],
       whose: 'service keys and their sites',
-      policy: { callers: ['session'], role: 'admin', identity: 'introspected' },
+      policy: administratorSession,
       recipientOf: () => ({ kind: 'administrators' }),
     }),
   ];

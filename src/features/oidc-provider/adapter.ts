@@ -107,7 +107,7 @@ function adapterFor(model: string, deps: AdapterDeps): Adapter {
     // If it cannot be decrypted: an interrupted sign-in starts again, but a token throws, as its validity is unknown.
     const text = beginsAnew.has(model) ? decryptedOrNot(decryptPayload) : decryptPayload();
     if (text === undefined) return undefined;
-    // Written by upsert() below from an AdapterPayload and authenticated by the seal.
+    // Written by upsert() below from an AdapterPayload and authenticated by its encryption.
     const payload = JSON.parse(text) as AdapterPayload;
     if (record.consumedAt !== null) payload.consumed = Math.floor(record.consumedAt / 1000);
     return payload;

@@ -71,7 +71,7 @@ function inOrder(scopes: readonly string[]): string[] {
 function scopesOf(encryption: Encryption, grantId: string, payload: string): string[] {
   const opened = decryptedOrNot(() => encryption.decrypt(payload, contextOf('Grant', secretDigest(grantId))));
   if (opened === undefined) return [];
-  // A Grant of oidc-provider, written by the adapter and authenticated by the seal.
+  // A Grant of oidc-provider, written by the adapter and authenticated by its encryption.
   const grant = JSON.parse(opened) as { openid?: { scope?: string } };
   return (grant.openid?.scope ?? '').split(' ').filter((scope) => scope !== '');
 }

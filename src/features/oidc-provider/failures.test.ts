@@ -52,7 +52,6 @@ beforeAll(async () => {
       warn: () => undefined,
       error: (...line) => void logged.push(line),
     },
-    allowDynamicRegistration: false,
   });
   ask = async (path, accept) => {
     const at = { mountPath: '/identity', uiOrigin: 'http://localhost:3000', path, address: '127.0.0.1' };

@@ -26,7 +26,6 @@ export type ProviderDeps = {
   findEnabledAccount: FindEnabledAccount;
   views: ProviderViews;
   log: Log;
-  allowDynamicRegistration: boolean;
 };
 
 /** Seconds. Contract 3: access token 5 minutes, offline grant 30 days idle and 60 days absolute. */
@@ -180,7 +179,7 @@ function featuresOf(deps: ProviderDeps): NonNullable<Configuration['features']> 
         return (await deps.findEnabledAccount(token.accountId)) !== undefined;
       },
     },
-    registration: { enabled: deps.allowDynamicRegistration },
+    registration: { enabled: false },
     deviceFlow: {
       enabled: true,
       charset: 'base-20',

@@ -194,6 +194,7 @@ describe('the provider', () => {
       feed: { subscribe: () => () => {} },
       isFresh: () => true,
       clock,
+      timeoutMs: 2_000,
     });
     const jwt = (await connect()).body['id_token'] as string;
     for (const value of [jwt, 'never-was-a-token', 'x'.repeat(44), `${'x'.repeat(42)}.`, 'ü'.repeat(43)]) {

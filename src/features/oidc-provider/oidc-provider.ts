@@ -67,7 +67,6 @@ export type OidcProviderDeps = {
   findEnabledAccount: FindEnabledAccount;
   signedOutAt: AdapterDeps['signedOutAt'];
   views: ProviderViews;
-  allowDynamicRegistration: boolean;
 };
 
 export function createOidcProvider(deps: OidcProviderDeps): OidcProvider {
@@ -120,7 +119,6 @@ export function createOidcProvider(deps: OidcProviderDeps): OidcProvider {
         findEnabledAccount: deps.findEnabledAccount,
         views: deps.views,
         log,
-        allowDynamicRegistration: deps.allowDynamicRegistration,
       });
     },
   };

@@ -86,7 +86,7 @@ export class SigningKeysUnreadable extends Error {
 
 function decryptKeys(encryption: Encryption, encrypted: string): { keys: JWK[] } {
   try {
-    // Written here and authenticated by the seal.
+    // Written here and authenticated by its encryption.
     return JSON.parse(encryption.decrypt(encrypted, context)) as { keys: JWK[] };
   } catch (error) {
     throw error instanceof UnknownEncryptionKey ? new SigningKeysUnreadable() : error;

@@ -1,12 +1,10 @@
-import type { RoutePolicy } from '../../core/authorize.ts';
+import { administratorSession, type RoutePolicy } from '../../core/authorize.ts';
 import { timestamp, timestampOrNull } from '../../core/clock.ts';
 import { defineRoute, type Route } from '../../platform/http.ts';
 import type { ConnectedClient, ConnectedClients } from './connected-clients.ts';
 import { ownId } from './own-id.ts';
 import * as shapes from './schemas.ts';
 
-/** The routes of connected clients, of any identity provider (contract 3 and 5). */
-const administrator: RoutePolicy = { callers: ['session'], role: 'admin', identity: 'introspected' };
 /** Taking rights away requires a weaker identity check than granting them (decision 0008). */
 const signingOut: RoutePolicy = { callers: ['session'], role: 'admin', identity: 'live' };
 const anyone: RoutePolicy = { callers: ['session'], identity: 'live' };
@@ -19,6 +17,7 @@ const clientExample = {
   scopes: ['openid', 'offline_access', 'sites:write'],
 };
 
+/** The routes of connected clients, of any identity provider (contract 3 and 5). */
 export function clientRoutes({ connectedClients }: { connectedClients: ConnectedClients }): Route[] {
   const tag = 'Connected clients';
   const success = { status: 200, data: shapes.clientResponse.array() } as const;
@@ -60,7 +59,7 @@ export function clientRoutes({ connectedClients }: { connectedClients: Connected
       operationId: 'listUserClients',
       tag,
       summary: 'List an account’s connected clients',
-      policy: administrator,
+      policy: administratorSession,
       params: shapes.clientOwnerParams,
       success,
       errors: ['not_found'],

@@ -16,9 +16,10 @@ import type { UserStore } from './user-store.ts';
 import { createKnownPeople, type KnownPeople } from './known-people.ts';
 
 /**
- * The public interface of people: who is known here, and how they sign in to Postern, the same for every identity provider.
- * Promises: only (issuer, subject) identifies a person; what the provider cannot answer is `unavailable`, never yes or no.
- * It leaves accounts, passwords and roles to the provider, and HTML and cookies to the surfaces.
+ * Users, sign-in and browser sessions, for the built-in identity provider and for Keycloak alike. The web surface calls it.
+ * Two values together identify a person: the provider's issuer and the subject that it assigned. When the provider does not
+ * answer, the result is `unavailable`, never a yes or a no. The provider has the accounts, passwords and roles. The web
+ * surface has the pages and cookies.
  */
 export type People = {
   readonly sessions: Sessions;
@@ -107,7 +108,7 @@ export function createPeople(deps: PeopleDeps): People {
 }
 
 export type { ConnectedClients } from './connected-clients.ts';
-export { bounded, identityTimeoutMs } from './directory/bounded.ts';
+export { bounded } from './directory/bounded.ts';
 export type { Directory, Principal, Introspection } from './directory/directory.ts';
 export { readIntrospection } from './directory/introspection.ts';
 export { sharedMs, shareAnswers } from './directory/short-sharing.ts';

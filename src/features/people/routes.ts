@@ -1,12 +1,9 @@
-import type { RoutePolicy } from '../../core/authorize.ts';
+import { administratorSession } from '../../core/authorize.ts';
 import { timestamp, timestampOrNull } from '../../core/clock.ts';
 import { defineRoute, pagePagination, type Route } from '../../platform/http.ts';
 import type { KnownPeople } from './known-people.ts';
 import * as shapes from './schemas.ts';
 import type { Person } from './user-store.ts';
-
-/** The routes of the people that this installation knows, of any identity provider. */
-const administrator: RoutePolicy = { callers: ['session'], role: 'admin', identity: 'introspected' };
 
 const personExample = {
   id: 'usr_4fKq0Zb1Xw8TnLr2Vd6M',
@@ -18,6 +15,7 @@ const personExample = {
   lastLoginAt: '2026-01-02T09:30:00.000Z',
 };
 
+/** The routes of the people that this installation knows, of any identity provider. */
 export function peopleRoutes({ known }: { known: KnownPeople }): Route[] {
   const tag = 'People';
   return [
@@ -29,7 +27,7 @@ export function peopleRoutes({ known }: { known: KnownPeople }): Route[] {
       summary: 'List everyone this installation knows',
       description:
         'Everyone who signed in here, has an account, or owns an imported key, with any identity provider. Sorted by name.',
-      policy: administrator,
+      policy: administratorSession,
       query: shapes.personQuery,
       success: { status: 200, data: shapes.personResponse.array(), pagination: 'page' },
       example: { data: [personExample] },
@@ -45,7 +43,7 @@ export function peopleRoutes({ known }: { known: KnownPeople }): Route[] {
       operationId: 'getPerson',
       tag,
       summary: 'Read what this installation knows about a person',
-      policy: administrator,
+      policy: administratorSession,
       params: shapes.personIdParams,
       success: { status: 200, data: shapes.personResponse },
       errors: ['not_found'],
@@ -59,7 +57,7 @@ export function peopleRoutes({ known }: { known: KnownPeople }): Route[] {
       tag,
       summary: 'Ask the identity provider about a person',
       description: 'Whether the account is enabled and which roles it has, as the provider states now.',
-      policy: administrator,
+      policy: administratorSession,
       params: shapes.personIdParams,
       success: { status: 200, data: shapes.personAccountResponse },
       errors: ['not_found', 'identity_unavailable'],

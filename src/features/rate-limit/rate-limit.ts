@@ -12,9 +12,10 @@ import { steadyClock } from './steady-clock.ts';
 import { windowMs } from './rolling-window.ts';
 
 /**
- * The limiter's public interface (contract 4). It promises: never more than the limit in any rolling 60 seconds over all
- * processes; while the shared source is unavailable, each process applies the same limit and requests continue. It leaves
- * the policy's number, the 429 and the meaning of an unknown stamp to the caller.
+ * Limits how many requests the keys of one owner may send in any 60 seconds (contract 4). The API calls `spend` once for
+ * each request with a key. The limit holds over all processes together, because they count in Redis; a single process counts
+ * in memory. While Redis does not answer, each process counts alone with the same limit, and no request fails for it. The
+ * caller chooses the limit and sends the 429. `spend` also returns the key's revocation stamp, read in the same round trip.
  */
 export { addressBucket } from './address.ts';
 export { createFailedAuth, type FailedAuth } from './failed-auth.ts';

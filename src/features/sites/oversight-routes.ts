@@ -1,16 +1,10 @@
 import { z } from 'zod';
-import type { RoutePolicy } from '../../core/authorize.ts';
+import { administratorSession } from '../../core/authorize.ts';
 import { timestamp } from '../../core/clock.ts';
 import { defineRoute, pagePagination, type Route } from '../../platform/http.ts';
 import { pageQuery, timestampSchema } from '../../platform/schemas.ts';
 import type { OversightStore, OwnerStorage } from './oversight-store.ts';
 import type { OwnerNames } from './responses.ts';
-
-/**
- * What administrators see of everyone's sites: storage by owner, and sites that were taken down. An administrator
- * cannot open a private site, so these lists name none.
- */
-const administrators: RoutePolicy = { callers: ['session'], role: 'admin', identity: 'introspected' };
 
 const ownerSchema = z.strictObject({
   kind: z.enum(['user', 'service_key']),
@@ -48,6 +42,10 @@ function alone(found: OwnerStorage | undefined, page: number) {
 
 const exampleOwner = { kind: 'user', id: 'usr_8fQ2mV6sT0aXk4RjB1Zc', name: 'Ada' } as const;
 
+/**
+ * What administrators see of everyone's sites: storage by owner, and sites that were taken down. An administrator
+ * cannot open a private site, so these lists name none.
+ */
 export function siteOversightRoutes(deps: {
   read: { oversight: OversightStore };
   names: OwnerNames;
@@ -73,7 +71,7 @@ export function siteOversightRoutes(deps: {
       summary: 'Read the storage of each owner',
       description:
         'The owners with the most bytes first, or one owner; then `totalBytes` is the size for that owner. Works while Sites is off.',
-      policy: administrators,
+      policy: administratorSession,
       query: z.strictObject({
         ...pageQuery,
         owner: z.string().min(1).max(40).optional().describe('Only one user or service key, by id'),
@@ -100,7 +98,7 @@ export function siteOversightRoutes(deps: {
       tag: 'Sites administration',
       summary: 'List sites that were taken down',
       description: 'The latest first, without site names: an administrator cannot open the sites of others.',
-      policy: administrators,
+      policy: administratorSession,
       query: z.strictObject(pageQuery),
       success: { status: 200, data: z.array(stoppedSchema), pagination: 'page' },
       example: {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { RoutePolicy } from '../../core/authorize.ts';
+import { administratorSession, type RoutePolicy } from '../../core/authorize.ts';
 import { type Caller, callerKinds } from '../../core/caller.ts';
 import { type Clock, timestamp, timestampOrNull } from '../../core/clock.ts';
 import { AppError, type ErrorCode } from '../../core/errors.ts';
@@ -59,7 +59,6 @@ const readers: RoutePolicy = {
   identity: 'introspected',
 };
 const writers: RoutePolicy = { ...readers, scope: 'sites:write' };
-const administrators: RoutePolicy = { callers: ['session'], role: 'admin', identity: 'introspected' };
 
 const siteParams = idParams('A site’s id', 'k3v9x0q2m7');
 const number = z
@@ -466,7 +465,7 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
       summary: 'Stop serving a site',
       description:
         'Takes down the site of any owner immediately, with a reason that the owner reads. It does not show the content of the site.',
-      policy: administrators,
+      policy: administratorSession,
       params: siteParams,
       body: reasonSchema,
       errors: ['site_not_found', 'state_conflict'],
@@ -485,7 +484,7 @@ export function siteRoutes({ sites, names, addresses, clock }: SiteRoutesDeps): 
       operationId: 'putSiteBack',
       tag: 'Sites administration',
       summary: 'Serve a site again',
-      policy: administrators,
+      policy: administratorSession,
       params: siteParams,
       body: reasonSchema,
       errors: ['site_not_found', 'state_conflict'],

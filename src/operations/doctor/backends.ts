@@ -76,23 +76,29 @@ async function examineDatabase(database: Database, { config, world, workload }: 
   if (config.databaseUrl !== null)
     findings.push(await checkClock('time.database', world.now, database.serverTime));
   if (workload === 'gateway') return [...findings, await checkGatewayRole(database)];
-  findings.push(await checkMigrations(database));
+  const migrations = await compareMigrations(database);
+  findings.push(checkMigrations(migrations));
   if (config.databaseUrl !== null) findings.push(checkRole(facts));
   findings.push(await checkSearch(database));
   // The checks below read tables of this version.
-  const { former } = await compareMigrations(database);
-  if (facts.closedTables.length > 0 || former !== undefined) return findings;
+  if (facts.closedTables.length > 0 || migrations.former !== undefined) return findings;
+  const { waiting } = migrations;
   // Keycloak signs with keys of its own.
-  if (config.keycloak === null) findings.push(await checkSigningKeys(database, config.encryptionKeys));
-  const encrypted = await checkEncrypted(database, config.encryptionKeys);
+  if (config.keycloak === null)
+    findings.push(await checkSigningKeys(database, waiting, config.encryptionKeys));
+  const encrypted = await checkEncrypted(database, waiting, config.encryptionKeys);
   if (encrypted !== null) findings.push(encrypted);
-  const origins = await checkSignInOrigins(database, world.now());
+  const origins = await checkSignInOrigins(database, waiting, world.now());
   if (origins !== null) findings.push(origins);
   return findings;
 }
 
-async function checkMigrations(database: Database): Promise<Finding> {
-  const { waiting, unknown: newer, edited, former } = await compareMigrations(database);
+function checkMigrations({
+  waiting,
+  unknown: newer,
+  edited,
+  former,
+}: Awaited<ReturnType<typeof compareMigrations>>): Finding {
   const check = 'database.migrations';
   if (former !== undefined) {
     const refusal = refusalOfStep(former);
@@ -182,9 +188,12 @@ async function checkGatewayRole(database: Database): Promise<Finding> {
   return ok('database.role', 'the role of the gateway can read its views and nothing else');
 }
 
-async function checkSigningKeys(database: Database, keys: readonly string[]): Promise<Finding> {
+async function checkSigningKeys(
+  database: Database,
+  waiting: readonly string[],
+  keys: readonly string[],
+): Promise<Finding> {
   const check = 'identity.signing_keys';
-  const { waiting } = await compareMigrations(database);
   const { signingKeys } = identityStores(database.sql, systemClock);
   if (waiting.some((name) => name.includes('identity.')) || (await signingKeys.find()) === undefined)
     return ok(check, 'do not exist yet; the first start creates them');
@@ -210,8 +219,11 @@ const enoughPeople = 3;
  * When TRUSTED_PROXIES does not name a proxy, everyone has the same address. Null when nobody has signed in yet, or there
  * is no table.
  */
-async function checkSignInOrigins(database: Database, now: number): Promise<Finding | null> {
-  const { waiting } = await compareMigrations(database);
+async function checkSignInOrigins(
+  database: Database,
+  waiting: readonly string[],
+  now: number,
+): Promise<Finding | null> {
   if (waiting.some((name) => name.includes('audit'))) return null;
   const { people, addresses, address } = await signInReader(database.sql).origins(now - 7 * day);
   if (people < enoughPeople) return null;
@@ -226,8 +238,11 @@ async function checkSignInOrigins(database: Database, now: number): Promise<Find
 }
 
 /** Whether older values of ENCRYPTION_KEY can be removed. Null when there is only one, or no table yet. */
-async function checkEncrypted(database: Database, keys: readonly string[]): Promise<Finding | null> {
-  const { waiting } = await compareMigrations(database);
+async function checkEncrypted(
+  database: Database,
+  waiting: readonly string[],
+  keys: readonly string[],
+): Promise<Finding | null> {
   if (keys.length < 2 || waiting.some((name) => /identity\.|credentials\./.test(name))) return null;
   const encryption = createEncryption(keys, systemRandom);
   const read = identityStores(database.sql, systemClock);

@@ -3,20 +3,20 @@ import { systemClock } from '../../core/clock.ts';
 import { failed, type Finding, ok, unknown } from './finding.ts';
 import { explainNetwork } from '../../composition/start-errors.ts';
 import { identityTimeoutMs } from '../../features/people/directory/bounded.ts';
-import { createKeycloakServer } from '../../features/keycloak/keycloak-client.ts';
+import { createKeycloakClient } from '../../features/keycloak/keycloak-client.ts';
 import { networkFetch } from '../../platform/fetch.ts';
 import { type Check, createSelfTest, selfTestChecks } from '../../features/keycloak/self-test.ts';
 
 /** The four checks that a start makes of Keycloak, each as a finding. Empty for the built-in provider and for a gateway. */
 export async function checkIdentity({ keycloak }: Pick<Config, 'keycloak'>): Promise<Finding[]> {
   if (keycloak === null) return [];
-  const server = createKeycloakServer({
+  const client = createKeycloakClient({
     ...keycloak,
     fetch: networkFetch,
     clock: systemClock,
     timeoutMs: identityTimeoutMs,
   });
-  const result = await createSelfTest({ ...keycloak, server })();
+  const result = await createSelfTest({ ...keycloak, client })();
   if (result.kind === 'passed') return selfTestChecks.map((check) => ok(nameOf(check), says[check]));
   const at = selfTestChecks.indexOf(result.check);
   return selfTestChecks.map((check, place) => {

@@ -3,49 +3,22 @@ import type { GitRun } from './run-git.ts';
 /** What a question to a repository gave. */
 export type GitAnswer<T> =
   | { readonly kind: 'ok'; readonly value: T }
-  | { readonly kind: 'failed'; readonly reason: GitFailure; readonly message: string; readonly fix: string };
+  | { readonly kind: 'failed'; readonly reason: GitFailure };
 
-export type GitFailure = keyof typeof failures;
-
-/** Why a repository cannot be read, and what to do, in the words that people see. */
-const failures = {
-  not_installed: ['git is not installed on this machine.', 'Install git 2.37 or newer, and try again.'],
-  unsupported_url: [
-    'The clone URL is neither https nor ssh.',
-    'Register a clone URL that begins with https:// or git@.',
-  ],
-  host_not_found: [
-    'The host of the clone URL has no address.',
-    'Check the host name in the clone URL, and the name service of this machine.',
-  ],
-  private_address: [
-    'The host of the clone URL is in a private or reserved network.',
-    'Use a public host, or set OUTBOUND_ALLOW_PRIVATE=true if this network may be read.',
-  ],
-  credential_refused: [
-    'The git server asks for a credential, or refused the one that is stored.',
-    'Store a token or a key that may read the repository.',
-  ],
-  host_key_unknown: [
-    'The host key of the git server is not the one that is stored, or none is stored.',
-    'Store the private key again with a line of known_hosts for this host, such as the output of ssh-keyscan.',
-  ],
-  repository_not_found: [
-    'The git server has no such repository, or hides it from this credential.',
-    'Check the clone URL, and that the credential may read the repository.',
-  ],
-  redirected: [
-    'The git server redirects this clone URL to another address.',
-    'Register the address to which it redirects.',
-  ],
-  branch_not_found: ['The repository has no such branch.', 'Choose one of its branches.'],
-  too_large: ['The answer of the git server is larger than Postern reads.', 'Remove branches or files.'],
-  timed_out: ['The git server did not answer in time.', 'Try again later.'],
-  unreachable: [
-    'The git server could not be reached, or its answer was not understood.',
-    'Check that the clone URL works from this machine with: git ls-remote URL',
-  ],
-} as const satisfies Record<string, readonly [message: string, fix: string]>;
+/** Why a repository cannot be read. `features/environments/git-failures.ts` has the words for people. */
+export type GitFailure =
+  | 'not_installed'
+  | 'unsupported_url'
+  | 'host_not_found'
+  | 'private_address'
+  | 'credential_refused'
+  | 'host_key_unknown'
+  | 'repository_not_found'
+  | 'redirected'
+  | 'branch_not_found'
+  | 'too_large'
+  | 'timed_out'
+  | 'unreachable';
 
 /** Patterns of git's messages (LC_ALL=C), git 2.37 and newer. The first that matches decides. */
 const complaints: readonly (readonly [RegExp, GitFailure])[] = [
@@ -74,8 +47,7 @@ export function ok<T>(value: T): GitAnswer<T> {
 }
 
 export function failed(reason: GitFailure): GitAnswer<never> {
-  const [message, fix] = failures[reason];
-  return { kind: 'failed', reason, message, fix };
+  return { kind: 'failed', reason };
 }
 
 /** The failure of a run, for a reader of the repository. */

@@ -25,8 +25,13 @@ import type { OpenStreams } from './open-streams.ts';
 import { sendAnswer, sendFile, sendRedirect } from './send.ts';
 
 /**
- * The path of a content request, read from top to bottom: target → host → keys → limits → switch → method → private? a
- * grant of ours → label → private? grant → file → bytes. The cheapest refusals come first; nothing here writes.
+ * Answers a request for a file of a site. The gateway's listener calls it for every request, and nothing here writes.
+ * Each step refuses the request or passes it on, in this order:
+ * 1. `refuseEarly`: the target, the host, API keys in the request, rate limits, the Sites switch, the method.
+ * 2. On a private host, the cookie: without the form of a grant, no site is looked up (threat T31).
+ * 3. The site at the host's label.
+ * 4. On a private host, the grant itself, in the key-value store.
+ * 5. The file of the path, and its bytes.
  */
 export type GatewayDeps = {
   readonly contentUrl: string;

@@ -1929,7 +1929,7 @@ export interface paths {
         };
         /**
          * Count the events of the audit log by hour or day
-         * @description Sealed events by kind and outcome, a few seconds late. Counts whole hours or days in UTC: the last 60 unless you send from and to, at most 32 days by hour and 400 days by day. Periods without events are omitted. One event may count many refusals of a minute.
+         * @description Chained events by kind and outcome, a few seconds late. Counts whole hours or days in UTC: the last 60 unless you send from and to, at most 32 days by hour and 400 days by day. Periods without events are omitted. One event may count many refusals of a minute.
          *
          *     **Who may call it:** An administrator’s browser session.
          */

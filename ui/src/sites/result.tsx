@@ -1,7 +1,7 @@
 import { Button } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import { Command } from '../shell/command.tsx';
-import { CheckIcon, OpenIcon } from '../shell/icons.tsx';
+import { CheckIcon } from '../shell/icons.tsx';
 import { publishFolder } from '../shell/snippets.ts';
 import { aheadFromNow, exactly } from '../shell/time.ts';
 import { bytesInWords } from '../shell/bytes.ts';
@@ -14,6 +14,7 @@ import shared from './sites.module.css';
 import { addressOf, type Site } from './site-words.ts';
 import type { Outcome } from './upload/job.ts';
 import { useSitesNow } from './sites-now.ts';
+import { OpenButton } from './open-button.tsx';
 
 /** What came of an upload: where it is, how to give it on, what to do next, and what the server noticed. */
 type ResultProps = {
@@ -61,15 +62,7 @@ export function Result({
           <div className={shared['stack']}>
             <CopyField label={isPrivate ? 'Link' : 'Address'} value={address} />
             <div className={shared['actions']}>
-              <Button
-                component="a"
-                href={address}
-                target="_blank"
-                rel="noreferrer"
-                leftSection={<OpenIcon size={16} />}
-              >
-                Open the site
-              </Button>
+              <OpenButton href={address}>Open the site</OpenButton>
               <Button
                 variant="default"
                 renderRoot={(props) => <Link to="/sites/$id" params={{ id: site.id }} {...props} />}

@@ -3,26 +3,26 @@ import { GlobeIcon } from '../shell/icons.tsx';
 import { Empty } from '../lists/empty.tsx';
 import { PageHead } from '../lists/page-head.tsx';
 
-/** All of Sites is closed to this person: switched off for everyone, or not for their role. */
+/** Shown on every page of Sites while it is switched off, or when the person lacks the role for it. */
 export function SitesClosed({ title, why }: { title: string; why: 'off' | 'role' }) {
   return (
     <>
       <PageHead title={title} intro="Static websites at addresses of their own." />
       <Empty
         picture={<GlobeIcon size={28} />}
-        title={why === 'off' ? 'Sites are switched off' : 'You may not use Sites'}
+        title={why === 'off' ? 'Sites is switched off' : 'You may not use Sites'}
       >
         <p className="quiet">
           {why === 'off'
-            ? 'An administrator has switched Sites off. No site is served and nothing can be published. Every site is kept as it is, and is back when Sites are switched on again.'
-            : 'Your account lacks the role that Sites need. Sites that you have are kept. Ask an administrator for the role.'}
+            ? 'An administrator switched Sites off. Until it is switched on again, no site is served and nothing can be published. Every site and its files are kept.'
+            : 'Your account lacks the role that Sites requires. Ask an administrator for it. Sites that you own are kept.'}
         </p>
       </Empty>
     </>
   );
 }
 
-/** Null: the error is of one request, and tells for itself. */
+/** Why all of Sites is unavailable to the person; null when the error concerns one request only. */
 export function closedBy(error: unknown): 'off' | 'role' | null {
   if (!(error instanceof ApiProblem)) return null;
   if (error.code === 'sites_disabled') return 'off';

@@ -47,7 +47,7 @@ export function Overview() {
 function sitesWords({ data, error }: Pick<UseQueryResult<MySites>, 'data' | 'error'>): string {
   if (data === undefined) return error === null ? 'sites of yours' : 'Your sites could not be counted';
   if (data.kind === 'open') return data.count === 1 ? 'site of yours' : 'sites of yours';
-  return data.why === 'off' ? 'Sites are switched off' : 'Your account may not use Sites';
+  return data.why === 'off' ? 'Sites is switched off' : 'Your account may not use Sites';
 }
 
 function Tile({ number, children }: { number: number | undefined; children: ReactNode }) {

@@ -54,20 +54,20 @@ export function* firstOf(findings: Iterable<Finding>): Generator<Finding> {
   }
 }
 
-type Position = Pick<Problem, 'line' | 'column'>;
-
-/** The place of an offset in the text. (The YAML library's own counter misses lines inside broken collections.) */
-export function positionIn(text: string, offset: number): Position {
-  const before = text.slice(0, offset);
-  return { line: before.split('\n').length, column: before.length - before.lastIndexOf('\n') };
-}
+export type Said = Pick<Finding, 'rule' | 'message' | 'fix'>;
 
 /** The problem as a client may see it: bounded, on one line, and without key-shaped values. */
-export function toProblem(finding: Finding, position: Position): Problem {
-  const { path, rule, message, fix } = finding;
+export function problemAt(
+  text: string,
+  offset: number,
+  { rule, message, fix }: Said,
+  path: Finding['path'] = [],
+): Problem {
+  // The YAML library's own counter misses lines inside broken collections.
+  const before = text.slice(0, offset);
   return {
-    line: position.line,
-    column: position.column,
+    line: before.split('\n').length,
+    column: before.length - before.lastIndexOf('\n'),
     path: safeText(path.join('.')),
     rule,
     message: safeText(message),

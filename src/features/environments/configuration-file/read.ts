@@ -1,6 +1,6 @@
 import { keyPositions } from '../../../core/key-shape.ts';
 import { readFields } from './read-fields.ts';
-import { firstOf, maxProblems, positionIn, type Problem, toProblem } from './problem.ts';
+import { firstOf, maxProblems, type Problem, problemAt } from './problem.ts';
 import { brokenRules } from './rules.ts';
 import type { ConfigurationFile } from './schema.ts';
 import { keyFound, readYaml } from './yaml-text.ts';
@@ -49,8 +49,4 @@ const noText = /(?![\t\n\r\u0085])\p{Cc}|\p{Cs}|\ufffd/u;
 /** Everywhere in the text, also in comments: every reader of the repository could use them. */
 function keysIn(text: string): Problem[] {
   return keyPositions(text, maxProblems).map((offset) => problemAt(text, offset, keyFound));
-}
-
-function problemAt(text: string, offset: number, said: Pick<Problem, 'rule' | 'message' | 'fix'>): Problem {
-  return toProblem({ path: [], at: 'value', ...said }, positionIn(text, offset));
 }

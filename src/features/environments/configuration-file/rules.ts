@@ -1,5 +1,5 @@
 import { didYouMean } from './nearest.ts';
-import type { Finding } from './problem.ts';
+import type { Finding, Said } from './problem.ts';
 import { readTemplate, type Reference, type ServiceField } from './references.ts';
 import { maxEntries, maxServiceNameLength, maxServices, maxValueLength, service } from './schema.ts';
 
@@ -208,8 +208,6 @@ function* wrongReferences(
     }
   }
 }
-
-type Said = Pick<Finding, 'rule' | 'message' | 'fix'>;
 
 function unresolved(reference: Reference, drafts: readonly Draft[]): Said | undefined {
   if (reference.kind === 'environment') return undefined;

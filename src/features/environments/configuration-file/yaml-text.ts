@@ -11,7 +11,7 @@ import {
   type Pair,
 } from 'yaml';
 import { containsKey, maskKeys } from '../../../core/key-shape.ts';
-import { type Finding, maxProblems, positionIn, type Problem, toProblem } from './problem.ts';
+import { type Finding, maxProblems, type Problem, problemAt, type Said } from './problem.ts';
 
 /**
  * Reads YAML as plain values, and knows the line and column of each. The work is bounded by counting tokens, values and
@@ -37,7 +37,6 @@ export const maxDepth = 20;
 /** One mistake in YAML often causes more messages, about what follows it. */
 const maxSyntaxProblems = 10;
 
-type Said = Pick<Finding, 'rule' | 'message' | 'fix'>;
 type Path = readonly (string | number)[];
 type Tree = Node | null | undefined;
 
@@ -80,10 +79,6 @@ function parse(text: string) {
   } finally {
     Error.stackTraceLimit = stackTraceLimit;
   }
-}
-
-function problemAt(text: string, offset: number, said: Said, path: Path = []): Problem {
-  return toProblem({ path, at: 'value', ...said }, positionIn(text, offset));
 }
 
 function countTokens(text: string): number {
@@ -257,7 +252,7 @@ function readTree(contents: Tree, text: string): YamlText {
     kind: 'read',
     value,
     problems,
-    problemOf: (finding) => toProblem(finding, positionIn(text, find(finding.path, finding.at))),
+    problemOf: (finding) => problemAt(text, find(finding.path, finding.at), finding, finding.path),
   };
 }
 

@@ -77,7 +77,7 @@ export function createLoginFlow(deps: {
   /** Undefined: the attempt was encrypted under a key that is gone, so the person must start the sign-in again. */
   function attemptIn(encrypted: string, stateHash: string) {
     try {
-      // Written by start() and authenticated by the seal.
+      // Written by start() and authenticated by its encryption.
       return JSON.parse(encryption.decrypt(encrypted, `login:${stateHash}`)) as {
         state: string;
         nonce: string;

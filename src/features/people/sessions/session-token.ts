@@ -152,7 +152,7 @@ export function encryptTokens(encryption: Encryption, sessionId: string, tokens:
 }
 
 export function decryptTokens(encryption: Encryption, sessionId: string, encrypted: string): ProviderTokens {
-  // Written by encryptTokens and authenticated by the seal.
+  // Written by encryptTokens and authenticated by its encryption.
   return JSON.parse(encryption.decrypt(encrypted, sessionContext(sessionId))) as ProviderTokens;
 }
 

@@ -27,7 +27,7 @@ export async function ruleProblems(files: Manifest, textOf: TextOf): Promise<Upl
   return [
     ...(await problemsOf(files, textOf, redirectsFile, parseRedirects)),
     ...(await problemsOf(files, textOf, headersFile, parseHeaders)),
-  ].slice(0, 100);
+  ];
 }
 
 async function problemsOf(

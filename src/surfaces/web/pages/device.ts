@@ -1,12 +1,8 @@
+import type { ProviderViews } from '../../../features/oidc-provider/views.ts';
 import { html } from '../html.ts';
 import { type Page, page, problemBox } from './layout.ts';
 
-export function deviceCodePage(view: {
-  action: string;
-  xsrf: string;
-  userCode: string;
-  problem: string | undefined;
-}): Page {
+export function deviceCodePage(view: Parameters<ProviderViews['deviceCode']>[0]): Page {
   const body = html`<h1>Connect a device</h1>
 <p class="lead">Enter the code that your device or terminal shows.</p>
 ${problemBox(view.problem)}
@@ -20,14 +16,7 @@ ${problemBox(view.problem)}
   return page({ title: 'Connect a device', body });
 }
 
-export function deviceConfirmPage(view: {
-  action: string;
-  xsrf: string;
-  userCode: string;
-  shownCode: string;
-  clientName: string;
-  address: string | undefined;
-}): Page {
+export function deviceConfirmPage(view: Parameters<ProviderViews['deviceConfirm']>[0]): Page {
   const from =
     view.address === undefined
       ? null
@@ -45,7 +34,7 @@ ${from}
   return page({ title: 'Is this your device?', body });
 }
 
-export function deviceDonePage(view: { clientName: string }): Page {
+export function deviceDonePage(view: Parameters<ProviderViews['deviceDone']>[0]): Page {
   return page({
     title: 'Device connected',
     body: html`<h1>Connected</h1>

@@ -149,7 +149,7 @@ function Next() {
   return (
     <section className={common['card']} aria-labelledby="next">
       <div className={common['head']}>
-        <h2 id="next">Worth a look</h2>
+        <h2 id="next">Check these</h2>
       </div>
       <ul className={styles['links']}>
         <li>
@@ -164,12 +164,12 @@ function Next() {
         </li>
         <li>
           <TextLink to="/admin/audit" search={{ outcome: 'denied', span: '24h' }} inherit>
-            What was refused in the last 24 hours
+            Requests refused in the last 24 hours
           </TextLink>
         </li>
         <li>
           <TextLink to="/admin/audit" search={{ event: 'api_key.dead_use', span: '30d' }} inherit>
-            Uses of ended keys
+            Uses of expired, revoked or superseded keys in the last 30 days
           </TextLink>
         </li>
       </ul>

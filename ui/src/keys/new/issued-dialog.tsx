@@ -91,23 +91,23 @@ function Value({ issued, verifyNote, onStored }: ValueProps) {
       </div>
       <div>
         <Text size="sm" fw={500} mb={4}>
-          Try it, with the value in the variable <code>POSTERN_KEY</code>
+          Test the key, after you set <code>POSTERN_KEY</code> to its value
         </Text>
         <Command text={askWhoAmI()} of="try the key" />
       </div>
       {issued.scopes.includes('sites:write') && (
         <div>
           <Text size="sm" fw={500} mb={4}>
-            Publish a site with it
+            Publish a site with the key
           </Text>
           <Command text={publishPage()} of="publish a site" />
         </div>
       )}
       <div>
         <Text size="sm" fw={500} mb={4}>
-          Keep it as a secret of GitHub Actions; it asks for the value
+          Store the key as a GitHub Actions secret; the command asks for its value
         </Text>
-        <Command text="gh secret set POSTERN_KEY" of="keep it as a secret of GitHub Actions" />
+        <Command text="gh secret set POSTERN_KEY" of="store the key as a GitHub Actions secret" />
       </div>
       <div className={styles['end']}>
         <Checkbox

@@ -53,25 +53,26 @@ export function RepositoryField({ draft, policy, isRegistryEmpty, error, onChang
   );
 }
 
-/** Warns where a narrower answer could be given; where none could, it says what comes of it. */
+/** Warns when the person could choose fewer repositories; otherwise it says what the choice means. */
 function Broad({ of: { access }, isRegistryEmpty }: { of: Draft; isRegistryEmpty: boolean }) {
   if (touchesOnlySites(access)) {
     return (
       <p className={styles['note']}>
-        Sites belong to no repository, so this makes no difference to what the key may do.
+        This key may only manage sites. Sites belong to no repository, so this choice has no effect.
       </p>
     );
   }
   if (isRegistryEmpty) {
     return (
       <p className={styles['note']}>
-        There are none today. It will reach those that are registered later; you can narrow it then.
+        No repository is registered yet. The key will reach each one that is registered later. You can
+        restrict the key then.
       </p>
     );
   }
   return (
-    <Alert color="yellow" mt="sm" title="A broad grant">
-      The key reaches every repository, including those registered later. So does anyone who obtains the key.
+    <Alert color="yellow" mt="sm" title="This key reaches every repository">
+      Anyone who obtains the key reaches them too, including those registered later.
     </Alert>
   );
 }
@@ -85,7 +86,7 @@ export function Picker({ chosen, max, onChange }: PickerProps) {
   const { data, error, refetch } = useQuery(repositoriesNamed(search));
   const found = data?.data.map(({ fullName }) => fullName) ?? [];
 
-  /** A list from elsewhere, in lines or with commas. Whether there are such repositories is the server's to say. */
+  /** A list from elsewhere, in lines or with commas. The server checks whether they exist. */
   function paste(event: ClipboardEvent): void {
     const names = namesIn(event.clipboardData.getData('text'));
     if (names.length < 2) return;

@@ -1,6 +1,5 @@
 import { Alert, Button } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
-import { OpenIcon } from '../../shell/icons.tsx';
 import { Moment } from '../../shell/moment.tsx';
 import { bytesInWords } from '../../shell/bytes.ts';
 import { countOf } from '../../shell/count.ts';
@@ -14,6 +13,7 @@ import styles from './detail.module.css';
 import { ExpiryCard } from './expiry-card.tsx';
 import type { Facts } from './facts.ts';
 import { Restore } from './restore.tsx';
+import { OpenButton } from '../open-button.tsx';
 
 /** Where it is, what is live, how long it stays. The site itself opens on its own origin: no page of ours may frame it. */
 export function Overview(facts: Facts) {
@@ -36,17 +36,7 @@ export function Overview(facts: Facts) {
           <div className={styles['where']}>
             <div className={shared['stack']}>
               <div className={shared['actions']}>
-                {site.status === 'active' && (
-                  <Button
-                    component="a"
-                    href={address}
-                    target="_blank"
-                    rel="noreferrer"
-                    leftSection={<OpenIcon size={16} />}
-                  >
-                    Open the site
-                  </Button>
-                )}
+                {site.status === 'active' && <OpenButton href={address}>Open the site</OpenButton>}
                 {actions.reasons.publish === null && (
                   <Button
                     variant="default"

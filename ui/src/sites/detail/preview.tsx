@@ -2,11 +2,11 @@ import { Button, Modal, Text } from '@mantine/core';
 import { useState } from 'react';
 import { api, dataOf } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
-import { OpenIcon } from '../../shell/icons.tsx';
 import { Problem } from '../../shell/problem.tsx';
 import { exactly } from '../../shell/time.ts';
 import { CopyField } from '../copy-field.tsx';
 import shared from '../sites.module.css';
+import { OpenButton } from '../open-button.tsx';
 
 type PreviewProps = { readonly siteId: string; readonly number: number; readonly reason: string | null };
 
@@ -61,15 +61,7 @@ export function Preview({ siteId, number, reason }: PreviewProps) {
               live. Only people who may see the site can open it.
             </Text>
             <div className={shared['actions']}>
-              <Button
-                component="a"
-                href={made.url}
-                target="_blank"
-                rel="noreferrer"
-                leftSection={<OpenIcon size={16} />}
-              >
-                Open the preview
-              </Button>
+              <OpenButton href={made.url}>Open the preview</OpenButton>
             </div>
           </div>
         )}

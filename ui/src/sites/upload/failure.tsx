@@ -10,7 +10,7 @@ import { canGoOn } from './send.ts';
 
 type FailureProps = { readonly error: unknown; readonly job: Job; readonly onAgain: () => void };
 
-/** Why an upload did not go live: what the server found in each file, or what broke. What was chosen is still there. */
+/** Why an upload did not go live: the problems of each file, or the error of the request. The form keeps its input. */
 export function UploadFailure({ error, job, onAgain }: FailureProps) {
   const found = refusedIn(error);
   if (!(error instanceof ApiProblem) || found.length === 0)
@@ -28,15 +28,15 @@ export function UploadFailure({ error, job, onAgain }: FailureProps) {
       <Findings found={found} />
       {hasKey && (
         <Text size="sm" mt="sm">
-          A key that was in files to be published may be known to others. Its owner is told.{' '}
+          Others may know a key that was in files to be published. Postern has notified its owner.{' '}
           <Anchor component={Link} to="/settings/keys" inherit underline="always">
             Revoke it
           </Anchor>
-          , take it out of the files, and choose the folder again.
+          , remove it from the files, and choose the folder again.
         </Text>
       )}
       <Text size="sm" mt="sm">
-        Fix the files and choose them again; everything else you filled in stays. Request{' '}
+        Fix the files and choose them again; the form keeps everything else. Request{' '}
         <code>{error.requestId}</code>
       </Text>
     </Alert>

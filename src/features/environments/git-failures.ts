@@ -1,0 +1,53 @@
+import { AppError } from '../../core/errors.ts';
+import type { GitFailure } from '../../platform/git/git.ts';
+
+/** Why a repository cannot be read, and what to do, as clients see it. */
+const failures: Record<GitFailure, readonly [message: string, hint: string]> = {
+  not_installed: ['git is not installed on this machine.', 'Install git 2.37 or newer, and try again.'],
+  unsupported_url: [
+    'The clone URL is neither https nor ssh.',
+    'Register a clone URL that begins with https:// or git@.',
+  ],
+  host_not_found: [
+    'The host of the clone URL has no address.',
+    'Check the host name in the clone URL, and the name service of this machine.',
+  ],
+  private_address: [
+    'The host of the clone URL is in a private or reserved network.',
+    'Use a public host, or set OUTBOUND_ALLOW_PRIVATE=true if this network may be read.',
+  ],
+  credential_refused: [
+    'The git server asks for a credential, or refused the one that is stored.',
+    'Store a token or a key that may read the repository.',
+  ],
+  host_key_unknown: [
+    'The host key of the git server is not the one that is stored, or none is stored.',
+    'Store the private key again with a line of known_hosts for this host, such as the output of ssh-keyscan.',
+  ],
+  repository_not_found: [
+    'The git server has no such repository, or hides it from this credential.',
+    'Check the clone URL, and that the credential may read the repository.',
+  ],
+  redirected: [
+    'The git server redirects this clone URL to another address.',
+    'Register the address to which it redirects.',
+  ],
+  branch_not_found: ['The repository has no such branch.', 'Choose one of its branches.'],
+  too_large: ['The answer of the git server is larger than Postern reads.', 'Remove branches or files.'],
+  timed_out: ['The git server did not answer in time.', 'Try again later.'],
+  unreachable: [
+    'The git server could not be reached, or its answer was not understood.',
+    'Check that the clone URL works from this machine with: git ls-remote URL',
+  ],
+};
+
+/** Failures that pass: the same request may succeed later. What else fails needs a change of the repository. */
+const passing: readonly GitFailure[] = ['not_installed', 'host_not_found', 'timed_out', 'unreachable'];
+
+export function errorOf(reason: GitFailure): AppError {
+  const [message, hint] = failures[reason];
+  if (reason === 'branch_not_found') return new AppError('invalid_branch', { message, hint });
+  if (passing.includes(reason))
+    return new AppError('git_unavailable', { message, hint, retryAfterSeconds: 10 });
+  return new AppError('invalid_repository', { message, hint, details: { reason } });
+}
