@@ -2,18 +2,19 @@ import type { Caller } from '../../core/caller.ts';
 import { AppError } from '../../core/errors.ts';
 import type { Branch, FileAtCommit, Git, GitAnswer, GitFailure } from '../../platform/git/git.ts';
 import type { Repositories, Repository } from '../repositories/repositories.ts';
+import { configurationFileName } from './configuration-file/problem.ts';
 
 /** What Environments read from the git server of a registered repository. A caller reads only repositories within reach. */
 export type Branches = {
   /** By name, the default branch first. @throws AppError repo_not_onboarded, invalid_repository, git_unavailable */
   list(caller: Caller, fullName: string, search: string | undefined): Promise<BranchOfRepository[]>;
-  /** `postern.yaml` at the newest commit. @throws the same, and invalid_branch */
-  configurationFile(caller: Caller, fullName: string, branch: string | undefined): Promise<FileAtCommit>;
+  /** `postern.yaml` at the newest commit of the branch, or of the default branch. @throws the same, and invalid_branch */
+  configurationFile(caller: Caller, fullName: string, branch: string | undefined): Promise<FileOfBranch>;
 };
 
-export type BranchOfRepository = Branch & { readonly isDefault: boolean };
+type FileOfBranch = FileAtCommit & { readonly branch: string };
 
-export const configurationFileName = 'postern.yaml';
+export type BranchOfRepository = Branch & { readonly isDefault: boolean };
 
 /** Failures that pass: the same request may succeed later. What else fails needs a change of the repository. */
 const passing: readonly GitFailure[] = ['not_installed', 'host_not_found', 'timed_out', 'unreachable'];
@@ -39,15 +40,11 @@ export function createBranches({
         .map((branch) => ({ ...branch, isDefault: branch.name === repository.defaultBranch }))
         .toSorted((a, b) => Number(b.isDefault) - Number(a.isDefault));
     },
-    async configurationFile(caller, fullName, branch) {
+    async configurationFile(caller, fullName, wanted) {
       const repository = await repositories.get(caller, fullName);
-      return orThrow(
-        await git.readFile(
-          await remoteOf(repository),
-          branch ?? repository.defaultBranch,
-          configurationFileName,
-        ),
-      );
+      const branch = wanted ?? repository.defaultBranch;
+      const file = await git.readFile(await remoteOf(repository), branch, configurationFileName);
+      return { ...orThrow(file), branch };
     },
   };
 }
