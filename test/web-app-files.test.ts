@@ -25,6 +25,8 @@ const adminPages = [
   '/admin/access-controls/sign-ins',
   '/admin/sites',
   '/admin/sites/all',
+  '/admin/environments',
+  '/admin/environments/links',
   '/admin/users',
   '/admin/users/usr_4fKq0Zb1Xw8TnLr2Vd6M',
   '/admin/groups',

@@ -5,6 +5,7 @@ import { createGatewayServer, createGatewaySide } from './gateway.ts';
 import { createSitesServices, createSitesJobs, createSitesRoutes, sitesOfKey, sitesStores } from './sites.ts';
 import { createGrantServices, createGrantRoutes } from './grants.ts';
 import type { AppBackends, AppSettings } from './app-settings.ts';
+import { createEnvironmentRoutes, createEnvironmentServices, environmentStores } from './environments.ts';
 import { encryptedTables } from './encrypted-tables.ts';
 import { identityStores } from './identity-stores.ts';
 import { identityTimeoutMs } from '../features/people/directory/bounded.ts';
@@ -31,9 +32,6 @@ import { auditRoutes } from '../features/audit/routes.ts';
 import { createChainWriter } from '../features/audit/chain-writer.ts';
 import { signInReader } from '../features/audit/sign-ins.ts';
 import { summaryRoute } from '../features/audit/summary-route.ts';
-import { createBranches } from '../features/environments/branches.ts';
-import { branchesRoute } from '../features/environments/branches-route.ts';
-import { environmentRoutes } from '../features/environments/routes.ts';
 import { productionCost } from '../features/accounts/passwords.ts';
 import { createIdentityCheck } from '../features/people/identity-check.ts';
 import { accessConfigRoutes } from '../features/people/login/access-routes.ts';
@@ -122,6 +120,7 @@ function createStores(sql: Sql, backends: Pick<AppBackends, 'random' | 'log'> & 
   return {
     ...identityStores(sql, clock),
     ...sitesStores(sql),
+    ...environmentStores(sql),
     keys: keyStore(sql),
     usage: usageStore(sql),
     documents: documentStore(sql),
@@ -331,7 +330,16 @@ function createServices(settings: AppSettings, backends: AppBackends) {
         ),
       );
   });
-  const branches = createBranches({ repositories, git });
+  const environmentServices = createEnvironmentServices({
+    repositories,
+    git,
+    read,
+    tx,
+    feed,
+    isFresh,
+    clock,
+    random,
+  });
   const importKeys = createKeyImport({
     tx,
     product: settings.keyPrefix,
@@ -371,7 +379,7 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     sweep,
     expiry,
     repositories,
-    branches,
+    environmentServices,
     reencryption,
     importKeys,
     sitesServices,
@@ -421,10 +429,8 @@ function createRoutes(services: Services, { uiUrl }: Pick<AppSettings, 'uiUrl'>)
     ...createSitesRoutes(services.sitesServices, { names: ownerNames(services), clock, read }),
     ...createGrantRoutes(services.grantServices, services.sitesServices),
     ...repositoryRoutes(repositories),
-    branchesRoute(services.branches),
-    ...environmentRoutes({
+    ...createEnvironmentRoutes(services.environmentServices, {
       uiUrl,
-      branches: services.branches,
       reportKeys: (text, origin) => services.alarms.report(text, origin, 'credential_in_content'),
     }),
     ...noticeRoutes({ notices }),
@@ -715,6 +721,7 @@ export async function createApp(
       await policies.read();
       await services.accessConfig.read();
       await services.sitesServices.sitesConfig.read();
+      await services.environmentServices.environmentPolicy.read();
       await services.grantServices.start();
       hasStarted = true;
     },

@@ -613,6 +613,45 @@ test('Sites is switched off after a look at what goes, and on again', async () =
   await context.close();
 });
 
+test('the Environment policy is changed after a look at the changes, and links are added, moved and deleted', async () => {
+  const { page, context, complaints } = await open('/admin/environments');
+  await flip(page, 'Availability Environments are on');
+  const quota = page.getByRole('textbox', { name: 'Quotas Environments of one owner', exact: true });
+  await quota.fill('201');
+  await press(page, 'Review changes');
+  await dialog(page).getByText('This must not be more than maxTotal.').waitFor();
+  await press(page, 'Go to the setting');
+  await quota.fill('5');
+  await press(page, 'Review changes');
+  await press(page, 'Save for everyone');
+  await closed(page);
+  const key = await world.h.serviceKey();
+  const policy = await world.call('GET', '/environments/policy', { as: key });
+  expect(policy.data).toMatchObject({ enabled: true, maxPerOwner: 5 });
+
+  await page.getByRole('link', { name: 'Metadata links' }).click();
+  for (const text of ['Source', 'Logs']) {
+    await press(page, 'New link');
+    await page.getByLabel('Text').fill(text);
+    await page.getByLabel('Address').fill('https://example.com/${environment.brnch}');
+    await press(page, 'Add link');
+    await dialog(page).getByText('${environment.brnch} does not exist.').waitFor();
+    await page.getByLabel('Address').fill('https://example.com/${environment.branch}');
+    await press(page, 'Add link');
+    await closed(page);
+  }
+  await press(page, 'Move Logs up');
+  await page.locator('tr', { hasText: 'Logs' }).and(page.locator('tr:first-child')).waitFor();
+  await press(page, 'Delete Source');
+  await press(page, 'Delete link');
+  await closed(page);
+  await page.getByText('Source', { exact: true }).waitFor({ state: 'detached' });
+  const { data } = await world.call('GET', '/config/metadata', { as: root });
+  expect(data.links).toMatchObject([{ text: 'Logs', position: 1, icon: 'link' }]);
+  expect(complaints.filter((one) => !one.includes('422'))).toEqual([]);
+  await context.close();
+});
+
 test('before a service key is revoked, it is said how many sites nobody could change any more', async () => {
   const key = await world.h.serviceKey({ name: 'publisher', scopes: ['sites:write'] });
   const publish = async () => await upload(world.h, key, { 'index.html': 'hello' });
@@ -763,6 +802,8 @@ test('who is no administrator is told so on every page, and asks the server for 
     '/admin/access-controls/sign-ins',
     '/admin/sites',
     '/admin/sites/all',
+    '/admin/environments',
+    '/admin/environments/links',
     '/admin/users',
     `/admin/users/${nell.user.id}`,
     '/admin/groups',

@@ -31,6 +31,10 @@ export const auditEvents = {
   'config.access.reverted': 'An earlier access configuration was restored.',
   'config.sites.changed': 'The Sites configuration was changed.',
   'config.sites.reverted': 'An earlier Sites configuration was restored.',
+  'config.api-environments.changed':
+    'The Environment policy was changed (reason `changed`) or reverted (`reverted`).',
+  'config.metadata.changed':
+    'A metadata link of Environments was added (reason `link_added`), changed or moved (`link_changed`), or deleted (`link_removed`).',
   'config.signing_keys.changed':
     'The command line gave the built-in provider a new signing key; `details.kid` is its id.',
   'site.created': 'A site was created.',

@@ -1,19 +1,20 @@
 import type { Caller } from '../../core/caller.ts';
 import type { Branch, FileAtCommit, Git, GitAnswer } from '../../platform/git/git.ts';
 import type { Repositories, Repository } from '../repositories/repositories.ts';
+import { configurationFileName } from './configuration-file/problem.ts';
 import { errorOf } from './git-failures.ts';
 
 /** What Environments read from the git server of a registered repository. A caller reads only repositories within reach. */
 export type Branches = {
   /** By name, the default branch first. @throws AppError repo_not_onboarded, invalid_repository, git_unavailable */
   list(caller: Caller, fullName: string, search: string | undefined): Promise<BranchOfRepository[]>;
-  /** `postern.yaml` at the newest commit. @throws the same, and invalid_branch */
-  configurationFile(caller: Caller, fullName: string, branch: string | undefined): Promise<FileAtCommit>;
+  /** `postern.yaml` at the newest commit of the branch, or of the default branch. @throws the same, and invalid_branch */
+  configurationFile(caller: Caller, fullName: string, branch: string | undefined): Promise<FileOfBranch>;
 };
 
-export type BranchOfRepository = Branch & { readonly isDefault: boolean };
+type FileOfBranch = FileAtCommit & { readonly branch: string };
 
-export const configurationFileName = 'postern.yaml';
+export type BranchOfRepository = Branch & { readonly isDefault: boolean };
 
 export function createBranches({
   repositories,
@@ -36,15 +37,11 @@ export function createBranches({
         .map((branch) => ({ ...branch, isDefault: branch.name === repository.defaultBranch }))
         .toSorted((a, b) => Number(b.isDefault) - Number(a.isDefault));
     },
-    async configurationFile(caller, fullName, branch) {
+    async configurationFile(caller, fullName, wanted) {
       const repository = await repositories.get(caller, fullName);
-      return orThrow(
-        await git.readFile(
-          await remoteOf(repository),
-          branch ?? repository.defaultBranch,
-          configurationFileName,
-        ),
-      );
+      const branch = wanted ?? repository.defaultBranch;
+      const file = await git.readFile(await remoteOf(repository), branch, configurationFileName);
+      return { ...orThrow(file), branch };
     },
   };
 }

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { callerKinds, type RequestOrigin } from '../../core/caller.ts';
 import { defineRoute, type Route } from '../../platform/http.ts';
-import { type Branches, configurationFileName } from './branches.ts';
-import type { Problem } from './configuration-file/problem.ts';
+import type { Branches } from './branches.ts';
+import { missingFile } from './configuration-file/problem.ts';
 import { publishedSchema, readConfigurationFile } from './environments.ts';
 import {
   branchName,
@@ -31,15 +31,6 @@ const exampleProblem = {
 };
 
 const readers = { callers: callerKinds, scope: 'repos:read', role: 'user', identity: 'people' } as const;
-
-const missingFile: Problem = {
-  line: 1,
-  column: 1,
-  path: '',
-  rule: 'missing',
-  message: `The branch has no ${configurationFileName} in its top folder.`,
-  fix: `Add ${configurationFileName} to the branch.`,
-};
 
 export function environmentRoutes({ uiUrl, branches, reportKeys }: EnvironmentRouteDeps): Route[] {
   const schema = JSON.stringify(publishedSchema(`${uiUrl}/api/v2${schemaPath}`));

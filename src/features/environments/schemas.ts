@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { branchNamePattern } from '../../platform/git/remote.ts';
 import { rules } from './configuration-file/problem.ts';
+import { accessKinds } from './configuration-file/schema.ts';
 
 export const validateSchema = z
   .strictObject({
@@ -30,6 +31,33 @@ export const validationSchema = z
 export const branchValidationSchema = validationSchema
   .extend({ sha: z.string().describe('The commit that was read') })
   .meta({ id: 'ConfigurationFileValidationOfBranch' });
+
+const plannedSchema = z
+  .strictObject({
+    access: z.enum(accessKinds).describe('At most what the policy allows'),
+    ttlHours: z.number().int().describe('The lease: of the file, or the default; at most the maximum'),
+    services: z.array(
+      z.strictObject({
+        name: z.string(),
+        kind: z.enum(['static', 'process', 'image', 'postgres', 'external']),
+        isExposed: z.boolean().describe('Whether the gateway serves it at an address of its own'),
+        routes: z
+          .record(z.string(), z.string())
+          .describe('Paths of this service that another service answers: path → service'),
+      }),
+    ),
+    levels: z
+      .array(z.array(z.string()))
+      .describe('Names of the services that start, in this order; those of one level start together'),
+  })
+  .meta({ id: 'PlannedEnvironment' });
+
+export const configurationPreviewSchema = branchValidationSchema
+  .extend({
+    branch: z.string(),
+    planned: plannedSchema.nullable().describe('Null: the file has problems'),
+  })
+  .meta({ id: 'ConfigurationPreview' });
 
 export const repositoryName = z
   .string()

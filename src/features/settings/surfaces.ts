@@ -120,6 +120,27 @@ export const surfaces: readonly Surface[] = [
     ],
   },
   {
+    id: 'environment-policy',
+    change: 'Environment policy: whether there are Environments, access, lifetimes, quotas, builds',
+    owner: 'Administration → Environments',
+    note: 'One document with history; a switch for all Environments is part of it.',
+    places: [
+      page('Environments', '/admin/environments'),
+      route('Change the Environment policy', 'PUT /config/api-environments', 'changeEnvironmentPolicy'),
+      guide('Change a setting, and be able to go back', 'docs/how-to/change-settings-safely.md'),
+    ],
+  },
+  {
+    id: 'metadata-links',
+    change: 'Metadata links of Environments',
+    owner: 'Administration → Environments, Metadata links',
+    note: 'Links that every Environment shows, each with its own branch, commit or name.',
+    places: [
+      page('Metadata links', '/admin/environments/links'),
+      route('Add a link', 'POST /config/metadata', 'addMetadataLink'),
+    ],
+  },
+  {
     id: 'accounts',
     change: 'Accounts, groups and roles',
     owner: 'Administration → Users and Groups',
@@ -195,24 +216,10 @@ export const surfaces: readonly Surface[] = [
     places: [],
   },
   {
-    id: 'environment-policy',
-    change: 'PR-less Environment policy',
-    owner: 'Settings or the typed Environment policy endpoint',
-    note: 'Environments of a branch without a pull request.',
-    places: [],
-  },
-  {
     id: 'agents',
     change: 'Agent models, instructions, tools, workspaces, session review',
     owner: 'Admin Agent sections in Settings',
     note: 'How agents work and what they may change.',
-    places: [],
-  },
-  {
-    id: 'metadata-links',
-    change: 'Environment metadata links',
-    owner: 'Authenticated v2 metadata configuration API',
-    note: 'Links shown on every Environment and Build.',
     places: [],
   },
   {

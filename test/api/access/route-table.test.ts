@@ -102,6 +102,20 @@ const table: Record<string, Line> = {
   ],
 
   'GET /environments/branches': ['whoever reads environments', '400 invalid_query'],
+  'GET /environments/config-preview': ['whoever reads environments', '400 invalid_query'],
+  'GET /environments/policy': ['anyone known', '200'],
+  'GET /config/api-environments': ['an administrator’s session or token', '200'],
+  'PUT /config/api-environments': ['an administrator’s session or token', '422 config_invalid', {}],
+  'GET /config/api-environments/history': ['an administrator’s session or token', '200'],
+  'POST /config/api-environments/revert': [
+    'an administrator’s session or token',
+    '428 precondition_required',
+    { version: 0 },
+  ],
+  'GET /config/metadata': ['an administrator’s session or token', '200'],
+  'POST /config/metadata': ['an administrator’s session or token', '422 config_invalid', {}],
+  'PATCH /config/metadata/{id}': ['an administrator’s session or token', '404 not_found', {}],
+  'DELETE /config/metadata/{id}': ['an administrator’s session or token', '404 not_found'],
 
   'GET /schema/postern.json': ['anyone', '200'],
   'GET /schema/validate': ['whoever reads repositories', '400 invalid_query'],

@@ -6,6 +6,7 @@ import { type Harness, type Person, type TestKey, uiOrigin } from '../../harness
 import { Browser } from '../../identity.ts';
 import { absentPath, contents, manyChanges, noLimits, openFrozenHarness, setPolicy } from './cast.ts';
 import { defaultSitesConfig } from '../../../src/features/sites/sites.ts';
+import { defaultEnvironmentPolicy } from '../../../src/features/environments/policy/environment-policy.ts';
 import { archiveOf, page, upload } from '../sites/uploads.ts';
 
 /** What a browser session is worth: alone, live, from our own page, and under our own cookie name only. */
@@ -170,14 +171,24 @@ describe('requests of other pages', () => {
     if (route.operationId === 'removeRepositoryCredential')
       await h.call('PUT', `/repositories/${repository}/credential`, { as: root, body: { token: 'good' } });
     const group = await h.call('POST', '/groups', { as: root, body: { name: `Group ${made}` } });
-    const site = await upload(h, root, { 'index.html': page('mine') });
-    if (route.path.endsWith('/restore')) await h.call('DELETE', `/sites/${site.data.id}`, { as: root });
+    // Only for routes of one site: there are more routes than one owner may have sites.
+    const site =
+      route.path.includes('/sites/') && (await upload(h, root, { 'index.html': page('mine') })).data;
+    if (route.path.endsWith('/restore')) await h.call('DELETE', `/sites/${site.id}`, { as: root });
+    const link = { text: `Link ${made}`, icon: 'link', link: 'https://evil.example/' };
+    const links = route.path.startsWith('/config/metadata/')
+      ? (await h.call('POST', '/config/metadata', { as: root, body: link })).data.links
+      : [];
     const bodies: Record<string, object> = {
       'POST /sites/{id}/uploads': { files: { 'index.html': { sha256: '0'.repeat(64), size: 1 } } },
       'PUT /config/sites': { ...defaultSitesConfig, enabled: true },
       'POST /config/sites/revert': { version: 0 },
       'PUT /config/access': { signInsPerAddressPerMinute: 61 },
       'POST /config/access/revert': { version: 0 },
+      'PUT /config/api-environments': { ...defaultEnvironmentPolicy, enabled: true },
+      'POST /config/api-environments/revert': { version: 0 },
+      'POST /config/metadata': link,
+      'PATCH /config/metadata/{id}': { text: 'Evil' },
       'POST /sites/{id}/take-down': { reason: 'evil' },
       'POST /sites/{id}/put-back': { reason: 'evil' },
       'POST /me/tokens': minimal,
@@ -206,7 +217,8 @@ describe('requests of other pages', () => {
       .replace('/tokens/{id}', `/tokens/${service.id}`)
       .replace('/users/{id}', `/users/${victim.user.id}`)
       .replace('/groups/{id}', `/groups/${group.data.id}`)
-      .replace('/sites/{id}', `/sites/${site.data.id}`)
+      .replace('/sites/{id}', `/sites/${site.id}`)
+      .replace('/metadata/{id}', `/metadata/${links.at(-1)?.id}`)
       .replace('{owner}/{name}', repository);
     const isBodiless =
       route.method === 'DELETE' ||

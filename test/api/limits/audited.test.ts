@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { defaultEnvironmentPolicy } from '../../../src/features/environments/policy/environment-policy.ts';
 import type { Answer, Harness, Person, TestKey } from '../../harness.ts';
 import { commandLine, contents, openFrozenHarness } from '../access/cast.ts';
 
@@ -51,6 +52,9 @@ const putAccess = async (signInsPerAddressPerMinute: number) => {
   const body = { signInsPerAddressPerMinute };
   return () => send('PUT', '/config/access', root, { headers, body, target: () => 'access' });
 };
+const metadataLink = { text: 'Source', icon: 'branch', link: 'https://git.example.com/' };
+const newLink = async () =>
+  (await h.call('POST', '/config/metadata', { as: root, body: metadataLink })).data.links[0].id as string;
 const group = async (name = 'Team') =>
   (await h.call('POST', '/groups', { as: root, body: { name } })).data.id as string;
 const repository = {
@@ -160,6 +164,46 @@ const drills: Record<string, Drill> = {
       const headers = { 'if-match': String(read['etag']) };
       const target = () => 'access';
       return () => send('POST', '/config/access/revert', root, { body: { version: 0 }, headers, target });
+    },
+  },
+  changeEnvironmentPolicy: {
+    event: 'config.api-environments.changed',
+    prepare: ready(() =>
+      send('PUT', '/config/api-environments', root, {
+        headers: { 'if-match': '*' },
+        body: { ...defaultEnvironmentPolicy, enabled: true },
+        target: () => 'api-environments',
+      }),
+    ),
+  },
+  revertEnvironmentPolicy: {
+    event: 'config.api-environments.changed',
+    prepare: ready(() =>
+      send('POST', '/config/api-environments/revert', root, {
+        headers: { 'if-match': '*' },
+        body: { version: 0 },
+        target: () => 'api-environments',
+      }),
+    ),
+  },
+  addMetadataLink: {
+    event: 'config.metadata.changed',
+    prepare: ready(() =>
+      send('POST', '/config/metadata', root, { body: metadataLink, target: () => 'metadata' }),
+    ),
+  },
+  changeMetadataLink: {
+    event: 'config.metadata.changed',
+    async prepare() {
+      const path = `/config/metadata/${await newLink()}`;
+      return () => send('PATCH', path, root, { body: { text: 'Logs' }, target: () => 'metadata' });
+    },
+  },
+  deleteMetadataLink: {
+    event: 'config.metadata.changed',
+    async prepare() {
+      const path = `/config/metadata/${await newLink()}`;
+      return () => send('DELETE', path, root, { target: () => 'metadata' });
     },
   },
   createRepository: {

@@ -1,10 +1,12 @@
 import { expect, test } from 'vitest';
 import { defaultAccessConfig } from '../../../src/features/people/login/access-config.ts';
 import { defaultKeyPolicy } from '../../../src/features/keys/key-policy.ts';
+import { defaultEnvironmentPolicy } from '../../../src/features/environments/policy/environment-policy.ts';
 import { defaultSitesConfig } from '../../../src/features/sites/sites-config.ts';
 import { actorInWords, eventInWords, reasonInWords } from './audit/event-words.ts';
 import { fieldsOf } from './documents/fields.ts';
 import { differences, rebased, type Tree, withAt } from './documents/values.ts';
+import { environmentSections } from './environments/environment-fields.ts';
 import { policySections } from './policy/policy-fields.ts';
 import { signInSections } from './sign-ins/sign-in-fields.ts';
 import { sitesSections } from './sites/sites-fields.ts';
@@ -12,6 +14,7 @@ import { sitesSections } from './sites/sites-fields.ts';
 test.each([
   ['the key policy', policySections, defaultKeyPolicy],
   ['the Sites configuration', sitesSections, defaultSitesConfig],
+  ['the Environment policy', environmentSections, defaultEnvironmentPolicy],
   ['the access configuration', signInSections, defaultAccessConfig({ isKeycloak: false })],
 ])('the page of %s shows every setting there is, with its true default', (_name, sections, standard) => {
   let shown: Tree = {};

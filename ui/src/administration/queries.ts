@@ -135,6 +135,11 @@ export const validationOf = (repository: string, branch: string) =>
       dataOf(api.GET('/schema/validate', { params: { query: { repository, branch } }, signal })),
   });
 
+export const metadataLinks = queryOptions({
+  queryKey: ['admin', 'metadata'],
+  queryFn: ({ signal }) => dataOf(api.GET('/config/metadata', { signal })),
+});
+
 export const auditEvent = (id: string) =>
   queryOptions({
     queryKey: ['admin', 'audit', 'one', id],

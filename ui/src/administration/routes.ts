@@ -91,6 +91,19 @@ const allSites = createRoute({
   component: lazyRouteComponent(() => import('./sites/all-sites-page.tsx'), 'AllSitesPage'),
 });
 
+const environments = createRoute({
+  getParentRoute: () => area,
+  path: '/admin/environments',
+  validateSearch: documentSearch,
+  component: lazyRouteComponent(() => import('./environments/environments-page.tsx'), 'EnvironmentsPage'),
+});
+
+const metadataLinks = createRoute({
+  getParentRoute: () => area,
+  path: '/admin/environments/links',
+  component: lazyRouteComponent(() => import('./environments/links-page.tsx'), 'LinksPage'),
+});
+
 const users = createRoute({
   getParentRoute: () => area,
   path: '/admin/users',
@@ -157,6 +170,8 @@ export const adminRoutes = [
     signInLimits,
     sitesConfig,
     allSites,
+    environments,
+    metadataLinks,
     users,
     user,
     groups,

@@ -20,7 +20,8 @@ api.use({
   async onResponse({ request, response }) {
     // A request without the session, such as one with a key, says nothing about it.
     if (request.credentials !== 'omit') noteAnswer(response.status);
-    await envelopeOf(response.clone());
+    // A response without a body (204) has no envelope: await such a request without unwrap().
+    if (response.status !== 204) await envelopeOf(response.clone());
   },
   onError({ error }) {
     return error instanceof DOMException && error.name === 'AbortError' ? undefined : unreachable();

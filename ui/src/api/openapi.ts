@@ -1326,6 +1326,176 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/environments/config-preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Preview an Environment of a branch
+         * @description Reads postern.yaml at the newest commit of the branch from the git server. Returns its problems, or what an Environment of it would be under the policy in force. Starts nothing.
+         *
+         *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `env:read`.
+         */
+        get: operations["previewConfiguration"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/environments/policy": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read what Environments may be
+         * @description The part of the Environment policy that people need: what is allowed, lifetimes and quotas.
+         *
+         *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`.
+         */
+        get: operations["readEnvironmentPolicyForEveryone"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/config/api-environments": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the Environment policy
+         * @description Send the ETag of the response in If-Match when you change the document.
+         *
+         *     **Who may call it:** A browser session or an access token. The person must be an administrator. Access tokens need the OAuth scope `admin`.
+         */
+        get: operations["readEnvironmentPolicy"];
+        /**
+         * Change the Environment policy
+         * @description Replaces the whole document. Takes effect everywhere within a second. A lower maximum never shortens a lease. `dryRun=true` lists the fields that the document would change.
+         *
+         *     **Who may call it:** A browser session or an access token. The person must be an administrator. Access tokens need the OAuth scope `admin`.
+         */
+        put: operations["changeEnvironmentPolicy"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/config/api-environments/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read earlier Environment policies
+         * @description Newest first. The last one is version 0, the built-in default. You can also revert to it.
+         *
+         *     **Who may call it:** A browser session or an access token. The person must be an administrator. Access tokens need the OAuth scope `admin`.
+         */
+        get: operations["readEnvironmentPolicyHistory"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/config/api-environments/revert": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Restore an earlier Environment policy
+         * @description Writes the earlier document as a new version.
+         *
+         *     **Who may call it:** A browser session or an access token. The person must be an administrator. Access tokens need the OAuth scope `admin`.
+         */
+        post: operations["revertEnvironmentPolicy"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/config/metadata": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the metadata links
+         * @description Links for every Environment, in their order.
+         *
+         *     **Who may call it:** A browser session or an access token. The person must be an administrator. Access tokens need the OAuth scope `admin`.
+         */
+        get: operations["listMetadataLinks"];
+        put?: never;
+        /**
+         * Add a metadata link
+         * @description Without `position`, at the end. At most 50 links. Returns all of them.
+         *
+         *     **Who may call it:** A browser session or an access token. The person must be an administrator. Access tokens need the OAuth scope `admin`.
+         */
+        post: operations["addMetadataLink"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/config/metadata/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete a metadata link
+         * @description **Who may call it:** A browser session or an access token. The person must be an administrator. Access tokens need the OAuth scope `admin`.
+         */
+        delete: operations["deleteMetadataLink"];
+        options?: never;
+        head?: never;
+        /**
+         * Change or move a metadata link
+         * @description Fields that are not sent stay. Returns all links.
+         *
+         *     **Who may call it:** A browser session or an access token. The person must be an administrator. Access tokens need the OAuth scope `admin`.
+         */
+        patch: operations["changeMetadataLink"];
+        trace?: never;
+    };
     "/schema/postern.json": {
         parameters: {
             query?: never;
@@ -2914,14 +3084,15 @@ export interface components {
             sha: string;
             isDefault: boolean;
         };
-        ValidateConfigurationFileRequest: {
-            /** @description The text of a postern.yaml; more than 256 KiB of UTF-8 is a problem */
-            content: string;
-        };
-        ConfigurationFileValidation: {
+        ConfigurationPreview: {
             valid: boolean;
             /** @description In the order of the file; the first 100 */
             problems: components["schemas"]["ConfigurationFileProblem"][];
+            /** @description The commit that was read */
+            sha: string;
+            branch: string;
+            /** @description Null: the file has problems */
+            planned: components["schemas"]["PlannedEnvironment"] | null;
         };
         ConfigurationFileProblem: {
             /**
@@ -2936,10 +3107,154 @@ export interface components {
             column: number;
             /** @description The field, such as `services.web.build.output`; empty for the whole file */
             path: string;
-            /** @description Which rule is broken: missing, size, encoding, yaml, duplicate_field, alias, unknown_field, required, type, value, name, kind, unknown_service, circle, route, reference, key */
+            /** @description Which rule is broken: missing, size, encoding, yaml, duplicate_field, alias, unknown_field, required, type, value, name, kind, unknown_service, circle, route, reference, key, unsupported, policy */
             rule: string;
             message: string;
             fix: string;
+        };
+        PlannedEnvironment: {
+            /**
+             * @description At most what the policy allows
+             * @enum {string}
+             */
+            access: "owner" | "members" | "public";
+            /**
+             * Format: int64
+             * @description The lease: of the file, or the default; at most the maximum
+             */
+            ttlHours: number;
+            services: components["schemas"]["PlannedEnvironmentServicesItem"][];
+            /** @description Names of the services that start, in this order; those of one level start together */
+            levels: string[][];
+        };
+        EnvironmentPolicyForEveryone: {
+            /** @description False: no Environment can be created, and none is served */
+            enabled: boolean;
+            /** @description Lease of an Environment whose request and file set none */
+            defaultTtlHours: number;
+            /** @description Maximum hours from now to the end of a lease. A lower maximum never shortens a lease */
+            maxTtlHours: number;
+            /** @description Hours that one extension adds */
+            extensionHours: number;
+            /** @description Environments of one person or service key */
+            maxPerOwner: number;
+            /** @description Environments of all owners together */
+            maxTotal: number;
+            /** @description Services of one Environment */
+            maxServices: number;
+            /** @description A build that takes longer is ended */
+            buildTimeoutMinutes: number;
+            /** @description A service without requests for this long is stopped until the next one. 0: services stay on */
+            sleepAfterMinutes: number;
+            /** @description How long a browser may open an Environment that is not public before Postern checks the person again */
+            grantMinutes: number;
+            /** @description Who may be allowed to open an Environment. Restricts new Environments and changes of access */
+            allowedAccess: ("owner" | "members" | "public")[];
+            resources: components["schemas"]["EnvironmentPolicyForEveryoneResources"];
+        };
+        EnvironmentPolicyVersion: {
+            /**
+             * Format: int64
+             * @description 0 = the built-in default
+             */
+            version: number;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds
+             */
+            changedAt: string | null;
+            changedBy: string | null;
+            policy: components["schemas"]["EnvironmentPolicy"];
+        };
+        EnvironmentPolicy: {
+            /** @description False: no Environment can be created, and none is served */
+            enabled: boolean;
+            /** @description Lease of an Environment whose request and file set none */
+            defaultTtlHours: number;
+            /** @description Maximum hours from now to the end of a lease. A lower maximum never shortens a lease */
+            maxTtlHours: number;
+            /** @description Hours that one extension adds */
+            extensionHours: number;
+            /** @description Environments of one person or service key */
+            maxPerOwner: number;
+            /** @description Environments of all owners together */
+            maxTotal: number;
+            /** @description Services of one Environment */
+            maxServices: number;
+            /** @description A build that takes longer is ended */
+            buildTimeoutMinutes: number;
+            /** @description A service without requests for this long is stopped until the next one. 0: services stay on */
+            sleepAfterMinutes: number;
+            /** @description How long a browser may open an Environment that is not public before Postern checks the person again */
+            grantMinutes: number;
+            /** @description Who may be allowed to open an Environment. Restricts new Environments and changes of access */
+            allowedAccess: ("owner" | "members" | "public")[];
+            resources: components["schemas"]["EnvironmentPolicyResources"];
+            /** @description Builds that run at the same time, on all workers together */
+            maxConcurrentBuilds: number;
+            /** @description How much of the log of one build, or of one service, is kept */
+            logBytes: number;
+            /**
+             * Format: int64
+             * @description Built files that are kept to be used again; over it, unused ones are removed earlier
+             */
+            artifactBytesPerRepository: number;
+        };
+        EnvironmentPolicyChange: {
+            /**
+             * Format: int64
+             * @description 0 = the built-in default
+             */
+            version: number;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds
+             */
+            changedAt: string | null;
+            changedBy: string | null;
+            policy: components["schemas"]["EnvironmentPolicy"];
+            /** @description With ?dryRun=true; nothing was changed */
+            dryRun: components["schemas"]["EnvironmentPolicyChangeDryRun"] | null;
+        };
+        MetadataLinks: {
+            links: components["schemas"]["MetadataLink"][];
+        };
+        MetadataLink: {
+            id: string;
+            text: string;
+            /** @enum {string} */
+            icon: "book" | "branch" | "bug" | "chart" | "chat" | "database" | "file" | "gauge" | "link" | "shield" | "terminal" | "window";
+            /** @description The template, as it was written */
+            link: string;
+            /** Format: int64 */
+            position: number;
+        };
+        MetadataLinkRequest: {
+            text: string;
+            /** @enum {string} */
+            icon: "book" | "branch" | "bug" | "chart" | "chat" | "database" | "file" | "gauge" | "link" | "shield" | "terminal" | "window";
+            /** @description An http or https address. After its host it can contain ${environment.{id,name,branch,sha,url}}; the values are URL-encoded */
+            link: string;
+            /** @description The place in the list, from 1; beyond the last place: at the end */
+            position?: number;
+        };
+        MetadataLinkChange: {
+            text?: string;
+            /** @enum {string} */
+            icon?: "book" | "branch" | "bug" | "chart" | "chat" | "database" | "file" | "gauge" | "link" | "shield" | "terminal" | "window";
+            /** @description An http or https address. After its host it can contain ${environment.{id,name,branch,sha,url}}; the values are URL-encoded */
+            link?: string;
+            /** @description The place in the list, from 1; beyond the last place: at the end */
+            position?: number;
+        };
+        ValidateConfigurationFileRequest: {
+            /** @description The text of a postern.yaml; more than 256 KiB of UTF-8 is a problem */
+            content: string;
+        };
+        ConfigurationFileValidation: {
+            valid: boolean;
+            /** @description In the order of the file; the first 100 */
+            problems: components["schemas"]["ConfigurationFileProblem"][];
         };
         ConfigurationFileValidationOfBranch: {
             valid: boolean;
@@ -3702,6 +4017,35 @@ export interface components {
         };
         CreateRepositoryRequestEnvironmentDefaultsValue: string | number | boolean | null;
         RepositoryChangeEnvironmentDefaultsValue: string | number | boolean | null;
+        PlannedEnvironmentServicesItem: {
+            name: string;
+            /** @enum {string} */
+            kind: "static" | "process" | "image" | "postgres" | "external";
+            /** @description Whether the gateway serves it at an address of its own */
+            isExposed: boolean;
+            /** @description Paths of this service that another service answers: path → service */
+            routes: {
+                [key: string]: string;
+            };
+        };
+        /** @description Maximum of one process of a service. A service that names none gets the maximum */
+        EnvironmentPolicyForEveryoneResources: {
+            /** @description 1,000 is one processor */
+            maxMilliCpu: number;
+            /** Format: int64 */
+            maxMemoryBytes: number;
+        };
+        /** @description Maximum of one process of a service. A service that names none gets the maximum */
+        EnvironmentPolicyResources: {
+            /** @description 1,000 is one processor */
+            maxMilliCpu: number;
+            /** Format: int64 */
+            maxMemoryBytes: number;
+        };
+        EnvironmentPolicyChangeDryRun: {
+            /** @description Fields that differ from the document in force */
+            changed: string[];
+        };
         AccessConfigChangeDryRun: {
             /**
              * Format: int64
@@ -6232,6 +6576,319 @@ export interface operations {
             };
         };
     };
+    previewConfiguration: {
+        parameters: {
+            query: {
+                /** @description Full name of a registered repository */
+                repository: string | undefined;
+                /** @description Default: the default branch of the repository */
+                branch?: string | undefined;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["ConfigurationPreview"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    readEnvironmentPolicyForEveryone: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["EnvironmentPolicyForEveryone"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    readEnvironmentPolicy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["EnvironmentPolicyVersion"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    changeEnvironmentPolicy: {
+        parameters: {
+            query?: {
+                dryRun?: ("true" | "false") | undefined;
+            };
+            header: {
+                /** @description The ETag of the document that you read and now change. */
+                "If-Match": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EnvironmentPolicy"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["EnvironmentPolicyChange"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    readEnvironmentPolicyHistory: {
+        parameters: {
+            query?: {
+                page?: number | undefined;
+                limit?: number | undefined;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["EnvironmentPolicyVersion"][];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                        metadata: {
+                            pagination: components["schemas"]["PagePagination"];
+                        };
+                    };
+                };
+            };
+        };
+    };
+    revertEnvironmentPolicy: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The ETag of the document that you read and now change. */
+                "If-Match": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    version: number;
+                };
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["EnvironmentPolicyVersion"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    listMetadataLinks: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["MetadataLinks"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    addMetadataLink: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MetadataLinkRequest"];
+            };
+        };
+        responses: {
+            /** @description Created. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["MetadataLinks"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    deleteMetadataLink: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the link */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done; the response has no body. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    changeMetadataLink: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the link */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MetadataLinkChange"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["MetadataLinks"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
     getConfigurationFileSchema: {
         parameters: {
             query?: never;
@@ -7249,7 +7906,7 @@ export interface operations {
             query?: {
                 /** @description An actor’s id, or `anonymous` or `system` */
                 actor?: string | undefined;
-                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
+                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.api-environments.changed" | "config.metadata.changed" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
                 /** @description A target’s id */
                 target?: string | undefined;
                 outcome?: ("success" | "denied" | "failure") | undefined;
@@ -7327,7 +7984,7 @@ export interface operations {
             query?: {
                 /** @description An actor’s id, or `anonymous` or `system` */
                 actor?: string | undefined;
-                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
+                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.api-environments.changed" | "config.metadata.changed" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
                 /** @description A target’s id */
                 target?: string | undefined;
                 outcome?: ("success" | "denied" | "failure") | undefined;

@@ -15,6 +15,7 @@ import {
   RobotIcon,
   ScrollIcon,
   SlidersIcon,
+  StackIcon,
   TreeIcon,
   WindowIcon,
 } from './icons.tsx';
@@ -82,6 +83,12 @@ const areas: readonly Area[] = [
         label: 'Sites limits',
         icon: WindowIcon,
         words: 'quotas switch take down',
+      },
+      {
+        to: '/admin/environments',
+        label: 'Environments',
+        icon: StackIcon,
+        words: 'policy lifetime quotas builds metadata links',
       },
       { to: '/admin/users', label: 'Users', icon: PeopleIcon, words: 'accounts people roles' },
       { to: '/admin/groups', label: 'Groups', icon: TreeIcon, words: 'roles teams' },

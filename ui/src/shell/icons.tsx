@@ -4,8 +4,11 @@ import {
   IconBell,
   IconBook,
   IconBrowser,
+  IconBug,
+  IconChartBar,
   IconCheck,
   IconCopy,
+  IconDatabase,
   IconDownload,
   IconExternalLink,
   IconFile,
@@ -17,15 +20,18 @@ import {
   IconHome,
   IconId,
   IconKey,
+  IconLink,
   IconLock,
   IconMap,
   IconMenu2,
+  IconMessage,
   IconPlug,
   IconPlus,
   IconRobot,
   IconSearch,
   IconShield,
   IconSitemap,
+  IconStack2,
   IconSun,
   IconTerminal2,
   IconUpload,
@@ -46,10 +52,14 @@ function icon(Shape: TablerIcon, stroke = 1.8) {
 export const BellIcon = icon(IconBell);
 export const BookIcon = icon(IconBook);
 export const BranchIcon = icon(IconGitBranch);
+export const BugIcon = icon(IconBug);
 export const CardIcon = icon(IconId);
+export const ChartIcon = icon(IconChartBar);
+export const ChatIcon = icon(IconMessage);
 export const CheckIcon = icon(IconCheck);
 export const CopyIcon = icon(IconCopy);
 export const CrossIcon = icon(IconX);
+export const DatabaseIcon = icon(IconDatabase);
 export const DownloadIcon = icon(IconDownload);
 export const FileIcon = icon(IconFile);
 export const FolderIcon = icon(IconFolder);
@@ -58,6 +68,7 @@ export const GlobeIcon = icon(IconWorld);
 export const HelpIcon = icon(IconHelpCircle);
 export const HomeIcon = icon(IconHome);
 export const KeyIcon = icon(IconKey);
+export const LinkIcon = icon(IconLink);
 export const LockIcon = icon(IconLock);
 export const MapIcon = icon(IconMap);
 export const MenuIcon = icon(IconMenu2);
@@ -71,6 +82,7 @@ export const ScrollIcon = icon(IconFileText);
 export const SearchIcon = icon(IconSearch);
 export const ShieldIcon = icon(IconShield);
 export const SlidersIcon = icon(IconAdjustmentsHorizontal);
+export const StackIcon = icon(IconStack2);
 export const SunIcon = icon(IconSun);
 export const TerminalIcon = icon(IconTerminal2);
 export const TreeIcon = icon(IconSitemap);

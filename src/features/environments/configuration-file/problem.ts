@@ -30,9 +30,23 @@ export const rules = {
   route: 'A route leads to a service that cannot answer it.',
   reference: 'A `${…}` in a variable does not name a value.',
   key: 'The file contains a value that looks like an API key.',
+  unsupported: 'The service is written correctly, and this version of Postern cannot deploy it.',
+  policy: 'The Environment policy does not allow it.',
 } as const satisfies Record<string, string>;
 
 export type Rule = keyof typeof rules;
+
+/** In the top folder of a branch. */
+export const configurationFileName = 'postern.yaml';
+
+export const missingFile: Problem = {
+  line: 1,
+  column: 1,
+  path: '',
+  rule: 'missing',
+  message: `The branch has no ${configurationFileName} in its top folder.`,
+  fix: `Add ${configurationFileName} to the branch.`,
+};
 
 /** A mistake by its field. Only the text of the file knows the line. */
 export type Finding = Pick<Problem, 'rule' | 'message' | 'fix'> & {

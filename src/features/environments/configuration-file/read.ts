@@ -1,6 +1,6 @@
 import { keyPositions } from '../../../core/key-shape.ts';
 import { readFields } from './read-fields.ts';
-import { firstOf, maxProblems, type Problem, problemAt } from './problem.ts';
+import { type Finding, firstOf, maxProblems, type Problem, problemAt } from './problem.ts';
 import { brokenRules } from './rules.ts';
 import type { ConfigurationFile } from './schema.ts';
 import { keyFound, readYaml } from './yaml-text.ts';
@@ -9,7 +9,12 @@ import { keyFound, readYaml } from './yaml-text.ts';
 export const maxFileBytes = 256 * 1024;
 
 export type ReadConfigurationFile =
-  | { readonly kind: 'valid'; readonly file: ConfigurationFile }
+  | {
+      readonly kind: 'valid';
+      readonly file: ConfigurationFile;
+      /** For rules that are not of the file, such as those of the policy. */
+      problemOf(finding: Finding): Problem;
+    }
   /** In the order of the file; at most 100. */
   | { readonly kind: 'invalid'; readonly problems: readonly Problem[] };
 
@@ -23,7 +28,8 @@ export function readConfigurationFile(text: string): ReadConfigurationFile {
   const { file, findings } = readFields(yaml.value);
   for (const found of [findings, brokenRules(yaml.value)])
     for (const finding of firstOf(found)) problems.push(yaml.problemOf(finding));
-  return file === undefined || problems.length > 0 ? invalid(problems) : { kind: 'valid', file };
+  if (file === undefined || problems.length > 0) return invalid(problems);
+  return { kind: 'valid', file, problemOf: yaml.problemOf };
 }
 
 function invalid(problems: readonly Problem[]): ReadConfigurationFile {

@@ -8,8 +8,8 @@ export type Reference =
 const serviceFields = ['host', 'port', 'url'] as const;
 export type ServiceField = (typeof serviceFields)[number];
 
-const environmentFields = ['id', 'name', 'branch', 'sha', 'url'] as const;
-type EnvironmentField = (typeof environmentFields)[number];
+export const environmentFields = ['id', 'name', 'branch', 'sha', 'url'] as const;
+export type EnvironmentField = (typeof environmentFields)[number];
 
 /** The text of a variable in pieces; `$${` stands for a literal `${`. */
 export type Template = readonly (string | Reference)[];

@@ -5,6 +5,8 @@ import { z } from 'zod';
  * from these schemas. rules.ts has what a schema of one field cannot say.
  */
 export const maxServices = 20;
+/** A year. */
+export const maxTtlHours = 8_760;
 export const accessKinds = ['owner', 'members', 'public'] as const;
 /** From the fewest people to the most. */
 export type Access = (typeof accessKinds)[number];
@@ -270,7 +272,7 @@ const environment = z.strictObject({
   ttlHours: z
     .int()
     .min(1)
-    .max(8_760)
+    .max(maxTtlHours)
     .meta({
       description: 'The lease of a new Environment, in hours. Default and maximum are in the policy.',
       examples: [48],

@@ -42,6 +42,8 @@ const adminPaths = [
   '/admin/access-controls/sign-ins',
   '/admin/sites',
   '/admin/sites/all',
+  '/admin/environments',
+  '/admin/environments/links',
   '/admin/users',
   '/admin/users/:id',
   '/admin/groups',

@@ -25,6 +25,8 @@ export const eventWords: Readonly<Record<EventName, string>> = {
   'config.access.reverted': 'Sign-in limits reverted',
   'config.sites.changed': 'Sites configuration changed',
   'config.sites.reverted': 'Sites configuration reverted',
+  'config.api-environments.changed': 'Environment policy changed or reverted',
+  'config.metadata.changed': 'Metadata links changed',
   'config.signing_keys.changed': 'Signing keys rotated',
   'site.created': 'Site created',
   'site.published': 'Site published',
@@ -85,6 +87,9 @@ const reasonWords: Readonly<Record<string, string>> = {
   signed_in_again: 'Signed in again',
   first_administrator: 'During installation',
   too_many: 'Too many owners at once',
+  link_added: 'A link was added',
+  link_changed: 'A link was changed or moved',
+  link_removed: 'A link was deleted',
   // The event says so already.
   changed: '',
   reverted: '',

@@ -1,0 +1,44 @@
+import type { DesiredEnvironment } from '../configuration-file/plan.ts';
+import type { Finding } from '../configuration-file/problem.ts';
+import type { EnvironmentPolicy } from './environment-policy.ts';
+
+type Limits = Pick<EnvironmentPolicy, 'maxServices' | 'resources'>;
+
+/** What the policy refuses of a planned Environment. Access and lease are not refused: plan() reduces them. */
+export function* refusedByPolicy(
+  { services }: Pick<DesiredEnvironment, 'services'>,
+  { maxServices, resources: { maxMilliCpu, maxMemoryBytes } }: Limits,
+): Generator<Finding> {
+  const count = Object.keys(services).length;
+  if (count > maxServices)
+    yield {
+      path: ['services'],
+      at: 'name',
+      rule: 'policy',
+      message: `The file has ${count} services; the policy allows ${maxServices}.`,
+      fix: 'Remove services, or ask an administrator to allow more.',
+    };
+  for (const [name, service] of Object.entries(services)) {
+    if (!('run' in service)) continue;
+    const { milliCpu, memoryBytes } = service.run;
+    if (milliCpu !== null && milliCpu > maxMilliCpu)
+      yield above(name, 'cpu', `${milliCpu}m`, `${maxMilliCpu}m`);
+    if (memoryBytes !== null && memoryBytes > maxMemoryBytes)
+      yield above(name, 'memory', mebibytes(memoryBytes), mebibytes(maxMemoryBytes));
+  }
+}
+
+function above(name: string, resource: 'cpu' | 'memory', wanted: string, allowed: string): Finding {
+  return {
+    path: ['services', name, 'run', 'resources', resource],
+    at: 'value',
+    rule: 'policy',
+    message: `${name} asks for ${wanted} of ${resource}; the policy allows ${allowed}.`,
+    fix: `Write at most ${allowed}, or ask an administrator to allow more.`,
+  };
+}
+
+/** Rounded down: a file that has this amount is within the limit. */
+function mebibytes(bytes: number): string {
+  return `${Math.floor(bytes / 2 ** 20)}Mi`;
+}

@@ -1,0 +1,94 @@
+import { z } from 'zod';
+import { callerKinds } from '../../../core/caller.ts';
+import { timestampOrNull } from '../../../core/clock.ts';
+import { defineRoute, type Route } from '../../../platform/http.ts';
+import { timestampSchema } from '../../../platform/schemas.ts';
+import { byAdministrators, type ConfigDocument, documentRoutes } from '../../settings/settings.ts';
+import {
+  defaultEnvironmentPolicy,
+  type EnvironmentPolicy,
+  environmentPolicySchema,
+  policyForEveryoneSchema,
+} from './environment-policy.ts';
+
+const versionSchema = z
+  .strictObject({
+    version: z.number().int().describe('0 = the built-in default'),
+    changedAt: timestampSchema.nullable(),
+    changedBy: z.string().nullable(),
+    policy: environmentPolicySchema,
+  })
+  .meta({ id: 'EnvironmentPolicyVersion' });
+
+const changeSchema = versionSchema
+  .extend({
+    dryRun: z
+      .strictObject({
+        changed: z.array(z.string()).describe('Fields that differ from the document in force'),
+      })
+      .nullable()
+      .describe('With ?dryRun=true; nothing was changed'),
+  })
+  .meta({ id: 'EnvironmentPolicyChange' });
+
+const exampleVersion = {
+  version: 1,
+  changedAt: '2026-01-01T09:00:00.000Z',
+  changedBy: 'usr_8fQ2mV6sT0aXk4RjB1Zc',
+  policy: defaultEnvironmentPolicy,
+};
+
+export function environmentPolicyRoutes(policy: ConfigDocument<EnvironmentPolicy>): Route[] {
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/environments/policy',
+      operationId: 'readEnvironmentPolicyForEveryone',
+      tag: 'Environments',
+      summary: 'Read what Environments may be',
+      description:
+        'The part of the Environment policy that people need: what is allowed, lifetimes and quotas.',
+      policy: { callers: callerKinds, role: 'user', identity: 'people' },
+      success: { status: 200, data: policyForEveryoneSchema },
+      example: { data: forEveryone(defaultEnvironmentPolicy) },
+      async handle() {
+        return { data: forEveryone((await policy.inForce()).value) };
+      },
+    }),
+    ...documentRoutes({
+      path: 'api-environments',
+      operation: 'EnvironmentPolicy',
+      tag: 'Environment policy',
+      title: { one: 'Environment policy', many: 'Environment policies' },
+      policy: byAdministrators,
+      changeDescription:
+        'Replaces the whole document. Takes effect everywhere within a second. A lower maximum never shortens a lease. `dryRun=true` lists the fields that the document would change.',
+      body: environmentPolicySchema,
+      shown: versionSchema,
+      change: changeSchema,
+      example: { body: defaultEnvironmentPolicy, data: exampleVersion },
+      document: policy,
+      async dryRun(ifMatch, next) {
+        const current = await policy.matched(ifMatch);
+        return { current, impact: { changed: changedFields(current.value, next) } };
+      },
+      toShown: ({ version, value, changedAt, changedBy }) => ({
+        version,
+        changedAt: timestampOrNull(changedAt),
+        changedBy,
+        policy: value,
+      }),
+    }),
+  ];
+}
+
+function changedFields(before: EnvironmentPolicy, after: EnvironmentPolicy): string[] {
+  const old = new Map(Object.entries(before).map(([field, value]) => [field, JSON.stringify(value)]));
+  return Object.entries(after)
+    .filter(([field, value]) => old.get(field) !== JSON.stringify(value))
+    .map(([field]) => field);
+}
+
+function forEveryone(policy: EnvironmentPolicy) {
+  return policyForEveryoneSchema.strip().parse(policy);
+}
