@@ -39,6 +39,26 @@ const failures = {
     'Register the address to which it redirects.',
   ],
   branch_not_found: ['The repository has no such branch.', 'Choose one of its branches.'],
+  commit_not_in_branch: [
+    'The branch does not contain the commit.',
+    'Choose a commit of this branch, or the branch of the commit.',
+  ],
+  no_such_files: [
+    'No file of the commit is an input of the build.',
+    'Correct build.directory or build.inputs in postern.yaml.',
+  ],
+  submodule: [
+    'An input of the build is a submodule, which Postern does not fetch.',
+    'Leave it out of build.inputs, or add its files to the repository.',
+  ],
+  lfs_pointer: [
+    'An input of the build is stored in Git LFS, from which Postern does not fetch.',
+    'Leave it out of build.inputs, or add the file itself to the repository.',
+  ],
+  link_outside: [
+    'An input of the build is a symbolic link that leads out of the repository.',
+    'Remove the link, or leave it out of build.inputs.',
+  ],
   too_large: ['The answer of the git server is larger than Postern reads.', 'Remove branches or files.'],
   timed_out: ['The git server did not answer in time.', 'Try again later.'],
   unreachable: [
@@ -73,9 +93,10 @@ export function ok<T>(value: T): GitAnswer<T> {
   return { kind: 'ok', value };
 }
 
-export function failed(reason: GitFailure): GitAnswer<never> {
+/** `path`: the file of the repository that is the reason. */
+export function failed(reason: GitFailure, path?: string): GitAnswer<never> {
   const [message, fix] = failures[reason];
-  return { kind: 'failed', reason, message, fix };
+  return { kind: 'failed', reason, message: path === undefined ? message : `${message} Path: ${path}.`, fix };
 }
 
 /** The failure of a run, for a reader of the repository. */

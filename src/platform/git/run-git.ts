@@ -34,6 +34,8 @@ export async function runGit(
     readonly maxBytes: number;
     /** A folder that git writes to, and the bytes at which it is ended. */
     readonly writesTo?: { readonly folder: string; readonly maxBytes: number };
+    /** What git reads from its standard input. */
+    readonly input?: string;
     /** Where git and ssh are: PATH of this process. */
     readonly searchPath: string;
   },
@@ -45,7 +47,7 @@ export async function runGit(
       ...asEnvironment({ ...baseConfig, ...options.config }),
       ...options.env,
     },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['pipe', 'pipe', 'pipe'],
     // A process group of its own: git starts helpers such as git-remote-https, which must end with it.
     detached: true,
   });
@@ -56,6 +58,8 @@ export async function runGit(
       // The group has already ended.
     }
   };
+  // A run that fails early does not read its input.
+  child.stdin.on('error', () => undefined).end(options.input ?? '');
   const output: Buffer[] = [];
   let bytes = 0;
   let complaint = '';
