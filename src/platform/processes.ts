@@ -27,12 +27,22 @@ export async function processesWith(variable: string, value: string): Promise<nu
   return pids.filter((_, at) => `\0${environments[at] ?? ''}\0`.includes(wanted));
 }
 
-/** A process that has ended, or a group without members, is no error. A negative `pid` names a group, as for kill(2). */
+/** Whether a process has ended, or waits only for its parent to notice. */
+export async function hasEnded(pid: number): Promise<boolean> {
+  const text = await statText(pid);
+  return text === undefined || /^[ZX]/.test(text.slice(text.lastIndexOf(')') + 2));
+}
+
+/**
+ * A process that has ended, or a group without members, is no error. Neither is one of another user, such as a program with
+ * the set-user-ID bit: this process cannot end it. A negative `pid` names a group, as for kill(2).
+ */
 export function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    if (code !== 'ESRCH' && code !== 'EPERM') throw error;
   }
 }
 
@@ -44,8 +54,7 @@ async function processIds(): Promise<number[]> {
 async function everyProcess(): Promise<Stat[]> {
   const stats = await Promise.all(
     (await processIds()).map(async (pid) => {
-      // The process can have ended.
-      const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
+      const text = await statText(pid);
       // The name of the program, in parentheses, can contain anything.
       const fields = text
         ?.slice(text.lastIndexOf(')') + 2)
@@ -58,4 +67,9 @@ async function everyProcess(): Promise<Stat[]> {
     }),
   );
   return stats.flat();
+}
+
+/** Undefined: the process has ended. */
+function statText(pid: number): Promise<string | undefined> {
+  return readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
 }

@@ -31,7 +31,7 @@ function local(
     searchPath,
     blobs,
     limits: { ...generousLimits, ...limits },
-    graceMs: 300,
+    graceMs: 1_000,
     now: () => 0,
   });
 }
@@ -86,7 +86,15 @@ describe('local, plain processes', () => {
 describe.skipIf(isBwrapMissing)('local, bubblewrap', () => {
   engineContract(harness('bwrap'));
 
-  async function linesOf(command: string, options: Parameters<typeof local>[1] = {}) {
+  async function linesOf(
+    command: string,
+    options: Parameters<typeof local>[1] & {
+      variables?: Record<string, string>;
+      onLine?: (cancel: () => void) => void;
+    } = {},
+  ) {
+    const { variables = {}, onLine = () => undefined } = options;
+    const controller = new AbortController();
     const engine = local('bwrap', options);
     const isolation = await engine.prepare();
     const lines: string[] = [];
@@ -94,15 +102,33 @@ describe.skipIf(isBwrapMissing)('local, bubblewrap', () => {
       secrets: [],
       maxBytes: 10_000,
       now: () => 0,
-      write: ({ text }) => lines.push(text),
+      write({ text }) {
+        lines.push(text);
+        onLine(() => controller.abort());
+      },
     });
-    const job = { id: 'a-build', command, directory: '.', output: '.', variables: {}, secrets: {} };
-    await engine.build({ ...job, fill: async () => undefined }, log, new AbortController().signal);
+    const job = { id: 'a-build', command, directory: '.', output: '.', variables, secrets: {} };
+    await engine.build({ ...job, fill: async () => undefined }, log, controller.signal);
     return { isolation, lines };
   }
 
   test('a folder that is hidden is not shown below folders with programs', async () => {
     expect((await linesOf('ls /usr/share | wc -l', { hidden: ['/usr/share'] })).lines).toEqual(['0']);
+  });
+
+  test('no list of processes shows the values of variables', async () => {
+    const listed: string[] = [];
+    const variables = { COLOR: 'a-value-of-the-test' };
+    const { lines } = await linesOf('echo started; sleep 1000', {
+      variables,
+      onLine(cancel) {
+        listed.push(...programs());
+        cancel();
+      },
+    });
+    expect(lines).toEqual(['started']);
+    expect(listed.filter((line) => line.startsWith('bwrap'))).not.toEqual([]);
+    expect(listed.filter((line) => line.includes('a-value-of'))).toEqual([]);
   });
 
   test('with a network of its own, a build does not reach this machine', async (context) => {

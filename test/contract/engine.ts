@@ -151,18 +151,18 @@ export function engineContract({ open, left, isIsolated }: EngineHarness): void 
     });
   });
 
-  test('a build that never ends is asked to end, and may', async () => {
-    const { outcome, output } = await build(
-      'trap "echo asked; exit 0" TERM; echo ready; while :; do sleep 0.05; done',
-      {
-        limits: { timeMs: 1_000 },
-      },
-    );
-    expect(outcome).toMatchObject({ kind: 'failed', reason: 'timed_out' });
-    expect([output[0], output.at(-1)]).toEqual(['ready', 'asked']);
+  test('a build is asked to end, and may', async () => {
+    const controller = new AbortController();
+    const command = 'trap "echo asked; exit 0" TERM; echo ready; while :; do sleep 0.05; done';
+    const { outcome, output } = await build(command, {
+      signal: controller.signal,
+      onLine: ({ text: line }) => line === 'ready' && controller.abort(),
+    });
+    expect(outcome).toEqual({ kind: 'cancelled' });
+    expect(output).toContain('asked');
   });
 
-  test('a build that ignores the request is ended', async () => {
+  test('a build that never ends is ended, also when it ignores the request', async () => {
     const { outcome } = await build('trap "" TERM; while :; do sleep 0.05; done', {
       limits: { timeMs: 500 },
     });
@@ -189,15 +189,20 @@ export function engineContract({ open, left, isIsolated }: EngineHarness): void 
     expect(lines.at(-1)?.text).toBe('the end');
   });
 
-  test('a build that forks without end is ended', async () => {
-    const { outcome } = await build('f() { sleep 1000 & f; }; f', { limits: { processes: 60 } });
+  test('a build that forks too often is ended', async () => {
+    const { outcome } = await build('n=0; while [ $n -lt 500 ]; do sleep 1000 & n=$((n+1)); done; wait', {
+      limits: { processes: 60 },
+    });
     expect(outcome).toMatchObject({ kind: 'failed', reason: 'too_many_processes' });
   });
 
   test('a build that takes too much memory is ended', async () => {
-    const { outcome } = await build('x=0123456789abcdef; while :; do x=$x$x; done', {
-      limits: { memoryBytes: 64 * 1024 ** 2 },
-    });
+    const { outcome } = await build(
+      'x=0123456789abcdef; n=0; while [ $n -lt 24 ]; do x=$x$x; n=$((n+1)); done; sleep 1000',
+      {
+        limits: { memoryBytes: 64 * 1024 ** 2 },
+      },
+    );
     expect(outcome).toMatchObject({ kind: 'failed', reason: 'out_of_memory' });
   });
 
@@ -344,10 +349,9 @@ export function engineContract({ open, left, isIsolated }: EngineHarness): void 
       expect(lines.slice(1)).toEqual(['0']);
     });
 
-    test('variables that would change programs outside of the sandbox do not', async () => {
-      const { outcome } = await build('echo fine', {
-        variables: { LD_PRELOAD: '/build/evil.so', PATH: '/usr/bin:/bin' },
-      });
+    test('variables that change how programs start do so in the sandbox alone', async () => {
+      // With it, the loader of glibc lists the libraries of a program and does not run it (ld.so(8)).
+      const { outcome } = await build('exit 1', { variables: { LD_TRACE_LOADED_OBJECTS: '1' } });
       expect(outcome.kind).toBe('built');
     });
   });

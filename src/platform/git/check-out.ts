@@ -10,7 +10,7 @@ export type Selection = {
   readonly branch: string;
   /** A commit of the branch, in full. */
   readonly sha: string;
-  /** Patterns from the root of the repository, as in .gitignore(5): `*` inside a folder, `**` across folders. */
+  /** From the root of the repository, as gitglossary(7) says of `glob`: `*` stays in a folder, `**` does not. */
   readonly patterns: readonly string[];
 };
 

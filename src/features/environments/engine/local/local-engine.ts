@@ -41,7 +41,7 @@ export function createLocalEngine(deps: {
   /** Of this engine alone. Its builds are in it. */
   readonly folder: string;
   readonly isolation: Isolation['kind'];
-  /** DATA_DIR, SECRETS_DIR and HOME: not shown in the sandbox, also where they are below folders with programs. */
+  /** DATA_DIR, SECRETS_DIR and HOME, as absolute paths without links: hidden also below folders with programs. */
   readonly hidden: readonly string[];
   /** PATH of this process. */
   readonly searchPath: string;

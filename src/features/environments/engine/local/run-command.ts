@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
-import { processesOf, processesWith, signal } from '../../../../platform/processes.ts';
+import { hasEnded, processesOf, processesWith, signal } from '../../../../platform/processes.ts';
 import { EngineUnavailable } from '../engine.ts';
 import type { Network } from './sandbox.ts';
 
@@ -19,7 +19,7 @@ export type RunningCommand = {
 };
 
 export type Command = {
-  /** In its environment, so that processes which left its group are found. */
+  /** Of the build. */
   readonly id: string;
   readonly text: string;
   readonly env: Readonly<Record<string, string>>;
@@ -28,7 +28,7 @@ export type Command = {
   readonly output: (stream: 'stdout' | 'stderr', chunk: Buffer) => void;
 };
 
-/** Names a build in the environment of its processes. */
+/** Names a build in the environment of its processes, so that those which left its group are found. */
 const marker = 'POSTERN_BUILD';
 
 /** The fixed words of `sh -c`: no core dumps, and files of limited size (blocks of 512 bytes, POSIX ulimit). */
@@ -37,6 +37,9 @@ const limited = 'ulimit -c 0; ulimit -f "$1"; exec /bin/sh -c "$2"';
 const whenConnected = 'echo >&5; read -r go <&5 || exit 1; exec 5>&-; ';
 /** Output that is left in the pipes when the command has ended is read this long, in ms. */
 const drainMs = 2_000;
+
+/** Looks for processes that were told to end, and the ms between two of them. */
+const [maxRounds, lookMs] = [200, 10];
 
 function shell({ text, fileBytes }: Command, before = ''): string[] {
   return ['-c', before + limited, 'sh', String(Math.ceil(fileBytes / 512)), text];
@@ -73,11 +76,11 @@ export function runPlain(command: Command): RunningCommand {
 /** Ends the processes of a build that this process started, or an earlier one. */
 export async function endMarked(id: string): Promise<void> {
   // Each round ends what started meanwhile.
-  for (let round = 0; round < 10; round++) {
+  for (let round = 0; round < maxRounds; round++) {
     const left = await processesWith(marker, id);
     if (left.length === 0) return;
     for (const pid of left) signal(pid, 'SIGKILL');
-    await wait(10);
+    await wait(lookMs);
   }
 }
 
@@ -99,15 +102,15 @@ export function runInSandbox(
   const args = [...sandbox.args, '--json-status-fd', '4'];
   pipeOf(child, 3).end(`${args.join('\0')}\0`);
   let status = '';
-  pipeOf(child, 4).on('data', (chunk: Buffer) => {
-    status += chunk.toString();
-  });
   const init = () => Number(/"child-pid": (\d+)/.exec(status)?.[1] ?? 0);
   let isKilled = false;
   let complaint = '';
   let slirp: ChildProcess | undefined;
   const gate = pipeOf(child, 5);
-  gate.once('data', () => {
+  let isWaiting = false;
+  const connectOnce = () => {
+    // Its question can be read before the process id that bwrap wrote earlier.
+    if (!isWaiting || init() === 0 || slirp !== undefined) return;
     slirp = connect(init(), searchPath, {
       onReady: () => gate.write('\n'),
       onFailure(text) {
@@ -116,21 +119,32 @@ export function runInSandbox(
         gate.destroy();
       },
     });
+  };
+  gate.once('data', () => {
+    isWaiting = true;
+    connectOnce();
   });
-  let lastError = '';
+  pipeOf(child, 4).on('data', (chunk: Buffer) => {
+    status += chunk.toString();
+    connectOnce();
+  });
+  let refusal = '';
   const exit = statusOf(child, {
     ...command,
     output(stream, chunk) {
-      if (stream === 'stderr') lastError = chunk.toString();
+      // Lines of the command can hold secrets.
+      if (stream === 'stderr') refusal ||= /^bwrap: .{1,300}/m.exec(chunk.toString())?.[0] ?? '';
       command.output(stream, chunk);
     },
   });
   return {
-    ended: exit.then((code) => {
+    ended: exit.then(async (code) => {
+      // It ends last: the kernel waits for every other process of its namespace (pid_namespaces(7)).
+      for (let round = 0; round < maxRounds && !(await hasEnded(init())); round++) await wait(lookMs);
       // With this pipe, slirp4netns ends.
       if (slirp !== undefined) pipeOf(slirp, 4).destroy();
       // bwrap reports an exit code only of a command that it started.
-      if (!status.includes('"exit-code"')) complaint ||= lastError || `bwrap exited with ${code}`;
+      if (!status.includes('"exit-code"')) complaint ||= refusal || `bwrap exited with ${code}`;
       if (complaint !== '' && !isKilled) throw new EngineUnavailable(complaint.trim());
       return code;
     }),
