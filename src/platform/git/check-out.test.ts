@@ -185,6 +185,18 @@ test('no files, too many, too large or too slow: the reason says which', async (
 });
 
 describe.skipIf(isOpensslMissing)('over https', () => {
+  test('the server is not asked for a commit that the branch does not contain', async () => {
+    const server = await httpsGitServer(tmpdir());
+    onTestFinished(() => server.stop());
+    repository.commit({ file: 'x' }, 'main');
+    const other = repository.commit({ file: 'y' }, 'not-asked');
+    const { checkOut } = await openGit({ caFile: server.caFile });
+    const url = server.url(`${repository.folder.split('/').at(-1) ?? ''}/.git`);
+    expect(await checkOut(other, 'main', ['**'], url)).toMatchObject(failed('commit_not_in_branch'));
+    // The newest commit and the history: each a question for references, and one for objects.
+    expect(server.seen.filter((request) => request.url.endsWith('/git-upload-pack'))).toHaveLength(4);
+  });
+
   test('the content is fetched with one request, however many files there are', async () => {
     const server = await httpsGitServer(tmpdir());
     onTestFinished(() => server.stop());
