@@ -9,7 +9,7 @@ import { createLocalEngine } from '../../src/features/environments/engine/local/
 import { fileBlobs } from '../../src/platform/blobs/file-blobs.ts';
 import { createBuildLog } from '../../src/features/environments/engine/build-log.ts';
 import { type BuildLimits, EngineUnavailable } from '../../src/features/environments/engine/engine.ts';
-import { engineContract, generousLimits } from './engine.ts';
+import { engineContract, generousLimits, sleeps } from './engine.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'postern-engine-'));
 const blobs = fileBlobs(join(folder, 'blobs'));
@@ -46,7 +46,7 @@ function harness(isolation: 'process' | 'bwrap') {
       return { engine, read: (digest: string) => blobs.read(digest) };
     },
     /** Folders, and processes that the commands of these tests start. */
-    left: () => [...readdirSync(root), ...programs().filter((line) => /^sleep (?:1000|0\.05)$/.test(line))],
+    left: () => [...readdirSync(root), ...programs().filter((line) => Object.values(sleeps).includes(line))],
   };
 }
 
@@ -73,7 +73,7 @@ describe('local, plain processes', () => {
   test('what a process left that was killed is ended and removed by the sweep', async () => {
     const { engine } = await open({});
     mkdirSync(join(folder, 'process', 'old'));
-    const orphan = spawn('sleep', ['1000'], { env: { ...process.env, POSTERN_BUILD: 'old' } });
+    const orphan = spawn('sleep', ['1001'], { env: { ...process.env, POSTERN_BUILD: 'old' } });
     const ended = once(orphan, 'exit');
     await once(orphan, 'spawn');
     expect(await engine.sweep(new Set(['old']))).toEqual([]);
@@ -119,7 +119,7 @@ describe.skipIf(isBwrapMissing)('local, bubblewrap', () => {
   test('no list of processes shows the values of variables', async () => {
     const listed: string[] = [];
     const variables = { COLOR: 'a-value-of-the-test' };
-    const { lines } = await linesOf('echo started; sleep 1000', {
+    const { lines } = await linesOf(`echo started; ${sleeps.long}`, {
       variables,
       onLine(cancel) {
         listed.push(...programs());

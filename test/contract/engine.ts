@@ -32,6 +32,8 @@ export const generousLimits: BuildLimits = {
 };
 
 type Files = Readonly<Record<string, string | { readonly to: string }>>;
+/** Commands whose processes are recognized as those of this run. */
+export const sleeps = { long: `sleep 1000.${process.pid}`, short: `sleep 0.05${process.pid}` };
 let builds = 0;
 
 /** What every engine promises about builds. Called inside a describe() of each implementation. */
@@ -153,7 +155,7 @@ export function engineContract({ open, left, isIsolated }: EngineHarness): void 
 
   test('a build is asked to end, and may', async () => {
     const controller = new AbortController();
-    const command = 'trap "echo asked; exit 0" TERM; echo ready; while :; do sleep 0.05; done';
+    const command = `trap "echo asked; exit 0" TERM; echo ready; while :; do ${sleeps.short}; done`;
     const { outcome, output } = await build(command, {
       signal: controller.signal,
       onLine: ({ text: line }) => line === 'ready' && controller.abort(),
@@ -163,7 +165,7 @@ export function engineContract({ open, left, isIsolated }: EngineHarness): void 
   });
 
   test('a build that never ends is ended, also when it ignores the request', async () => {
-    const { outcome } = await build('trap "" TERM; while :; do sleep 0.05; done', {
+    const { outcome } = await build(`trap "" TERM; while :; do ${sleeps.short}; done`, {
       limits: { timeMs: 500 },
     });
     expect(outcome).toMatchObject({ kind: 'failed', reason: 'timed_out' });
@@ -171,7 +173,7 @@ export function engineContract({ open, left, isIsolated }: EngineHarness): void 
 
   test('a build that is cancelled ends, before its command and during it', async () => {
     const controller = new AbortController();
-    const { outcome } = await build('echo started; sleep 1000', {
+    const { outcome } = await build(`echo started; ${sleeps.long}`, {
       signal: controller.signal,
       onLine: ({ text: line }) => line === 'started' && controller.abort(),
     });
@@ -190,7 +192,7 @@ export function engineContract({ open, left, isIsolated }: EngineHarness): void 
   });
 
   test('a build that forks too often is ended', async () => {
-    const { outcome } = await build('n=0; while [ $n -lt 500 ]; do sleep 1000 & n=$((n+1)); done; wait', {
+    const { outcome } = await build(`n=0; while [ $n -lt 500 ]; do ${sleeps.long} & n=$((n+1)); done; wait`, {
       limits: { processes: 60 },
     });
     expect(outcome).toMatchObject({ kind: 'failed', reason: 'too_many_processes' });
@@ -198,7 +200,7 @@ export function engineContract({ open, left, isIsolated }: EngineHarness): void 
 
   test('a build that takes too much memory is ended', async () => {
     const { outcome } = await build(
-      'x=0123456789abcdef; n=0; while [ $n -lt 24 ]; do x=$x$x; n=$((n+1)); done; sleep 1000',
+      `x=0123456789abcdef; n=0; while [ $n -lt 24 ]; do x=$x$x; n=$((n+1)); done; ${sleeps.long}`,
       {
         limits: { memoryBytes: 64 * 1024 ** 2 },
       },
@@ -224,7 +226,7 @@ export function engineContract({ open, left, isIsolated }: EngineHarness): void 
 
   test('processes that a build leaves behind end with it', async () => {
     const { outcome } = await build(
-      'sleep 1000 & (setsid sleep 1000 &) ; nohup sleep 1000 >/dev/null 2>&1 & echo done',
+      `${sleeps.long} & (setsid ${sleeps.long} &) ; nohup ${sleeps.long} >/dev/null 2>&1 & echo done`,
     );
     expect(outcome).toMatchObject({ kind: 'built' });
   });
@@ -286,7 +288,7 @@ export function engineContract({ open, left, isIsolated }: EngineHarness): void 
     });
     const job = {
       id: 'under-way',
-      command: 'echo started; sleep 1000',
+      command: `echo started; ${sleeps.long}`,
       directory: '.',
       output: '.',
       variables: {},
@@ -326,7 +328,7 @@ export function engineContract({ open, left, isIsolated }: EngineHarness): void 
       const hasStarted = new Promise<void>((resolve) => {
         started = resolve;
       });
-      const first = build('echo "a trace" >trace-of-the-neighbour; echo started; sleep 1000', {
+      const first = build(`echo "a trace" >trace-of-the-neighbour; echo started; ${sleeps.long}`, {
         signal: neighbour.signal,
         secrets: { TOKEN: 'secret-of-the-neighbour' },
         onLine: () => started(),
