@@ -33,6 +33,26 @@ const failures: Record<GitFailure, readonly [message: string, hint: string]> = {
     'Register the address to which it redirects.',
   ],
   branch_not_found: ['The repository has no such branch.', 'Choose one of its branches.'],
+  commit_not_in_branch: [
+    'The branch does not contain the commit.',
+    'Choose a commit of this branch, or the branch of the commit.',
+  ],
+  no_such_files: [
+    'No file of the commit is an input of the build.',
+    'Correct build.directory or build.inputs in postern.yaml.',
+  ],
+  submodule: [
+    'An input of the build is a submodule, which Postern does not fetch.',
+    'Leave it out of build.inputs, or add its files to the repository.',
+  ],
+  lfs_pointer: [
+    'An input of the build is stored in Git LFS, from which Postern does not fetch.',
+    'Leave it out of build.inputs, or add the file itself to the repository.',
+  ],
+  link_outside: [
+    'An input of the build is a symbolic link that leads out of the repository.',
+    'Remove the link, or leave it out of build.inputs.',
+  ],
   too_large: ['The answer of the git server is larger than Postern reads.', 'Remove branches or files.'],
   timed_out: ['The git server did not answer in time.', 'Try again later.'],
   unreachable: [

@@ -3,7 +3,8 @@ import type { GitRun } from './run-git.ts';
 /** What a question to a repository gave. */
 export type GitAnswer<T> =
   | { readonly kind: 'ok'; readonly value: T }
-  | { readonly kind: 'failed'; readonly reason: GitFailure };
+  /** `path`: the file of the repository that is the reason. */
+  | { readonly kind: 'failed'; readonly reason: GitFailure; readonly path?: string };
 
 /** Why a repository cannot be read. `features/environments/git-failures.ts` has the words for people. */
 export type GitFailure =
@@ -16,6 +17,11 @@ export type GitFailure =
   | 'repository_not_found'
   | 'redirected'
   | 'branch_not_found'
+  | 'commit_not_in_branch'
+  | 'no_such_files'
+  | 'submodule'
+  | 'lfs_pointer'
+  | 'link_outside'
   | 'too_large'
   | 'timed_out'
   | 'unreachable';
@@ -46,8 +52,8 @@ export function ok<T>(value: T): GitAnswer<T> {
   return { kind: 'ok', value };
 }
 
-export function failed(reason: GitFailure): GitAnswer<never> {
-  return { kind: 'failed', reason };
+export function failed(reason: GitFailure, path?: string): GitAnswer<never> {
+  return path === undefined ? { kind: 'failed', reason } : { kind: 'failed', reason, path };
 }
 
 /** The failure of a run, for a reader of the repository. */

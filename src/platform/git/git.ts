@@ -6,7 +6,8 @@ import { createFairQueue } from '../fair-queue.ts';
 import type { Outbound } from '../outbound.ts';
 import { type FolderOptions, stagingFolder } from '../staging-folder.ts';
 import { failed, failedRun, type GitAnswer, ok } from './answers.ts';
-import { type FileAtCommit, fileInMirror } from './mirror.ts';
+import { type Selected, select, type Selection } from './check-out.ts';
+import { type FileAtCommit, fileInMirror, type MirrorAccess, orRemove } from './mirror.ts';
 
 export type { FileAtCommit } from './mirror.ts';
 import { type GitConfig, runGit } from './run-git.ts';
@@ -25,6 +26,10 @@ export type Git = {
   branches(remote: GitRemote): Promise<GitAnswer<readonly Branch[]>>;
   /** A file at the newest commit of a branch. `text` is null when the commit has no such file. */
   readFile(remote: GitRemote, branch: string, path: string): Promise<GitAnswer<FileAtCommit>>;
+  /** Git's hash of the selected files, without their content: the files of a build are the same exactly when it is. */
+  treeOf(remote: GitRemote, selection: Selection): Promise<GitAnswer<Selected>>;
+  /** Writes the selected files into an empty folder. After a failure, its content must not be used. */
+  checkOut(remote: GitRemote, selection: Selection, folder: string): Promise<GitAnswer<Selected>>;
   /** Removes the mirror of a repository whose registration or credential changed. */
   forget(id: string): Promise<void>;
 };
@@ -64,6 +69,9 @@ export function gitIn(
     maxResidentBytes,
     listMs = 20_000,
     fetchMs = 30_000,
+    checkOutMs = 300_000,
+    maxFiles = 50_000,
+    maxCheckOutBytes = 1024 * 1024 * 1024,
   }: Pick<FolderOptions, 'isShared'> & {
     readonly outbound: Outbound;
     /** PATH of this process. */
@@ -78,6 +86,10 @@ export function gitIn(
     readonly maxResidentBytes?: number;
     readonly listMs?: number;
     readonly fetchMs?: number;
+    readonly checkOutMs?: number;
+    /** Of one check-out; bytes are those of the content. */
+    readonly maxFiles?: number;
+    readonly maxCheckOutBytes?: number;
   },
 ): Git & { prepare(): Promise<void> } {
   const staging = stagingFolder(place, { isShared });
@@ -132,6 +144,40 @@ export function gitIn(
   const mirrorOf = ({ id, cloneUrl }: GitRemote) =>
     join(folder, `${id}-${createHash('sha256').update(cloneUrl).digest('hex').slice(0, 16)}.git`);
 
+  function inMirror<T>(
+    remote: GitRemote,
+    timeoutMs: number,
+    work: (mirror: string, access: MirrorAccess) => Promise<GitAnswer<T>>,
+  ): Promise<GitAnswer<T>> {
+    return inTurn(remote.id, () =>
+      reach(remote, async ({ url, config, env }) => {
+        // One time limit for all runs: other repositories wait for this turn.
+        const until = performance.now() + timeoutMs;
+        const mirror = mirrorOf(remote);
+        const run: MirrorAccess['run'] = (args, options) =>
+          runGit(args, {
+            ...options,
+            config: { ...config, ...options.config },
+            env: { ...env, ...options.env },
+            searchPath,
+            timeoutMs: Math.max(1, until - performance.now()),
+            writesTo: { folder: options.writesTo, maxBytes: maxMirrorBytes },
+            ...(maxResidentBytes === undefined ? {} : { maxResidentBytes }),
+          });
+        return await orRemove(mirror, () => work(mirror, { url, run }));
+      }),
+    );
+  }
+
+  async function selected(remote: GitRemote, selection: Selection, to: string | null) {
+    // Another form could be an option, or name a commit in another way.
+    if (!sha.test(selection.sha)) return failed('commit_not_in_branch');
+    const limits = { maxFiles, maxBytes: maxCheckOutBytes };
+    return await inMirror(remote, to === null ? fetchMs : checkOutMs, (mirror, access) =>
+      select(mirror, selection, to, access, limits),
+    );
+  }
+
   return {
     prepare: staging.prepare,
 
@@ -150,26 +196,9 @@ export function gitIn(
       ),
 
     readFile: (remote, branch, path) =>
-      inTurn(remote.id, () =>
-        reach(remote, async ({ url, config, env }) => {
-          // One time limit for all runs: other repositories wait for this turn.
-          const until = performance.now() + fetchMs;
-          return await fileInMirror(mirrorOf(remote), branch, path, {
-            url,
-            run: (args, maxBytes, named, writesTo) =>
-              runGit(args, {
-                config: { ...config, ...named },
-                env,
-                searchPath,
-                timeoutMs: Math.max(1, until - performance.now()),
-                maxBytes,
-                writesTo: { folder: writesTo, maxBytes: maxMirrorBytes },
-                ...(maxResidentBytes === undefined ? {} : { maxResidentBytes }),
-              }),
-            maxFileBytes,
-          });
-        }),
-      ),
+      inMirror(remote, fetchMs, (mirror, access) => fileInMirror(mirror, branch, path, access, maxFileBytes)),
+    treeOf: (remote, selection) => selected(remote, selection, null),
+    checkOut: (remote, selection, folder) => selected(remote, selection, folder),
 
     // In its turn: a mirror that is removed under a running git makes that git fail.
     forget: (id) =>

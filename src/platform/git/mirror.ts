@@ -5,67 +5,95 @@ import type { GitConfig, GitRun } from './run-git.ts';
 
 export type FileAtCommit = { readonly sha: string; readonly text: string | null };
 
-type MirrorAccess = {
+export type MirrorAccess = {
   readonly url: string;
-  /** Runs git with access to the remote, and with `config` besides. `writesTo` is watched for its size. */
+  /** Runs git with access to the remote. `writesTo` is watched for its size. */
   readonly run: (
     args: readonly string[],
-    maxBytes: number,
-    config: GitConfig,
-    writesTo: string,
+    options: MirrorRun & { readonly writesTo: string },
   ) => Promise<GitRun>;
-  readonly maxFileBytes: number;
+};
+
+type MirrorRun = {
+  readonly maxBytes: number;
+  /** Besides that of the access. */
+  readonly config: GitConfig;
+  readonly env?: Readonly<Record<string, string>>;
+  /** What git reads from its standard input. */
+  readonly input?: string;
 };
 
 const maxTextBytes = 64 * 1024;
 
-/**
- * Fetches the branch into the mirror, and reads a file of its newest commit. Creates the mirror if it is missing, and removes
- * it after a failure: git that was ended leaves locks and parts of packs, with which every later fetch would fail.
- */
+/** Removes the mirror after a failure: git that was ended leaves locks and parts of packs, with which every later fetch fails. */
+export async function orRemove<T>(mirror: string, work: () => Promise<GitAnswer<T>>): Promise<GitAnswer<T>> {
+  const answer = await work();
+  if (answer.kind === 'failed') await rm(mirror, { recursive: true, force: true, maxRetries: 5 });
+  return answer;
+}
+
+/** Runs git in the mirror. Offline it knows no remote, so it fetches nothing that is missing. */
+export function gitOf(mirror: string, { url, run }: MirrorAccess) {
+  // The remote is named for each run and stored nowhere.
+  const remote = {
+    'remote.origin.url': url,
+    'remote.origin.promisor': 'true',
+    'remote.origin.partialCloneFilter': 'blob:none',
+  };
+  return (
+    args: readonly string[],
+    {
+      isOffline = false,
+      maxBytes = maxTextBytes,
+      config = {},
+      ...rest
+    }: Partial<MirrorRun> & { isOffline?: boolean } = {},
+  ) =>
+    run(['--git-dir', mirror, ...args], {
+      ...rest,
+      maxBytes,
+      config: { ...(isOffline ? {} : remote), ...config },
+      writesTo: join(mirror, 'objects/pack'),
+    });
+}
+
+/** Fetches the branch into the mirror, which it creates if it is missing. Returns the newest commit. */
+export async function fetchBranch(
+  mirror: string,
+  branch: string,
+  access: MirrorAccess,
+  options: readonly string[],
+): Promise<GitAnswer<string>> {
+  const git = gitOf(mirror, access);
+  const made = await git(['init', '--bare', '--quiet']);
+  if (made.kind !== 'done') return failedRun(made);
+  // One name for every branch: on the server `a` can be followed by `a/b`, which cannot both be files here.
+  const reference = 'refs/postern/read';
+  const quiet = ['--quiet', '--no-tags', '--no-write-fetch-head'];
+  const fetched = await git(['fetch', ...quiet, ...options, 'origin', `+refs/heads/${branch}:${reference}`]);
+  if (fetched.kind !== 'done') return failedRun(fetched);
+  const head = await git(['rev-parse', '--verify', '--end-of-options', `${reference}^{commit}`]);
+  return head.kind === 'done' ? ok(head.output.toString().trim()) : failedRun(head);
+}
+
+/** Reads a file at the newest commit of a branch. */
 export async function fileInMirror(
   mirror: string,
   branch: string,
   path: string,
   access: MirrorAccess,
+  maxFileBytes: number,
 ): Promise<GitAnswer<FileAtCommit>> {
-  const answer = await read(mirror, branch, path, access);
-  if (answer.kind === 'failed') await rm(mirror, { recursive: true, force: true, maxRetries: 5 });
-  return answer;
-}
-
-async function read(
-  mirror: string,
-  branch: string,
-  path: string,
-  { url, run, maxFileBytes }: MirrorAccess,
-): Promise<GitAnswer<FileAtCommit>> {
-  // The remote is named for each run and stored nowhere.
-  const config = {
-    'remote.origin.url': url,
-    'remote.origin.promisor': 'true',
-    'remote.origin.partialCloneFilter': 'blob:none',
-  };
-  const git = (args: readonly string[], maxBytes = maxTextBytes) =>
-    run(['--git-dir', mirror, ...args], maxBytes, config, join(mirror, 'objects/pack'));
-  const made = await git(['init', '--bare', '--quiet']);
-  if (made.kind !== 'done') return failedRun(made);
-
-  // One name for every branch: on the server `a` can be followed by `a/b`, which cannot both be files here.
-  const reference = 'refs/postern/read';
   // Without history and content: a large repository is read as quickly as a small one.
-  const options = ['--quiet', '--no-tags', '--no-write-fetch-head', '--filter=blob:none', '--depth=1'];
-  const fetched = await git(['fetch', ...options, 'origin', `+refs/heads/${branch}:${reference}`]);
-  if (fetched.kind !== 'done') return failedRun(fetched);
-  const head = await git(['rev-parse', '--verify', '--end-of-options', `${reference}^{commit}`]);
-  if (head.kind !== 'done') return failedRun(head);
-  const sha = head.output.toString().trim();
-
+  const head = await fetchBranch(mirror, branch, access, ['--filter=blob:none', '--depth=1']);
+  if (head.kind === 'failed') return head;
+  const git = gitOf(mirror, access);
+  const sha = head.value;
   const entry = await git(['ls-tree', '-z', sha, '--', path]);
   if (entry.kind !== 'done') return failedRun(entry);
   // The content of a link would be a path, and a submodule is a commit of another repository.
   const blob = /^100(?:644|755) blob ([0-9a-f]+)\t/.exec(entry.output.toString())?.[1];
   if (blob === undefined) return ok({ sha, text: null });
-  const content = await git(['cat-file', 'blob', blob], maxFileBytes);
+  const content = await git(['cat-file', 'blob', blob], { maxBytes: maxFileBytes });
   return content.kind === 'done' ? ok({ sha, text: content.output.toString() }) : failedRun(content);
 }

@@ -33,6 +33,8 @@ export async function runGit(
     readonly writesTo?: { readonly folder: string; readonly maxBytes: number };
     /** Memory of git and its child processes: a compressed answer can be a thousand times as large there. */
     readonly maxResidentBytes?: number;
+    /** What git reads from its standard input. */
+    readonly input?: string;
     /** Where git and ssh are: PATH of this process. */
     readonly searchPath: string;
   },
@@ -44,7 +46,7 @@ export async function runGit(
       ...asEnvironment({ ...baseConfig, ...options.config }),
       ...options.env,
     },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['pipe', 'pipe', 'pipe'],
     // A process group of its own: git starts helpers such as git-remote-https, which must end with it.
     detached: true,
   });
@@ -55,6 +57,8 @@ export async function runGit(
       // The group has already ended.
     }
   };
+  // A run that fails early does not read its input.
+  child.stdin.on('error', () => undefined).end(options.input ?? '');
   const output: Buffer[] = [];
   let bytes = 0;
   let complaint = '';

@@ -1,0 +1,111 @@
+import { StringDecoder } from 'node:string_decoder';
+import { createRedactor } from './redaction.ts';
+
+/** Where a line comes from. `postern`: what the engine says itself. */
+export type LogStream = 'stdout' | 'stderr' | 'postern';
+
+/** `at`: when the line ended, in ms. `text` has no line break and no NUL, which PostgreSQL cannot store. */
+export type LogLine = { readonly at: number; readonly stream: LogStream; readonly text: string };
+
+/**
+ * The log of one build: from the bytes of its processes to lines without secrets. It keeps the first `maxBytes`; of the rest
+ * it keeps the last lines, in which a command usually says why it fails.
+ */
+export type BuildLog = {
+  output(stream: 'stdout' | 'stderr', chunk: Buffer): void;
+  say(text: string): void;
+  /** Writes what is left, and returns the last lines of the output. Call it once, after the last output. */
+  end(): readonly string[];
+};
+
+/** In characters. A longer line becomes several. */
+const maxLineLength = 8_192;
+/** Of each stream, after the log was cut, in bytes. */
+const tailBytes = 8_192;
+const lastLines = 10;
+
+export function createBuildLog(deps: {
+  /** Values that no line may show. */
+  readonly secrets: readonly string[];
+  /** Of the output, in UTF-8. */
+  readonly maxBytes: number;
+  /** In ms. */
+  readonly now: () => number;
+  readonly write: (line: LogLine) => void;
+}): BuildLog {
+  let bytes = 0;
+  let isCut = false;
+  let last: string[] = [];
+  const say = (text: string) => deps.write({ at: deps.now(), stream: 'postern', text });
+
+  function reader(stream: 'stdout' | 'stderr') {
+    const decoder = new StringDecoder('utf8');
+    let redactor = createRedactor(deps.secrets);
+    let line = '';
+    let tail = Buffer.alloc(0);
+
+    const write = (text: string) => {
+      deps.write({ at: deps.now(), stream, text });
+      last = [...last, text].slice(-lastLines);
+    };
+    const take = (text: string) => {
+      const lines = (line + text.replaceAll('\0', '\ufffd')).split('\n');
+      line = lines.pop() ?? '';
+      for (const one of lines) writeLine(one.replace(/\r$/, ''));
+      while (line.length > maxLineLength) line = writePiece(line);
+    };
+    const writeLine = (text: string) => {
+      let rest = text;
+      while (rest.length > maxLineLength) rest = writePiece(rest);
+      write(rest);
+    };
+    const writePiece = (text: string) => {
+      // Half of a character of two code units is no valid text.
+      const length = /[\ud800-\udbff]/.test(text.charAt(maxLineLength - 1))
+        ? maxLineLength - 1
+        : maxLineLength;
+      write(text.slice(0, length));
+      return text.slice(length);
+    };
+    const endLine = () => {
+      if (line !== '') take('\n');
+    };
+    return {
+      /** True when all of it fits. */
+      push(chunk: Buffer) {
+        const fits = isCut ? 0 : Math.min(chunk.length, deps.maxBytes - bytes);
+        bytes += fits;
+        take(redactor.push(decoder.write(chunk.subarray(0, fits))));
+        tail = Buffer.concat([tail, chunk.subarray(fits).subarray(-tailBytes)]).subarray(-tailBytes);
+        return fits === chunk.length;
+      },
+      /** Without what the redactor holds back: the beginning of a secret would not be found. */
+      cut() {
+        endLine();
+        redactor = createRedactor(deps.secrets);
+      },
+      end() {
+        const text = tail.toString();
+        // Complete lines alone, for the same reason.
+        take(redactor.push(isCut ? text.slice(text.indexOf('\n') + 1 || text.length) : decoder.end()));
+        take(redactor.end());
+        endLine();
+      },
+    };
+  }
+
+  const readers = { stdout: reader('stdout'), stderr: reader('stderr') };
+  return {
+    say,
+    output(stream, chunk) {
+      if (readers[stream].push(chunk) || isCut) return;
+      isCut = true;
+      for (const one of Object.values(readers)) one.cut();
+      say(`The log is longer than ${deps.maxBytes} bytes. The rest is left out, except its last lines.`);
+    },
+    end() {
+      for (const one of Object.values(readers)) one.end();
+      return last;
+    },
+  };
+}

@@ -1,0 +1,112 @@
+import { createReadStream } from 'node:fs';
+import { lstat, readdir, readlink, realpath } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { createGzip } from 'node:zlib';
+import { pack } from 'tar-stream';
+import type { Blobs } from '../../../../platform/blobs/blobs.ts';
+import { staysInside } from '../../../../platform/links.ts';
+import type { Artifact, BuildFailureReason } from '../engine.ts';
+
+type Problem = {
+  readonly kind: 'failed';
+  readonly reason: BuildFailureReason;
+  readonly message: string;
+  readonly fix: string;
+};
+type Entry = { readonly name: string } & (
+  | { readonly kind: 'directory' }
+  | { readonly kind: 'link'; readonly to: string }
+  | { readonly kind: 'file'; readonly size: number; readonly isProgram: boolean }
+);
+type Output = { readonly kind: 'found'; readonly folder: string; readonly entries: readonly Entry[] };
+
+/** The folder `path` in `root`, without links on the way out of it; undefined when there is none. */
+export async function folderIn(root: string, path: string): Promise<string | undefined> {
+  if (!(await staysInside(root, path))) return undefined;
+  const folder = await realpath(join(root, path)).catch(() => undefined);
+  return folder !== undefined && (await lstat(folder)).isDirectory() ? folder : undefined;
+}
+
+/** Reads what a build made. Every process of the build has ended, so nothing changes meanwhile. */
+export async function findOutput(
+  folder: string,
+  { outputFiles }: { readonly outputFiles: number },
+): Promise<Output | Problem> {
+  const entries: Entry[] = [];
+  const ahead = [''];
+  for (let at = ahead.shift(); at !== undefined; at = ahead.shift()) {
+    // In an order of its own, so that the same files give the same tar.
+    for (const base of (await readdir(join(folder, at))).toSorted()) {
+      const name = join(at, base);
+      // What Node shows for bytes that are not UTF-8.
+      if (base.includes('\ufffd')) return unsafe(name, 'has a name that is not UTF-8');
+      if (entries.length >= outputFiles)
+        return {
+          kind: 'failed',
+          reason: 'output_too_large',
+          message: `The output has more than ${outputFiles} files.`,
+          fix: 'Set build.output to the folder with the result alone.',
+        };
+      const found = await lstat(join(folder, name));
+      if (found.isDirectory()) {
+        entries.push({ kind: 'directory', name });
+        ahead.push(name);
+      } else if (found.isSymbolicLink()) {
+        if (!(await staysInside(folder, name))) return unsafe(name, 'is a link that leads out of the output');
+        entries.push({ kind: 'link', name, to: await readlink(join(folder, name)) });
+      } else if (found.isFile())
+        entries.push({ kind: 'file', name, size: found.size, isProgram: (found.mode & 0o111) !== 0 });
+      else return unsafe(name, 'is neither a file, a folder nor a link');
+    }
+  }
+  return { kind: 'found', folder, entries };
+}
+
+function unsafe(name: string, problem: string): Problem {
+  return {
+    kind: 'failed',
+    reason: 'unsafe_output',
+    message: `${name} in the output ${problem}.`,
+    fix: 'Remove it at the end of the build, or put a copy of the file in its place.',
+  };
+}
+
+export async function storeOutput(
+  { folder, entries }: Output,
+  blobs: Pick<Blobs, 'write'>,
+): Promise<Artifact> {
+  const tar = pack();
+  const compressed = tar.pipe(createGzip());
+  const stored = blobs.write(compressed);
+  // Awaited below. Until then it must not end the process.
+  stored.catch((error: unknown) => tar.destroy(error instanceof Error ? error : undefined));
+  try {
+    for (const entry of entries) await add(entry);
+    tar.finalize();
+  } catch (error) {
+    compressed.destroy(error instanceof Error ? error : undefined);
+    await stored;
+    throw error;
+  }
+  const files = entries.filter(({ kind }) => kind !== 'directory').length;
+  const bytes = entries.reduce((sum, entry) => sum + (entry.kind === 'file' ? entry.size : 0), 0);
+  return { ...(await stored), files, bytes };
+
+  async function add(entry: Entry): Promise<void> {
+    const { name } = entry;
+    const always = { name, mtime: new Date(0), uid: 0, gid: 0 };
+    if (entry.kind === 'file') {
+      const mode = entry.isProgram ? 0o755 : 0o644;
+      const place = tar.entry({ ...always, mode, size: entry.size });
+      await pipeline(createReadStream(join(folder, name)), place);
+    } else
+      await new Promise<void>((resolve, reject) => {
+        const header =
+          entry.kind === 'link'
+            ? { ...always, type: 'symlink' as const, linkname: entry.to, mode: 0o777 }
+            : { ...always, name: `${name}/`, type: 'directory' as const, mode: 0o755 };
+        tar.entry(header, (error) => (error ? reject(error) : resolve()));
+      });
+  }
+}

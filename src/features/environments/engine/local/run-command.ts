@@ -1,0 +1,219 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { constants } from 'node:os';
+import type { Readable, Writable } from 'node:stream';
+import { setTimeout as wait } from 'node:timers/promises';
+import { hasEnded, processesOf, processesWith, signal } from '../../../../platform/processes.ts';
+import { EngineUnavailable } from '../engine.ts';
+import type { Network } from './sandbox.ts';
+
+/** A command that runs in a shell. */
+export type RunningCommand = {
+  /** The exit status as a shell reports it: 128 and the number for a signal. Everything that it started has ended. */
+  readonly ended: Promise<number>;
+  /** Its processes. */
+  processes(): Promise<readonly { readonly pid: number; readonly residentBytes: number }[]>;
+  /** Asks every process to end. */
+  terminate(): Promise<void>;
+  /** Ends every process. */
+  kill(): void;
+};
+
+export type Command = {
+  /** Of the build. */
+  readonly id: string;
+  readonly text: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly workingDirectory: string;
+  readonly fileBytes: number;
+  readonly output: (stream: 'stdout' | 'stderr', chunk: Buffer) => void;
+};
+
+/** Names a build in the environment of its processes, so that those which left its group are found. */
+const marker = 'POSTERN_BUILD';
+
+/** The fixed words of `sh -c`: no core dumps, and files of limited size (blocks of 512 bytes, POSIX ulimit). */
+const limited = 'ulimit -c 0; ulimit -f "$1"; exec /bin/sh -c "$2"';
+/** Waits until the network is there. File 5 leads to this process; the command does not get it. */
+const whenConnected = 'echo >&5; read -r go <&5 || exit 1; exec 5>&-; ';
+/** Output that is left in the pipes when the command has ended is read this long, in ms. */
+const drainMs = 2_000;
+
+/** Looks for processes that were told to end, and the ms between two of them. */
+const [maxRounds, lookMs] = [200, 10];
+
+function shell({ text, fileBytes }: Command, before = ''): string[] {
+  return ['-c', before + limited, 'sh', String(Math.ceil(fileBytes / 512)), text];
+}
+
+/** Without isolation: everything that Postern may do, the command may do. */
+export function runPlain(command: Command): RunningCommand {
+  const child = spawn('/bin/sh', shell(command), {
+    cwd: command.workingDirectory,
+    env: { ...command.env, [marker]: command.id },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  });
+  const group = child.pid ?? 0;
+  const endAll = async () => {
+    try {
+      return await statusOf(child, command);
+    } finally {
+      await endMarked(command.id);
+    }
+  };
+  return {
+    ended: endAll(),
+    processes: () => processesOf(group),
+    async terminate() {
+      if (group > 0) signal(-group, 'SIGTERM');
+    },
+    kill() {
+      if (group > 0) signal(-group, 'SIGKILL');
+    },
+  };
+}
+
+/** Ends the processes of a build that this process started, or an earlier one. */
+export async function endMarked(id: string): Promise<void> {
+  // Each round ends what started meanwhile.
+  for (let round = 0; round < maxRounds; round++) {
+    const left = await processesWith(marker, id);
+    if (left.length === 0) return;
+    for (const pid of left) signal(pid, 'SIGKILL');
+    await wait(lookMs);
+  }
+}
+
+/** In a sandbox of bubblewrap. `ended` rejects with EngineUnavailable when the sandbox cannot be made. */
+export function runInSandbox(
+  command: Command,
+  sandbox: { readonly args: readonly string[]; readonly network: Network; readonly searchPath: string },
+): RunningCommand {
+  const { network, searchPath } = sandbox;
+  const words = shell(command, network === 'own' ? whenConnected : '');
+  const child = spawn('bwrap', ['--args', '3', '--', '/bin/sh', ...words], {
+    // Variables of the command would work on bwrap too, which runs outside: LD_PRELOAD, for instance.
+    env: { PATH: searchPath },
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe', 'pipe'],
+    detached: true,
+  });
+  const outer = child.pid ?? 0;
+  // In a pipe, because every user of the machine can read the arguments of a process.
+  const args = [...sandbox.args, '--json-status-fd', '4'];
+  pipeOf(child, 3).end(`${args.join('\0')}\0`);
+  let status = '';
+  const init = () => Number(/"child-pid": (\d+)/.exec(status)?.[1] ?? 0);
+  let isKilled = false;
+  let complaint = '';
+  let slirp: ChildProcess | undefined;
+  const gate = pipeOf(child, 5);
+  let isWaiting = false;
+  const connectOnce = () => {
+    // Its question can be read before the process id that bwrap wrote earlier.
+    if (!isWaiting || init() === 0 || slirp !== undefined) return;
+    slirp = connect(init(), searchPath, {
+      onReady: () => gate.write('\n'),
+      onFailure(text) {
+        complaint = `slirp4netns: ${text}`;
+        // Without its answer the shell ends.
+        gate.destroy();
+      },
+    });
+  };
+  gate.once('data', () => {
+    isWaiting = true;
+    connectOnce();
+  });
+  pipeOf(child, 4).on('data', (chunk: Buffer) => {
+    status += chunk.toString();
+    connectOnce();
+  });
+  let refusal = '';
+  const exit = statusOf(child, {
+    ...command,
+    output(stream, chunk) {
+      // Lines of the command can hold secrets.
+      if (stream === 'stderr') refusal ||= /^bwrap: .{1,300}/m.exec(chunk.toString())?.[0] ?? '';
+      command.output(stream, chunk);
+    },
+  });
+  return {
+    ended: exit.then(async (code) => {
+      // It ends last: the kernel waits for every other process of its namespace (pid_namespaces(7)).
+      for (let round = 0; round < maxRounds && !(await hasEnded(init())); round++) await wait(lookMs);
+      // With this pipe, slirp4netns ends.
+      if (slirp !== undefined) pipeOf(slirp, 4).destroy();
+      // bwrap reports an exit code only of a command that it started.
+      if (!status.includes('"exit-code"')) complaint ||= refusal || `bwrap exited with ${code}`;
+      if (complaint !== '' && !isKilled) throw new EngineUnavailable(complaint.trim());
+      return code;
+    }),
+    processes: () => processesOf(outer),
+    async terminate() {
+      // The group would include bwrap, whose end kills the rest at once.
+      const found = await processesOf(outer);
+      for (const { pid } of found) if (pid !== outer && pid !== init()) signal(pid, 'SIGTERM');
+    },
+    kill() {
+      isKilled = true;
+      // The kernel ends every process of the namespace with bwrap.
+      if (outer > 0) signal(-outer, 'SIGKILL');
+    },
+  };
+}
+
+/** Gives the network namespace of a process a way out, but not to this machine (slirp4netns(1)). */
+function connect(
+  pid: number,
+  searchPath: string,
+  { onReady, onFailure }: { readonly onReady: () => void; readonly onFailure: (text: string) => void },
+): ChildProcess {
+  const options = ['--configure', '--mtu=65520', '--disable-host-loopback', '--ready-fd=3', '--exit-fd=4'];
+  const slirp = spawn('slirp4netns', [...options, String(pid), 'tap0'], {
+    env: { PATH: searchPath },
+    stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe'],
+  });
+  let complaint = '';
+  slirp.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    complaint = (complaint + text).slice(-500);
+  });
+  let isReady = false;
+  pipeOf(slirp, 3).once('data', () => {
+    isReady = true;
+    onReady();
+  });
+  pipeOf(slirp, 4).on('error', () => undefined);
+  slirp.once('error', ({ message }) => onFailure(message));
+  slirp.once('exit', () => {
+    if (!isReady) onFailure(complaint);
+  });
+  return slirp;
+}
+
+/** A pipe of `stdio`, which Node gives no type. */
+function pipeOf(child: ChildProcess, at: number): Readable & Writable {
+  // It is a socket for each place where `stdio` has 'pipe'.
+  const pipe = child.stdio[at] as (Readable & Writable) | null | undefined;
+  if (pipe === null || pipe === undefined) throw new Error(`The process has no pipe ${at}.`);
+  return pipe.on('error', () => undefined);
+}
+
+/** Resolves when the process has ended and its output was read. Rejects when it cannot be started. */
+async function statusOf(child: ChildProcess, { output }: Pick<Command, 'output'>): Promise<number> {
+  child.stdout?.on('data', (chunk: Buffer) => output('stdout', chunk));
+  child.stderr?.on('data', (chunk: Buffer) => output('stderr', chunk));
+  const closed = new Promise<void>((resolve) => {
+    child.once('close', () => resolve());
+  });
+  const [code, name] = await new Promise<[number | null, NodeJS.Signals | null]>((resolve, reject) => {
+    child.once('error', (error) => reject(new EngineUnavailable(error.message, { cause: error })));
+    child.once('exit', (...end) => resolve(end));
+  });
+  if (child.pid !== undefined) signal(-child.pid, 'SIGKILL');
+  // A process that left the group can keep the pipes open.
+  const drained = new AbortController();
+  await Promise.race([closed, wait(drainMs, undefined, { signal: drained.signal }).catch(() => undefined)]);
+  drained.abort();
+  for (const stream of [child.stdout, child.stderr]) stream?.removeAllListeners('data').destroy();
+  return code ?? 128 + (name === null ? 0 : constants.signals[name]);
+}

@@ -1,0 +1,133 @@
+import { existsSync, lstatSync, readlinkSync } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/**
+ * The arguments of bubblewrap (bwrap(1)) for one build: namespaces of its own, the programs of this machine read-only, and of
+ * everything else the folder of the build alone. So DATA_DIR, SECRETS_DIR, HOME, sockets of services and the files of other
+ * builds are not hidden one by one: they are never there.
+ */
+export type SandboxPlaces = {
+  /** Of this build, on this machine. */
+  readonly folder: string;
+  /** In the sandbox. */
+  readonly workingDirectory: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly network: Network;
+};
+
+/** `own`: through slirp4netns, without a way to this machine. `shared`: loopback and other builds can be reached. */
+export type Network = 'own' | 'shared';
+
+/** Where a build finds its files in the sandbox. */
+export const inSandbox = {
+  work: '/build',
+  home: '/home/build',
+  tmp: '/tmp',
+  secrets: '/run/secrets',
+} as const;
+
+/** Folders of the build folder that a build uses. `shm` counts as disk there, and not as memory of the machine. */
+export const buildFolders = ['work', 'home', 'tmp', 'secrets', 'shm', 'etc'] as const;
+
+const programFolders = ['/usr', '/opt', '/nix'];
+/** Links to /usr on most systems. */
+const programLinks = ['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'];
+/** What programs need. The rest of /etc can hold secrets that root reads. */
+const configuration = [
+  '/etc/alternatives',
+  '/etc/ca-certificates.conf',
+  '/etc/ld.so.cache',
+  '/etc/ld.so.conf',
+  '/etc/ld.so.conf.d',
+  '/etc/localtime',
+  '/etc/nsswitch.conf',
+  '/etc/pki/tls/certs',
+  '/etc/ssl/certs',
+  '/etc/ssl/openssl.cnf',
+];
+const devices = ['null', 'zero', 'full', 'random', 'urandom', 'tty'];
+/** Of slirp4netns(1), which forwards queries to the name servers of this machine. */
+const slirpNameServer = '10.0.2.3';
+/** Any user but root, who would try to give files to others. */
+const user = '1000';
+
+export function sandboxArguments(
+  { folder, workingDirectory, env, network }: SandboxPlaces,
+  hidden: readonly string[],
+): string[] {
+  const isHidden = (path: string) => hidden.some((one) => path === one || path.startsWith(`${one}/`));
+  const programs = programFolders.filter((path) => existsSync(path) && !isHidden(path));
+  return [
+    ...['user', 'pid', 'ipc', 'uts'].map((namespace) => `--unshare-${namespace}`),
+    '--unshare-cgroup-try',
+    ...(network === 'own' ? ['--unshare-net'] : []),
+    '--uid',
+    user,
+    '--gid',
+    user,
+    '--hostname',
+    'build',
+    '--cap-drop',
+    'ALL',
+    '--die-with-parent',
+    ...programs.flatMap((path) => ['--ro-bind', path, path]),
+    ...programLinks.flatMap(linkOrBind),
+    ...hidden
+      .filter((path) => existsSync(path) && programs.some((one) => path.startsWith(`${one}/`)))
+      .flatMap((path) => ['--tmpfs', path, '--remount-ro', path]),
+    ...configuration.flatMap((path) => ['--ro-bind-try', path, path]),
+    ...['passwd', 'group', 'hosts', 'resolv.conf'].flatMap((name) => [
+      '--ro-bind',
+      join(folder, 'etc', name),
+      `/etc/${name}`,
+    ]),
+    '--proc',
+    '/proc',
+    '--tmpfs',
+    '/dev',
+    // Without --dev: it needs a second user namespace, which slirp4netns cannot enter.
+    ...devices.flatMap((name) => ['--dev-bind', `/dev/${name}`, `/dev/${name}`]),
+    '--symlink',
+    '/proc/self/fd',
+    '/dev/fd',
+    '--bind',
+    join(folder, 'shm'),
+    '/dev/shm',
+    ...['stdin', 'stdout', 'stderr'].flatMap((name, at) => ['--symlink', `fd/${at}`, `/dev/${name}`]),
+    ...(['work', 'home', 'tmp'] as const).flatMap((name) => ['--bind', join(folder, name), inSandbox[name]]),
+    '--ro-bind',
+    join(folder, 'secrets'),
+    inSandbox.secrets,
+    '--remount-ro',
+    '/dev',
+    '--remount-ro',
+    '/',
+    '--chdir',
+    workingDirectory,
+    '--clearenv',
+    ...Object.entries(env).flatMap(([name, value]) => ['--setenv', name, value]),
+  ];
+}
+
+function linkOrBind(path: string): string[] {
+  if (!existsSync(path)) return [];
+  return lstatSync(path).isSymbolicLink()
+    ? ['--symlink', readlinkSync(path), path]
+    : ['--ro-bind', path, path];
+}
+
+/** Files of /etc for the user of the build. Those of this machine name its users and its neighbours. */
+export async function writeConfiguration(folder: string, network: Network): Promise<void> {
+  const nameServers =
+    network === 'own'
+      ? `nameserver ${slirpNameServer}\n`
+      : await readFile('/etc/resolv.conf', 'utf8').catch(() => '');
+  const files = {
+    passwd: `build:x:${user}:${user}::${inSandbox.home}:/bin/sh\n`,
+    group: `build:x:${user}:\n`,
+    hosts: '127.0.0.1 localhost build\n::1 localhost\n',
+    'resolv.conf': nameServers,
+  };
+  for (const [name, content] of Object.entries(files)) await writeFile(join(folder, 'etc', name), content);
+}

@@ -1,0 +1,75 @@
+import { readdir, readFile } from 'node:fs/promises';
+
+/** A process of this machine, as proc(5) describes it. Where there is no /proc, nothing is found. */
+type FoundProcess = { readonly pid: number; readonly residentBytes: number };
+type Stat = FoundProcess & { readonly parent: number; readonly group: number };
+
+const pageBytes = 4_096;
+
+/** The process `root`, its descendants, and the members of the process group that it leads. */
+export async function processesOf(root: number): Promise<FoundProcess[]> {
+  const all = await everyProcess();
+  const found = new Set([root]);
+  for (let before = 0; before !== found.size; ) {
+    before = found.size;
+    for (const { pid, parent, group } of all) if (found.has(parent) || group === root) found.add(pid);
+  }
+  return all.filter(({ pid }) => found.has(pid));
+}
+
+/** The processes that were started with this variable and value in their environment, and that this process may examine. */
+export async function processesWith(variable: string, value: string): Promise<number[]> {
+  const wanted = `\0${variable}=${value}\0`;
+  const pids = await processIds();
+  const environments = await Promise.all(
+    pids.map((pid) => readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '')),
+  );
+  return pids.filter((_, at) => `\0${environments[at] ?? ''}\0`.includes(wanted));
+}
+
+/** Whether a process has ended, or waits only for its parent to notice. */
+export async function hasEnded(pid: number): Promise<boolean> {
+  const text = await statText(pid);
+  return text === undefined || /^[ZX]/.test(text.slice(text.lastIndexOf(')') + 2));
+}
+
+/**
+ * A process that has ended, or a group without members, is no error. Neither is one of another user, such as a program with
+ * the set-user-ID bit: this process cannot end it. A negative `pid` names a group, as for kill(2).
+ */
+export function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    if (code !== 'ESRCH' && code !== 'EPERM') throw error;
+  }
+}
+
+async function processIds(): Promise<number[]> {
+  const names = await readdir('/proc').catch(() => []);
+  return names.filter((name) => /^\d+$/.test(name)).map(Number);
+}
+
+async function everyProcess(): Promise<Stat[]> {
+  const stats = await Promise.all(
+    (await processIds()).map(async (pid) => {
+      const text = await statText(pid);
+      // The name of the program, in parentheses, can contain anything.
+      const fields = text
+        ?.slice(text.lastIndexOf(')') + 2)
+        .split(' ')
+        .map(Number);
+      const [, parent = 0, group = 0] = fields ?? [];
+      return fields === undefined
+        ? []
+        : [{ pid, parent, group, residentBytes: (fields[21] ?? 0) * pageBytes }];
+    }),
+  );
+  return stats.flat();
+}
+
+/** Undefined: the process has ended. */
+function statText(pid: number): Promise<string | undefined> {
+  return readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
+}

@@ -1,0 +1,160 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { createLocalEngine } from '../../src/features/environments/engine/local/local-engine.ts';
+import { fileBlobs } from '../../src/platform/blobs/file-blobs.ts';
+import { createBuildLog } from '../../src/features/environments/engine/build-log.ts';
+import { type BuildLimits, EngineUnavailable } from '../../src/features/environments/engine/engine.ts';
+import { engineContract, generousLimits, sleeps } from './engine.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'postern-engine-'));
+const blobs = fileBlobs(join(folder, 'blobs'));
+beforeAll(() => blobs.prepare());
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function local(
+  isolation: 'process' | 'bwrap',
+  {
+    limits = {},
+    hidden = [folder, process.env['HOME'] ?? '/root'],
+    searchPath = process.env['PATH'] ?? '',
+  }: { limits?: Partial<BuildLimits>; hidden?: string[]; searchPath?: string } = {},
+) {
+  return createLocalEngine({
+    folder: join(folder, isolation),
+    isolation,
+    hidden,
+    searchPath,
+    blobs,
+    limits: { ...generousLimits, ...limits },
+    graceMs: 1_000,
+    now: () => 0,
+  });
+}
+
+function harness(isolation: 'process' | 'bwrap') {
+  const root = join(folder, isolation);
+  return {
+    isIsolated: isolation === 'bwrap',
+    async open(limits: Partial<BuildLimits>) {
+      const engine = local(isolation, { limits });
+      await engine.prepare();
+      return { engine, read: (digest: string) => blobs.read(digest) };
+    },
+    /** Folders, and processes that the commands of these tests start. */
+    left: () => [...readdirSync(root), ...programs().filter((line) => Object.values(sleeps).includes(line))],
+  };
+}
+
+function programs(): string[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((pid) => {
+      try {
+        return [readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').join(' ').trim()];
+      } catch {
+        // The process has ended.
+        return [];
+      }
+    });
+}
+
+// CI installs bubblewrap and slirp4netns; elsewhere these tests say that they are skipped.
+const isBwrapMissing = process.env['CI'] !== 'true' && spawnSync('bwrap', ['--version']).error !== undefined;
+
+describe('local, plain processes', () => {
+  const { open } = harness('process');
+  engineContract(harness('process'));
+
+  test('what a process left that was killed is ended and removed by the sweep', async () => {
+    const { engine } = await open({});
+    mkdirSync(join(folder, 'process', 'old'));
+    const orphan = spawn('sleep', ['1001'], { env: { ...process.env, POSTERN_BUILD: 'old' } });
+    const ended = once(orphan, 'exit');
+    await once(orphan, 'spawn');
+    expect(await engine.sweep(new Set(['old']))).toEqual([]);
+    expect(await engine.sweep(new Set())).toEqual(['old']);
+    expect(await ended).toEqual([null, 'SIGKILL']);
+    expect(readdirSync(join(folder, 'process'))).toEqual([]);
+  });
+});
+
+describe.skipIf(isBwrapMissing)('local, bubblewrap', () => {
+  engineContract(harness('bwrap'));
+
+  async function linesOf(
+    command: string,
+    options: Parameters<typeof local>[1] & {
+      variables?: Record<string, string>;
+      onLine?: (cancel: () => void) => void;
+    } = {},
+  ) {
+    const { variables = {}, onLine = () => undefined } = options;
+    const controller = new AbortController();
+    const engine = local('bwrap', options);
+    const isolation = await engine.prepare();
+    const lines: string[] = [];
+    const log = createBuildLog({
+      secrets: [],
+      maxBytes: 10_000,
+      now: () => 0,
+      write({ text }) {
+        lines.push(text);
+        onLine(() => controller.abort());
+      },
+    });
+    const job = { id: 'a-build', command, directory: '.', output: '.', variables, secrets: {} };
+    await engine.build({ ...job, fill: async () => undefined }, log, controller.signal);
+    return { isolation, lines };
+  }
+
+  test('a folder that is hidden is not shown below folders with programs', async () => {
+    expect((await linesOf('ls /usr/share | wc -l', { hidden: ['/usr/share'] })).lines).toEqual(['0']);
+  });
+
+  test('no list of processes shows the values of variables', async () => {
+    const listed: string[] = [];
+    const variables = { COLOR: 'a-value-of-the-test' };
+    const { lines } = await linesOf(`echo started; ${sleeps.long}`, {
+      variables,
+      onLine(cancel) {
+        listed.push(...programs());
+        cancel();
+      },
+    });
+    expect(lines).toEqual(['started']);
+    expect(listed.filter((line) => line.startsWith('bwrap'))).not.toEqual([]);
+    expect(listed.filter((line) => line.includes('a-value-of'))).toEqual([]);
+  });
+
+  test('with a network of its own, a build does not reach this machine', async (context) => {
+    const server = createServer((socket) => socket.end('reached')).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    onTestFinished(() => void server.close());
+    const address = server.address();
+    const port = typeof address === 'object' ? address?.port : undefined;
+    const reach = (host: string) => `bash -c 'cat </dev/tcp/${host}/${port}' 2>/dev/null || echo no;`;
+    const { isolation, lines } = await linesOf(`${reach('127.0.0.1')} ${reach('10.0.2.2')}`);
+    // A machine without /dev/net/tun, or where this user may not open it.
+    if (isolation.kind === 'bwrap' && isolation.network === 'shared') return context.skip();
+    expect(lines).toEqual(['no', 'no']);
+  });
+
+  test('without slirp4netns, the network is shared, and prepare() says so', async () => {
+    const programs = mkdtempSync(join(folder, 'programs-'));
+    for (const name of ['bwrap', 'du', 'chmod'])
+      symlinkSync(spawnSync('which', [name], { encoding: 'utf8' }).stdout.trim(), join(programs, name));
+    const { isolation, lines } = await linesOf('echo fine', { searchPath: programs });
+    expect([isolation, lines]).toEqual([{ kind: 'bwrap', network: 'shared' }, ['fine']]);
+  });
+
+  test('without bwrap, the engine is unavailable, and says what to install', async () => {
+    const engine = local('bwrap', { searchPath: '/nonexistent' });
+    await expect(engine.prepare()).rejects.toThrow(/Install bubblewrap/);
+    await expect(engine.prepare()).rejects.toBeInstanceOf(EngineUnavailable);
+  });
+});
