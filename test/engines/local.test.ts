@@ -9,7 +9,7 @@ import { createLocalEngine } from '../../src/features/environments/engine/local/
 import { fileBlobs } from '../../src/platform/blobs/file-blobs.ts';
 import { createBuildLog } from '../../src/features/environments/engine/build-log.ts';
 import { type BuildLimits, EngineUnavailable } from '../../src/features/environments/engine/engine.ts';
-import { engineContract, generousLimits, sleeps } from './engine.ts';
+import { engineContract, generousLimits, sleeps } from './engine-contract.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'postern-engine-'));
 const blobs = fileBlobs(join(folder, 'blobs'));
