@@ -13,6 +13,7 @@ type Suite = {
 };
 
 const database = 'test/global-setup.ts';
+const gitTests = 'src/platform/git/*.test.ts';
 
 /** The suites besides `npm test`, each in the folder test/NAME: `npm run test:NAME` (CONTRIBUTING.md says what each needs). */
 const suites: Readonly<Record<string, Suite>> = {
@@ -63,9 +64,11 @@ export default defineConfig({
           // The files of one process share modules and databases, which takes half the time: see test/replace-builtin.ts.
           isolate: false,
           include: ['src/**/*.test.ts', 'ui/src/**/*.test.ts', 'test/**/*.test.ts'],
-          exclude: [...Object.keys(suites).map((name) => `test/${name}/**`), 'node_modules/**'],
+          exclude: [...Object.keys(suites).map((name) => `test/${name}/**`), gitTests, 'node_modules/**'],
         },
       },
+      // They start many programs, and the process of main is so large by then that each start takes ten times as long.
+      { test: { ...project('git', { workers: 2, testMs: 5 * minute }), include: [gitTests] } },
       ...Object.entries(suites).map(([name, suite]) => ({
         test: { ...project(name, suite), include: [`test/${name}/**/*.test.ts`] },
       })),

@@ -90,14 +90,14 @@ export const manyChanges = { changesPerMinute: 1_000_000 };
 
 /**
  * Every table with its number of rows and the sum of their hashes: equal before and after means nothing changed. Writing the
- * rows out and sorting them would take three times as long, and tests ask for it before and after every route.
+ * rows out and sorting them would take three times as long, and tests ask for it before and after every route. `named`: a
+ * pattern of LIKE for the tables.
  */
-export async function contents(h: Pick<Harness, 'database'>): Promise<Record<string, string>> {
+export async function contents(h: Pick<Harness, 'database'>, named = '%'): Promise<Record<string, string>> {
   const { sql: db } = h.database;
   const tables = await sql<{ name: string }>`
-    select tablename as name from pg_tables where schemaname = current_schema() order by tablename`.execute(
-    db,
-  );
+    select tablename as name from pg_tables
+     where schemaname = current_schema() and tablename like ${named} order by tablename`.execute(db);
   const each = tables.rows.map(
     ({ name }) => sql`select ${sql.lit(name)} as name, count(*) || ' ' ||
       coalesce(sum(hash_record_extended(t, 0)), 0) as found from ${sql.table(name)} t`,
