@@ -109,7 +109,7 @@ function matches(pattern: string): fc.Arbitrary<string> | undefined {
 
 function numbers(schema: JsonSchema): fc.Arbitrary<number> {
   const least = schema.minimum ?? Number(schema.exclusiveMinimum ?? -1_000_000);
-  const most = schema.maximum ?? Number(schema.exclusiveMaximum ?? 1_000_000);
+  const most = schema.maximum ?? Number(schema.exclusiveMaximum ?? Math.max(0, least) + 1_000_000);
   return fc.oneof(
     fc.constantFrom(least, most, Math.min(Math.max(1, least), most), Math.min(Math.max(24, least), most)),
     fc.integer({ min: Math.ceil(least), max: Math.floor(most) }),
