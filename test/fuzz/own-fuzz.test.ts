@@ -1,7 +1,8 @@
 import fc from 'fast-check';
-import { afterEach, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, expect, test, vi } from 'vitest';
 import { hour } from '../../src/core/clock.ts';
 import { verifyAuditLog } from '../../src/features/audit/verify.ts';
+import { newRepository } from '../git-repository.ts';
 import { createDice } from '../faults/ledger.ts';
 import { problemOf } from './judge.ts';
 import { type FuzzRequest, type OperationAt, operationsOf, requestsOf } from './requests.ts';
@@ -17,6 +18,9 @@ const seed = Number(process.env['FUZZ_SEED'] ?? 20260101);
 const perRound = 500;
 const rounds = Math.ceil(total / perRound);
 
+const source = newRepository();
+source.commit({ 'postern.yaml': 'version: 1\nservices: { web: { static: {}, build: {} } }\n' });
+afterAll(() => source.remove());
 afterEach(() => vi.useRealTimers());
 
 test(`R2 ${rounds * perRound} generated requests never meet a 500 or an answer that the document does not name`, async () => {
@@ -24,7 +28,7 @@ test(`R2 ${rounds * perRound} generated requests never meet a 500 or an answer t
   const reached = new Set<string>();
   let known: string[] = [];
   for (let round = 0; round < rounds; round += 1) {
-    const world = await openWorld();
+    const world = await openWorld(source.url);
     known = operationsOf(world.h.app.document).map(({ operation }) => operation.operationId);
     for (const operation of await play(world, seed + round, found)) reached.add(operation);
     await world.h.close();

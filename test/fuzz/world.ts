@@ -17,7 +17,8 @@ export type World = {
   readonly values: Set<string>;
 };
 
-export async function openWorld(): Promise<World> {
+/** `cloneUrl`: of the repositories in it. */
+export async function openWorld(cloneUrl: string): Promise<World> {
   const h = await openFrozenHarness(manyChanges);
   const things = new Map<string, string[]>();
   const keep = (kind: string, ...ids: string[]) => {
@@ -28,7 +29,10 @@ export async function openWorld(): Promise<World> {
   await h.person('Deputy', { admin: true });
   const ada = await h.person('Ada');
   const gone = await h.person('Gone');
-  for (const name of ['acme/website', 'acme/api', 'acme/docs']) keep('repository', await h.repository(name));
+  for (const name of ['acme/website', 'acme/api', 'acme/docs']) {
+    keep('repository', await h.repository(name));
+    await h.call('PATCH', `/repositories/${name}`, { as: root, body: { cloneUrl } });
+  }
   keep('owner', 'acme');
   keep('name', 'website', 'api', 'docs');
   keep('users', ada.user.id, ada.user.id, gone.user.id);
@@ -38,6 +42,11 @@ export async function openWorld(): Promise<World> {
     keep('users', (await h.person(name)).user.id);
   const group = await h.call('POST', '/groups', { as: root, body: { name: 'Platform', roles: ['user'] } });
   keep('groups', group.data.id);
+  for (const text of ['Source', 'Logs', 'Dashboard', 'Board']) {
+    const link = { text, icon: 'link', link: 'https://git.example.com/${environment.branch}' };
+    const { data } = await h.call('POST', '/config/metadata', { as: root, body: link });
+    keep('metadata', data.links.at(-1).id);
+  }
   const everything = { scopes: ['env:write', 'sites:write', 'repos:write'] as const };
   const keys = {
     personal: await h.key(ada, { scopes: [...everything.scopes] }),
