@@ -160,7 +160,7 @@ function Move({ id, to, isPossible, label, words }: MoveProps) {
         size="xs"
         aria-label={label}
         aria-disabled={!isPossible}
-        data-disabled={!isPossible || undefined}
+        {...(isPossible ? {} : { 'data-disabled': true })}
         onClick={() => {
           if (isPossible && !isBusy) run();
         }}
