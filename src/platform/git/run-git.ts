@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { processesOf } from '../processes.ts';
 
 /** What one run of git gave. `output` is complete: a run that would exceed `maxBytes` is ended and has `too_large`. */
 export type GitRun =
@@ -81,8 +82,9 @@ export async function runGit(
   const watch = setInterval(() => {
     void Promise.all([
       writesTo === undefined ? 0 : bytesIn(writesTo.folder),
-      residentBytes(child.pid ?? 0),
-    ]).then(([written, resident]) => {
+      child.pid === undefined ? [] : processesOf(child.pid),
+    ]).then(([written, processes]) => {
+      const resident = processes.reduce((sum, { residentBytes }) => sum + residentBytes, 0);
       // Its process id may belong to another process by now.
       if (child.exitCode !== null || child.signalCode !== null) return;
       if (written <= (writesTo?.maxBytes ?? 0) && resident <= maxResidentBytes) return;
@@ -115,19 +117,6 @@ async function bytesIn(folder: string): Promise<number> {
     ),
   );
   return sizes.reduce((sum, size) => sum + size, 0);
-}
-
-/** Memory of a process and all its descendants (proc(5)); 0 where there is no /proc. */
-async function residentBytes(pid: number): Promise<number> {
-  try {
-    const pages = Number((await readFile(`/proc/${pid}/statm`, 'utf8')).split(' ')[1]);
-    const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8');
-    const below = await Promise.all(children.split(' ').filter(Boolean).map(Number).map(residentBytes));
-    return below.reduce((sum, one) => sum + one, pages * 4_096);
-  } catch {
-    // The process has ended.
-    return 0;
-  }
 }
 
 /** https://git-scm.com/docs/git#_environment_variables */

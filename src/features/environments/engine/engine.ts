@@ -1,8 +1,8 @@
 import type { BuildLog } from './build-log.ts';
 
 /**
- * Builds services of Environments. It promises that a build has ended when build() resolves, whatever it started, and that
- * nothing of it is left but the artifact. It leaves to others what is built, when, and who may see the result.
+ * Builds services of Environments. When build() resolves, every process of the build has ended, and only the artifact is
+ * left. The caller decides what is built, when, and who may see the result.
  */
 export type Engine = {
   /**

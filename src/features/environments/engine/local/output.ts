@@ -6,14 +6,9 @@ import { createGzip } from 'node:zlib';
 import { pack } from 'tar-stream';
 import type { Blobs } from '../../../../platform/blobs/blobs.ts';
 import { staysInside } from '../../../../platform/links.ts';
-import type { Artifact, BuildFailureReason } from '../engine.ts';
+import type { Artifact, BuildFailure } from '../engine.ts';
 
-type Problem = {
-  readonly kind: 'failed';
-  readonly reason: BuildFailureReason;
-  readonly message: string;
-  readonly fix: string;
-};
+type Problem = Omit<BuildFailure, 'lastLines'>;
 type Entry = { readonly name: string } & (
   | { readonly kind: 'directory' }
   | { readonly kind: 'link'; readonly to: string }
