@@ -78,7 +78,9 @@ describe.skipIf(isMissing)('two web, two gateways and a worker', () => {
     async (_, part, weather) => {
       const [web, otherWeb] = fleet.webs;
       const [gateway, otherGateway] = fleet.gateways;
+      // Into the gateways' memory: what a gateway reads while it hears of a change to the same site is not kept.
       const grant = await fleet.freshGrant();
+      expect(await fleet.publicPage(gateway)()).toBe(200);
       const breaks: Record<string, number> = {};
       const answers = await watch(
         {
