@@ -8,7 +8,16 @@ import type { Database, Sql } from './database.ts';
  * every process reads new rows several times a second. A reader orders by transaction visibility, not by sequence number,
  * so it also sees a row whose transaction commits late.
  */
-const topics = ['key', 'policy', 'principal', 'session', 'repository', 'config', 'site'] as const;
+const topics = [
+  'key',
+  'policy',
+  'principal',
+  'session',
+  'repository',
+  'config',
+  'site',
+  'environment',
+] as const;
 export type ChangeTopic = (typeof topics)[number];
 /** `subject` may be `anything`: every subject of the topic may have changed. */
 export type Change = { readonly topic: ChangeTopic; readonly subject: string };

@@ -1,0 +1,115 @@
+import type { Caller } from '../../core/caller.ts';
+import { userOf } from '../../core/caller.ts';
+import type { Access } from './configuration-file/schema.ts';
+
+/** What an Environment is, and who may see and change it. No I/O. */
+export const environmentStatuses = [
+  'queued',
+  'building',
+  'built',
+  'deploying',
+  'deployed',
+  'error',
+  'config_error',
+  'paused',
+  'asleep',
+  'tearing_down',
+  'torn_down',
+] as const;
+export type EnvironmentStatus = (typeof environmentStatuses)[number];
+
+export const serviceStatuses = [
+  'waiting',
+  'building',
+  'starting',
+  'ready',
+  'asleep',
+  'failed',
+  'inactive',
+] as const;
+export type ServiceStatus = (typeof serviceStatuses)[number];
+
+export const serviceKinds = ['static', 'process', 'image', 'postgres', 'external'] as const;
+export type ServiceKind = (typeof serviceKinds)[number];
+
+/** A person, or exactly one service key. */
+export type Creator = { readonly kind: 'user' | 'service_key'; readonly id: string };
+
+/** What a creator chose for one service in place of the file. */
+export type ServiceChoice = {
+  readonly name: string;
+  readonly active?: boolean | undefined;
+  /** URL of an external service. */
+  readonly branchOrExternalUrl?: string | undefined;
+};
+
+/** Times in milliseconds. */
+export type Environment = {
+  readonly id: string;
+  /** Its name: a DNS label, unique while the Environment lives. */
+  readonly uuid: string;
+  readonly repositoryId: string;
+  /** Full name of the repository when it was last read. */
+  readonly repository: string;
+  readonly branch: string;
+  /** Null: the newest commit of the branch. */
+  readonly pinnedSha: string | null;
+  readonly creator: Creator;
+  readonly trigger: 'api' | 'push';
+  readonly access: Access;
+  /** The last part of the host names of its services (labels.ts). */
+  readonly label: string;
+  readonly services: readonly ServiceChoice[];
+  /** Variables, in place of those of the file. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Variables of builds. */
+  readonly initEnv: Readonly<Record<string, string>>;
+  /** The lease that was asked for; null: that of the file or the policy. */
+  readonly ttlHours: number | null;
+  readonly deployEnabled: boolean;
+  readonly autoTrack: boolean;
+  readonly trackDefaultBranches: boolean;
+  readonly status: EnvironmentStatus;
+  readonly statusMessage: string | null;
+  readonly liveDeployId: string | null;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  readonly expiresAt: number;
+  /** When the last of it was removed. */
+  readonly deletedAt: number | null;
+  readonly revision: number;
+};
+
+/** One service as it is now. */
+export type EnvironmentService = {
+  readonly name: string;
+  readonly kind: ServiceKind;
+  readonly status: ServiceStatus;
+  /** Why it is not ready, in words. */
+  readonly reason: string | null;
+  readonly isExposed: boolean;
+  /** Path → name of the service that answers it. */
+  readonly routes: Readonly<Record<string, string>>;
+  readonly spa: boolean;
+  /** Of an external service. */
+  readonly url: string | null;
+  readonly artifactId: string | null;
+  /** `host:port` where the gateway reaches a process; null while it does not listen. */
+  readonly address: string | null;
+};
+
+export function creatorOf(caller: Caller): Creator | null {
+  if (caller.kind === 'service_key') return { kind: 'service_key', id: caller.key.id };
+  const user = userOf(caller);
+  return user === null ? null : { kind: 'user', id: user.id };
+}
+
+export function isCreator(caller: Caller, { creator }: Pick<Environment, 'creator'>): boolean {
+  const own = creatorOf(caller);
+  return own !== null && own.kind === creator.kind && own.id === creator.id;
+}
+
+/** True: nothing of it is served any more, and nothing starts. */
+export function isEnding({ status }: Pick<Environment, 'status'>): boolean {
+  return status === 'tearing_down' || status === 'torn_down';
+}
