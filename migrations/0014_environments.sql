@@ -11,10 +11,14 @@ create table environments (
   branch text not null,
   -- Null: the newest commit of the branch.
   pinned_sha text,
+  -- The commit that the newest deploy read.
+  sha text,
   creator_kind text not null constraint environments_creator_kind_check check (creator_kind in ('user', 'service_key')),
   creator_id text not null,
   trigger text not null constraint environments_trigger_check check (trigger in ('api', 'push')),
   access text not null constraint environments_access_check check (access in ('owner', 'members', 'public')),
+  -- True until the file is read for the first time: then its access counts, because nobody chose one.
+  access_open boolean not null,
   -- The last part of the host names of its services. A change of access makes a new one.
   label text not null unique,
   -- What its creator chose in place of the file.

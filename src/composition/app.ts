@@ -5,7 +5,12 @@ import { createGatewayServer, createGatewaySide } from './gateway.ts';
 import { createSitesServices, createSitesJobs, createSitesRoutes, sitesOfKey, sitesStores } from './sites.ts';
 import { createGrantServices, createGrantRoutes } from './grants.ts';
 import type { AppBackends, AppSettings } from './app-settings.ts';
-import { createEnvironmentRoutes, createEnvironmentServices, environmentStores } from './environments.ts';
+import {
+  createEnvironmentJobs,
+  createEnvironmentRoutes,
+  createEnvironmentServices,
+  environmentStores,
+} from './environments.ts';
 import { encryptedTables } from './encrypted-tables.ts';
 import { identityStores } from './identity-stores.ts';
 import { identityTimeoutMs } from '../features/people/directory/bounded.ts';
@@ -330,15 +335,29 @@ function createServices(settings: AppSettings, backends: AppBackends) {
         ),
       );
   });
+  const builds = undefined as never;
+  const hasEngine = false;
+  const states = { withdraw: async () => undefined, publish: async () => undefined };
   const environmentServices = createEnvironmentServices({
+    uiUrl,
+    contentUrl,
     repositories,
     git,
+    builds,
+    hasEngine,
+    states,
     read,
     tx,
     feed,
     isFresh,
     clock,
     random,
+    log,
+    async eventsOf(target, viewerId, cursor, limit) {
+      const { events, nextCursor } = await audit.search({ target }, cursor, limit);
+      return { events: events.map((event) => toTimelineResponse(event, viewerId)), nextCursor };
+    },
+    reportKeys: (text, origin) => alarms.report(text, origin, 'credential_in_content'),
   });
   const importKeys = createKeyImport({
     tx,
@@ -396,7 +415,7 @@ function rolesOf(workload: Exclude<Workload, 'gateway'>) {
 }
 
 /** Every route of the API, in the order of the reference. */
-function createRoutes(services: Services, { uiUrl }: Pick<AppSettings, 'uiUrl'>): Route[] {
+function createRoutes(services: Services): Route[] {
   const { keys, policies, identity, identityCheck, read, repositories, audit, notices, clock } = services;
   const names = (ids: readonly string[]) => read.users.names(ids);
   const routes: Route[] = [
@@ -430,8 +449,8 @@ function createRoutes(services: Services, { uiUrl }: Pick<AppSettings, 'uiUrl'>)
     ...createGrantRoutes(services.grantServices, services.sitesServices),
     ...repositoryRoutes(repositories),
     ...createEnvironmentRoutes(services.environmentServices, {
-      uiUrl,
-      reportKeys: (text, origin) => services.alarms.report(text, origin, 'credential_in_content'),
+      names: ownerNames(services),
+      auditEventSchema: auditEventResponse,
     }),
     ...noticeRoutes({ notices }),
     ...accessConfigRoutes({
@@ -545,6 +564,7 @@ function createJobList(
     ...services.grantServices.jobs,
     ...services.gatewaySide.jobs,
     ...createSitesJobs(services.sitesServices),
+    ...createEnvironmentJobs(services.environmentServices),
   ];
 }
 
@@ -557,7 +577,7 @@ export async function createApp(
   const services = createServices(settings, backends);
   const { clock, metrics, denials, identity, keys, alarms, usage, feed, sweep, database, log, policies } =
     services;
-  const routes = [...createRoutes(services, settings), ...moreRoutes];
+  const routes = [...createRoutes(services), ...moreRoutes];
   // Leased jobs belong to a worker. Jobs that every process runs for itself, such as reading the feed, stay.
   const list = createJobList(services, settings, backends).filter(
     ({ leased }) => !leased || settings.workload !== 'web',

@@ -1,4 +1,9 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import type { z } from 'zod';
+import { type RequestOrigin, systemAuditContext } from '../core/caller.ts';
+import { day, hour, minute, second } from '../core/clock.ts';
 import type { Random } from '../core/ids.ts';
+import type { AuditEventResponse } from '../features/audit/audit.ts';
 import { createBranches } from '../features/environments/branches.ts';
 import { branchesRoute } from '../features/environments/branches-route.ts';
 import { linkStore } from '../features/environments/metadata-links/link-store.ts';
@@ -11,6 +16,23 @@ import {
 } from '../features/environments/policy/environment-policy.ts';
 import { environmentPolicyRoutes } from '../features/environments/policy/routes.ts';
 import { previewRoute } from '../features/environments/preview-route.ts';
+import type { Builds } from '../features/environments/builds/builds.ts';
+import { configurationRoutes } from '../features/environments/configuration-routes.ts';
+import { deploying } from '../features/environments/deploys/deploys.ts';
+import { deployStore } from '../features/environments/deploys/deploy-store.ts';
+import { createLogTail } from '../features/environments/deploys/log-tail.ts';
+import { buildRoutes } from '../features/environments/deploys/routes.ts';
+import { environmentStore } from '../features/environments/environment-store.ts';
+import type {
+  EnvironmentDeps,
+  EnvironmentStates,
+  EnvironmentStores,
+} from '../features/environments/environments-deps.ts';
+import { lifecycle as createLifecycle } from '../features/environments/lifecycle/lifecycle.ts';
+import { environmentReading } from '../features/environments/reading.ts';
+import { createReconciler } from '../features/environments/reconciler/reconciler.ts';
+import { createTracking } from '../features/environments/reconciler/tracking.ts';
+import { type CreatorNames, environmentAddresses } from '../features/environments/responses.ts';
 import { environmentRoutes } from '../features/environments/routes.ts';
 import type { Repositories } from '../features/repositories/repositories.ts';
 import {
@@ -19,60 +41,154 @@ import {
   type DocumentStores,
 } from '../features/settings/document.ts';
 import type { Sql, Tx } from '../platform/database/database.ts';
+import type { ChangeFeed } from '../platform/database/change-feed.ts';
 import type { Git } from '../platform/git/git.ts';
+import type { Job } from '../platform/jobs.ts';
+import type { Log } from '../platform/log.ts';
 import type { Route } from '../platform/http.ts';
 
 /** Constructs the stores of Environments on a connection or a transaction. */
 export function environmentStores(sql: Sql) {
-  return { metadataLinks: linkStore(sql) };
-}
-
-type Stores = ReturnType<typeof environmentStores> & DocumentStores;
-
-export function createEnvironmentServices(
-  deps: {
-    readonly repositories: Repositories;
-    readonly git: Git;
-    readonly read: ReturnType<typeof environmentStores> & Pick<Stores, 'documents'>;
-    readonly tx: Tx<Stores>;
-    readonly random: Random;
-  } & Pick<ConfigDocumentDeps<EnvironmentPolicy, Stores>, 'feed' | 'isFresh' | 'clock'>,
-) {
-  const { repositories, git, read, tx, feed, isFresh, clock, random } = deps;
   return {
-    branches: createBranches({ repositories, git }),
-    environmentPolicy: createDocument<EnvironmentPolicy, Stores>({
-      name: 'api-environments',
-      initial: defaultEnvironmentPolicy,
-      parse: (value) => environmentPolicySchema.parse(value),
-      topic: 'config',
-      eventOf: () => ({
-        event: 'config.api-environments.changed',
-        target: { kind: 'config', id: 'api-environments' },
-      }),
-      read,
-      tx,
-      feed,
-      isFresh,
-      clock,
-    }),
-    metadataLinks: createMetadataLinks({ read, tx, random }),
+    metadataLinks: linkStore(sql),
+    environments: environmentStore(sql),
+    deploys: deployStore(sql),
   };
 }
 
+type Stores = ReturnType<typeof environmentStores> & DocumentStores & EnvironmentStores;
+
+/** How often a reader of a log that is still written gets new lines. */
+const tailMs = 500;
+
+export function createEnvironmentServices(
+  deps: {
+    readonly uiUrl: string;
+    readonly contentUrl: string;
+    readonly repositories: Repositories;
+    readonly git: Git;
+    readonly builds: Builds;
+    /** False: ENVIRONMENTS_ENGINE is off. */
+    readonly hasEngine: boolean;
+    readonly states: EnvironmentStates;
+    readonly read: ReturnType<typeof environmentStores> & Pick<Stores, 'documents'>;
+    readonly tx: Tx<Stores>;
+    readonly feed: ChangeFeed;
+    readonly random: Random;
+    readonly log: Log;
+    readonly eventsOf: Parameters<typeof environmentReading>[0]['eventsOf'];
+    /** Notifies the owners of live keys in the text. */
+    readonly reportKeys: (text: string, origin: RequestOrigin) => void;
+  } & Pick<ConfigDocumentDeps<EnvironmentPolicy, Stores>, 'isFresh' | 'clock'>,
+) {
+  const { repositories, git, builds, hasEngine, states, read, tx, feed, isFresh, clock, random, log } = deps;
+  const branches = createBranches({ repositories, git });
+  const environmentPolicy = createDocument<EnvironmentPolicy, Stores>({
+    name: 'api-environments',
+    initial: defaultEnvironmentPolicy,
+    parse: (value) => environmentPolicySchema.parse(value),
+    topic: 'config',
+    eventOf: () => ({
+      event: 'config.api-environments.changed',
+      target: { kind: 'config', id: 'api-environments' },
+    }),
+    read,
+    tx,
+    feed,
+    isFresh,
+    clock,
+  });
+  const policy = async () => (await environmentPolicy.inForce()).value;
+  const addresses = environmentAddresses(deps.uiUrl, deps.contentUrl);
+  const verbs: EnvironmentDeps = {
+    read,
+    tx,
+    feed,
+    policy,
+    hasEngine,
+    repositories,
+    branches,
+    states,
+    clock,
+    random,
+  };
+  const lifecycle = createLifecycle(verbs);
+  return {
+    branches,
+    environmentPolicy,
+    policy,
+    metadataLinks: createMetadataLinks({ read, tx, random }),
+    addresses,
+    builds,
+    lifecycle,
+    deploys: deploying(verbs),
+    reading: environmentReading({ read, repositories, eventsOf: deps.eventsOf }),
+    tail: createLogTail({ read, builds, pause: (ms) => wait(ms), everyMs: tailMs }),
+    reconciler: createReconciler({
+      read,
+      tx,
+      feed,
+      policy,
+      repositories,
+      git,
+      builds,
+      lifecycle,
+      states,
+      addresses,
+      maySecrets: (repository, branch) => branch === repository.defaultBranch,
+      reportKeys: (text) => deps.reportKeys(text, systemAuditContext.origin),
+      clock,
+      log,
+    }),
+    tracking: createTracking({
+      read,
+      tx,
+      feed,
+      repositories,
+      git,
+      isEnabled: async () => (await policy()).enabled,
+      random,
+      clock,
+      log,
+    }),
+    prune: () => read.environments.prune(clock.now() - keptMs, prunedAtOnce),
+    hasEngine,
+    uiUrl: deps.uiUrl,
+    reportKeys: deps.reportKeys,
+  };
+}
+
+/** How long an Environment that was torn down can be read by its id. */
+const keptMs = 30 * day;
+const prunedAtOnce = 200;
+
 export function createEnvironmentRoutes(
-  { branches, environmentPolicy, metadataLinks }: ReturnType<typeof createEnvironmentServices>,
-  { uiUrl, reportKeys }: Pick<Parameters<typeof environmentRoutes>[0], 'uiUrl' | 'reportKeys'>,
+  services: ReturnType<typeof createEnvironmentServices>,
+  { names, auditEventSchema }: { names: CreatorNames; auditEventSchema: z.ZodType<AuditEventResponse> },
 ): Route[] {
+  const { branches, environmentPolicy, policy, metadataLinks, reportKeys, uiUrl } = services;
   return [
     branchesRoute(branches),
-    previewRoute({
-      branches,
-      policy: async () => (await environmentPolicy.inForce()).value,
-      reportKeys,
-    }),
+    previewRoute({ branches, policy, reportKeys }),
     ...environmentPolicyRoutes(environmentPolicy),
     ...metadataLinkRoutes(metadataLinks),
-    ...environmentRoutes({ uiUrl, branches, reportKeys }),
+    ...environmentRoutes({ ...services, names, auditEventSchema }),
+    ...buildRoutes({ ...services, names }),
+    ...configurationRoutes({ uiUrl, branches, reportKeys }),
+  ];
+}
+
+/** Background jobs of Environments. Without an engine there is nothing to do. */
+export function createEnvironmentJobs({
+  hasEngine,
+  reconciler,
+  tracking,
+  prune,
+}: ReturnType<typeof createEnvironmentServices>): Job[] {
+  if (!hasEngine) return [];
+  return [
+    { name: 'environments', everyMs: second, leased: true, run: reconciler.run },
+    { name: 'environment-branches', everyMs: minute, leased: true, run: tracking.run },
+    { name: 'environment-prune', everyMs: hour, leased: true, run: prune },
   ];
 }

@@ -36,6 +36,11 @@ export const errorRegistry = {
     'Correct the clone URL or the credential of the repository.',
   ],
   invalid_branch: [400, 'The repository has no such branch.', 'Choose one of its branches.'],
+  mine_requires_identity: [
+    400,
+    'mine=true needs to know who you are, and this key names nobody.',
+    'Leave mine out, or use a key that is bound to a person.',
+  ],
   credential_in_url: [
     400,
     'A key-shaped value was sent in the URL.',
@@ -99,6 +104,11 @@ export const errorRegistry = {
   ],
   not_owner: [403, 'Only the owner may change this.', 'Ask the owner to make the change.'],
   sites_disabled: [403, 'Sites is switched off.', 'Ask an administrator to switch Sites on.'],
+  environments_disabled: [
+    403,
+    'Environments are switched off.',
+    'Ask an administrator to switch Environments on.',
+  ],
   user_disabled: [
     403,
     'The account of this credential is disabled, or may not use this service.',
@@ -141,6 +151,8 @@ export const errorRegistry = {
     'The current state does not allow this.',
     'Read the resource again before you retry.',
   ],
+  deploy_disabled: [409, 'Deploys of this environment are paused.', 'Set deployEnabled to true first.'],
+  env_tearing_down: [409, 'The environment is being torn down.', 'Create another environment of the branch.'],
   expiry_conflict: [409, 'The site does not expire.', 'There is no expiry to extend.'],
   site_expired: [
     410,
@@ -177,6 +189,16 @@ export const errorRegistry = {
     422,
     'The lifetime is longer than the policy allows.',
     'Send at most the lifetime in details.maxTtlHours.',
+  ],
+  override_not_allowed: [
+    422,
+    'This value cannot be chosen here.',
+    'Leave it out, or ask an administrator about the Environment policy.',
+  ],
+  auto_track_pinned_source: [
+    422,
+    'An environment that is pinned to a commit cannot follow its branch.',
+    'Leave out sha, or set autoTrack to false.',
   ],
   scope_not_allowed: [
     422,

@@ -66,6 +66,8 @@ export type RouteReply<R> = {
   readonly data: R;
   readonly pagination?: PagePagination | CursorPagination;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Absent: the status of the route. 200: nothing was done, because an earlier request had done it. */
+  readonly status?: 200;
   /** True: the request only verified its key, which is not the first use that ends a predecessor (decision 0039). */
   readonly isCheck?: boolean;
 };
@@ -118,6 +120,10 @@ export type Success<R> =
       readonly data: z.ZodType<R>;
       readonly pagination?: 'page' | 'cursor';
       readonly etag?: boolean;
+      /** What 200 means besides the status: a repeated request, which did nothing. */
+      readonly replay?: string;
+      /** Other content types that the route answers, as a stream, when the client asks for them. */
+      readonly streams?: readonly string[];
     }
   | { readonly status: 200; readonly stream: readonly string[] }
   | { readonly status: 204; readonly empty: true };

@@ -12,7 +12,12 @@ import { decodeCursor, encodeCursor } from './cursor.ts';
  */
 export type { AuditEntry, AuditEvent, AuditFilter, AuditWriter, Seal } from './audit-event.ts';
 export type { Denials, Refusal } from './denials.ts';
-export { auditEventResponse, toAuditEventResponse, toTimelineResponse } from './schemas.ts';
+export {
+  auditEventResponse,
+  type AuditEventResponse,
+  toAuditEventResponse,
+  toTimelineResponse,
+} from './schemas.ts';
 
 /** Read access for administrators and the owners of keys. */
 export type Audit = {

@@ -61,6 +61,13 @@ export const auditEvents = {
   'repository.credential_set': 'A repository got a credential for its git server.',
   'repository.credential_removed':
     'A repository lost its credential for its git server: an administrator removed it (reason `removed`), the clone URL changed (`clone_url_changed`), or the repository was removed (`repository_deleted`).',
+  'environment.created': 'An Environment was created.',
+  'environment.changed': 'The choices of an Environment were changed, such as who may open it.',
+  'environment.extended': 'The lease of an Environment was extended.',
+  'environment.torn_down':
+    'The teardown of an Environment began: somebody asked for it (reason `asked`), or its lease ended (`expired`).',
+  'build.created': 'A deploy of an Environment was queued, with its trigger as reason.',
+  'build.cancelled': 'A deploy of an Environment was cancelled.',
   'user.created': 'An account was created.',
   'user.changed': 'An account was changed.',
   'user.deleted': 'An account was deleted.',

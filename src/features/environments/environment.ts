@@ -54,9 +54,13 @@ export type Environment = {
   readonly branch: string;
   /** Null: the newest commit of the branch. */
   readonly pinnedSha: string | null;
+  /** The commit that the newest deploy read; null before the first. */
+  readonly sha: string | null;
   readonly creator: Creator;
   readonly trigger: 'api' | 'push';
   readonly access: Access;
+  /** True until the file is read for the first time: then its access counts, because nobody chose one. */
+  readonly isAccessOpen: boolean;
   /** The last part of the host names of its services (labels.ts). */
   readonly label: string;
   readonly services: readonly ServiceChoice[];

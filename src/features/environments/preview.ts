@@ -29,11 +29,14 @@ type PlannedService = {
 const noOverrides: Overrides = { access: null, ttlHours: null, services: [], env: {}, initEnv: {} };
 
 /** Plans the text of a postern.yaml under a policy, or tells every problem that is in its way. */
-export function previewOf(
+export function desiredOf(
   text: string,
   commit: { readonly branch: string; readonly sha: string },
   policy: EnvironmentPolicy,
-): Preview {
+  overrides: Overrides,
+):
+  | { readonly kind: 'problems'; readonly problems: readonly Problem[] }
+  | { readonly kind: 'desired'; readonly desired: DesiredEnvironment } {
   const read = readConfigurationFile(text);
   if (read.kind === 'invalid') return { kind: 'problems', problems: read.problems };
   const { file, problemOf } = read;
@@ -41,13 +44,23 @@ export function previewOf(
     problemOf({ path: ['services', service], at: 'name', rule: 'unsupported', message, fix }),
   );
   if (unsupported.length > 0) return { kind: 'problems', problems: unsupported };
-  const desired = plan(file, commit, policy, noOverrides);
+  const desired = plan(file, commit, policy, overrides);
   const refused = [...firstOf(refusedByPolicy(desired, policy))].map(problemOf);
-  if (refused.length > 0) return { kind: 'problems', problems: refused };
-  const { access, ttlHours, levels } = desired;
+  return refused.length > 0 ? { kind: 'problems', problems: refused } : { kind: 'desired', desired };
+}
+
+/** The same for a new Environment without choices of its creator. */
+export function previewOf(
+  text: string,
+  commit: { readonly branch: string; readonly sha: string },
+  policy: EnvironmentPolicy,
+): Preview {
+  const found = desiredOf(text, commit, policy, noOverrides);
+  if (found.kind === 'problems') return found;
+  const { access, ttlHours, levels, services } = found.desired;
   return {
     kind: 'planned',
-    planned: { access, ttlHours, services: Object.entries(desired.services).map(planned), levels },
+    planned: { access, ttlHours, services: Object.entries(services).map(planned), levels },
   };
 }
 

@@ -9,7 +9,7 @@ export const validateSchema = z
   })
   .meta({ id: 'ValidateConfigurationFileRequest' });
 
-const problemSchema = z
+export const problemSchema = z
   .strictObject({
     line: z.number().int().describe('From 1'),
     column: z.number().int().describe('From 1, in UTF-16 code units'),

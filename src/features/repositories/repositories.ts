@@ -39,6 +39,7 @@ export type RepositoryChange = {
 };
 
 export type RepositoryStore = {
+  findById(id: string): Promise<Repository | undefined>;
   find(fullName: string): Promise<Repository | undefined>;
   /** The same, and locks the row until the transaction ends. */
   hold(fullName: string): Promise<Repository | undefined>;
@@ -75,6 +76,10 @@ const selected = sql`
 
 export function repositoryStore(db: Sql): RepositoryStore {
   return {
+    async findById(id) {
+      const { rows } = await sql<Row>`${selected} where r.id = ${id}`.execute(db);
+      return rows[0] && toRepository(rows[0]);
+    },
     async find(fullName) {
       const { rows } = await sql<Row>`
         ${selected} where r.full_name_key = ${fullName.toLowerCase()}`.execute(db);
@@ -169,6 +174,8 @@ export type Repositories = {
     input: CredentialInput,
   ): Promise<Repository>;
   removeCredential(caller: Caller, auditContext: AuditContext, fullName: string): Promise<Repository>;
+  /** For work of Postern itself, which no caller asked for just now. Undefined when it is not registered any more. */
+  find(id: string): Promise<Repository | undefined>;
   /** For git alone: no caller may see it. */
   credentialOf(repositoryId: string): Promise<GitCredential | null>;
 };
@@ -326,6 +333,7 @@ export function createRepositories({
         return await dropCredential(stores, auditContext, repository, 'removed');
       });
     },
+    find: read.repositories.findById,
     credentialOf: (repositoryId) => readCredential(read.repositoryCredentials, encryption, repositoryId),
   };
 

@@ -2,7 +2,7 @@ import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { staysInside } from '../links.ts';
 import { failed, failedRun, type GitAnswer, ok } from './answers.ts';
-import { fetchBranch, gitOf, type MirrorAccess } from './mirror.ts';
+import { gitOf, type MirrorAccess, reach } from './mirror.ts';
 import type { GitRun } from './run-git.ts';
 
 /** Files of a commit. */
@@ -72,26 +72,6 @@ export async function select(
   const checkedOut = await inIndex(['checkout-index', '--all', '--quiet']);
   if (checkedOut.kind !== 'done') return failedRun(checkedOut);
   return (await problemInFiles(entries, folder)) ?? ok({ tree });
-}
-
-/** Fetches what git needs to know whether the branch contains the commit: of its newest, that alone. */
-async function reach(
-  mirror: string,
-  { branch, sha }: Selection,
-  access: MirrorAccess,
-): Promise<GitAnswer<string>> {
-  const newest = await fetchBranch(mirror, branch, access, ['--filter=blob:none', '--depth=1']);
-  if (newest.kind === 'failed' || newest.value === sha) return newest;
-  // The largest number means "all" (git-fetch(1)). All commits of the branch, without folders and files.
-  const history = ['--filter=tree:0', '--depth=2147483647'];
-  const all = await fetchBranch(mirror, branch, access, history);
-  if (all.kind === 'failed') return all;
-  // Offline: git would fetch a missing commit, and so one of another branch or of a pull request.
-  const contained = await gitOf(mirror, access)(['merge-base', '--is-ancestor', sha, all.value], {
-    isOffline: true,
-  });
-  if (contained.kind === 'failed') return failed('commit_not_in_branch');
-  return contained.kind === 'done' ? ok(sha) : failedRun(contained);
 }
 
 function entriesIn(listing: string): Entry[] {

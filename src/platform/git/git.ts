@@ -24,8 +24,15 @@ import { knownHostsName, remoteAddress } from './remote.ts';
 export type Git = {
   /** The branches of the repository and the commit each is at, by name. */
   branches(remote: GitRemote): Promise<GitAnswer<readonly Branch[]>>;
-  /** A file at the newest commit of a branch. `text` is null when the commit has no such file. */
-  readFile(remote: GitRemote, branch: string, path: string): Promise<GitAnswer<FileAtCommit>>;
+  /**
+   * A file at a commit of a branch; without `sha`, at its newest. `text` is null when the commit has no such file.
+   */
+  readFile(
+    remote: GitRemote,
+    branch: string,
+    path: string,
+    sha?: string | null,
+  ): Promise<GitAnswer<FileAtCommit>>;
   /** Git's hash of the selected files, without their content: the files of a build are the same exactly when it is. */
   treeOf(remote: GitRemote, selection: Selection): Promise<GitAnswer<Selected>>;
   /** Writes the selected files into an empty folder. After a failure, its content must not be used. */
@@ -195,8 +202,13 @@ export function gitIn(
         }),
       ),
 
-    readFile: (remote, branch, path) =>
-      inMirror(remote, fetchMs, (mirror, access) => fileInMirror(mirror, branch, path, access, maxFileBytes)),
+    async readFile(remote, branch, path, commit = null) {
+      if (commit !== null && !sha.test(commit)) return failed('commit_not_in_branch');
+      const from = { branch, sha: commit, path };
+      return await inMirror(remote, fetchMs, (mirror, access) =>
+        fileInMirror(mirror, from, access, maxFileBytes),
+      );
+    },
     treeOf: (remote, selection) => selected(remote, selection, null),
     checkOut: (remote, selection, folder) => selected(remote, selection, folder),
 

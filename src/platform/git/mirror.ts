@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { failedRun, type GitAnswer, ok } from './answers.ts';
+import { failed, failedRun, type GitAnswer, ok } from './answers.ts';
 import type { GitConfig, GitRun } from './run-git.ts';
 
 export type FileAtCommit = { readonly sha: string; readonly text: string | null };
@@ -76,16 +76,38 @@ export async function fetchBranch(
   return head.kind === 'done' ? ok(head.output.toString().trim()) : failedRun(head);
 }
 
-/** Reads a file at the newest commit of a branch. */
+/** Fetches what git needs to know whether the branch contains the commit: of its newest, that alone. */
+export async function reach(
+  mirror: string,
+  { branch, sha }: { readonly branch: string; readonly sha: string },
+  access: MirrorAccess,
+): Promise<GitAnswer<string>> {
+  const newest = await fetchBranch(mirror, branch, access, ['--filter=blob:none', '--depth=1']);
+  if (newest.kind === 'failed' || newest.value === sha) return newest;
+  // The largest number means "all" (git-fetch(1)). All commits of the branch, without folders and files.
+  const history = ['--filter=tree:0', '--depth=2147483647'];
+  const all = await fetchBranch(mirror, branch, access, history);
+  if (all.kind === 'failed') return all;
+  // Offline: git would fetch a missing commit, and so one of another branch or of a pull request.
+  const contained = await gitOf(mirror, access)(['merge-base', '--is-ancestor', sha, all.value], {
+    isOffline: true,
+  });
+  if (contained.kind === 'failed') return failed('commit_not_in_branch');
+  return contained.kind === 'done' ? ok(sha) : failedRun(contained);
+}
+
+/** Reads a file at a commit of a branch; null: at its newest. */
 export async function fileInMirror(
   mirror: string,
-  branch: string,
-  path: string,
+  { branch, sha: wanted, path }: { branch: string; sha: string | null; path: string },
   access: MirrorAccess,
   maxFileBytes: number,
 ): Promise<GitAnswer<FileAtCommit>> {
   // Without history and content: a large repository is read as quickly as a small one.
-  const head = await fetchBranch(mirror, branch, access, ['--filter=blob:none', '--depth=1']);
+  const head =
+    wanted === null
+      ? await fetchBranch(mirror, branch, access, ['--filter=blob:none', '--depth=1'])
+      : await reach(mirror, { branch, sha: wanted }, access);
   if (head.kind === 'failed') return head;
   const git = gitOf(mirror, access);
   const sha = head.value;

@@ -39,7 +39,7 @@ function answer(
 ): string | undefined | Promise<void> {
   if ('stream' in result) return sendStream(reply, result, again);
   if ('empty' in route.success) return void reply.code(204).send();
-  reply.code(route.success.status);
+  reply.code(result.status ?? route.success.status);
   if (result.isCheck === true && request.keyUse !== null)
     request.keyUse = { ...request.keyUse, isCheck: true };
   if (result.headers) reply.headers(result.headers);

@@ -1496,6 +1496,262 @@ export interface paths {
         patch: operations["changeMetadataLink"];
         trace?: never;
     };
+    "/environments": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Environments
+         * @description Newest first. A key with a repository selection sees only those of the selected repositories. Those with the access `owner` are seen by their creator alone.
+         *
+         *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `env:read`.
+         */
+        get: operations["listEnvironments"];
+        put?: never;
+        /**
+         * Create an Environment
+         * @description Returns at once; the deploy follows. Poll `statusUrl` until the status is `deployed`, `error`, `config_error` or `torn_down`.
+         *
+         *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `env:write`.
+         */
+        post: operations["createEnvironment"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/environments/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read an Environment
+         * @description By id also for 30 days after its teardown; by name only while it lives.
+         *
+         *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `env:read`.
+         */
+        get: operations["getEnvironment"];
+        put?: never;
+        post?: never;
+        /**
+         * Tear an Environment down
+         * @description Nothing of it is served from now on. Everything that runs is ended and removed.
+         *
+         *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `env:write`.
+         */
+        delete: operations["removeEnvironment"];
+        options?: never;
+        head?: never;
+        /**
+         * Change an Environment
+         * @description `access` takes effect at once, with new addresses. Everything else takes effect with the next deploy. Only its creator may let more people open it.
+         *
+         *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `env:write`.
+         */
+        patch: operations["changeEnvironment"];
+        trace?: never;
+    };
+    "/environments/{id}/deploy": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Deploy an Environment
+         * @description A deploy that is under way ends as `superseded`.
+         *
+         *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `env:write`.
+         */
+        post: operations["deployEnvironment"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/environments/{id}/extend": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Extend the lease of an Environment
+         * @description Adds hours to the end of the lease. The lease ends at most `maxTtlHours` of the policy from now.
+         *
+         *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `env:write`.
+         */
+        post: operations["extendEnvironment"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/environments/{id}/why": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * See why an Environment is as it is
+         * @description What the newest deploy did, step by step, and what to do about the step that failed.
+         *
+         *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `env:read`.
+         */
+        get: operations["explainEnvironment"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/environments/{id}/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * See what happened to an Environment, and by whom
+         * @description Its events of the audit log, newest first.
+         *
+         *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `env:read`.
+         */
+        get: operations["listEnvironmentEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/builds": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List builds
+         * @description A build brings an Environment to one commit. Newest first.
+         *
+         *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `env:read`.
+         */
+        get: operations["listBuilds"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/builds/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a build
+         * @description **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `env:read`.
+         */
+        get: operations["getBuild"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/builds/{id}/logs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the log of a build
+         * @description The lines after `cursor`. `nextCursor` stays the same while there are no new lines. With `Accept: text/event-stream` the lines come as they are written, each as an event whose id is a cursor; `Last-Event-ID` continues after it, and the stream ends with the build.
+         *
+         *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `env:read`.
+         */
+        get: operations["readBuildLog"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/builds/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel a build
+         * @description What is served stays as it is.
+         *
+         *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `env:write`.
+         */
+        post: operations["cancelBuild"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/builds/{id}/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Deploy the same commit again
+         * @description **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `env:write`.
+         */
+        post: operations["retryBuild"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/schema/postern.json": {
         parameters: {
             query?: never;
@@ -2187,7 +2443,7 @@ export interface components {
              * @description Stable. Use the code, not the message, to decide what to do.
              * @enum {string}
              */
-            code: "invalid_body" | "invalid_query" | "invalid_name" | "invalid_scopes" | "invalid_expiry" | "invalid_repository_access" | "repo_not_found" | "invalid_repository" | "invalid_branch" | "credential_in_url" | "ambiguous_credential" | "authentication_required" | "invalid_credential" | "interactive_auth_required" | "forbidden_role" | "forbidden_scope" | "forbidden_repository" | "forbidden_origin" | "api_keys_disabled" | "issuance_disabled" | "identity_binding_required" | "service_key_public_only" | "not_owner" | "sites_disabled" | "user_disabled" | "role_required" | "not_found" | "token_not_found" | "site_not_found" | "env_not_found" | "build_not_found" | "repo_not_onboarded" | "method_not_allowed" | "request_timeout" | "name_conflict" | "personal_token_limit" | "idempotency_conflict" | "state_conflict" | "expiry_conflict" | "site_expired" | "precondition_failed" | "upload_too_large" | "body_too_large" | "unsupported_media_type" | "misdirected_request" | "expiry_required" | "lifetime_too_long" | "scope_not_allowed" | "repository_policy" | "upload_rejected" | "credential_in_content" | "private_sites_unavailable" | "visibility_not_allowed" | "quota_exceeded" | "config_invalid" | "precondition_required" | "rate_limited" | "header_too_large" | "internal_error" | "identity_unavailable" | "git_unavailable" | "overloaded" | "storage_full" | "store_unavailable";
+            code: "invalid_body" | "invalid_query" | "invalid_name" | "invalid_scopes" | "invalid_expiry" | "invalid_repository_access" | "repo_not_found" | "invalid_repository" | "invalid_branch" | "mine_requires_identity" | "credential_in_url" | "ambiguous_credential" | "authentication_required" | "invalid_credential" | "interactive_auth_required" | "forbidden_role" | "forbidden_scope" | "forbidden_repository" | "forbidden_origin" | "api_keys_disabled" | "issuance_disabled" | "identity_binding_required" | "service_key_public_only" | "not_owner" | "sites_disabled" | "environments_disabled" | "user_disabled" | "role_required" | "not_found" | "token_not_found" | "site_not_found" | "env_not_found" | "build_not_found" | "repo_not_onboarded" | "method_not_allowed" | "request_timeout" | "name_conflict" | "personal_token_limit" | "idempotency_conflict" | "state_conflict" | "deploy_disabled" | "env_tearing_down" | "expiry_conflict" | "site_expired" | "precondition_failed" | "upload_too_large" | "body_too_large" | "unsupported_media_type" | "misdirected_request" | "expiry_required" | "lifetime_too_long" | "override_not_allowed" | "auto_track_pinned_source" | "scope_not_allowed" | "repository_policy" | "upload_rejected" | "credential_in_content" | "private_sites_unavailable" | "visibility_not_allowed" | "quota_exceeded" | "config_invalid" | "precondition_required" | "rate_limited" | "header_too_large" | "internal_error" | "identity_unavailable" | "git_unavailable" | "overloaded" | "storage_full" | "store_unavailable";
             /** @description One sentence for a person. */
             message: string;
             /** @description How to fix it. */
@@ -3247,6 +3503,281 @@ export interface components {
             /** @description The place in the list, from 1; beyond the last place: at the end */
             position?: number;
         };
+        Environment: {
+            id: string;
+            /** @description Its name: unique while it lives */
+            uuid: string;
+            /** @enum {string} */
+            status: "queued" | "building" | "built" | "deploying" | "deployed" | "error" | "config_error" | "paused" | "asleep" | "tearing_down" | "torn_down";
+            /** @description What to know about the status, in words */
+            statusMessage: string | null;
+            /** @description Kubernetes namespace; null on one machine */
+            namespace: string | null;
+            /** @enum {string} */
+            trigger: "api" | "push";
+            repository: string;
+            branch: string;
+            /** @description The commit that the newest deploy read */
+            sha: string | null;
+            /** @enum {string} */
+            access: "owner" | "members" | "public";
+            deployEnabled: boolean;
+            autoTrack: boolean;
+            trackDefaultBranches: boolean;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds
+             */
+            expiresAt: string;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds
+             */
+            deletedAt: string | null;
+            /** Format: int64 */
+            activeServiceCount: number;
+            hasReadyActiveService: boolean;
+            createdBy: components["schemas"]["EnvironmentCreatedBy"];
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds
+             */
+            updatedAt: string;
+            services: components["schemas"]["EnvironmentService"][];
+            /** @description The metadata links, with the values of this Environment */
+            links: components["schemas"]["EnvironmentLinksItem"][];
+            /** @description Stable address of its first service, for people */
+            link: string;
+            /** @description Where to read the Environment */
+            statusUrl: string;
+        };
+        EnvironmentService: {
+            name: string;
+            /** @enum {string} */
+            kind: "static" | "process" | "image" | "postgres" | "external";
+            /** @enum {string} */
+            status: "waiting" | "building" | "starting" | "ready" | "asleep" | "failed" | "inactive";
+            /** @description Null: it has no address of its own */
+            url: string | null;
+            /** @description Why it is not ready, in words */
+            reason: string | null;
+            active: boolean;
+        };
+        CreateEnvironmentRequest: {
+            /**
+             * @description Full name of a registered repository
+             * @example acme/website
+             */
+            repository: string;
+            branch: string;
+            /** @description A commit of the branch. Default: the newest, each time it is deployed */
+            sha?: string;
+            /** @description 3 to 50 characters a–z, 0–9 and -. Default: made from the branch */
+            name?: string;
+            services?: components["schemas"]["EnvironmentServiceChoice"][];
+            /** @description Variables, in place of those of postern.yaml */
+            env?: {
+                [key: string]: string;
+            };
+            /** @description Variables of builds */
+            initEnv?: {
+                [key: string]: string;
+            };
+            /** @description False: paused; nothing is deployed */
+            deployEnabled?: boolean;
+            /** @description True: every new commit of the branch is deployed. Default: false */
+            autoTrack?: boolean;
+            /** @description Kept for clients of the older system. Every service comes from the branch, so it changes nothing */
+            trackDefaultBranches?: boolean;
+            /**
+             * @description Who may open it in a browser: `owner`, its creator; `members`, every person who can sign in; `public`, everyone. Default: that of postern.yaml
+             * @enum {string}
+             */
+            access?: "owner" | "members" | "public";
+            /** @description Hours until it is torn down. Default: that of postern.yaml, or of the policy */
+            ttlHours?: number;
+            /** @description A repeated request with the same key creates nothing, and returns the first Environment */
+            idempotencyKey?: string;
+        };
+        EnvironmentServiceChoice: {
+            /** @description Name of a service of postern.yaml. One that the file does not have is ignored */
+            name: string;
+            /** @description False: it does not start, unless an active service requires it */
+            active?: boolean;
+            /**
+             * Format: uri
+             * @description URL of an external service
+             */
+            branchOrExternalUrl?: string;
+        };
+        CreatedEnvironment: {
+            id: string;
+            /** @description Its name: unique while it lives */
+            uuid: string;
+            /** @enum {string} */
+            status: "queued" | "building" | "built" | "deploying" | "deployed" | "error" | "config_error" | "paused" | "asleep" | "tearing_down" | "torn_down";
+            namespace: string | null;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds
+             */
+            expiresAt: string;
+            /** @description Where to read the Environment */
+            statusUrl: string;
+            /** @description True: an earlier request with this idempotencyKey created it */
+            replayed: boolean;
+        };
+        ChangeEnvironmentRequest: {
+            services?: components["schemas"]["EnvironmentServiceChoice"][];
+            /** @description Variables, in place of those of postern.yaml */
+            env?: {
+                [key: string]: string;
+            };
+            /** @description Variables of builds */
+            initEnv?: {
+                [key: string]: string;
+            };
+            /** @description False: paused; nothing is deployed */
+            deployEnabled?: boolean;
+            /** @description True: every new commit of the branch is deployed. Default: false */
+            autoTrack?: boolean;
+            /** @description Kept for clients of the older system. Every service comes from the branch, so it changes nothing */
+            trackDefaultBranches?: boolean;
+            /**
+             * @description Who may open it in a browser: `owner`, its creator; `members`, every person who can sign in; `public`, everyone. Default: that of postern.yaml
+             * @enum {string}
+             */
+            access?: "owner" | "members" | "public";
+        };
+        TearingDownEnvironment: {
+            /** @description Its name: unique while it lives */
+            uuid: string;
+            /** @constant */
+            status: "tearing_down_queued";
+            /** @description Where to read the Environment */
+            statusUrl: string;
+        };
+        DeployQueued: {
+            /** @description Its name: unique while it lives */
+            uuid: string;
+            /** @constant */
+            status: "deploy_queued";
+            /** @description Id of the build */
+            deployId: string;
+            /** @description Where to read the Environment */
+            statusUrl: string;
+        };
+        ExtendEnvironmentRequest: {
+            /** @description Default: `extensionHours` of the policy */
+            hours?: number;
+        };
+        ExtendedEnvironment: {
+            /** @description Its name: unique while it lives */
+            uuid: string;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds
+             */
+            expiresAt: string;
+        };
+        EnvironmentExplanation: {
+            /** @enum {string} */
+            step: "configuration" | "fetch" | "build" | "start" | "health" | "route";
+            /** @description Null: not reached yet */
+            ok: boolean | null;
+            message: string;
+            fix?: string;
+        };
+        Build: {
+            id: string;
+            environment: components["schemas"]["BuildEnvironment"];
+            repository: string;
+            branch: string;
+            /** @description Null until the branch was read */
+            sha: string | null;
+            /** @enum {string} */
+            trigger: "api" | "push" | "retry" | "wake";
+            /** @enum {string} */
+            status: "queued" | "building" | "built" | "deploying" | "deployed" | "error" | "config_error" | "cancelled" | "superseded";
+            /** @description What went wrong, in words */
+            message: string | null;
+            /** @description What to do about it */
+            fix: string | null;
+            /** @description Of postern.yaml */
+            problems: components["schemas"]["ConfigurationFileProblem"][];
+            steps: components["schemas"]["BuildStep"][];
+            /** @description Null: Postern itself */
+            createdBy: components["schemas"]["BuildCreatedBy"] | null;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds
+             */
+            startedAt: string | null;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds
+             */
+            endedAt: string | null;
+        };
+        BuildStep: {
+            /** @description Empty: of the build as a whole */
+            service: string;
+            /** @enum {string} */
+            step: "fetch" | "build" | "start" | "health" | "route";
+            /** @enum {string} */
+            status: "waiting" | "running" | "done" | "failed" | "cancelled";
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds
+             */
+            startedAt: string | null;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds
+             */
+            endedAt: string | null;
+            /** @description True: nothing it depends on has changed, so an earlier result was used again */
+            reused: boolean;
+            message: string | null;
+        };
+        LogLine: {
+            id: string;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds
+             */
+            at: string;
+            service: string;
+            /** @enum {string} */
+            step: "fetch" | "build" | "start" | "health" | "route";
+            /**
+             * @description `postern`: what Postern says itself
+             * @enum {string}
+             */
+            stream: "stdout" | "stderr" | "postern";
+            text: string;
+        };
+        CancelledBuild: {
+            id: string;
+            /** @constant */
+            status: "cancelled";
+        };
+        QueuedBuild: {
+            /** @description Id of the new build */
+            id: string;
+            /** @constant */
+            status: "queued";
+        };
         ValidateConfigurationFileRequest: {
             /** @description The text of a postern.yaml; more than 256 KiB of UTF-8 is a problem */
             content: string;
@@ -4045,6 +4576,28 @@ export interface components {
         EnvironmentPolicyChangeDryRun: {
             /** @description Fields that differ from the document in force */
             changed: string[];
+        };
+        EnvironmentCreatedBy: {
+            /** @enum {string} */
+            kind: "user" | "service_key";
+            id: string;
+            name: string | null;
+        };
+        EnvironmentLinksItem: {
+            text: string;
+            /** @enum {string} */
+            icon: "book" | "branch" | "bug" | "chart" | "chat" | "database" | "file" | "gauge" | "link" | "shield" | "terminal" | "window";
+            url: string;
+        };
+        BuildEnvironment: {
+            id: string;
+            uuid: string;
+        };
+        BuildCreatedBy: {
+            /** @enum {string} */
+            kind: "user" | "service_key";
+            id: string;
+            name: string | null;
         };
         AccessConfigChangeDryRun: {
             /**
@@ -6889,6 +7442,499 @@ export interface operations {
             };
         };
     };
+    listEnvironments: {
+        parameters: {
+            query?: {
+                page?: number | undefined;
+                limit?: number | undefined;
+                /** @description Statuses to leave out, separated by commas. Default: torn_down */
+                exclude?: string | undefined;
+                /** @description Part of the name or of the branch */
+                search?: string | undefined;
+                trigger?: ("api" | "push") | undefined;
+                /** @description true: only those that the caller created */
+                mine?: ("true" | "false") | undefined;
+                /** @description Full name of a registered repository */
+                repository?: string | undefined;
+                hasReadyActiveService?: ("true" | "false") | undefined;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["Environment"][];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                        metadata: {
+                            pagination: components["schemas"]["PagePagination"];
+                        };
+                    };
+                };
+            };
+        };
+    };
+    createEnvironment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateEnvironmentRequest"];
+            };
+        };
+        responses: {
+            /** @description An earlier request with this idempotencyKey created it. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["CreatedEnvironment"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+            /** @description Accepted. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["CreatedEnvironment"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    getEnvironment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id or the name of an Environment */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["Environment"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    removeEnvironment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id or the name of an Environment */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Accepted. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["TearingDownEnvironment"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    changeEnvironment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id or the name of an Environment */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeEnvironmentRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["Environment"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    deployEnvironment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id or the name of an Environment */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Accepted. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["DeployQueued"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    extendEnvironment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id or the name of an Environment */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ExtendEnvironmentRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["ExtendedEnvironment"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    explainEnvironment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id or the name of an Environment */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        /** @description In the order in which a deploy goes */
+                        data: components["schemas"]["EnvironmentExplanation"][];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    listEnvironmentEvents: {
+        parameters: {
+            query?: {
+                cursor?: string | undefined;
+                limit?: number | undefined;
+            };
+            header?: never;
+            path: {
+                /** @description The id or the name of an Environment */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["AuditEvent"][];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                        metadata: {
+                            pagination: components["schemas"]["CursorPagination"];
+                        };
+                    };
+                };
+            };
+        };
+    };
+    listBuilds: {
+        parameters: {
+            query?: {
+                page?: number | undefined;
+                limit?: number | undefined;
+                /** @description The id or the name of an Environment */
+                environment?: string | undefined;
+                status?: ("queued" | "building" | "built" | "deploying" | "deployed" | "error" | "config_error" | "cancelled" | "superseded") | undefined;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["Build"][];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                        metadata: {
+                            pagination: components["schemas"]["PagePagination"];
+                        };
+                    };
+                };
+            };
+        };
+    };
+    getBuild: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a build */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["Build"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    readBuildLog: {
+        parameters: {
+            query?: {
+                service?: string | undefined;
+                cursor?: string | undefined;
+                limit?: number | undefined;
+            };
+            header?: never;
+            path: {
+                /** @description The id of a build */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["LogLine"][];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                        metadata: {
+                            pagination: components["schemas"]["CursorPagination"];
+                        };
+                    };
+                };
+            };
+        };
+    };
+    cancelBuild: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a build */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Accepted. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["CancelledBuild"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    retryBuild: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a build */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Accepted. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["QueuedBuild"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
     getConfigurationFileSchema: {
         parameters: {
             query?: never;
@@ -7906,7 +8952,7 @@ export interface operations {
             query?: {
                 /** @description An actor’s id, or `anonymous` or `system` */
                 actor?: string | undefined;
-                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.api-environments.changed" | "config.metadata.changed" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
+                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.api-environments.changed" | "config.metadata.changed" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "environment.created" | "environment.changed" | "environment.extended" | "environment.torn_down" | "build.created" | "build.cancelled" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
                 /** @description A target’s id */
                 target?: string | undefined;
                 outcome?: ("success" | "denied" | "failure") | undefined;
@@ -7984,7 +9030,7 @@ export interface operations {
             query?: {
                 /** @description An actor’s id, or `anonymous` or `system` */
                 actor?: string | undefined;
-                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.api-environments.changed" | "config.metadata.changed" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
+                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.api-environments.changed" | "config.metadata.changed" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "environment.created" | "environment.changed" | "environment.extended" | "environment.torn_down" | "build.created" | "build.cancelled" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
                 /** @description A target’s id */
                 target?: string | undefined;
                 outcome?: ("success" | "denied" | "failure") | undefined;

@@ -60,6 +60,11 @@ function referenceOf(name: string): Reference | Mistake {
   return { message: `\${${name}} does not exist.`, fix: `${forms} ${literal}` };
 }
 
+/** The text, with each reference replaced by its value. */
+export function filled(template: Template, valueOf: (reference: Reference) => string): string {
+  return template.map((piece) => (typeof piece === 'string' ? piece : valueOf(piece))).join('');
+}
+
 /** Neighbouring texts as one, and no empty ones. */
 export function joined(template: Template): Template {
   const pieces: (string | Reference)[] = [];

@@ -1,4 +1,9 @@
-import { type EnvironmentField, environmentFields, readTemplate } from '../configuration-file/references.ts';
+import {
+  type EnvironmentField,
+  environmentFields,
+  filled,
+  readTemplate,
+} from '../configuration-file/references.ts';
 
 /** Links that administrators define once and that every Environment shows, each with its own values. */
 export type MetadataLink = {
@@ -41,7 +46,7 @@ export function mistakeInLink(link: string): string | null {
   if (template.some((piece) => typeof piece !== 'string' && piece.kind === 'service'))
     return `An Environment need not have the services that the link names. ${allowed}`;
   // No host has an @.
-  const sample = filled(link, () => '@');
+  const sample = filledLink(link, () => '@');
   if (withWrittenHost.test(sample) && URL.canParse(sample)) return null;
   return 'must be an http or https address without a user name, and contain references only after its host';
 }
@@ -52,16 +57,13 @@ export function renderLinks(
   values: LinkValues,
 ): { readonly text: string; readonly icon: LinkIcon; readonly url: string }[] {
   return links.map(({ text, icon, link }) => {
-    const url = new URL(filled(link, (field) => encodeURIComponent(values[field])));
+    const url = new URL(filledLink(link, (field) => encodeURIComponent(values[field])));
     return { text, icon, url: url.href };
   });
 }
 
-function filled(link: string, valueOf: (field: EnvironmentField) => string): string {
-  return readTemplate(link)
-    .template.map((piece) => {
-      if (typeof piece === 'string') return piece;
-      return piece.kind === 'environment' ? valueOf(piece.field) : '';
-    })
-    .join('');
+function filledLink(link: string, valueOf: (field: EnvironmentField) => string): string {
+  return filled(readTemplate(link).template, (reference) =>
+    reference.kind === 'environment' ? valueOf(reference.field) : '',
+  );
 }

@@ -87,7 +87,7 @@ function operation(route: Route, schemas: SchemaWriter): Operation {
     ...(parameters.length === 0 ? {} : { parameters }),
     ...requestBody(route, schemas),
     responses: {
-      [String(route.success.status)]: successAnswer(route, schemas),
+      ...successAnswers(route, schemas),
       ...Object.fromEntries(
         [...codesByStatus(codes)].map(([status, group]) => [String(status), failureAnswer(status, group)]),
       ),
@@ -186,6 +186,16 @@ function streamSchema(type: string): JsonSchema {
   return { type: type.endsWith('+json') ? 'object' : 'string' };
 }
 
+function successAnswers(route: Route, schemas: SchemaWriter): Record<string, Answer> {
+  const { success } = route;
+  const answer = successAnswer(route, schemas);
+  const replay = 'data' in success ? success.replay : undefined;
+  return {
+    ...(replay === undefined ? {} : { '200': { ...answer, description: replay } }),
+    [String(success.status)]: answer,
+  };
+}
+
 function successAnswer(route: Route, schemas: SchemaWriter): Answer {
   const { success } = route;
   const headers = { ...refs('x-request-id'), ...(takesKeys(route.policy) ? keyHeaders : {}) };
@@ -215,6 +225,7 @@ function successAnswer(route: Route, schemas: SchemaWriter): Answer {
               },
             }),
       },
+      ...Object.fromEntries((success.streams ?? []).map((type) => [type, { schema: streamSchema(type) }])),
     },
   };
 }

@@ -1,0 +1,230 @@
+import { type RawBuilder, sql } from 'kysely';
+import type { Sql } from '../../../platform/database/database.ts';
+import { toDate, toMs } from '../../../platform/database/values.ts';
+import type { DesiredEnvironment } from '../configuration-file/plan.ts';
+import type { Problem } from '../configuration-file/problem.ts';
+import type { Creator } from '../environment.ts';
+import type { Deploy, DeployStatus, DeployStep, DeployTrigger, StepName, StepStatus } from './deploy.ts';
+
+export type DeployFilter = {
+  /** Ids of the repositories that the caller reaches. */
+  readonly repositories: readonly string[] | 'all';
+  /** Sees deploys of its own Environments whose access is `owner`. */
+  readonly viewer: Creator | null;
+  readonly environmentId?: string | undefined;
+  readonly status?: DeployStatus | undefined;
+};
+
+export type DeployStore = {
+  insert(deploy: Deploy): Promise<void>;
+  find(id: string): Promise<Deploy | undefined>;
+  /** Locks the row until the transaction ends. */
+  hold(id: string): Promise<Deploy | undefined>;
+  /** Writes every changeable field. */
+  update(deploy: Deploy): Promise<void>;
+  /** The newest deploy of the Environment that has not ended. */
+  underWay(environmentId: string): Promise<Deploy | undefined>;
+  newestOf(environmentId: string): Promise<Deploy | undefined>;
+  /** Ends every deploy of the Environment that has not ended, and its steps. Returns their ids. */
+  endAll(
+    environmentId: string,
+    status: 'superseded' | 'cancelled',
+    message: string,
+    now: number,
+  ): Promise<string[]>;
+  list(filter: DeployFilter, page: number, limit: number): Promise<{ items: Deploy[]; total: number }>;
+  /** By deploy, in the order of the steps. */
+  steps(deployIds: readonly string[]): Promise<ReadonlyMap<string, readonly DeployStep[]>>;
+  putStep(deployId: string, step: DeployStep): Promise<void>;
+  /** Environments whose deploys wait for this build. */
+  waitingFor(buildJobId: string): Promise<string[]>;
+  /** Builds that a deploy waits for. */
+  wantedJobs(): Promise<string[]>;
+};
+
+type Row = {
+  id: string;
+  environment_id: string;
+  repository_id: string;
+  branch: string;
+  sha: string | null;
+  trigger: DeployTrigger;
+  status: DeployStatus;
+  message: string | null;
+  fix: string | null;
+  problems: Problem[] | null;
+  plan: DesiredEnvironment | null;
+  creator_kind: Creator['kind'] | 'system';
+  creator_id: string | null;
+  created_at: Date;
+  started_at: Date | null;
+  ended_at: Date | null;
+};
+
+type StepRow = {
+  deploy_id: string;
+  service: string;
+  step: StepName;
+  status: StepStatus;
+  started_at: Date | null;
+  ended_at: Date | null;
+  reused: boolean;
+  message: string | null;
+  build_job_id: string | null;
+  artifact_id: string | null;
+};
+
+const columns = sql`
+  d.id, d.environment_id, d.repository_id, d.branch, d.sha, d.trigger, d.status, d.message, d.fix, d.problems, d.plan,
+  d.creator_kind, d.creator_id, d.created_at, d.started_at, d.ended_at`;
+
+/** Counts stop at as many as a person could page through. */
+const maxCounted = 2_000;
+
+export function deployStore(db: Sql): DeployStore {
+  async function many(query: RawBuilder<Row>): Promise<Deploy[]> {
+    const { rows } = await query.execute(db);
+    return rows.map(toDeploy);
+  }
+  const one = async (query: RawBuilder<Row>) => (await many(query))[0];
+  const ids = async (query: RawBuilder<{ id: string }>) => (await query.execute(db)).rows.map(({ id }) => id);
+
+  return {
+    async insert(deploy) {
+      await sql`
+        insert into deploys (id, environment_id, repository_id, branch, sha, trigger, status, message, fix, problems, plan,
+          creator_kind, creator_id, created_at, started_at, ended_at)
+        values (${deploy.id}, ${deploy.environmentId}, ${deploy.repositoryId}, ${deploy.branch}, ${deploy.sha},
+          ${deploy.trigger}, ${deploy.status}, ${deploy.message}, ${deploy.fix}, ${toJson(deploy.problems)}::jsonb,
+          ${toJson(deploy.plan)}::jsonb, ${deploy.creator?.kind ?? 'system'}, ${deploy.creator?.id ?? null},
+          ${toDate(deploy.createdAt)}, ${toDate(deploy.startedAt)}, ${toDate(deploy.endedAt)})`.execute(db);
+    },
+    find: (id) => one(sql`select ${columns} from deploys d where d.id = ${id}`),
+    hold: (id) => one(sql`select ${columns} from deploys d where d.id = ${id} for update`),
+    async update(deploy) {
+      await sql`
+        update deploys
+           set sha = ${deploy.sha}, status = ${deploy.status}, message = ${deploy.message}, fix = ${deploy.fix},
+               problems = ${toJson(deploy.problems)}::jsonb, plan = ${toJson(deploy.plan)}::jsonb,
+               started_at = ${toDate(deploy.startedAt)}, ended_at = ${toDate(deploy.endedAt)}
+         where id = ${deploy.id}`.execute(db);
+    },
+    underWay: (environmentId) =>
+      one(sql`
+        select ${columns} from deploys d where d.environment_id = ${environmentId} and d.ended_at is null
+         order by d.created_at desc, d.id limit 1`),
+    newestOf: (environmentId) =>
+      one(sql`
+        select ${columns} from deploys d where d.environment_id = ${environmentId} order by d.created_at desc, d.id limit 1`),
+    async endAll(environmentId, status, message, now) {
+      const ended = await ids(sql`
+        update deploys set status = ${status}, message = ${message}, ended_at = ${toDate(now)}
+         where environment_id = ${environmentId} and ended_at is null returning id`);
+      await sql`
+        update deploy_steps set status = 'cancelled', ended_at = ${toDate(now)}
+         where deploy_id in (select jsonb_array_elements_text(${JSON.stringify(ended)}::jsonb)) and ended_at is null`.execute(
+        db,
+      );
+      return ended;
+    },
+    async list({ repositories, viewer, environmentId, status }, page, limit) {
+      const own =
+        viewer === null ? sql`false` : sql`(e.creator_kind = ${viewer.kind} and e.creator_id = ${viewer.id})`;
+      const conditions = [
+        sql`(e.access <> 'owner' or ${own})`,
+        ...(repositories === 'all'
+          ? []
+          : [
+              sql`d.repository_id in (select jsonb_array_elements_text(${JSON.stringify(repositories)}::jsonb))`,
+            ]),
+        ...(environmentId === undefined ? [] : [sql`d.environment_id = ${environmentId}`]),
+        ...(status === undefined ? [] : [sql`d.status = ${status}`]),
+      ];
+      const matching = sql`
+        deploys d join environments e on e.id = d.environment_id where ${sql.join(conditions, sql` and `)}`;
+      const items = await many(sql`
+        select ${columns} from ${matching} order by d.created_at desc, d.id limit ${limit} offset ${(page - 1) * limit}`);
+      const { rows } = await sql<{ total: number }>`
+        select count(*)::int as total from (select 1 from ${matching} limit ${maxCounted}) counted`.execute(
+        db,
+      );
+      return { items, total: rows[0]?.total ?? 0 };
+    },
+    async steps(deployIds) {
+      const { rows } = await sql<StepRow>`
+        select deploy_id, service, step, status, started_at, ended_at, reused, message, build_job_id, artifact_id
+          from deploy_steps
+         where deploy_id in (select jsonb_array_elements_text(${JSON.stringify(deployIds)}::jsonb))
+         order by deploy_id, array_position(array['fetch', 'build', 'start', 'health', 'route'], step), service`.execute(
+        db,
+      );
+      const found = new Map<string, DeployStep[]>();
+      for (const row of rows) {
+        const steps = found.get(row.deploy_id) ?? [];
+        steps.push(toStep(row));
+        found.set(row.deploy_id, steps);
+      }
+      return found;
+    },
+    async putStep(deployId, step) {
+      await sql`
+        insert into deploy_steps (deploy_id, service, step, status, started_at, ended_at, reused, message, build_job_id,
+          artifact_id)
+        values (${deployId}, ${step.service}, ${step.step}, ${step.status}, ${toDate(step.startedAt)},
+          ${toDate(step.endedAt)}, ${step.reused}, ${step.message}, ${step.buildJobId}, ${step.artifactId})
+        on conflict (deploy_id, service, step) do update
+          set status = excluded.status, started_at = excluded.started_at, ended_at = excluded.ended_at,
+              reused = excluded.reused, message = excluded.message, build_job_id = excluded.build_job_id,
+              artifact_id = excluded.artifact_id`.execute(db);
+    },
+    waitingFor: (buildJobId) =>
+      ids(sql`
+        select distinct d.environment_id as id from deploy_steps s join deploys d on d.id = s.deploy_id
+         where s.build_job_id = ${buildJobId} and d.ended_at is null`),
+    wantedJobs: () =>
+      ids(sql`
+        select distinct s.build_job_id as id from deploy_steps s join deploys d on d.id = s.deploy_id
+         where d.ended_at is null and s.build_job_id is not null`),
+  };
+}
+
+function toJson(value: unknown): string | null {
+  return value === null ? null : JSON.stringify(value);
+}
+
+function toDeploy(row: Row): Deploy {
+  return {
+    id: row.id,
+    environmentId: row.environment_id,
+    repositoryId: row.repository_id,
+    branch: row.branch,
+    sha: row.sha,
+    trigger: row.trigger,
+    status: row.status,
+    message: row.message,
+    fix: row.fix,
+    problems: row.problems ?? [],
+    plan: row.plan,
+    creator:
+      row.creator_kind === 'system' || row.creator_id === null
+        ? null
+        : { kind: row.creator_kind, id: row.creator_id },
+    createdAt: row.created_at.getTime(),
+    startedAt: toMs(row.started_at),
+    endedAt: toMs(row.ended_at),
+  };
+}
+
+function toStep(row: StepRow): DeployStep {
+  return {
+    service: row.service,
+    step: row.step,
+    status: row.status,
+    startedAt: toMs(row.started_at),
+    endedAt: toMs(row.ended_at),
+    reused: row.reused,
+    message: row.message,
+    buildJobId: row.build_job_id,
+    artifactId: row.artifact_id,
+  };
+}

@@ -1,0 +1,46 @@
+import type { AuditContext, Caller, CallerKey } from '../../core/caller.ts';
+import type { Clock } from '../../core/clock.ts';
+import type { Random } from '../../core/ids.ts';
+import type { ChangeFeed, ChangeStore } from '../../platform/database/change-feed.ts';
+import type { Tx } from '../../platform/database/database.ts';
+import type { AuditWriter } from '../audit/audit.ts';
+import type { Repositories } from '../repositories/repositories.ts';
+import type { Branches } from './branches.ts';
+import type { DeployStore } from './deploys/deploy-store.ts';
+import type { Environment } from './environment.ts';
+import type { EnvironmentStore } from './environment-store.ts';
+import type { EnvironmentPolicy } from './policy/environment-policy.ts';
+
+/** What the verbs of Environments need: their tables, and the features around them. */
+export type EnvironmentStores = {
+  environments: EnvironmentStore;
+  deploys: DeployStore;
+  audit: AuditWriter;
+  changes: ChangeStore;
+  keys: { holdLive(id: string, now: number, asked: CallerKey): Promise<void> };
+};
+
+export type EnvironmentDeps = {
+  readonly read: Pick<EnvironmentStores, 'environments' | 'deploys'>;
+  readonly tx: Tx<EnvironmentStores>;
+  readonly feed: Pick<ChangeFeed, 'announce'>;
+  /** The policy in force. */
+  readonly policy: () => Promise<EnvironmentPolicy>;
+  /** False: ENVIRONMENTS_ENGINE is off. */
+  readonly hasEngine: boolean;
+  readonly repositories: Pick<Repositories, 'get'>;
+  readonly branches: Pick<Branches, 'list'>;
+  readonly states: EnvironmentStates;
+  readonly clock: Clock;
+  readonly random: Random;
+};
+
+/** What gateways read about Environments outside the database, so that access ends at once (contract 10.3). */
+export type EnvironmentStates = {
+  /** Closes what is not public. Rejects with `store_unavailable`; the caller must then change nothing. */
+  withdraw(environment: Pick<Environment, 'id'>): Promise<void>;
+  /** Writes the state unless a newer one is known. Never rejects: without a record the content stays closed. */
+  publish(environment: Environment): Promise<void>;
+};
+
+export type Asked = { readonly caller: Caller; readonly auditContext: AuditContext };

@@ -1,0 +1,155 @@
+import { createHash } from 'node:crypto';
+import { hour } from '../../../core/clock.ts';
+import { AppError } from '../../../core/errors.ts';
+import { newId } from '../../../core/ids.ts';
+import { isUniqueViolation } from '../../../platform/database/database.ts';
+import type { Access } from '../configuration-file/schema.ts';
+import type { Creator, Environment, ServiceChoice } from '../environment.ts';
+import type { Asked, EnvironmentDeps, EnvironmentStores } from '../environments-deps.ts';
+import { queueDeploy } from '../deploys/queue-deploy.ts';
+import { generateEnvironmentLabel } from '../labels.ts';
+import { nameFor, nameTaken, requireName } from '../names.ts';
+import type { EnvironmentPolicy } from '../policy/environment-policy.ts';
+import { holdCredential, requireAccess, requireCreator, requireEnabled } from '../rights.ts';
+import { factsOf } from './facts.ts';
+
+export type Creation = {
+  /** Full name. */
+  readonly repository: string;
+  readonly branch: string;
+  readonly sha?: string | undefined;
+  readonly name?: string | undefined;
+  readonly services?: readonly ServiceChoice[] | undefined;
+  readonly env?: Readonly<Record<string, string>> | undefined;
+  readonly initEnv?: Readonly<Record<string, string>> | undefined;
+  readonly deployEnabled?: boolean | undefined;
+  readonly autoTrack?: boolean | undefined;
+  readonly trackDefaultBranches?: boolean | undefined;
+  readonly access?: Access | undefined;
+  readonly ttlHours?: number | undefined;
+  readonly idempotencyKey?: string | undefined;
+};
+
+export type Created = { readonly environment: Environment; readonly isReplay: boolean };
+
+export function creating(deps: EnvironmentDeps) {
+  const { read, tx, feed, repositories, branches, states, clock, random } = deps;
+
+  async function earlier(creator: Creator, key: string, digest: string): Promise<Created | undefined> {
+    const found = await read.environments.findRequest(creator, key);
+    if (found === undefined) return undefined;
+    if (found.digest !== digest) throw new AppError('idempotency_conflict');
+    return { environment: found.environment, isReplay: true };
+  }
+
+  /** @throws AppError the first reason against it */
+  async function check({ caller }: Asked, creator: Creator, wanted: Creation): Promise<EnvironmentPolicy> {
+    const policy = await deps.policy();
+    requireEnabled(policy, deps.hasEngine);
+    if (wanted.name !== undefined) requireName(wanted.name);
+    if (wanted.access !== undefined) requireAccess(creator, wanted.access, policy);
+    if (wanted.autoTrack === true && wanted.sha !== undefined) throw new AppError('auto_track_pinned_source');
+    const { ttlHours, branch } = wanted;
+    if (ttlHours !== undefined && ttlHours > policy.maxTtlHours)
+      throw new AppError('lifetime_too_long', {
+        message: `ttlHours is ${ttlHours}; the Environment policy allows at most ${policy.maxTtlHours}.`,
+        details: { maxTtlHours: policy.maxTtlHours },
+      });
+    const known = await branches.list(caller, wanted.repository, undefined);
+    if (!known.some(({ name }) => name === branch))
+      throw new AppError('invalid_branch', { message: `The repository has no branch ${branch}.` });
+    return policy;
+  }
+
+  async function insert(
+    stores: EnvironmentStores,
+    environment: Environment,
+    request: { readonly key: string; readonly digest: string } | null,
+    policy: EnvironmentPolicy,
+  ): Promise<void> {
+    await stores.environments.lockCreations();
+    const { own, total } = await stores.environments.count(environment.creator);
+    const excess =
+      own >= policy.maxPerOwner
+        ? `You have ${own} Environments, which is the maximum for one owner.`
+        : total >= policy.maxTotal
+          ? `There are ${total} Environments, which is the maximum of this installation.`
+          : null;
+    if (excess !== null)
+      throw new AppError('quota_exceeded', {
+        message: excess,
+        hint: 'Tear down an Environment that is no longer needed.',
+      });
+    await stores.environments.insert(environment, request);
+    await stores.environments.addLabel(environment.label, environment.id, environment.createdAt);
+  }
+
+  return async (asked: Asked, wanted: Creation): Promise<Created> => {
+    const { caller, auditContext } = asked;
+    const creator = requireCreator(caller);
+    const { idempotencyKey: key, ...content } = wanted;
+    const digest = createHash('sha256').update(JSON.stringify(content)).digest('hex');
+    const replay = key === undefined ? undefined : await earlier(creator, key, digest);
+    if (replay !== undefined) return replay;
+
+    const repository = await repositories.get(caller, wanted.repository);
+    const policy = await check(asked, creator, wanted);
+    const now = clock.now();
+    const isQueued = wanted.deployEnabled ?? true;
+    const environment: Environment = {
+      id: newId(random, 'env'),
+      uuid: wanted.name ?? nameFor(wanted.branch, random),
+      repositoryId: repository.id,
+      repository: repository.fullName,
+      branch: wanted.branch,
+      pinnedSha: wanted.sha ?? null,
+      sha: null,
+      creator,
+      trigger: 'api',
+      // Until the file is read, the narrowest that this creator can use.
+      access: wanted.access ?? (creator.kind === 'user' ? 'owner' : 'members'),
+      isAccessOpen: wanted.access === undefined,
+      label: generateEnvironmentLabel(random),
+      services: wanted.services ?? [],
+      env: wanted.env ?? {},
+      initEnv: wanted.initEnv ?? {},
+      ttlHours: wanted.ttlHours ?? null,
+      deployEnabled: isQueued,
+      autoTrack: wanted.autoTrack ?? false,
+      trackDefaultBranches: wanted.trackDefaultBranches ?? false,
+      status: isQueued ? 'queued' : 'paused',
+      statusMessage: null,
+      liveDeployId: null,
+      createdAt: now,
+      updatedAt: now,
+      expiresAt: now + (wanted.ttlHours ?? policy.defaultTtlHours) * hour,
+      deletedAt: null,
+      revision: 1,
+    };
+    try {
+      await tx(async (stores) => {
+        await holdCredential(stores, caller, now);
+        await insert(stores, environment, key === undefined ? null : { key, digest }, policy);
+        await stores.audit.append({
+          event: 'environment.created',
+          auditContext,
+          target: { kind: 'environment', id: environment.id },
+          outcome: 'success',
+          details: { after: factsOf(environment) },
+        });
+        if (isQueued)
+          await queueDeploy(stores, auditContext, environment, { trigger: 'api', creator }, { random, now });
+        await stores.changes.publish({ topic: 'environment', subject: environment.id });
+      });
+    } catch (error) {
+      if (!isUniqueViolation(error)) throw error;
+      // Another request with the same key was faster, or the name is taken.
+      const other = key === undefined ? undefined : await earlier(creator, key, digest);
+      if (other !== undefined) return other;
+      throw nameTaken(environment.uuid);
+    }
+    feed.announce({ topic: 'environment', subject: environment.id });
+    await states.publish(environment);
+    return { environment, isReplay: false };
+  };
+}

@@ -1,0 +1,262 @@
+import type { AuditContext } from '../../../core/caller.ts';
+import { hour } from '../../../core/clock.ts';
+import { AppError } from '../../../core/errors.ts';
+import type { AuditEventName } from '../../audit/events.ts';
+import type { Access } from '../configuration-file/schema.ts';
+import type { Deploy } from '../deploys/deploy.ts';
+import { queueDeploy } from '../deploys/queue-deploy.ts';
+import { creatorOf, type Environment, isCreator, isEnding, type ServiceChoice } from '../environment.ts';
+import type { Asked, EnvironmentDeps, EnvironmentStores } from '../environments-deps.ts';
+import { generateEnvironmentLabel } from '../labels.ts';
+import { changeable, holdCredential, isWider, requireAccess, requireEnabled, seen } from '../rights.ts';
+import { creating } from './create.ts';
+import { factsOf } from './facts.ts';
+
+/** Fields that are absent stay as they are. */
+export type Change = {
+  /** Merged by name. */
+  readonly services?: readonly ServiceChoice[] | undefined;
+  /** Replaces all. */
+  readonly env?: Readonly<Record<string, string>> | undefined;
+  /** Replaces all. */
+  readonly initEnv?: Readonly<Record<string, string>> | undefined;
+  readonly deployEnabled?: boolean | undefined;
+  readonly autoTrack?: boolean | undefined;
+  readonly trackDefaultBranches?: boolean | undefined;
+  readonly access?: Access | undefined;
+};
+
+export type Lifecycle = ReturnType<typeof lifecycle>;
+
+type Step = {
+  readonly after: Environment;
+  readonly event: AuditEventName;
+  readonly reason?: string;
+  /** Also queues a deploy of what the Environment is afterwards. */
+  readonly deploys?: boolean;
+};
+
+export function lifecycle(deps: EnvironmentDeps) {
+  const { read, tx, feed, states, clock, random } = deps;
+
+  /**
+   * Closes what is not public before the change is committed, and opens it again after it. In between, no browser gets
+   * access by the earlier state (contract 10.3). `step` returns null when there is nothing to change.
+   */
+  async function alter(
+    auditContext: AuditContext,
+    before: Environment,
+    hold: (stores: EnvironmentStores, now: number) => Promise<Environment>,
+    step: (
+      stores: EnvironmentStores,
+      environment: Environment,
+      now: number,
+    ) => Promise<Step | null> | Step | null,
+  ): Promise<Environment> {
+    const { id } = before;
+    await states.withdraw(before);
+    let changed: Environment;
+    try {
+      changed = await tx(async (stores) => {
+        const now = clock.now();
+        const environment = await hold(stores, now);
+        const next = await step(stores, environment, now);
+        if (next === null) return environment;
+        let after: Environment = { ...next.after, updatedAt: now };
+        await stores.audit.append({
+          event: next.event,
+          auditContext,
+          target: { kind: 'environment', id },
+          outcome: 'success',
+          ...(next.reason === undefined ? {} : { reason: next.reason }),
+          details: { before: factsOf(environment), after: factsOf(after) },
+        });
+        if (next.deploys === true) {
+          const creator = auditContext.actor.kind === 'system' ? null : environment.creator;
+          ({ environment: after } = await queueDeploy(
+            stores,
+            auditContext,
+            after,
+            { trigger: 'api', creator },
+            { random, now },
+          ));
+        }
+        await stores.environments.update(after);
+        await stores.changes.publish({ topic: 'environment', subject: id });
+        return { ...after, revision: environment.revision + 1 };
+      });
+    } catch (error) {
+      // The current state, not the one read before: another request may have changed the Environment meanwhile.
+      const now = await read.environments.find(id).catch(() => undefined);
+      if (now !== undefined) await states.publish(now);
+      throw error;
+    }
+    feed.announce({ topic: 'environment', subject: id });
+    await states.publish(changed);
+    return changed;
+  }
+
+  /** By id, or by the name of one that lives. */
+  async function find(caller: Asked['caller'], idOrName: string): Promise<Environment> {
+    const found = idOrName.startsWith('env_')
+      ? await read.environments.find(idOrName)
+      : await read.environments.findByName(idOrName);
+    return seen(caller, found);
+  }
+
+  async function byCaller(
+    { caller, auditContext }: Asked,
+    idOrName: string,
+    step: Parameters<typeof alter>[3],
+  ): Promise<Environment> {
+    const before = await find(caller, idOrName);
+    return await alter(
+      auditContext,
+      before,
+      async (stores, now) => {
+        await holdCredential(stores, caller, now);
+        return seen(caller, await stores.environments.hold(before.id));
+      },
+      step,
+    );
+  }
+
+  function ended(environment: Environment, reason: 'asked' | 'expired'): Step {
+    const after = { ...environment, status: 'tearing_down', statusMessage: null } as const;
+    return { after, event: 'environment.torn_down', reason };
+  }
+
+  return {
+    create: creating(deps),
+    find,
+
+    /** @throws AppError auto_track_pinned_source, override_not_allowed */
+    async change(asked: Asked, idOrName: string, change: Change): Promise<Environment> {
+      const policy = await deps.policy();
+      return await byCaller(asked, idOrName, (stores, held, now) => {
+        const environment = changeable(asked.caller, held);
+        return withAccess(
+          asked,
+          environment,
+          change.access,
+          policy,
+          stores,
+          now,
+          merged(environment, change),
+        );
+      });
+    },
+
+    /** @throws AppError environments_disabled, deploy_disabled */
+    async deploy(asked: Asked, idOrName: string): Promise<{ environment: Environment; deploy: Deploy }> {
+      const { caller, auditContext } = asked;
+      requireEnabled(await deps.policy(), deps.hasEngine);
+      const before = changeable(caller, await find(caller, idOrName));
+      const queued = await tx(async (stores) => {
+        const now = clock.now();
+        await holdCredential(stores, caller, now);
+        const held = changeable(caller, await stores.environments.hold(before.id));
+        if (!held.deployEnabled) throw new AppError('deploy_disabled');
+        const creator = creatorOf(caller);
+        const next = await queueDeploy(
+          stores,
+          auditContext,
+          held,
+          { trigger: 'api', creator },
+          { random, now },
+        );
+        await stores.environments.update(next.environment);
+        await stores.changes.publish({ topic: 'environment', subject: held.id });
+        return next;
+      });
+      feed.announce({ topic: 'environment', subject: before.id });
+      return queued;
+    },
+
+    /** From now or from the end of the lease, whichever is later. A lower maximum never shortens a lease. */
+    async extend(asked: Asked, idOrName: string, hours: number | undefined): Promise<Environment> {
+      const { extensionHours, maxTtlHours } = await deps.policy();
+      const added = hours ?? extensionHours;
+      if (added > maxTtlHours)
+        throw new AppError('lifetime_too_long', {
+          message: `hours is ${added}; the Environment policy allows at most ${maxTtlHours}.`,
+          details: { maxTtlHours },
+        });
+      return await byCaller(asked, idOrName, (_stores, held, now) => {
+        const environment = changeable(asked.caller, held);
+        const wanted = Math.max(now, environment.expiresAt) + added * hour;
+        const expiresAt = Math.max(environment.expiresAt, Math.min(wanted, now + maxTtlHours * hour));
+        return { after: { ...environment, expiresAt }, event: 'environment.extended' };
+      });
+    },
+
+    /** Begins the teardown. Twice is once. */
+    async remove(asked: Asked, idOrName: string): Promise<Environment> {
+      return await byCaller(asked, idOrName, async (stores, environment, now) => {
+        if (isEnding(environment)) return null;
+        await stores.deploys.endAll(environment.id, 'cancelled', 'The Environment is torn down.', now);
+        return ended(environment, 'asked');
+      });
+    },
+
+    /** Begins the teardown of one whose lease has ended. */
+    async expire(auditContext: AuditContext, id: string): Promise<void> {
+      const before = await read.environments.find(id);
+      if (before === undefined || isEnding(before)) return;
+      await alter(
+        auditContext,
+        before,
+        async (stores) => (await stores.environments.hold(id)) ?? before,
+        async (stores, environment, now) => {
+          if (isEnding(environment) || environment.expiresAt > now) return null;
+          await stores.deploys.endAll(id, 'cancelled', 'The lease of the Environment ended.', now);
+          return ended(environment, 'expired');
+        },
+      );
+    },
+  };
+
+  /** A new access gets new addresses, so that old links lead nowhere. What reads an address is deployed again. */
+  async function withAccess(
+    { caller }: Asked,
+    environment: Environment,
+    access: Access | undefined,
+    policy: Awaited<ReturnType<typeof deps.policy>>,
+    stores: EnvironmentStores,
+    now: number,
+    after: Environment,
+  ): Promise<Step> {
+    const event = 'environment.changed';
+    if (access === undefined || access === environment.access)
+      return { after: { ...after, isAccessOpen: after.isAccessOpen && access === undefined }, event };
+    requireAccess(environment.creator, access, policy);
+    if (isWider(access, environment.access) && !isCreator(caller, environment))
+      throw new AppError('override_not_allowed', {
+        message: 'Only its creator may let more people open the Environment.',
+        hint: 'Ask the creator, or create an Environment of your own.',
+        details: { field: 'access' },
+      });
+    const label = generateEnvironmentLabel(random);
+    await stores.environments.retireLabels(environment.id, now);
+    await stores.environments.addLabel(label, environment.id, now);
+    const deploys = environment.deployEnabled && environment.liveDeployId !== null;
+    return { after: { ...after, access, label, isAccessOpen: false }, event, deploys };
+  }
+}
+
+function merged(environment: Environment, change: Change): Environment {
+  const autoTrack = change.autoTrack ?? environment.autoTrack;
+  if (autoTrack && environment.pinnedSha !== null) throw new AppError('auto_track_pinned_source');
+  const services = new Map(environment.services.map((choice) => [choice.name, choice]));
+  for (const choice of change.services ?? [])
+    services.set(choice.name, { ...services.get(choice.name), ...choice });
+  return {
+    ...environment,
+    services: [...services.values()],
+    env: change.env ?? environment.env,
+    initEnv: change.initEnv ?? environment.initEnv,
+    deployEnabled: change.deployEnabled ?? environment.deployEnabled,
+    autoTrack,
+    trackDefaultBranches: change.trackDefaultBranches ?? environment.trackDefaultBranches,
+  };
+}

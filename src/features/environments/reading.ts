@@ -1,0 +1,84 @@
+import type { Caller } from '../../core/caller.ts';
+import { AppError } from '../../core/errors.ts';
+import { userOf } from '../../core/caller.ts';
+import type { Repositories } from '../repositories/repositories.ts';
+import type { AuditEventResponse } from '../audit/audit.ts';
+import {
+  creatorOf,
+  type Environment,
+  type EnvironmentService,
+  type EnvironmentStatus,
+} from './environment.ts';
+import type { EnvironmentStores } from './environments-deps.ts';
+import { reachOf } from './rights.ts';
+import { type Explanation, explain } from './why.ts';
+
+export type EnvironmentQuery = {
+  readonly exclude: readonly EnvironmentStatus[];
+  readonly search?: string | undefined;
+  readonly trigger?: Environment['trigger'] | undefined;
+  readonly mine?: boolean | undefined;
+  /** Full name. */
+  readonly repository?: string | undefined;
+  readonly hasReadyActiveService?: boolean | undefined;
+};
+
+export type EnvironmentReading = {
+  /** @throws AppError mine_requires_identity, repo_not_onboarded */
+  list(
+    caller: Caller,
+    query: EnvironmentQuery,
+    page: number,
+    limit: number,
+  ): Promise<{ items: Environment[]; total: number }>;
+  /** By Environment. */
+  services(ids: readonly string[]): Promise<ReadonlyMap<string, readonly EnvironmentService[]>>;
+  why(environment: Environment): Promise<readonly Explanation[]>;
+  /** Newest first, as the caller may see them. */
+  events(
+    environment: Environment,
+    caller: Caller,
+    cursor: string | undefined,
+    limit: number,
+  ): Promise<{ events: AuditEventResponse[]; nextCursor: string | null }>;
+};
+
+export function environmentReading(deps: {
+  readonly read: Pick<EnvironmentStores, 'environments' | 'deploys'>;
+  readonly repositories: Pick<Repositories, 'get'>;
+  /** Events of the audit log about this target; addresses and agents of others are left out for the viewer. */
+  readonly eventsOf: (
+    target: string,
+    viewerId: string,
+    cursor: string | undefined,
+    limit: number,
+  ) => Promise<{ events: AuditEventResponse[]; nextCursor: string | null }>;
+}): EnvironmentReading {
+  const { read, repositories } = deps;
+  return {
+    async list(caller, { repository, mine = false, ...query }, page, limit) {
+      const viewer = creatorOf(caller);
+      if (mine && viewer === null) throw new AppError('mine_requires_identity');
+      const repositoryId =
+        repository === undefined ? undefined : (await repositories.get(caller, repository)).id;
+      const filter = { ...query, repositories: reachOf(caller), viewer, isMine: mine, repositoryId };
+      return await read.environments.list(filter, page, limit);
+    },
+    services: (ids) => read.environments.services(ids),
+    async why(environment) {
+      const deploy = await read.deploys.newestOf(environment.id);
+      const [steps, services] = await Promise.all([
+        deploy === undefined ? new Map() : read.deploys.steps([deploy.id]),
+        read.environments.services([environment.id]),
+      ]);
+      return explain(
+        environment,
+        deploy,
+        steps.get(deploy?.id ?? '') ?? [],
+        services.get(environment.id) ?? [],
+      );
+    },
+    events: (environment, caller, cursor, limit) =>
+      deps.eventsOf(environment.id, userOf(caller)?.id ?? '', cursor, limit),
+  };
+}

@@ -1,0 +1,121 @@
+import { AppError } from '../../../core/errors.ts';
+import type { DesiredBuild, DesiredEnvironment } from '../configuration-file/plan.ts';
+import type { Deploy, DeployStep } from '../deploys/deploy.ts';
+import type { Environment } from '../environment.ts';
+import type { ReconcilerDeps, StepOutcome } from './deps.ts';
+import { done, type Failure, failed, recording } from './record.ts';
+import { filledVariables, valuesOf } from './values.ts';
+
+type Looked = { readonly step: DeployStep; readonly failure?: Failure };
+
+/** The second step of a deploy: every service that is built has its artifact, from an earlier build or a new one. */
+export function buildStep(deps: ReconcilerDeps) {
+  const { builds, clock } = deps;
+  const record = recording(deps);
+
+  async function request(
+    environment: Environment,
+    deploy: Deploy & { readonly plan: DesiredEnvironment },
+    service: string,
+  ) {
+    const repository = await deps.repositories.find(deploy.repositoryId);
+    const planned = deploy.plan.services[service];
+    if (repository === undefined || planned === undefined || !('build' in planned))
+      throw new AppError('repo_not_onboarded');
+    const { id, cloneUrl } = repository;
+    const remote = { id, cloneUrl, credential: await deps.repositories.credentialOf(id) };
+    const sha = deploy.sha ?? '';
+    const { branch } = deploy;
+    const valueOf = valuesOf(environment, sha, deploy.plan, deps.addresses, noInternalAddress);
+    const build: DesiredBuild = planned.build;
+    return await builds.request({
+      repositoryId: id,
+      remote,
+      branch,
+      sha,
+      kind: planned.kind,
+      build,
+      variables: filledVariables(build.variables, valueOf),
+      maySecrets: deps.maySecrets(repository, branch),
+    });
+  }
+
+  async function look(
+    environment: Environment,
+    deploy: Deploy & { readonly plan: DesiredEnvironment },
+    step: DeployStep,
+  ): Promise<Looked> {
+    const { service } = step;
+    const now = clock.now();
+    if (step.buildJobId === null) {
+      const requested = await request(environment, deploy, service);
+      if (requested.kind === 'built')
+        return { step: done(step, now, { reused: true, artifactId: requested.artifactId }) };
+      if (requested.kind === 'building')
+        return { step: { ...step, status: 'running', startedAt: now, buildJobId: requested.jobId } };
+      return failedLook(
+        step,
+        { status: 'error', message: `${service}: ${requested.message}`, fix: requested.fix },
+        now,
+      );
+    }
+    const job = await builds.job(step.buildJobId);
+    if (job === undefined || job.status === 'cancelled')
+      return { step: { ...step, status: 'waiting', buildJobId: null } };
+    if (job.status === 'built') return { step: done(step, now, { artifactId: job.artifactId }) };
+    if (job.status === 'failed') {
+      const message = `${service}: ${job.message ?? 'The build failed.'}`;
+      return failedLook(step, { status: 'error', message, fix: job.fix }, now);
+    }
+    return { step: { ...step, message: job.message } };
+  }
+
+  return async (
+    environment: Environment,
+    deploy: Deploy & { readonly plan: DesiredEnvironment },
+    steps: readonly DeployStep[],
+  ): Promise<StepOutcome> => {
+    const open = steps.filter(({ step, status }) => step === 'build' && status !== 'done');
+    const looked: Looked[] = [];
+    for (const step of open) {
+      const found = await look(environment, deploy, step);
+      looked.push(found);
+      if (found.failure !== undefined) break;
+    }
+    const failure = looked.find((one) => one.failure !== undefined)?.failure;
+    const isBuilt = failure === undefined && looked.every(({ step }) => step.status === 'done');
+    const changed = looked.filter(({ step }) => !open.includes(step) && !isSame(step, open));
+    if (changed.length === 0 && !isBuilt) return 'waiting';
+    const isWritten = await record(deploy, async (rows, stores, now) => {
+      for (const { step } of changed) await stores.deploys.putStep(deploy.id, step);
+      if (failure !== undefined) return failed(rows, failure, now);
+      const status = isBuilt ? ('built' as const) : ('building' as const);
+      return {
+        deploy: { ...rows.deploy, status },
+        environment: { ...rows.environment, status, statusMessage: null },
+      };
+    });
+    return isWritten && isBuilt ? 'again' : 'waiting';
+  };
+}
+
+function failedLook(step: DeployStep, failure: Failure, now: number): Looked {
+  return { step: { ...step, status: 'failed', endedAt: now, message: failure.message }, failure };
+}
+
+function isSame(step: DeployStep, open: readonly DeployStep[]): boolean {
+  const before = open.find(({ service }) => service === step.service);
+  return (
+    before !== undefined &&
+    before.status === step.status &&
+    before.buildJobId === step.buildJobId &&
+    before.message === step.message
+  );
+}
+
+/** A build reaches no process: the reader of the file refuses such a reference in a static service. */
+function noInternalAddress(service: string): never {
+  throw new AppError('config_invalid', {
+    message: `A build cannot use the internal address of the service ${service}.`,
+  });
+}

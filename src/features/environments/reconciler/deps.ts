@@ -1,0 +1,36 @@
+import type { Clock } from '../../../core/clock.ts';
+import type { ChangeFeed } from '../../../platform/database/change-feed.ts';
+import type { Tx } from '../../../platform/database/database.ts';
+import type { Git } from '../../../platform/git/git.ts';
+import type { Log } from '../../../platform/log.ts';
+import type { Repositories, Repository } from '../../repositories/repositories.ts';
+import type { Builds } from '../builds/builds.ts';
+import type { EnvironmentStates, EnvironmentStores } from '../environments-deps.ts';
+import type { Lifecycle } from '../lifecycle/lifecycle.ts';
+import type { EnvironmentPolicy } from '../policy/environment-policy.ts';
+import type { EnvironmentAddresses } from '../responses.ts';
+
+export type ReconcilerDeps = {
+  readonly read: Pick<EnvironmentStores, 'environments' | 'deploys'>;
+  readonly tx: Tx<EnvironmentStores>;
+  readonly feed: Pick<ChangeFeed, 'announce' | 'subscribe'>;
+  readonly policy: () => Promise<EnvironmentPolicy>;
+  readonly repositories: Pick<Repositories, 'find' | 'credentialOf'>;
+  readonly git: Pick<Git, 'readFile'>;
+  readonly builds: Pick<Builds, 'request' | 'job' | 'keepOnly'>;
+  readonly lifecycle: Pick<Lifecycle, 'expire'>;
+  readonly states: EnvironmentStates;
+  readonly addresses: EnvironmentAddresses;
+  /** Whether builds and processes of this branch may use the stored secrets of the repository. */
+  readonly maySecrets: (repository: Repository, branch: string) => boolean;
+  /** Notifies the owners of live keys in a file of a branch. */
+  readonly reportKeys: (text: string) => void;
+  readonly clock: Clock;
+  readonly log: Log;
+};
+
+/**
+ * What one step of a deploy came to. `again`: the next step can follow at once. `waiting`: something else must happen first,
+ * and the change feed or the next round tells.
+ */
+export type StepOutcome = 'again' | 'waiting';

@@ -1,0 +1,134 @@
+import { hour } from '../../../core/clock.ts';
+import { AppError } from '../../../core/errors.ts';
+import { configurationFileName, missingFile, type Problem } from '../configuration-file/problem.ts';
+import type { DesiredEnvironment, DesiredService, Overrides } from '../configuration-file/plan.ts';
+import type { Deploy } from '../deploys/deploy.ts';
+import type { Environment, EnvironmentService } from '../environment.ts';
+import { errorOf } from '../git-failures.ts';
+import { desiredOf } from '../preview.ts';
+import type { ReconcilerDeps, StepOutcome } from './deps.ts';
+import { done, failed, newStep, recording } from './record.ts';
+
+type Fetched =
+  | { readonly kind: 'problems'; readonly sha: string; readonly problems: readonly Problem[] }
+  | { readonly kind: 'planned'; readonly sha: string; readonly plan: DesiredEnvironment };
+
+/** The first step of a deploy: reads postern.yaml at the commit, and plans the Environment. */
+export function fetchStep(deps: ReconcilerDeps) {
+  const record = recording(deps);
+
+  async function fetch(environment: Environment, deploy: Deploy): Promise<Fetched> {
+    const repository = await deps.repositories.find(deploy.repositoryId);
+    if (repository === undefined)
+      throw new AppError('repo_not_onboarded', {
+        message: 'The repository was removed from the registry.',
+        hint: 'Register it again and create another Environment.',
+      });
+    const { id, cloneUrl } = repository;
+    const remote = { id, cloneUrl, credential: await deps.repositories.credentialOf(id) };
+    const found = await deps.git.readFile(remote, deploy.branch, configurationFileName, deploy.sha);
+    if (found.kind === 'failed') throw errorOf(found.reason);
+    const { sha, text } = found.value;
+    if (text === null) return { kind: 'problems', sha, problems: [missingFile] };
+    deps.reportKeys(text);
+    const commit = { branch: deploy.branch, sha };
+    const planned = desiredOf(text, commit, await deps.policy(), overridesOf(environment));
+    return planned.kind === 'problems'
+      ? { ...planned, sha }
+      : { kind: 'planned', sha, plan: planned.desired };
+  }
+
+  return async (environment: Environment, deploy: Deploy): Promise<StepOutcome> => {
+    await record(deploy, async (rows, stores, now) => {
+      await stores.deploys.putStep(deploy.id, newStep('', 'fetch', { status: 'running', startedAt: now }));
+      return {
+        deploy: { ...rows.deploy, startedAt: rows.deploy.startedAt ?? now },
+        environment: { ...rows.environment, status: 'building', statusMessage: null },
+      };
+    });
+    const fetched = await fetch(environment, deploy);
+    const isWritten = await record(deploy, async (rows, stores, now) => {
+      const step = newStep('', 'fetch', { startedAt: rows.deploy.startedAt });
+      const { sha } = fetched;
+      const read = {
+        deploy: { ...rows.deploy, sha },
+        environment: { ...rows.environment, sha },
+      };
+      if (fetched.kind === 'problems') {
+        await stores.deploys.putStep(deploy.id, done(step, now));
+        const { problems } = fetched;
+        const [first] = problems;
+        const message =
+          problems.length === 1 && first ? first.message : `postern.yaml has ${problems.length} problems.`;
+        return failed(read, { status: 'config_error', message, fix: first?.fix ?? null, problems }, now);
+      }
+      const { plan } = fetched;
+      await stores.deploys.putStep(deploy.id, done(step, now));
+      for (const [name, service] of Object.entries(plan.services))
+        if ('build' in service) await stores.deploys.putStep(deploy.id, newStep(name, 'build'));
+      const known = (await stores.environments.services([environment.id])).get(environment.id) ?? [];
+      await stores.environments.putServices(environment.id, planned(plan, known));
+      return {
+        deploy: { ...read.deploy, plan, status: 'building' },
+        environment: chosen(read.environment, plan),
+      };
+    });
+    return isWritten ? 'again' : 'waiting';
+  };
+}
+
+function overridesOf({ access, isAccessOpen, ttlHours, services, env, initEnv }: Environment): Overrides {
+  return {
+    access: isAccessOpen ? null : access,
+    ttlHours,
+    services: services.map(({ name, active, branchOrExternalUrl }) => ({
+      name,
+      ...(active === undefined ? {} : { isActive: active }),
+      ...(branchOrExternalUrl === undefined ? {} : { url: branchOrExternalUrl }),
+    })),
+    env,
+    initEnv,
+  };
+}
+
+/** The access and the lease of the file count once: when its creator chose none, and the file is read for the first time. */
+function chosen(environment: Environment, plan: DesiredEnvironment): Environment {
+  if (!environment.isAccessOpen) return environment;
+  const isPerson = environment.creator.kind === 'user';
+  return {
+    ...environment,
+    // A service key opens nothing in a browser.
+    access: plan.access === 'owner' && !isPerson ? 'members' : plan.access,
+    isAccessOpen: false,
+    expiresAt:
+      environment.ttlHours === null ? environment.createdAt + plan.ttlHours * hour : environment.expiresAt,
+  };
+}
+
+/** The services of the plan. Those that are served already stay as they are until the deploy is done. */
+function planned(
+  plan: DesiredEnvironment,
+  known: readonly EnvironmentService[],
+): readonly EnvironmentService[] {
+  const served = new Map(known.map((service) => [service.name, service]));
+  const wanted = Object.entries(plan.services).map(
+    ([name, service]) => served.get(name) ?? waiting(name, service),
+  );
+  const gone = known.filter(({ name }) => !Object.hasOwn(plan.services, name));
+  return [...wanted, ...gone];
+}
+
+export function waiting(name: string, service: DesiredService): EnvironmentService {
+  return {
+    name,
+    kind: service.kind,
+    status: 'waiting',
+    reason: null,
+    isExposed: 'isExposed' in service && service.isExposed,
+    routes: 'routes' in service ? service.routes : {},
+    spa: service.kind === 'static' && service.spa,
+    url: service.kind === 'external' ? service.url : null,
+    artifactId: null,
+    address: null,
+  };
+}

@@ -1,0 +1,165 @@
+import { systemAuditContext } from '../../../core/caller.ts';
+import { second } from '../../../core/clock.ts';
+import { AppError } from '../../../core/errors.ts';
+import { createFairQueue } from '../../../platform/fair-queue.ts';
+import type { DesiredEnvironment } from '../configuration-file/plan.ts';
+import type { Deploy } from '../deploys/deploy.ts';
+import type { Environment } from '../environment.ts';
+import { buildStep } from './build-step.ts';
+import type { ReconcilerDeps, StepOutcome } from './deps.ts';
+import { fetchStep } from './fetch-step.ts';
+import { failed, recording } from './record.ts';
+import { serveStep } from './serve-step.ts';
+
+/**
+ * Brings Environments to what their rows say, one step at a time (contract of Environments, section 2). The rows decide: each
+ * step reads them, does what is next, and writes what came of it. So a step may run twice, and a worker that dies loses
+ * nothing. What was heard from the change feed is only a hint to look sooner.
+ */
+export type Reconciler = {
+  /** Looks at every Environment that something has to be done for. Returns when it has begun. */
+  run(): Promise<void>;
+  /** Resolves when nothing is under way in this process. */
+  idle(): Promise<void>;
+};
+
+/** Repositories take turns, so that one with many Environments does not delay the others. */
+const atOnce = { width: 4, perSender: 2, queue: 10_000 };
+/** As many as the policy can allow. */
+const perRound = 10_000;
+/** Steps that follow each other without waiting. */
+const maxSteps = 10;
+const firstDelayMs = second;
+const maxDelayMs = 60 * second;
+
+export function createReconciler(deps: ReconcilerDeps): Reconciler {
+  const { read, feed, builds, lifecycle, clock, log } = deps;
+  const fetch = fetchStep(deps);
+  const build = buildStep(deps);
+  const serve = serveStep(deps);
+  const record = recording(deps);
+  const turns = createFairQueue(atOnce);
+  const underWay = new Map<string, Promise<void>>();
+  const heard = new Set<string>();
+  /** Environments whose last step met something that was away, such as a git server. */
+  const delayed = new Map<string, { readonly failures: number; readonly until: number }>();
+
+  feed.subscribe(({ topic, subject }) => {
+    if (topic === 'environment') heard.add(subject);
+  });
+
+  async function step(environment: Environment): Promise<StepOutcome> {
+    if (environment.status === 'torn_down') return 'waiting';
+    if (environment.status === 'tearing_down') return await tearDown(environment);
+    if (environment.expiresAt <= clock.now()) {
+      await lifecycle.expire(systemAuditContext, environment.id);
+      return 'again';
+    }
+    const deploy = await read.deploys.underWay(environment.id);
+    if (deploy === undefined) return 'waiting';
+    if (!isPlanned(deploy)) return await fetch(environment, deploy);
+    const steps = (await read.deploys.steps([deploy.id])).get(deploy.id) ?? [];
+    const isBuilt = steps.every(({ step: name, status }) => name !== 'build' || status === 'done');
+    return isBuilt ? await serve(deploy, steps) : await build(environment, deploy, steps);
+  }
+
+  /** Nothing of it is served any more since the teardown began; this removes what is left. */
+  async function tearDown({ id }: Environment): Promise<StepOutcome> {
+    await deps.tx(async (stores) => {
+      const environment = await stores.environments.hold(id);
+      if (environment?.status !== 'tearing_down') return;
+      const now = clock.now();
+      await stores.environments.putServices(id, []);
+      await stores.environments.retireLabels(id, now);
+      await stores.environments.update({
+        ...environment,
+        status: 'torn_down',
+        env: {},
+        initEnv: {},
+        deletedAt: now,
+        updatedAt: now,
+      });
+      await stores.changes.publish({ topic: 'environment', subject: id });
+    });
+    feed.announce({ topic: 'environment', subject: id });
+    return 'waiting';
+  }
+
+  async function reconcile(id: string): Promise<void> {
+    for (let count = 0; count < maxSteps; count += 1) {
+      const environment = await read.environments.find(id);
+      if (environment === undefined || (await step(environment)) === 'waiting') return;
+    }
+  }
+
+  /** What passes is tried again later; anything else ends the deploy, with its words. */
+  async function onError(id: string, error: unknown): Promise<void> {
+    const isPassing = !(error instanceof AppError) || error.status >= 500;
+    if (isPassing) {
+      const failures = (delayed.get(id)?.failures ?? 0) + 1;
+      const waitMs = Math.min(maxDelayMs, firstDelayMs * 2 ** (failures - 1));
+      delayed.set(id, { failures, until: clock.now() + waitMs });
+      log.warn(
+        { err: error, environment: id, failures },
+        'a step of an Environment failed; it is tried again',
+      );
+    }
+    const deploy = await read.deploys.underWay(id);
+    if (deploy === undefined) return;
+    if (error instanceof AppError && isPassing) await say(deploy, error.message);
+    if (!isPassing) {
+      const { code, message, hint: fix } = error;
+      const status = code === 'config_invalid' ? 'config_error' : 'error';
+      await record(deploy, (rows, _stores, now) => failed(rows, { status, message, fix }, now));
+    }
+  }
+
+  async function say(deploy: Deploy, message: string): Promise<void> {
+    const words = `${message} Postern tries again.`;
+    const environment = await read.environments.find(deploy.environmentId);
+    if (environment === undefined || environment.statusMessage === words) return;
+    await record(deploy, (rows) => ({ ...rows, environment: { ...rows.environment, statusMessage: words } }));
+  }
+
+  async function inTurn(id: string): Promise<void> {
+    heard.delete(id);
+    const environment = await read.environments.find(id);
+    if (environment !== undefined) await turns(environment.repositoryId, () => reconcile(id));
+  }
+
+  function start(id: string): void {
+    const work = inTurn(id)
+      .then(() => void delayed.delete(id))
+      .catch((error: unknown) => onError(id, error))
+      .catch((error: unknown) =>
+        log.warn({ err: error, environment: id }, 'could not record why a step of an Environment failed'),
+      )
+      .finally(() => {
+        underWay.delete(id);
+      });
+    underWay.set(id, work);
+  }
+
+  return {
+    async run() {
+      await builds.keepOnly(new Set(await read.deploys.wantedJobs()));
+      const now = clock.now();
+      const found = [
+        ...heard,
+        ...(await read.environments.unsettled(perRound)),
+        ...(await read.environments.expired(now, perRound)),
+      ];
+      for (const id of new Set(found)) {
+        const isDelayed = (delayed.get(id)?.until ?? 0) > now;
+        if (!underWay.has(id) && !isDelayed) start(id);
+      }
+    },
+    async idle() {
+      while (underWay.size > 0) await Promise.all(underWay.values());
+    },
+  };
+}
+
+function isPlanned(deploy: Deploy): deploy is Deploy & { readonly plan: DesiredEnvironment } {
+  return deploy.plan !== null;
+}

@@ -1,0 +1,83 @@
+import type { Deploy, DeployStep } from '../deploys/deploy.ts';
+import { hasEnded } from '../deploys/deploy.ts';
+import { type Environment, isEnding } from '../environment.ts';
+import type { EnvironmentStores } from '../environments-deps.ts';
+import type { ReconcilerDeps } from './deps.ts';
+
+type Rows = { readonly environment: Environment; readonly deploy: Deploy };
+
+/**
+ * Writes what a step came to, unless the deploy has ended meanwhile: cancelled, superseded by a newer one, or torn down. Then
+ * nothing is written, and the result is false.
+ */
+export function recording({
+  tx,
+  feed,
+  states,
+  clock,
+}: Pick<ReconcilerDeps, 'tx' | 'feed' | 'states' | 'clock'>) {
+  return async (
+    deploy: Deploy,
+    work: (rows: Rows, stores: EnvironmentStores, now: number) => Promise<Rows> | Rows,
+  ): Promise<boolean> => {
+    const written = await tx(async (stores) => {
+      const environment = await stores.environments.hold(deploy.environmentId);
+      const current = await stores.deploys.hold(deploy.id);
+      if (environment === undefined || current === undefined) return undefined;
+      if (hasEnded(current) || isEnding(environment)) return undefined;
+      const now = clock.now();
+      const after = await work({ environment, deploy: current }, stores, now);
+      await stores.deploys.update(after.deploy);
+      await stores.environments.update({ ...after.environment, updatedAt: now });
+      await stores.changes.publish({ topic: 'environment', subject: environment.id });
+      return { ...after.environment, updatedAt: now, revision: environment.revision + 1 };
+    });
+    if (written === undefined) return false;
+    feed.announce({ topic: 'environment', subject: written.id });
+    await states.publish(written);
+    return true;
+  };
+}
+
+export type Failure = {
+  readonly status: 'error' | 'config_error';
+  readonly message: string;
+  readonly fix: string | null;
+  readonly problems?: Deploy['problems'];
+};
+
+/** A deploy that failed. What was served before is still served. */
+export function failed({ environment, deploy }: Rows, failure: Failure, now: number): Rows {
+  const { status, message, fix, problems = [] } = failure;
+  const statusMessage =
+    environment.liveDeployId === null
+      ? message
+      : `The newest deploy failed; the one before is still served. ${message}`;
+  return {
+    deploy: { ...deploy, status, message, fix, problems, endedAt: now },
+    environment: { ...environment, status, statusMessage },
+  };
+}
+
+export function newStep(
+  service: string,
+  step: DeployStep['step'],
+  rest: Partial<DeployStep> = {},
+): DeployStep {
+  return {
+    service,
+    step,
+    status: 'waiting',
+    startedAt: null,
+    endedAt: null,
+    reused: false,
+    message: null,
+    buildJobId: null,
+    artifactId: null,
+    ...rest,
+  };
+}
+
+export function done(step: DeployStep, now: number, rest: Partial<DeployStep> = {}): DeployStep {
+  return { ...step, status: 'done', startedAt: step.startedAt ?? now, endedAt: now, ...rest };
+}

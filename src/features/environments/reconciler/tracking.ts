@@ -1,0 +1,69 @@
+import { systemAuditContext } from '../../../core/caller.ts';
+import type { Clock } from '../../../core/clock.ts';
+import type { Random } from '../../../core/ids.ts';
+import type { ChangeFeed } from '../../../platform/database/change-feed.ts';
+import type { Tx } from '../../../platform/database/database.ts';
+import type { Git } from '../../../platform/git/git.ts';
+import type { Log } from '../../../platform/log.ts';
+import type { Repositories } from '../../repositories/repositories.ts';
+import { queueDeploy } from '../deploys/queue-deploy.ts';
+import { isEnding } from '../environment.ts';
+import type { EnvironmentStores } from '../environments-deps.ts';
+
+/** Asks the git servers for new commits, and deploys the Environments that follow their branch. */
+export function createTracking(deps: {
+  readonly read: Pick<EnvironmentStores, 'environments'>;
+  readonly tx: Tx<EnvironmentStores>;
+  readonly feed: Pick<ChangeFeed, 'announce'>;
+  readonly repositories: Pick<Repositories, 'find' | 'credentialOf'>;
+  readonly git: Pick<Git, 'branches'>;
+  readonly isEnabled: () => Promise<boolean>;
+  readonly random: Random;
+  readonly clock: Clock;
+  readonly log: Log;
+}): { run(): Promise<void> } {
+  const { read, tx, feed, repositories, git, random, clock, log } = deps;
+
+  async function headsOf(repositoryId: string): Promise<ReadonlyMap<string, string>> {
+    const repository = await repositories.find(repositoryId);
+    if (repository === undefined) return new Map();
+    const { id, cloneUrl } = repository;
+    const answer = await git.branches({ id, cloneUrl, credential: await repositories.credentialOf(id) });
+    if (answer.kind === 'failed') {
+      log.warn({ repository: id, reason: answer.reason }, 'could not ask a git server for new commits');
+      return new Map();
+    }
+    return new Map(answer.value.map(({ name, sha }) => [name, sha]));
+  }
+
+  /** The newest commit is deployed once: also when its deploy failed, it is not tried again without a new commit. */
+  async function deploy(id: string, head: string): Promise<void> {
+    const isQueued = await tx(async (stores) => {
+      const environment = await stores.environments.hold(id);
+      if (environment === undefined || isEnding(environment)) return false;
+      if (!environment.autoTrack || !environment.deployEnabled || environment.sha === head) return false;
+      if ((await stores.deploys.underWay(id))?.trigger === 'push') return false;
+      const how = { trigger: 'push', creator: null } as const;
+      const now = clock.now();
+      const queued = await queueDeploy(stores, systemAuditContext, environment, how, { random, now });
+      await stores.environments.update(queued.environment);
+      await stores.changes.publish({ topic: 'environment', subject: id });
+      return true;
+    });
+    if (isQueued) feed.announce({ topic: 'environment', subject: id });
+  }
+
+  return {
+    async run() {
+      if (!(await deps.isEnabled())) return;
+      const tracked = await read.environments.tracked();
+      for (const repositoryId of new Set(tracked.map((one) => one.repositoryId))) {
+        const heads = await headsOf(repositoryId);
+        for (const { id, branch, sha } of tracked.filter((one) => one.repositoryId === repositoryId)) {
+          const head = heads.get(branch);
+          if (head !== undefined && head !== sha) await deploy(id, head);
+        }
+      }
+    },
+  };
+}

@@ -1,0 +1,34 @@
+import { filled, type Reference } from '../configuration-file/references.ts';
+import type { DesiredBuild, DesiredEnvironment } from '../configuration-file/plan.ts';
+import type { Environment } from '../environment.ts';
+import type { EnvironmentAddresses } from '../responses.ts';
+
+/** Where a process is reached by its siblings. */
+export type InternalAddress = { readonly host: string; readonly port: number };
+
+/** Replaces references by the values of one Environment. URLs are known before the first build. */
+export function valuesOf(
+  { id, uuid, branch, label }: Environment,
+  sha: string,
+  plan: DesiredEnvironment,
+  addresses: EnvironmentAddresses,
+  internal: (service: string) => InternalAddress,
+): (reference: Reference) => string {
+  const exposed = Object.entries(plan.services).find(
+    ([, service]) => 'isExposed' in service && service.isExposed,
+  );
+  const url = exposed === undefined ? addresses.linkOf(id) : addresses.urlOf(exposed[0], label);
+  const own = { id, name: uuid, branch, sha, url };
+  return (reference) => {
+    if (reference.kind === 'environment') return own[reference.field];
+    const { service, field } = reference;
+    return field === 'url' ? addresses.urlOf(service, label) : String(internal(service)[field]);
+  };
+}
+
+export function filledVariables(
+  variables: DesiredBuild['variables'],
+  valueOf: (reference: Reference) => string,
+): Record<string, string> {
+  return Object.fromEntries(Object.entries(variables).map(([name, text]) => [name, filled(text, valueOf)]));
+}

@@ -1,0 +1,79 @@
+import { timestamp, timestampOrNull } from '../../core/clock.ts';
+import type { Creator, Environment, EnvironmentService } from './environment.ts';
+import { serviceLabel } from './labels.ts';
+import { type MetadataLink, renderLinks } from './metadata-links/metadata-link.ts';
+
+/** Converts Environments to their wire form. */
+export type EnvironmentAddresses = {
+  /** `{base_url}/e/{id}`: stays the same when the hosts change. */
+  linkOf(id: string): string;
+  /** Where a client reads the Environment. */
+  statusUrlOf(id: string): string;
+  /** URL of a service, without a slash at the end. */
+  urlOf(service: string, label: string): string;
+};
+
+export type CreatorNames = (creators: readonly Creator[]) => Promise<ReadonlyMap<string, string>>;
+
+export function environmentAddresses(uiUrl: string, contentUrl: string): EnvironmentAddresses {
+  const { protocol, host } = new URL(contentUrl);
+  return {
+    linkOf: (id) => `${uiUrl}/e/${id}`,
+    statusUrlOf: (id) => `${uiUrl}/api/v2/environments/${id}`,
+    urlOf: (service, label) => `${protocol}//${serviceLabel(service, label)}.${host}`,
+  };
+}
+
+export function toEnvironmentResponse(
+  environment: Environment,
+  services: readonly EnvironmentService[],
+  {
+    addresses,
+    links,
+    names,
+  }: {
+    readonly addresses: EnvironmentAddresses;
+    readonly links: readonly MetadataLink[];
+    readonly names: ReadonlyMap<string, string>;
+  },
+) {
+  const { id, uuid, branch, sha, label, creator } = environment;
+  const urlOf = ({ name, isExposed, url }: EnvironmentService) =>
+    url ?? (isExposed ? addresses.urlOf(name, label) : null);
+  const first = services.find(({ isExposed }) => isExposed);
+  const url = first === undefined ? addresses.linkOf(id) : addresses.urlOf(first.name, label);
+  const isActive = ({ status }: EnvironmentService) => status !== 'inactive';
+  return {
+    id,
+    uuid,
+    status: environment.status,
+    statusMessage: environment.statusMessage,
+    namespace: null,
+    trigger: environment.trigger,
+    repository: environment.repository,
+    branch,
+    sha,
+    access: environment.access,
+    deployEnabled: environment.deployEnabled,
+    autoTrack: environment.autoTrack,
+    trackDefaultBranches: environment.trackDefaultBranches,
+    expiresAt: timestamp(environment.expiresAt),
+    deletedAt: timestampOrNull(environment.deletedAt),
+    activeServiceCount: services.filter(isActive).length,
+    hasReadyActiveService: services.some(({ status }) => status === 'ready'),
+    createdBy: { ...creator, name: names.get(creator.id) ?? null },
+    createdAt: timestamp(environment.createdAt),
+    updatedAt: timestamp(environment.updatedAt),
+    services: services.map((service) => ({
+      name: service.name,
+      kind: service.kind,
+      status: service.status,
+      url: urlOf(service),
+      reason: service.reason,
+      active: isActive(service),
+    })),
+    links: renderLinks(links, { id, name: uuid, branch, sha: sha ?? '', url }),
+    link: addresses.linkOf(id),
+    statusUrl: addresses.statusUrlOf(id),
+  };
+}

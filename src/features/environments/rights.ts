@@ -1,0 +1,82 @@
+import { canReachRepository } from '../../core/authorize.ts';
+import type { Caller, CallerKey } from '../../core/caller.ts';
+import { AppError } from '../../core/errors.ts';
+import { type Access, accessKinds } from './configuration-file/schema.ts';
+import { type Creator, creatorOf, type Environment, isCreator, isEnding } from './environment.ts';
+import type { EnvironmentPolicy } from './policy/environment-policy.ts';
+
+/**
+ * Who may do what with an Environment, with each rule in one place. What a caller may not see does not exist: the response
+ * is 404 with the same bytes.
+ */
+export function seen(caller: Caller, environment: Environment | undefined): Environment {
+  if (environment === undefined || !canReachRepository(caller, environment.repositoryId))
+    throw new AppError('env_not_found');
+  if (environment.access === 'owner' && !isCreator(caller, environment)) throw new AppError('env_not_found');
+  return environment;
+}
+
+/** One that can still be changed. */
+export function changeable(caller: Caller, environment: Environment | undefined): Environment {
+  const found = seen(caller, environment);
+  if (isEnding(found)) throw new AppError('env_tearing_down');
+  return found;
+}
+
+export function requireCreator(caller: Caller): Creator {
+  const creator = creatorOf(caller);
+  if (creator === null)
+    throw new AppError('identity_binding_required', {
+      message: 'This older key is not bound to a user and cannot create Environments.',
+    });
+  return creator;
+}
+
+/** The repositories that a caller reaches. */
+export function reachOf(caller: Caller): readonly string[] | 'all' {
+  return 'key' in caller && caller.key.repositories.mode === 'selected'
+    ? caller.key.repositories.repositoryIds
+    : 'all';
+}
+
+/** `hasEngine`: this installation runs Environments at all. The answer says which switch refused. */
+export function requireEnabled(policy: EnvironmentPolicy, hasEngine: boolean): void {
+  if (!hasEngine)
+    throw new AppError('environments_disabled', {
+      message: 'This installation has no engine that runs Environments.',
+      hint: 'An operator sets ENVIRONMENTS_ENGINE, and starts Postern again.',
+    });
+  if (!policy.enabled)
+    throw new AppError('environments_disabled', {
+      message: 'Environments are switched off in the Environment policy.',
+      hint: 'An administrator switches them on under Administration, Environments.',
+    });
+}
+
+export function requireAccess(creator: Creator, access: Access, policy: EnvironmentPolicy): void {
+  if (creator.kind === 'service_key' && access === 'owner')
+    throw new AppError('override_not_allowed', {
+      message: 'A service key cannot open Environments in a browser, so its access cannot be owner.',
+      hint: 'Send access "members".',
+      details: { field: 'access' },
+    });
+  if (policy.allowedAccess.includes(access)) return;
+  throw new AppError('override_not_allowed', {
+    message: `The Environment policy does not allow the access ${access}.`,
+    hint: `Send one of: ${policy.allowedAccess.join(', ')}.`,
+    details: { field: 'access', allowed: policy.allowedAccess },
+  });
+}
+
+export function isWider(access: Access, than: Access): boolean {
+  return accessKinds.indexOf(access) > accessKinds.indexOf(than);
+}
+
+/** A write with a key commits only while the key is valid (contract 4). */
+export async function holdCredential(
+  stores: { keys: { holdLive(id: string, now: number, asked: CallerKey): Promise<void> } },
+  caller: Caller,
+  now: number,
+): Promise<void> {
+  if ('key' in caller) await stores.keys.holdLive(caller.key.id, now, caller.key);
+}
