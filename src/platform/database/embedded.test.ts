@@ -54,6 +54,24 @@ test('the planner learns about a table that changed much, and not about one that
   await rm(folder, { recursive: true, force: true });
 });
 
+test('the planner learns about a table that was filled before the database was opened', async () => {
+  const folder = await newDatabaseFolder();
+  const first = openDatabase(embeddedDatabase({ dataDir: folder }).dialect);
+  await sql`create table filled (id int)`.execute(first.sql);
+  await sql`insert into filled select generate_series(1, 10000)`.execute(first.sql);
+  await first.close();
+  const again = openDatabase(embeddedDatabase({ dataDir: folder }).dialect);
+  const rowsKnown = async () => {
+    const { rows } = await sql`select reltuples from pg_class where relname = 'filled'`.execute(again.sql);
+    return rows;
+  };
+  expect(await rowsKnown()).toEqual([{ reltuples: -1 }]);
+  await tidyEmbedded(again, []);
+  expect(await rowsKnown()).toEqual([{ reltuples: 10_000 }]);
+  await again.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
 test('what was committed is there after closing and opening again', async () => {
   const folder = await newDatabaseFolder();
   const first = openDatabase(embeddedDatabase({ dataDir: folder }).dialect);

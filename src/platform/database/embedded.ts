@@ -264,9 +264,14 @@ class Mutex {
  */
 export async function tidyEmbedded(database: Database, busy: readonly string[]): Promise<void> {
   for (const table of busy) await sql`vacuum ${sql.table(table)}`.execute(database.sql);
-  // The threshold of autovacuum's defaults (PostgreSQL manual, section 24.1.6).
+  // The threshold of autovacuum's defaults (PostgreSQL manual, section 24.1.6). PGlite forgets these counts when it is closed, so
+  // a table that has grown by as much also counts.
   const { rows } = await sql<{ name: string }>`
-    select format('%I.%I', schemaname, relname) as name from pg_stat_user_tables
-    where n_mod_since_analyze > 50 + 0.1 * n_live_tup`.execute(database.sql);
+    select format('%I.%I', s.schemaname, s.relname) as name
+      from pg_stat_user_tables s join pg_class c on c.oid = s.relid
+     where s.n_mod_since_analyze > 50 + 0.1 * s.n_live_tup
+        or pg_relation_size(c.oid) / current_setting('block_size')::int > 5 + 1.1 * c.relpages`.execute(
+    database.sql,
+  );
   for (const { name } of rows) await sql.raw(`analyze ${name}`).execute(database.sql);
 }
