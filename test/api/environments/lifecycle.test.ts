@@ -1,0 +1,237 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { hour } from '../../../src/core/clock.ts';
+import { configurationFile, openShop, page, type Shop } from './shop.ts';
+
+let shop: Shop;
+beforeAll(async () => {
+  shop = await openShop();
+});
+afterAll(() => shop.close());
+
+test('a branch is built, deployed, and used again by the next Environment of it', async () => {
+  const { data: created, status } = await shop.create({ name: 'first-shop' });
+  expect(status).toBe(202);
+  expect(created).toMatchObject({ uuid: 'first-shop', status: 'queued', replayed: false });
+
+  const environment = await shop.settle(created.id);
+  expect(environment).toMatchObject({
+    status: 'deployed',
+    statusMessage: null,
+    sha: shop.repository.git('rev-parse', 'HEAD'),
+    access: 'members',
+    activeServiceCount: 1,
+    hasReadyActiveService: true,
+    createdBy: { kind: 'user', name: 'Ada' },
+    services: [{ name: 'web', kind: 'static', status: 'ready', active: true, reason: null }],
+  });
+  expect(environment.services[0].url).toMatch(/^http:\/\/web-e[a-z2-7]{17}\.sites\.localhost:3001$/);
+
+  const { data: builds } = await shop.call('GET', '/builds', { query: { environment: created.id } });
+  expect(builds).toMatchObject([
+    {
+      status: 'deployed',
+      trigger: 'api',
+      steps: [
+        { service: '', step: 'fetch', status: 'done' },
+        { service: 'web', step: 'build', status: 'done', reused: false },
+        { service: '', step: 'route', status: 'done' },
+      ],
+    },
+  ]);
+  const log = await shop.call('GET', `/builds/${builds[0].id}/logs`);
+  expect(log.data).toMatchObject([{ id: 'web.1', service: 'web', text: 'built by the shop' }]);
+  const rest = await shop.call('GET', `/builds/${builds[0].id}/logs`, {
+    query: { cursor: log.metadata.pagination.nextCursor },
+  });
+  expect(rest.data).toEqual([]);
+  expect(rest.metadata.pagination.nextCursor).toBe(log.metadata.pagination.nextCursor);
+
+  const { data: why } = await shop.call('GET', `/environments/${created.id}/why`);
+  expect(why.map(({ step, ok }: { step: string; ok: boolean }) => [step, ok])).toEqual([
+    ['configuration', true],
+    ['fetch', true],
+    ['build', true],
+    ['start', true],
+    ['health', true],
+    ['route', true],
+  ]);
+  const { data: events } = await shop.call('GET', '/environments/first-shop/events');
+  expect(events.map(({ event }: { event: string }) => event)).toEqual(['build.created', 'environment.created']);
+
+  const second = await shop.create();
+  await shop.settle(second.data.id);
+  const again = await shop.call('GET', '/builds', { query: { environment: second.data.id } });
+  expect(again.data[0].steps).toMatchObject([{}, { step: 'build', status: 'done', reused: true }, {}]);
+});
+
+test('the log is a stream too: it continues after an event, and ends with the build', async () => {
+  const { data } = await shop.create();
+  await shop.settle(data.id);
+  const [build] = (await shop.call('GET', '/builds', { query: { environment: 'first-shop' } })).data;
+  const path = `/builds/${build.id}/logs`;
+  const headers = { accept: 'text/event-stream' };
+  const whole = await shop.call('GET', path, { headers });
+  expect(whole.headers['content-type']).toBe('text/event-stream');
+  expect(whole.text).toMatch(/^id: web\.1\ndata: \{.*"text":"built by the shop".*\}\n\nevent: end\ndata: \{\}\n\n$/);
+  const after = await shop.call('GET', path, { headers: { ...headers, 'last-event-id': 'web.1' } });
+  expect(after.text).toBe('event: end\ndata: {}\n\n');
+});
+
+describe('what is wrong is said in words, and what was served is still served', () => {
+  test('a file with problems', async () => {
+    shop.repository.commit({ 'postern.yaml': 'version: 1\nservices: {}\nserviecs: {}\n' }, 'broken');
+    const { data } = await shop.create({ branch: 'broken' });
+    const environment = await shop.settle(data.id);
+    expect(environment).toMatchObject({ status: 'config_error' });
+    const [build] = (await shop.call('GET', '/builds', { query: { environment: data.id } })).data;
+    expect(build).toMatchObject({ status: 'config_error' });
+    expect(build.problems).toContainEqual(expect.objectContaining({ line: 3, rule: 'unknown_field' }));
+    const { data: why } = await shop.call('GET', `/environments/${data.id}/why`);
+    expect(why[0]).toMatchObject({ step: 'configuration', ok: false, message: environment.statusMessage });
+  });
+
+  test('a build that fails, after one that did not', async () => {
+    shop.repository.commit({ 'postern.yaml': configurationFile, 'index.html': page('good') }, 'turns-bad');
+    const { data } = await shop.create({ branch: 'turns-bad' });
+    const good = await shop.settle(data.id);
+    shop.repository.commit({ 'postern.yaml': configurationFile.replace('mkdir', 'echo no; exit 7; mkdir') }, 'turns-bad');
+    await shop.call('POST', `/environments/${data.id}/deploy`, { body: {} });
+    const bad = await shop.settle(data.id);
+    expect(bad).toMatchObject({ status: 'error', services: good.services });
+    expect(bad.statusMessage).toMatch(
+      /^The newest deploy failed; the one before is still served\. web: The command exited with 7 after/,
+    );
+    const { data: why } = await shop.call('GET', `/environments/${data.id}/why`);
+    expect(why[2]).toMatchObject({ step: 'build', ok: false, fix: expect.stringContaining('log') });
+  });
+
+  test('a branch that was deleted meanwhile', async () => {
+    shop.repository.commit({ 'postern.yaml': configurationFile }, 'short-lived');
+    const { data } = await shop.create({ branch: 'short-lived' });
+    shop.repository.git('switch', '--quiet', 'main');
+    shop.repository.git('branch', '-D', 'short-lived');
+    expect(await shop.settle(data.id)).toMatchObject({
+      status: 'error',
+      statusMessage: 'The repository has no such branch.',
+    });
+  });
+});
+
+describe('a deploy', () => {
+  test('that is cancelled changes nothing, and can be tried again', async () => {
+    const { data } = await shop.create();
+    const [build] = (await shop.call('GET', '/builds', { query: { environment: data.id } })).data;
+    expect((await shop.call('POST', `/builds/${build.id}/retry`)).error.code).toBe('state_conflict');
+    expect((await shop.call('POST', `/builds/${build.id}/cancel`)).status).toBe(202);
+    expect((await shop.call('POST', `/builds/${build.id}/cancel`)).error.code).toBe('state_conflict');
+    expect(await shop.settle(data.id)).toMatchObject({ status: 'error', services: [] });
+    const again = await shop.call('POST', `/builds/${build.id}/retry`);
+    expect(again.status).toBe(202);
+    expect(await shop.settle(data.id)).toMatchObject({ status: 'deployed' });
+    const { data: newest } = await shop.call('GET', `/builds/${again.data.id}`);
+    expect(newest).toMatchObject({ trigger: 'retry', status: 'deployed' });
+  });
+
+  test('ends as superseded when a newer one is asked for', async () => {
+    const { data } = await shop.create();
+    await shop.call('POST', `/environments/${data.id}/deploy`, { body: {} });
+    await shop.settle(data.id);
+    const { data: builds } = await shop.call('GET', '/builds', { query: { environment: data.id } });
+    expect(builds.map(({ status }: { status: string }) => status)).toEqual(['deployed', 'superseded']);
+  });
+
+  test('waits while deploys are paused', async () => {
+    const { data } = await shop.create({ deployEnabled: false });
+    expect(await shop.settle(data.id)).toMatchObject({ status: 'paused', services: [] });
+    const refused = await shop.call('POST', `/environments/${data.id}/deploy`, { body: {} });
+    expect(refused.error.code).toBe('deploy_disabled');
+    await shop.call('PATCH', `/environments/${data.id}`, { body: { deployEnabled: true } });
+    await shop.call('POST', `/environments/${data.id}/deploy`, { body: {} });
+    expect(await shop.settle(data.id)).toMatchObject({ status: 'deployed' });
+  });
+
+  test('of a commit in the past is pinned to it', async () => {
+    const sha = shop.repository.git('rev-parse', 'main');
+    shop.repository.commit({ 'index.html': page('newer') }, 'main');
+    const { data } = await shop.create({ sha });
+    expect(await shop.settle(data.id)).toMatchObject({ status: 'deployed', sha });
+    const follow = await shop.call('PATCH', `/environments/${data.id}`, { body: { autoTrack: true } });
+    expect(follow.error.code).toBe('auto_track_pinned_source');
+  });
+
+  test('follows the branch when asked to, once for each commit', async () => {
+    const { data } = await shop.create({ autoTrack: true });
+    await shop.settle(data.id);
+    const sha = shop.repository.commit({ 'index.html': page('pushed') }, 'main');
+    await shop.h.app.jobs.runNow('environment-branches');
+    expect(await shop.settle(data.id)).toMatchObject({ status: 'deployed', sha });
+    await shop.h.app.jobs.runNow('environment-branches');
+    const { data: builds } = await shop.call('GET', '/builds', { query: { environment: data.id } });
+    expect(builds.map(({ trigger }: { trigger: string }) => trigger)).toEqual(['push', 'api']);
+    expect(builds[0].createdBy).toBeNull();
+  });
+});
+
+describe('the lease', () => {
+  test('ends with a teardown; the name is free, and the id tells for 30 days', async () => {
+    const { data } = await shop.create({ name: 'leased', ttlHours: 1 });
+    await shop.settle(data.id);
+    shop.h.clock.advance(hour + 1);
+    expect(await shop.settle(data.id)).toMatchObject({ status: 'torn_down', services: [] });
+    expect((await shop.call('GET', '/environments/leased')).error.code).toBe('env_not_found');
+    const { data: events } = await shop.call('GET', `/environments/${data.id}/events`);
+    expect(events[0]).toMatchObject({ event: 'environment.torn_down', reason: 'expired', actor: { kind: 'system' } });
+    expect((await shop.create({ name: 'leased' })).status).toBe(202);
+    shop.h.clock.advance(30 * 24 * hour + 1);
+    await shop.h.app.jobs.runNow('environment-prune');
+    expect((await shop.call('GET', `/environments/${data.id}`)).status).toBe(404);
+  });
+
+  test('is extended within the maximum, and a lower maximum never shortens it', async () => {
+    const { data } = await shop.create({ ttlHours: 10 });
+    const { data: extended } = await shop.call('POST', `/environments/${data.id}/extend`, { body: { hours: 5 } });
+    expect(Date.parse(extended.expiresAt)).toBe(shop.h.clock.now() + 15 * hour);
+    await shop.change({ maxTtlHours: 12, defaultTtlHours: 12, extensionHours: 12 });
+    const { data: same } = await shop.call('POST', `/environments/${data.id}/extend`, { body: {} });
+    expect(same.expiresAt).toBe(extended.expiresAt);
+    const long = await shop.call('POST', `/environments/${data.id}/extend`, { body: { hours: 13 } });
+    expect(long.error).toMatchObject({ code: 'lifetime_too_long', details: { maxTtlHours: 12 } });
+    await shop.change({});
+  });
+
+  test('of the file counts when nobody chose one', async () => {
+    const text = configurationFile.replace('services:', 'environment: { ttlHours: 7, access: owner }\nservices:');
+    shop.repository.commit({ 'postern.yaml': text, 'index.html': page('short') }, 'with-lease');
+    const { data } = await shop.create({ branch: 'with-lease' });
+    const environment = await shop.settle(data.id);
+    expect(Date.parse(environment.expiresAt) - Date.parse(environment.createdAt)).toBe(7 * hour);
+    expect(environment.access).toBe('owner');
+  });
+});
+
+test('a teardown ends everything, and asking twice is asking once', async () => {
+  const { data } = await shop.create({ name: 'going' });
+  await shop.settle(data.id);
+  const removed = await shop.call('DELETE', '/environments/going');
+  expect(removed).toMatchObject({ status: 202, data: { uuid: 'going', status: 'tearing_down_queued' } });
+  expect((await shop.call('DELETE', `/environments/${data.id}`)).status).toBe(202);
+  for (const [method, path] of [
+    ['POST', 'deploy'],
+    ['POST', 'extend'],
+  ] as const) {
+    const late = await shop.call(method, `/environments/${data.id}/${path}`, { body: {} });
+    expect(late.error.code).toBe('env_tearing_down');
+  }
+  expect(await shop.settle(data.id)).toMatchObject({ status: 'torn_down', services: [] });
+  const { data: events } = await shop.call('GET', `/environments/${data.id}/events`);
+  expect(events.filter(({ event }: { event: string }) => event === 'environment.torn_down')).toHaveLength(1);
+});
+
+test('a repeated request with the same key creates nothing; another body with it is refused', async () => {
+  const first = await shop.create({ idempotencyKey: 'once' });
+  const again = await shop.create({ idempotencyKey: 'once' });
+  expect([first.status, again.status]).toEqual([202, 200]);
+  expect(again.data).toMatchObject({ id: first.data.id, replayed: true });
+  const other = await shop.create({ idempotencyKey: 'once', ttlHours: 3 });
+  expect(other.error.code).toBe('idempotency_conflict');
+});

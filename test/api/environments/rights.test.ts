@@ -1,0 +1,164 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Person } from '../../harness.ts';
+import { openShop, type Shop } from './shop.ts';
+
+let shop: Shop;
+let ben: Person;
+beforeAll(async () => {
+  shop = await openShop();
+  ben = await shop.h.person('Ben');
+});
+afterAll(() => shop.close());
+
+describe('a creation that is refused says why', () => {
+  test.each([
+    ['a repository that is not registered', { repository: 'acme/other' }, 404, 'repo_not_onboarded'],
+    ['a branch that does not exist', { branch: 'nothing' }, 400, 'invalid_branch'],
+    ['a name that is no DNS label', { name: 'My Shop' }, 400, 'invalid_name'],
+    ['a name that is a word of the API', { name: 'policy' }, 400, 'invalid_name'],
+    ['a lease beyond the maximum', { ttlHours: 337 }, 422, 'lifetime_too_long'],
+    ['an access that the policy does not allow', { access: 'public' }, 422, 'override_not_allowed'],
+    [
+      'a commit that it cannot follow',
+      { sha: '0123456789abcdef0123456789abcdef01234567', autoTrack: true },
+      422,
+      'auto_track_pinned_source',
+    ],
+    ['a commit that is abbreviated', { sha: '0123456' }, 400, 'invalid_body'],
+    ['a variable with an equals sign', { env: { 'A=B': 'x' } }, 400, 'invalid_body'],
+    ['a field that does not exist', { brnach: 'main' }, 400, 'invalid_body'],
+  ])('%s', async (_, body, status, code) => {
+    const answer = await shop.create(body);
+    expect([answer.status, answer.error.code]).toEqual([status, code]);
+  });
+
+  test('the policy that switches Environments off', async () => {
+    await shop.change({ enabled: false });
+    const refused = await shop.create();
+    expect(refused.error).toMatchObject({ code: 'environments_disabled', message: expect.stringContaining('policy') });
+    await shop.change({});
+  });
+
+  test('a name that is taken', async () => {
+    expect((await shop.create({ name: 'taken' })).status).toBe(202);
+    expect((await shop.create({ name: 'taken' })).error.code).toBe('name_conflict');
+  });
+
+  test('more Environments than an owner, or everyone, may have', async () => {
+    await shop.change({ maxPerOwner: 1 });
+    expect((await shop.create({}, ben)).status).toBe(202);
+    expect((await shop.create({}, ben)).error).toMatchObject({
+      code: 'quota_exceeded',
+      message: 'You have 1 Environments, which is the maximum for one owner.',
+    });
+    await shop.change({ maxPerOwner: 1, maxTotal: 1 });
+    const cleo = await shop.h.person('Cleo');
+    expect((await shop.create({}, cleo)).error.code).toBe('quota_exceeded');
+    await shop.change({});
+  });
+});
+
+describe('what a caller may not see does not exist', () => {
+  test('an Environment of its owner alone', async () => {
+    const { data } = await shop.create({ access: 'owner', name: 'mine-alone' });
+    const missing = await shop.call('GET', '/environments/env_0000000000000000000', { as: ben });
+    for (const [method, path, body] of [
+      ['GET', '', undefined],
+      ['GET', '/why', undefined],
+      ['GET', '/events', undefined],
+      ['PATCH', '', { autoTrack: true }],
+      ['POST', '/deploy', {}],
+      ['POST', '/extend', {}],
+      ['DELETE', '', undefined],
+    ] as const) {
+      const answer = await shop.call(method, `/environments/${data.id}${path}`, { as: ben, body });
+      expect([answer.status, answer.error]).toEqual([404, missing.error]);
+    }
+    const [build] = (await shop.call('GET', '/builds', { query: { environment: data.id } })).data;
+    for (const [method, path] of [
+      ['GET', ''],
+      ['GET', '/logs'],
+      ['POST', '/cancel'],
+      ['POST', '/retry'],
+    ] as const) {
+      const answer = await shop.call(method, `/builds/${build.id}${path}`, { as: ben });
+      expect(answer.error.code).toBe('build_not_found');
+    }
+    const list = await shop.call('GET', '/environments', { as: ben, query: { limit: '100' } });
+    expect(list.data.map(({ id }: { id: string }) => id)).not.toContain(data.id);
+    const builds = await shop.call('GET', '/builds', { as: ben, query: { limit: '100' } });
+    expect(builds.data.map(({ id }: { id: string }) => id)).not.toContain(build.id);
+  });
+
+  test('an Environment of a repository that a key does not reach', async () => {
+    const { data } = await shop.create({ name: 'out-of-reach', access: 'members' });
+    await shop.h.repository('acme/other');
+    const scopes = ['env:read' as const, 'env:write' as const];
+    const key = await shop.h.key(shop.ada, {
+      scopes,
+      repositoryAccess: { mode: 'selected', repositories: ['acme/other'] },
+    });
+    expect((await shop.call('GET', `/environments/${data.id}`, { as: key })).error.code).toBe('env_not_found');
+    expect((await shop.call('DELETE', `/environments/${data.id}`, { as: key })).error.code).toBe('env_not_found');
+    expect((await shop.call('GET', '/environments', { as: key })).data).toEqual([]);
+    expect((await shop.call('GET', '/builds', { as: key })).data).toEqual([]);
+    expect((await shop.create({}, key)).error.code).toBe('repo_not_onboarded');
+    const all = await shop.h.key(shop.ada, { scopes });
+    expect((await shop.call('GET', `/environments/${data.id}`, { as: all })).status).toBe(200);
+  });
+});
+
+describe('who may open an Environment', () => {
+  test('only its creator may let more people in; anyone who may change it may let fewer in', async () => {
+    const { data } = await shop.create({ access: 'members' });
+    await shop.change({ allowedAccess: ['owner', 'members', 'public'] });
+    const path = `/environments/${data.id}`;
+    const wider = await shop.call('PATCH', path, { as: ben, body: { access: 'public' } });
+    expect(wider.error.code).toBe('override_not_allowed');
+    const before = (await shop.call('GET', path)).data;
+    const opened = await shop.call('PATCH', path, { body: { access: 'public' } });
+    expect(opened.data.access).toBe('public');
+    expect(before.updatedAt <= opened.data.updatedAt).toBe(true);
+    const narrowed = await shop.call('PATCH', path, { as: ben, body: { access: 'members' } });
+    expect(narrowed.data.access).toBe('members');
+    await shop.change({});
+  });
+
+  test('a change gives every service a new address', async () => {
+    const { data } = await shop.create({ access: 'members' });
+    const before = await shop.settle(data.id);
+    await shop.call('PATCH', `/environments/${data.id}`, { body: { access: 'owner' } });
+    const after = await shop.settle(data.id);
+    expect(after.services[0].url).not.toBe(before.services[0].url);
+    expect(after.status).toBe('deployed');
+  });
+
+  test('a service key cannot keep one for itself', async () => {
+    const key = await shop.h.serviceKey({ scopes: ['env:read', 'env:write'] });
+    expect((await shop.create({ access: 'owner' }, key)).error.code).toBe('override_not_allowed');
+    const { data } = await shop.create({}, key);
+    const { data: environment } = await shop.call('GET', `/environments/${data.id}`, { as: key });
+    expect(environment).toMatchObject({ access: 'members', createdBy: { kind: 'service_key' } });
+  });
+});
+
+test('lists are filtered', async () => {
+  const ids = async (query: Record<string, string>, as: Person = ben) => {
+    const { data } = await shop.call('GET', '/environments', { as, query: { limit: '100', ...query } });
+    return data.map(({ uuid }: { uuid: string }) => uuid);
+  };
+  await shop.create({ name: 'listed-one', access: 'members' }, ben);
+  const gone = await shop.create({ name: 'listed-two', access: 'members' }, ben);
+  await shop.call('DELETE', `/environments/${gone.data.id}`, { as: ben });
+  await shop.settle(gone.data.id);
+  expect(await ids({ search: 'listed' })).toEqual(['listed-one']);
+  expect(await ids({ search: 'listed', exclude: '' })).toEqual(['listed-two', 'listed-one']);
+  expect(await ids({ search: 'listed', exclude: 'queued,torn_down' })).toEqual([]);
+  expect(await ids({ search: 'listed', mine: 'true' })).toEqual(['listed-one']);
+  expect(await ids({ search: 'listed', mine: 'true' }, shop.ada)).toEqual([]);
+  expect(await ids({ search: 'listed', trigger: 'push' })).toEqual([]);
+  expect(await ids({ search: 'listed', repository: 'acme/shop' })).toEqual(['listed-one']);
+  expect(await ids({ search: 'listed', hasReadyActiveService: 'true' })).toEqual([]);
+  const wrong = await shop.call('GET', '/environments', { query: { exclude: 'gone' } });
+  expect(wrong.error.code).toBe('invalid_query');
+});

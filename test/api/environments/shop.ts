@@ -1,0 +1,99 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createLocalEngine } from '../../../src/features/environments/engine/local/local-engine.ts';
+import {
+  defaultEnvironmentPolicy,
+  type EnvironmentPolicy,
+} from '../../../src/features/environments/policy/environment-policy.ts';
+import { fileBlobs } from '../../../src/platform/blobs/file-blobs.ts';
+import { newRepository, type TestRepository } from '../../git-repository.ts';
+import { type Answer, type CallOptions, type Harness, openHarness, type Person } from '../../harness.ts';
+
+/** A repository with one static service, which copies its pages, registered in an installation that builds for real. */
+export type Shop = {
+  readonly h: Harness;
+  readonly ada: Person;
+  readonly repository: TestRepository;
+  call(method: string, path: string, options?: CallOptions): Promise<Answer>;
+  create(body?: Record<string, unknown>, as?: CallOptions['as']): Promise<Answer>;
+  /** Runs the worker until nothing is left to do, and returns the Environment. */
+  settle(id: string): Promise<Answer['data']>;
+  change(policy: Partial<EnvironmentPolicy>): Promise<void>;
+  close(): Promise<void>;
+};
+
+export const page = (text: string) => `<!doctype html><title>Shop</title><p>${text}</p>\n`;
+
+export const configurationFile = `version: 1
+services:
+  web:
+    build: { command: "mkdir -p dist && cp *.html dist && echo built by the shop", output: dist }
+    static: {}
+`;
+
+const terminal = ['deployed', 'error', 'config_error', 'torn_down', 'paused'];
+
+export async function openShop(): Promise<Shop> {
+  const folder = mkdtempSync(join(tmpdir(), 'postern-shop-'));
+  const blobs = fileBlobs(join(folder, 'blobs'));
+  const engine = createLocalEngine({
+    folder: join(folder, 'builds'),
+    isolation: 'process',
+    hidden: [],
+    searchPath: process.env['PATH'] ?? '',
+    blobs,
+    limits: {
+      timeMs: 60_000,
+      processes: 1_000,
+      memoryBytes: 2 ** 30,
+      fileBytes: 2 ** 30,
+      diskBytes: 2 ** 30,
+      outputFiles: 1_000,
+    },
+    now: () => Date.now(),
+  });
+  await engine.prepare();
+  const h = await openHarness({ engine, blobs, allowsFileRepositories: true });
+  const ada = await h.person('Ada', { admin: true });
+  const repository = newRepository();
+  repository.commit({ 'postern.yaml': configurationFile, 'index.html': page('first') });
+  const call: Shop['call'] = (method, path, options) => h.call(method, path, { as: ada, ...options });
+  await call('POST', '/repositories', { body: { fullName: 'acme/shop', cloneUrl: repository.url } });
+
+  async function change(policy: Partial<EnvironmentPolicy>): Promise<void> {
+    const { headers } = await call('GET', '/config/api-environments');
+    const body = { ...defaultEnvironmentPolicy, enabled: true, ...policy };
+    const answer = await call('PUT', '/config/api-environments', {
+      body,
+      headers: { 'if-match': headers['etag'] ?? '' },
+    });
+    if (answer.status !== 200) throw new Error(answer.text);
+  }
+  await change({});
+
+  return {
+    h,
+    ada,
+    repository,
+    call,
+    change,
+    create: (body = {}, as = ada) =>
+      call('POST', '/environments', { as, body: { repository: 'acme/shop', branch: 'main', ...body } }),
+    async settle(id) {
+      for (;;) {
+        await h.app.jobs.runNow('environments');
+        await h.app.services.environmentServices.reconciler.idle();
+        await h.app.jobs.runNow('builds');
+        await h.app.services.buildServices.buildRunner?.idle();
+        const { data } = await call('GET', `/environments/${id}`);
+        if (terminal.includes(data.status)) return data;
+      }
+    },
+    async close() {
+      await h.close();
+      repository.remove();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
