@@ -5,6 +5,7 @@ import { createGatewayServer, createGatewaySide } from './gateway.ts';
 import { createSitesServices, createSitesJobs, createSitesRoutes, sitesOfKey, sitesStores } from './sites.ts';
 import { createGrantServices, createGrantRoutes } from './grants.ts';
 import type { AppBackends, AppSettings } from './app-settings.ts';
+import { buildStores, createArtifactQueue, createBuildJobs, createBuildServices } from './builds.ts';
 import { createEnvironmentRoutes, createEnvironmentServices, environmentStores } from './environments.ts';
 import { encryptedTables } from './encrypted-tables.ts';
 import { identityStores } from './identity-stores.ts';
@@ -69,6 +70,8 @@ import { createDocument, type DocumentStores } from '../features/settings/docume
 import { documentStore } from '../features/settings/settings.ts';
 import { surfaceRoutes } from '../features/settings/surfaces.ts';
 import type { OwnerNames } from '../features/sites/responses.ts';
+import type { SitesDeps } from '../features/sites/sites.ts';
+import { secretsIn } from '../features/environments/secrets.ts';
 import { createEncryption } from '../platform/encryption.ts';
 import { createReencryption } from '../platform/reencryption.ts';
 import { gitIn } from '../platform/git/git.ts';
@@ -121,6 +124,7 @@ function createStores(sql: Sql, backends: Pick<AppBackends, 'random' | 'log'> & 
     ...identityStores(sql, clock),
     ...sitesStores(sql),
     ...environmentStores(sql),
+    ...buildStores(sql),
     keys: keyStore(sql),
     usage: usageStore(sql),
     documents: documentStore(sql),
@@ -260,6 +264,8 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     log,
   });
   const identityCheck = createIdentityCheck({ ...identity, found: sweep.found, log });
+  const exposed: SitesDeps['exposed'] = (value, { origin }) =>
+    alarms.report(value, origin, 'credential_in_content');
   const sitesServices = createSitesServices({
     uiUrl,
     contentUrl,
@@ -279,7 +285,8 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     holder,
     workloads: rolesOf(settings.workload ?? 'all'),
     hasOtherProvider: provider === null,
-    exposed: (value, auditContext) => alarms.report(value, auditContext.origin, 'credential_in_content'),
+    exposed,
+    otherContent: createArtifactQueue({ read, tx, feed, clock }),
   });
   const grantServices = createGrantServices({
     sitesServices,
@@ -340,6 +347,26 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     clock,
     random,
   });
+  const secrets = secretsIn(settings.secretsDir ?? null);
+  const buildServices = createBuildServices({
+    read,
+    tx,
+    feed,
+    engine: backends.engine ?? null,
+    repositories,
+    git,
+    secrets,
+    policy: environmentServices.environmentPolicy,
+    sitesConfig: sitesServices.sitesConfig,
+    blobs,
+    format,
+    exposed,
+    encryptionKeys: settings.encryptionKeys,
+    clock,
+    random,
+    log,
+    holder,
+  });
   const importKeys = createKeyImport({
     tx,
     product: settings.keyPrefix,
@@ -380,6 +407,7 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     expiry,
     repositories,
     environmentServices,
+    buildServices,
     reencryption,
     importKeys,
     sitesServices,
@@ -545,6 +573,7 @@ function createJobList(
     ...services.grantServices.jobs,
     ...services.gatewaySide.jobs,
     ...createSitesJobs(services.sitesServices),
+    ...createBuildJobs(services.buildServices),
   ];
 }
 
@@ -734,6 +763,7 @@ export async function createApp(
     async stop() {
       await Promise.all([drain(web.server, { close: () => web.close() }), drain(gateway)]);
       await jobs.stop();
+      await services.buildServices.buildRunner?.stop();
       await Promise.all([...rechecks, ...firstUses.values()]);
       await flushAuditRelay();
       await services.grantServices.stop();

@@ -25,7 +25,19 @@ export function randomFrom(random: Random, alphabet: string, length: number): st
   return text;
 }
 
-export type IdPrefix = 'usr' | 'grp' | 'repo' | 'evt' | 'ses' | 'ntc' | 'req' | 'upl' | 'grt' | 'mdl';
+export type IdPrefix =
+  | 'usr'
+  | 'grp'
+  | 'repo'
+  | 'evt'
+  | 'ses'
+  | 'ntc'
+  | 'req'
+  | 'upl'
+  | 'grt'
+  | 'mdl'
+  | 'job'
+  | 'art';
 
 /** An opaque id such as `usr_4fK…`: 20 characters of base62, 119 bits. */
 export function newId(random: Random, prefix: IdPrefix): string {

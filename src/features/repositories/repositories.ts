@@ -8,7 +8,7 @@ import type { ChangeFeed, ChangeStore } from '../../platform/database/change-fee
 import { isUniqueViolation, type Sql, type Tx } from '../../platform/database/database.ts';
 import { searched } from '../../platform/database/values.ts';
 import type { Encryption } from '../../platform/encryption.ts';
-import type { GitCredential } from '../../platform/git/git.ts';
+import type { GitCredential, GitRemote } from '../../platform/git/git.ts';
 import type { AuditWriter } from '../audit/audit.ts';
 import { credentialFor, type CredentialInput, encryptCredential, readCredential } from './credential.ts';
 import type { CredentialStore } from './credential-store.ts';
@@ -40,6 +40,7 @@ export type RepositoryChange = {
 
 export type RepositoryStore = {
   find(fullName: string): Promise<Repository | undefined>;
+  findById(id: string): Promise<Repository | undefined>;
   /** The same, and locks the row until the transaction ends. */
   hold(fullName: string): Promise<Repository | undefined>;
   /** Repositories by name, case-folded; names that are not registered are absent from the answer. */
@@ -78,6 +79,10 @@ export function repositoryStore(db: Sql): RepositoryStore {
     async find(fullName) {
       const { rows } = await sql<Row>`
         ${selected} where r.full_name_key = ${fullName.toLowerCase()}`.execute(db);
+      return rows[0] && toRepository(rows[0]);
+    },
+    async findById(id) {
+      const { rows } = await sql<Row>`${selected} where r.id = ${id}`.execute(db);
       return rows[0] && toRepository(rows[0]);
     },
     async hold(fullName) {
@@ -169,6 +174,8 @@ export type Repositories = {
     input: CredentialInput,
   ): Promise<Repository>;
   removeCredential(caller: Caller, auditContext: AuditContext, fullName: string): Promise<Repository>;
+  /** Where git finds it, with its credential; undefined when it is not registered. No caller may see the credential. */
+  remoteOf(repositoryId: string): Promise<GitRemote | undefined>;
   /** For git alone: no caller may see it. */
   credentialOf(repositoryId: string): Promise<GitCredential | null>;
 };
@@ -325,6 +332,12 @@ export function createRepositories({
         const repository = await reach(caller, stores.repositories.hold(fullName));
         return await dropCredential(stores, auditContext, repository, 'removed');
       });
+    },
+    async remoteOf(repositoryId) {
+      const found = await read.repositories.findById(repositoryId);
+      if (found === undefined) return undefined;
+      const credential = await readCredential(read.repositoryCredentials, encryption, repositoryId);
+      return { id: repositoryId, cloneUrl: found.cloneUrl, credential };
     },
     credentialOf: (repositoryId) => readCredential(read.repositoryCredentials, encryption, repositoryId),
   };
