@@ -82,9 +82,12 @@ create table environment_services (
   address text,
   primary key (environment_id, name)
 );
+create index environment_services_by_artifact on environment_services (artifact_id) where artifact_id is not null;
 
 create table deploys (
   id text primary key,
+  -- In the order of creation: two can have the same time.
+  seq bigint not null generated always as identity,
   environment_id text not null references environments (id) on delete cascade,
   repository_id text not null,
   branch text not null,
@@ -106,10 +109,10 @@ create table deploys (
   started_at timestamptz,
   ended_at timestamptz
 );
-create index deploys_by_environment on deploys (environment_id, created_at desc, id);
-create index deploys_newest on deploys (created_at desc, id);
-create index deploys_by_repository on deploys (repository_id, created_at desc, id);
-create index deploys_under_way on deploys (environment_id, created_at) where ended_at is null;
+create index deploys_by_environment on deploys (environment_id, seq desc);
+create unique index deploys_newest on deploys (seq desc);
+create index deploys_by_repository on deploys (repository_id, seq desc);
+create index deploys_under_way on deploys (environment_id) where ended_at is null;
 
 create table deploy_steps (
   deploy_id text not null references deploys (id) on delete cascade,
@@ -127,6 +130,7 @@ create table deploy_steps (
   primary key (deploy_id, service, step)
 );
 create index deploy_steps_by_job on deploy_steps (build_job_id) where build_job_id is not null;
+create index deploy_steps_by_artifact on deploy_steps (artifact_id) where artifact_id is not null;
 
 -- One run of a build command. Deploys of the same repository that need the same result share it.
 create table build_jobs (
@@ -136,22 +140,31 @@ create table build_jobs (
   platform text not null,
   -- Of everything that the result depends on.
   digest text not null,
+  -- What is built. Null when the build has ended: nobody reads it then.
+  input jsonb,
   status text not null constraint build_jobs_status_check check (status in ('queued', 'running', 'built', 'failed', 'cancelled')),
-  -- The worker that runs it.
+  -- The worker that runs it, and when it last said so.
   holder text,
+  heartbeat_at timestamptz,
+  -- How often it was started without an end, so that a build that ends its worker does not do so for ever.
+  starts int not null default 0,
+  -- Why it failed, or why it still waits.
   message text,
   fix text,
   last_lines jsonb,
   artifact_id text,
   created_at timestamptz not null,
+  -- By the deploy that asked last.
+  requested_at timestamptz not null,
   started_at timestamptz,
   ended_at timestamptz
 );
 create unique index build_jobs_under_way on build_jobs (repository_id, engine, platform, digest) where ended_at is null;
 create index build_jobs_waiting on build_jobs (created_at) where status = 'queued';
 create index build_jobs_running on build_jobs (holder) where status = 'running';
+create index build_jobs_ended on build_jobs (ended_at) where ended_at is not null;
 
--- Lines of the log of a build, many in one row: [[at, stream, text], …]. The id of a line counts from the first of its build.
+-- Lines of the log of a build, many in one row: [[at, stream, text], …]. The ids of lines count from 1 in each build.
 create table build_log_chunks (
   build_job_id text not null references build_jobs (id) on delete cascade,
   first_line int not null,
@@ -182,6 +195,7 @@ create table artifacts (
 alter table artifacts alter column manifest set storage external;
 create unique index artifacts_by_inputs on artifacts (repository_id, engine, platform, digest);
 create index artifacts_by_use on artifacts (used_at);
+create index artifacts_without_forms on artifacts (repository_id, created_at) where kind = 'static' and encoded_at is null;
 
 -- What a gateway of its own may read of them: see the migration 0010. Not who created them, nor values of variables.
 create or replace view gateway.changes with (security_barrier) as

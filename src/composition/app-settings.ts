@@ -3,6 +3,7 @@ import type { Workload } from '../config/names.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Random } from '../core/ids.ts';
 import type { PasswordCost } from '../features/accounts/passwords.ts';
+import type { Engine } from '../features/environments/engine/engine.ts';
 import type { Directory } from '../features/people/directory/directory.ts';
 import type { Fetch } from '../platform/fetch.ts';
 import type { LimitSource } from '../features/rate-limit/rate-limit.ts';
@@ -25,6 +26,8 @@ export type AppBackends = {
   readonly blobs: Blobs;
   readonly temporaryFiles: TemporaryFiles;
   readonly git: Git;
+  /** Builds and runs Environments. Null or absent: nothing does. */
+  readonly engine?: Engine | null;
   /** Replaces the built-in provider's directory, which decides about people's accounts and roles. */
   readonly directory?: (builtin: Directory) => Directory;
   /** How to reach Keycloak: over the network, unless a test replaces it. */
@@ -70,6 +73,8 @@ export type AppSettings = {
   readonly gatewayFastHttp?: boolean;
   /** True: clone URLs may begin with file://. */
   readonly allowsFileRepositories?: boolean;
+  /** Folder of the secrets of repositories; absent: there are none. */
+  readonly secretsDir?: string | null;
   /** See WebServerDeps. */
   readonly overloadDelayMs?: number;
   /** The workload of this process; absent = all of them. gateway-alone.ts builds a standalone gateway. */
@@ -95,6 +100,7 @@ export function appSettingsOf(
     gatewayLimits: config.gatewayLimits,
     gatewayFastHttp: config.gatewayFastHttp,
     allowsFileRepositories: config.git.allowsFiles,
+    secretsDir: config.environments.secretsDir,
     ...own,
   };
 }

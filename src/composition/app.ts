@@ -7,10 +7,12 @@ import { createGrantServices, createGrantRoutes } from './grants.ts';
 import type { AppBackends, AppSettings } from './app-settings.ts';
 import {
   createEnvironmentJobs,
+  createEnvironmentPolicy,
   createEnvironmentRoutes,
   createEnvironmentServices,
   environmentStores,
 } from './environments.ts';
+import { buildStores, createArtifactQueue, createBuildJobs, createBuildServices } from './builds.ts';
 import { encryptedTables } from './encrypted-tables.ts';
 import { identityStores } from './identity-stores.ts';
 import { identityTimeoutMs } from '../features/people/directory/bounded.ts';
@@ -74,6 +76,8 @@ import { createDocument, type DocumentStores } from '../features/settings/docume
 import { documentStore } from '../features/settings/settings.ts';
 import { surfaceRoutes } from '../features/settings/surfaces.ts';
 import type { OwnerNames } from '../features/sites/responses.ts';
+import type { SitesDeps } from '../features/sites/sites.ts';
+import { secretsIn } from '../features/environments/secrets.ts';
 import { createEncryption } from '../platform/encryption.ts';
 import { createReencryption } from '../platform/reencryption.ts';
 import { gitIn } from '../platform/git/git.ts';
@@ -126,6 +130,7 @@ function createStores(sql: Sql, backends: Pick<AppBackends, 'random' | 'log'> & 
     ...identityStores(sql, clock),
     ...sitesStores(sql),
     ...environmentStores(sql),
+    ...buildStores(sql),
     keys: keyStore(sql),
     usage: usageStore(sql),
     documents: documentStore(sql),
@@ -265,6 +270,8 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     log,
   });
   const identityCheck = createIdentityCheck({ ...identity, found: sweep.found, log });
+  const exposed: SitesDeps['exposed'] = (value, { origin }) =>
+    alarms.report(value, origin, 'credential_in_content');
   const sitesServices = createSitesServices({
     uiUrl,
     contentUrl,
@@ -284,7 +291,8 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     holder,
     workloads: rolesOf(settings.workload ?? 'all'),
     hasOtherProvider: provider === null,
-    exposed: (value, auditContext) => alarms.report(value, auditContext.origin, 'credential_in_content'),
+    exposed,
+    otherContent: createArtifactQueue({ read, tx, feed, clock }),
   });
   const grantServices = createGrantServices({
     sitesServices,
@@ -335,21 +343,40 @@ function createServices(settings: AppSettings, backends: AppBackends) {
         ),
       );
   });
-  const builds = undefined as never;
-  const hasEngine = false;
+  const environmentPolicy = createEnvironmentPolicy({ read, tx, feed, isFresh, clock });
+  const secrets = secretsIn(settings.secretsDir ?? null);
+  const buildServices = createBuildServices({
+    read,
+    tx,
+    feed,
+    engine: backends.engine ?? null,
+    repositories,
+    git,
+    secrets,
+    policy: environmentPolicy,
+    sitesConfig: sitesServices.sitesConfig,
+    blobs,
+    format,
+    exposed,
+    encryptionKeys: settings.encryptionKeys,
+    clock,
+    random,
+    log,
+    holder,
+  });
   const states = { withdraw: async () => undefined, publish: async () => undefined };
   const environmentServices = createEnvironmentServices({
     uiUrl,
     contentUrl,
     repositories,
     git,
-    builds,
-    hasEngine,
+    builds: buildServices.builds,
+    environmentPolicy,
+    hasEngine: backends.engine !== undefined && backends.engine !== null,
     states,
     read,
     tx,
     feed,
-    isFresh,
     clock,
     random,
     log,
@@ -399,6 +426,7 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     expiry,
     repositories,
     environmentServices,
+    buildServices,
     reencryption,
     importKeys,
     sitesServices,
@@ -565,6 +593,7 @@ function createJobList(
     ...services.gatewaySide.jobs,
     ...createSitesJobs(services.sitesServices),
     ...createEnvironmentJobs(services.environmentServices),
+    ...createBuildJobs(services.buildServices),
   ];
 }
 
@@ -754,6 +783,7 @@ export async function createApp(
     async stop() {
       await Promise.all([drain(web.server, { close: () => web.close() }), drain(gateway)]);
       await jobs.stop();
+      await services.buildServices.buildRunner?.stop();
       await Promise.all([...rechecks, ...firstUses.values()]);
       await flushAuditRelay();
       await services.grantServices.stop();

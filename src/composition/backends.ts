@@ -24,6 +24,7 @@ import { createLog, type Log } from '../platform/log.ts';
 import { createFreeSpaceCheck, createSpaceWatch, freeBytesIn } from '../platform/free-space.ts';
 import { temporaryFilesIn } from '../platform/temporary-files.ts';
 import { openTracing, type Tracing } from '../platform/tracing.ts';
+import { openEnvironmentEngine } from './environment-engine.ts';
 import { awaited, blaming, isInUse, Unprepared } from './start-errors.ts';
 
 /**
@@ -33,6 +34,8 @@ import { awaited, blaming, isInUse, Unprepared } from './start-errors.ts';
 export type OpenBackends = AppBackends & {
   /** Where the data is, for people. Never an address with a password. */
   readonly description: string;
+  /** What running the code of repositories means here, in words that follow "Environments"; null when nothing runs it. */
+  readonly engineMeaning: string | null;
   /** Stores that were unavailable: a server starts without them and opens them later (decision 0042). */
   readonly missing: readonly MissingStore[];
   pingKv(): Promise<void>;
@@ -86,6 +89,8 @@ const busyTables = [
   'owner_blobs',
   'owner_storage',
   'site_uploads',
+  'build_jobs',
+  'build_log_chunks',
 ];
 
 export type OpenOptions = {
@@ -130,6 +135,8 @@ export async function openBackends(config: Config, options: OpenOptions): Promis
       await blaming('DATA_DIR', temporaryFiles.prepare);
       await blaming('DATA_DIR', git.prepare);
     }
+    const blobs = around(tracing, 'blobs', content.blobs);
+    const environments = isServer ? await openEnvironmentEngine(config, { blobs, clock: systemClock }) : null;
     const stores = [engine.store, remoteKv, isServer ? content.store : null].filter((one) => one !== null);
     return {
       clock: systemClock,
@@ -137,9 +144,11 @@ export async function openBackends(config: Config, options: OpenOptions): Promis
       log,
       tracing,
       kv: kv ?? memoryKv({ clock: systemClock }),
-      blobs: around(tracing, 'blobs', content.blobs),
+      blobs,
       temporaryFiles,
       git,
+      engine: environments?.engine ?? null,
+      engineMeaning: environments?.meaning ?? null,
       ...(tracing === null || config.keycloak === null
         ? {}
         : { identityFetch: tracing.aroundCall('identity fetch', networkFetch) }),

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { z } from 'zod';
 import { type RequestOrigin, systemAuditContext } from '../core/caller.ts';
-import { day, hour, minute, second } from '../core/clock.ts';
+import { type Clock, day, hour, minute, second } from '../core/clock.ts';
 import type { Random } from '../core/ids.ts';
 import type { AuditEventResponse } from '../features/audit/audit.ts';
 import { createBranches } from '../features/environments/branches.ts';
@@ -34,6 +34,7 @@ import { createReconciler } from '../features/environments/reconciler/reconciler
 import { createTracking } from '../features/environments/reconciler/tracking.ts';
 import { type CreatorNames, environmentAddresses } from '../features/environments/responses.ts';
 import { environmentRoutes } from '../features/environments/routes.ts';
+import { mayUseSecrets } from '../features/environments/secrets.ts';
 import type { Repositories } from '../features/repositories/repositories.ts';
 import {
   type ConfigDocumentDeps,
@@ -61,29 +62,13 @@ type Stores = ReturnType<typeof environmentStores> & DocumentStores & Environmen
 /** How often a reader of a log that is still written gets new lines. */
 const tailMs = 500;
 
-export function createEnvironmentServices(
-  deps: {
-    readonly uiUrl: string;
-    readonly contentUrl: string;
-    readonly repositories: Repositories;
-    readonly git: Git;
-    readonly builds: Builds;
-    /** False: ENVIRONMENTS_ENGINE is off. */
-    readonly hasEngine: boolean;
-    readonly states: EnvironmentStates;
-    readonly read: ReturnType<typeof environmentStores> & Pick<Stores, 'documents'>;
-    readonly tx: Tx<Stores>;
-    readonly feed: ChangeFeed;
-    readonly random: Random;
-    readonly log: Log;
-    readonly eventsOf: Parameters<typeof environmentReading>[0]['eventsOf'];
-    /** Notifies the owners of live keys in the text. */
-    readonly reportKeys: (text: string, origin: RequestOrigin) => void;
-  } & Pick<ConfigDocumentDeps<EnvironmentPolicy, Stores>, 'isFresh' | 'clock'>,
+export function createEnvironmentPolicy(
+  deps: Pick<
+    ConfigDocumentDeps<EnvironmentPolicy, DocumentStores>,
+    'read' | 'tx' | 'feed' | 'isFresh' | 'clock'
+  >,
 ) {
-  const { repositories, git, builds, hasEngine, states, read, tx, feed, isFresh, clock, random, log } = deps;
-  const branches = createBranches({ repositories, git });
-  const environmentPolicy = createDocument<EnvironmentPolicy, Stores>({
+  return createDocument<EnvironmentPolicy, DocumentStores>({
     name: 'api-environments',
     initial: defaultEnvironmentPolicy,
     parse: (value) => environmentPolicySchema.parse(value),
@@ -92,12 +77,45 @@ export function createEnvironmentServices(
       event: 'config.api-environments.changed',
       target: { kind: 'config', id: 'api-environments' },
     }),
+    ...deps,
+  });
+}
+
+export function createEnvironmentServices(deps: {
+  readonly environmentPolicy: ReturnType<typeof createEnvironmentPolicy>;
+  readonly uiUrl: string;
+  readonly contentUrl: string;
+  readonly repositories: Repositories;
+  readonly git: Git;
+  readonly builds: Builds;
+  /** False: ENVIRONMENTS_ENGINE is off. */
+  readonly hasEngine: boolean;
+  readonly states: EnvironmentStates;
+  readonly read: ReturnType<typeof environmentStores> & Pick<Stores, 'documents'>;
+  readonly tx: Tx<Stores>;
+  readonly feed: ChangeFeed;
+  readonly random: Random;
+  readonly log: Log;
+  readonly eventsOf: Parameters<typeof environmentReading>[0]['eventsOf'];
+  /** Notifies the owners of live keys in the text. */
+  readonly reportKeys: (text: string, origin: RequestOrigin) => void;
+  readonly clock: Clock;
+}) {
+  const {
+    environmentPolicy,
+    repositories,
+    git,
+    builds,
+    hasEngine,
+    states,
     read,
     tx,
     feed,
-    isFresh,
     clock,
-  });
+    random,
+    log,
+  } = deps;
+  const branches = createBranches({ repositories, git });
   const policy = async () => (await environmentPolicy.inForce()).value;
   const addresses = environmentAddresses(deps.uiUrl, deps.contentUrl);
   const verbs: EnvironmentDeps = {
@@ -135,7 +153,7 @@ export function createEnvironmentServices(
       lifecycle,
       states,
       addresses,
-      maySecrets: (repository, branch) => branch === repository.defaultBranch,
+      maySecrets: mayUseSecrets,
       reportKeys: (text) => deps.reportKeys(text, systemAuditContext.origin),
       clock,
       log,

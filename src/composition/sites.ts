@@ -14,7 +14,8 @@ import { type ConfigDocument, createDocument, type DocumentStores } from '../fea
 import { sitesConfigRoutes } from '../features/sites/config-routes.ts';
 import { createSiteCleanup } from '../features/sites/lifecycle/cleanup.ts';
 import { contentStore } from '../features/sites/content/content-store.ts';
-import { createEncoder } from '../features/sites/content/encode.ts';
+import { createEncoder, type EncodingQueue } from '../features/sites/content/encode.ts';
+import { versionsToEncode } from '../features/sites/content/versions-to-encode.ts';
 import { createSiteExpiry } from '../features/sites/lifecycle/expiry.ts';
 import { previewStore } from '../features/sites/preview-store.ts';
 import type { OwnerNames, SiteAddresses } from '../features/sites/responses.ts';
@@ -80,6 +81,8 @@ export type SitesServicesDeps = {
   /** The workloads of this process that take part in giving browsers access. */
   readonly workloads: readonly ('web' | 'gateway')[];
   readonly exposed: SitesDeps['exposed'];
+  /** Content of other features that is to be compressed. */
+  readonly otherContent: EncodingQueue;
 };
 
 export function createSitesServices(deps: SitesServicesDeps) {
@@ -140,7 +143,13 @@ export function createSitesServices(deps: SitesServicesDeps) {
     siteStates: states,
     siteCleanup: createSiteCleanup({ read, tx, config, blobs, clock, log }),
     siteExpiry: createSiteExpiry({ read, tx, clock }),
-    siteEncoder: createEncoder({ read, tx, feed, blobs, clock, log }),
+    siteEncoder: createEncoder({
+      queues: [versionsToEncode({ read, tx, feed, clock }), deps.otherContent],
+      tx,
+      blobs,
+      clock,
+      log,
+    }),
     signer,
     switchRecords,
     instances,

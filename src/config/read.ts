@@ -36,6 +36,7 @@ export type Config = {
   /** False: node:http reads every request to the gateway (decision 0032). */
   readonly gatewayFastHttp: boolean;
   readonly git: GitSettings;
+  readonly environments: EnvironmentSettings;
   readonly logLevel: string;
   readonly backupPassphrase: string | null;
   /** The first signs; all of them verify. */
@@ -70,6 +71,17 @@ export type GitSettings = {
   readonly caFile: string | null;
   /** PATH: where git and ssh are. */
   readonly searchPath: string;
+};
+
+/** How Environments are built and run. */
+export type EnvironmentSettings = {
+  readonly engine: 'off' | 'local';
+  /** Of the local engine. */
+  readonly isolation: 'bwrap' | 'process';
+  /** Absolute. Null: there are no secrets. */
+  readonly secretsDir: string | null;
+  /** HOME of this process; null when it has none. */
+  readonly home: string | null;
 };
 
 export type ClientCredentials = { readonly id: string; readonly secret: string };
@@ -134,6 +146,7 @@ export function readConfig(
         'Set it to the output of: openssl rand -base64 32',
       );
   const dataDir = resolve(value('DATA_DIR'));
+  const environments = readEnvironments(env, value, workload, wrong);
   const config = {
     uiUrl,
     contentUrl: value('SITES_CONTENT_URL') ?? `http://sites.localhost:${gatewayPort}`,
@@ -161,6 +174,7 @@ export function readConfig(
       caFile: value('OUTBOUND_CA_FILE'),
       searchPath: env['PATH'] ?? '',
     },
+    environments,
     logLevel: value('LOG_LEVEL'),
     backupPassphrase: value('BACKUP_PASSPHRASE'),
     allowSharedApex: value('SITES_ALLOW_SHARED_APEX') === 'true',
@@ -254,6 +268,32 @@ function readObjectStore(value: Values, wrong: Wrong): ObjectStore | null {
       'Set all three. To keep the files in DATA_DIR, set none of them.',
     );
   return bucket === null ? null : { ...bucket, accessKey: accessKey ?? '', secretKey: secretKey ?? '' };
+}
+
+function readEnvironments(
+  env: Environment,
+  value: Values,
+  workload: Workload | 'migrate',
+  wrong: Wrong,
+): EnvironmentSettings {
+  const [engine, isolation] = [value('ENVIRONMENTS_ENGINE'), value('ENVIRONMENTS_ISOLATION')];
+  const secretsDir = value('SECRETS_DIR');
+  if (engine === 'local' && (workload !== 'all' || value.isSet('KV_URL')))
+    wrong(
+      'ENVIRONMENTS_ENGINE',
+      workload === 'all'
+        ? 'is local, but KV_URL is set: the local engine needs one process that runs all workloads'
+        : `is local, but ${workload} runs on its own: the local engine needs one process that runs all workloads`,
+      workload === 'all'
+        ? 'Unset KV_URL, or set ENVIRONMENTS_ENGINE=off.'
+        : 'Run all workloads in one process with: npm start; or set ENVIRONMENTS_ENGINE=off.',
+    );
+  return {
+    engine: engine === 'local' ? engine : 'off',
+    isolation: isolation === 'process' ? isolation : 'bwrap',
+    secretsDir: secretsDir === null ? null : resolve(secretsDir),
+    home: env['HOME'] ?? null,
+  };
 }
 
 const keycloakSettings = [

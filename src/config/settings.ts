@@ -497,6 +497,28 @@ export const settings = {
     shown: 'unset: only https and ssh',
     readBy: withIdentity,
   }),
+  ENVIRONMENTS_ENGINE: setting({
+    schema: oneOf(['off', 'local'], 'is not an engine', 'Use off or local.'),
+    unset: 'off',
+    meaning:
+      'Engine that builds and runs Environments: off or local; local = processes of this machine, which run the code of every registered repository: Linux only, and only when one process runs all workloads',
+    readBy: withIdentity,
+  }),
+  ENVIRONMENTS_ISOLATION: setting({
+    schema: oneOf(['bwrap', 'process'], 'is not an isolation', 'Use bwrap or process.'),
+    unset: 'bwrap',
+    meaning:
+      'What keeps the code of repositories from this machine, with ENVIRONMENTS_ENGINE=local: bwrap = bubblewrap, which must be installed; process = nothing: whoever can push to a registered repository controls Postern; never as root',
+    readBy: withIdentity,
+  }),
+  SECRETS_DIR: setting({
+    schema: someText,
+    unset: null,
+    meaning:
+      'Folder of the secrets that postern.yaml references: one file for each, SECRETS_DIR/{repository id}/{name}; at most 64 KiB of UTF-8',
+    shown: 'unset: there are no secrets',
+    readBy: withIdentity,
+  }),
   LOG_LEVEL: setting({
     schema: oneOf(
       ['debug', 'info', 'warn', 'error', 'silent'],

@@ -250,6 +250,11 @@ export const errorRegistry = {
     'The git server of the repository cannot be reached right now.',
     'Wait the number of seconds in Retry-After, then try again.',
   ],
+  engine_unavailable: [
+    503,
+    'The engine that builds and runs Environments cannot be used right now.',
+    'Try again later. If the error persists, an administrator finds the reason in the log.',
+  ],
   overloaded: [
     503,
     'The server is overloaded.',

@@ -37,7 +37,9 @@ export type IdPrefix =
   | 'grt'
   | 'mdl'
   | 'env'
-  | 'bld';
+  | 'bld'
+  | 'job'
+  | 'art';
 
 /** An opaque id such as `usr_4fK…`: 20 characters of base62, 119 bits. */
 export function newId(random: Random, prefix: IdPrefix): string {

@@ -97,6 +97,7 @@ async function greet(
     ...(unreachableContent(config) ? [contentWarning] : []),
     `  operations    http://${config.host}:${config.metricsPort}/readyz`,
     `  data          ${backends.description}`,
+    ...(backends.engineMeaning === null ? [] : [`  Environments  ${backends.engineMeaning}`]),
   ];
   if (!(await administrator.hasAdministrator())) {
     lines.push(

@@ -64,8 +64,10 @@ const failures: Record<GitFailure, readonly [message: string, hint: string]> = {
 /** Failures that pass: the same request may succeed later. What else fails needs a change of the repository. */
 const passing: readonly GitFailure[] = ['not_installed', 'host_not_found', 'timed_out', 'unreachable'];
 
-export function errorOf(reason: GitFailure): AppError {
-  const [message, hint] = failures[reason];
+/** `path`: the file of the repository that is the reason. */
+export function errorOf(reason: GitFailure, path?: string): AppError {
+  const [sentence, hint] = failures[reason];
+  const message = path === undefined ? sentence : `${sentence} The file is ${path}.`;
   if (reason === 'branch_not_found') return new AppError('invalid_branch', { message, hint });
   if (passing.includes(reason))
     return new AppError('git_unavailable', { message, hint, retryAfterSeconds: 10 });

@@ -8,7 +8,7 @@ import type { ChangeFeed, ChangeStore } from '../../platform/database/change-fee
 import { isUniqueViolation, type Sql, type Tx } from '../../platform/database/database.ts';
 import { searched } from '../../platform/database/values.ts';
 import type { Encryption } from '../../platform/encryption.ts';
-import type { GitCredential } from '../../platform/git/git.ts';
+import type { GitCredential, GitRemote } from '../../platform/git/git.ts';
 import type { AuditWriter } from '../audit/audit.ts';
 import { credentialFor, type CredentialInput, encryptCredential, readCredential } from './credential.ts';
 import type { CredentialStore } from './credential-store.ts';
@@ -176,6 +176,8 @@ export type Repositories = {
   removeCredential(caller: Caller, auditContext: AuditContext, fullName: string): Promise<Repository>;
   /** For work of Postern itself, which no caller asked for just now. Undefined when it is not registered any more. */
   find(id: string): Promise<Repository | undefined>;
+  /** Where git finds it, with its credential; undefined when it is not registered. No caller may see the credential. */
+  remoteOf(repositoryId: string): Promise<GitRemote | undefined>;
   /** For git alone: no caller may see it. */
   credentialOf(repositoryId: string): Promise<GitCredential | null>;
 };
@@ -334,6 +336,12 @@ export function createRepositories({
       });
     },
     find: read.repositories.findById,
+    async remoteOf(repositoryId) {
+      const found = await read.repositories.findById(repositoryId);
+      if (found === undefined) return undefined;
+      const credential = await readCredential(read.repositoryCredentials, encryption, repositoryId);
+      return { id: repositoryId, cloneUrl: found.cloneUrl, credential };
+    },
     credentialOf: (repositoryId) => readCredential(read.repositoryCredentials, encryption, repositoryId),
   };
 

@@ -38,14 +38,13 @@ export function oversightStore(db: Sql): OversightStore {
         select o.owner_kind, o.owner_id, o.bytes::text as bytes,
                (select count(*)::int from sites s
                  where s.owner_kind = o.owner_kind and s.owner_id = o.owner_id and s.deleted_at is null) as sites
-          from owner_storage o where o.bytes > 0
+          from owner_storage o where o.bytes > 0 and o.owner_kind <> 'repository'
          order by o.bytes desc, o.owner_kind, o.owner_id limit ${limit} offset ${(page - 1) * limit}`.execute(
         db,
       );
       const all = await sql<{ total: number; bytes: string }>`
-        select count(*)::int as total, coalesce(sum(bytes), 0)::text as bytes from owner_storage where bytes > 0`.execute(
-        db,
-      );
+        select count(*)::int as total, coalesce(sum(bytes), 0)::text as bytes from owner_storage
+         where bytes > 0 and owner_kind <> 'repository'`.execute(db);
       return {
         items: rows.map((row) => ({
           owner: { kind: row.owner_kind, id: row.owner_id },

@@ -1,13 +1,10 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Sql } from '../../platform/database/database.ts';
 import { toDate, toMs } from '../../platform/database/values.ts';
-import type { Manifest } from './content/manifest.ts';
+import { fromStored, type Manifest, type StoredManifest, toStored } from './content/manifest.ts';
 import { createManifestCache } from './content/manifest-cache.ts';
-import type { Site, SiteOwner, SiteVersion, Visibility } from './site.ts';
+import type { ContentOwner, Site, SiteOwner, SiteVersion, Visibility } from './site.ts';
 import { mineOf, ordered, othersOf, placeOf, type SiteFilter, statusIs, usualOrder } from './site-list.ts';
-
-/** Path, digest and bytes of every file, in code point order of the paths. */
-type StoredManifest = readonly (readonly [path: string, digest: string, size: number])[];
 
 /** SQL of sites, their labels and versions. */
 export type WaitingVersion = { readonly siteId: string; readonly number: number; readonly owner: string };
@@ -170,7 +167,7 @@ const isPreviewed = (now: number) => sql`
 const maxSkewed = 100;
 
 /** For pg_advisory_xact_lock: serialises the changes of one owner. */
-export function ownerLock({ kind, id }: SiteOwner): RawBuilder<unknown> {
+export function ownerLock({ kind, id }: ContentOwner): RawBuilder<unknown> {
   return sql`hashtextextended(${`sites:${kind}:${id}`}, 0)`;
 }
 
@@ -515,12 +512,4 @@ function toVersion(row: VersionRow): SiteVersion {
     publishedAt: row.published_at.getTime(),
     replacedAt: toMs(row.replaced_at),
   };
-}
-
-function toStored(manifest: Manifest): StoredManifest {
-  return [...manifest].map(([path, { digest, size }]) => [path, digest, size] as const);
-}
-
-function fromStored(stored: StoredManifest): Manifest {
-  return new Map(stored.map(([path, digest, size]) => [path, { digest, size }]));
 }

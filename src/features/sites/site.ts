@@ -6,6 +6,9 @@ export type Visibility = 'public' | 'private';
 
 export type SiteOwner = { readonly kind: 'user' | 'service_key'; readonly id: string };
 
+/** What content is kept for: also a repository, for what its builds made. */
+export type ContentOwner = SiteOwner | { readonly kind: 'repository'; readonly id: string };
+
 export type SiteVersion = {
   readonly number: number;
   /** The publish receipt (content/manifest.ts). */

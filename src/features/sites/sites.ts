@@ -14,8 +14,12 @@ import type { SitesDeps } from './sites-deps.ts';
  * private one exists. Every change commits with its audit event. Leaves serving to the gateway, and access to private
  * sites to features/grants.
  */
-export { checkUpload, type UploadKind, uploadKindOf } from './content/whole-upload.ts';
-export { type Site, siteStatusOf } from './site.ts';
+export type { ContentStore } from './content/content-store.ts';
+export type { EncodingQueue } from './content/encode.ts';
+export type { UploadProblem } from './content/judge.ts';
+export { fromStored, type Manifest, type StoredManifest, toStored } from './content/manifest.ts';
+export { checkUpload, takeFolder, type UploadKind, uploadKindOf } from './content/whole-upload.ts';
+export { type ContentOwner, type Site, siteStatusOf } from './site.ts';
 export { visibilityOfLabel } from './labels.ts';
 export type { Catalog, Served } from './serving/catalog.ts';
 export { mediaTypeOf } from './serving/media-types.ts';

@@ -35,7 +35,10 @@ describe('a creation that is refused says why', () => {
   test('the policy that switches Environments off', async () => {
     await shop.change({ enabled: false });
     const refused = await shop.create();
-    expect(refused.error).toMatchObject({ code: 'environments_disabled', message: expect.stringContaining('policy') });
+    expect(refused.error).toMatchObject({
+      code: 'environments_disabled',
+      message: expect.stringContaining('policy'),
+    });
     await shop.change({});
   });
 
@@ -98,8 +101,12 @@ describe('what a caller may not see does not exist', () => {
       scopes,
       repositoryAccess: { mode: 'selected', repositories: ['acme/other'] },
     });
-    expect((await shop.call('GET', `/environments/${data.id}`, { as: key })).error.code).toBe('env_not_found');
-    expect((await shop.call('DELETE', `/environments/${data.id}`, { as: key })).error.code).toBe('env_not_found');
+    expect((await shop.call('GET', `/environments/${data.id}`, { as: key })).error.code).toBe(
+      'env_not_found',
+    );
+    expect((await shop.call('DELETE', `/environments/${data.id}`, { as: key })).error.code).toBe(
+      'env_not_found',
+    );
     expect((await shop.call('GET', '/environments', { as: key })).data).toEqual([]);
     expect((await shop.call('GET', '/builds', { as: key })).data).toEqual([]);
     expect((await shop.create({}, key)).error.code).toBe('repo_not_onboarded');
@@ -147,13 +154,14 @@ test('lists are filtered', async () => {
     const { data } = await shop.call('GET', '/environments', { as, query: { limit: '100', ...query } });
     return data.map(({ uuid }: { uuid: string }) => uuid);
   };
-  await shop.create({ name: 'listed-one', access: 'members' }, ben);
+  await shop.create({ name: 'listed-one', access: 'members', deployEnabled: false }, ben);
+  shop.h.clock.advance(1);
   const gone = await shop.create({ name: 'listed-two', access: 'members' }, ben);
   await shop.call('DELETE', `/environments/${gone.data.id}`, { as: ben });
   await shop.settle(gone.data.id);
   expect(await ids({ search: 'listed' })).toEqual(['listed-one']);
   expect(await ids({ search: 'listed', exclude: '' })).toEqual(['listed-two', 'listed-one']);
-  expect(await ids({ search: 'listed', exclude: 'queued,torn_down' })).toEqual([]);
+  expect(await ids({ search: 'listed', exclude: 'paused,torn_down' })).toEqual([]);
   expect(await ids({ search: 'listed', mine: 'true' })).toEqual(['listed-one']);
   expect(await ids({ search: 'listed', mine: 'true' }, shop.ada)).toEqual([]);
   expect(await ids({ search: 'listed', trigger: 'push' })).toEqual([]);

@@ -6,7 +6,7 @@ import {
   defaultEnvironmentPolicy,
   type EnvironmentPolicy,
 } from '../../../src/features/environments/policy/environment-policy.ts';
-import { fileBlobs } from '../../../src/platform/blobs/file-blobs.ts';
+import type { Blobs } from '../../../src/platform/blobs/blobs.ts';
 import { newRepository, type TestRepository } from '../../git-repository.ts';
 import { type Answer, type CallOptions, type Harness, openHarness, type Person } from '../../harness.ts';
 
@@ -20,6 +20,8 @@ export type Shop = {
   /** Runs the worker until nothing is left to do, and returns the Environment. */
   settle(id: string): Promise<Answer['data']>;
   change(policy: Partial<EnvironmentPolicy>): Promise<void>;
+  /** A new session of a person, for when time has passed. */
+  signIn(): Promise<Person>;
   close(): Promise<void>;
 };
 
@@ -28,7 +30,7 @@ export const page = (text: string) => `<!doctype html><title>Shop</title><p>${te
 export const configurationFile = `version: 1
 services:
   web:
-    build: { command: "mkdir -p dist && cp *.html dist && echo built by the shop", output: dist }
+    build: { image: 'node:24', command: "mkdir -p dist && cp *.html dist && echo built by the shop", output: dist }
     static: {}
 `;
 
@@ -36,9 +38,58 @@ const terminal = ['deployed', 'error', 'config_error', 'torn_down', 'paused'];
 
 export async function openShop(): Promise<Shop> {
   const folder = mkdtempSync(join(tmpdir(), 'postern-shop-'));
-  const blobs = fileBlobs(join(folder, 'blobs'));
+  const h = await openHarness({
+    engine: (blobs) => plainEngine(join(folder, 'builds'), blobs),
+    allowsFileRepositories: true,
+  });
+  const ada = await h.person('Ada', { admin: true });
+  const repository = newRepository();
+  repository.commit({ 'postern.yaml': configurationFile, 'index.html': page('first') });
+  const call: Shop['call'] = (method, path, options) => h.call(method, path, { as: ada, ...options });
+  await call('POST', '/repositories', { body: { fullName: 'acme/shop', cloneUrl: repository.url } });
+
+  async function change(policy: Partial<EnvironmentPolicy>): Promise<void> {
+    const { headers } = await call('GET', '/config/api-environments');
+    const body = { ...defaultEnvironmentPolicy, enabled: true, maxPerOwner: 100, ...policy };
+    const answer = await call('PUT', '/config/api-environments', {
+      body,
+      headers: { 'if-match': headers['etag'] ?? '' },
+    });
+    if (answer.status !== 200) throw new Error(answer.text);
+  }
+  await change({});
+
+  return {
+    h,
+    ada,
+    repository,
+    call,
+    change,
+    signIn: () => h.person('Cleo'),
+    create: (body = {}, as = ada) =>
+      call('POST', '/environments', { as, body: { repository: 'acme/shop', branch: 'main', ...body } }),
+    async settle(id) {
+      for (;;) {
+        await h.app.jobs.runNow('environments');
+        await h.app.services.environmentServices.reconciler.idle();
+        await h.app.jobs.runNow('builds');
+        await h.app.services.buildServices.buildRunner?.settled();
+        const { data } = await call('GET', `/environments/${id}`);
+        if (terminal.includes(data.status)) return data;
+      }
+    },
+    async close() {
+      await h.close();
+      repository.remove();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Builds as plain processes of this machine, which is the quickest. The engine suite tests isolation. */
+async function plainEngine(folder: string, blobs: Pick<Blobs, 'write'>) {
   const engine = createLocalEngine({
-    folder: join(folder, 'builds'),
+    folder,
     isolation: 'process',
     hidden: [],
     searchPath: process.env['PATH'] ?? '',
@@ -54,46 +105,5 @@ export async function openShop(): Promise<Shop> {
     now: () => Date.now(),
   });
   await engine.prepare();
-  const h = await openHarness({ engine, blobs, allowsFileRepositories: true });
-  const ada = await h.person('Ada', { admin: true });
-  const repository = newRepository();
-  repository.commit({ 'postern.yaml': configurationFile, 'index.html': page('first') });
-  const call: Shop['call'] = (method, path, options) => h.call(method, path, { as: ada, ...options });
-  await call('POST', '/repositories', { body: { fullName: 'acme/shop', cloneUrl: repository.url } });
-
-  async function change(policy: Partial<EnvironmentPolicy>): Promise<void> {
-    const { headers } = await call('GET', '/config/api-environments');
-    const body = { ...defaultEnvironmentPolicy, enabled: true, ...policy };
-    const answer = await call('PUT', '/config/api-environments', {
-      body,
-      headers: { 'if-match': headers['etag'] ?? '' },
-    });
-    if (answer.status !== 200) throw new Error(answer.text);
-  }
-  await change({});
-
-  return {
-    h,
-    ada,
-    repository,
-    call,
-    change,
-    create: (body = {}, as = ada) =>
-      call('POST', '/environments', { as, body: { repository: 'acme/shop', branch: 'main', ...body } }),
-    async settle(id) {
-      for (;;) {
-        await h.app.jobs.runNow('environments');
-        await h.app.services.environmentServices.reconciler.idle();
-        await h.app.jobs.runNow('builds');
-        await h.app.services.buildServices.buildRunner?.idle();
-        const { data } = await call('GET', `/environments/${id}`);
-        if (terminal.includes(data.status)) return data;
-      }
-    },
-    async close() {
-      await h.close();
-      repository.remove();
-      rmSync(folder, { recursive: true, force: true });
-    },
-  };
+  return engine;
 }

@@ -1,5 +1,6 @@
 import type { GitRemote } from '../../../platform/git/git.ts';
 import type { DesiredBuild } from '../configuration-file/plan.ts';
+import type { ArtifactKey } from '../engine/artifact-key.ts';
 import type { LogStream } from '../engine/build-log.ts';
 
 /** What is built, what came of it, and the verbs on both. No I/O. */
@@ -24,8 +25,7 @@ export type Requested =
   /** The repository or a secret is at fault, in words for people. The same request fails again until that changes. */
   | { readonly kind: 'refused'; readonly message: string; readonly fix: string };
 
-export const buildJobStatuses = ['queued', 'running', 'built', 'failed', 'cancelled'] as const;
-export type BuildJobStatus = (typeof buildJobStatuses)[number];
+export type BuildJobStatus = 'queued' | 'running' | 'built' | 'failed' | 'cancelled';
 
 /** Times in milliseconds. */
 export type BuildJobState = {
@@ -40,6 +40,23 @@ export type BuildJobState = {
   readonly artifactId: string | null;
   readonly startedAt: number | null;
   readonly endedAt: number | null;
+};
+
+/** What a queued build needs to run in any worker. No credential and no value of a secret. */
+export type BuildInput = Pick<BuildRequest, 'branch' | 'sha' | 'kind' | 'variables'> & {
+  readonly build: Pick<DesiredBuild, 'image' | 'command' | 'directory' | 'output' | 'inputs' | 'secrets'>;
+  /** Git's hash of the inputs. */
+  readonly tree: string;
+};
+
+export type TakenBuild = {
+  readonly id: string;
+  readonly key: ArtifactKey;
+  readonly input: BuildInput;
+  /** With this one. */
+  readonly starts: number;
+  /** Why it could not run before. */
+  readonly waitedFor: string | null;
 };
 
 /** `id` counts from 1 in each build. `at` in milliseconds. */

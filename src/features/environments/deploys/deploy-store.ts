@@ -112,10 +112,10 @@ export function deployStore(db: Sql): DeployStore {
     underWay: (environmentId) =>
       one(sql`
         select ${columns} from deploys d where d.environment_id = ${environmentId} and d.ended_at is null
-         order by d.created_at desc, d.id limit 1`),
+         order by d.seq desc limit 1`),
     newestOf: (environmentId) =>
       one(sql`
-        select ${columns} from deploys d where d.environment_id = ${environmentId} order by d.created_at desc, d.id limit 1`),
+        select ${columns} from deploys d where d.environment_id = ${environmentId} order by d.seq desc limit 1`),
     async endAll(environmentId, status, message, now) {
       const ended = await ids(sql`
         update deploys set status = ${status}, message = ${message}, ended_at = ${toDate(now)}
@@ -143,7 +143,7 @@ export function deployStore(db: Sql): DeployStore {
       const matching = sql`
         deploys d join environments e on e.id = d.environment_id where ${sql.join(conditions, sql` and `)}`;
       const items = await many(sql`
-        select ${columns} from ${matching} order by d.created_at desc, d.id limit ${limit} offset ${(page - 1) * limit}`);
+        select ${columns} from ${matching} order by d.seq desc limit ${limit} offset ${(page - 1) * limit}`);
       const { rows } = await sql<{ total: number }>`
         select count(*)::int as total from (select 1 from ${matching} limit ${maxCounted}) counted`.execute(
         db,

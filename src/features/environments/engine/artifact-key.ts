@@ -11,7 +11,7 @@ type BuildInputs = {
 };
 
 /** Where an artifact may be used again: never in another repository, and never by an engine that builds differently. */
-type ArtifactKey = {
+export type ArtifactKey = {
   readonly repositoryId: string;
   readonly engine: 'local' | 'kubernetes';
   /** Operating system and processor, such as linux-x64. */
@@ -19,6 +19,9 @@ type ArtifactKey = {
   /** SHA-256 of the inputs, in hexadecimal digits. */
   readonly digest: string;
 };
+
+/** What an engine makes fits engines of the same place alone. */
+export type BuildPlace = Pick<ArtifactKey, 'engine' | 'platform'>;
 
 /**
  * The key under which an artifact is found again. Its digest holds an HMAC-SHA-256 of each value under `hmacKey`, so that values

@@ -1,3 +1,4 @@
+import type { BuildPlace } from './artifact-key.ts';
 import type { BuildLog } from './build-log.ts';
 
 /**
@@ -5,9 +6,10 @@ import type { BuildLog } from './build-log.ts';
  * left. The caller decides what is built, when, and who may see the result.
  */
 export type Engine = {
+  readonly place: BuildPlace;
   /**
    * Runs the build, writes its output to `log` and ends the log. An aborted `signal` cancels the build. Rejects with
-   * EngineUnavailable when the engine itself cannot run it.
+   * EngineUnavailable when the engine itself cannot run it, and with the error of `fill` when that rejects.
    */
   build(job: BuildJob, log: BuildLog, signal: AbortSignal): Promise<BuildOutcome>;
   /** Ends and removes every build that is not known and not under way here. Returns their ids. */
@@ -26,6 +28,8 @@ export type BuildJob = {
   readonly variables: Readonly<Record<string, string>>;
   /** Files in the folder that the variable BUILD_SECRETS_DIR names: name → content. */
   readonly secrets: Readonly<Record<string, string>>;
+  /** In place of those of the engine. */
+  readonly limits?: Partial<Pick<BuildLimits, 'timeMs' | 'memoryBytes'>>;
   /** Writes the inputs into an empty folder, the root of the repository. Undefined: done. */
   readonly fill: (folder: string) => Promise<{ readonly message: string; readonly fix: string } | undefined>;
 };

@@ -20,16 +20,15 @@ export function buildStep(deps: ReconcilerDeps) {
   ) {
     const repository = await deps.repositories.find(deploy.repositoryId);
     const planned = deploy.plan.services[service];
-    if (repository === undefined || planned === undefined || !('build' in planned))
+    const remote = await deps.repositories.remoteOf(deploy.repositoryId);
+    if (repository === undefined || remote === undefined || planned === undefined || !('build' in planned))
       throw new AppError('repo_not_onboarded');
-    const { id, cloneUrl } = repository;
-    const remote = { id, cloneUrl, credential: await deps.repositories.credentialOf(id) };
     const sha = deploy.sha ?? '';
     const { branch } = deploy;
     const valueOf = valuesOf(environment, sha, deploy.plan, deps.addresses, noInternalAddress);
     const build: DesiredBuild = planned.build;
     return await builds.request({
-      repositoryId: id,
+      repositoryId: repository.id,
       remote,
       branch,
       sha,

@@ -15,7 +15,7 @@ export type ReconcilerDeps = {
   readonly tx: Tx<EnvironmentStores>;
   readonly feed: Pick<ChangeFeed, 'announce' | 'subscribe'>;
   readonly policy: () => Promise<EnvironmentPolicy>;
-  readonly repositories: Pick<Repositories, 'find' | 'credentialOf'>;
+  readonly repositories: Pick<Repositories, 'find' | 'remoteOf'>;
   readonly git: Pick<Git, 'readFile'>;
   readonly builds: Pick<Builds, 'request' | 'job' | 'keepOnly'>;
   readonly lifecycle: Pick<Lifecycle, 'expire'>;

@@ -18,14 +18,12 @@ export function fetchStep(deps: ReconcilerDeps) {
   const record = recording(deps);
 
   async function fetch(environment: Environment, deploy: Deploy): Promise<Fetched> {
-    const repository = await deps.repositories.find(deploy.repositoryId);
-    if (repository === undefined)
+    const remote = await deps.repositories.remoteOf(deploy.repositoryId);
+    if (remote === undefined)
       throw new AppError('repo_not_onboarded', {
         message: 'The repository was removed from the registry.',
         hint: 'Register it again and create another Environment.',
       });
-    const { id, cloneUrl } = repository;
-    const remote = { id, cloneUrl, credential: await deps.repositories.credentialOf(id) };
     const found = await deps.git.readFile(remote, deploy.branch, configurationFileName, deploy.sha);
     if (found.kind === 'failed') throw errorOf(found.reason);
     const { sha, text } = found.value;

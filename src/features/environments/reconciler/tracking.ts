@@ -15,7 +15,7 @@ export function createTracking(deps: {
   readonly read: Pick<EnvironmentStores, 'environments'>;
   readonly tx: Tx<EnvironmentStores>;
   readonly feed: Pick<ChangeFeed, 'announce'>;
-  readonly repositories: Pick<Repositories, 'find' | 'credentialOf'>;
+  readonly repositories: Pick<Repositories, 'remoteOf'>;
   readonly git: Pick<Git, 'branches'>;
   readonly isEnabled: () => Promise<boolean>;
   readonly random: Random;
@@ -25,12 +25,14 @@ export function createTracking(deps: {
   const { read, tx, feed, repositories, git, random, clock, log } = deps;
 
   async function headsOf(repositoryId: string): Promise<ReadonlyMap<string, string>> {
-    const repository = await repositories.find(repositoryId);
-    if (repository === undefined) return new Map();
-    const { id, cloneUrl } = repository;
-    const answer = await git.branches({ id, cloneUrl, credential: await repositories.credentialOf(id) });
+    const remote = await repositories.remoteOf(repositoryId);
+    if (remote === undefined) return new Map();
+    const answer = await git.branches(remote);
     if (answer.kind === 'failed') {
-      log.warn({ repository: id, reason: answer.reason }, 'could not ask a git server for new commits');
+      log.warn(
+        { repository: repositoryId, reason: answer.reason },
+        'could not ask a git server for new commits',
+      );
       return new Map();
     }
     return new Map(answer.value.map(({ name, sha }) => [name, sha]));

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Sql } from '../../../platform/database/database.ts';
 import type { Blob } from '../../../platform/blobs/blobs.ts';
 import { toDate } from '../../../platform/database/values.ts';
-import type { SiteOwner } from '../site.ts';
+import type { ContentOwner } from '../site.ts';
 import { ownerLock } from '../site-store.ts';
 
 /** SQL of content ownership: what each owner keeps, what may be removed, and the compressed forms. */
@@ -12,12 +12,12 @@ export type Variant = { readonly encoding: Encoding; readonly stored: string; re
 
 export type ContentStore = {
   /**
-   * Starts a run of the owner's versions that hold these blobs (reference-counts.ts). Does not check for removals: see
-   * goingAmong().
+   * Starts a run of the owner's versions that hold these blobs (reference-counts.ts); each artifact of a repository is a
+   * run of its own. Does not check for removals: see goingAmong().
    */
-  keep(owner: SiteOwner, blobs: readonly Blob[]): Promise<void>;
+  keep(owner: ContentOwner, blobs: readonly Blob[]): Promise<void>;
   /** Ends a run of these blobs; a blob that no run of the owner holds any more is forgotten. */
-  release(owner: SiteOwner, digests: readonly string[]): Promise<void>;
+  release(owner: ContentOwner, digests: readonly string[]): Promise<void>;
   /**
    * Those of `digests` that are under removal now, or were removed since `since`. A caller that wrote one of them
    * meanwhile must write it again. Null: only those under removal now.
@@ -26,13 +26,16 @@ export type ContentStore = {
   /** A shared lock for every transaction that relies on existing content; lockForRemoval() is the exclusive one. */
   lockForUse(): Promise<void>;
   /** lockForUse() together with lockOwner() of SiteStore. */
-  lockForPublish(owner: SiteOwner): Promise<void>;
+  lockForPublish(owner: ContentOwner): Promise<void>;
   lockForRemoval(): Promise<void>;
   /** Those of `digests` that `owner` keeps, with their sizes. Never queried across owners (threat T50). */
-  keptBy(owner: SiteOwner, digests: readonly string[]): Promise<ReadonlyMap<string, number>>;
+  keptBy(owner: ContentOwner, digests: readonly string[]): Promise<ReadonlyMap<string, number>>;
   /** Bytes an owner keeps, each content once. The database maintains the sum, so the query is cheap at any size. */
-  bytesOf(owner: SiteOwner): Promise<number>;
+  bytesOf(owner: ContentOwner): Promise<number>;
+  /** Of the owners of sites. */
   countOwnersAbove(bytes: number): Promise<number>;
+  /** Ids of the repositories that keep more. */
+  repositoriesAbove(bytes: number): Promise<string[]>;
   /** Those of `digests` that nothing needs at this moment. Only decideRemovals() decides for good. */
   unneededAmong(digests: readonly string[]): Promise<string[]>;
   /** Records the removal of those of `digests` that nothing needs, and returns them. Call under lockForRemoval(). */
@@ -115,8 +118,15 @@ export function contentStore(db: Sql): ContentStore {
     },
     async countOwnersAbove(bytes) {
       const { rows } = await sql<{ total: number }>`
-        select count(*)::int as total from owner_storage where bytes > ${bytes}`.execute(db);
+        select count(*)::int as total from owner_storage where bytes > ${bytes} and owner_kind <> 'repository'`.execute(
+        db,
+      );
       return rows[0]?.total ?? 0;
+    },
+    async repositoriesAbove(bytes) {
+      const { rows } = await sql<{ owner_id: string }>`
+        select owner_id from owner_storage where bytes > ${bytes} and owner_kind = 'repository'`.execute(db);
+      return rows.map((row) => row.owner_id);
     },
     async unneededAmong(digests) {
       const { rows } = await sql<{ digest: string }>`${unneeded(digests)}`.execute(db);

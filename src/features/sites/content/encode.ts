@@ -5,18 +5,31 @@ import { brotliCompress, constants, gzip, zstdCompress } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
 import { type Clock, minute } from '../../../core/clock.ts';
 import type { Blob, Blobs } from '../../../platform/blobs/blobs.ts';
-import type { ChangeFeed } from '../../../platform/database/change-feed.ts';
 import type { Tx } from '../../../platform/database/database.ts';
 import type { Log } from '../../../platform/log.ts';
 import type { Manifest } from './manifest.ts';
 import type { ContentStore, Encoding, Variant } from './content-store.ts';
-import type { SiteStores } from '../sites-deps.ts';
-import { type SiteStore, versionName, type WaitingVersion } from '../site-store.ts';
 
 /**
  * Creates the compressed forms of published content, once for each content and never on request (threat T54). A publish
  * does not wait for this: until a form exists, the file is sent uncompressed.
  */
+export type EncodingQueue = {
+  /** The next of each owner, at most `limit`. `but`: names to leave out. */
+  waiting(but: readonly string[], limit: number): Promise<readonly WaitingContent[]>;
+};
+
+export type WaitingContent = {
+  /** Unique among all that wait, in every queue. */
+  readonly name: string;
+  readonly owner: string;
+  files(): Promise<Manifest | undefined>;
+  /** The newest content before it in the same place whose forms are complete. */
+  encodedBefore(): Promise<Manifest | undefined>;
+  /** `hasForms`: some may have been added, so every process that serves the content reads it again. */
+  markEncoded(hasForms: boolean): Promise<void>;
+};
+
 const compressible = new Set(
   'html htm xhtml css js mjs map json jsonld xml txt md csv vtt webmanifest svg wasm bmp ico ttf otf eot'.split(
     ' ',
@@ -32,22 +45,21 @@ const maxOfOriginal = 0.95;
 
 /** Owners whose forms are considered at the same time; the others wait. */
 const ownersAtOnce = 1_000;
-/** A failed version is retried after a minute, then after two, and so on: the last time after a day and a half. */
+/** Failed content is retried after a minute, then after two, and so on: the last time after a day and a half. */
 const maxAttempts = 12;
 const firstDelayMs = minute;
-/** Versions that wait for a retry; when there are this many, the store itself is failing. */
+/** What waits for a retry; when there are this many, the store itself is failing. */
 const maxPutOff = 1_000;
 
 export function createEncoder(deps: {
-  read: { sites: SiteStore; content: ContentStore };
-  tx: Tx<SiteStores>;
-  feed: Pick<ChangeFeed, 'announce'>;
+  queues: readonly EncodingQueue[];
+  tx: Tx<{ content: ContentStore }>;
   blobs: Pick<Blobs, 'read' | 'write'>;
   clock: Clock;
   log: Log;
 }) {
-  const { read, tx, feed, blobs, clock, log } = deps;
-  /** Contents of the current versions that were already processed, with or without a form; by version. */
+  const { queues, tx, blobs, clock, log } = deps;
+  /** Files that were already processed, with or without a form; by the name of the content. */
   const looked = new LRUCache<string, Set<string>>({ max: 100 });
   /** When each owner last had a turn; the one who has waited longest is next. */
   const turns = new LRUCache<string, number>({ max: 10_000 });
@@ -77,19 +89,15 @@ export function createEncoder(deps: {
     });
   }
 
-  /**
-   * Skips only what an earlier version of the same site has: skipping what any owner has would show in the timing
-   * (threat T50).
-   */
-  async function encodeSome(next: WaitingVersion): Promise<'nothing to do' | 'part' | 'whole version'> {
-    const manifest = await read.sites.manifest(next.siteId, next.number);
+  /** Skips only what earlier content in the same place has: skipping what any owner has would show in the timing (T50). */
+  async function encodeSome(next: WaitingContent): Promise<'nothing to do' | 'part' | 'all of it'> {
+    const manifest = await next.files();
     const wanted = [...new Map(worthTrying(manifest).map((blob) => [blob.digest, blob])).values()];
     if (wanted.length === 0) return 'nothing to do';
-    const before = await read.sites.encodedBefore(next.siteId, next.number);
-    const earlier = before === undefined ? undefined : await read.sites.manifest(next.siteId, before);
+    const earlier = await next.encodedBefore();
     const own = new Set([...(earlier?.values() ?? [])].map(({ digest }) => digest));
-    const done = looked.get(versionName(next)) ?? new Set();
-    looked.set(versionName(next), done);
+    const done = looked.get(next.name) ?? new Set();
+    looked.set(next.name, done);
     let bytes = 0;
     for (const blob of wanted) {
       if (own.has(blob.digest) || done.has(blob.digest)) continue;
@@ -98,48 +106,44 @@ export function createEncoder(deps: {
       if (!(await encodeOne(blob))) throw new Error('The content is being removed at the moment.');
       done.add(blob.digest);
     }
-    return 'whole version';
+    return 'all of it';
   }
 
-  /** `hasForms`: some may have been added, so every process that serves the site reads it again. */
-  async function finish({ siteId, number }: WaitingVersion, hasForms: boolean): Promise<void> {
-    looked.delete(versionName({ siteId, number }));
-    failed.delete(versionName({ siteId, number }));
-    await tx(async (stores) => {
-      await stores.sites.markEncoded(siteId, number, clock.now());
-      if (hasForms) await stores.changes.publish({ topic: 'site', subject: siteId });
-    });
-    if (hasForms) feed.announce({ topic: 'site', subject: siteId });
+  async function finish(content: WaitingContent, hasForms: boolean): Promise<void> {
+    looked.delete(content.name);
+    failed.delete(content.name);
+    await content.markEncoded(hasForms);
   }
 
-  /** Compressed forms only save bandwidth, so a version that cannot be read must not block the others. */
-  async function putOff(version: WaitingVersion, error: unknown): Promise<void> {
-    const { siteId: site, number } = version;
-    const attempts = (failed.get(versionName(version))?.attempts ?? 0) + 1;
-    log.warn({ err: error, site, version: number, attempts }, 'could not compress the files of a version');
+  /** Compressed forms only save bandwidth, so content that cannot be read must not block the others. */
+  async function putOff(content: WaitingContent, error: unknown): Promise<void> {
+    const { name } = content;
+    const attempts = (failed.get(name)?.attempts ?? 0) + 1;
+    log.warn({ err: error, content: name, attempts }, 'could not compress the files of published content');
     const againAt = clock.now() + firstDelayMs * 2 ** (attempts - 1);
-    failed.set(versionName(version), { attempts, againAt });
-    if (attempts >= maxAttempts) await finish(version, true);
+    failed.set(name, { attempts, againAt });
+    if (attempts >= maxAttempts) await finish(content, true);
   }
 
-  async function nextVersion(): Promise<WaitingVersion | undefined> {
+  async function nextContent(): Promise<WaitingContent | undefined> {
     const now = clock.now();
     const but = [...failed].filter(([, { againAt }]) => againAt > now).map(([name]) => name);
     if (but.length >= maxPutOff) return undefined;
-    const waiting = await read.sites.waitingForForms(but, ownersAtOnce);
-    const turnOf = ({ owner }: WaitingVersion) => turns.get(owner) ?? 0;
+    const waiting: WaitingContent[] = [];
+    for (const queue of queues) waiting.push(...(await queue.waiting(but, ownersAtOnce)));
+    const turnOf = ({ owner }: WaitingContent) => turns.get(owner) ?? 0;
     return waiting.toSorted((one, other) => turnOf(one) - turnOf(other))[0];
   }
 
   return {
-    /** Processes one version, or a part of a large one. Owners take turns. */
+    /** Processes the content that is next, or a part of it when it is large. Owners take turns. */
     async run(): Promise<void> {
-      const next = await nextVersion();
+      const next = await nextContent();
       if (next === undefined) return;
       turns.set(next.owner, (turn += 1));
       try {
         const done = await encodeSome(next);
-        if (done !== 'part') await finish(next, done === 'whole version');
+        if (done !== 'part') await finish(next, done === 'all of it');
       } catch (error) {
         await putOff(next, error);
       }

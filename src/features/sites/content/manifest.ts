@@ -4,6 +4,17 @@ import type { Blob } from '../../../platform/blobs/blobs.ts';
 /** The content of a site's version: each path with the digest and the size of its bytes. */
 export type Manifest = ReadonlyMap<string, Blob>;
 
+/** As a table holds it: path, digest and bytes of every file, in code point order of the paths. */
+export type StoredManifest = readonly (readonly [path: string, digest: string, size: number])[];
+
+export function toStored(manifest: Manifest): StoredManifest {
+  return [...manifest].map(([path, { digest, size }]) => [path, digest, size] as const);
+}
+
+export function fromStored(stored: StoredManifest): Manifest {
+  return new Map(stored.map(([path, digest, size]) => [path, { digest, size }]));
+}
+
 /**
  * The receipt of a publish: the SHA-256, in hexadecimal, of the lines that `sha256sum` prints for the files in the
  * order of their UTF-8 bytes. Anyone can compute it from a folder (docs/how-to/check-a-site.md).

@@ -19,6 +19,8 @@ export type ReceiveDeps = JudgeDeps & {
   readonly budget: LookBudget;
   /** Aborted when nobody waits for the response any more; judging then stops. */
   readonly left?: AbortSignal;
+  /** True: the names are final, also when all begin with the same folder. */
+  readonly keepsTopFolder?: boolean;
 };
 
 export async function receive(
@@ -45,7 +47,12 @@ export async function receive(
     }
   };
   try {
-    const taken = await judged(limits, deps, takeAll, withoutTopFolder);
+    const taken = await judged(
+      limits,
+      deps,
+      takeAll,
+      deps.keepsTopFolder === true ? undefined : withoutTopFolder,
+    );
     const wrongRules = await ruleProblems(taken.files, (digest) => rules.get(digest) ?? '');
     const redirects = rules.get(taken.files.get(redirectsFile)?.digest ?? '') ?? '';
     const received = {

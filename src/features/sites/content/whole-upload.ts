@@ -86,6 +86,20 @@ export async function takeUpload(
   }
 }
 
+/** Takes a folder that Postern packed itself (tar.gz), by the rules of an upload. Its names stay as they are. */
+export async function takeFolder(
+  source: Readable,
+  rules: UploadRules,
+  deps: Omit<ReceiveDeps, 'budget' | 'keepsTopFolder'>,
+): Promise<Received & { readonly warnings: readonly SiteWarning[] }> {
+  const budget = lookBudget(rules.maxExtractedBytes);
+  return await receive(readTarGz(source, maxTarBytes(rules)), rules, {
+    ...deps,
+    budget,
+    keepsTopFolder: true,
+  });
+}
+
 function streamedEntries(
   source: Readable,
   kind: UploadKind,

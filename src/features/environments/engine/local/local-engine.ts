@@ -129,6 +129,7 @@ export function createLocalEngine(deps: {
     { log, signal, given }: Context,
   ): Promise<Failure | 'done' | 'cancelled'> {
     const { command: text, id, variables: env } = job;
+    const limits = { ...deps.limits, ...job.limits };
     const startedAt = deps.now();
     const output: Command['output'] = (stream, chunk) => log.output(stream, chunk);
     const command = { id, text, env, workingDirectory: directory, output };
@@ -186,6 +187,8 @@ export function createLocalEngine(deps: {
   }
 
   return {
+    place: { engine: 'local', platform: `${process.platform}-${process.arch}` },
+
     async prepare() {
       await mkdir(root, { recursive: true, mode: 0o700 });
       const choices: Isolation[] =

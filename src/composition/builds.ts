@@ -1,0 +1,116 @@
+import { type Clock, minute } from '../core/clock.ts';
+import { systemAuditContext } from '../core/caller.ts';
+import type { Random } from '../core/ids.ts';
+import { artifactStore } from '../features/environments/builds/artifact-store.ts';
+import { artifactsToEncode } from '../features/environments/builds/artifacts-to-encode.ts';
+import { createBuildRunner } from '../features/environments/builds/build-runner.ts';
+import { buildStore } from '../features/environments/builds/build-store.ts';
+import { createBuilds } from '../features/environments/builds/builds.ts';
+import { createBuildCleanup } from '../features/environments/builds/cleanup.ts';
+import type { Engine } from '../features/environments/engine/engine.ts';
+import type { EnvironmentPolicy } from '../features/environments/policy/environment-policy.ts';
+import type { Secrets } from '../features/environments/secrets.ts';
+import type { KeyFormat } from '../features/keys/keys.ts';
+import type { Repositories } from '../features/repositories/repositories.ts';
+import type { ConfigDocument } from '../features/settings/settings.ts';
+import type { ContentStore, EncodingQueue, SitesConfig, SitesDeps } from '../features/sites/sites.ts';
+import type { Blobs } from '../platform/blobs/blobs.ts';
+import type { ChangeFeed, ChangeStore } from '../platform/database/change-feed.ts';
+import type { Sql, Tx } from '../platform/database/database.ts';
+import { mac } from '../platform/encryption.ts';
+import type { Git } from '../platform/git/git.ts';
+import type { Job } from '../platform/jobs.ts';
+import type { Log } from '../platform/log.ts';
+
+/** Constructs the stores of builds on a connection or a transaction. */
+export function buildStores(sql: Sql) {
+  return { builds: buildStore(sql), artifacts: artifactStore(sql) };
+}
+
+type Stores = ReturnType<typeof buildStores> & { content: ContentStore; changes: ChangeStore };
+
+/** Artifacts that wait for their compressed forms. The encoder of Sites makes them. */
+export function createArtifactQueue(deps: Parameters<typeof artifactsToEncode>[0]): EncodingQueue {
+  return artifactsToEncode(deps);
+}
+
+export function createBuildServices(deps: {
+  readonly read: Pick<Stores, 'builds' | 'artifacts' | 'content'>;
+  readonly tx: Tx<Stores>;
+  readonly feed: Pick<ChangeFeed, 'announce'>;
+  /** Null: this process builds nothing. */
+  readonly engine: Engine | null;
+  readonly repositories: Pick<Repositories, 'remoteOf'>;
+  readonly git: Git;
+  readonly secrets: Secrets;
+  readonly policy: Pick<ConfigDocument<EnvironmentPolicy>, 'inForce'>;
+  readonly sitesConfig: Pick<ConfigDocument<SitesConfig>, 'inForce'>;
+  readonly blobs: Blobs;
+  readonly format: KeyFormat;
+  readonly exposed: SitesDeps['exposed'];
+  readonly encryptionKeys: readonly string[];
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  /** Identifies this process. */
+  readonly holder: string;
+}) {
+  const { read, tx, engine, git, secrets, blobs, format, clock, random, log, holder } = deps;
+  const listeners: ((jobId: string) => void)[] = [];
+  const onEnded = (jobId: string) => {
+    for (const listener of listeners) listener(jobId);
+  };
+  const policy = async () => (await deps.policy.inForce()).value;
+  const uploadRules = async () => (await deps.sitesConfig.inForce()).value.upload;
+  const onKey = (value: string) => deps.exposed(value, systemAuditContext);
+  const runner =
+    engine &&
+    createBuildRunner({
+      read,
+      tx,
+      engine,
+      remoteOf: deps.repositories.remoteOf,
+      git,
+      secrets,
+      policy,
+      keep: { tx, blobs, uploadRules, format, onKey, clock, random },
+      holder,
+      // The local engine runs in the one-process form only (config/read.ts).
+      isAlone: engine.place.engine === 'local',
+      clock,
+      log,
+      onEnded,
+      later: (work, ms) => void setTimeout(work, ms).unref(),
+    });
+  return {
+    builds: createBuilds({
+      read,
+      tx,
+      engine,
+      git,
+      secrets,
+      // A new first key means new artifacts: each service is built once more.
+      hmacKey: mac(deps.encryptionKeys[0] ?? '', 'artifact-key', ''),
+      clock,
+      random,
+      onEnded,
+    }),
+    /** Calls `listener` with the id of each build that ends in this process. */
+    onBuildEnded: (listener: (jobId: string) => void) => void listeners.push(listener),
+    buildRunner: runner,
+    buildCleanup: createBuildCleanup({ read, tx, policy, clock, log }),
+  };
+}
+
+/** Background jobs of builds. Without an engine nothing is built, but what was built is still cleaned up. */
+export function createBuildJobs({
+  buildRunner,
+  buildCleanup,
+}: Pick<ReturnType<typeof createBuildServices>, 'buildRunner' | 'buildCleanup'>): Job[] {
+  return [
+    ...(buildRunner === null
+      ? []
+      : [{ name: 'builds', everyMs: 250, leased: false, run: () => buildRunner.run() }]),
+    { name: 'build-cleanup', everyMs: 10 * minute, leased: true, run: buildCleanup.run },
+  ];
+}

@@ -1,0 +1,90 @@
+import { realpath } from 'node:fs/promises';
+import { join } from 'node:path';
+import { ConfigError } from '../config/config-error.ts';
+import type { Config } from '../config/read.ts';
+import { type Clock, minute } from '../core/clock.ts';
+import { type BuildLimits, type Engine, EngineUnavailable } from '../features/environments/engine/engine.ts';
+import { createLocalEngine, type Isolation } from '../features/environments/engine/local/local-engine.ts';
+import type { Blobs } from '../platform/blobs/blobs.ts';
+
+/** `meaning`: what running the code of repositories means here, in one sentence that follows "Environments". */
+export type OpenEngine = { readonly engine: Engine; readonly meaning: string };
+
+/** The machine that the process runs on. */
+type Machine = {
+  readonly platform: string /** Undefined where users have no numbers. */;
+  readonly uid: number | undefined;
+};
+
+const gib = 1024 ** 3;
+
+/** The policy sets the time and the memory of each build. */
+const limits: BuildLimits = {
+  timeMs: 30 * minute,
+  processes: 1_000,
+  memoryBytes: gib,
+  fileBytes: 2 * gib,
+  diskBytes: 10 * gib,
+  outputFiles: 200_000,
+};
+
+/**
+ * Opens the engine that the configuration names, and tries it out. Null: off.
+ * @throws ConfigError when this machine or this user must not run it
+ */
+export async function openEnvironmentEngine(
+  { environments, dataDir, git: { searchPath } }: Pick<Config, 'environments' | 'dataDir' | 'git'>,
+  { blobs, clock }: { readonly blobs: Pick<Blobs, 'write'>; readonly clock: Clock },
+  machine: Machine = { platform: process.platform, uid: process.getuid?.() },
+): Promise<OpenEngine | null> {
+  if (environments.engine === 'off') return null;
+  const isRoot = machine.uid === 0;
+  const { isolation, secretsDir, home } = environments;
+  if (machine.platform !== 'linux')
+    throw refused(
+      'ENVIRONMENTS_ENGINE',
+      `is local, which works on Linux only; this is ${machine.platform}`,
+      'Set ENVIRONMENTS_ENGINE=off, or run Postern on Linux.',
+    );
+  if (isRoot && isolation === 'process')
+    throw refused(
+      'ENVIRONMENTS_ISOLATION',
+      'is process, and this process runs as root: whoever can push to a registered repository would control this machine',
+      'Run Postern as another user, or install bubblewrap and set ENVIRONMENTS_ISOLATION=bwrap.',
+    );
+  const places = [dataDir, secretsDir, home].filter((place) => place !== null);
+  const engine = createLocalEngine({
+    folder: join(dataDir, 'builds'),
+    isolation,
+    // SECRETS_DIR need not exist yet.
+    hidden: await Promise.all(places.map((place) => realpath(place).catch(() => place))),
+    searchPath,
+    blobs,
+    limits,
+    now: () => clock.now(),
+  });
+  try {
+    return { engine, meaning: meaningOf(await engine.prepare()) };
+  } catch (error) {
+    if (!(error instanceof EngineUnavailable)) throw error;
+    throw refused(
+      'ENVIRONMENTS_ENGINE',
+      `is local, but ${isRoot ? 'this process runs as root and ' : ''}builds cannot be isolated (${error.message})`,
+      isRoot
+        ? 'Install bubblewrap, or run Postern as another user than root.'
+        : 'Install bubblewrap. To run the code of repositories without isolation, set ENVIRONMENTS_ISOLATION=process.',
+    );
+  }
+}
+
+function meaningOf(isolation: Isolation): string {
+  if (isolation.kind === 'process')
+    return 'run without isolation: whoever can push to a registered repository controls Postern and all that its user may do.';
+  return isolation.network === 'own'
+    ? 'run in a sandbox: only a flaw in the kernel would let the code of a repository reach files, processes or loopback addresses of this machine.'
+    : 'run in a sandbox without a network of its own: the code of a repository reaches loopback addresses of this machine, until slirp4netns is installed.';
+}
+
+function refused(setting: string, problem: string, fix: string): ConfigError {
+  return new ConfigError([{ setting, problem, fix }]);
+}

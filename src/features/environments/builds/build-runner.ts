@@ -1,0 +1,255 @@
+import { minute, second } from '../../../core/clock.ts';
+import type { Tx } from '../../../platform/database/database.ts';
+import type { Log } from '../../../platform/log.ts';
+import type { LogLine } from '../engine/build-log.ts';
+import type { BuildFailure } from '../engine/engine.ts';
+import type { TakenBuild } from './build-job.ts';
+import type { BuildEnd, BuildStore } from './build-store.ts';
+import { keepOutput, type KeepDeps } from './keep-artifact.ts';
+import { createLogWriter, type LogWriter } from './log-writer.ts';
+import { type RunDeps, type RunEnd, runBuild } from './run-build.ts';
+
+/**
+ * Runs queued builds of a worker. The rows decide: a build that is cancelled or taken back there ends here, and an end is
+ * written only while the row names this worker. What cannot be written is tried again at every run().
+ */
+export type BuildRunner = {
+  /** Looks once: ends what is cancelled, writes what has ended, and starts what may start. Never waits for a build. */
+  run(): Promise<void>;
+  /** Ends the builds of this worker and queues them again. Another worker, or the next start, runs them. */
+  stop(): Promise<void>;
+  /** Resolves when this worker is done with a build, or with all of them. For tests. */
+  settled(jobId?: string): Promise<void>;
+};
+
+export type RunnerDeps = RunDeps & {
+  readonly read: { readonly builds: BuildStore };
+  readonly tx: Tx<{ builds: BuildStore }>;
+  readonly keep: KeepDeps;
+  /** Identifies this process. */
+  readonly holder: string;
+  /** True: no other worker runs, so running builds of others are those of an earlier start. */
+  readonly isAlone: boolean;
+  readonly log: Log;
+  /** Called when the end of a build is written. */
+  readonly onEnded: (jobId: string) => void;
+  readonly later: (work: () => void, ms: number) => void;
+};
+
+const heartbeatMs = 5 * second;
+/** After this, another worker takes a build back. */
+const silenceMs = minute;
+/** Before a build is tried again that could not run. */
+const postponedMs = 30 * second;
+/** A build that ends its worker, or that git cannot read, is not started more often. */
+const maxStarts = 5;
+/** A clean stop does not wait longer for builds: git may wait for a server. In real time. */
+const stopMs = 15 * second;
+
+type UnderWay = {
+  readonly build: TakenBuild;
+  readonly controller: AbortController;
+  readonly lines: LogWriter;
+  readonly startedAt: number;
+  /** Set when the engine is done with it. */
+  end?: RunEnd;
+  /** The work on it at the moment; undefined while what has ended waits for the next try to write it. */
+  work: Promise<void> | undefined;
+};
+
+export function createBuildRunner(deps: RunnerDeps): BuildRunner {
+  const { read, tx, engine, policy, clock, log, holder, isAlone, onEnded } = deps;
+  const { place } = engine;
+  const underWay = new Map<string, UnderWay>();
+  const postponedUntil = new Map<string, number>();
+  let hasSwept = false;
+  let lastHeartbeat = Number.NEGATIVE_INFINITY;
+  let isStopping = false;
+  let current: Promise<void> | undefined;
+
+  /** What earlier workers left. */
+  async function takeBack(): Promise<void> {
+    const back = await tx(({ builds }) => builds.takeBack(holder, isAlone ? null : clock.now() - silenceMs));
+    if (back.length > 0) log.info({ builds: back }, 'builds of a worker that is gone are queued again');
+    if (hasSwept) return;
+    await engine.sweep(new Set(await read.builds.running()));
+    hasSwept = true;
+  }
+
+  async function endLost(isDue: boolean): Promise<void> {
+    if (underWay.size === 0) return;
+    const own = new Set(
+      isDue
+        ? await tx(({ builds }) => builds.heartbeat(holder, clock.now()))
+        : await read.builds.runningOf(holder),
+    );
+    for (const [id, { controller }] of underWay) if (!own.has(id)) controller.abort();
+  }
+
+  async function startSome(): Promise<void> {
+    if (isStopping || !(await read.builds.hasQueued(place))) return;
+    const { maxConcurrentBuilds } = await policy();
+    const now = clock.now();
+    const but = [...postponedUntil].filter(([, until]) => until > now).map(([id]) => id);
+    const taken = await tx(async ({ builds }) => {
+      await builds.lockTaking();
+      const found: TakenBuild[] = [];
+      // Builds that were cancelled here may still be ending.
+      let free = maxConcurrentBuilds - Math.max(await builds.countRunning(), underWay.size);
+      for (; free > 0; free -= 1) {
+        const next = await builds.take(place, but, holder, now);
+        if (next === undefined) break;
+        found.push(next);
+      }
+      return found;
+    });
+    for (const build of taken) {
+      postponedUntil.delete(build.id);
+      begin(build);
+    }
+  }
+
+  function begin(build: TakenBuild): void {
+    const lines = createLogWriter({
+      write: (some) => tx(({ builds }) => builds.appendLog(build.id, holder, some)),
+      later: deps.later,
+      onFailure: (error) =>
+        log.warn({ err: error, build: build.id }, 'could not write lines of a build log; they are kept'),
+    });
+    const one: UnderWay = {
+      build,
+      controller: new AbortController(),
+      lines,
+      startedAt: clock.now(),
+      work: undefined,
+    };
+    underWay.set(build.id, one);
+    one.work = runOn(one).then(() => writeEnd(one));
+  }
+
+  /** Never rejects. */
+  async function runOn(one: UnderWay): Promise<void> {
+    const { build, controller, lines } = one;
+    if (build.starts > maxStarts) {
+      one.end = startedTooOften(build);
+      return;
+    }
+    try {
+      const end = await runBuild(deps, build, lines.add, controller.signal);
+      if (end.kind === 'postponed' && end.message !== build.waitedFor)
+        say(lines, `${end.message} Postern tries again.`);
+      one.end = end;
+    } catch (error) {
+      log.error({ err: error, build: build.id }, 'a build failed because of a mistake of Postern');
+      one.end = ownMistake;
+    }
+  }
+
+  /** Never rejects. Until it succeeds, the build stays in `underWay`. */
+  async function writeEnd(one: UnderWay): Promise<void> {
+    const { id } = one.build;
+    try {
+      const isEnded = await writeOnce(one);
+      underWay.delete(id);
+      if (isEnded) onEnded(id);
+    } catch (error) {
+      log.warn({ err: error, build: id }, 'could not write the end of a build; the next run tries again');
+    } finally {
+      one.work = undefined;
+    }
+  }
+
+  /** False: the build is queued again, or its row no longer names this worker. */
+  async function writeOnce(one: UnderWay): Promise<boolean> {
+    const { build, lines, startedAt, end } = one;
+    const { id, key, input } = build;
+    // The engine has returned.
+    if (end === undefined) throw new Error('A build without an end.');
+    const putBack = (message: string | null, isCounted: boolean) =>
+      tx(({ builds }) => builds.putBack(id, holder, { message, isCounted }));
+    if (end.kind === 'cancelled') {
+      await lines.flush();
+      // A cancelled row has ended; then this changes nothing.
+      await putBack(null, false);
+      return false;
+    }
+    if (end.kind === 'postponed') {
+      await lines.flush();
+      await putBack(end.message, end.isItsOwn);
+      postponedUntil.set(id, clock.now() + postponedMs);
+      return false;
+    }
+    if (end.kind === 'failed') return await fail(one, end);
+    await lines.flush();
+    const built = { jobId: id, holder, key, kind: input.kind, output: end.artifact, since: startedAt };
+    const kept = await keepOutput(deps.keep, built);
+    if (kept.kind === 'kept') return true;
+    if (kept.kind === 'not ours') return false;
+    if (kept.kind === 'removed') {
+      await putBack(null, true);
+      return false;
+    }
+    for (const line of kept.details) say(lines, line);
+    one.end = { ...ownMistake, message: kept.message, fix: kept.fix };
+    return await fail(one, one.end);
+  }
+
+  async function fail(
+    { build, lines }: UnderWay,
+    { message, fix, lastLines }: Pick<BuildFailure, 'message' | 'fix' | 'lastLines'>,
+  ): Promise<boolean> {
+    await lines.flush();
+    const end: BuildEnd = { status: 'failed', message, fix, lastLines };
+    return await tx(({ builds }) => builds.end(build.id, holder, end, clock.now()));
+  }
+
+  const say = (lines: LogWriter, text: string) => {
+    const line: LogLine = { at: clock.now(), stream: 'postern', text };
+    lines.add(line);
+  };
+
+  async function look(): Promise<void> {
+    // Also when the clock was set back.
+    const isDue = Math.abs(clock.now() - lastHeartbeat) >= heartbeatMs;
+    if (!hasSwept || (isDue && !isAlone)) await takeBack();
+    await endLost(isDue);
+    if (isDue) lastHeartbeat = clock.now();
+    for (const one of underWay.values()) if (one.end !== undefined) one.work ??= writeEnd(one);
+    await startSome();
+  }
+
+  const works = () => [...underWay.values()].flatMap(({ work }) => (work === undefined ? [] : [work]));
+
+  return {
+    run: () => (current ??= look().finally(() => (current = undefined))),
+    async stop() {
+      isStopping = true;
+      await current?.catch(() => undefined);
+      for (const { controller } of underWay.values()) controller.abort();
+      const { promise: late, resolve } = Promise.withResolvers<void>();
+      const timer = setTimeout(resolve, stopMs);
+      await Promise.race([Promise.all(works()), late]);
+      clearTimeout(timer);
+    },
+    async settled(jobId) {
+      await (jobId === undefined ? Promise.all(works()) : underWay.get(jobId)?.work);
+    },
+  };
+}
+
+const ownMistake: BuildFailure = {
+  kind: 'failed',
+  reason: 'no_source',
+  message: 'Postern could not run the build because of a mistake of its own.',
+  fix: 'Ask an administrator: the log of the server has the reason. Deploy again to retry.',
+  lastLines: [],
+};
+
+function startedTooOften({ waitedFor }: TakenBuild): BuildFailure {
+  return {
+    ...ownMistake,
+    message:
+      waitedFor ?? `The build was started ${maxStarts} times, and each time its worker ended before it.`,
+    fix: 'Read the log, correct the cause, and deploy again.',
+  };
+}

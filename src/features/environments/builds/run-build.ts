@@ -1,0 +1,102 @@
+import type { Clock } from '../../../core/clock.ts';
+import { minute } from '../../../core/clock.ts';
+import { AppError } from '../../../core/errors.ts';
+import type { Git, GitRemote } from '../../../platform/git/git.ts';
+import { type BuildLog, createBuildLog, type LogLine } from '../engine/build-log.ts';
+import type { BuildOutcome, Engine } from '../engine/engine.ts';
+import { EngineUnavailable } from '../engine/engine.ts';
+import { errorOf } from '../git-failures.ts';
+import type { EnvironmentPolicy } from '../policy/environment-policy.ts';
+import type { Secrets } from '../secrets.ts';
+import type { TakenBuild } from './build-job.ts';
+
+export type RunDeps = {
+  readonly engine: Engine;
+  /** Undefined: the repository is not registered any more. */
+  readonly remoteOf: (repositoryId: string) => Promise<GitRemote | undefined>;
+  readonly git: Pick<Git, 'checkOut'>;
+  readonly secrets: Secrets;
+  readonly policy: () => Promise<EnvironmentPolicy>;
+  readonly clock: Clock;
+};
+
+/** `postponed`: nothing is wrong with the build itself. `isItsOwn`: it may be, after many of these. */
+export type RunEnd =
+  | BuildOutcome
+  | { readonly kind: 'postponed'; readonly message: string; readonly isItsOwn: boolean };
+
+/** Runs a build on the engine, with what the repository, the secrets and the policy are now. Rejects on our own mistakes. */
+export async function runBuild(
+  { engine, remoteOf, git, secrets, policy, clock }: RunDeps,
+  { id, key, input, starts }: TakenBuild,
+  write: (line: LogLine) => void,
+  signal: AbortSignal,
+): Promise<RunEnd> {
+  const { branch, sha, build, variables } = input;
+  try {
+    const remote = await remoteOf(key.repositoryId);
+    if (remote === undefined) return failed(gone);
+    const stored = await secrets.read(key.repositoryId, build.secrets);
+    if (stored.kind === 'missing') return failed(stored);
+    const { buildTimeoutMinutes, logBytes, resources } = await policy();
+    const log: BuildLog = createBuildLog({
+      secrets: Object.values(stored.values),
+      maxBytes: logBytes,
+      now: () => clock.now(),
+      write,
+    });
+    if (starts > 1) log.say(`The build starts again (attempt ${starts}).`);
+    log.say(
+      `Builds ${build.directory === '.' ? 'the repository' : build.directory} at ${sha.slice(0, 12)} (${branch}).`,
+    );
+    const job = {
+      id,
+      command: build.command,
+      directory: build.directory,
+      output: build.output,
+      variables,
+      secrets: stored.values,
+      limits: { timeMs: buildTimeoutMinutes * minute, memoryBytes: resources.maxMemoryBytes },
+      async fill(folder: string) {
+        const found = await git.checkOut(remote, { branch, sha, patterns: build.inputs }, folder);
+        if (found.kind === 'failed') return wordsOf(errorOf(found.reason, found.path));
+        return found.value.tree === input.tree ? undefined : otherFiles;
+      },
+    };
+    return await engine.build(job, log, signal);
+  } catch (error) {
+    if (error instanceof EngineUnavailable)
+      return {
+        kind: 'postponed',
+        message: `The engine cannot run builds: ${error.message}`,
+        isItsOwn: false,
+      };
+    if (error instanceof AppError && error.status === 503)
+      return {
+        kind: 'postponed',
+        message: `${error.message} ${error.hint}`,
+        isItsOwn: error.code === 'git_unavailable',
+      };
+    throw error;
+  }
+}
+
+/** @throws the error itself when it passes without a change */
+function wordsOf(error: AppError) {
+  if (error.status === 503) throw error;
+  return { message: error.message, fix: error.hint };
+}
+
+const gone = {
+  message: 'The repository is not registered any more.',
+  fix: 'Register the repository, and deploy again.',
+};
+/** The artifact would be found under inputs that it was not built from. */
+const otherFiles = {
+  message: 'The files of the commit are not those that were requested.',
+  fix: 'Deploy again.',
+};
+
+function failed({ message, fix }: { readonly message: string; readonly fix: string }) {
+  return { kind: 'failed', reason: 'no_source', message, fix, lastLines: [] } as const;
+}

@@ -1,0 +1,319 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { buildStores, createBuildServices } from '../../src/composition/builds.ts';
+import { systemRandom } from '../../src/core/ids.ts';
+import type { BuildRequest } from '../../src/features/environments/builds/builds.ts';
+import type { DesiredBuild } from '../../src/features/environments/configuration-file/plan.ts';
+import type { BuildPlace } from '../../src/features/environments/engine/artifact-key.ts';
+import type { BuildLog } from '../../src/features/environments/engine/build-log.ts';
+import type { BuildJob, BuildOutcome, Engine } from '../../src/features/environments/engine/engine.ts';
+import { findOutput, storeOutput } from '../../src/features/environments/engine/local/output.ts';
+import {
+  defaultEnvironmentPolicy,
+  type EnvironmentPolicy,
+} from '../../src/features/environments/policy/environment-policy.ts';
+import { secretsIn } from '../../src/features/environments/secrets.ts';
+import { keyFormat } from '../../src/features/keys/key-value.ts';
+import { createSiteCleanup } from '../../src/features/sites/lifecycle/cleanup.ts';
+import type { InForce } from '../../src/features/settings/settings.ts';
+import { defaultSitesConfig } from '../../src/features/sites/sites.ts';
+import { sitesStores } from '../../src/composition/sites.ts';
+import { auditStore } from '../../src/features/audit/audit-store.ts';
+import { keyStore } from '../../src/features/keys/key-store.ts';
+import { noticeStore } from '../../src/features/notices/notice-store.ts';
+import { fileBlobs } from '../../src/platform/blobs/file-blobs.ts';
+import { changeStore } from '../../src/platform/database/change-feed.ts';
+import type { Database, Sql } from '../../src/platform/database/database.ts';
+import { gitIn, type Git, type GitRemote } from '../../src/platform/git/git.ts';
+import { createLog } from '../../src/platform/log.ts';
+import { createOutbound } from '../../src/platform/outbound.ts';
+import { FakeClock } from '../clock.ts';
+import { openTestDatabase } from '../database.ts';
+import { newRepository, type TestRepository } from '../git-repository.ts';
+
+/** Builds on a real database, real git and a real blob store. The engine does what a test says, when it says so. */
+export type World = Awaited<ReturnType<typeof openWorld>>;
+
+export const format = keyFormat('app');
+
+/** `kubernetes`: several workers run side by side; with `local`, another worker is the next start. */
+export async function openWorld(engine: BuildPlace['engine'] = 'local') {
+  const folder = mkdtempSync(join(tmpdir(), 'postern-builds-'));
+  const database = await openTestDatabase();
+  const blobs = fileBlobs(join(folder, 'blobs'));
+  await blobs.prepare();
+  const repository = newRepository();
+  onTestFinished(async () => {
+    await database.close();
+    repository.remove();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  const shared: Shared = {
+    engine,
+    folder,
+    database,
+    clock: new FakeClock(),
+    blobs,
+    repository,
+    policy: { ...defaultEnvironmentPolicy },
+    logged: [],
+    exposed: [],
+    workers: 0,
+  };
+  return await openWorker(shared);
+}
+
+type Shared = {
+  readonly engine: BuildPlace['engine'];
+  readonly folder: string;
+  readonly database: Database;
+  readonly clock: FakeClock;
+  readonly blobs: ReturnType<typeof fileBlobs>;
+  readonly repository: TestRepository;
+  policy: EnvironmentPolicy;
+  readonly logged: string[];
+  /** Our keys that were found. */
+  readonly exposed: string[];
+  workers: number;
+};
+
+const inForce = <T>(value: T): InForce<T> => ({
+  value,
+  version: 1,
+  etag: '"1"',
+  changedAt: 0,
+  changedBy: null,
+});
+
+function storesOn(sql: Sql, { clock }: Pick<Shared, 'clock'>) {
+  const log = createLog({ level: 'silent' });
+  return {
+    ...buildStores(sql),
+    ...sitesStores(sql),
+    keys: keyStore(sql),
+    audit: auditStore(sql, { clock, random: systemRandom }),
+    notices: noticeStore(sql, { clock, random: systemRandom, log }),
+    changes: changeStore(sql, clock),
+  };
+}
+
+async function openWorker(shared: Shared) {
+  const { folder, database, clock, blobs, repository } = shared;
+  shared.workers += 1;
+  const worker = `worker-${shared.workers}`;
+  const engine = fakeEngine(join(folder, worker), blobs, shared.engine);
+  const realGit = gitIn(join(folder, `git-${worker}`), {
+    outbound: createOutbound({ allowsPrivate: false }),
+    searchPath: process.env['PATH'] ?? '',
+    allowsFiles: true,
+  });
+  await realGit.prepare();
+  const git: Git = { ...realGit };
+  const read = storesOn(database.sql, shared);
+  /** Set by a test: the next transactions fail with it. */
+  const faults = { tx: undefined as Error | undefined };
+  const tx = async <T>(work: (stores: ReturnType<typeof storesOn>) => Promise<T>) => {
+    if (faults.tx !== undefined) throw faults.tx;
+    return await database.tx((sql) => work(storesOn(sql, shared)));
+  };
+  const unregistered = new Set<string>();
+  const remoteOf = (id: string): GitRemote => ({ id, cloneUrl: repository.url, credential: null });
+  const log = createLog({ level: 'debug', sink: { write: (line) => void shared.logged.push(line) } });
+  const services = createBuildServices({
+    read,
+    tx,
+    feed: { announce: () => undefined },
+    engine,
+    repositories: { remoteOf: async (id) => (unregistered.has(id) ? undefined : remoteOf(id)) },
+    git,
+    secrets: secretsIn(join(folder, 'secrets')),
+    policy: { inForce: async () => inForce(shared.policy) },
+    sitesConfig: { inForce: async () => inForce(defaultSitesConfig) },
+    blobs,
+    format,
+    exposed: (value) => void shared.exposed.push(value),
+    encryptionKeys: ['encryption-key-of-the-tests-0123456789'],
+    clock,
+    random: systemRandom,
+    log,
+    holder: worker,
+  });
+  const { buildRunner: runner } = services;
+  if (runner === null) throw new Error('There is an engine.');
+  const ended: string[] = [];
+  services.onBuildEnded((id) => ended.push(id));
+  onTestFinished(() => runner.stop());
+
+  function request(wanted: Partial<Omit<BuildRequest, 'build'>> & { build?: Partial<DesiredBuild> } = {}) {
+    const { build, branch = 'main', repositoryId = 'repo_one', ...rest } = wanted;
+    return services.builds.request({
+      repositoryId,
+      remote: remoteOf(repositoryId),
+      branch,
+      sha: repository.git('rev-parse', branch),
+      kind: 'static',
+      variables: {},
+      maySecrets: false,
+      ...rest,
+      build: { ...plainBuild, ...build },
+    });
+  }
+  return {
+    ...services,
+    runner,
+    /** `shared.policy` can be replaced. */
+    shared,
+    clock,
+    engine,
+    repository,
+    blobs,
+    read,
+    tx,
+    faults,
+    git,
+    database,
+    ended,
+    request,
+    unregister: (repositoryId: string) => void unregistered.add(repositoryId),
+    /** Requests a build that does not exist yet. */
+    async requestBuild(wanted: Parameters<typeof request>[0] = {}) {
+      const requested = await request(wanted);
+      if (requested.kind !== 'building') throw new Error(`Not building: ${JSON.stringify(requested)}`);
+      return requested.jobId;
+    },
+    /** Starts what may start, and waits until the engine has it. */
+    async start(jobId: string) {
+      await runner.run();
+      return await engine.started(jobId);
+    },
+    async textOf(jobId: string) {
+      return (await services.builds.log(jobId, 0, 1_000)).map(({ text }) => text);
+    },
+    storeSecret(repositoryId: string, name: string, value: string | Buffer) {
+      const place = join(folder, 'secrets', repositoryId);
+      mkdirSync(place, { recursive: true });
+      writeFileSync(join(place, name), value);
+    },
+    /** The clean-up of Sites, for which every blob is old. */
+    async cleanSites() {
+      const old = {
+        remove: blobs.remove,
+        async *list() {
+          for await (const { digest } of blobs.list()) yield { digest, writtenAt: 0 };
+        },
+      };
+      const config = { inForce: async () => inForce(defaultSitesConfig) };
+      await createSiteCleanup({ read, tx, config, blobs: old, clock, log }).run();
+    },
+    /** Another worker on the same database: a second one, or the next start after a kill. */
+    another: () => openWorker(shared),
+  };
+}
+
+export const plainBuild: DesiredBuild = {
+  image: null,
+  command: 'make',
+  directory: '.',
+  output: 'dist',
+  inputs: ['**'],
+  variables: {},
+  secrets: {},
+  digest: 'd'.repeat(64),
+};
+
+/** A build that a test ends. */
+export type FakeBuild = {
+  readonly job: BuildJob;
+  readonly log: BuildLog;
+  readonly signal: AbortSignal;
+  /** The files that it got. */
+  readonly folder: string;
+  end(outcome: BuildOutcome): Promise<void>;
+  /** Ends it with these files as its output. */
+  make(files: Readonly<Record<string, string | Buffer>>): Promise<void>;
+  fail(error: Error): Promise<void>;
+};
+
+function fakeEngine(root: string, blobs: ReturnType<typeof fileBlobs>, name: BuildPlace['engine']) {
+  const builds = new Map<string, PromiseWithResolvers<FakeBuild>>();
+  const swept: string[][] = [];
+  /** Set by a test: build() rejects with it. */
+  const faults = { build: undefined as Error | undefined };
+  let count = 0;
+  const slot = (id: string) => {
+    const found = builds.get(id) ?? Promise.withResolvers<FakeBuild>();
+    builds.set(id, found);
+    return found;
+  };
+  const engine: Engine = {
+    place: { engine: name, platform: 'linux-x64' },
+    async build(job, log, signal) {
+      if (faults.build !== undefined) throw faults.build;
+      count += 1;
+      const folder = join(root, `${job.id}-${count}`, 'work');
+      mkdirSync(folder, { recursive: true });
+      const problem = await job.fill(folder);
+      if (problem !== undefined) {
+        log.end();
+        return { kind: 'failed', reason: 'no_source', ...problem, lastLines: [] };
+      }
+      const result = Promise.withResolvers<BuildOutcome>();
+      const closed = Promise.withResolvers<void>();
+      const later = async () => {
+        await closed.promise;
+        // The runner goes on in the turns after this.
+        await new Promise((resolve) => setImmediate(resolve));
+      };
+      signal.addEventListener('abort', () => result.resolve({ kind: 'cancelled' }));
+      if (signal.aborted) result.resolve({ kind: 'cancelled' });
+      slot(job.id).resolve({
+        job,
+        log,
+        signal,
+        folder,
+        async end(outcome) {
+          result.resolve(outcome);
+          await later();
+        },
+        async make(files) {
+          const output = join(root, `${job.id}-${count}`, 'output');
+          mkdirSync(output, { recursive: true });
+          for (const [path, content] of Object.entries(files)) {
+            mkdirSync(dirname(join(output, path)), { recursive: true });
+            writeFileSync(join(output, path), content);
+          }
+          const found = await findOutput(output, { outputFiles: 10_000 });
+          if (found.kind !== 'found') throw new Error(found.message);
+          result.resolve({ kind: 'built', artifact: await storeOutput(found, blobs) });
+          await later();
+        },
+        async fail(error) {
+          result.reject(error);
+          await later();
+        },
+      });
+      try {
+        return await result.promise;
+      } finally {
+        builds.delete(job.id);
+        log.end();
+        closed.resolve();
+      }
+    },
+    async sweep(known) {
+      swept.push([...known]);
+      return [];
+    },
+  };
+  return {
+    ...engine,
+    swept,
+    faults,
+    /** Ids of the builds that it runs. */
+    running: () => [...builds.keys()],
+    started: (id: string) => slot(id).promise,
+    builds: () => count,
+  };
+}
