@@ -237,7 +237,7 @@ function fakeGit(): Git {
   return { treeOf: selected, checkOut: selected, branches: unused, readFile: unused, forget: unused };
 }
 
-export const plainBuild: DesiredBuild = {
+const plainBuild: DesiredBuild = {
   image: null,
   command: 'make',
   directory: '.',

@@ -194,7 +194,7 @@ test('over the maximum of a repository, the longest unused go first, and none th
   const young = await artifact(world, { 'a.txt': 'y'.repeat(10) }, { variables: { N: '4' } });
   await world.buildCleanup.run();
   const { rows } = await sql<{ id: string }>`select id from artifacts`.execute(world.database.sql);
-  expect(rows.map(({ id }) => id).toSorted()).toEqual([made[0], young, other].toSorted());
+  expect(new Set(rows.map(({ id }) => id))).toEqual(new Set([made[0], young, other]));
 });
 
 test('builds that ended go after 30 days, with their logs', async () => {
