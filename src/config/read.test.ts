@@ -615,3 +615,46 @@ describe('the object store', () => {
     },
   );
 });
+
+describe('Environments', () => {
+  test('nothing runs the code of repositories unless it is configured', () => {
+    expect(read().environments).toMatchObject({ engine: 'off', isolation: 'bwrap', secretsDir: null });
+    const config = read({ ENVIRONMENTS_ENGINE: 'local', SECRETS_DIR: '/srv/secrets', HOME: '/home/ada' });
+    expect(config.environments).toEqual({
+      engine: 'local',
+      isolation: 'bwrap',
+      secretsDir: '/srv/secrets',
+      home: '/home/ada',
+    });
+  });
+
+  test('the local engine needs one process that runs all workloads', () => {
+    const local = { ENVIRONMENTS_ENGINE: 'local', DATABASE_URL: 'postgresql://a:b@db/postern' };
+    expect(mistakesOf(local)).toEqual([]);
+    expect(refusalOf({ ...local, KV_URL: 'redis://kv' })).toMatchObject([
+      { setting: 'ENVIRONMENTS_ENGINE', problem: expect.stringContaining('KV_URL is set') as string },
+    ]);
+    for (const workload of ['web', 'worker'] as const) {
+      const env = {
+        ...local,
+        KV_URL: 'redis://kv',
+        SESSION_SECRET: strong,
+        ENCRYPTION_KEY: strong,
+        GRANT_SECRET: strong,
+      };
+      expect(() => readConfig(env, workload)).toThrow(/ENVIRONMENTS_ENGINE/);
+      expect(readConfig({ ...env, ENVIRONMENTS_ENGINE: 'off' }, workload).environments.engine).toBe('off');
+    }
+    // It does not read the setting.
+    expect(
+      readConfig({ ...local, KV_URL: 'redis://kv', GRANT_SECRET: strong }, 'gateway').environments.engine,
+    ).toBe('off');
+  });
+
+  test('unknown words are refused, and never taken for another', () => {
+    expect(mistakesOf({ ENVIRONMENTS_ENGINE: 'docker', ENVIRONMENTS_ISOLATION: 'none' })).toEqual([
+      'ENVIRONMENTS_ENGINE',
+      'ENVIRONMENTS_ISOLATION',
+    ]);
+  });
+});

@@ -33,21 +33,25 @@ import { FakeClock } from '../clock.ts';
 import { openTestDatabase } from '../database.ts';
 import { newRepository, type TestRepository } from '../git-repository.ts';
 
-/** Builds on a real database, real git and a real blob store. The engine does what a test says, when it says so. */
+/** Builds on a real database and a real blob store. The engine does what a test says, when it says so. */
 export type World = Awaited<ReturnType<typeof openWorld>>;
 
 export const format = keyFormat('app');
 
-/** `kubernetes`: several workers run side by side; with `local`, another worker is the next start. */
-export async function openWorld(engine: BuildPlace['engine'] = 'local') {
+type WorldOptions = {
+  /** `kubernetes`: several workers run side by side. `local`: another worker is the next start. */
+  readonly engine?: BuildPlace['engine'];
+  /** Absent: every commit has the same files, and no git runs. */
+  readonly repository?: TestRepository;
+};
+
+export async function openWorld({ engine = 'local', repository }: WorldOptions = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'postern-builds-'));
   const database = await openTestDatabase();
   const blobs = fileBlobs(join(folder, 'blobs'));
   await blobs.prepare();
-  const repository = newRepository();
   onTestFinished(async () => {
     await database.close();
-    repository.remove();
     rmSync(folder, { recursive: true, force: true });
   });
   const shared: Shared = {
@@ -65,13 +69,21 @@ export async function openWorld(engine: BuildPlace['engine'] = 'local') {
   return await openWorker(shared);
 }
 
+/** The same with a repository that has one file. */
+export async function openWorldWithGit() {
+  const repository = newRepository();
+  onTestFinished(() => repository.remove());
+  repository.commit({ 'src/a.txt': 'one' });
+  return { ...(await openWorld({ repository })), repository };
+}
+
 type Shared = {
   readonly engine: BuildPlace['engine'];
   readonly folder: string;
   readonly database: Database;
   readonly clock: FakeClock;
   readonly blobs: ReturnType<typeof fileBlobs>;
-  readonly repository: TestRepository;
+  readonly repository: TestRepository | undefined;
   policy: EnvironmentPolicy;
   readonly logged: string[];
   /** Our keys that were found. */
@@ -104,13 +116,7 @@ async function openWorker(shared: Shared) {
   shared.workers += 1;
   const worker = `worker-${shared.workers}`;
   const engine = fakeEngine(join(folder, worker), blobs, shared.engine);
-  const realGit = gitIn(join(folder, `git-${worker}`), {
-    outbound: createOutbound({ allowsPrivate: false }),
-    searchPath: process.env['PATH'] ?? '',
-    allowsFiles: true,
-  });
-  await realGit.prepare();
-  const git: Git = { ...realGit };
+  const git = repository === undefined ? fakeGit() : await realGit(join(folder, `git-${worker}`));
   const read = storesOn(database.sql, shared);
   /** Set by a test: the next transactions fail with it. */
   const faults = { tx: undefined as Error | undefined };
@@ -119,7 +125,11 @@ async function openWorker(shared: Shared) {
     return await database.tx((sql) => work(storesOn(sql, shared)));
   };
   const unregistered = new Set<string>();
-  const remoteOf = (id: string): GitRemote => ({ id, cloneUrl: repository.url, credential: null });
+  const remoteOf = (id: string): GitRemote => ({
+    id,
+    cloneUrl: repository?.url ?? 'https://git.example.com/a.git',
+    credential: null,
+  });
   const log = createLog({ level: 'debug', sink: { write: (line) => void shared.logged.push(line) } });
   const services = createBuildServices({
     read,
@@ -152,7 +162,7 @@ async function openWorker(shared: Shared) {
       repositoryId,
       remote: remoteOf(repositoryId),
       branch,
-      sha: repository.git('rev-parse', branch),
+      sha: repository?.git('rev-parse', branch) ?? '1'.repeat(40),
       kind: 'static',
       variables: {},
       maySecrets: false,
@@ -167,7 +177,6 @@ async function openWorker(shared: Shared) {
     shared,
     clock,
     engine,
-    repository,
     blobs,
     read,
     tx,
@@ -212,7 +221,23 @@ async function openWorker(shared: Shared) {
   };
 }
 
-export const plainBuild: DesiredBuild = {
+async function realGit(folder: string): Promise<Git> {
+  const git = gitIn(folder, {
+    outbound: createOutbound({ allowsPrivate: false }),
+    searchPath: process.env['PATH'] ?? '',
+    allowsFiles: true,
+  });
+  await git.prepare();
+  return { ...git };
+}
+
+function fakeGit(): Git {
+  const selected = async () => ({ kind: 'ok', value: { tree: 'a'.repeat(40) } }) as const;
+  const unused = () => Promise.reject(new Error('Builds do not need it.'));
+  return { treeOf: selected, checkOut: selected, branches: unused, readFile: unused, forget: unused };
+}
+
+const plainBuild: DesiredBuild = {
   image: null,
   command: 'make',
   directory: '.',
@@ -231,8 +256,8 @@ export type FakeBuild = {
   /** The files that it got. */
   readonly folder: string;
   end(outcome: BuildOutcome): Promise<void>;
-  /** Ends it with these files as its output. */
-  make(files: Readonly<Record<string, string | Buffer>>): Promise<void>;
+  /** Ends it with these files as its output. `afterwards`: what happens when they are stored, before it ends. */
+  make(files: Readonly<Record<string, string | Buffer>>, afterwards?: () => Promise<void>): Promise<void>;
   fail(error: Error): Promise<void>;
 };
 
@@ -277,7 +302,7 @@ function fakeEngine(root: string, blobs: ReturnType<typeof fileBlobs>, name: Bui
           result.resolve(outcome);
           await later();
         },
-        async make(files) {
+        async make(files, afterwards) {
           const output = join(root, `${job.id}-${count}`, 'output');
           mkdirSync(output, { recursive: true });
           for (const [path, content] of Object.entries(files)) {
@@ -286,7 +311,9 @@ function fakeEngine(root: string, blobs: ReturnType<typeof fileBlobs>, name: Bui
           }
           const found = await findOutput(output, { outputFiles: 10_000 });
           if (found.kind !== 'found') throw new Error(found.message);
-          result.resolve({ kind: 'built', artifact: await storeOutput(found, blobs) });
+          const artifact = await storeOutput(found, blobs);
+          await afterwards?.();
+          result.resolve({ kind: 'built', artifact });
           await later();
         },
         async fail(error) {

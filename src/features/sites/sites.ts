@@ -19,7 +19,7 @@ export type { EncodingQueue } from './content/encode.ts';
 export type { UploadProblem } from './content/judge.ts';
 export { fromStored, type Manifest, type StoredManifest, toStored } from './content/manifest.ts';
 export { checkUpload, takeFolder, type UploadKind, uploadKindOf } from './content/whole-upload.ts';
-export { type ContentOwner, type Site, siteStatusOf } from './site.ts';
+export { type Site, siteStatusOf } from './site.ts';
 export { visibilityOfLabel } from './labels.ts';
 export type { Catalog, Served } from './serving/catalog.ts';
 export { mediaTypeOf } from './serving/media-types.ts';

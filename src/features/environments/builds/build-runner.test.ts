@@ -5,19 +5,13 @@ import { minute, second } from '../../../core/clock.ts';
 import { AppError } from '../../../core/errors.ts';
 import { EngineUnavailable } from '../engine/engine.ts';
 
-async function openWithCommit(...args: Parameters<typeof openWorld>) {
-  const world = await openWorld(...args);
-  world.repository.commit({ 'src/a.txt': 'one' });
-  return world;
-}
-
 async function run(world: World) {
   await world.runner.run();
   await world.runner.settled();
 }
 
 test('a worker that is killed loses nothing: the next start builds again, and what it left is swept first', async () => {
-  const world = await openWithCommit();
+  const world = await openWorld();
   const jobId = await world.requestBuild();
   await world.start(jobId);
   const next = await world.another();
@@ -30,7 +24,7 @@ test('a worker that is killed loses nothing: the next start builds again, and wh
 });
 
 test('what a worker that was taken for dead does later changes nothing', async () => {
-  const world = await openWithCommit();
+  const world = await openWorld();
   const jobId = await world.requestBuild();
   const late = await world.start(jobId);
   const next = await world.another();
@@ -44,7 +38,7 @@ test('what a worker that was taken for dead does later changes nothing', async (
 });
 
 test('a clean stop ends builds and queues them again, and does not count as a start', async () => {
-  const world = await openWithCommit();
+  const world = await openWorld();
   const jobId = await world.requestBuild();
   const build = await world.start(jobId);
   await world.runner.stop();
@@ -58,7 +52,7 @@ test('a clean stop ends builds and queues them again, and does not count as a st
 });
 
 test('a build that ends its worker each time is not started for ever', async () => {
-  const world = await openWithCommit();
+  const world = await openWorld();
   const jobId = await world.requestBuild();
   for (let start = 1; start <= 5; start++) await (await world.another()).start(jobId);
   const last = await world.another();
@@ -70,7 +64,7 @@ test('a build that ends its worker each time is not started for ever', async () 
 });
 
 test('an engine that cannot run builds: they wait, say why, and run when it can', async () => {
-  const world = await openWithCommit();
+  const world = await openWorld();
   const jobId = await world.requestBuild();
   world.engine.faults.build = new EngineUnavailable('bwrap is missing');
   await run(world);
@@ -91,7 +85,7 @@ test('an engine that cannot run builds: they wait, say why, and run when it can'
 });
 
 test('a git server that is away: the build waits for it, but not for ever, and holds up no other', async () => {
-  const world = await openWithCommit();
+  const world = await openWorld();
   world.shared.policy = { ...world.shared.policy, maxConcurrentBuilds: 1 };
   const jobId = await world.requestBuild();
   const { checkOut } = world.git;
@@ -117,7 +111,7 @@ test('a git server that is away: the build waits for it, but not for ever, and h
 });
 
 test('a repository that is not registered any more is not built', async () => {
-  const world = await openWithCommit();
+  const world = await openWorld();
   const jobId = await world.requestBuild();
   world.unregister('repo_one');
   await run(world);
@@ -128,7 +122,7 @@ test('a repository that is not registered any more is not built', async () => {
 });
 
 test('a database that is away when a build ends: the end is written when it is back', async () => {
-  const world = await openWithCommit();
+  const world = await openWorld();
   const jobId = await world.requestBuild();
   const build = await world.start(jobId);
   world.faults.tx = new AppError('store_unavailable');
@@ -143,7 +137,7 @@ test('a database that is away when a build ends: the end is written when it is b
 });
 
 test('a mistake of the engine ends the build, and the log of the server has it', async () => {
-  const world = await openWithCommit();
+  const world = await openWorld();
   const jobId = await world.requestBuild();
   const build = await world.start(jobId);
   await build.fail(new TypeError('x is not a function'));
@@ -155,7 +149,7 @@ test('a mistake of the engine ends the build, and the log of the server has it',
 });
 
 test('never more builds run than the policy allows, with several workers too', async () => {
-  const world = await openWithCommit('kubernetes');
+  const world = await openWorld({ engine: 'kubernetes' });
   world.shared.policy = { ...world.shared.policy, maxConcurrentBuilds: 3 };
   for (let n = 0; n < 6; n++) await world.requestBuild({ variables: { N: String(n) } });
   const other = await world.another();
@@ -165,7 +159,7 @@ test('never more builds run than the policy allows, with several workers too', a
 });
 
 test('a worker beside others takes back only what was silent for a minute', async () => {
-  const world = await openWithCommit('kubernetes');
+  const world = await openWorld({ engine: 'kubernetes' });
   const silent = await world.requestBuild({ variables: { N: '1' } });
   await world.start(silent);
   const other = await world.another();

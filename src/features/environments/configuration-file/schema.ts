@@ -131,7 +131,8 @@ const build = z.strictObject({
     ['web/**', 'package-lock.json'],
   ).optional(),
   secrets: secrets.default({}).meta({
-    description: 'Secrets that the build reads as files: name of the file → name of the stored secret.',
+    description:
+      'Secrets that the build reads as files: name of the file → name of the stored secret. The variable BUILD_SECRETS_DIR names their folder.',
     examples: [{ NPM_TOKEN: 'npm-read' }],
   }),
   dockerfile: path

@@ -1,0 +1,73 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { ConfigError, type ConfigMistake } from '../config/config-error.ts';
+import type { EnvironmentSettings } from '../config/read.ts';
+import { systemClock } from '../core/clock.ts';
+import { fileBlobs } from '../platform/blobs/file-blobs.ts';
+import { openEnvironmentEngine } from './environment-engine.ts';
+
+type Machine = NonNullable<Parameters<typeof openEnvironmentEngine>[2]>;
+
+function open(
+  environments: Partial<EnvironmentSettings>,
+  { searchPath = process.env['PATH'] ?? '', ...machine }: Partial<Machine> & { searchPath?: string } = {},
+) {
+  const dataDir = mkdtempSync(join(tmpdir(), 'postern-engine-start-'));
+  onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }));
+  return openEnvironmentEngine(
+    {
+      dataDir,
+      environments: { engine: 'local', isolation: 'process', secretsDir: null, home: null, ...environments },
+      git: { allowsPrivate: false, allowsFiles: false, caFile: null, searchPath },
+    },
+    { blobs: fileBlobs(join(dataDir, 'blobs')), clock: systemClock },
+    { platform: 'linux', uid: 1_000, ...machine },
+  );
+}
+
+async function refusalOf(opening: Promise<unknown>): Promise<ConfigMistake | undefined> {
+  try {
+    await opening;
+  } catch (error) {
+    if (error instanceof ConfigError) return error.mistakes[0];
+    throw error;
+  }
+  return undefined;
+}
+
+test('off: there is no engine, on any machine and for any user', async () => {
+  expect(await open({ engine: 'off' }, { platform: 'darwin', uid: 0 })).toBeNull();
+});
+
+test('plain processes: the start says what that means', async () => {
+  const opened = await open({});
+  expect(opened?.meaning).toContain('whoever can push to a registered repository controls Postern');
+  expect(opened?.engine.place).toEqual({ engine: 'local', platform: `linux-${process.arch}` });
+});
+
+test('plain processes never run as root', async () => {
+  expect(await refusalOf(open({}, { uid: 0 }))).toMatchObject({
+    setting: 'ENVIRONMENTS_ISOLATION',
+    problem: expect.stringContaining('root') as string,
+  });
+});
+
+test('without bubblewrap the start is refused, and names root where that is the user', async () => {
+  const without = { searchPath: '/nonexistent' };
+  const asRoot = await refusalOf(open({ isolation: 'bwrap' }, { ...without, uid: 0 }));
+  expect(asRoot).toMatchObject({ setting: 'ENVIRONMENTS_ENGINE' });
+  expect(asRoot?.problem).toContain('runs as root');
+  expect(asRoot?.fix).not.toContain('ENVIRONMENTS_ISOLATION=process');
+  const asUser = await refusalOf(open({ isolation: 'bwrap' }, without));
+  expect(asUser?.problem).not.toContain('root');
+  expect(asUser?.fix).toContain('ENVIRONMENTS_ISOLATION=process');
+});
+
+test('other systems than Linux are refused', async () => {
+  expect(await refusalOf(open({}, { platform: 'darwin' }))).toMatchObject({
+    setting: 'ENVIRONMENTS_ENGINE',
+    problem: expect.stringContaining('darwin') as string,
+  });
+});
