@@ -17,7 +17,7 @@ import type { SitesDeps } from './sites-deps.ts';
 export { checkUpload, type UploadKind, uploadKindOf } from './content/whole-upload.ts';
 export { type Site, siteStatusOf } from './site.ts';
 export { visibilityOfLabel } from './labels.ts';
-export type { Catalog, Served } from './serving/catalog.ts';
+export { type Catalog, type Served, servedContent } from './serving/catalog.ts';
 export { mediaTypeOf } from './serving/media-types.ts';
 export { resolve, type ServedContent, type ServedFile } from './serving/resolve.ts';
 export { featuresOff } from './serving/site-rules.ts';
