@@ -20,6 +20,7 @@ export type AuditEntry = {
       | 'owners'
       | 'config'
       | 'site'
+      | 'environment'
       | 'trail';
     readonly id: string;
   };
