@@ -9,7 +9,7 @@ import { writeGrant } from '../src/features/grants/records.ts';
 import { migrate } from '../src/platform/database/migrate.ts';
 import { openBackends } from '../src/composition/backends.ts';
 import { keepTickShapes } from '../src/platform/tick-shapes.ts';
-import { grantCookie } from '../src/surfaces/gateway/private.ts';
+import { siteGrants } from '../src/features/grants/grants.ts';
 import { pageOf } from './content.ts';
 
 // The whole server as npm start builds it, with one public and one private site for each page size. Started by
@@ -85,12 +85,20 @@ async function letIn(size: number): Promise<{ host: string; cookie: string }> {
   const generation = await app.services.read.sitesSwitch.generation();
   if (site === undefined) throw new Error('The site is gone.');
   await sitesServices.siteStates.publish(site);
-  const { cookie, key } = signer.generateGrant();
+  const { cookie, key } = signer.grantOf(`${site.id} ${Math.random()}`);
   const issuedAt = await backends.kv.time();
   const endsAt = issuedAt + 300_000;
-  const record = { siteId, userId: account.userId, host, epoch: site.epoch, generation, issuedAt, endsAt };
+  const record = {
+    targetId: siteId,
+    userId: account.userId,
+    host,
+    epoch: site.epoch,
+    generation,
+    issuedAt,
+    endsAt,
+  };
   await backends.kv.set(key, writeGrant(signer, key, record), { ttlMs: 300_000 });
-  return { host, cookie: `${grantCookie}=${cookie}` };
+  return { host, cookie: `${siteGrants.cookie}=${cookie}` };
 }
 
 await new Promise<void>((resolve) => app.gateway.listen(config.gatewayPort, '127.0.0.1', resolve));

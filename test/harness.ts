@@ -427,7 +427,7 @@ function toAnswer(response: InjectResponse): Answer {
 
 /** Pages for people, besides the API. */
 function isPage(path: string): boolean {
-  return /^\/(?:auth\/login|identity|s\/|sites\/open)/.test(path);
+  return /^\/(?:auth\/login|identity|[se]\/|sites\/open|environments\/open)/.test(path);
 }
 
 /** Throws when a response breaks the route's promise: an extra field, an undocumented code, a missing envelope. */

@@ -4,6 +4,12 @@ import type { FastifyInstance } from 'fastify';
 import { createGatewayServer, createGatewaySide } from './gateway.ts';
 import { createSitesServices, createSitesJobs, createSitesRoutes, sitesOfKey, sitesStores } from './sites.ts';
 import { createGrantServices, createGrantRoutes } from './grants.ts';
+import {
+  createEnvironmentGrantHolders,
+  createEnvironmentGrantServices,
+  environmentGrantStores,
+} from './environment-grants.ts';
+import { createGrantSigner, environmentGrants } from '../features/grants/grants.ts';
 import type { AppBackends, AppSettings } from './app-settings.ts';
 import {
   createEnvironmentJobs,
@@ -78,6 +84,7 @@ import { surfaceRoutes } from '../features/settings/surfaces.ts';
 import type { OwnerNames } from '../features/sites/responses.ts';
 import type { SitesDeps } from '../features/sites/sites.ts';
 import { secretsIn } from '../features/environments/secrets.ts';
+import type { UserRef } from '../core/caller.ts';
 import { createEncryption } from '../platform/encryption.ts';
 import { createReencryption } from '../platform/reencryption.ts';
 import { gitIn } from '../platform/git/git.ts';
@@ -108,6 +115,7 @@ import { buildOpenApi } from '../surfaces/web/openapi/openapi.ts';
 import { openApiPage } from '../surfaces/web/openapi/page.ts';
 import { authPages } from '../surfaces/web/pages/auth-routes.ts';
 import { homePages } from '../surfaces/web/pages/home.ts';
+import { environmentPages } from '../surfaces/web/pages/environment-routes.ts';
 import { sitePages } from '../surfaces/web/pages/site-routes.ts';
 import { readWebApp } from '../surfaces/web/pages/web-app.ts';
 import { referencePage } from '../surfaces/web/reference/reference.ts';
@@ -131,6 +139,7 @@ function createStores(sql: Sql, backends: Pick<AppBackends, 'random' | 'log'> & 
     ...sitesStores(sql),
     ...environmentStores(sql),
     ...buildStores(sql),
+    ...environmentGrantStores(sql),
     keys: keyStore(sql),
     usage: usageStore(sql),
     documents: documentStore(sql),
@@ -250,26 +259,44 @@ function createServices(settings: AppSettings, backends: AppBackends) {
         await stores.usage.add(counts);
       }),
   });
+  // The state of a person in the directory, for their keys and their grants of Environments.
+  const stateOfPerson = async (user: UserRef) => {
+    // A user of another provider, from before a change of provider: this provider cannot report a state (ID-15).
+    if (user.issuer !== identity.issuer) return 'unknown';
+    const principal = await identity.directory.principal(user.subject, { isOwn: true });
+    // A subject that never had an account, such as an imported key's, was not deleted: its state is unknown.
+    if (principal.kind === 'missing' && !principal.wasKnown) return 'unknown';
+    if (principal.kind === 'active') return principal.roles.includes('user') ? 'active' : 'without_role';
+    const states = { disabled: 'disabled', missing: 'deleted', unavailable: 'unknown' } as const;
+    return states[principal.kind];
+  };
+  const grantHolders = createEnvironmentGrantHolders({
+    kv,
+    read,
+    clock,
+    log,
+    identity,
+    async stateOf(user) {
+      const state = await stateOfPerson(user);
+      return state === 'active' || state === 'unknown' ? state : 'lost';
+    },
+  });
   const sweep = createOwnerSweep({
     read,
     tx,
     feed,
     findUser: identity.findUser,
-    async stateOf(user) {
-      // A user of another provider, from before a change of provider: this provider cannot report a state (ID-15).
-      if (user.issuer !== identity.issuer) return 'unknown';
-      const principal = await identity.directory.principal(user.subject, { isOwn: true });
-      // A subject that never had an account, such as an imported key's, was not deleted: its state is unknown.
-      if (principal.kind === 'missing' && !principal.wasKnown) return 'unknown';
-      if (principal.kind === 'active') return principal.roles.includes('user') ? 'active' : 'without_role';
-      const states = { disabled: 'disabled', missing: 'deleted', unavailable: 'unknown' } as const;
-      return states[principal.kind];
-    },
+    stateOf: stateOfPerson,
     setStamp: stamps.set,
     clock,
     log,
   });
-  const identityCheck = createIdentityCheck({ ...identity, found: sweep.found, log });
+  const identityCheck = createIdentityCheck({
+    ...identity,
+    found: sweep.found,
+    lost: grantHolders.endOfUser,
+    log,
+  });
   const exposed: SitesDeps['exposed'] = (value, { origin }) =>
     alarms.report(value, origin, 'credential_in_content');
   const sitesServices = createSitesServices({
@@ -309,6 +336,7 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     log,
     seenKey: (digest, origin) => alarms.seen(digest, origin, 'credential_in_url'),
   });
+  const environmentSigner = createGrantSigner(settings.grantSecrets, random, environmentGrants);
   const gatewaySide = createGatewaySide({
     uiUrl,
     contentUrl,
@@ -316,6 +344,7 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     trustedProxies,
     kv,
     signer: sitesServices.signer,
+    environmentSigner,
     clock,
     random,
     onCorrupt: () => metrics.grantsCorrupt.inc(),
@@ -343,7 +372,35 @@ function createServices(settings: AppSettings, backends: AppBackends) {
         ),
       );
   });
-  const environmentPolicy = createEnvironmentPolicy({ read, tx, feed, isFresh, clock });
+  const { environmentPolicy, switchRecords } = createEnvironmentPolicy({
+    kv,
+    signer: environmentSigner,
+    read,
+    tx,
+    feed,
+    isFresh,
+    clock,
+    log,
+  });
+  const environmentGrantServices = createEnvironmentGrantServices({
+    sitesServices,
+    signer: environmentSigner,
+    switchRecords,
+    policy: environmentPolicy,
+    holders: grantHolders,
+    read,
+    tx,
+    feed,
+    kv,
+    identity,
+    identityCheck,
+    limiter,
+    denials,
+    ownerSweepMinutes: settings.ownerSweepMinutes ?? 5,
+    clock,
+    random,
+    log,
+  });
   const secrets = secretsIn(settings.secretsDir ?? null);
   const buildServices = createBuildServices({
     read,
@@ -364,7 +421,6 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     log,
     holder,
   });
-  const states = { withdraw: async () => undefined, publish: async () => undefined };
   const environmentServices = createEnvironmentServices({
     uiUrl,
     contentUrl,
@@ -373,7 +429,7 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     builds: buildServices.builds,
     environmentPolicy,
     hasEngine: backends.engine !== undefined && backends.engine !== null,
-    states,
+    withdraw: environmentGrantServices.states.withdraw,
     read,
     tx,
     feed,
@@ -427,6 +483,7 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     repositories,
     environmentServices,
     buildServices,
+    environmentGrantServices,
     reencryption,
     importKeys,
     sitesServices,
@@ -590,6 +647,7 @@ function createJobList(
     },
     ...identity.jobs,
     ...services.grantServices.jobs,
+    ...services.environmentGrantServices.jobs,
     ...services.gatewaySide.jobs,
     ...createSitesJobs(services.sitesServices),
     ...createEnvironmentJobs(services.environmentServices),
@@ -608,7 +666,24 @@ export async function createApp(
     services;
   const routes = [...createRoutes(services), ...moreRoutes];
   // Leased jobs belong to a worker. Jobs that every process runs for itself, such as reading the feed, stay.
-  const list = createJobList(services, settings, backends).filter(
+  const { server: gateway, jobs: gatewayJobs } = createGatewayServer({
+    contentUrl: settings.contentUrl,
+    trustedProxies: settings.trustedProxies,
+    gatewayLimits: settings.gatewayLimits,
+    gatewayFastHttp: settings.gatewayFastHttp,
+    side: services.gatewaySide,
+    read: services.read,
+    environmentPolicy: services.environmentServices.environmentPolicy,
+    sitesConfig: services.sitesServices.sitesConfig,
+    feed,
+    blobs: backends.blobs,
+    format: services.format,
+    clock,
+    log,
+    count: metrics.countContent,
+    tracing: backends.tracing ?? null,
+  });
+  const list = [...createJobList(services, settings, backends), ...gatewayJobs].filter(
     ({ leased }) => !leased || settings.workload !== 'web',
   );
   const { isOnlyProcess } = backends;
@@ -702,6 +777,17 @@ export async function createApp(
       authPages(pageDeps),
       ...providerPages(services, pageDeps),
       homePages({ ...pageDeps, webApp: backends.webApp ?? (await readWebApp(webAppFolder)) }),
+      environmentPages({
+        grants: services.environmentGrantServices.grants,
+        linkTarget: services.environmentGrantServices.linkTarget,
+        sessions: identity.sessions,
+        isEnabled: async () => (await services.environmentServices.environmentPolicy.inForce()).value.enabled,
+        urlOf: services.sitesServices.siteAddresses.urlOf,
+        uiOrigin: settings.uiUrl,
+        authentication,
+        limits,
+        records,
+      }),
       sitePages({
         grants: services.grantServices.grants,
         sessions: identity.sessions,
@@ -713,23 +799,6 @@ export async function createApp(
         records,
       }),
     ],
-  });
-
-  const gateway = createGatewayServer({
-    contentUrl: settings.contentUrl,
-    trustedProxies: settings.trustedProxies,
-    gatewayLimits: settings.gatewayLimits,
-    gatewayFastHttp: settings.gatewayFastHttp,
-    side: services.gatewaySide,
-    read: services.read,
-    sitesConfig: services.sitesServices.sitesConfig,
-    feed,
-    blobs: backends.blobs,
-    format: services.format,
-    clock,
-    log,
-    count: metrics.countContent,
-    tracing: backends.tracing ?? null,
   });
 
   /** Collects what the gateway of this process refused: an in-memory store is lost when the process ends. */
@@ -772,12 +841,14 @@ export async function createApp(
       await services.sitesServices.sitesConfig.read();
       await services.environmentServices.environmentPolicy.read();
       await services.grantServices.start();
+      await services.environmentGrantServices.start();
       hasStarted = true;
     },
     /** Resolves when the work after a change (rechecks, first uses) is done. */
     async settled() {
       await Promise.all([...rechecks, ...firstUses.values()]);
       await services.grantServices.settled();
+      await services.environmentGrantServices.settled();
     },
     /** Completes requests in progress, then writes everything that was held in memory. */
     async stop() {
@@ -786,6 +857,7 @@ export async function createApp(
       await services.buildServices.buildRunner?.stop();
       await Promise.all([...rechecks, ...firstUses.values()]);
       await flushAuditRelay();
+      await services.environmentGrantServices.settled();
       await services.grantServices.stop();
       await flushAll();
     },

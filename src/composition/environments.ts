@@ -23,11 +23,7 @@ import { deployStore } from '../features/environments/deploys/deploy-store.ts';
 import { createLogTail } from '../features/environments/deploys/log-tail.ts';
 import { buildRoutes } from '../features/environments/deploys/routes.ts';
 import { environmentStore } from '../features/environments/environment-store.ts';
-import type {
-  EnvironmentDeps,
-  EnvironmentStates,
-  EnvironmentStores,
-} from '../features/environments/environments-deps.ts';
+import type { EnvironmentDeps, EnvironmentStores } from '../features/environments/environments-deps.ts';
 import { lifecycle as createLifecycle } from '../features/environments/lifecycle/lifecycle.ts';
 import { environmentReading } from '../features/environments/reading.ts';
 import { createReconciler } from '../features/environments/reconciler/reconciler.ts';
@@ -36,7 +32,9 @@ import { type CreatorNames, environmentAddresses } from '../features/environment
 import { environmentRoutes } from '../features/environments/routes.ts';
 import { mayUseSecrets } from '../features/environments/secrets.ts';
 import type { Repositories } from '../features/repositories/repositories.ts';
+import { createSwitchRecords, type GrantSigner } from '../features/grants/grants.ts';
 import {
+  type ConfigDocument,
   type ConfigDocumentDeps,
   createDocument,
   type DocumentStores,
@@ -45,8 +43,9 @@ import type { Sql, Tx } from '../platform/database/database.ts';
 import type { ChangeFeed } from '../platform/database/change-feed.ts';
 import type { Git } from '../platform/git/git.ts';
 import type { Job } from '../platform/jobs.ts';
-import type { Log } from '../platform/log.ts';
 import type { Route } from '../platform/http.ts';
+import type { Kv } from '../platform/kv/kv.ts';
+import type { Log } from '../platform/log.ts';
 
 /** Constructs the stores of Environments on a connection or a transaction. */
 export function environmentStores(sql: Sql) {
@@ -62,27 +61,51 @@ type Stores = ReturnType<typeof environmentStores> & DocumentStores & Environmen
 /** How often a reader of a log that is still written gets new lines. */
 const tailMs = 500;
 
+const policyName = 'api-environments';
+
+/** The Environment policy, and the record of its switch that gateways read. */
 export function createEnvironmentPolicy(
-  deps: Pick<
-    ConfigDocumentDeps<EnvironmentPolicy, DocumentStores>,
-    'read' | 'tx' | 'feed' | 'isFresh' | 'clock'
-  >,
+  deps: {
+    readonly kv: Kv;
+    /** Of the grants of Environments. */
+    readonly signer: GrantSigner;
+    readonly read: Pick<DocumentStores, 'documents'>;
+    readonly log: Log;
+  } & Pick<ConfigDocumentDeps<EnvironmentPolicy, DocumentStores>, 'tx' | 'feed' | 'isFresh' | 'clock'>,
 ) {
-  return createDocument<EnvironmentPolicy, DocumentStores>({
-    name: 'api-environments',
+  const { kv, signer, read, tx, feed, isFresh, clock, log } = deps;
+  const switchRecords = createSwitchRecords({
+    kv,
+    signer,
+    log,
+    readConfig: () => environmentPolicy.read(),
+    readGeneration: () => read.documents.lastDisabled(policyName),
+  });
+  const environmentPolicy: ConfigDocument<EnvironmentPolicy> = createDocument<
+    EnvironmentPolicy,
+    DocumentStores
+  >({
+    name: policyName,
     initial: defaultEnvironmentPolicy,
     parse: (value) => environmentPolicySchema.parse(value),
     topic: 'config',
     eventOf: () => ({
       event: 'config.api-environments.changed',
-      target: { kind: 'config', id: 'api-environments' },
+      target: { kind: 'config', id: policyName },
     }),
-    ...deps,
+    read,
+    tx,
+    feed,
+    isFresh,
+    clock,
+    beforehand: switchRecords.withdraw,
+    afterwards: switchRecords.refresh,
   });
+  return { environmentPolicy, switchRecords };
 }
 
 export function createEnvironmentServices(deps: {
-  readonly environmentPolicy: ReturnType<typeof createEnvironmentPolicy>;
+  readonly environmentPolicy: ConfigDocument<EnvironmentPolicy>;
   readonly uiUrl: string;
   readonly contentUrl: string;
   readonly repositories: Repositories;
@@ -90,7 +113,8 @@ export function createEnvironmentServices(deps: {
   readonly builds: Builds;
   /** False: ENVIRONMENTS_ENGINE is off. */
   readonly hasEngine: boolean;
-  readonly states: EnvironmentStates;
+  /** See EnvironmentDeps. */
+  readonly withdraw: EnvironmentDeps['withdraw'];
   readonly read: ReturnType<typeof environmentStores> & Pick<Stores, 'documents'>;
   readonly tx: Tx<Stores>;
   readonly feed: ChangeFeed;
@@ -107,7 +131,7 @@ export function createEnvironmentServices(deps: {
     git,
     builds,
     hasEngine,
-    states,
+    withdraw,
     read,
     tx,
     feed,
@@ -126,7 +150,7 @@ export function createEnvironmentServices(deps: {
     hasEngine,
     repositories,
     branches,
-    states,
+    withdraw,
     clock,
     random,
   };
@@ -151,7 +175,6 @@ export function createEnvironmentServices(deps: {
       git,
       builds,
       lifecycle,
-      states,
       addresses,
       maySecrets: mayUseSecrets,
       reportKeys: (text) => deps.reportKeys(text, systemAuditContext.origin),

@@ -3,8 +3,14 @@ import { createGatewayServer, createGatewaySide, type GatewaySettings, isInforme
 import { sitesStores } from './sites.ts';
 import { type Clock, second } from '../core/clock.ts';
 import type { Random } from '../core/ids.ts';
+import {
+  defaultEnvironmentPolicy,
+  type EnvironmentPolicy,
+  environmentPolicySchema,
+} from '../features/environments/policy/environment-policy.ts';
+import { servingStore } from '../features/environments/serving/serving-store.ts';
 import { heartbeatMs } from '../features/grants/instance-registry.ts';
-import { createInstanceRegistry, createGrantSigner } from '../features/grants/grants.ts';
+import { createInstanceRegistry, createGrantSigner, environmentGrants } from '../features/grants/grants.ts';
 import { keyFormat } from '../features/keys/key-value.ts';
 import { createDocumentReader } from '../features/settings/reader.ts';
 import { documentStore } from '../features/settings/settings.ts';
@@ -54,6 +60,7 @@ export function createGatewayAlone(settings: GatewayAloneSettings, backends: Gat
   });
   const metrics = createMetrics();
   const feed = createChangeFeed({ database, clock });
+  const isFresh = () => Math.abs(clock.now() - feed.lastReadAt()) <= second;
   const sitesConfig = createDocumentReader({
     name: 'sites',
     initial: defaultSitesConfig,
@@ -61,7 +68,17 @@ export function createGatewayAlone(settings: GatewayAloneSettings, backends: Gat
     topic: 'config',
     read: { documents: documentStore(database.sql) },
     feed,
-    isFresh: () => Math.abs(clock.now() - feed.lastReadAt()) <= second,
+    isFresh,
+    clock,
+  });
+  const environmentPolicy = createDocumentReader<EnvironmentPolicy>({
+    name: 'api-environments',
+    initial: defaultEnvironmentPolicy,
+    parse: (value) => environmentPolicySchema.parse(value),
+    topic: 'config',
+    read: { documents: documentStore(database.sql) },
+    feed,
+    isFresh,
     clock,
   });
   const signer = createGrantSigner(settings.grantSecrets, random);
@@ -80,17 +97,19 @@ export function createGatewayAlone(settings: GatewayAloneSettings, backends: Gat
     trustedProxies,
     kv,
     signer,
+    environmentSigner: createGrantSigner(settings.grantSecrets, random, environmentGrants),
     clock,
     random,
     onCorrupt: () => metrics.grantsCorrupt.inc(),
   });
-  const gateway = createGatewayServer({
+  const { server: gateway, jobs: gatewayJobs } = createGatewayServer({
     contentUrl,
     trustedProxies,
     gatewayLimits: settings.gatewayLimits,
     gatewayFastHttp: settings.gatewayFastHttp,
     side,
-    read: sitesStores(database.sql),
+    read: { ...sitesStores(database.sql), serving: servingStore(database.sql) },
+    environmentPolicy,
     sitesConfig,
     feed,
     blobs,
@@ -106,6 +125,7 @@ export function createGatewayAlone(settings: GatewayAloneSettings, backends: Gat
     { name: 'clock', everyMs: 30 * second, leased: false, run: clock.sync },
     { name: 'fleet', everyMs: heartbeatMs, leased: false, run: instances.heartbeat },
     ...side.jobs,
+    ...gatewayJobs,
   ];
   metrics.watchFeed(() => clock.now() - feed.lastReadAt());
   const jobs = createJobs({ database, clock, log, holder, jobs: list, onRun: metrics.countJob });
@@ -125,6 +145,7 @@ export function createGatewayAlone(settings: GatewayAloneSettings, backends: Gat
       tellWhenOff(clock, log);
       await feed.poll();
       await sitesConfig.read();
+      await environmentPolicy.read();
       await instances
         .heartbeat()
         .catch((error: unknown) =>

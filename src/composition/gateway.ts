@@ -7,12 +7,19 @@ import {
   type GrantSigner,
   isShared,
 } from '../features/grants/grants.ts';
+import type { EnvironmentPolicy } from '../features/environments/policy/environment-policy.ts';
+import { createEnvironmentCatalog } from '../features/environments/serving/environment-catalog.ts';
+import {
+  isGone,
+  type LabelledEnvironment,
+  type ServingStore,
+} from '../features/environments/serving/serving.ts';
 import { createKeyWatch } from '../features/keys/key-watch.ts';
 import type { KeyFormat } from '../features/keys/keys.ts';
 import { memorySource } from '../features/rate-limit/rate-limit.ts';
 import type { DocumentReader } from '../features/settings/reader.ts';
 import { type CatalogReader, createCatalog } from '../features/sites/serving/catalog.ts';
-import type { Served, SitesConfig } from '../features/sites/sites.ts';
+import { type Served, servedContent, type SitesConfig } from '../features/sites/sites.ts';
 import type { Blobs } from '../platform/blobs/blobs.ts';
 import type { ChangeFeed } from '../platform/database/change-feed.ts';
 import type { Job } from '../platform/jobs.ts';
@@ -24,6 +31,9 @@ import { createBlobCache } from '../surfaces/gateway/blob-cache.ts';
 import { createOpenStreams } from '../surfaces/gateway/open-streams.ts';
 import type { GatewayDeps } from '../surfaces/gateway/pipeline.ts';
 import { createPrivateSteps } from '../surfaces/gateway/private.ts';
+import { createProcessPools } from '../surfaces/gateway/process-pools.ts';
+import { createProxy } from '../surfaces/gateway/proxy.ts';
+import { createUpgrades } from '../surfaces/gateway/web-sockets.ts';
 import { addressReader, createGateway, gatewayLimits } from '../surfaces/gateway/server.ts';
 
 /** Constructs the gateway, for a process with all workloads and for a standalone gateway. */
@@ -46,6 +56,8 @@ export function createGatewaySide(
   deps: Pick<GatewaySettings, 'uiUrl' | 'contentUrl' | 'allowSharedApex' | 'trustedProxies'> & {
     readonly kv: Kv;
     readonly signer: GrantSigner;
+    /** Of the grants of Environments. */
+    readonly environmentSigner: GrantSigner;
     readonly clock: Clock;
     readonly random: Random;
     readonly onCorrupt: () => void;
@@ -53,26 +65,29 @@ export function createGatewaySide(
 ) {
   const { kv, signer, clock, onCorrupt } = deps;
   const auditRelay = createAuditRelay({ kv, signer, clock });
-  const grants = createGatewayGrants({
-    kv,
-    signer,
-    onCorrupt,
-    refused: (refusal, from) => auditRelay.note(refusal, from),
-  });
+  const stepsOf = (own: GrantSigner) =>
+    createPrivateSteps({
+      kind: own.kind,
+      grants: createGatewayGrants({
+        kv,
+        signer: own,
+        onCorrupt,
+        refused: (refusal, from) => auditRelay.note(own.kind.name, refusal, from),
+      }),
+      uiUrl: deps.uiUrl,
+      contentUrl: deps.contentUrl,
+      isShared: isShared(deps),
+      random: deps.random,
+      addressOf: addressReader(deps.trustedProxies),
+    });
   const jobs: Job[] = [
     { name: 'gateway-news', everyMs: second, leased: false, run: () => auditRelay.flush() },
   ];
   return {
     auditRelay,
     jobs,
-    privateSites: createPrivateSteps({
-      grants,
-      uiUrl: deps.uiUrl,
-      contentUrl: deps.contentUrl,
-      isShared: isShared(deps),
-      random: deps.random,
-      addressOf: addressReader(deps.trustedProxies),
-    }),
+    privateSites: stepsOf(signer),
+    environments: stepsOf(deps.environmentSigner),
   };
 }
 
@@ -81,7 +96,8 @@ type GatewayServerDeps = Pick<
   'contentUrl' | 'trustedProxies' | 'gatewayLimits' | 'gatewayFastHttp'
 > & {
   readonly side: ReturnType<typeof createGatewaySide>;
-  readonly read: CatalogReader;
+  readonly read: CatalogReader & { readonly serving: ServingStore };
+  readonly environmentPolicy: DocumentReader<EnvironmentPolicy>;
   readonly sitesConfig: DocumentReader<SitesConfig>;
   readonly feed: ChangeFeed;
   readonly blobs: Pick<Blobs, 'read'>;
@@ -97,14 +113,23 @@ const maxSilenceMs = 30 * second;
 
 /** False: this process may have missed changes, and must not serve from its caches (contract 10.3). */
 export function isInformed(
-  { sitesConfig, feed }: Pick<GatewayServerDeps, 'sitesConfig' | 'feed'>,
+  {
+    sitesConfig,
+    feed,
+  }: Pick<GatewayServerDeps, 'feed'> & {
+    readonly sitesConfig: Pick<DocumentReader<unknown>, 'isCurrent'>;
+  },
   now: number,
 ): boolean {
   return sitesConfig.isCurrent() && now - feed.lastReadAt() <= maxSilenceMs;
 }
 
-export function createGatewayServer(deps: GatewayServerDeps): Server {
-  const { side, read, sitesConfig: config, feed, blobs, clock } = deps;
+export function createGatewayServer(deps: GatewayServerDeps): {
+  readonly server: Server;
+  /** Work that this server needs done from time to time. */
+  readonly jobs: readonly Job[];
+} {
+  const { side, read, sitesConfig: config, environmentPolicy, feed, blobs, clock } = deps;
   const watch = createKeyWatch(deps.format);
   const catalog = createCatalog({
     read,
@@ -114,7 +139,27 @@ export function createGatewayServer(deps: GatewayServerDeps): Server {
   });
   const isEnabled = () => config.lastRead().enabled;
   const addressOf = addressReader(deps.trustedProxies);
-  return createGateway({
+  const environmentCatalog = createEnvironmentCatalog({
+    read: read.serving,
+    feed,
+    open: (artifact) => servedContent(artifact, { content: read.content, blobs }),
+  });
+  const isEnvironmentsEnabled = () => environmentPolicy.lastRead().enabled;
+  const environmentStreams = createOpenStreams({
+    subscribe: feed.subscribe,
+    topic: 'environment',
+    epochOf(label) {
+      const open = (found: LabelledEnvironment | undefined) =>
+        found !== undefined && !isGone(found, clock.now()) ? found.epoch : undefined;
+      const found = environmentCatalog.find(label, () => 'streams');
+      return found instanceof Promise ? found.then(open) : open(found);
+    },
+    isEnabled: isEnvironmentsEnabled,
+    readEnabled: async () => (await environmentPolicy.read()).value.enabled,
+  });
+  const upgrades = createUpgrades();
+  const proxy = createProxy({ pools: createProcessPools(), upgrades });
+  const server = createGateway({
     ...gatewayLimits,
     ...deps.gatewayLimits,
     isFast: deps.gatewayFastHttp ?? true,
@@ -123,10 +168,21 @@ export function createGatewayServer(deps: GatewayServerDeps): Server {
     source: memorySource({ clock }),
     catalog,
     privateSites: side.privateSites,
+    environments: {
+      catalog: environmentCatalog,
+      steps: side.environments,
+      streams: environmentStreams,
+      proxy,
+      isEnabled: isEnvironmentsEnabled,
+      isInformed: (now) => isInformed({ sitesConfig: environmentPolicy, feed }, now),
+    },
+    upgrades,
+    isPassedOn: proxy.isPassedOn,
     blobs,
     cache: createBlobCache(blobs),
     streams: createOpenStreams({
       subscribe: feed.subscribe,
+      topic: 'site',
       epochOf(label) {
         const open = (served: Served | undefined) =>
           served?.site.deletedAt === null && served.site.takenDownAt === null ? served.site.epoch : undefined;
@@ -151,4 +207,8 @@ export function createGatewayServer(deps: GatewayServerDeps): Server {
     tracing: deps.tracing,
     log: deps.log,
   });
+  const jobs: Job[] = [
+    { name: 'environment-streams', everyMs: second / 2, leased: false, run: environmentStreams.checkGrants },
+  ];
+  return { server, jobs };
 }

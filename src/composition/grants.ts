@@ -6,7 +6,7 @@ import type { AuditWriter, Denials } from '../features/audit/audit.ts';
 import { heartbeatMs } from '../features/grants/instance-registry.ts';
 import { createGrants, createAuditRelayReader } from '../features/grants/grants.ts';
 import { grantRoutes } from '../features/grants/routes.ts';
-import { stateKey } from '../features/grants/site-states.ts';
+import { siteGrants, stateKey } from '../features/grants/grant-kind.ts';
 import type { People } from '../features/people/people.ts';
 import type { IdentityCheck } from '../features/people/identity-check.ts';
 import type { RateLimiter } from '../features/rate-limit/rate-limit.ts';
@@ -78,7 +78,7 @@ export function createGrantServices(deps: GrantServicesDeps) {
 
   async function healState(siteId: string): Promise<void> {
     const site = await read.sites.find(siteId);
-    if (site === undefined) await kv.delete(stateKey(siteId));
+    if (site === undefined) await kv.delete(stateKey(siteGrants, siteId));
     else await siteStates.publish(site);
   }
 

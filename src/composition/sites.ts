@@ -8,6 +8,7 @@ import {
   unavailableReasonOf,
 } from '../features/grants/grants.ts';
 import { createSiteStates } from '../features/grants/site-states.ts';
+import { createTargetStates } from '../features/grants/target-states.ts';
 import type { KeyFormat } from '../features/keys/keys.ts';
 import type { NoticeWriter } from '../features/notices/notices.ts';
 import { type ConfigDocument, createDocument, type DocumentStores } from '../features/settings/document.ts';
@@ -90,7 +91,7 @@ export function createSitesServices(deps: SitesServicesDeps) {
   const { uiUrl, contentUrl, allowSharedApex } = deps;
   const addresses = { uiUrl, contentUrl, allowSharedApex, hasOtherProvider: deps.hasOtherProvider };
   const signer = createGrantSigner(deps.grantSecrets, deps.random);
-  const states = createSiteStates({ kv, signer, log });
+  const states = createSiteStates(createTargetStates({ kv, signer, log }));
   const switchRecords = createSwitchRecords({
     kv,
     signer,

@@ -57,6 +57,11 @@ export function isServing(socket: Socket): boolean {
   return connections.get(socket)?.isServing() ?? false;
 }
 
+/** The connection was upgraded, and is read by others from now on. False: an earlier request has no complete response yet. */
+export function leaveTurns(socket: Socket): boolean {
+  return connections.get(socket)?.leave() ?? true;
+}
+
 const line: (() => void)[] = [];
 let isPlanned = false;
 
@@ -111,6 +116,8 @@ class Connection {
   #isHeld = false;
   #isNextTurnSet = false;
   #hasTurn = false;
+  #hasLeft = false;
+  readonly #onData = (chunk: Buffer) => this.#read(chunk);
 
   constructor(socket: Socket) {
     this.#socket = socket;
@@ -122,7 +129,7 @@ class Connection {
     if (parse === undefined) throw new Error('node:http does not listen to the connection.');
     this.#parse = parse;
     socket.off('data', parse);
-    socket.on('data', (chunk: Buffer) => this.#read(chunk));
+    socket.on('data', this.#onData);
     // node:http resumes a connection at each request. Held bytes must wait nevertheless.
     socket.pause = () => {
       this.#isWanted = false;
@@ -146,6 +153,15 @@ class Connection {
       if (this.#newest?.complete === true) this.#newest = undefined;
       if (this.#isHeld) this.#setNextTurn();
     });
+  }
+
+  leave(): boolean {
+    this.#hasLeft = true;
+    const socket = this.#socket;
+    socket.off('data', this.#onData);
+    socket.pause = this.#pause as typeof socket.pause;
+    socket.resume = this.#resume as typeof socket.resume;
+    return this.#open.length === 0;
   }
 
   isServing(): boolean {
@@ -173,6 +189,10 @@ class Connection {
       this.#parse(rest.subarray(0, end));
       rest = rest.subarray(end);
       pieces += 1;
+      if (this.#hasLeft) {
+        if (rest.length > 0) this.#socket.unshift(rest);
+        return;
+      }
       // The bytes that follow within a body start no request.
     } while (rest.length > 0 && this.#isInBody() && this.#isWanted && pieces <= maxPieces);
     if (rest.length > 0 || this.#socket.readableLength > 0) this.#hold(rest);
@@ -208,7 +228,7 @@ class Connection {
     nextTurn(() => {
       this.#isNextTurnSet = false;
       // Bytes that the client sends after its last response are not read (RFC 9112 section 9.6).
-      if (this.#socket.destroyed || this.#socket.writableEnded) return;
+      if (this.#socket.destroyed || this.#socket.writableEnded || this.#hasLeft) return;
       this.#isHeld = false;
       this.#hasTurn = true;
       if (this.#isWanted) this.#resume();

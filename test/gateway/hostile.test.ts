@@ -47,7 +47,7 @@ test('a connection over which nothing goes is cut, also in the middle of an answ
 
 test('a host that can be nobody’s label is not remembered by its name', () => {
   const limited = vi.fn<GatewayDeps['limited']>(() => null);
-  const serve = createPipeline({
+  const { respond: serve } = createPipeline({
     contentUrl: 'https://sites.example.com',
     limited,
     isEnabled: () => true,
@@ -69,16 +69,16 @@ test('a host that can be nobody’s label is not remembered by its name', () => 
 test('a private body is cut when its site changed between the check and its first byte', async () => {
   const streams = createOpenStreams({
     subscribe: () => undefined,
+    topic: 'site',
     epochOf: async () => 2,
     isEnabled: () => true,
     readEnabled: async () => true,
   });
   const destroy = vi.fn<() => void>();
-  const response = { req: { socket: { destroy } } } as unknown as ServerResponse;
-  const leave = streams.enter(response, { siteId: 's', label: 'p-a', epoch: 1, msLeft: 60_000 });
+  const leave = streams.enter(destroy, { targetId: 's', label: 'p-a', epoch: 1, msLeft: 60_000 });
   await vi.waitFor(() => expect(destroy).toHaveBeenCalledOnce());
   leave();
-  const later = streams.enter(response, { siteId: 's', label: 'p-a', epoch: 2, msLeft: 60_000 });
+  const later = streams.enter(destroy, { targetId: 's', label: 'p-a', epoch: 2, msLeft: 60_000 });
   await Promise.resolve();
   later();
   expect(destroy).toHaveBeenCalledOnce();
@@ -91,6 +91,7 @@ test('bodies are cut at the end of their time, each at its own, and all when the
     let tell = (_change: { topic: string; subject: string }) => undefined as void;
     const streams = createOpenStreams({
       subscribe: (listener) => (tell = listener),
+      topic: 'site',
       epochOf: () => 1,
       isEnabled: () => true,
       readEnabled: () =>
@@ -98,8 +99,8 @@ test('bodies are cut at the end of their time, each at its own, and all when the
     });
     const cut: string[] = [];
     const begin = (name: string, msLeft: number) =>
-      streams.enter({ req: { socket: { destroy: () => cut.push(name) } } } as unknown as ServerResponse, {
-        siteId: 's',
+      streams.enter(() => void cut.push(name), {
+        targetId: 's',
         label: 'a',
         epoch: 1,
         msLeft,
@@ -147,7 +148,7 @@ test.each([
       { headers: {}, method: 'GET' } as unknown as IncomingMessage,
       response as unknown as ServerResponse,
       {
-        kind: { isPrivate: true, isPreview: false, isHttps: true },
+        kind: { isPrivate: true, isUnlisted: false, isHttps: true },
         content: { spa: false, files: new Map(), skew: new Map(), redirects: [], headers: [] },
         file,
         status: 200,

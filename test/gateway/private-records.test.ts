@@ -54,7 +54,11 @@ function troubledKv(): Kv {
         return await real.setIfNewer(key, value, options);
       }),
     setIfAbsent: (key, value, options) =>
-      write('setIfAbsent', key, () => real.setIfAbsent(key, value, options)),
+      write('setIfAbsent', key, async () => {
+        const isStored = await real.setIfAbsent(key, value, options);
+        if (isStored) kept.set(key, value);
+        return isStored;
+      }),
   };
 }
 
@@ -98,7 +102,7 @@ test('T12 a record that promises more than five minutes is corrupt, though it is
   const signer = createGrantSigner(['grant-secret-of-the-tests-0123456789abcd'], systemRandom);
   const now = storeClock.now();
   const grant = {
-    siteId: site.id,
+    targetId: site.id,
     userId: ada.user.id,
     host: new URL(site.url).host,
     epoch: 1,
@@ -145,7 +149,7 @@ test('T15 GR-08 ten thousand changed records let nobody in, and nothing breaks',
   const originals = new Map(keys.map((key) => [key, kept.get(key) ?? '']));
   const { privateSites } = h.app.services.gatewaySide;
   const served = await h.app.services.read.sites.find(site.id);
-  const at = { host: new URL(site.url).host, label: site.label, target: '/', site: served };
+  const at = { host: new URL(site.url).host, label: site.label, target: '/', known: served };
   const request = {
     method: 'GET',
     url: '/',
@@ -314,7 +318,7 @@ test('T16 GR-09 a code that is redeemed while the store fails lets nobody in, at
     ['take', down, false],
     ['getAll', down, true],
     ['getAll', neverAnswers, true],
-    ['set', down, true],
+    ['setIfAbsent', down, true],
   ] as const) {
     const site = await privateSite(h, ada);
     advance(minute);

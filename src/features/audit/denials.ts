@@ -16,7 +16,8 @@ export type Refusal = {
     | 'auth.throttled'
     | 'api_key.dead_use'
     | 'api_key.exposed'
-    | 'site.grant_refused';
+    | 'site.grant_refused'
+    | 'environment.grant_refused';
   /** An error code, or a fixed word for the cause, such as `wrong_password` or `credential_in_url`. */
   readonly reason: string;
   /** The caller, as far as known, and the origin of the request. */

@@ -55,6 +55,9 @@ export const auditEvents = {
   'site.grant_refused':
     'A browser was refused access to a private site, with the failed check as reason. Also written when a one-time code is used twice or at another host.',
   'site.grants_ended': 'The owner ended every browser grant of a private site.',
+  'environment.grant_issued': 'A browser got access to an Environment that is not public.',
+  'environment.grant_refused':
+    'A browser was refused access to an Environment, with the failed check as reason. Also written when a one-time code is used twice or at another host.',
   'repository.created': 'A repository was registered.',
   'repository.changed': 'A repository was renamed or changed.',
   'repository.deleted': 'A repository was removed from the registry.',

@@ -7,7 +7,6 @@ import type { AuditWriter } from '../audit/audit.ts';
 import type { Repositories } from '../repositories/repositories.ts';
 import type { Branches } from './branches.ts';
 import type { DeployStore } from './deploys/deploy-store.ts';
-import type { Environment } from './environment.ts';
 import type { EnvironmentStore } from './environment-store.ts';
 import type { EnvironmentPolicy } from './policy/environment-policy.ts';
 
@@ -30,17 +29,13 @@ export type EnvironmentDeps = {
   readonly hasEngine: boolean;
   readonly repositories: Pick<Repositories, 'get'>;
   readonly branches: Pick<Branches, 'list'>;
-  readonly states: EnvironmentStates;
+  /**
+   * Closes what is not public, until this process hears of the next change of the Environment. Rejects with
+   * `store_unavailable`; the caller must then change nothing.
+   */
+  readonly withdraw: (environmentId: string) => Promise<void>;
   readonly clock: Clock;
   readonly random: Random;
-};
-
-/** What gateways read about Environments outside the database, so that access ends at once (contract 10.3). */
-export type EnvironmentStates = {
-  /** Closes what is not public. Rejects with `store_unavailable`; the caller must then change nothing. */
-  withdraw(environment: Pick<Environment, 'id'>): Promise<void>;
-  /** Writes the state unless a newer one is known. Never rejects: without a record the content stays closed. */
-  publish(environment: Environment): Promise<void>;
 };
 
 export type Asked = { readonly caller: Caller; readonly auditContext: AuditContext };

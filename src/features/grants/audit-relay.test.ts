@@ -50,7 +50,11 @@ test('a flood of made-up keys from one address leaves room for a real one from a
 test('refusals that fill their places keep no key from being told, and each key is told once', async () => {
   const { auditRelay, auditRelayReader, seen, refused } = setUp();
   for (let number = 0; number < 2_000; number++)
-    auditRelay.note({ reason: 'no_grant', siteId: `site${number}` }, from(`10.0.${number % 250}.1`));
+    auditRelay.note(
+      'site',
+      { reason: 'no_grant', targetId: `site${number}` },
+      from(`10.0.${number % 250}.1`),
+    );
   auditRelay.noteKeys(['a key'], from('198.51.100.7'));
   auditRelay.noteKeys(['a key'], from('198.51.100.7'));
   await auditRelay.flush({ all: true });

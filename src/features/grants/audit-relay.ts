@@ -7,6 +7,7 @@ import type { Log } from '../../platform/log.ts';
 import type { AuditWriter } from '../audit/audit.ts';
 import { addressBucket } from '../rate-limit/rate-limit.ts';
 import type { Origin, Refusal } from './gateway-grants.ts';
+import { environmentGrants, type GrantKind, siteGrants } from './grant-kind.ts';
 import { readFields } from './records.ts';
 import type { GrantSigner } from './grant-signer.ts';
 
@@ -16,8 +17,9 @@ import type { GrantSigner } from './grant-signer.ts';
  * seconds). Equal refusals within a minute become one entry with a count.
  */
 type Entry = {
+  readonly kind: GrantKind['name'];
   readonly reason: string;
-  readonly siteId: string | null;
+  readonly targetId: string | null;
   /** The digest of an exposed key, never the key; null for a refusal. */
   readonly digest: string | null;
   readonly address: string | null;
@@ -36,11 +38,11 @@ const maxKeysOfRequest = 5;
 const maxKeysOfAddress = 50;
 
 /** In the order of a row in the store. */
-const rowFields = ['reason', 'siteId', 'address', 'agent', 'count', 'digest'] as const;
+const rowFields = ['reason', 'targetId', 'address', 'agent', 'count', 'digest', 'kind'] as const;
 
 export type AuditRelay = {
   /** Returns at once and never fails. */
-  note(refusal: Refusal, from: Origin): void;
+  note(kind: GrantKind['name'], refusal: Refusal, from: Origin): void;
   /** The same for keys in an address or a header, by the digests of their values. */
   noteKeys(digests: readonly string[], from: Origin): void;
   /**
@@ -79,13 +81,20 @@ export function createAuditRelay(deps: {
   }
 
   return {
-    note({ reason, siteId }, { address, agent }) {
+    note(kind, { reason, targetId }, { address, agent }) {
       // Beyond the limit, a flood of addresses adds one entry, not one for each address.
-      const exact = `${reason} ${siteId} ${addressBucket(address)}`;
+      const exact = `${kind} ${reason} ${targetId} ${addressBucket(address)}`;
       const isFolded = held.size >= maxHeld && !held.has(exact);
       if (isFolded)
-        count(`${reason} many`, { reason, siteId: null, digest: null, address: null, agent: null });
-      else count(exact, { reason, siteId, digest: null, address, agent: safeAgent(agent) });
+        count(`${kind} ${reason} many`, {
+          kind,
+          reason,
+          targetId: null,
+          digest: null,
+          address: null,
+          agent: null,
+        });
+      else count(exact, { kind, reason, targetId, digest: null, address, agent: safeAgent(agent) });
     },
     noteKeys(digests, { address, agent }) {
       const bucket = addressBucket(address);
@@ -94,8 +103,9 @@ export function createAuditRelay(deps: {
         if (seenKeys.has(digest) || seenKeys.size >= maxHeld || ofAddress >= maxKeysOfAddress) continue;
         keysOfAddress.set(bucket, ofAddress + 1);
         const seen = {
+          kind: 'site' as const,
           reason: 'credential_in_url',
-          siteId: null,
+          targetId: null,
           digest,
           address,
           agent: safeAgent(agent),
@@ -162,7 +172,8 @@ export function createAuditRelayReader(deps: {
       log.warn({ key }, 'cannot read audit events that a gateway relayed');
       return [];
     }
-    // A gateway of this installation signed the rows, so they have the shape that it writes.
+    // A gateway of this installation signed the rows, so they have the shape that it writes. One of an earlier release
+    // writes no kind.
     const rows = fields[1] as (readonly [
       string,
       string | null,
@@ -170,10 +181,12 @@ export function createAuditRelayReader(deps: {
       string | null,
       number,
       string | null,
+      GrantKind['name']?,
     ])[];
-    return rows.map(([reason, siteId, address, agent, count, digest]) => ({
+    return rows.map(([reason, targetId, address, agent, count, digest, kind = 'site']) => ({
+      kind,
       reason,
-      siteId,
+      targetId,
       address,
       agent,
       count,
@@ -192,15 +205,15 @@ export function createAuditRelayReader(deps: {
           if (digest !== null) seenKey(digest, { requestId: null, address, agent });
         }
         await tx(async ({ audit }) => {
-          for (const { reason, siteId, address, agent, count, digest } of entries) {
+          for (const { kind, reason, targetId, address, agent, count, digest } of entries) {
             if (digest !== null) continue;
             await audit.append({
-              event: 'site.grant_refused',
+              event: kind === 'site' ? siteGrants.refusedEvent : environmentGrants.refusedEvent,
               auditContext: {
                 actor: { kind: 'anonymous', id: null, name: null, credential: null },
                 origin: { requestId: null, address, agent },
               },
-              target: siteId === null ? { kind: 'route', id: 'gateway' } : { kind: 'site', id: siteId },
+              target: targetId === null ? { kind: 'route', id: 'gateway' } : { kind, id: targetId },
               outcome: 'denied',
               reason,
               details: { count },

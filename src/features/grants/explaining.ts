@@ -1,7 +1,8 @@
 import type { UserRef } from '../../core/caller.ts';
 import { type Site, siteStatusOf } from '../sites/sites.ts';
 import type { LedgerEntry } from './grant-store.ts';
-import type { GrantsDeps } from './issuing.ts';
+import type { IssuingDeps } from './issuing.ts';
+import type { SiteTargetsDeps } from './site-targets.ts';
 import { unavailableReasonOf } from './unavailable-reason.ts';
 
 /** Why a site opens for its owner or not, check by check, and where a link to it leads (contract 6). */
@@ -38,7 +39,8 @@ export function createExplaining({
   accessTokenFor,
   addresses,
   instances,
-}: Pick<GrantsDeps, 'read' | 'clock' | 'identityCheck' | 'accessTokenFor' | 'addresses' | 'instances'>) {
+}: Pick<SiteTargetsDeps, 'read'> &
+  Pick<IssuingDeps, 'clock' | 'identityCheck' | 'accessTokenFor' | 'addresses' | 'instances'>) {
   async function personChecks(user: UserRef, sessionId: string): Promise<AccessCheck[]> {
     const principal = await identityCheck.ofPerson(user);
     const token = await accessTokenFor(sessionId);

@@ -3,20 +3,21 @@ import { AppError } from '../../core/errors.ts';
 import { within } from '../../platform/kv/deadline.ts';
 import type { Kv, KvValues } from '../../platform/kv/kv.ts';
 import { secretDigest } from '../../platform/encrypted-text.ts';
-import { type GrantRecord, readCode, readGrant, writeGrant } from './records.ts';
+import { endedGrant, type GrantRecord, readCode, readGrant, writeGrant } from './records.ts';
 import { memoizeRead } from './memoize-read.ts';
+import { stateKey } from './grant-kind.ts';
 import { safePath } from './return-path.ts';
-import { codeKeyOf, type GrantSigner } from './grant-signer.ts';
-import { readState, stateKey } from './site-states.ts';
-import { readSwitch, switchKey } from './sites-switch.ts';
+import type { GrantSigner } from './grant-signer.ts';
+import { readState } from './target-states.ts';
+import { readSwitch } from './switch-records.ts';
 
 /**
- * The gateway's part of the way into a private site (private-access.md 2.2, steps 5 to 8). redeem() turns a one-time code
+ * The gateway's part of the way into a private site or an Environment (private-access.md 2.2, steps 5 to 8). redeem() turns a one-time code
  * into a grant. check() decides for each request whether the browser's grant still opens this one host, in one round trip
  * to the key-value store. Neither asks the database or the identity service. A record that cannot be read as expected
  * gives no access.
  */
-export type KnownSite = {
+export type KnownTarget = {
   readonly id: string;
   /** The newest epoch that this process has received from the database (contract 10.3). */
   readonly epoch: number;
@@ -26,11 +27,11 @@ export type KnownSite = {
 export type Refusal = {
   /** A fixed word for the audit log. */
   readonly reason: string;
-  readonly siteId: string | null;
+  readonly targetId: string | null;
 };
 
 export type GrantCheck =
-  | { readonly kind: 'granted'; readonly siteId: string; readonly until: number; readonly now: number }
+  | { readonly kind: 'granted'; readonly targetId: string; readonly until: number; readonly now: number }
   | { readonly kind: 'none'; readonly now: number };
 
 export type Redemption =
@@ -48,7 +49,7 @@ export type Redemption =
 /** What a browser requests, and with which cookie. */
 export type GrantQuestion = {
   readonly host: string;
-  readonly site: KnownSite | undefined;
+  readonly site: KnownTarget | undefined;
   /** The grant's cookie; undefined when there is none, or two. */
   readonly cookie: string | undefined;
   /** Called only for a refusal that must be reported. */
@@ -95,33 +96,33 @@ const codeShape = /^[A-Za-z0-9_-]{43}$/;
 /** Number of cookies. */
 const maxKnown = 5_000;
 
-const noState = stateKey('');
-
 /**
  * A site is the same object until something about it changes, so the text of its key can be cached. A private page of
  * 1 KiB takes 9.3 µs; without this 0.25 more, and P6 is nearer to its floor.
  */
-const stateKeys = new WeakMap<KnownSite, string>();
-
-function stateKeyOf(site: KnownSite): string {
-  const known = stateKeys.get(site);
-  if (known !== undefined) return known;
-  const key = stateKey(site.id);
-  stateKeys.set(site, key);
-  return key;
-}
+const stateKeys = new WeakMap<KnownTarget, string>();
 
 export function createGatewayGrants(deps: {
-  kv: Pick<Kv, 'getAll' | 'take' | 'set' | 'delete'>;
+  kv: Pick<Kv, 'getAll' | 'take' | 'setIfAbsent' | 'delete'>;
   signer: GrantSigner;
   refused: (refusal: Refusal, from: Origin) => void;
   /** Called for a record that was changed, truncated or written by something else. */
   onCorrupt: () => void;
 }): GatewayGrants {
   const { kv, signer } = deps;
+  const { switchKey } = signer.kind;
+  const noState = stateKey(signer.kind, '');
   const grantAt = memoizeRead((key, value) => readGrant(signer, key, value));
   const stateAt = memoizeRead((key, value) => readState(signer, key, value));
   const switchAt = memoizeRead((_key, value) => readSwitch(signer, value));
+
+  function stateKeyOf(site: KnownTarget): string {
+    const known = stateKeys.get(site);
+    if (known !== undefined) return known;
+    const key = stateKey(signer.kind, site.id);
+    stateKeys.set(site, key);
+    return key;
+  }
 
   /**
    * Reads the value of each key and the store's clock, or throws `store_unavailable`. Values that are there at once are no
@@ -132,27 +133,31 @@ export function createGatewayGrants(deps: {
     return values instanceof Promise ? within(answerMs, values, () => slow) : values;
   }
 
-  function corrupt(what: 'grant' | 'state' | 'switch', siteId: string | null, from: () => Origin): undefined {
+  function corrupt(
+    what: 'grant' | 'state' | 'switch',
+    targetId: string | null,
+    from: () => Origin,
+  ): undefined {
     deps.onCorrupt();
-    deps.refused({ reason: `corrupt_${what}`, siteId }, from());
+    deps.refused({ reason: `corrupt_${what}`, targetId }, from());
     return undefined;
   }
 
   /** Whether the site, whose state is stored at `key`, and Sites as a whole are unchanged since the grant was issued. */
   function isCurrent(
     key: string,
-    { siteId, epoch, generation }: Pick<GrantRecord, 'siteId' | 'epoch' | 'generation'>,
+    { targetId, epoch, generation }: Pick<GrantRecord, 'targetId' | 'epoch' | 'generation'>,
     stateText: string | null | undefined,
     switchText: string | null | undefined,
     now: number,
     from: () => Origin,
   ): { readonly expiresAt: number | null } | undefined {
     if (typeof stateText !== 'string' || typeof switchText !== 'string') return undefined;
-    const sites = switchAt(switchKey, switchText) ?? corrupt('switch', siteId, from);
-    const state = stateAt(key, stateText) ?? corrupt('state', siteId, from);
-    if (sites === undefined || state === undefined) return undefined;
-    if (!sites.isOn || sites.generation !== generation) return undefined;
-    if (state.siteId !== siteId || !state.isPrivate || !state.isOpen || state.epoch !== epoch)
+    const service = switchAt(switchKey, switchText) ?? corrupt('switch', targetId, from);
+    const state = stateAt(key, stateText) ?? corrupt('state', targetId, from);
+    if (service === undefined || state === undefined) return undefined;
+    if (!service.isOn || service.generation !== generation) return undefined;
+    if (state.targetId !== targetId || !state.isPrivate || !state.isOpen || state.epoch !== epoch)
       return undefined;
     return state.expiresAt !== null && state.expiresAt <= now ? undefined : { expiresAt: state.expiresAt };
   }
@@ -161,29 +166,29 @@ export function createGatewayGrants(deps: {
   function judge(
     { host, site, from }: GrantQuestion,
     key: string | undefined,
-    stateKeyOfSite: string,
+    stateKeyOfTarget: string,
     { values, now }: KvValues,
   ): GrantCheck | { readonly kind: 'forget'; readonly key: string; readonly now: number } {
     const none = { kind: 'none', now } as const;
     const text = values[0];
-    if (key === undefined || typeof text !== 'string') return none;
+    if (key === undefined || typeof text !== 'string' || text === endedGrant) return none;
     const grant = grantAt(key, text) ?? corrupt('grant', site?.id ?? null, from);
     if (grant === undefined) return { kind: 'forget', key, now };
-    if (grant.host !== host || (site !== undefined && grant.siteId !== site.id)) {
-      deps.refused({ reason: 'grant_of_another_host', siteId: grant.siteId }, from());
+    if (grant.host !== host || (site !== undefined && grant.targetId !== site.id)) {
+      deps.refused({ reason: 'grant_of_another_host', targetId: grant.targetId }, from());
       return none;
     }
     if (grant.issuedAt > now + maxSkewMs) {
       // The store's clock was set back, perhaps by a failover. By that clock, the grant would last longer than it may.
       deps.onCorrupt();
-      deps.refused({ reason: 'clock_skew', siteId: grant.siteId }, from());
+      deps.refused({ reason: 'clock_skew', targetId: grant.targetId }, from());
       return { kind: 'forget', key, now };
     }
     if (site === undefined || grant.epoch < site.epoch || grant.endsAt <= now) return none;
-    const current = isCurrent(stateKeyOfSite, grant, values[1], values[2], now, from);
+    const current = isCurrent(stateKeyOfTarget, grant, values[1], values[2], now, from);
     if (current === undefined) return none;
     const until = Math.min(grant.endsAt, current.expiresAt ?? Infinity, site.expiresAt ?? Infinity);
-    return until > now ? { kind: 'granted', siteId: grant.siteId, until, now } : none;
+    return until > now ? { kind: 'granted', targetId: grant.targetId, until, now } : none;
   }
 
   /** The host of each cookie that gave access: with Redis, isFor() would cost each asset a second round trip. */
@@ -214,7 +219,7 @@ export function createGatewayGrants(deps: {
       if (known !== undefined) return known === host;
       // A damaged record is reported with its site, so the site is looked up.
       const decide = ({ values: [text] }: KvValues) =>
-        typeof text === 'string' && (grantAt(key, text)?.host ?? host) === host;
+        typeof text === 'string' && text !== endedGrant && (grantAt(key, text)?.host ?? host) === host;
       const found = ask([key]);
       return found instanceof Promise ? found.then(decide) : decide(found);
     },
@@ -231,12 +236,12 @@ export function createGatewayGrants(deps: {
     },
 
     async redeem({ origin, host, code, binding, from }) {
-      const refuse = (reason: string, siteId: string | null): Redemption => {
-        deps.refused({ reason, siteId }, from);
+      const refuse = (reason: string, targetId: string | null): Redemption => {
+        deps.refused({ reason, targetId }, from);
         return { kind: 'refused' };
       };
       if (!codeShape.test(code)) return refuse('code_malformed', null);
-      const key = codeKeyOf(code);
+      const key = signer.codeKeyOf(code);
       // The code is read and deleted in one step: whatever follows, it cannot be used again (threat T03).
       const text = await kv.take(key);
       if (text === null) return refuse('code_unknown', null);
@@ -245,18 +250,20 @@ export function createGatewayGrants(deps: {
         deps.onCorrupt();
         return refuse('corrupt_code', null);
       }
-      const { siteId } = record;
-      if (record.host !== host) return refuse('code_of_another_host', siteId);
-      if (record.binding !== secretDigest(binding)) return refuse('code_of_another_browser', siteId);
-      const state = stateKey(siteId);
+      const { targetId } = record;
+      if (record.host !== host) return refuse('code_of_another_host', targetId);
+      if (record.binding !== secretDigest(binding)) return refuse('code_of_another_browser', targetId);
+      const state = stateKey(signer.kind, targetId);
       const { values, now } = await ask([state, switchKey]);
-      if (record.endsAt <= now || record.issuedAt > now + maxSkewMs) return refuse('code_expired', siteId);
+      if (record.endsAt <= now || record.issuedAt > now + maxSkewMs) return refuse('code_expired', targetId);
       if (isCurrent(state, record, values[0], values[1], now, () => from) === undefined)
-        return refuse('site_changed', siteId);
+        return refuse('site_changed', targetId);
       const { binding: _binding, ticket, ...grant } = record;
-      const generated = signer.generateGrant();
+      const generated = signer.grantOf(code);
       const ttlMs = record.endsAt - now;
-      await kv.set(generated.key, writeGrant(signer, generated.key, grant), { ttlMs });
+      // Something is stored there already when the grant was ended before the browser sent its code.
+      if (!(await kv.setIfAbsent(generated.key, writeGrant(signer, generated.key, grant), { ttlMs })))
+        return refuse('grant_ended', targetId);
       return {
         kind: 'granted',
         cookie: generated.cookie,
@@ -266,7 +273,7 @@ export function createGatewayGrants(deps: {
       };
     },
 
-    refuse: (reason, from) => deps.refused({ reason, siteId: null }, from),
+    refuse: (reason, from) => deps.refused({ reason, targetId: null }, from),
     ticketFor: (path, host, now) => signer.encryptPath(path, host, now),
   };
 }

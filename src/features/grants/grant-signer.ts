@@ -8,6 +8,7 @@ import {
   encryptText,
   secretDigest,
 } from '../../platform/encrypted-text.ts';
+import { type GrantKind, siteGrants } from './grant-kind.ts';
 import { memoizeRead } from './memoize-read.ts';
 
 /**
@@ -15,6 +16,7 @@ import { memoizeRead } from './memoize-read.ts';
  * records in the key-value store. The first secret of the list signs; all of them verify. No I/O.
  */
 export type GrantSigner = {
+  readonly kind: GrantKind;
   /**
    * Encrypts the path to return to. The ticket is valid on one host for an hour, and is not stored anywhere (contract
    * 10.4).
@@ -25,8 +27,13 @@ export type GrantSigner = {
    * start page.
    */
   decryptPath(ticket: string, host: string, now: number): string | undefined;
-  /** A new grant cookie: format version, 256 random bits and their MAC. It contains nothing about the person (threat T10). */
-  generateGrant(): { readonly cookie: string; readonly key: string };
+  /**
+   * The grant cookie for a one-time code: format version, 256 bits that only the code leads to, and their MAC. It contains
+   * nothing about the person (threat T10). The process that issues the code knows the grant's key with it, and can end it.
+   */
+  grantOf(code: string): { readonly cookie: string; readonly key: string };
+  /** The key of a one-time code in the store: its digest, so that a reader of the store cannot use the code. */
+  codeKeyOf(code: string): string;
   /** The record's key for a cookie's value; undefined when we did not generate the value. */
   grantKeyOf(cookie: string): string | undefined;
   /** Signs a value for the key it is stored under. A record that is changed or moved to another key does not verify. */
@@ -39,9 +46,13 @@ export const ticketMs = hour;
 
 const cookieShape = /^1\.([A-Za-z0-9_-]{43})\.([A-Za-z0-9_-]{43})$/;
 
-export function createGrantSigner(secrets: readonly string[], random: Random): GrantSigner {
-  const ciphers = secrets.map((secret) => encryptionKeyOf('postern-grant-ticket', secret));
-  const signers = secrets.map((secret) => encryptionKeyOf('postern-grant-mac', secret));
+export function createGrantSigner(
+  secrets: readonly string[],
+  random: Random,
+  kind: GrantKind = siteGrants,
+): GrantSigner {
+  const ciphers = secrets.map((secret) => encryptionKeyOf(`${kind.secretName}-ticket`, secret));
+  const signers = secrets.map((secret) => encryptionKeyOf(`${kind.secretName}-mac`, secret));
   const [firstCipher] = ciphers;
   if (firstCipher === undefined) throw new Error('GRANT_SECRET holds no secret.');
   const macs = (text: string) =>
@@ -55,12 +66,17 @@ export function createGrantSigner(secrets: readonly string[], random: Random): G
     return grantKey(id);
   }
 
+  function grantKey(id: string): string {
+    return `${kind.space}grant:${secretDigest(id)}`;
+  }
+
   function verify(key: string, value: string): string | undefined {
     const text = value.slice(44);
     return value[43] === ' ' && isSigned(`record\0${key}\0${text}`, value.slice(0, 43)) ? text : undefined;
   }
 
   return {
+    kind,
     encryptPath: (path, host, now) =>
       encryptText(firstCipher, `${now + ticketMs} ${path}`, host, random.bytes(12)).toString('base64url'),
     decryptPath(ticket, host, now) {
@@ -68,22 +84,14 @@ export function createGrantSigner(secrets: readonly string[], random: Random): G
       const [, endsAt, path] = /^(\d{1,15}) (.*)$/s.exec(opened) ?? [];
       return Number(endsAt) > now ? path : undefined;
     },
-    generateGrant() {
-      const id = Buffer.from(random.bytes(32)).toString('base64url');
+    grantOf(code) {
+      const id = secretDigest(`grant of ${code}`);
       return { cookie: `1.${id}.${macs(`cookie\0${id}`)[0]}`, key: grantKey(id) };
     },
+    codeKeyOf: (code) => `${kind.space}grant-code:${secretDigest(code)}`,
     // All parts of a page send the same cookie, and the same bytes have the same MAC, so its key is cached.
     grantKeyOf: (cookie) => knownKeyOf(cookie, cookie),
     sign: (key, text) => `${macs(`record\0${key}\0${text}`)[0]} ${text}`,
     verify,
   };
-}
-
-/** The key of a one-time code in the store: its digest, so that a reader of the store cannot use the code. */
-export function codeKeyOf(code: string): string {
-  return `grant-code:${secretDigest(code)}`;
-}
-
-function grantKey(id: string): string {
-  return `grant:${secretDigest(id)}`;
 }

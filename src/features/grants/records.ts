@@ -1,4 +1,4 @@
-import { minute } from '../../core/clock.ts';
+import type { GrantKind } from './grant-kind.ts';
 import type { GrantSigner } from './grant-signer.ts';
 
 /**
@@ -7,7 +7,8 @@ import type { GrantSigner } from './grant-signer.ts';
  * gives no access (threat T15).
  */
 export type CodeRecord = {
-  readonly siteId: string;
+  /** The site or the Environment. */
+  readonly targetId: string;
   readonly userId: string;
   /** The one content host that the code is for, as browsers write it. */
   readonly host: string;
@@ -24,8 +25,8 @@ export type CodeRecord = {
 
 export type GrantRecord = Omit<CodeRecord, 'binding' | 'ticket'>;
 
-/** Maximum lifetime of a grant, whichever process wrote it (threat T12). */
-export const maxGrantMs = 5 * minute;
+/** Stored in place of a grant that was ended before its time. Anyone who can write to the store could only deny with it. */
+export const endedGrant = 'ended';
 
 export function writeCode(signer: GrantSigner, key: string, code: CodeRecord): string {
   return signer.sign(key, JSON.stringify([1, ...grantFields(code), code.binding, code.ticket]));
@@ -34,7 +35,7 @@ export function writeCode(signer: GrantSigner, key: string, code: CodeRecord): s
 export function readCode(signer: GrantSigner, key: string, value: string): CodeRecord | undefined {
   const fields = readFields(signer, key, value, 10);
   const [binding, ticket] = fields?.slice(8) ?? [];
-  const grant = fields && toGrant(fields);
+  const grant = fields && toGrant(fields, signer.kind);
   if (grant === undefined || typeof binding !== 'string' || typeof ticket !== 'string') return undefined;
   return { ...grant, binding, ticket };
 }
@@ -45,7 +46,7 @@ export function writeGrant(signer: GrantSigner, key: string, grant: GrantRecord)
 
 export function readGrant(signer: GrantSigner, key: string, value: string): GrantRecord | undefined {
   const fields = readFields(signer, key, value, 8);
-  return fields && toGrant(fields);
+  return fields && toGrant(fields, signer.kind);
 }
 
 /** The members of a signed JSON list whose first is the version; undefined for anything else. */
@@ -70,14 +71,15 @@ export function isWhole(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
 }
 
-function grantFields({ siteId, userId, host, epoch, generation, issuedAt, endsAt }: GrantRecord) {
-  return [siteId, userId, host, epoch, generation, issuedAt, endsAt] as const;
+function grantFields({ targetId, userId, host, epoch, generation, issuedAt, endsAt }: GrantRecord) {
+  return [targetId, userId, host, epoch, generation, issuedAt, endsAt] as const;
 }
 
-function toGrant(fields: readonly unknown[]): GrantRecord | undefined {
-  const [, siteId, userId, host, epoch, generation, issuedAt, endsAt] = fields;
-  if (typeof siteId !== 'string' || typeof userId !== 'string' || typeof host !== 'string') return undefined;
+function toGrant(fields: readonly unknown[], { maxMs }: GrantKind): GrantRecord | undefined {
+  const [, targetId, userId, host, epoch, generation, issuedAt, endsAt] = fields;
+  if (typeof targetId !== 'string' || typeof userId !== 'string' || typeof host !== 'string')
+    return undefined;
   if (!isWhole(epoch) || !isWhole(generation) || !isWhole(issuedAt) || !isWhole(endsAt)) return undefined;
-  if (endsAt <= issuedAt || endsAt - issuedAt > maxGrantMs) return undefined;
-  return { siteId, userId, host, epoch, generation, issuedAt, endsAt };
+  if (endsAt <= issuedAt || endsAt - issuedAt > maxMs) return undefined;
+  return { targetId, userId, host, epoch, generation, issuedAt, endsAt };
 }

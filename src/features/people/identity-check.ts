@@ -19,6 +19,7 @@ export function createIdentityCheck({
   directory,
   issuer,
   found,
+  lost,
   log,
 }: {
   directory: Pick<Directory, 'principal'>;
@@ -26,6 +27,8 @@ export function createIdentityCheck({
   issuer: string;
   /** Applies this state to the person's keys, in one transaction. */
   found: (userId: string, state: 'active' | 'disabled') => Promise<void>;
+  /** Called for a person who is disabled, deleted or without the role; returns at once. */
+  lost: (userId: string) => void;
   log: Log;
 }): IdentityCheck {
   async function settle(user: UserRef, state: 'active' | 'disabled'): Promise<void> {
@@ -40,6 +43,7 @@ export function createIdentityCheck({
     isKeySuspended: boolean,
     facts: PrincipalFacts,
   ): PrincipalFacts | Promise<PrincipalFacts> {
+    if (isLost(facts)) lost(user.id);
     if (facts.kind === 'disabled') return settle(user, 'disabled').then(() => facts);
     const mayUse = facts.kind === 'active' && facts.roles.includes('user');
     return mayUse && isKeySuspended ? settle(user, 'active').then(() => facts) : facts;
@@ -61,6 +65,12 @@ export function createIdentityCheck({
     },
     ofPerson: (user) => ask(user, false),
   };
+}
+
+/** Not when the directory cannot tell. */
+function isLost(facts: PrincipalFacts): boolean {
+  if (facts.kind === 'active') return !facts.roles.includes('user');
+  return facts.kind === 'disabled' || facts.kind === 'missing';
 }
 
 function factsOf(principal: Awaited<ReturnType<Directory['principal']>>): PrincipalFacts {

@@ -16,6 +16,8 @@ export type DocumentStore = {
   at(name: string, version: number): Promise<DocumentVersion | undefined>;
   /** Newest first. */
   history(name: string, page: number, limit: number): Promise<{ items: DocumentVersion[]; total: number }>;
+  /** The newest version whose field `enabled` is false; 0 when there is none. */
+  lastDisabled(name: string): Promise<number>;
   /** Throws `precondition_failed` when another change took this version number. */
   add(name: string, document: DocumentVersion): Promise<void>;
 };
@@ -43,6 +45,12 @@ export function documentStore(db: Sql): DocumentStore {
       const count = await sql<{ total: number }>`
         select count(*)::int as total from config_documents where name = ${name}`.execute(db);
       return { items: rows.map(toVersion), total: count.rows[0]?.total ?? 0 };
+    },
+    async lastDisabled(name) {
+      const { rows } = await sql<{ version: number }>`
+        select coalesce(max(version), 0)::int as version from config_documents
+         where name = ${name} and value->>'enabled' = 'false'`.execute(db);
+      return rows[0]?.version ?? 0;
     },
     async add(name, document) {
       try {

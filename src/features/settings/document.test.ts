@@ -23,6 +23,7 @@ test('a change that was heard of and cannot be read is told within a second, and
           return stored;
         },
         at: async () => undefined,
+        lastDisabled: async () => 0,
         history: async () => ({ items: [], total: 0 }),
         add: async () => undefined,
       },

@@ -21,7 +21,7 @@ export { fromStored, type Manifest, type StoredManifest, toStored } from './cont
 export { checkUpload, takeFolder, type UploadKind, uploadKindOf } from './content/whole-upload.ts';
 export { type Site, siteStatusOf } from './site.ts';
 export { visibilityOfLabel } from './labels.ts';
-export type { Catalog, Served } from './serving/catalog.ts';
+export { type Catalog, type Served, servedContent } from './serving/catalog.ts';
 export { mediaTypeOf } from './serving/media-types.ts';
 export { resolve, type ServedContent, type ServedFile } from './serving/resolve.ts';
 export { featuresOff } from './serving/site-rules.ts';

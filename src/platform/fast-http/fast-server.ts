@@ -34,7 +34,12 @@ export class FastServer extends Server {
   readonly #fast = new Set<FastConnection>();
   readonly #looking: NodeJS.Timeout;
 
-  constructor(options: ServerOptions, listener: HttpListener) {
+  /** `needsNode`: node:http must read this request, for another reason than its form. */
+  constructor(
+    options: ServerOptions,
+    listener: HttpListener,
+    needsNode: (request: FastRequest) => boolean = () => false,
+  ) {
     super(options, listener as RequestListener);
     const takePlainly = inTurns(this);
     this.on('connection', (socket: Socket) => {
@@ -46,6 +51,7 @@ export class FastServer extends Server {
         },
         gone: () => void this.#fast.delete(connection),
         stalledMs: () => this.timeout,
+        needsNode,
       });
       this.#fast.add(connection);
     });
@@ -70,6 +76,7 @@ type Owner = {
   request(request: FastRequest, response: FastResponse): void;
   handOver(): void;
   gone(): void;
+  needsNode(request: FastRequest): boolean;
   /** Milliseconds without progress of a response before the connection closes; 0 = no limit. */
   stalledMs(): number;
 };
@@ -144,6 +151,7 @@ class FastConnection {
     }
     if (this.#head === undefined) return this.#handOver(chunk);
     const request = new FastRequest(plain.target, this.#head, this.#socket);
+    if (this.#owner.needsNode(request)) return this.#handOver(chunk);
     const response = new FastResponse(request, this.#onEnd);
     this.#current = response;
     this.#owner.request(request, response);

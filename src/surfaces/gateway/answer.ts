@@ -29,6 +29,8 @@ export const nothingHere = plainAnswer(
     'If someone gave you the address, ask for the link of the site. The link stays the same when the address changes.',
   ].join('\n'),
 );
+/** No grant, and no person who could get one by signing in. */
+export const noGrant: GatewayAnswer = { status: 401, headers: plain, body: null };
 export const wrongHost = plainAnswer(421, 'This server does not serve this host.');
 export const wrongMethod = plainAnswer(405, 'This host supports only GET and HEAD.', { allow: 'GET, HEAD' });
 export const badTarget = plainAnswer(400, 'The address is not valid.');

@@ -15,7 +15,7 @@ function sent(name: string, isPrivate: boolean, ...written: readonly Written[]):
     redirects: [],
     headers: written.map((headers) => ({ pattern: { test: () => true }, headers })),
   };
-  const kind = { isPrivate, isPreview: false, isHttps: true };
+  const kind = { isPrivate, isUnlisted: false, isHttps: true };
   const form = { etag: '"x"', encoding: null, digest: file.digest, size: 1 };
   const list = fileHeaders(kind, content, file, form);
   return list.filter((_, at) => at % 2 === 1 && list[at - 1] === name);

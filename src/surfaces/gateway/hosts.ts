@@ -1,8 +1,9 @@
 import { LRUCache } from 'lru-cache';
+import { readServiceLabel } from '../../features/environments/serving/serving.ts';
 import { visibilityOfLabel } from '../../features/sites/sites.ts';
 
 /**
- * Which site a request is for, by its Host header only (threats T24, T35). It is compared exactly with the configured
+ * Which site, or which service of an Environment, a request is for, by its Host header only (threats T24, T35). It is compared exactly with the configured
  * content host: no suffix rules and no normalisation beyond letter case, so no two hosts are one origin.
  */
 export type HostName =
@@ -11,6 +12,15 @@ export type HostName =
       readonly label: string;
       /** The visibility by the label's form; there may be no such site any more. */
       readonly visibility: 'public' | 'private';
+      readonly host: string;
+    }
+  | {
+      readonly kind: 'environment';
+      /** The first part of the host name. */
+      readonly name: string;
+      readonly service: string;
+      /** Of the Environment, by its form; there may be no such Environment. */
+      readonly label: string;
       readonly host: string;
     }
   /** The content host itself, or a name below it that cannot be a label. */
@@ -35,9 +45,12 @@ export function hostReader(contentUrl: string): (sent: readonly string[]) => Hos
     if (lower === host) return nobody;
     if (!lower.endsWith(suffix)) return foreign;
     const label = lower.slice(0, -suffix.length);
+    // No form is part of another one: a label of a site has at most one hyphen, as its second character.
     if (label === '' || label.includes('.')) return foreign;
     const visibility = visibilityOfLabel(label);
-    return visibility === undefined ? nobody : { kind: 'site', label, visibility, host: lower };
+    if (visibility !== undefined) return { kind: 'site', label, visibility, host: lower };
+    const found = readServiceLabel(label);
+    return found === undefined ? nobody : { kind: 'environment', name: label, ...found, host: lower };
   }
 
   return (sent) => {

@@ -1,22 +1,26 @@
 import { hour, second } from '../../core/clock.ts';
 import { concerns } from '../../platform/database/change-feed.ts';
-import type { HttpResponse } from '../../platform/fast-http/fast-server.ts';
 
 /**
- * Tracks response bodies under way. The gateway cuts a body that outlasts its grant or its site. It also cuts a body
- * when the site's access changes or Sites is switched off (contract 10.10).
+ * Tracks response bodies, uploads and WebSockets under way. The gateway cuts one that outlasts its grant or its site or
+ * Environment. It also cuts one when the access changes or the content is switched off (contract 10.10).
  */
 export type OpenStreams = {
-  /** Call the returned function when the body is sent. */
-  enter(response: HttpResponse, stream: OpenStream): () => void;
+  /** Call the returned function when the stream has ended. `cut` ends it before that. */
+  enter(cut: () => void, stream: OpenStream): () => void;
+  /** Cuts the streams whose grant was ended before its time. For a job that runs twice a second. */
+  checkGrants(): Promise<void>;
 };
 
 export type OpenStream = {
-  readonly siteId: string;
+  /** The site or the Environment. */
+  readonly targetId: string;
   readonly label: string;
   readonly epoch: number;
-  /** Until the end of the grant or of the site; Infinity = no end is set. */
+  /** Until the end of the grant or of the target; Infinity = no end is set. */
   readonly msLeft: number;
+  /** Absent: the stream ends with the target alone. */
+  readonly grant?: { readonly name: string; holds(): Promise<boolean> } | undefined;
 };
 
 /** Node fires a timer of more than 24 days at once, so a long wait is checked again after this time. */
@@ -24,6 +28,7 @@ const maxTimerMs = hour;
 
 export function createOpenStreams(deps: {
   subscribe(listener: (change: { topic: string; subject: string }) => void): void;
+  readonly topic: 'site' | 'environment';
   /** The epoch in which a label may be read now; undefined when it may not be read at all. */
   epochOf(label: string): number | undefined | Promise<number | undefined>;
   /** The value that this process read last. */
@@ -68,8 +73,8 @@ export function createOpenStreams(deps: {
     const { topic } = change;
     // Also while no stream is open: a body may begin before the change is read.
     if (topic === 'config') void followSwitch();
-    if (topic !== 'site') return;
-    for (const stream of open) if (concerns(change, stream.siteId)) check(stream);
+    if (topic !== deps.topic) return;
+    for (const stream of open) if (concerns(change, stream.targetId)) check(stream);
   });
 
   async function followSwitch(): Promise<void> {
@@ -86,17 +91,24 @@ export function createOpenStreams(deps: {
   }
 
   return {
-    enter(response, stream) {
+    enter(cut, stream) {
       const endsAt = performance.now() + stream.msLeft;
-      // Destroys the connection, because a response that waits behind another has no socket to destroy.
-      const cut = () => void response.req.socket.destroy();
       const entry: Entry = { ...stream, cut, endsAt };
       open.add(entry);
-      // The site, or the switch of Sites, may have changed between the check and now.
+      // The target, or the switch, may have changed between the check and now.
       if (deps.isEnabled()) check(entry);
       else cut();
       cutAt(endsAt);
       return () => void open.delete(entry);
+    },
+    async checkGrants() {
+      const byGrant = Map.groupBy(open, ({ grant }) => grant?.name);
+      await Promise.all(
+        Array.from(byGrant, async ([, streams]) => {
+          const [{ grant } = {}] = streams;
+          if (grant !== undefined && !(await grant.holds())) for (const { cut } of streams) cut();
+        }),
+      );
     },
   };
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import { addressBucket } from '../../features/rate-limit/rate-limit.ts';
-import { type Catalog, resolve, type Served, siteStatusOf } from '../../features/sites/sites.ts';
+import { type Catalog, type Served, siteStatusOf } from '../../features/sites/sites.ts';
 import type { Blobs } from '../../platform/blobs/blobs.ts';
 import { FastRequest, type HttpRequest, type HttpResponse } from '../../platform/fast-http/fast-server.ts';
 import { oncePerHead } from '../../platform/fast-http/once-per-head.ts';
@@ -17,16 +17,20 @@ import {
   wrongHost,
   wrongMethod,
 } from './answer.ts';
+import { type PrivateAt, type PrivateSteps, reservedPaths, type Verdict } from './access.ts';
 import type { BlobCache } from './blob-cache.ts';
-import { type Kind, siteHeaders } from './response-headers.ts';
+import { type EnvironmentServing, environmentRequests } from './environment-requests.ts';
+import type { Kind } from './response-headers.ts';
 import { valuesOf } from './request-headers.ts';
 import { type HostName, hostReader } from './hosts.ts';
 import type { OpenStreams } from './open-streams.ts';
-import { sendAnswer, sendFile, sendRedirect } from './send.ts';
+import { sendAnswer } from './send.ts';
+import { contentServer, type Visibility } from './serve-content.ts';
 
 /**
- * Answers a request for a file of a site. The gateway's listener calls it for every request, and nothing here writes.
- * Each step refuses the request or passes it on, in this order:
+ * Answers a request for a file of a site; environment-requests.ts continues with those for Environments. The gateway's
+ * listener calls it for every request, and nothing here writes. Each step refuses the request or passes it on, in this
+ * order:
  * 1. `refuseEarly`: the target, the host, API keys in the request, rate limits, the Sites switch, the method.
  * 2. On a private host, the cookie: without the form of a grant, no site is looked up (threat T31).
  * 3. The site at the host's label.
@@ -37,7 +41,8 @@ export type GatewayDeps = {
   readonly contentUrl: string;
   readonly catalog: Catalog;
   readonly addressOf: (request: HttpRequest) => string | null;
-  readonly privateSites: PrivateSites;
+  readonly privateSites: PrivateSteps;
+  readonly environments: EnvironmentServing;
   readonly blobs: Pick<Blobs, 'read'>;
   readonly cache: BlobCache;
   readonly streams: OpenStreams;
@@ -57,38 +62,6 @@ export type GatewayDeps = {
   readonly log: Log;
 };
 
-type Visibility = 'public' | 'private' | 'none';
-
-/** Access to private sites (private-access.md 2.2): one verdict for each request, in one round trip. */
-export type PrivateSites = {
-  /** Whether the request carries a grant for this host, which may have ended; the answer when the store cannot tell. */
-  mayHoldGrant(request: HttpRequest, host: string): boolean | Promise<boolean | GatewayAnswer>;
-  /** Responds on the paths that are reserved for the service; null for every other path. */
-  reserved(request: HttpRequest, at: PrivateAt): Promise<GatewayAnswer> | null;
-  authorize(request: HttpRequest, at: PrivateAt): Verdict | Promise<Verdict>;
-};
-
-export type Verdict =
-  | {
-      readonly kind: 'granted';
-      /** In milliseconds of the store's clock: the end of the grant, and now. */
-      readonly until: number;
-      readonly now: number;
-    }
-  | { readonly kind: 'answer'; readonly answer: GatewayAnswer };
-
-export type PrivateAt = {
-  /** As the browser addresses it, including the port. */
-  readonly host: string;
-  readonly label: string;
-  /** Path and query. */
-  readonly target: string;
-  /** Undefined when the request holds no grant, no site has this label, or the site is not open. The response is the same. */
-  readonly site: Served['site'] | undefined;
-};
-
-/** Paths of a private site with this prefix belong to the service. */
-export const reservedPaths = '/.postern/';
 const maxTargetLength = 8_192;
 
 /** The facts that follow from the headers alone. */
@@ -101,7 +74,18 @@ type RequestHead = {
 };
 
 export function createPipeline(deps: GatewayDeps) {
-  const { catalog, addressOf, privateSites, isEnabled, isInformed, limited, exposures, clock, log } = deps;
+  const {
+    catalog,
+    addressOf,
+    privateSites,
+    environments,
+    isEnabled,
+    isInformed,
+    limited,
+    exposures,
+    clock,
+    log,
+  } = deps;
   const isHttps = deps.contentUrl.startsWith('https:');
   const readHost = hostReader(deps.contentUrl);
   const headOf = oncePerHead(
@@ -122,8 +106,9 @@ export function createPipeline(deps: GatewayDeps) {
     if (!url.startsWith('/')) return badTarget;
     if (host.kind === 'foreign') return wrongHost;
     if (carriesKey(request, url, keys)) return keyInRequest;
-    const excess = limited(request, host.kind === 'site' ? host.label : null, now);
+    const excess = limited(request, 'label' in host ? host.label : null, now);
     if (excess !== null) return excess;
+    if (host.kind === 'environment') return environments.isInformed(now) ? null : unavailable;
     if (host.kind === 'nobody' || !isEnabled()) return nothingHere;
     if (!isInformed(now)) return unavailable;
     const isReserved = url.startsWith(reservedPaths);
@@ -151,7 +136,7 @@ export function createPipeline(deps: GatewayDeps) {
   ): void {
     count(request, visibility, answer.status);
     const { host } = headOf(request);
-    const isPrivate = host.kind === 'site' && host.visibility === 'private';
+    const isPrivate = host.kind === 'environment' || (host.kind === 'site' && host.visibility === 'private');
     // Closes the connection; otherwise a client that sends too much would only be refused faster than it is served.
     if (answer.status === 429) response.shouldKeepAlive = false;
     sendAnswer(request, response, isPrivate ? closed(answer) : answer);
@@ -169,34 +154,28 @@ export function createPipeline(deps: GatewayDeps) {
     finish(request, response, isStore ? unavailable : failed);
   }
 
+  const serveContent = contentServer({ answering: { finish, count }, ...deps });
+  const environmentRequest = environmentRequests({
+    ...environments,
+    answering: { finish, count },
+    serveContent,
+    addressOf,
+    isDocument: (request) => headOf(request).isDocument,
+    isHttps,
+    clock,
+  });
+
   function serve(
     request: HttpRequest,
     response: HttpResponse,
-    served: Served,
+    { content, site }: Served,
     { kind, label, msLeft, now }: { kind: Kind; label: string; msLeft: number; now: number },
   ): void | Promise<void> {
-    const { content, site } = served;
     if (content === null) return finish(request, response, nothingHere, visibilityOf(kind));
-    const { url = '/' } = request;
-    const query = url.indexOf('?');
-    const found = resolve(content, query < 0 ? url : url.slice(0, query), {
-      isDocument: headOf(request).isDocument,
-      now,
-    });
-    if (found.kind === 'missing') return finish(request, response, notFoundOn(kind), visibilityOf(kind));
-    if (found.kind === 'redirect') {
-      count(request, visibilityOf(kind), found.status);
-      return sendRedirect(response, kind, { ...found, to: withQuery(found.to, request.url ?? '') });
-    }
-    count(request, visibilityOf(kind), found.status);
-    const onStream = () =>
-      deps.streams.enter(response, { siteId: site.id, label, epoch: site.epoch, msLeft });
-    return sendFile(
-      request,
-      response,
-      { kind, content, file: found.file, status: found.status, onStream },
-      deps,
-    );
+    const { isDocument } = headOf(request);
+    const stream = { targetId: site.id, label, epoch: site.epoch, msLeft };
+    const serving = { kind, visibility: visibilityOf(kind), stream, isDocument, now };
+    return serveContent(request, response, content, serving, deps.streams);
   }
 
   function servePublic(
@@ -211,7 +190,7 @@ export function createPipeline(deps: GatewayDeps) {
     const { isPreview, endsAt, site } = served;
     const msLeft = Math.min(endsAt ?? Infinity, site.expiresAt ?? Infinity) - now;
     return serve(request, response, served, {
-      kind: { isPrivate: false, isPreview, isHttps },
+      kind: { isPrivate: false, isUnlisted: isPreview, isHttps },
       label,
       msLeft,
       now,
@@ -231,15 +210,15 @@ export function createPipeline(deps: GatewayDeps) {
       host: host.host,
       label: host.label,
       target: request.url ?? '/',
-      site: isOurs && isServed(served, now) ? served.site : undefined,
+      known: isOurs && isServed(served, now) ? served.site : undefined,
     };
     const reserved = privateSites.reserved(request, at);
     if (reserved !== null) return reserved.then((answer) => finish(request, response, answer, 'private'));
     const verdict = privateSites.authorize(request, at);
     const go = (decided: Verdict, time: number) => {
       if (decided.kind === 'answer') return finish(request, response, decided.answer, 'private');
-      if (served === undefined || at.site === undefined) throw new Error('A grant without a site.');
-      const kind = { isPrivate: true, isPreview: served.isPreview, isHttps };
+      if (served === undefined || at.known === undefined) throw new Error('A grant without a site.');
+      const kind = { isPrivate: true, isUnlisted: served.isPreview, isHttps };
       const msLeft = decided.until - decided.now;
       return serve(request, response, served, { kind, label: host.label, msLeft, now: time });
     };
@@ -248,13 +227,12 @@ export function createPipeline(deps: GatewayDeps) {
       : go(verdict, now);
   }
 
-  return (request: HttpRequest, response: HttpResponse): void => {
-    const head = headOf(request);
-    const { host } = head;
-    // Read once, and again after each wait.
-    const now = clock.now();
-    const early = refuseEarly(request, head, now);
-    if (early !== null || host.kind !== 'site') return finish(request, response, early ?? nothingHere);
+  function serveSite(
+    request: HttpRequest,
+    response: HttpResponse,
+    host: Extract<HostName, { kind: 'site' }>,
+    now: number,
+  ): void | Promise<void> {
     if (host.visibility === 'public' && request.method === 'POST')
       return finish(request, response, wrongMethod);
     const go = (served: Served | undefined, at: number) =>
@@ -266,16 +244,40 @@ export function createPipeline(deps: GatewayDeps) {
       const found = isAsked ? catalog.find(host.label, () => addressBucket(addressOf(request))) : undefined;
       return found instanceof Promise ? found.then((served) => go(served, clock.now())) : go(found, at);
     };
+    // A request without a grant gets the same response for every label, so the label is not looked up. Otherwise the
+    // response time would differ between labels (threat T31).
+    const isAsked = host.visibility === 'public' || privateSites.mayHoldGrant(request, host.host);
+    return isAsked instanceof Promise
+      ? isAsked.then((asked) => look(asked, clock.now()))
+      : look(isAsked, now);
+  }
+
+  function respond(request: HttpRequest, response: HttpResponse): void {
+    const head = headOf(request);
+    const { host } = head;
+    // Read once, and again after each wait.
+    const now = clock.now();
+    const early = refuseEarly(request, head, now);
+    if (early !== null || (host.kind !== 'site' && host.kind !== 'environment'))
+      return finish(request, response, early ?? nothingHere);
     try {
-      // A request without a grant gets the same response for every label, so the label is not looked up. Otherwise the
-      // response time would differ between labels (threat T31).
-      const isAsked = host.visibility === 'public' || privateSites.mayHoldGrant(request, host.host);
       const going =
-        isAsked instanceof Promise ? isAsked.then((asked) => look(asked, clock.now())) : look(isAsked, now);
+        host.kind === 'site'
+          ? serveSite(request, response, host, now)
+          : environmentRequest.respond(request, response, host, now);
       if (going instanceof Promise) going.catch((error: unknown) => fail(request, response, error));
     } catch (error) {
       fail(request, response, error);
     }
+  }
+
+  return {
+    respond,
+    /** Whether the fast reader must leave the request to node:http, because a process answers it. */
+    needsNode(request: HttpRequest): boolean {
+      const { host } = headOf(request);
+      return host.kind === 'environment' && environmentRequest.needsNode(request, host);
+    },
   };
 }
 
@@ -305,22 +307,3 @@ const closedHeaders = {
   'cdn-cache-control': 'no-store',
   'x-robots-tag': 'noindex',
 } as const;
-
-/** On a private site it carries all the headers that its files carry (threat T22). */
-function notFoundOn(kind: Kind): GatewayAnswer {
-  if (!kind.isPrivate) return nothingHere;
-  const { 'content-security-policy': policy = '' } = nothingHere.headers;
-  const headers = { ...nothingHere.headers, ...headersOfSite(kind), 'content-security-policy': policy };
-  return { ...nothingHere, headers };
-}
-
-function headersOfSite(kind: Kind): Record<string, string> {
-  const list = siteHeaders(kind);
-  const pairs = list.flatMap((name, at) => (at % 2 === 0 ? [[name, list[at + 1] ?? ''] as const] : []));
-  return Object.fromEntries(pairs);
-}
-
-function withQuery(to: string, url: string): string {
-  const query = url.indexOf('?');
-  return query < 0 || to.includes('?') ? to : to + url.slice(query);
-}

@@ -2,22 +2,30 @@ import type { IncomingMessage } from 'node:http';
 import { minute, second } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import type { Random } from '../../core/ids.ts';
-import { type GatewayGrants, type GrantCheck, type Origin, ticketMs } from '../../features/grants/grants.ts';
+import {
+  type GatewayGrants,
+  type GrantCheck,
+  type GrantKind,
+  type Origin,
+  ticketMs,
+} from '../../features/grants/grants.ts';
 import { cookieValue } from '../../platform/cookies.ts';
 import { FastRequest, type HttpRequest } from '../../platform/fast-http/fast-server.ts';
 import { oncePerHead } from '../../platform/fast-http/once-per-head.ts';
 import { secretDigest } from '../../platform/encrypted-text.ts';
 import type { GatewayAnswer } from './answer.ts';
 import { valuesOf } from './request-headers.ts';
-import { type PrivateAt, type PrivateSites, reservedPaths, type Verdict } from './pipeline.ts';
+import { type PrivateAt, type PrivateSteps, reservedPaths, type Verdict } from './access.ts';
+import type { Page } from '../web/pages/layout.ts';
 import { cookiesBlockedPage, refusedPage, tooManyCookiesPage } from './private-pages.ts';
 
 /**
- * Private sites at the gateway (private-access.md 2.2, steps 1, 2 and 5 to 10). A request with a grant continues to the
- * file. A page request without one is redirected to the UI. Every other request gets an empty 401. A label that no site
- * has gets the same response as one in use.
+ * Private sites and Environments at the gateway (private-access.md 2.2, steps 1, 2 and 5 to 10). A request with a grant
+ * continues to the content. A page request without one is redirected to the UI. Every other request gets an empty 401. A
+ * label that nothing has gets the same response as one in use.
  */
 export type PrivateStepsDeps = {
+  readonly kind: GrantKind;
   readonly grants: GatewayGrants;
   readonly uiUrl: string;
   readonly contentUrl: string;
@@ -28,7 +36,6 @@ export type PrivateStepsDeps = {
   readonly addressOf: (request: HttpRequest) => string | null;
 };
 
-export const grantCookie = '__Host-postern_grant';
 const browserCookie = '__Host-postern_browser';
 const maxFormBytes = 4_096;
 /** Grants that a browser received and did not send back. */
@@ -47,8 +54,12 @@ const always = {
   'x-robots-tag': 'noindex',
 } as const;
 
-export function createPrivateSteps(deps: PrivateStepsDeps): PrivateSites {
-  const { grants, uiUrl, random, addressOf } = deps;
+export function createPrivateSteps(deps: PrivateStepsDeps): PrivateSteps {
+  const { grants, kind, uiUrl, random, addressOf } = deps;
+  const headOf = oncePerHead((request) => ({
+    cookie: cookieValue(request.headers.cookie, kind.cookie),
+    isWorkerScript: isWorkerScript(request),
+  }));
   const { protocol } = new URL(deps.contentUrl);
   const fetchSites = deps.isShared ? ['cross-site', 'same-site'] : ['cross-site'];
   const hsts: Record<string, string> =
@@ -59,7 +70,7 @@ export function createPrivateSteps(deps: PrivateStepsDeps): PrivateSites {
     headers: GatewayAnswer['headers'] = {},
     body: string | null = null,
   ): GatewayAnswer => ({ status, headers: { ...always, ...hsts, ...headers }, body });
-  const shown = (status: number, { document, contentSecurityPolicy }: ReturnType<typeof refusedPage>) =>
+  const shown = (status: number, { document, contentSecurityPolicy }: Page) =>
     answer(
       status,
       { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': contentSecurityPolicy },
@@ -84,18 +95,18 @@ export function createPrivateSteps(deps: PrivateStepsDeps): PrivateSites {
     }
   }
 
-  function check(request: HttpRequest, { host, site }: PrivateAt) {
+  function check(request: HttpRequest, { host, known }: PrivateAt) {
     const { cookie } = headOf(request);
     // Read now: a connection that ends meanwhile has no address any more.
     const address = addressOf(request);
-    return grants.check({ host, site, cookie, from: () => originOf(request, address) });
+    return grants.check({ host, site: known, cookie, from: () => originOf(request, address) });
   }
 
   /** Step 2: redirects to the UI with the return path and the value that binds this browser. Neither gives any right. */
   function sendToUi(request: HttpRequest, { host, label }: PrivateAt, now: number): GatewayAnswer {
     const browser = browserOf(request, now) ?? { id: newBrowserId(random), tries: 0, since: 0 };
-    if (browser.tries >= maxTries) return shown(403, cookiesBlockedPage());
-    const to = new URL('/sites/open', uiUrl);
+    if (browser.tries >= maxTries) return shown(403, cookiesBlockedPage(kind));
+    const to = new URL(kind.openPath, uiUrl);
     to.searchParams.set('label', label);
     to.searchParams.set('binding', secretDigest(browser.id));
     to.searchParams.set('ticket', grants.ticketFor(request.url ?? '/', host, now));
@@ -120,7 +131,7 @@ export function createPrivateSteps(deps: PrivateStepsDeps): PrivateSites {
     const found = await check(request, at);
     if (found.kind === 'none') return answer(401);
     const secondsLeft = Math.floor((found.until - found.now) / second);
-    const body = JSON.stringify({ secondsLeft, link: `${uiUrl}/s/${found.siteId}` });
+    const body = JSON.stringify({ secondsLeft, link: uiUrl + kind.linkPath + found.targetId });
     return answer(200, { 'content-type': 'application/json; charset=utf-8' }, body);
   }
 
@@ -132,7 +143,7 @@ export function createPrivateSteps(deps: PrivateStepsDeps): PrivateSites {
     const from = originOf(request);
     const refuse = (reason: string) => {
       grants.refuse(reason, from);
-      return shown(403, refusedPage());
+      return shown(403, refusedPage(kind));
     };
     const stray = strayReason(request);
     if (stray !== null) return refuse(stray);
@@ -141,17 +152,17 @@ export function createPrivateSteps(deps: PrivateStepsDeps): PrivateSites {
     const browser = browserOf(request, 0);
     if (browser === undefined) {
       grants.refuse('browser_not_bound', from);
-      return shown(403, cookiesBlockedPage());
+      return shown(403, cookiesBlockedPage(kind));
     }
     const origin = `${protocol}//${at.host}`;
     const outcome = await grants.redeem({ origin, host: at.host, code, binding: browser.id, from });
-    if (outcome.kind === 'refused') return shown(403, refusedPage());
+    if (outcome.kind === 'refused') return shown(403, refusedPage(kind));
     const { cookie, maxAgeSeconds, path, now } = outcome;
     const counted = browserOf(request, now) ?? browser;
     return answer(303, {
       location: origin + path,
       'set-cookie': [
-        `${grantCookie}=${cookie}; Path=/; Secure; HttpOnly; SameSite=Lax; Max-Age=${maxAgeSeconds}`,
+        `${kind.cookie}=${cookie}; Path=/; Secure; HttpOnly; SameSite=Lax; Max-Age=${maxAgeSeconds}`,
         bindingCookie({
           ...counted,
           tries: counted.tries + 1,
@@ -176,6 +187,21 @@ export function createPrivateSteps(deps: PrivateStepsDeps): PrivateSites {
   }
 
   return {
+    watch(request, { host, known }) {
+      const { cookie } = headOf(request);
+      const from = originOf(request);
+      return {
+        name: `${host} ${cookie}`,
+        async holds() {
+          try {
+            const found = await grants.check({ host, site: known, cookie, from: () => from });
+            return found.kind === 'granted';
+          } catch {
+            return false;
+          }
+        },
+      };
+    },
     mayHoldGrant(request, host) {
       const found = grants.isFor(headOf(request).cookie, host);
       return found instanceof Promise
@@ -184,15 +210,16 @@ export function createPrivateSteps(deps: PrivateStepsDeps): PrivateSites {
     },
     authorize,
     reserved(request, at) {
-      if (request.method !== 'POST' && !at.target.startsWith(reservedPaths)) return null;
+      const isPost = request.method === 'POST';
+      // A private site has files only, so no other path takes a form, on any label.
+      if (!at.target.startsWith(reservedPaths))
+        return isPost && kind.name === 'site' ? Promise.resolve(answer(405, { allow: 'GET, HEAD' })) : null;
       const [path] = at.target.split('?', 1);
       const same = (refusal: GatewayAnswer) => refusal;
-      if (path === '/.postern/redeem' && request.method === 'POST')
-        return orUnavailable(redeem(request, at), same);
+      if (path === '/.postern/redeem' && isPost) return orUnavailable(redeem(request, at), same);
       if (path === '/.postern/grant' && (request.method === 'GET' || request.method === 'HEAD'))
         return orUnavailable(showClock(request, at), same);
-      // No other path takes a form, on any label.
-      return request.method === 'POST' ? Promise.resolve(answer(405, { allow: 'GET, HEAD' })) : null;
+      return isPost ? Promise.resolve(answer(405, { allow: 'GET, HEAD' })) : null;
     },
   };
 }
@@ -253,11 +280,6 @@ function browserOf(request: HttpRequest, now: number): Browser | undefined {
   const isRecent = Math.abs(now - since) < minute;
   return { id: found[1], tries: isRecent ? Number(found[2] ?? 0) : 0, since };
 }
-
-const headOf = oncePerHead((request) => ({
-  cookie: cookieValue(request.headers.cookie, grantCookie),
-  isWorkerScript: isWorkerScript(request),
-}));
 
 /** The form's only field; null when the body is too long or anything else. */
 async function codeIn(request: HttpRequest): Promise<string | null> {

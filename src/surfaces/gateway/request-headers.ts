@@ -15,3 +15,7 @@ export function valuesOf(request: HttpRequest, name: string): string[] {
   }
   return found;
 }
+
+export function hasBodyIn({ headers }: HttpRequest): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+}

@@ -32,18 +32,23 @@ const whenPrivate = [
   'noindex',
 ];
 
-export type Kind = { readonly isPrivate: boolean; readonly isPreview: boolean; readonly isHttps: boolean };
+export type Kind = {
+  readonly isPrivate: boolean;
+  /** Not to be found by search engines: a preview, or an Environment. */
+  readonly isUnlisted: boolean;
+  readonly isHttps: boolean;
+};
 
 /** Headers of every response of a kind, also of one without content. */
 export function siteHeaders(
-  { isPrivate, isPreview, isHttps }: Kind,
+  { isPrivate, isUnlisted, isHttps }: Kind,
   permissions = turnedOff.join(', '),
 ): string[] {
   return [
     ...(isPrivate ? whenPrivate : whenPublic),
     'permissions-policy',
     permissions,
-    ...(isPreview && !isPrivate ? ['x-robots-tag', 'noindex'] : []),
+    ...(isUnlisted && !isPrivate ? ['x-robots-tag', 'noindex'] : []),
     ...(isHttps ? ['strict-transport-security', 'max-age=31536000'] : []),
   ];
 }
@@ -80,12 +85,13 @@ function permissionsWith(own: readonly OwnHeader[]): string | undefined {
 
 type OwnHeader = ServedContent['headers'][number]['headers'][number];
 
-/** The author's headers for this path. On private sites our own values take precedence (threat T45). */
-function ownHeaders({ isPrivate }: Kind, { headers }: ServedContent, path: string): OwnHeader[] {
+/** The author's headers for this path. On private and unlisted content our own values take precedence (threat T45). */
+function ownHeaders({ isPrivate, isUnlisted }: Kind, { headers }: ServedContent, path: string): OwnHeader[] {
   const found = headers.filter(({ pattern }) => pattern.test(path)).flatMap((rule) => rule.headers);
   let room = maxOwnHeadersLength;
   return found
-    .filter(([name]) => !isPrivate || (name !== 'referrer-policy' && name !== 'x-robots-tag'))
+    .filter(([name]) => !isPrivate || name !== 'referrer-policy')
+    .filter(([name]) => !(isPrivate || isUnlisted) || name !== 'x-robots-tag')
     .slice(0, maxOwnHeaders)
     .filter(([name, value]) => (room -= name.length + value.length) >= 0);
 }

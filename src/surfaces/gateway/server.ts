@@ -3,7 +3,12 @@ import type { Socket } from 'node:net';
 import { LRUCache } from 'lru-cache';
 import { addressBucket, type LocalSource } from '../../features/rate-limit/rate-limit.ts';
 import { badRequest, type GatewayAnswer, tooLongTarget, tooMany } from './answer.ts';
-import { FastServer, type HttpListener, type HttpRequest } from '../../platform/fast-http/fast-server.ts';
+import {
+  FastRequest,
+  FastServer,
+  type HttpListener,
+  type HttpRequest,
+} from '../../platform/fast-http/fast-server.ts';
 import { sendFinalError } from '../../platform/final-error.ts';
 import { hasTooManyCookies } from '../../platform/oversized-head.ts';
 import { trustedPeers } from '../../platform/trusted-proxies.ts';
@@ -11,6 +16,8 @@ import type { Tracing } from '../../platform/tracing.ts';
 import { createFairServer, isAnswering } from '../../platform/turns.ts';
 import { createPipeline, type GatewayDeps } from './pipeline.ts';
 import { oversizedAnswer } from './private.ts';
+import { hasBodyIn } from './request-headers.ts';
+import { asksForWebSocket, type Upgrades } from './web-sockets.ts';
 
 /**
  * The gateway responds on the content hosts of Sites and nowhere else. It holds no session secret, calls no identity
@@ -23,6 +30,9 @@ export type GatewayServerDeps = Omit<GatewayDeps, 'limited'> & {
   readonly perHost: number;
   /** False: node:http reads every request (decision 0032). */
   readonly isFast: boolean;
+  /** A process of an Environment takes the body. */
+  readonly isPassedOn: (request: HttpRequest) => boolean;
+  readonly upgrades: Upgrades;
   readonly tracing: Tracing | null;
 };
 
@@ -32,21 +42,42 @@ export const gatewayLimits = { perAddress: 60_000, perHost: 600_000 };
 /** Milliseconds without traffic on a connection. */
 const idleMs = 30_000;
 
+/** Milliseconds for a body: of a request that the gateway answers itself, and of one that it passes to a process. */
+const bodyMs = 10_000;
+const maxUploadMs = 3_600_000;
+
 export function createGateway(deps: GatewayServerDeps): Server {
-  const pipeline = createPipeline({ ...deps, limited: limitsOf(deps) });
+  const { respond, needsNode } = createPipeline({ ...deps, limited: limitsOf(deps) });
   const options = {
     maxHeaderSize: 16_384,
-    requestTimeout: 10_000,
+    headersTimeout: bodyMs,
+    requestTimeout: maxUploadMs,
     connectionsCheckingInterval: 2_000,
     // Most requests have no body, and creating a stream for it is a large part of the cost of a small response.
     optimizeEmptyRequests: true,
+    shouldUpgradeCallback: asksForWebSocket,
   };
-  const listener = traced(pipeline, deps.tracing);
-  const server = deps.isFast ? new FastServer(options, listener) : createFairServer(options, listener);
+  const listener = traced(withBodyLimit(respond, deps.isPassedOn), deps.tracing);
+  const server = deps.isFast
+    ? new FastServer(options, listener, needsNode)
+    : createFairServer(options, listener);
+  deps.upgrades.listen(server);
   // A client that reads nothing of a response for this long would hold a file and a connection in vain.
   server.setTimeout(idleMs);
   server.on('clientError', answerBroken);
   return server;
+}
+
+/** A body that arrives too slowly ends its connection, unless a process takes it. */
+function withBodyLimit(listener: HttpListener, isPassedOn: (request: HttpRequest) => boolean): HttpListener {
+  return (request, response) => {
+    listener(request, response);
+    if (request instanceof FastRequest || !hasBodyIn(request)) return;
+    const timer = setTimeout(() => {
+      if (!request.complete && !isPassedOn(request)) request.destroy();
+    }, bodyMs).unref();
+    request.once('close', () => clearTimeout(timer));
+  };
 }
 
 /** Adds a span for each request. Spans contain neither host nor path: these are between a site and its visitors. */

@@ -22,11 +22,11 @@ export type Metrics = RequestMetrics & {
   watchSpace(freeBytes: () => Promise<number>): void;
   /** Adds memory, descriptors and the event loop, under the names that Node.js dashboards know. */
   watchProcess(): void;
-  /** `reader` of the request; `visibility` of the requested address, `none` when it belongs to no site. */
+  /** `reader` of the request; `visibility` of the requested address, `none` when it belongs to nothing. */
   countContent(reader: Reader, visibility: Visibility, status: number): void;
 };
 
-const visibilities = ['public', 'private', 'none'] as const;
+const visibilities = ['public', 'private', 'environment', 'none'] as const;
 type Visibility = (typeof visibilities)[number];
 /** What read a request to the gateway: the gateway itself, or node:http (decision 0032). */
 const readers = ['fast', 'node'] as const;
@@ -162,7 +162,7 @@ export function createMetrics(): Metrics {
     },
     watchProcess: () => collectDefaultMetrics({ register: registry }),
     countContent(reader, visibility, status) {
-      const tally = answered[reader].get(status) ?? { public: 0, private: 0, none: 0 };
+      const tally = answered[reader].get(status) ?? { public: 0, private: 0, environment: 0, none: 0 };
       tally[visibility] += 1;
       answered[reader].set(status, tally);
     },

@@ -33,7 +33,7 @@ export type Creation = {
 export type Created = { readonly environment: Environment; readonly isReplay: boolean };
 
 export function creating(deps: EnvironmentDeps) {
-  const { read, tx, feed, repositories, branches, states, clock, random } = deps;
+  const { read, tx, feed, repositories, branches, clock, random } = deps;
 
   async function earlier(creator: Creator, key: string, digest: string): Promise<Created | undefined> {
     const found = await read.environments.findRequest(creator, key);
@@ -149,7 +149,6 @@ export function creating(deps: EnvironmentDeps) {
       throw nameTaken(environment.uuid);
     }
     feed.announce({ topic: 'environment', subject: environment.id });
-    await states.publish(environment);
     return { environment, isReplay: false };
   };
 }

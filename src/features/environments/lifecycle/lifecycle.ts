@@ -5,9 +5,17 @@ import type { AuditEventName } from '../../audit/events.ts';
 import type { Access } from '../configuration-file/schema.ts';
 import type { Deploy } from '../deploys/deploy.ts';
 import { queueDeploy } from '../deploys/queue-deploy.ts';
-import { creatorOf, type Environment, isCreator, isEnding, type ServiceChoice } from '../environment.ts';
+import {
+  type Creator,
+  creatorOf,
+  type Environment,
+  isCreator,
+  isEnding,
+  type ServiceChoice,
+} from '../environment.ts';
 import type { Asked, EnvironmentDeps, EnvironmentStores } from '../environments-deps.ts';
 import { generateEnvironmentLabel } from '../labels.ts';
+import type { EnvironmentPolicy } from '../policy/environment-policy.ts';
 import { changeable, holdCredential, isWider, requireAccess, requireEnabled, seen } from '../rights.ts';
 import { creating } from './create.ts';
 import { factsOf } from './facts.ts';
@@ -32,16 +40,16 @@ type Step = {
   readonly after: Environment;
   readonly event: AuditEventName;
   readonly reason?: string;
-  /** Also queues a deploy of what the Environment is afterwards. */
-  readonly deploys?: boolean;
+  /** Also queues a deploy of what the Environment is afterwards, for this creator. */
+  readonly deploysFor?: Creator | null;
 };
 
 export function lifecycle(deps: EnvironmentDeps) {
-  const { read, tx, feed, states, clock, random } = deps;
+  const { read, tx, feed, withdraw, clock, random } = deps;
 
   /**
-   * Closes what is not public before the change is committed, and opens it again after it. In between, no browser gets
-   * access by the earlier state (contract 10.3). `step` returns null when there is nothing to change.
+   * `closes`: closes what is not public before the change is committed; the change feed opens it again. In between, no
+   * browser gets access by the earlier state (contract 10.3). `step` returns null when there is nothing to change.
    */
   async function alter(
     auditContext: AuditContext,
@@ -52,12 +60,12 @@ export function lifecycle(deps: EnvironmentDeps) {
       environment: Environment,
       now: number,
     ) => Promise<Step | null> | Step | null,
+    closes = false,
   ): Promise<Environment> {
     const { id } = before;
-    await states.withdraw(before);
-    let changed: Environment;
+    if (closes) await withdraw(id);
     try {
-      changed = await tx(async (stores) => {
+      return await tx(async (stores) => {
         const now = clock.now();
         const environment = await hold(stores, now);
         const next = await step(stores, environment, now);
@@ -71,29 +79,18 @@ export function lifecycle(deps: EnvironmentDeps) {
           ...(next.reason === undefined ? {} : { reason: next.reason }),
           details: { before: factsOf(environment), after: factsOf(after) },
         });
-        if (next.deploys === true) {
-          const creator = auditContext.actor.kind === 'system' ? null : environment.creator;
-          ({ environment: after } = await queueDeploy(
-            stores,
-            auditContext,
-            after,
-            { trigger: 'api', creator },
-            { random, now },
-          ));
+        if (next.deploysFor !== undefined) {
+          const how = { trigger: 'api', creator: next.deploysFor } as const;
+          ({ environment: after } = await queueDeploy(stores, auditContext, after, how, { random, now }));
         }
         await stores.environments.update(after);
         await stores.changes.publish({ topic: 'environment', subject: id });
         return { ...after, revision: environment.revision + 1 };
       });
-    } catch (error) {
-      // The current state, not the one read before: another request may have changed the Environment meanwhile.
-      const now = await read.environments.find(id).catch(() => undefined);
-      if (now !== undefined) await states.publish(now);
-      throw error;
+    } finally {
+      // Also after a failure: what was closed is opened again by the state of the database.
+      feed.announce({ topic: 'environment', subject: id });
     }
-    feed.announce({ topic: 'environment', subject: id });
-    await states.publish(changed);
-    return changed;
   }
 
   /** By id, or by the name of one that lives. */
@@ -108,6 +105,7 @@ export function lifecycle(deps: EnvironmentDeps) {
     { caller, auditContext }: Asked,
     idOrName: string,
     step: Parameters<typeof alter>[3],
+    closes = false,
   ): Promise<Environment> {
     const before = await find(caller, idOrName);
     return await alter(
@@ -118,6 +116,7 @@ export function lifecycle(deps: EnvironmentDeps) {
         return seen(caller, await stores.environments.hold(before.id));
       },
       step,
+      closes,
     );
   }
 
@@ -133,18 +132,16 @@ export function lifecycle(deps: EnvironmentDeps) {
     /** @throws AppError auto_track_pinned_source, override_not_allowed */
     async change(asked: Asked, idOrName: string, change: Change): Promise<Environment> {
       const policy = await deps.policy();
-      return await byCaller(asked, idOrName, (stores, held, now) => {
-        const environment = changeable(asked.caller, held);
-        return withAccess(
-          asked,
-          environment,
-          change.access,
-          policy,
-          stores,
-          now,
-          merged(environment, change),
-        );
-      });
+      return await byCaller(
+        asked,
+        idOrName,
+        (stores, held, now) => {
+          const environment = changeable(asked.caller, held);
+          const after = merged(environment, change);
+          return withAccess(asked, { environment, after, access: change.access }, policy, stores, now);
+        },
+        change.access !== undefined,
+      );
     },
 
     /** @throws AppError environments_disabled, deploy_disabled */
@@ -192,11 +189,16 @@ export function lifecycle(deps: EnvironmentDeps) {
 
     /** Begins the teardown. Twice is once. */
     async remove(asked: Asked, idOrName: string): Promise<Environment> {
-      return await byCaller(asked, idOrName, async (stores, environment, now) => {
-        if (isEnding(environment)) return null;
-        await stores.deploys.endAll(environment.id, 'cancelled', 'The Environment is torn down.', now);
-        return ended(environment, 'asked');
-      });
+      return await byCaller(
+        asked,
+        idOrName,
+        async (stores, environment, now) => {
+          if (isEnding(environment)) return null;
+          await stores.deploys.endAll(environment.id, 'cancelled', 'The Environment is torn down.', now);
+          return ended(environment, 'asked');
+        },
+        true,
+      );
     },
 
     /** Begins the teardown of one whose lease has ended. */
@@ -219,12 +221,14 @@ export function lifecycle(deps: EnvironmentDeps) {
   /** A new access gets new addresses, so that old links lead nowhere. What reads an address is deployed again. */
   async function withAccess(
     { caller }: Asked,
-    environment: Environment,
-    access: Access | undefined,
-    policy: Awaited<ReturnType<typeof deps.policy>>,
+    {
+      environment,
+      after,
+      access,
+    }: { environment: Environment; after: Environment; access: Access | undefined },
+    policy: EnvironmentPolicy,
     stores: EnvironmentStores,
     now: number,
-    after: Environment,
   ): Promise<Step> {
     const event = 'environment.changed';
     if (access === undefined || access === environment.access)
@@ -239,8 +243,9 @@ export function lifecycle(deps: EnvironmentDeps) {
     const label = generateEnvironmentLabel(random);
     await stores.environments.retireLabels(environment.id, now);
     await stores.environments.addLabel(label, environment.id, now);
-    const deploys = environment.deployEnabled && environment.liveDeployId !== null;
-    return { after: { ...after, access, label, isAccessOpen: false }, event, deploys };
+    const step = { after: { ...after, access, label, isAccessOpen: false }, event } as const;
+    const isServed = environment.deployEnabled && environment.liveDeployId !== null;
+    return isServed ? { ...step, deploysFor: creatorOf(caller) } : step;
   }
 }
 

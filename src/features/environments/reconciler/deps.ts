@@ -5,7 +5,7 @@ import type { Git } from '../../../platform/git/git.ts';
 import type { Log } from '../../../platform/log.ts';
 import type { Repositories, Repository } from '../../repositories/repositories.ts';
 import type { Builds } from '../builds/builds.ts';
-import type { EnvironmentStates, EnvironmentStores } from '../environments-deps.ts';
+import type { EnvironmentStores } from '../environments-deps.ts';
 import type { Lifecycle } from '../lifecycle/lifecycle.ts';
 import type { EnvironmentPolicy } from '../policy/environment-policy.ts';
 import type { EnvironmentAddresses } from '../responses.ts';
@@ -19,7 +19,6 @@ export type ReconcilerDeps = {
   readonly git: Pick<Git, 'readFile'>;
   readonly builds: Pick<Builds, 'request' | 'job' | 'keepOnly'>;
   readonly lifecycle: Pick<Lifecycle, 'expire'>;
-  readonly states: EnvironmentStates;
   readonly addresses: EnvironmentAddresses;
   /** Whether builds and processes of this branch may use the stored secrets of the repository. */
   readonly maySecrets: (repository: Repository, branch: string) => boolean;

@@ -10,12 +10,7 @@ type Rows = { readonly environment: Environment; readonly deploy: Deploy };
  * Writes what a step came to, unless the deploy has ended meanwhile: cancelled, superseded by a newer one, or torn down. Then
  * nothing is written, and the result is false.
  */
-export function recording({
-  tx,
-  feed,
-  states,
-  clock,
-}: Pick<ReconcilerDeps, 'tx' | 'feed' | 'states' | 'clock'>) {
+export function recording({ tx, feed, clock }: Pick<ReconcilerDeps, 'tx' | 'feed' | 'clock'>) {
   return async (
     deploy: Deploy,
     work: (rows: Rows, stores: EnvironmentStores, now: number) => Promise<Rows> | Rows,
@@ -30,11 +25,10 @@ export function recording({
       await stores.deploys.update(after.deploy);
       await stores.environments.update({ ...after.environment, updatedAt: now });
       await stores.changes.publish({ topic: 'environment', subject: environment.id });
-      return { ...after.environment, updatedAt: now, revision: environment.revision + 1 };
+      return environment.id;
     });
     if (written === undefined) return false;
-    feed.announce({ topic: 'environment', subject: written.id });
-    await states.publish(written);
+    feed.announce({ topic: 'environment', subject: written });
     return true;
   };
 }

@@ -21,9 +21,9 @@ export function safeReturnTo(value: string | undefined, uiOrigin: string): strin
 }
 
 /**
- * Whether a path from `safeReturnTo` redirects to another host, as the link of a site does. A browser applies the
+ * Whether a path from `safeReturnTo` redirects to another host, as the links of sites and Environments do. A browser applies the
  * form-action of a page to every redirect after its form, so such a redirect must not directly follow a sign-in form.
  */
 export function leavesTheApp(path: string): boolean {
-  return path.startsWith('/s/');
+  return path.startsWith('/s/') || path.startsWith('/e/');
 }

@@ -1,9 +1,8 @@
 import { text } from 'node:stream/consumers';
-import { LRUCache } from 'lru-cache';
 import { minute } from '../../../core/clock.ts';
-import { createFairQueue } from '../../../platform/fair-queue.ts';
 import type { Blobs } from '../../../platform/blobs/blobs.ts';
-import { type Change, type ChangeFeed, concerns } from '../../../platform/database/change-feed.ts';
+import type { ChangeFeed } from '../../../platform/database/change-feed.ts';
+import { createFeedCache, type FeedCache } from '../../../platform/database/feed-cache.ts';
 import type { Manifest } from '../content/manifest.ts';
 import type { ContentStore } from '../content/content-store.ts';
 import type { Site } from '../site.ts';
@@ -34,25 +33,14 @@ export type CatalogReader = {
   readonly content: Pick<ContentStore, 'variantsOf'>;
 };
 
-export type Catalog = {
-  /**
-   * Undefined when no site has this label. Returns at once when the label is cached.
-   * @param sender who asks: lookups of one sender wait for each other, not those of others
-   * @throws AppError overloaded when too many lookups of this sender wait
-   */
-  find(label: string, sender: () => string): Served | undefined | Promise<Served | undefined>;
-};
+/** By label. */
+export type Catalog = FeedCache<Served>;
 
 /** Maximum number of files in cached manifests, which take most of the memory. */
 const maxFiles = 500_000;
-const maxLabels = 20_000;
-
-/** Cached labels that no site has. Clients can make them up, so they must not evict labels of real sites. */
-const maxAbsent = 10_000;
 
 type Entry = {
   readonly served: Served;
-  readonly files: number;
   /** The skew grace that was in force when the earlier files were read. */
   readonly graceMinutes: number;
 };
@@ -63,33 +51,20 @@ export function createCatalog(deps: {
   feed: Pick<ChangeFeed, 'subscribe'>;
   skewGraceMinutes: () => number;
 }): Catalog {
-  const { read, blobs, feed } = deps;
-  const entries = new LRUCache<string, Entry>({
-    max: maxLabels,
-    maxSize: maxFiles,
-    sizeCalculation: ({ files }) => files,
+  const { read, feed, skewGraceMinutes } = deps;
+  const entries = createFeedCache<Entry>({
+    feed,
+    topic: 'site',
+    subjectOf: ({ served }) => served.site.id,
+    weightOf: ({ served: { content } }) => 1 + (content?.files.size ?? 0),
+    maxWeight: maxFiles,
+    isCurrent: ({ graceMinutes }) => graceMinutes === skewGraceMinutes(),
+    async load(label) {
+      const graceMinutes = skewGraceMinutes();
+      const served = await load(label, graceMinutes);
+      return served && { served, graceMinutes };
+    },
   });
-  const absent = new LRUCache<string, true>({ max: maxAbsent });
-  // A flood of made-up labels waits in this queue instead of loading the database, and delays only its sender.
-  const queue = createFairQueue({ width: 16, perSender: 8, queue: 500 });
-  const loading = new Map<string, Promise<Served | undefined>>();
-  /** For each lookup under way, the changes since its begin: a result that a change may concern is not cached. */
-  const underWay = new Set<Change[]>();
-
-  feed.subscribe((change) => {
-    if (change.topic !== 'site') return;
-    for (const since of underWay) since.push(change);
-    loading.clear();
-    // A label that no site had may have been given out just now.
-    absent.clear();
-    const changed = [...entries].filter(([, { served }]) => concerns(change, served.site.id));
-    for (const [label] of changed) entries.delete(label);
-  });
-
-  function keep(label: string, served: Served | undefined, graceMinutes: number): void {
-    if (served === undefined) absent.set(label, true);
-    else entries.set(label, { served, files: 1 + (served.content?.files.size ?? 0), graceMinutes });
-  }
 
   async function load(label: string, graceMinutes: number): Promise<Served | undefined> {
     const row = await read.sites.findLabel(label);
@@ -118,25 +93,9 @@ export function createCatalog(deps: {
     // Not before it is this version's turn: forms that exist at once would reveal that another owner has the same
     // content.
     const isEncoded = await read.sites.isEncoded(site.id, number);
-    const files = await withVariants(manifest, isEncoded);
-    return {
-      spa: site.spa,
-      files,
-      skew: version === null ? await earlierFiles(site, mintedAt, graceMinutes * minute) : new Map(),
-      redirects: parseRedirects(await rulesIn(manifest, redirectsFile)).rules,
-      headers: parseHeaders(await rulesIn(manifest, headersFile)).rules,
-    };
-  }
-
-  async function withVariants(manifest: Manifest, isEncoded: boolean): Promise<Map<string, ServedFile>> {
-    const digests = isEncoded ? [...manifest.values()].map(({ digest }) => digest) : [];
-    const variants = await read.content.variantsOf(digests);
-    return new Map(
-      [...manifest].map(([path, blob]) => [
-        path,
-        { ...blob, path, variants: variants.get(blob.digest) ?? [] },
-      ]),
-    );
+    const content = await servedContent({ manifest, isEncoded, spa: site.spa }, { ...deps, ...read });
+    const graceMs = graceMinutes * minute;
+    return { ...content, skew: version === null ? await earlierFiles(site, mintedAt, graceMs) : new Map() };
   }
 
   /**
@@ -158,33 +117,35 @@ export function createCatalog(deps: {
     return found;
   }
 
-  async function rulesIn(manifest: Manifest, file: string): Promise<string> {
-    const blob = manifest.get(file);
-    return blob === undefined ? '' : await text(await blobs.read(blob.digest));
-  }
-
   return {
     find(label, sender) {
-      const graceMinutes = deps.skewGraceMinutes();
-      const known = entries.get(label);
-      if (known?.graceMinutes === graceMinutes) return known.served;
-      if (absent.has(label)) return undefined;
-      const already = loading.get(label);
-      if (already !== undefined) return already;
-      const since: Change[] = [];
-      underWay.add(since);
-      const read = queue(sender(), () => load(label, graceMinutes)).then((served) => {
-        const isStale = (change: Change) => served === undefined || concerns(change, served.site.id);
-        if (!since.some(isStale)) keep(label, served, graceMinutes);
-        return served;
-      });
-      loading.set(label, read);
-      const done = read.catch(() => undefined);
-      void done.finally(() => {
-        underWay.delete(since);
-        if (loading.get(label) === read) loading.delete(label);
-      });
-      return read;
+      const found = entries.find(label, sender);
+      return found instanceof Promise ? found.then((entry) => entry?.served) : found?.served;
     },
+  };
+}
+
+/** What a manifest serves: its files with their compressed forms, once these are complete, and its own rules. */
+export async function servedContent(
+  { manifest, isEncoded, spa }: { manifest: Manifest; isEncoded: boolean; spa: boolean },
+  { content, blobs }: Pick<CatalogReader, 'content'> & { blobs: Pick<Blobs, 'read'> },
+): Promise<ServedContent> {
+  const digests = isEncoded ? [...manifest.values()].map(({ digest }) => digest) : [];
+  const variants = await content.variantsOf(digests);
+  const rulesIn = async (file: string) => {
+    const blob = manifest.get(file);
+    return blob === undefined ? '' : await text(await blobs.read(blob.digest));
+  };
+  return {
+    spa,
+    files: new Map(
+      [...manifest].map(([path, blob]) => [
+        path,
+        { ...blob, path, variants: variants.get(blob.digest) ?? [] },
+      ]),
+    ),
+    skew: new Map(),
+    redirects: parseRedirects(await rulesIn(redirectsFile)).rules,
+    headers: parseHeaders(await rulesIn(headersFile)).rules,
   };
 }

@@ -3,20 +3,22 @@ import { type Page, page } from './layout.ts';
 import { errorPage } from './messages.ts';
 
 /** The pages on the way to a site. A refusal says the same whatever the reason was. */
+export type Noun = 'site' | 'Environment';
+
 const home = { href: '/', label: 'Go to the start page' };
 
 /**
  * Posts the one-time code to the site's own host. The code is in a body, so it appears in no address, history, Referer
  * or log, and a prefetch cannot use it up.
  */
-export function handOverPage({ origin, code }: { origin: string; code: string }): Page {
+export function handOverPage(noun: Noun, { origin, code }: { origin: string; code: string }): Page {
   const made = page({
-    title: 'Opening the site',
-    body: html`<h1>Opening the site …</h1>
+    title: `Opening the ${noun}`,
+    body: html`<h1>Opening the ${noun} …</h1>
 <p class="lead">You may see it. If nothing happens, press the button.</p>
 <form method="post" action="${origin}/.postern/redeem" id="open">
 <input type="hidden" name="code" value="${code}">
-<button>Open the site</button>
+<button>Open the ${noun}</button>
 </form>`,
     formTarget: origin,
     script: "document.getElementById('open').submit()",
@@ -88,30 +90,31 @@ export function signedOutPage(href: string, requestId: string): Page {
   });
 }
 
-export function tooManyPage(seconds: number, requestId: string): Page {
+export function tooManyPage(noun: Noun, seconds: number, requestId: string): Page {
   return errorPage({
     title: 'Too many requests',
-    message: `You opened this site too many times in a minute. Wait ${seconds === 1 ? 'a second' : `${seconds} seconds`}, then open it again.`,
+    message: `You opened this ${noun} too many times in a minute. Wait ${seconds === 1 ? 'a second' : `${seconds} seconds`}, then open it again.`,
     requestId,
   });
 }
 
 /** For a failure in which `what` does not respond. */
 export function unavailablePage(
+  noun: Noun,
   what: 'identity' | 'gateway' | 'store',
   href: string,
   requestId: string,
 ): Page {
+  const kept = noun === 'site' ? 'private sites' : 'Environments';
   const messages = {
-    identity: 'The identity service cannot be reached right now, so private sites do not open.',
-    gateway:
-      'The gateway, which serves sites, is not running or has different settings. An administrator can fix it.',
-    store: 'A store that private sites need cannot be reached right now, so they do not open.',
+    identity: `The identity service cannot be reached right now, so ${kept} do not open.`,
+    gateway: `The gateway, which serves ${noun}s, is not running or has different settings. An administrator can fix it.`,
+    store: `A store that ${kept} need cannot be reached right now, so they do not open.`,
   } as const;
   return errorPage({
     title: 'Temporarily unavailable',
     message: messages[what],
-    hint: 'A site that is already open stays open until its grant expires.',
+    hint: `${noun === 'site' ? 'A site' : 'An Environment'} that is already open stays open until its grant expires.`,
     requestId,
     retry: { href, label: 'Try again' },
   });

@@ -64,6 +64,8 @@ export const eventWords: Readonly<Record<EventName, string>> = {
   'group.created': 'Group created',
   'group.changed': 'Group changed',
   'group.deleted': 'Group deleted',
+  'environment.grant_issued': 'Browser grant of an Environment issued',
+  'environment.grant_refused': 'Browser grant of an Environment refused',
   'sweep.held': 'Owner sweep held',
 };
 

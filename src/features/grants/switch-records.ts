@@ -6,18 +6,17 @@ import { isWhole, readFields } from './records.ts';
 import type { GrantSigner } from './grant-signer.ts';
 
 /**
- * Whether Sites is on. A gateway reads this record from the key-value store with each private asset. The generation
- * counts how often Sites was switched off, so that earlier grants stay invalid (contract 6). While the record is
- * missing, nobody has access.
+ * Whether Sites, or Environments, are on. A gateway reads this record from the key-value store with each private asset. The
+ * generation grows each time they are switched off, so that earlier grants stay invalid (contract 6). While the record
+ * is missing, nobody has access.
  */
-export type SitesSwitch = { readonly generation: number; readonly isOn: boolean };
+export type SwitchState = { readonly generation: number; readonly isOn: boolean };
 
-export const switchKey = 'sites:switch';
 const keptMs = hour;
 
-export function readSwitch(signer: GrantSigner, value: string): SitesSwitch | undefined {
+export function readSwitch(signer: GrantSigner, value: string): SwitchState | undefined {
   const record = numbered(value);
-  const fields = record && readFields(signer, `${switchKey} ${record.revision}`, record.text, 3);
+  const fields = record && readFields(signer, `${signer.kind.switchKey} ${record.revision}`, record.text, 3);
   if (fields === undefined) return undefined;
   const [, generation, isOn] = fields;
   return isWhole(generation) && typeof isOn === 'boolean' ? { generation, isOn } : undefined;
@@ -27,7 +26,7 @@ export type SwitchRecords = {
   /** Stops private content before a change of the configuration. Rejects with `store_unavailable`. */
   withdraw(): Promise<void>;
   /** Writes the current state of the database for the gateways. Rejects when either cannot be reached. */
-  publish(): Promise<SitesSwitch>;
+  publish(): Promise<SwitchState>;
   /** The same after a change and from time to time; logs a failure instead of rejecting. */
   refresh(): Promise<void>;
 };
@@ -40,9 +39,10 @@ export function createSwitchRecords(deps: {
   readGeneration: () => Promise<number>;
 }): SwitchRecords {
   const { kv, signer, log } = deps;
+  const { switchKey, name } = signer.kind;
 
-  async function publish(): Promise<SitesSwitch> {
-    // The configuration first. If Sites is switched off between the two reads, the record has the older configuration with
+  async function publish(): Promise<SwitchState> {
+    // The configuration first. If the switch is turned off between the two reads, the record has the older configuration with
     // the new generation: no grant matches it, so everyone is refused until the next publish(). In the reverse order it
     // could have the new configuration with the older generation, which would revive ended grants.
     const { version, value } = await deps.readConfig();
@@ -62,8 +62,8 @@ export function createSwitchRecords(deps: {
         await publish();
       } catch (error) {
         log.warn(
-          { err: error },
-          'could not write the Sites switch; private sites do not open until it is written',
+          { err: error, kind: name },
+          'could not write the switch of private content, which does not open until it is written',
         );
       }
     },

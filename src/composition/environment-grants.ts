@@ -1,0 +1,154 @@
+import type { createSitesServices } from './sites.ts';
+import type { UserRef } from '../core/caller.ts';
+import { type Clock, minute, second } from '../core/clock.ts';
+import type { Random } from '../core/ids.ts';
+import type { AuditWriter, Denials } from '../features/audit/audit.ts';
+import type { EnvironmentPolicy } from '../features/environments/policy/environment-policy.ts';
+import { openingStore } from '../features/environments/serving/opening-store.ts';
+import { servingStore } from '../features/environments/serving/serving-store.ts';
+import { createEnvironmentLinks } from '../features/grants/environment-links.ts';
+import { publishEnvironment } from '../features/grants/environment-targets.ts';
+import { createGrantHolders, type GrantHolders } from '../features/grants/grant-holders.ts';
+import { createEnvironmentGrants, type GrantSigner } from '../features/grants/grants.ts';
+import { type HolderStore, holderStore } from '../features/grants/holder-store.ts';
+import { heartbeatMs } from '../features/grants/instance-registry.ts';
+import { createTargetStates } from '../features/grants/target-states.ts';
+import type { SwitchRecords } from '../features/grants/switch-records.ts';
+import type { IdentityCheck } from '../features/people/identity-check.ts';
+import type { People } from '../features/people/people.ts';
+import type { RateLimiter } from '../features/rate-limit/rate-limit.ts';
+import type { ConfigDocument } from '../features/settings/document.ts';
+import { anything, type ChangeFeed } from '../platform/database/change-feed.ts';
+import type { Sql, Tx } from '../platform/database/database.ts';
+import type { Job } from '../platform/jobs.ts';
+import type { Kv } from '../platform/kv/kv.ts';
+import type { Log } from '../platform/log.ts';
+
+/** Constructs the stores of the way into Environments, on a connection or a transaction. */
+export function environmentGrantStores(sql: Sql) {
+  return { holders: holderStore(sql), serving: servingStore(sql), opening: openingStore(sql) };
+}
+
+type Read = ReturnType<typeof environmentGrantStores>;
+
+export type EnvironmentGrantsDeps = {
+  readonly sitesServices: Pick<ReturnType<typeof createSitesServices>, 'instances' | 'addresses'>;
+  readonly signer: GrantSigner;
+  readonly switchRecords: SwitchRecords;
+  readonly policy: Pick<ConfigDocument<EnvironmentPolicy>, 'inForce'>;
+  readonly holders: GrantHolders;
+  readonly read: Read;
+  readonly tx: Tx<{ holders: HolderStore; audit: AuditWriter }>;
+  readonly feed: Pick<ChangeFeed, 'subscribe'>;
+  readonly kv: Kv;
+  readonly identity: Pick<People, 'accessTokenFor' | 'findUserBySubject'> & { readonly issuer: string };
+  readonly identityCheck: IdentityCheck;
+  readonly limiter: RateLimiter;
+  readonly denials: Denials;
+  readonly ownerSweepMinutes: number;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+};
+
+/** Constructs what ends the grants of people who may no longer hold them. */
+export function createEnvironmentGrantHolders(
+  deps: Pick<EnvironmentGrantsDeps, 'kv' | 'read' | 'clock' | 'log'> & {
+    readonly identity: Pick<People, 'accessTokenFor' | 'findUser'>;
+    readonly stateOf: (user: UserRef) => Promise<'active' | 'lost' | 'unknown'>;
+  },
+): GrantHolders {
+  const { kv, read, clock, log, identity, stateOf } = deps;
+  return createGrantHolders({
+    kv,
+    read,
+    clock,
+    log,
+    findUser: identity.findUser,
+    stateOf,
+    isSessionLive: async (sessionId) => (await identity.accessTokenFor(sessionId)).kind !== 'ended',
+  });
+}
+
+/** Constructs the services that give browsers access to Environments. */
+export function createEnvironmentGrantServices(deps: EnvironmentGrantsDeps) {
+  const { signer, switchRecords, holders, read, tx, feed, kv, identity, clock, random, log } = deps;
+  const { instances, addresses } = deps.sitesServices;
+  const states = createTargetStates({ kv, signer, log });
+  const grants = createEnvironmentGrants({
+    kv,
+    signer,
+    read,
+    tx,
+    states,
+    grantMinutes: async () => (await deps.policy.inForce()).value.grantMinutes,
+    limiter: deps.limiter,
+    switchRecords,
+    instances,
+    addresses,
+    identityCheck: deps.identityCheck,
+    accessTokenFor: identity.accessTokenFor,
+    clock,
+    random,
+    refused: deps.denials.record,
+  });
+
+  const following = new Set<Promise<void>>();
+  const follow = (work: Promise<void>, what: string) => {
+    const done = work
+      .catch((error: unknown) => log.warn({ err: error }, `could not ${what}; the next check does it`))
+      .finally(() => following.delete(done));
+    following.add(done);
+  };
+
+  feed.subscribe(({ topic, subject }) => {
+    const isAll = subject === anything;
+    // `anything` means that this process may have missed changes; other processes have read them.
+    if (topic === 'environment' && !isAll) follow(publishState(subject), 'write the state of an Environment');
+    if (topic === 'principal')
+      follow(isAll ? holders.checkAll() : checkSubject(subject), 'check who holds grants of Environments');
+    if (topic === 'session') {
+      if (isAll) follow(holders.checkAll(), 'check the sessions that hold grants of Environments');
+      else holders.endOfSession(subject);
+    }
+  });
+
+  async function publishState(environmentId: string): Promise<void> {
+    const label = await read.opening.labelOf(environmentId);
+    const environment = label === undefined ? undefined : await read.serving.findLabel(label);
+    if (environment === undefined) await states.withdraw(environmentId);
+    else await publishEnvironment(states, environment);
+  }
+
+  async function checkSubject(subject: string): Promise<void> {
+    const user = await identity.findUserBySubject(identity.issuer, subject);
+    if (user !== undefined) await holders.checkUser(user);
+  }
+
+  const jobs: Job[] = [
+    { name: 'environments-switch', everyMs: heartbeatMs, leased: false, run: switchRecords.refresh },
+    { name: 'environment-grants', everyMs: second, leased: false, run: holders.retryOwed },
+    {
+      name: 'environment-grant-sweep',
+      everyMs: deps.ownerSweepMinutes * minute,
+      leased: true,
+      async run() {
+        await holders.checkAll();
+        await read.holders.prune(clock.now());
+      },
+    },
+  ];
+
+  return {
+    grants,
+    linkTarget: createEnvironmentLinks({ read, identityCheck: deps.identityCheck, clock }),
+    /** `withdraw` before a change that ends access: until the state is written again, nobody has access by a grant. */
+    states,
+    jobs,
+    start: switchRecords.refresh,
+    async settled() {
+      await Promise.all(following);
+      await holders.settled();
+    },
+  };
+}

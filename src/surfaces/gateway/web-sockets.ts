@@ -1,0 +1,89 @@
+import { type IncomingMessage, type Server, ServerResponse, STATUS_CODES } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { Socket } from 'node:net';
+import { leaveTurns } from '../../platform/turns.ts';
+import { answerHeaders } from './proxy-headers.ts';
+
+/**
+ * Requests that ask for a WebSocket. They take the same way as every other request, with a response of their own, until the
+ * proxy takes the connection.
+ */
+export type Upgrades = {
+  /** Undefined for a request that asks for no WebSocket. */
+  of(request: IncomingMessage): Upgrade | undefined;
+  /** Makes `server` treat them as requests. */
+  listen(server: Server): void;
+};
+
+export type Upgrade = {
+  /** What the client sent already after its head. */
+  readonly head: Buffer;
+  /** Takes the connection from the response, which has sent nothing. */
+  take(response: ServerResponse): Duplex;
+};
+
+export function asksForWebSocket({ method, headers }: IncomingMessage): boolean {
+  return method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket';
+}
+
+export function createUpgrades(): Upgrades {
+  const known = new WeakMap<IncomingMessage, Upgrade>();
+  return {
+    of: (request) => known.get(request),
+    listen(server) {
+      server.on('upgrade', (request: IncomingMessage, stream: Duplex, head: Buffer) => {
+        // node:http gives the connection of the server, which is a socket.
+        const socket = stream as Socket;
+        socket.on('error', () => socket.destroy());
+        // Answers of earlier requests are under way: a client may not send this one before it has them.
+        if (!leaveTurns(socket)) return void socket.destroy();
+        const response = new ServerResponse(request);
+        response.shouldKeepAlive = false;
+        response.assignSocket(socket);
+        response.once('finish', () => socket.destroySoon());
+        known.set(request, {
+          head,
+          take() {
+            response.detachSocket(socket);
+            return socket;
+          },
+        });
+        server.emit('request', request, response);
+      });
+    },
+  };
+}
+
+/** The head of an answer that switches to the WebSocket protocol. */
+export function switchLines(
+  { statusMessage, rawHeaders }: IncomingMessage,
+  to: Parameters<typeof answerHeaders>[1],
+): string {
+  const list = answerHeaders(rawHeaders, to);
+  const lines = list.flatMap((name, at) => (at % 2 === 0 ? [`${name}: ${list[at + 1] ?? ''}`] : []));
+  const first = `HTTP/1.1 101 ${statusMessage || STATUS_CODES[101]}`;
+  return [first, 'Connection: Upgrade', 'Upgrade: websocket', ...lines, '', ''].join('\r\n');
+}
+
+/** Connects both sides until one ends. */
+export function joinSockets(
+  client: Duplex,
+  fromClient: Buffer,
+  process: Duplex,
+  fromProcess: Buffer,
+  answer: string,
+): void {
+  const end = () => {
+    client.destroy();
+    process.destroy();
+  };
+  for (const side of [client, process]) {
+    side.on('error', end);
+    side.on('close', end);
+  }
+  client.write(answer, 'latin1');
+  if (fromProcess.length > 0) client.write(fromProcess);
+  if (fromClient.length > 0) process.write(fromClient);
+  process.pipe(client);
+  client.pipe(process);
+}
