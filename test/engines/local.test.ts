@@ -9,7 +9,7 @@ import { createLocalEngine } from '../../src/features/environments/engine/local/
 import { fileBlobs } from '../../src/platform/blobs/file-blobs.ts';
 import { createBuildLog } from '../../src/features/environments/engine/build-log.ts';
 import { type BuildLimits, EngineUnavailable } from '../../src/features/environments/engine/engine.ts';
-import { engineContract, generousLimits, sleeps } from './engine-contract.ts';
+import { engineContract, generousLimits, nothing, sleeps } from './engine-contract.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'postern-engine-'));
 const blobs = fileBlobs(join(folder, 'blobs'));
@@ -76,8 +76,8 @@ describe('local, plain processes', () => {
     const orphan = spawn('sleep', ['1001'], { env: { ...process.env, POSTERN_BUILD: 'old' } });
     const ended = once(orphan, 'exit');
     await once(orphan, 'spawn');
-    expect(await engine.sweep(new Set(['old']))).toEqual([]);
-    expect(await engine.sweep(new Set())).toEqual(['old']);
+    expect(await engine.sweep({ ...nothing, builds: new Set(['old']) })).toEqual([]);
+    expect(await engine.sweep(nothing)).toEqual(['old']);
     expect(await ended).toEqual([null, 'SIGKILL']);
     expect(readdirSync(join(folder, 'process'))).toEqual([]);
   });

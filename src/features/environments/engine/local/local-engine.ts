@@ -20,7 +20,7 @@ import { buildFolders, inSandbox, type Network, sandboxArguments, writeConfigura
 /** What a build cannot reach. `process`: nothing is kept from it. */
 export type Isolation = { readonly kind: 'process' } | { readonly kind: 'bwrap'; readonly network: Network };
 
-export type LocalEngine = Engine & {
+export type LocalEngine = Pick<Engine, 'build' | 'sweep'> & {
   /** Finds out what this machine can do. Call it first. Rejects with EngineUnavailable. */
   prepare(): Promise<Isolation>;
 };
@@ -223,8 +223,8 @@ export function createLocalEngine(deps: {
       return outcome as BuildOutcome;
     },
 
-    async sweep(known) {
-      const gone = (await readdir(root)).filter((id) => !known.has(id) && !underWay.has(id));
+    async sweep({ builds }) {
+      const gone = (await readdir(root)).filter((id) => !builds.has(id) && !underWay.has(id));
       for (const id of gone) {
         await endMarked(id);
         await remove(join(root, id));
