@@ -1,14 +1,22 @@
 import { readdir, readFile } from 'node:fs/promises';
 
 /** A process of this machine, as proc(5) describes it. Where there is no /proc, nothing is found. */
-type FoundProcess = { readonly pid: number; readonly residentBytes: number };
-type Stat = FoundProcess & { readonly parent: number; readonly group: number };
+type FoundProcess = {
+  readonly pid: number;
+  readonly parent: number;
+  readonly group: number;
+  readonly residentBytes: number;
+};
 
 const pageBytes = 4_096;
 
 /** The process `root`, its descendants, and the members of the process group that it leads. */
 export async function processesOf(root: number): Promise<FoundProcess[]> {
-  const all = await everyProcess();
+  return processesBelow(root, await everyProcess());
+}
+
+/** As processesOf(), among processes that were found once for many roots. */
+export function processesBelow(root: number, all: readonly FoundProcess[]): FoundProcess[] {
   const found = new Set([root]);
   for (let before = 0; before !== found.size; ) {
     before = found.size;
@@ -51,7 +59,8 @@ async function processIds(): Promise<number[]> {
   return names.filter((name) => /^\d+$/.test(name)).map(Number);
 }
 
-async function everyProcess(): Promise<Stat[]> {
+/** All processes of this machine that this process sees. */
+export async function everyProcess(): Promise<FoundProcess[]> {
   const stats = await Promise.all(
     (await processIds()).map(async (pid) => {
       const text = await statText(pid);

@@ -46,7 +46,10 @@ function harness(isolation: 'process' | 'bwrap') {
       return { engine, read: (digest: string) => blobs.read(digest) };
     },
     /** Folders, and processes that the commands of these tests start. */
-    left: () => [...readdirSync(root), ...programs().filter((line) => Object.values(sleeps).includes(line))],
+    left: () => [
+      ...readdirSync(join(root, 'builds')),
+      ...programs().filter((line) => Object.values(sleeps).includes(line)),
+    ],
   };
 }
 
@@ -72,14 +75,14 @@ describe('local, plain processes', () => {
 
   test('what a process left that was killed is ended and removed by the sweep', async () => {
     const { engine } = await open({});
-    mkdirSync(join(folder, 'process', 'old'));
+    mkdirSync(join(folder, 'process/builds/old'));
     const orphan = spawn('sleep', ['1001'], { env: { ...process.env, POSTERN_BUILD: 'old' } });
     const ended = once(orphan, 'exit');
     await once(orphan, 'spawn');
     expect(await engine.sweep({ ...nothing, builds: new Set(['old']) })).toEqual([]);
     expect(await engine.sweep(nothing)).toEqual(['old']);
     expect(await ended).toEqual([null, 'SIGKILL']);
-    expect(readdirSync(join(folder, 'process'))).toEqual([]);
+    expect(readdirSync(join(folder, 'process/builds'))).toEqual([]);
   });
 });
 

@@ -16,6 +16,9 @@ export type SandboxPlaces = {
   readonly network: Network;
 };
 
+/** What a command cannot reach. `process`: nothing is kept from it. */
+export type Isolation = { readonly kind: 'process' } | { readonly kind: 'bwrap'; readonly network: Network };
+
 /** `own`: through slirp4netns, without a way to this machine. `shared`: loopback and other builds can be reached. */
 export type Network = 'own' | 'shared';
 
@@ -27,8 +30,8 @@ export const inSandbox = {
   secrets: '/run/secrets',
 } as const;
 
-/** Folders of the build folder that a build uses. `shm` counts as disk there, and not as memory of the machine. */
-export const buildFolders = ['work', 'home', 'tmp', 'secrets', 'shm', 'etc'] as const;
+/** Folders that a command uses, in the folder of its build or service. `shm` counts as disk there, and not as memory of the machine. */
+export const commandFolders = ['work', 'home', 'tmp', 'secrets', 'shm', 'etc'] as const;
 
 const programFolders = ['/usr', '/opt', '/nix'];
 /** Links to /usr on most systems. */
