@@ -1,4 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises';
+import { constants } from 'node:os';
 
 /** A process of this machine, as proc(5) describes it. Where there is no /proc, nothing is found. */
 type FoundProcess = {
@@ -39,6 +40,15 @@ export async function processesWith(variable: string, value: string): Promise<nu
 export async function hasEnded(pid: number): Promise<boolean> {
   const text = await statText(pid);
   return text === undefined || /^[ZX]/.test(text.slice(text.lastIndexOf(')') + 2));
+}
+
+/** Whether a process has a handler for SIGTERM, or ignores it (proc_pid_status(5)). False: it ends at once, or has ended. */
+export async function handlesTermination(pid: number): Promise<boolean> {
+  const text = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
+  return ['SigCgt', 'SigIgn'].some((name) => {
+    const mask = new RegExp(`^${name}:\\s*([0-9a-f]+)`, 'm').exec(text)?.[1] ?? '0';
+    return ((BigInt(`0x${mask}`) >> BigInt(constants.signals.SIGTERM - 1)) & 1n) === 1n;
+  });
 }
 
 /**

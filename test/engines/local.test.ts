@@ -1,40 +1,15 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, symlinkSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { createLocalEngine } from '../../src/features/environments/engine/local/local-engine.ts';
-import { fileBlobs } from '../../src/platform/blobs/file-blobs.ts';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { createBuildLog } from '../../src/features/environments/engine/build-log.ts';
 import { type BuildLimits, EngineUnavailable } from '../../src/features/environments/engine/engine.ts';
-import { engineContract, generousLimits, nothing, sleeps } from './engine-contract.ts';
+import { engineContract, nothing, sleeps } from './engine-contract.ts';
+import { createMachine, isBwrapMissing, programs } from './local-machine.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'postern-engine-'));
-const blobs = fileBlobs(join(folder, 'blobs'));
-beforeAll(() => blobs.prepare());
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
-
-function local(
-  isolation: 'process' | 'bwrap',
-  {
-    limits = {},
-    hidden = [folder, process.env['HOME'] ?? '/root'],
-    searchPath = process.env['PATH'] ?? '',
-  }: { limits?: Partial<BuildLimits>; hidden?: string[]; searchPath?: string } = {},
-) {
-  return createLocalEngine({
-    folder: join(folder, isolation),
-    isolation,
-    hidden,
-    searchPath,
-    blobs,
-    limits: { ...generousLimits, ...limits },
-    graceMs: 1_000,
-    now: () => 0,
-  });
-}
+const { folder, blobs, local } = createMachine();
 
 function harness(isolation: 'process' | 'bwrap') {
   const root = join(folder, isolation);
@@ -42,6 +17,7 @@ function harness(isolation: 'process' | 'bwrap') {
     isIsolated: isolation === 'bwrap',
     async open(limits: Partial<BuildLimits>) {
       const engine = local(isolation, { limits });
+      onTestFinished(() => engine.stop());
       await engine.prepare();
       return { engine, read: (digest: string) => blobs.read(digest) };
     },
@@ -52,22 +28,6 @@ function harness(isolation: 'process' | 'bwrap') {
     ],
   };
 }
-
-function programs(): string[] {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .flatMap((pid) => {
-      try {
-        return [readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').join(' ').trim()];
-      } catch {
-        // The process has ended.
-        return [];
-      }
-    });
-}
-
-// CI installs bubblewrap and slirp4netns; elsewhere these tests say that they are skipped.
-const isBwrapMissing = process.env['CI'] !== 'true' && spawnSync('bwrap', ['--version']).error !== undefined;
 
 describe('local, plain processes', () => {
   const { open } = harness('process');

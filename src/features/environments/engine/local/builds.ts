@@ -24,8 +24,8 @@ import { stopped, watchOver } from './watch-build.ts';
 /** Runs builds, each in a folder of its own, which goes when the build ends. */
 export type Builds = {
   build(job: BuildJob, log: BuildLog, signal: AbortSignal, isolation: Isolation): Promise<BuildOutcome>;
-  /** Why no command can run like this. */
-  tryOut(isolation: Isolation): Promise<EngineUnavailable | undefined>;
+  /** Why no command can run like this. `holder`: in the network that this process has. */
+  tryOut(isolation: Isolation, holder?: number): Promise<EngineUnavailable | undefined>;
   /** Ends and removes every build that is not known and not under way here. Returns their ids. */
   sweep(known: ReadonlySet<string>): Promise<readonly string[]>;
 };
@@ -53,6 +53,7 @@ export function createBuilds(deps: {
     place: string,
     directory: string,
     given: Isolation,
+    holder?: number,
   ) {
     const whole = { ...command, fileBytes: limits.fileBytes };
     if (given.kind === 'process') {
@@ -63,15 +64,13 @@ export function createBuilds(deps: {
       };
       return runPlain({ ...whole, env, workingDirectory: directory });
     }
-    await writeConfiguration(place, given.network);
+    const network = holder === undefined ? given.network : { holder };
+    await writeConfiguration(place, network);
     const below = posix.relative(await realpath(join(place, 'work')), directory);
     const workingDirectory = posix.join(inSandbox.work, below);
     const env = { ...environment(inSandbox.home, inSandbox.secrets), ...command.env };
-    const args = sandboxArguments(
-      { folder: place, workingDirectory, env, network: given.network },
-      deps.hidden,
-    );
-    return runInSandbox(whole, { args, network: given.network, searchPath: deps.searchPath });
+    const args = sandboxArguments({ folder: place, workingDirectory, env, network }, deps.hidden);
+    return runInSandbox(whole, { args, network, searchPath: deps.searchPath });
   }
 
   function environment(home: string, secrets: string): Record<string, string> {
@@ -95,7 +94,7 @@ export function createBuilds(deps: {
   }
 
   /** Whether a command can run like this. */
-  async function tryOut(given: Isolation): Promise<EngineUnavailable | undefined> {
+  async function tryOut(given: Isolation, holder?: number): Promise<EngineUnavailable | undefined> {
     return await inFolder('try-out', async (place) => {
       const command = {
         mark: markOf('try-out'),
@@ -105,7 +104,7 @@ export function createBuilds(deps: {
         output: () => undefined,
       };
       try {
-        await (await start(command, place, await realpath(join(place, 'work')), given)).ended;
+        await (await start(command, place, await realpath(join(place, 'work')), given, holder)).ended;
         return undefined;
       } catch (error) {
         if (error instanceof EngineUnavailable) return error;

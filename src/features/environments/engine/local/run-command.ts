@@ -2,7 +2,13 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
-import { hasEnded, processesOf, processesWith, signal } from '../../../../platform/processes.ts';
+import {
+  handlesTermination,
+  hasEnded,
+  processesOf,
+  processesWith,
+  signal,
+} from '../../../../platform/processes.ts';
 import { EngineUnavailable } from '../engine.ts';
 import type { Network } from './sandbox.ts';
 
@@ -47,6 +53,15 @@ const whenConnected = 'echo >&5; read -r go <&5 || exit 1; exec 5>&-; ';
 /** Output that is left in the pipes when the command has ended is read this long, in ms. */
 const drainMs = 2_000;
 
+/** Of slirp4netns(1): a way out, but not to this machine. It writes to file 3 when it is ready, and ends with file 4. */
+export const slirpOptions = [
+  '--configure',
+  '--mtu=65520',
+  '--disable-host-loopback',
+  '--ready-fd=3',
+  '--exit-fd=4',
+];
+
 /** Looks for processes that were told to end, and the ms between two of them. */
 const [maxRounds, lookMs] = [200, 10];
 
@@ -74,13 +89,23 @@ export function runPlain(command: Command): RunningCommand {
     pid: group,
     ended: endAll(),
     processes: () => processesOf(group),
-    async terminate() {
-      if (group > 0) signal(-group, 'SIGTERM');
-    },
+    terminate: () => terminate(group),
     kill() {
       if (group > 0) signal(-group, 'SIGKILL');
     },
   };
+}
+
+/**
+ * Asks processes to end. A shell that only waits for a command is left out: it would end before the command could, and
+ * everything else ends with it. So are the processes of bwrap.
+ */
+async function terminate(root: number): Promise<void> {
+  const found = await processesOf(root);
+  for (const { pid } of found) {
+    const isParent = found.some(({ parent }) => parent === pid);
+    if (!isParent || (await handlesTermination(pid))) signal(pid, 'SIGTERM');
+  }
 }
 
 /** Ends the processes of a command that this process started, or an earlier one. */
@@ -165,11 +190,7 @@ export function runInSandbox(command: Command, sandbox: Sandbox): RunningCommand
       return code;
     }),
     processes: () => processesOf(outer),
-    async terminate() {
-      // The group would include bwrap, whose end kills the rest at once.
-      const found = await processesOf(outer);
-      for (const { pid } of found) if (pid !== outer && pid !== init()) signal(pid, 'SIGTERM');
-    },
+    terminate: () => terminate(outer),
     kill() {
       isKilled = true;
       // The kernel ends every process of the namespace with bwrap.
@@ -191,8 +212,7 @@ function connect(
   searchPath: string,
   { onReady, onFailure }: { readonly onReady: () => void; readonly onFailure: (text: string) => void },
 ): ChildProcess {
-  const settings = ['--configure', '--mtu=65520', '--disable-host-loopback', '--ready-fd=3', '--exit-fd=4'];
-  const slirp = spawn('slirp4netns', [...settings, String(pid), 'tap0'], {
+  const slirp = spawn('slirp4netns', [...slirpOptions, String(pid), 'tap0'], {
     env: { PATH: searchPath },
     stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe'],
   });
