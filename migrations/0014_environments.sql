@@ -101,8 +101,8 @@ create table deploys (
   fix text,
   -- Problems of postern.yaml, with line and column.
   problems jsonb,
-  -- The planned Environment.
-  plan jsonb,
+  -- The planned Environment. Not jsonb, which would lose the order of the services.
+  plan json,
   creator_kind text not null constraint deploys_creator_kind_check check (creator_kind in ('user', 'service_key', 'system')),
   creator_id text,
   created_at timestamptz not null,

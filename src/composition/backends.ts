@@ -24,7 +24,7 @@ import { createLog, type Log } from '../platform/log.ts';
 import { createFreeSpaceCheck, createSpaceWatch, freeBytesIn } from '../platform/free-space.ts';
 import { temporaryFilesIn } from '../platform/temporary-files.ts';
 import { openTracing, type Tracing } from '../platform/tracing.ts';
-import { openEnvironmentEngine } from './environment-engine.ts';
+import { openEnvironmentEngine, type OpenEngine } from './environment-engine.ts';
 import { awaited, blaming, isInUse, Unprepared } from './start-errors.ts';
 
 /**
@@ -124,7 +124,9 @@ export async function openBackends(config: Config, options: OpenOptions): Promis
     config.databaseUrl === null
       ? await openEmbeddedEngine(config, { ...options, log, tracing })
       : await openPostgresEngine(config.databaseUrl, { isAlone: isServer && kv === null, log, tracing });
+  let environments: OpenEngine | null = null;
   async function close(): Promise<void> {
+    await environments?.engine.stop();
     await kv?.close();
     content.close();
     await engine.close();
@@ -136,7 +138,7 @@ export async function openBackends(config: Config, options: OpenOptions): Promis
       await blaming('DATA_DIR', git.prepare);
     }
     const blobs = around(tracing, 'blobs', content.blobs);
-    const environments = isServer ? await openEnvironmentEngine(config, { blobs, clock: systemClock }) : null;
+    environments = isServer ? await openEnvironmentEngine(config, { blobs, clock: systemClock, log }) : null;
     const stores = [engine.store, remoteKv, isServer ? content.store : null].filter((one) => one !== null);
     return {
       clock: systemClock,

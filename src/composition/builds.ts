@@ -8,6 +8,7 @@ import { buildStore } from '../features/environments/builds/build-store.ts';
 import { createBuilds } from '../features/environments/builds/builds.ts';
 import { createBuildCleanup } from '../features/environments/builds/cleanup.ts';
 import type { Engine } from '../features/environments/engine/engine.ts';
+import type { EnvironmentStore } from '../features/environments/environment-store.ts';
 import type { EnvironmentPolicy } from '../features/environments/policy/environment-policy.ts';
 import type { Secrets } from '../features/environments/secrets.ts';
 import type { KeyFormat } from '../features/keys/keys.ts';
@@ -27,7 +28,11 @@ export function buildStores(sql: Sql) {
   return { builds: buildStore(sql), artifacts: artifactStore(sql) };
 }
 
-type Stores = ReturnType<typeof buildStores> & { content: ContentStore; changes: ChangeStore };
+type Stores = ReturnType<typeof buildStores> & {
+  content: ContentStore;
+  changes: ChangeStore;
+  environments: Pick<EnvironmentStore, 'living'>;
+};
 
 /** Artifacts that wait for their compressed forms. The encoder of Sites makes them. */
 export function createArtifactQueue(deps: Parameters<typeof artifactsToEncode>[0]): EncodingQueue {
@@ -35,7 +40,7 @@ export function createArtifactQueue(deps: Parameters<typeof artifactsToEncode>[0
 }
 
 export function createBuildServices(deps: {
-  readonly read: Pick<Stores, 'builds' | 'artifacts' | 'content'>;
+  readonly read: Pick<Stores, 'builds' | 'artifacts' | 'content' | 'environments'>;
   readonly tx: Tx<Stores>;
   readonly feed: Pick<ChangeFeed, 'announce'>;
   /** Null: this process builds nothing. */

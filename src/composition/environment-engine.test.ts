@@ -5,6 +5,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { ConfigError, type ConfigMistake } from '../config/config-error.ts';
 import type { EnvironmentSettings } from '../config/read.ts';
 import { systemClock } from '../core/clock.ts';
+import { createLog } from '../platform/log.ts';
 import { fileBlobs } from '../platform/blobs/file-blobs.ts';
 import { openEnvironmentEngine } from './environment-engine.ts';
 
@@ -22,7 +23,7 @@ function open(
       environments: { engine: 'local', isolation: 'process', secretsDir: null, home: null, ...environments },
       git: { allowsPrivate: false, allowsFiles: false, caFile: null, searchPath },
     },
-    { blobs: fileBlobs(join(dataDir, 'blobs')), clock: systemClock },
+    { blobs: fileBlobs(join(dataDir, 'blobs')), clock: systemClock, log: createLog({ level: 'silent' }) },
     { platform: 'linux', uid: 1_000, ...machine },
   );
 }

@@ -3,12 +3,14 @@ import { join } from 'node:path';
 import { ConfigError } from '../config/config-error.ts';
 import type { Config } from '../config/read.ts';
 import { type Clock, minute } from '../core/clock.ts';
-import { type BuildLimits, type Engine, EngineUnavailable } from '../features/environments/engine/engine.ts';
-import { createLocalEngine, type Isolation } from '../features/environments/engine/local/local-engine.ts';
+import { type BuildLimits, EngineUnavailable } from '../features/environments/engine/engine.ts';
+import { createLocalEngine, type LocalEngine } from '../features/environments/engine/local/local-engine.ts';
+import type { Isolation } from '../features/environments/engine/local/sandbox.ts';
 import type { Blobs } from '../platform/blobs/blobs.ts';
+import type { Log } from '../platform/log.ts';
 
 /** `meaning`: what running the code of repositories means here, in one sentence that follows "Environments". */
-export type OpenEngine = { readonly engine: Engine; readonly meaning: string };
+export type OpenEngine = { readonly engine: LocalEngine; readonly meaning: string };
 
 /** The machine that the process runs on. */
 type Machine = {
@@ -34,7 +36,11 @@ const limits: BuildLimits = {
  */
 export async function openEnvironmentEngine(
   { environments, dataDir, git: { searchPath } }: Pick<Config, 'environments' | 'dataDir' | 'git'>,
-  { blobs, clock }: { readonly blobs: Pick<Blobs, 'write'>; readonly clock: Clock },
+  {
+    blobs,
+    clock,
+    log,
+  }: { readonly blobs: Pick<Blobs, 'read' | 'write'>; readonly clock: Clock; readonly log: Log },
   machine: Machine = { platform: process.platform, uid: process.getuid?.() },
 ): Promise<OpenEngine | null> {
   if (environments.engine === 'off') return null;
@@ -54,7 +60,7 @@ export async function openEnvironmentEngine(
     );
   const places = [dataDir, secretsDir, home].filter((place) => place !== null);
   const engine = createLocalEngine({
-    folder: join(dataDir, 'builds'),
+    folder: join(dataDir, 'environments'),
     isolation,
     // SECRETS_DIR need not exist yet.
     hidden: await Promise.all(places.map((place) => realpath(place).catch(() => place))),
@@ -62,6 +68,7 @@ export async function openEnvironmentEngine(
     blobs,
     limits,
     now: () => clock.now(),
+    onDefect: (error) => log.error({ err: error }, 'the engine of Environments failed between two requests'),
   });
   try {
     return { engine, meaning: meaningOf(await engine.prepare()) };

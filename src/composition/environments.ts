@@ -16,7 +16,8 @@ import {
 } from '../features/environments/policy/environment-policy.ts';
 import { environmentPolicyRoutes } from '../features/environments/policy/routes.ts';
 import { previewRoute } from '../features/environments/preview-route.ts';
-import type { Builds } from '../features/environments/builds/builds.ts';
+import type { ArtifactStore, Builds } from '../features/environments/builds/builds.ts';
+import type { Engine } from '../features/environments/engine/engine.ts';
 import { configurationRoutes } from '../features/environments/configuration-routes.ts';
 import { deploying } from '../features/environments/deploys/deploys.ts';
 import { deployStore } from '../features/environments/deploys/deploy-store.ts';
@@ -30,7 +31,7 @@ import { createReconciler } from '../features/environments/reconciler/reconciler
 import { createTracking } from '../features/environments/reconciler/tracking.ts';
 import { type CreatorNames, environmentAddresses } from '../features/environments/responses.ts';
 import { environmentRoutes } from '../features/environments/routes.ts';
-import { mayUseSecrets } from '../features/environments/secrets.ts';
+import { mayUseSecrets, type Secrets } from '../features/environments/secrets.ts';
 import type { Repositories } from '../features/repositories/repositories.ts';
 import { createSwitchRecords, type GrantSigner } from '../features/grants/grants.ts';
 import {
@@ -111,11 +112,12 @@ export function createEnvironmentServices(deps: {
   readonly repositories: Repositories;
   readonly git: Git;
   readonly builds: Builds;
-  /** False: ENVIRONMENTS_ENGINE is off. */
-  readonly hasEngine: boolean;
+  readonly secrets: Secrets;
+  /** Null: ENVIRONMENTS_ENGINE is off. */
+  readonly engine: Engine | null;
   /** See EnvironmentDeps. */
   readonly withdraw: EnvironmentDeps['withdraw'];
-  readonly read: ReturnType<typeof environmentStores> & Pick<Stores, 'documents'>;
+  readonly read: ReturnType<typeof environmentStores> & { readonly artifacts: ArtifactStore };
   readonly tx: Tx<Stores>;
   readonly feed: ChangeFeed;
   readonly random: Random;
@@ -130,7 +132,8 @@ export function createEnvironmentServices(deps: {
     repositories,
     git,
     builds,
-    hasEngine,
+    secrets,
+    engine,
     withdraw,
     read,
     tx,
@@ -140,6 +143,7 @@ export function createEnvironmentServices(deps: {
     log,
   } = deps;
   const branches = createBranches({ repositories, git });
+  const hasEngine = engine !== null;
   const policy = async () => (await environmentPolicy.inForce()).value;
   const addresses = environmentAddresses(deps.uiUrl, deps.contentUrl);
   const verbs: EnvironmentDeps = {
@@ -174,6 +178,9 @@ export function createEnvironmentServices(deps: {
       repositories,
       git,
       builds,
+      artifacts: read.artifacts,
+      secrets,
+      engine,
       lifecycle,
       addresses,
       maySecrets: mayUseSecrets,

@@ -1,14 +1,23 @@
 import { readdir, readFile } from 'node:fs/promises';
+import { constants } from 'node:os';
 
 /** A process of this machine, as proc(5) describes it. Where there is no /proc, nothing is found. */
-type FoundProcess = { readonly pid: number; readonly residentBytes: number };
-type Stat = FoundProcess & { readonly parent: number; readonly group: number };
+type FoundProcess = {
+  readonly pid: number;
+  readonly parent: number;
+  readonly group: number;
+  readonly residentBytes: number;
+};
 
 const pageBytes = 4_096;
 
 /** The process `root`, its descendants, and the members of the process group that it leads. */
 export async function processesOf(root: number): Promise<FoundProcess[]> {
-  const all = await everyProcess();
+  return processesBelow(root, await everyProcess());
+}
+
+/** As processesOf(), among processes that were found once for many roots. */
+export function processesBelow(root: number, all: readonly FoundProcess[]): FoundProcess[] {
   const found = new Set([root]);
   for (let before = 0; before !== found.size; ) {
     before = found.size;
@@ -33,6 +42,15 @@ export async function hasEnded(pid: number): Promise<boolean> {
   return text === undefined || /^[ZX]/.test(text.slice(text.lastIndexOf(')') + 2));
 }
 
+/** Whether a process has a handler for SIGTERM, or ignores it (proc_pid_status(5)). False: it ends at once, or has ended. */
+export async function handlesTermination(pid: number): Promise<boolean> {
+  const text = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
+  return ['SigCgt', 'SigIgn'].some((name) => {
+    const mask = new RegExp(`^${name}:\\s*([0-9a-f]+)`, 'm').exec(text)?.[1] ?? '0';
+    return ((BigInt(`0x${mask}`) >> BigInt(constants.signals.SIGTERM - 1)) & 1n) === 1n;
+  });
+}
+
 /**
  * A process that has ended, or a group without members, is no error. Neither is one of another user, such as a program with
  * the set-user-ID bit: this process cannot end it. A negative `pid` names a group, as for kill(2).
@@ -51,7 +69,8 @@ async function processIds(): Promise<number[]> {
   return names.filter((name) => /^\d+$/.test(name)).map(Number);
 }
 
-async function everyProcess(): Promise<Stat[]> {
+/** All processes of this machine that this process sees. */
+export async function everyProcess(): Promise<FoundProcess[]> {
   const stats = await Promise.all(
     (await processIds()).map(async (pid) => {
       const text = await statText(pid);

@@ -13,7 +13,7 @@ import type { BuildJob, BuildLimits, Engine } from '../../src/features/environme
 export type EngineHarness = {
   /** An engine with these limits and defaults for the others, and the artifact of a digest. */
   readonly open: (limits: Partial<BuildLimits>) => Promise<{
-    readonly engine: Engine;
+    readonly engine: Pick<Engine, 'build' | 'sweep'>;
     readonly read: (digest: string) => Promise<Readable>;
   }>;
   /** What the engine has left of builds: folders, processes and the like. */
@@ -35,6 +35,7 @@ type Files = Readonly<Record<string, string | { readonly to: string }>>;
 /** Commands whose processes are recognized as those of this run. */
 export const sleeps = { long: `sleep 1000.${process.pid}`, short: `sleep 0.05${process.pid}` };
 let builds = 0;
+export const nothing = { builds: new Set<string>(), environments: new Set<string>() };
 
 /** What every engine promises about builds. Called inside a describe() of each implementation. */
 export function engineContract({ open, left, isIsolated }: EngineHarness): void {
@@ -296,7 +297,7 @@ export function engineContract({ open, left, isIsolated }: EngineHarness): void 
     };
     const outcome = engine.build({ ...job, fill: async () => undefined }, log, controller.signal);
     await hasStarted;
-    expect(await engine.sweep(new Set())).toEqual([]);
+    expect(await engine.sweep(nothing)).toEqual([]);
     controller.abort();
     expect(await outcome).toEqual({ kind: 'cancelled' });
   });

@@ -1,40 +1,15 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, symlinkSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { createLocalEngine } from '../../src/features/environments/engine/local/local-engine.ts';
-import { fileBlobs } from '../../src/platform/blobs/file-blobs.ts';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { createBuildLog } from '../../src/features/environments/engine/build-log.ts';
 import { type BuildLimits, EngineUnavailable } from '../../src/features/environments/engine/engine.ts';
-import { engineContract, generousLimits, sleeps } from './engine-contract.ts';
+import { engineContract, nothing, sleeps } from './engine-contract.ts';
+import { createMachine, isBwrapMissing, programs } from './local-machine.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'postern-engine-'));
-const blobs = fileBlobs(join(folder, 'blobs'));
-beforeAll(() => blobs.prepare());
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
-
-function local(
-  isolation: 'process' | 'bwrap',
-  {
-    limits = {},
-    hidden = [folder, process.env['HOME'] ?? '/root'],
-    searchPath = process.env['PATH'] ?? '',
-  }: { limits?: Partial<BuildLimits>; hidden?: string[]; searchPath?: string } = {},
-) {
-  return createLocalEngine({
-    folder: join(folder, isolation),
-    isolation,
-    hidden,
-    searchPath,
-    blobs,
-    limits: { ...generousLimits, ...limits },
-    graceMs: 1_000,
-    now: () => 0,
-  });
-}
+const { folder, blobs, local } = createMachine();
 
 function harness(isolation: 'process' | 'bwrap') {
   const root = join(folder, isolation);
@@ -42,29 +17,17 @@ function harness(isolation: 'process' | 'bwrap') {
     isIsolated: isolation === 'bwrap',
     async open(limits: Partial<BuildLimits>) {
       const engine = local(isolation, { limits });
+      onTestFinished(() => engine.stop());
       await engine.prepare();
       return { engine, read: (digest: string) => blobs.read(digest) };
     },
     /** Folders, and processes that the commands of these tests start. */
-    left: () => [...readdirSync(root), ...programs().filter((line) => Object.values(sleeps).includes(line))],
+    left: () => [
+      ...readdirSync(join(root, 'builds')),
+      ...programs().filter((line) => Object.values(sleeps).includes(line)),
+    ],
   };
 }
-
-function programs(): string[] {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .flatMap((pid) => {
-      try {
-        return [readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').join(' ').trim()];
-      } catch {
-        // The process has ended.
-        return [];
-      }
-    });
-}
-
-// CI installs bubblewrap and slirp4netns; elsewhere these tests say that they are skipped.
-const isBwrapMissing = process.env['CI'] !== 'true' && spawnSync('bwrap', ['--version']).error !== undefined;
 
 describe('local, plain processes', () => {
   const { open } = harness('process');
@@ -72,14 +35,14 @@ describe('local, plain processes', () => {
 
   test('what a process left that was killed is ended and removed by the sweep', async () => {
     const { engine } = await open({});
-    mkdirSync(join(folder, 'process', 'old'));
+    mkdirSync(join(folder, 'process/builds/old'));
     const orphan = spawn('sleep', ['1001'], { env: { ...process.env, POSTERN_BUILD: 'old' } });
     const ended = once(orphan, 'exit');
     await once(orphan, 'spawn');
-    expect(await engine.sweep(new Set(['old']))).toEqual([]);
-    expect(await engine.sweep(new Set())).toEqual(['old']);
+    expect(await engine.sweep({ ...nothing, builds: new Set(['old']) })).toEqual([]);
+    expect(await engine.sweep(nothing)).toEqual(['old']);
     expect(await ended).toEqual([null, 'SIGKILL']);
-    expect(readdirSync(join(folder, 'process'))).toEqual([]);
+    expect(readdirSync(join(folder, 'process/builds'))).toEqual([]);
   });
 });
 

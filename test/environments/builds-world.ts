@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { onTestFinished } from 'vitest';
+import { environmentStore } from '../../src/features/environments/environment-store.ts';
 import { buildStores, createBuildServices } from '../../src/composition/builds.ts';
 import { systemRandom } from '../../src/core/ids.ts';
 import type { BuildRequest } from '../../src/features/environments/builds/builds.ts';
@@ -103,6 +104,7 @@ function storesOn(sql: Sql, { clock }: Pick<Shared, 'clock'>) {
   const log = createLog({ level: 'silent' });
   return {
     ...buildStores(sql),
+    environments: environmentStore(sql),
     ...sitesStores(sql),
     keys: keyStore(sql),
     audit: auditStore(sql, { clock, random: systemRandom }),
@@ -272,7 +274,13 @@ function fakeEngine(root: string, blobs: ReturnType<typeof fileBlobs>, name: Bui
     builds.set(id, found);
     return found;
   };
+  const never = () => Promise.reject(new Error('Nothing runs here.'));
   const engine: Engine = {
+    apply: never,
+    observe: never,
+    logs: never,
+    address: never,
+    remove: never,
     place: { engine: name, platform: 'linux-x64' },
     async build(job, log, signal) {
       if (faults.build !== undefined) throw faults.build;
@@ -330,7 +338,7 @@ function fakeEngine(root: string, blobs: ReturnType<typeof fileBlobs>, name: Bui
       }
     },
     async sweep(known) {
-      swept.push([...known]);
+      swept.push([...known.builds]);
       return [];
     },
   };

@@ -63,6 +63,10 @@ export type EnvironmentStore = {
   expired(now: number, limit: number): Promise<string[]>;
   /** Ids of those that something has to be done for: a deploy under way, or a teardown. */
   unsettled(limit: number): Promise<string[]>;
+  /** Ids of those of which something may be there. */
+  living(): Promise<string[]>;
+  /** Ids of those that have processes, and are served. */
+  withProcesses(): Promise<string[]>;
   /** Those that follow their branch. */
   tracked(): Promise<Pick<Environment, 'id' | 'repositoryId' | 'branch' | 'sha'>[]>;
   /** Removes those that were torn down before. */
@@ -240,6 +244,12 @@ export function environmentStore(db: Sql): EnvironmentStore {
         select id from environments where status = 'tearing_down'
         union select environment_id from deploys where ended_at is null
         limit ${limit}`),
+    living: () => ids(sql`select id from environments where status <> 'torn_down'`),
+    withProcesses: () =>
+      ids(sql`
+        select e.id from environments e
+         where e.live_deploy_id is not null and e.status not in ('tearing_down', 'torn_down')
+           and exists (select 1 from environment_services s where s.environment_id = e.id and s.kind = 'process')`),
     async tracked() {
       const { rows } = await sql<{ id: string; repository_id: string; branch: string; sha: string | null }>`
         select id, repository_id, branch, sha from environments

@@ -17,8 +17,8 @@ export type Shop = {
   readonly repository: TestRepository;
   call(method: string, path: string, options?: CallOptions): Promise<Answer>;
   create(body?: Record<string, unknown>, as?: CallOptions['as']): Promise<Answer>;
-  /** Runs the worker until nothing is left to do, and returns the Environment. */
-  settle(id: string): Promise<Answer['data']>;
+  /** Runs the worker until the deploy has ended, or until `isDone`, and returns the Environment. */
+  settle(id: string, isDone?: (environment: Answer['data']) => boolean): Promise<Answer['data']>;
   change(policy: Partial<EnvironmentPolicy>): Promise<void>;
   /** A new session of a person, for when time has passed. */
   signIn(): Promise<Person>;
@@ -68,14 +68,14 @@ export async function openShop(): Promise<Shop> {
     signIn: () => h.person('Cleo'),
     create: (body = {}, as = ada) =>
       call('POST', '/environments', { as, body: { repository: 'acme/shop', branch: 'main', ...body } }),
-    async settle(id) {
+    async settle(id, isDone = ({ status }) => terminal.includes(status)) {
       for (;;) {
         await h.app.jobs.runNow('environments');
         await h.app.services.environmentServices.reconciler.idle();
         await h.app.jobs.runNow('builds');
         await h.app.services.buildServices.buildRunner?.settled();
         const { data } = await call('GET', `/environments/${id}`);
-        if (terminal.includes(data.status)) return data;
+        if (isDone(data)) return data;
       }
     },
     async close() {
@@ -87,7 +87,7 @@ export async function openShop(): Promise<Shop> {
 }
 
 /** Builds as plain processes of this machine, which is the quickest. The engine suite tests isolation. */
-async function plainEngine(folder: string, blobs: Pick<Blobs, 'write'>) {
+async function plainEngine(folder: string, blobs: Pick<Blobs, 'read' | 'write'>) {
   const engine = createLocalEngine({
     folder,
     isolation: 'process',
@@ -103,6 +103,9 @@ async function plainEngine(folder: string, blobs: Pick<Blobs, 'write'>) {
       outputFiles: 1_000,
     },
     now: () => Date.now(),
+    onDefect: (error) => {
+      throw error;
+    },
   });
   await engine.prepare();
   return engine;

@@ -11,6 +11,9 @@ export type ArtifactStore = {
   /** Returns the id of the artifact of this key: another one when it exists already. */
   insert(artifact: NewArtifact): Promise<string>;
 
+  /** The tar of one of a process. */
+  tar(id: string): Promise<Blob | undefined>;
+
   /** The oldest artifact of each repository that has no compressed forms. `but`: names to leave out. */
   waitingForForms(but: readonly string[], limit: number): Promise<FoundArtifact[]>;
   /** Undefined unless it is one of static files. */
@@ -86,6 +89,13 @@ export function artifactStore(db: Sql): ArtifactStore {
         on conflict (repository_id, engine, platform, digest) do update set used_at = excluded.used_at
         returning id`.execute(db);
       return rows[0]?.id ?? id;
+    },
+
+    async tar(id) {
+      const { rows } = await sql<{ digest: string; size: string }>`
+        select tar_digest as digest, tar_bytes::text as size from artifacts
+         where id = ${id} and tar_digest is not null`.execute(db);
+      return rows[0] && { digest: rows[0].digest, size: Number(rows[0].size) };
     },
 
     waitingForForms: (but, limit) =>

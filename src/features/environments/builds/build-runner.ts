@@ -3,6 +3,7 @@ import type { Tx } from '../../../platform/database/database.ts';
 import type { Log } from '../../../platform/log.ts';
 import type { LogLine } from '../engine/build-log.ts';
 import type { BuildFailure } from '../engine/engine.ts';
+import type { EnvironmentStore } from '../environment-store.ts';
 import type { TakenBuild } from './build-job.ts';
 import type { BuildEnd, BuildStore } from './build-store.ts';
 import { keepOutput, type KeepDeps } from './keep-artifact.ts';
@@ -23,7 +24,7 @@ export type BuildRunner = {
 };
 
 export type RunnerDeps = RunDeps & {
-  readonly read: { readonly builds: BuildStore };
+  readonly read: { readonly builds: BuildStore; readonly environments: Pick<EnvironmentStore, 'living'> };
   readonly tx: Tx<{ builds: BuildStore }>;
   readonly keep: KeepDeps;
   /** Identifies this process. */
@@ -72,7 +73,8 @@ export function createBuildRunner(deps: RunnerDeps): BuildRunner {
     const back = await tx(({ builds }) => builds.takeBack(holder, isAlone ? null : clock.now() - silenceMs));
     if (back.length > 0) log.info({ builds: back }, 'builds of a worker that is gone are queued again');
     if (hasSwept) return;
-    await engine.sweep(new Set(await read.builds.running()));
+    const builds = new Set(await read.builds.running());
+    await engine.sweep({ builds, environments: new Set(await read.environments.living()) });
     hasSwept = true;
   }
 

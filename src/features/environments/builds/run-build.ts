@@ -11,7 +11,7 @@ import type { Secrets } from '../secrets.ts';
 import type { TakenBuild } from './build-job.ts';
 
 export type RunDeps = {
-  readonly engine: Engine;
+  readonly engine: Pick<Engine, 'place' | 'build' | 'sweep'>;
   /** Undefined: the repository is not registered any more. */
   readonly remoteOf: (repositoryId: string) => Promise<GitRemote | undefined>;
   readonly git: Pick<Git, 'checkOut'>;

@@ -96,7 +96,7 @@ export function deployStore(db: Sql): DeployStore {
           creator_kind, creator_id, created_at, started_at, ended_at)
         values (${deploy.id}, ${deploy.environmentId}, ${deploy.repositoryId}, ${deploy.branch}, ${deploy.sha},
           ${deploy.trigger}, ${deploy.status}, ${deploy.message}, ${deploy.fix}, ${toJson(deploy.problems)}::jsonb,
-          ${toJson(deploy.plan)}::jsonb, ${deploy.creator?.kind ?? 'system'}, ${deploy.creator?.id ?? null},
+          ${toJson(deploy.plan)}::json, ${deploy.creator?.kind ?? 'system'}, ${deploy.creator?.id ?? null},
           ${toDate(deploy.createdAt)}, ${toDate(deploy.startedAt)}, ${toDate(deploy.endedAt)})`.execute(db);
     },
     find: (id) => one(sql`select ${columns} from deploys d where d.id = ${id}`),
@@ -105,7 +105,7 @@ export function deployStore(db: Sql): DeployStore {
       await sql`
         update deploys
            set sha = ${deploy.sha}, status = ${deploy.status}, message = ${deploy.message}, fix = ${deploy.fix},
-               problems = ${toJson(deploy.problems)}::jsonb, plan = ${toJson(deploy.plan)}::jsonb,
+               problems = ${toJson(deploy.problems)}::jsonb, plan = ${toJson(deploy.plan)}::json,
                started_at = ${toDate(deploy.startedAt)}, ended_at = ${toDate(deploy.endedAt)}
          where id = ${deploy.id}`.execute(db);
     },

@@ -8,8 +8,9 @@ export type LogStream = 'stdout' | 'stderr' | 'postern';
 export type LogLine = { readonly at: number; readonly stream: LogStream; readonly text: string };
 
 /**
- * The log of one build: from the bytes of its processes to lines without secrets. It keeps the first `maxBytes`; of the rest
- * it keeps the last lines, in which a command usually says why it fails.
+ * The log of one build, or of one start of a service: from the bytes of its processes to lines without secrets. It keeps the
+ * first `maxBytes`, of a service for each period; of the rest it keeps the last lines, in which a command usually says why it
+ * fails.
  */
 export type BuildLog = {
   output(stream: 'stdout' | 'stderr', chunk: Buffer): void;
@@ -29,20 +30,26 @@ export function createBuildLog(deps: {
   readonly secrets: readonly string[];
   /** Of the output, in UTF-8. */
   readonly maxBytes: number;
+  /** Length of a period in ms. Absent: all of the output is one. */
+  readonly periodMs?: number;
   /** In ms. */
   readonly now: () => number;
   readonly write: (line: LogLine) => void;
 }): BuildLog {
+  const { periodMs = Number.POSITIVE_INFINITY } = deps;
+  let since = deps.now();
   let bytes = 0;
   let isCut = false;
   let last: string[] = [];
   const say = (text: string) => deps.write({ at: deps.now(), stream: 'postern', text });
 
   function reader(stream: 'stdout' | 'stderr') {
-    const decoder = new StringDecoder('utf8');
+    let decoder = new StringDecoder('utf8');
     let redactor = createRedactor(deps.secrets);
     let line = '';
-    let tail = Buffer.alloc(0);
+    let tail: Buffer = Buffer.alloc(0);
+    /** The last lines that were left out are in `tail`. */
+    let isBehind = false;
 
     const write = (text: string) => {
       deps.write({ at: deps.now(), stream, text });
@@ -73,21 +80,33 @@ export function createBuildLog(deps: {
     return {
       /** True when all of it fits. */
       push(chunk: Buffer) {
-        const fits = isCut ? 0 : Math.min(chunk.length, deps.maxBytes - bytes);
+        let next = chunk;
+        if (isBehind && !isCut) {
+          next = Buffer.concat([tail, chunk]);
+          // A part of a secret would not be found, so it continues with a complete line.
+          const start = next.indexOf('\n') + 1;
+          tail = start > 0 ? Buffer.alloc(0) : next.subarray(-tailBytes);
+          if (start === 0) return true;
+          isBehind = false;
+          next = next.subarray(start);
+        }
+        const fits = isCut ? 0 : Math.min(next.length, deps.maxBytes - bytes);
         bytes += fits;
-        take(redactor.push(decoder.write(chunk.subarray(0, fits))));
-        tail = Buffer.concat([tail, chunk.subarray(fits).subarray(-tailBytes)]).subarray(-tailBytes);
-        return fits === chunk.length;
+        take(redactor.push(decoder.write(next.subarray(0, fits))));
+        tail = Buffer.concat([tail, next.subarray(fits).subarray(-tailBytes)]).subarray(-tailBytes);
+        return fits === next.length;
       },
       /** Without what the redactor holds back: the beginning of a secret would not be found. */
       cut() {
         endLine();
+        decoder = new StringDecoder('utf8');
         redactor = createRedactor(deps.secrets);
+        isBehind = true;
       },
       end() {
-        const text = tail.toString();
-        // Complete lines alone, for the same reason.
-        take(redactor.push(isCut ? text.slice(text.indexOf('\n') + 1 || text.length) : decoder.end()));
+        const start = tail.indexOf('\n') + 1;
+        if (isBehind && start > 0) take(redactor.push(decoder.write(tail.subarray(start))));
+        take(redactor.push(decoder.end()));
         take(redactor.end());
         endLine();
       },
@@ -98,10 +117,18 @@ export function createBuildLog(deps: {
   return {
     say,
     output(stream, chunk) {
+      if (deps.now() - since >= periodMs) {
+        since = deps.now();
+        bytes = 0;
+        isCut = false;
+      }
       if (readers[stream].push(chunk) || isCut) return;
       isCut = true;
       for (const one of Object.values(readers)) one.cut();
-      say(`The log is longer than ${deps.maxBytes} bytes. The rest is left out, except its last lines.`);
+      const within = periodMs === Number.POSITIVE_INFINITY ? '' : ` within ${periodMs / 1_000} s`;
+      say(
+        `The log is longer than ${deps.maxBytes} bytes${within}. The rest is left out, except its last lines.`,
+      );
     },
     end() {
       for (const one of Object.values(readers)) one.end();

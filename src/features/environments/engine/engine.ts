@@ -1,9 +1,9 @@
 import type { BuildPlace } from './artifact-key.ts';
-import type { BuildLog } from './build-log.ts';
+import type { BuildLog, LogLine } from './build-log.ts';
 
 /**
- * Builds services of Environments. When build() resolves, every process of the build has ended, and only the artifact is
- * left. The caller decides what is built, when, and who may see the result.
+ * Builds and runs services of Environments. When build() resolves, every process of the build has ended, and only the
+ * artifact is left. The caller decides what is built and run, when, and who may see the result.
  */
 export type Engine = {
   readonly place: BuildPlace;
@@ -12,9 +12,80 @@ export type Engine = {
    * EngineUnavailable when the engine itself cannot run it, and with the error of `fill` when that rejects.
    */
   build(job: BuildJob, log: BuildLog, signal: AbortSignal): Promise<BuildOutcome>;
-  /** Ends and removes every build that is not known and not under way here. Returns their ids. */
-  sweep(known: ReadonlySet<string>): Promise<readonly string[]>;
+  /**
+   * Makes what runs of this Environment equal to `desired`: starts, replaces and stops. Resolves when it has begun, and
+   * observe() tells the result. The same again changes nothing. Rejects with EngineUnavailable.
+   */
+  apply(desired: DesiredProcesses): Promise<void>;
+  /** In the order of their names. Empty: nothing of the Environment is here. */
+  observe(environmentId: string): Promise<readonly ObservedProcess[]>;
+  /** Lines with an id above `after`, oldest first, at most `limit`. Ids of a service only grow. Old lines are removed. */
+  logs(environmentId: string, service: string, after: number, limit: number): Promise<readonly LogEntry[]>;
+  /**
+   * Where the gateway, and the other services of the Environment, reach it now. Null: it is not ready, or its process has
+   * ended.
+   */
+  address(environmentId: string, service: string): Promise<Address | null>;
+  /** Ends every process and removes everything of the Environment. When it resolves, nothing is left. */
+  remove(environmentId: string): Promise<void>;
+  /**
+   * Ends and removes every build and Environment that is not known; builds under way here stay. Returns the ids of what it
+   * removed.
+   */
+  sweep(known: Known): Promise<readonly string[]>;
 };
+
+export type Known = { readonly builds: ReadonlySet<string>; readonly environments: ReadonlySet<string> };
+
+export type DesiredProcesses = {
+  /** Letters, digits, `_` and `-`. */
+  readonly environmentId: string;
+  /** No two have the same service. The engine ends and removes all others of the Environment. */
+  readonly processes: readonly DesiredProcess[];
+};
+
+export type DesiredProcess = {
+  /** A DNS label. */
+  readonly service: string;
+  /** The engine replaces what runs exactly when this changes. */
+  readonly revision: string;
+  readonly artifact: Pick<Artifact, 'digest' | 'size'>;
+  /** Runs in a POSIX shell in the tree of the artifact. */
+  readonly command: string;
+  /** What the service listens on where it has an address of its own. The variable PORT names the port that it must use. */
+  readonly port: number;
+  /** Path of a page that answers 2xx or 3xx when the service is ready. Null: it is ready when it listens. */
+  readonly health: string | null;
+  readonly variables: Readonly<Record<string, string>>;
+  /** More variables: name → value. They replace variables of the same name. */
+  readonly secrets: Readonly<Record<string, string>>;
+  /** Values that no line of the log shows. Those of `secrets` are among them. */
+  readonly redacted: readonly string[];
+  /** Resident memory of its processes together. */
+  readonly memoryBytes: number;
+  readonly milliCpu: number;
+  /** Of its log, in which the newest lines stay. */
+  readonly logBytes: number;
+  /** True: it is stopped, and its files stay. */
+  readonly isAsleep: boolean;
+};
+
+export type ObservedProcess = {
+  readonly service: string;
+  readonly revision: string;
+  /** `failed`: it starts again by itself, after a pause that grows from 1 s to 60 s. */
+  readonly state: 'starting' | 'ready' | 'failed' | 'stopped';
+  /** Why it is not ready, in words without a capital or a full stop: "exited with 1 after 3 s". */
+  readonly reason: string | null;
+  /** Of the output of this revision, without secrets. */
+  readonly lastLines: readonly string[];
+  /** Starts of this revision after the first. */
+  readonly restarts: number;
+};
+
+export type LogEntry = LogLine & { readonly id: number };
+
+export type Address = { readonly host: string; readonly port: number };
 
 export type BuildJob = {
   /** Letters, digits, `_` and `-`. No two builds under way have the same. */
@@ -88,5 +159,5 @@ export type BuildLimits = {
   readonly outputFiles: number;
 };
 
-/** The engine cannot run builds: its programs are missing, or the machine does not let them. */
+/** The engine cannot run anything: its programs are missing, or the machine does not let them. */
 export class EngineUnavailable extends Error {}

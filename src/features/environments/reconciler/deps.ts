@@ -4,11 +4,13 @@ import type { Tx } from '../../../platform/database/database.ts';
 import type { Git } from '../../../platform/git/git.ts';
 import type { Log } from '../../../platform/log.ts';
 import type { Repositories, Repository } from '../../repositories/repositories.ts';
-import type { Builds } from '../builds/builds.ts';
+import type { ArtifactStore, Builds } from '../builds/builds.ts';
+import type { Engine } from '../engine/engine.ts';
 import type { EnvironmentStores } from '../environments-deps.ts';
 import type { Lifecycle } from '../lifecycle/lifecycle.ts';
 import type { EnvironmentPolicy } from '../policy/environment-policy.ts';
 import type { EnvironmentAddresses } from '../responses.ts';
+import type { Secrets } from '../secrets.ts';
 
 export type ReconcilerDeps = {
   readonly read: Pick<EnvironmentStores, 'environments' | 'deploys'>;
@@ -18,6 +20,10 @@ export type ReconcilerDeps = {
   readonly repositories: Pick<Repositories, 'find' | 'remoteOf'>;
   readonly git: Pick<Git, 'readFile'>;
   readonly builds: Pick<Builds, 'request' | 'job' | 'keepOnly'>;
+  readonly artifacts: Pick<ArtifactStore, 'tar'>;
+  readonly secrets: Secrets;
+  /** Null: nothing runs. */
+  readonly engine: Engine | null;
   readonly lifecycle: Pick<Lifecycle, 'expire'>;
   readonly addresses: EnvironmentAddresses;
   /** Whether builds and processes of this branch may use the stored secrets of the repository. */

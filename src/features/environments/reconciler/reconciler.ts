@@ -9,7 +9,9 @@ import { buildStep } from './build-step.ts';
 import type { ReconcilerDeps, StepOutcome } from './deps.ts';
 import { fetchStep } from './fetch-step.ts';
 import { failed, recording } from './record.ts';
+import { createProcesses } from './processes.ts';
 import { serveStep } from './serve-step.ts';
+import { watching } from './watch.ts';
 
 /**
  * Brings Environments to what their rows say, one step at a time (contract of Environments, section 2). The rows decide: each
@@ -36,7 +38,9 @@ export function createReconciler(deps: ReconcilerDeps): Reconciler {
   const { read, feed, builds, lifecycle, clock, log } = deps;
   const fetch = fetchStep(deps);
   const build = buildStep(deps);
-  const serve = serveStep(deps);
+  const processes = deps.engine === null ? null : createProcesses(deps, deps.engine);
+  const serve = serveStep(deps, processes);
+  const watch = watching(deps, processes);
   const record = recording(deps);
   const turns = createFairQueue(atOnce);
   const underWay = new Map<string, Promise<void>>();
@@ -56,15 +60,19 @@ export function createReconciler(deps: ReconcilerDeps): Reconciler {
       return 'again';
     }
     const deploy = await read.deploys.underWay(environment.id);
-    if (deploy === undefined) return 'waiting';
+    if (deploy === undefined) {
+      await watch(environment);
+      return 'waiting';
+    }
     if (!isPlanned(deploy)) return await fetch(environment, deploy);
     const steps = (await read.deploys.steps([deploy.id])).get(deploy.id) ?? [];
     const isBuilt = steps.every(({ step: name, status }) => name !== 'build' || status === 'done');
-    return isBuilt ? await serve(deploy, steps) : await build(environment, deploy, steps);
+    return isBuilt ? await serve(environment, deploy, steps) : await build(environment, deploy, steps);
   }
 
   /** Nothing of it is served any more since the teardown began; this removes what is left. */
   async function tearDown({ id }: Environment): Promise<StepOutcome> {
+    await processes?.remove(id);
     await deps.tx(async (stores) => {
       const environment = await stores.environments.hold(id);
       if (environment?.status !== 'tearing_down') return;
@@ -148,6 +156,7 @@ export function createReconciler(deps: ReconcilerDeps): Reconciler {
         ...heard,
         ...(await read.environments.unsettled(perRound)),
         ...(await read.environments.expired(now, perRound)),
+        ...(processes === null ? [] : await read.environments.withProcesses()),
       ];
       for (const id of new Set(found)) {
         const isDelayed = (delayed.get(id)?.until ?? 0) > now;

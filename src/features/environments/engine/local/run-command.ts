@@ -2,12 +2,20 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
-import { hasEnded, processesOf, processesWith, signal } from '../../../../platform/processes.ts';
+import {
+  handlesTermination,
+  hasEnded,
+  processesOf,
+  processesWith,
+  signal,
+} from '../../../../platform/processes.ts';
 import { EngineUnavailable } from '../engine.ts';
 import type { Network } from './sandbox.ts';
 
 /** A command that runs in a shell. */
 export type RunningCommand = {
+  /** Of its first process. 0: it could not be started, and `ended` rejects. */
+  readonly pid: number;
   /** The exit status as a shell reports it: 128 and the number for a signal. Everything that it started has ended. */
   readonly ended: Promise<number>;
   /** Its processes. */
@@ -18,9 +26,16 @@ export type RunningCommand = {
   kill(): void;
 };
 
+export type Sandbox = {
+  /** Of bwrap(1). */
+  readonly args: readonly string[];
+  /** Or the one of a process, which exists already. */
+  readonly network: Network | { readonly holder: number };
+  readonly searchPath: string;
+};
+
 export type Command = {
-  /** Of the build. */
-  readonly id: string;
+  readonly mark: Mark;
   readonly text: string;
   readonly env: Readonly<Record<string, string>>;
   readonly workingDirectory: string;
@@ -28,8 +43,8 @@ export type Command = {
   readonly output: (stream: 'stdout' | 'stderr', chunk: Buffer) => void;
 };
 
-/** Names a build in the environment of its processes, so that those which left its group are found. */
-const marker = 'POSTERN_BUILD';
+/** A variable of the processes, and its value, by which those are found that left their group. No two commands share it. */
+export type Mark = readonly [name: string, value: string];
 
 /** The fixed words of `sh -c`: no core dumps, and files of limited size (blocks of 512 bytes, POSIX ulimit). */
 const limited = 'ulimit -c 0; ulimit -f "$1"; exec /bin/sh -c "$2"';
@@ -37,6 +52,15 @@ const limited = 'ulimit -c 0; ulimit -f "$1"; exec /bin/sh -c "$2"';
 const whenConnected = 'echo >&5; read -r go <&5 || exit 1; exec 5>&-; ';
 /** Output that is left in the pipes when the command has ended is read this long, in ms. */
 const drainMs = 2_000;
+
+/** Of slirp4netns(1): a way out, but not to this machine. It writes to file 3 when it is ready, and ends with file 4. */
+export const slirpOptions = [
+  '--configure',
+  '--mtu=65520',
+  '--disable-host-loopback',
+  '--ready-fd=3',
+  '--exit-fd=4',
+];
 
 /** Looks for processes that were told to end, and the ms between two of them. */
 const [maxRounds, lookMs] = [200, 10];
@@ -49,7 +73,7 @@ function shell({ text, fileBytes }: Command, before = ''): string[] {
 export function runPlain(command: Command): RunningCommand {
   const child = spawn('/bin/sh', shell(command), {
     cwd: command.workingDirectory,
-    env: { ...command.env, [marker]: command.id },
+    env: { ...command.env, ...variableOf(command.mark) },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   });
@@ -58,42 +82,58 @@ export function runPlain(command: Command): RunningCommand {
     try {
       return await statusOf(child, command);
     } finally {
-      await endMarked(command.id);
+      await endMarked(command.mark);
     }
   };
   return {
+    pid: group,
     ended: endAll(),
     processes: () => processesOf(group),
-    async terminate() {
-      if (group > 0) signal(-group, 'SIGTERM');
-    },
+    terminate: () => terminate(group),
     kill() {
       if (group > 0) signal(-group, 'SIGKILL');
     },
   };
 }
 
-/** Ends the processes of a build that this process started, or an earlier one. */
-export async function endMarked(id: string): Promise<void> {
+/**
+ * Asks processes to end. A shell that only waits for a command is left out: it would end before the command could, and
+ * everything else ends with it. So are the processes of bwrap.
+ */
+async function terminate(root: number): Promise<void> {
+  const found = await processesOf(root);
+  for (const { pid } of found) {
+    const isParent = found.some(({ parent }) => parent === pid);
+    if (!isParent || (await handlesTermination(pid))) signal(pid, 'SIGTERM');
+  }
+}
+
+/** Ends the processes of a command that this process started, or an earlier one. */
+export async function endMarked([name, value]: Mark): Promise<void> {
   // Each round ends what started meanwhile.
   for (let round = 0; round < maxRounds; round++) {
-    const left = await processesWith(marker, id);
+    const left = await processesWith(name, value);
     if (left.length === 0) return;
     for (const pid of left) signal(pid, 'SIGKILL');
     await wait(lookMs);
   }
+  throw new Error(`Processes do not end: ${name}=${value}`);
+}
+
+export function variableOf([name, value]: Mark): Record<string, string> {
+  return { [name]: value };
 }
 
 /** In a sandbox of bubblewrap. `ended` rejects with EngineUnavailable when the sandbox cannot be made. */
-export function runInSandbox(
-  command: Command,
-  sandbox: { readonly args: readonly string[]; readonly network: Network; readonly searchPath: string },
-): RunningCommand {
+export function runInSandbox(command: Command, sandbox: Sandbox): RunningCommand {
   const { network, searchPath } = sandbox;
+  // NUL ends an argument, so what follows it would be an option of bwrap.
+  if (sandbox.args.some((arg) => arg.includes('\0'))) throw new Error('An argument of bwrap contains NUL.');
   const words = shell(command, network === 'own' ? whenConnected : '');
-  const child = spawn('bwrap', ['--args', '3', '--', '/bin/sh', ...words], {
+  const [program = '', ...options] = [...enter(network), 'bwrap', '--args', '3', '--', '/bin/sh', ...words];
+  const child = spawn(program, options, {
     // Variables of the command would work on bwrap too, which runs outside: LD_PRELOAD, for instance.
-    env: { PATH: searchPath },
+    env: { PATH: searchPath, ...variableOf(command.mark) },
     stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe', 'pipe'],
     detached: true,
   });
@@ -138,6 +178,7 @@ export function runInSandbox(
     },
   });
   return {
+    pid: outer,
     ended: exit.then(async (code) => {
       // It ends last: the kernel waits for every other process of its namespace (pid_namespaces(7)).
       for (let round = 0; round < maxRounds && !(await hasEnded(init())); round++) await wait(lookMs);
@@ -149,11 +190,7 @@ export function runInSandbox(
       return code;
     }),
     processes: () => processesOf(outer),
-    async terminate() {
-      // The group would include bwrap, whose end kills the rest at once.
-      const found = await processesOf(outer);
-      for (const { pid } of found) if (pid !== outer && pid !== init()) signal(pid, 'SIGTERM');
-    },
+    terminate: () => terminate(outer),
     kill() {
       isKilled = true;
       // The kernel ends every process of the namespace with bwrap.
@@ -162,14 +199,20 @@ export function runInSandbox(
   };
 }
 
+/** The words before a command that enters the network of a process (nsenter(1)): as its user, who owns the namespaces. */
+function enter(network: Sandbox['network']): string[] {
+  if (typeof network === 'string') return [];
+  const namespaces = `/proc/${network.holder}/ns`;
+  return ['nsenter', `--user=${namespaces}/user`, `--net=${namespaces}/net`, '--preserve-credentials', '--'];
+}
+
 /** Gives the network namespace of a process a way out, but not to this machine (slirp4netns(1)). */
 function connect(
   pid: number,
   searchPath: string,
   { onReady, onFailure }: { readonly onReady: () => void; readonly onFailure: (text: string) => void },
 ): ChildProcess {
-  const options = ['--configure', '--mtu=65520', '--disable-host-loopback', '--ready-fd=3', '--exit-fd=4'];
-  const slirp = spawn('slirp4netns', [...options, String(pid), 'tap0'], {
+  const slirp = spawn('slirp4netns', [...slirpOptions, String(pid), 'tap0'], {
     env: { PATH: searchPath },
     stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe'],
   });
@@ -191,7 +234,7 @@ function connect(
 }
 
 /** A pipe of `stdio`, which Node gives no type. */
-function pipeOf(child: ChildProcess, at: number): Readable & Writable {
+export function pipeOf(child: ChildProcess, at: number): Readable & Writable {
   // It is a socket for each place where `stdio` has 'pipe'.
   const pipe = child.stdio[at] as (Readable & Writable) | null | undefined;
   if (pipe === null || pipe === undefined) throw new Error(`The process has no pipe ${at}.`);

@@ -3,18 +3,22 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /**
- * The arguments of bubblewrap (bwrap(1)) for one build: namespaces of its own, the programs of this machine read-only, and of
+ * The arguments of bubblewrap (bwrap(1)) for one build or service: namespaces of its own, the programs of this machine read-only, and of
  * everything else the folder of the build alone. So DATA_DIR, SECRETS_DIR, HOME, sockets of services and the files of other
  * builds are not hidden one by one: they are never there.
  */
 export type SandboxPlaces = {
-  /** Of this build, on this machine. */
+  /** Of this build or service, on this machine. */
   readonly folder: string;
   /** In the sandbox. */
   readonly workingDirectory: string;
   readonly env: Readonly<Record<string, string>>;
-  readonly network: Network;
+  /** Or the one of a process, which is entered before. */
+  readonly network: Network | { readonly holder: number };
 };
+
+/** What a command cannot reach. `process`: nothing is kept from it. */
+export type Isolation = { readonly kind: 'process' } | { readonly kind: 'bwrap'; readonly network: Network };
 
 /** `own`: through slirp4netns, without a way to this machine. `shared`: loopback and other builds can be reached. */
 export type Network = 'own' | 'shared';
@@ -27,8 +31,8 @@ export const inSandbox = {
   secrets: '/run/secrets',
 } as const;
 
-/** Folders of the build folder that a build uses. `shm` counts as disk there, and not as memory of the machine. */
-export const buildFolders = ['work', 'home', 'tmp', 'secrets', 'shm', 'etc'] as const;
+/** Folders that a command uses, in the folder of its build or service. `shm` counts as disk there, and not as memory of the machine. */
+export const commandFolders = ['work', 'home', 'tmp', 'secrets', 'shm', 'etc'] as const;
 
 const programFolders = ['/usr', '/opt', '/nix'];
 /** Links to /usr on most systems. */
@@ -118,11 +122,11 @@ function linkOrBind(path: string): string[] {
 }
 
 /** Files of /etc for the user of the build. Those of this machine name its users and its neighbours. */
-export async function writeConfiguration(folder: string, network: Network): Promise<void> {
+export async function writeConfiguration(folder: string, network: SandboxPlaces['network']): Promise<void> {
   const nameServers =
-    network === 'own'
-      ? `nameserver ${slirpNameServer}\n`
-      : await readFile('/etc/resolv.conf', 'utf8').catch(() => '');
+    network === 'shared'
+      ? await readFile('/etc/resolv.conf', 'utf8').catch(() => '')
+      : `nameserver ${slirpNameServer}\n`;
   const files = {
     passwd: `build:x:${user}:${user}::${inSandbox.home}:/bin/sh\n`,
     group: `build:x:${user}:\n`,

@@ -1,0 +1,215 @@
+import { mkdir, readdir, realpath, writeFile } from 'node:fs/promises';
+import { join, posix } from 'node:path';
+import type { Blobs } from '../../../../platform/blobs/blobs.ts';
+import type { BuildLog } from '../build-log.ts';
+import {
+  type BuildFailure,
+  type BuildJob,
+  type BuildLimits,
+  type BuildOutcome,
+  EngineUnavailable,
+} from '../engine.ts';
+import { makeReadable, removeFolder } from './folders.ts';
+import { findOutput, folderIn, storeOutput } from './output.ts';
+import { type Command, endMarked, type Mark, runInSandbox, runPlain } from './run-command.ts';
+import {
+  commandFolders,
+  inSandbox,
+  type Isolation,
+  sandboxArguments,
+  writeConfiguration,
+} from './sandbox.ts';
+import { stopped, watchOver } from './watch-build.ts';
+
+/** Runs builds, each in a folder of its own, which goes when the build ends. */
+export type Builds = {
+  build(job: BuildJob, log: BuildLog, signal: AbortSignal, isolation: Isolation): Promise<BuildOutcome>;
+  /** Why no command can run like this. `holder`: in the network that this process has. */
+  tryOut(isolation: Isolation, holder?: number): Promise<EngineUnavailable | undefined>;
+  /** Ends and removes every build that is not known and not under way here. Returns their ids. */
+  sweep(known: ReadonlySet<string>): Promise<readonly string[]>;
+};
+
+type Failure = Omit<BuildFailure, 'lastLines'>;
+type Context = { readonly log: BuildLog; readonly signal: AbortSignal; readonly given: Isolation };
+
+export function createBuilds(deps: {
+  /** Of builds alone. */
+  readonly folder: string;
+  readonly hidden: readonly string[];
+  readonly searchPath: string;
+  readonly blobs: Pick<Blobs, 'write'>;
+  readonly limits: BuildLimits;
+  /** In ms. */
+  readonly graceMs: number;
+  /** In ms. */
+  readonly now: () => number;
+}): Builds {
+  const { folder: root, limits, graceMs } = deps;
+  const underWay = new Set<string>();
+
+  async function start(
+    command: Omit<Command, 'fileBytes'>,
+    place: string,
+    directory: string,
+    given: Isolation,
+    holder?: number,
+  ) {
+    const whole = { ...command, fileBytes: limits.fileBytes };
+    if (given.kind === 'process') {
+      const env = {
+        ...environment(join(place, 'home'), join(place, 'secrets')),
+        TMPDIR: join(place, 'tmp'),
+        ...command.env,
+      };
+      return runPlain({ ...whole, env, workingDirectory: directory });
+    }
+    const network = holder === undefined ? given.network : { holder };
+    await writeConfiguration(place, network);
+    const below = posix.relative(await realpath(join(place, 'work')), directory);
+    const workingDirectory = posix.join(inSandbox.work, below);
+    const env = { ...environment(inSandbox.home, inSandbox.secrets), ...command.env };
+    const args = sandboxArguments({ folder: place, workingDirectory, env, network }, deps.hidden);
+    return runInSandbox(whole, { args, network, searchPath: deps.searchPath });
+  }
+
+  function environment(home: string, secrets: string): Record<string, string> {
+    return { PATH: deps.searchPath, HOME: home, LANG: 'C.UTF-8', CI: 'true', BUILD_SECRETS_DIR: secrets };
+  }
+
+  /** Calls `work` with a new folder, and removes it afterwards. */
+  async function inFolder<T>(id: string, work: (place: string) => Promise<T>): Promise<T> {
+    if (!idShape.test(id)) throw new Error('The id of a build has only letters, digits, _ and -.');
+    if (underWay.has(id)) throw new Error(`The build ${id} is under way already.`);
+    underWay.add(id);
+    const place = join(root, id);
+    try {
+      await removeFolder(place);
+      for (const name of commandFolders) await mkdir(join(place, name), { recursive: true, mode: 0o700 });
+      return await work(place);
+    } finally {
+      await removeFolder(place);
+      underWay.delete(id);
+    }
+  }
+
+  /** Whether a command can run like this. */
+  async function tryOut(given: Isolation, holder?: number): Promise<EngineUnavailable | undefined> {
+    return await inFolder('try-out', async (place) => {
+      const command = {
+        mark: markOf('try-out'),
+        text: 'exit 0',
+        env: {},
+        workingDirectory: '',
+        output: () => undefined,
+      };
+      try {
+        await (await start(command, place, await realpath(join(place, 'work')), given, holder)).ended;
+        return undefined;
+      } catch (error) {
+        if (error instanceof EngineUnavailable) return error;
+        throw error;
+      }
+    });
+  }
+
+  async function run(
+    job: BuildJob & { readonly command: string },
+    place: string,
+    directory: string,
+    { log, signal, given }: Context,
+  ): Promise<Failure | 'done' | 'cancelled'> {
+    const limits = { ...deps.limits, ...job.limits };
+    const { command: text, id, variables: env } = job;
+    const startedAt = deps.now();
+    const output: Command['output'] = (stream, chunk) => log.output(stream, chunk);
+    const command = { mark: markOf(id), text, env, workingDirectory: directory, output };
+    const running = await start(command, place, directory, given);
+    const watch = watchOver(running, place, limits, graceMs, signal);
+    const status = await running.ended.finally(() => watch.end());
+    if (signal.aborted) return 'cancelled';
+    if (watch.stop !== undefined) return stopped(watch.stop, limits);
+    if (status === 0) return 'done';
+    const seconds = Math.round((deps.now() - startedAt) / 1_000);
+    return {
+      kind: 'failed',
+      reason: 'exited',
+      message: `The command exited with ${status} after ${seconds} s.`,
+      fix:
+        status === fileTooLarge
+          ? `It wrote a file of more than ${limits.fileBytes} bytes. Make the file smaller.`
+          : 'Read the last lines of its log, and correct the command or the files.',
+    };
+  }
+
+  async function buildIn(place: string, job: BuildJob, context: Context): Promise<BuildOutcome | Failure> {
+    const work = join(place, 'work');
+    const missing = await job.fill(work);
+    if (missing !== undefined) return { kind: 'failed', reason: 'no_source', ...missing };
+    for (const [name, content] of Object.entries(job.secrets))
+      await writeFile(join(place, 'secrets', name), content, { mode: 0o400, flag: 'wx' });
+    const directory = await folderIn(work, job.directory);
+    if (directory === undefined)
+      return {
+        kind: 'failed',
+        reason: 'no_directory',
+        message: `The inputs of the build have no folder ${job.directory}.`,
+        fix: 'Correct build.directory, or add the folder to build.inputs.',
+      };
+    if (context.signal.aborted) return { kind: 'cancelled' };
+    const { command } = job;
+    if (command !== null) {
+      const end = await run({ ...job, command }, place, directory, context);
+      if (end === 'cancelled') return { kind: 'cancelled' };
+      if (end !== 'done') return end;
+    }
+    const output = await folderIn(work, posix.join(job.directory, job.output));
+    if (output === undefined)
+      return {
+        kind: 'failed',
+        reason: 'no_output',
+        message: `The build made no folder ${job.output} in ${job.directory}.`,
+        fix: 'Set build.output to the folder that the command makes.',
+      };
+    await makeReadable(output);
+    const found = await findOutput(output, limits);
+    if (found.kind === 'failed') return found;
+    return { kind: 'built', artifact: await storeOutput(found, deps.blobs) };
+  }
+
+  return {
+    tryOut,
+
+    async build(job, log, signal, given) {
+      let outcome: BuildOutcome | Failure | undefined;
+      try {
+        outcome = await inFolder(job.id, (place) => buildIn(place, job, { log, signal, given }));
+      } finally {
+        const lastLines = log.end();
+        if (outcome?.kind === 'failed') {
+          log.say(`${outcome.message} ${outcome.fix}`);
+          outcome = { ...outcome, lastLines };
+        }
+      }
+      // The failure was completed above.
+      return outcome as BuildOutcome;
+    },
+
+    async sweep(known) {
+      const gone = (await readdir(root)).filter((id) => !known.has(id) && !underWay.has(id));
+      for (const id of gone) {
+        await endMarked(markOf(id));
+        await removeFolder(join(root, id));
+      }
+      return gone;
+    },
+  };
+}
+
+const idShape = /^[A-Za-z0-9_-]{1,100}$/;
+/** 128 and the number of SIGXFSZ. */
+const fileTooLarge = 153;
+
+function markOf(id: string): Mark {
+  return ['POSTERN_BUILD', id];
+}

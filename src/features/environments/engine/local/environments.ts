@@ -1,0 +1,170 @@
+import { mkdir, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { everyProcess } from '../../../../platform/processes.ts';
+import { type Engine, EngineUnavailable } from '../engine.ts';
+import { every } from './every.ts';
+import { removeFolder } from './folders.ts';
+import { readLogFiles } from './log-files.ts';
+import { createNetwork, type EnvironmentNetwork } from './network.ts';
+import { files } from './recorder/task.ts';
+import { createService, type Service } from './service/service.ts';
+import type { StartDeps } from './service/start.ts';
+
+/** Runs the process services of Environments, each Environment in a folder of its own (service/service.ts, network.ts). */
+export type Environments = Pick<Engine, 'apply' | 'observe' | 'logs' | 'address' | 'remove'> & {
+  /** Finds what an earlier process left running, and begins to look after everything. */
+  start(): Promise<void>;
+  /** Everything keeps running, and nothing looks after it. */
+  stop(): Promise<void>;
+  /** Ends and removes what is not known. Returns the ids. */
+  sweep(known: ReadonlySet<string>): Promise<readonly string[]>;
+};
+
+type Environment = {
+  readonly folder: string;
+  readonly network: EnvironmentNetwork | undefined;
+  readonly services: Map<string, Service>;
+  /** Undefined: it is not being removed. */
+  removal?: Promise<void>;
+};
+
+/** Between two looks at all processes, in ms. */
+const lookMs = 250;
+const environmentShape = /^[A-Za-z0-9_-]{1,100}$/;
+/** A DNS label (RFC 1035 section 2.3.1). */
+const serviceShape = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+
+export function createEnvironments(
+  deps: Omit<StartDeps, 'network' | 'isPortGiven'> & {
+    /** Of Environments alone. */
+    readonly folder: string;
+    /** Of one service. */
+    readonly maxProcesses: number;
+    /** In ms. */
+    readonly now: () => number;
+    readonly onDefect: (error: unknown) => void;
+  },
+): Environments {
+  const { isolation } = deps;
+  const environments = new Map<string, Environment>();
+  let timer: NodeJS.Timeout | undefined;
+  let isStopped = false;
+
+  function environmentOf(id: string): Environment {
+    if (!environmentShape.test(id))
+      throw new Error('The id of an Environment has only letters, digits, _ and -.');
+    const known = environments.get(id);
+    if (known !== undefined) return known;
+    const folder = join(deps.folder, id);
+    const hasNetwork = isolation.kind === 'bwrap' && isolation.network === 'own';
+    const network = hasNetwork
+      ? createNetwork({ folder: join(folder, 'network'), searchPath: deps.searchPath })
+      : undefined;
+    const made = { folder, network, services: new Map<string, Service>() };
+    environments.set(id, made);
+    return made;
+  }
+
+  function serviceOf({ folder, network, services }: Environment, name: string): Service {
+    if (!serviceShape.test(name)) throw new Error('The name of a service is a DNS label.');
+    const known = services.get(name);
+    if (known !== undefined) return known;
+    const isPortGiven = (port: number) => servicesOfAll().some((service) => service.port === port);
+    const place = join(folder, 'services', name);
+    const made = createService({ ...deps, name, folder: place, network, isPortGiven });
+    services.set(name, made);
+    return made;
+  }
+
+  function servicesOfAll(): Service[] {
+    return [...environments.values()].flatMap(({ services }) => [...services.values()]);
+  }
+
+  async function look(): Promise<void> {
+    const services = servicesOfAll();
+    if (services.length === 0) return;
+    const processes = await everyProcess();
+    if (isStopped) return;
+    for (const service of services) service.look(processes);
+  }
+
+  async function remove(id: string, environment: Environment): Promise<void> {
+    const { folder, network, services } = environment;
+    for (const service of services.values()) service.want(null);
+    await Promise.all([...services.values()].map((service) => service.settled()));
+    await network?.close();
+    await removeFolder(folder);
+    environments.delete(id);
+  }
+
+  async function removeOnce(id: string): Promise<void> {
+    const environment = environments.get(id);
+    if (environment === undefined) return;
+    environment.removal ??= remove(id, environment).finally(() => {
+      delete environment.removal;
+    });
+    await environment.removal;
+  }
+
+  return {
+    async start() {
+      await mkdir(deps.folder, { recursive: true, mode: 0o700 });
+      for (const id of await readdir(deps.folder)) {
+        const environment = environmentOf(id);
+        await environment.network?.adopt();
+        const names = await readdir(join(environment.folder, 'services')).catch(() => []);
+        await Promise.all(names.map((name) => serviceOf(environment, name).adopt()));
+      }
+      timer = every(lookMs, look);
+      timer.unref();
+    },
+
+    async stop() {
+      isStopped = true;
+      clearInterval(timer);
+      await Promise.allSettled(servicesOfAll().map((service) => service.settled()));
+    },
+
+    async apply({ environmentId, processes }) {
+      if (isStopped) throw new EngineUnavailable('The engine was stopped.');
+      await environments.get(environmentId)?.removal;
+      const environment = environmentOf(environmentId);
+      if (processes.some(({ isAsleep }) => !isAsleep)) {
+        await mkdir(environment.folder, { recursive: true, mode: 0o700 });
+        await environment.network?.open();
+      }
+      const names = new Set(processes.map(({ service }) => service));
+      for (const [name, service] of environment.services) {
+        if (service.isGone) environment.services.delete(name);
+        else if (!names.has(name)) service.want(null);
+      }
+      for (const process of processes) serviceOf(environment, process.service).want(process);
+    },
+
+    async observe(environmentId) {
+      const services = [...(environments.get(environmentId)?.services ?? [])];
+      const found = await Promise.all(services.map(([, service]) => service.observe()));
+      return found
+        .filter((one) => one !== undefined)
+        .toSorted((one, other) => (one.service < other.service ? -1 : 1));
+    },
+
+    async logs(environmentId, service, after, limit) {
+      const environment = environments.get(environmentId);
+      if (environment?.services.has(service) !== true) return [];
+      return await readLogFiles(join(environment.folder, 'services', service, files.log), after, limit);
+    },
+
+    async address(environmentId, service) {
+      return (await environments.get(environmentId)?.services.get(service)?.address()) ?? null;
+    },
+
+    remove: removeOnce,
+
+    async sweep(known) {
+      const gone = [...environments.keys()].filter((id) => !known.has(id));
+      for (const id of gone) await removeOnce(id);
+      return gone;
+    },
+  };
+}

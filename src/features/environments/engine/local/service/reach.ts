@@ -1,0 +1,65 @@
+import { get } from 'node:http';
+import { listenersOn, socketsOf } from '../../../../../platform/listeners.ts';
+
+/** Whether the gateway reaches a service, and why not. `reason`: in words that people see. */
+export type Reach =
+  /** Sockets of the service alone listen on its port. */
+  | { readonly kind: 'listens'; readonly host: string; readonly inodes: ReadonlySet<string> }
+  | { readonly kind: 'waiting'; readonly reason: string }
+  /** A process of others listens there. */
+  | { readonly kind: 'taken'; readonly reason: string };
+
+/** Of this machine, in a network that slirp4netns forwards to (slirp4netns(1)). */
+const insideAddress = '10.0.2.100';
+const anyAddress = ['0.0.0.0', '::'];
+
+export async function findReach(service: {
+  readonly port: number;
+  /** The process that holds its network; null: the network of this machine. */
+  readonly holder: number | null;
+  readonly pids: () => Promise<readonly number[]>;
+  /** Sockets that are known to be its own. */
+  readonly known: ReadonlySet<string>;
+}): Promise<Reach> {
+  const { port, holder } = service;
+  const all = (await listenersOn(port, holder ?? process.pid)) ?? [];
+  const reached = holder === null ? [...anyAddress, '127.0.0.1', '::1'] : [...anyAddress, insideAddress];
+  const found = all.filter(({ address }) => reached.includes(address));
+  const [unreached] = all;
+  if (found.length === 0)
+    return {
+      kind: 'waiting',
+      reason:
+        unreached === undefined
+          ? `does not listen on port ${port}, which the variable PORT names`
+          : `listens on ${unreached.address} alone; let it listen on all addresses (0.0.0.0)`,
+    };
+  if (!found.every(({ inode }) => service.known.has(inode))) {
+    const own = await socketsOf(await service.pids());
+    if (!found.every(({ inode }) => own.has(inode)))
+      return { kind: 'taken', reason: `cannot use port ${port}, on which another process listens` };
+  }
+  const isOnlyV6 = found.every(({ address }) => address === '::1');
+  return {
+    kind: 'listens',
+    host: isOnlyV6 ? '::1' : '127.0.0.1',
+    inodes: new Set(found.map(({ inode }) => inode)),
+  };
+}
+
+/** In ms. */
+const healthTimeoutMs = 5_000;
+
+/** Undefined: the page answers 2xx or 3xx. Otherwise why not, in words. */
+export async function askHealth(host: string, port: number, path: string): Promise<string | undefined> {
+  return await new Promise((resolve) => {
+    const signal = AbortSignal.timeout(healthTimeoutMs);
+    // The service can answer with headers that say nothing else to us; its body is not read.
+    const request = get({ host, port, path, signal, agent: false }, (response) => {
+      response.destroy();
+      const status = response.statusCode ?? 0;
+      resolve(status >= 200 && status < 400 ? undefined : `answers ${status} to GET ${path}`);
+    });
+    request.on('error', () => resolve(`does not answer GET ${path}`));
+  });
+}

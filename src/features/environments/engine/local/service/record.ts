@@ -1,0 +1,40 @@
+import { join } from 'node:path';
+import type { DesiredProcess } from '../../engine.ts';
+import { readJson, writeJson } from '../json-files.ts';
+
+/** What the engine knows about a service after a restart, without its secrets. */
+export type ServiceRecord = {
+  readonly revision: string;
+  readonly health: string | null;
+  readonly memoryBytes: number;
+  /** The files of the artifact are complete. */
+  readonly isUnpacked: boolean;
+  /** Null: none was chosen yet. */
+  readonly port: number | null;
+  /** The process that holds its network; null: it has the network of this machine. */
+  readonly holder: number | null;
+  /** Of this revision. */
+  readonly starts: number;
+  /** In a row. */
+  readonly failures: number;
+  /** Id of the first line in the log of this revision. */
+  readonly firstLine: number;
+};
+
+export function newRecord(
+  desired: DesiredProcess,
+  kept: Pick<ServiceRecord, 'port' | 'firstLine'>,
+): ServiceRecord {
+  const { revision, health, memoryBytes } = desired;
+  return { ...kept, revision, health, memoryBytes, isUnpacked: false, holder: null, starts: 0, failures: 0 };
+}
+
+const name = 'service.json';
+
+export async function readRecord(folder: string): Promise<ServiceRecord | undefined> {
+  return await readJson<ServiceRecord>(join(folder, name));
+}
+
+export function writeRecord(folder: string, record: ServiceRecord): void {
+  writeJson(join(folder, name), record);
+}

@@ -1,0 +1,303 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import {
+  type everyProcess,
+  hasEnded,
+  processesBelow,
+  processesOf,
+  processesWith,
+  signal,
+} from '../../../../../platform/processes.ts';
+import { type Address, type DesiredProcess, EngineUnavailable, type ObservedProcess } from '../../engine.ts';
+import { removeFolder } from '../folders.ts';
+import { readJson, writeJson } from '../json-files.ts';
+import { lastOfLogFiles, nextIdIn } from '../log-files.ts';
+import { recorderMark } from '../recorder/start-recorder.ts';
+import { type Ended, type EndRequest, files, type Started } from '../recorder/task.ts';
+import { endMarked } from '../run-command.ts';
+import { failuresAfter, pauseMs } from './back-off.ts';
+import { askHealth, findReach } from './reach.ts';
+import { newRecord, readRecord, type ServiceRecord, writeRecord } from './record.ts';
+import { choosePort, serviceMark, type StartDeps, startCommand, unpack } from './start.ts';
+
+export type Processes = Awaited<ReturnType<typeof everyProcess>>;
+
+/**
+ * One process service of one Environment: what is wanted, what runs, and the next step between them. Steps happen one after the
+ * other. What must outlive this process is in files of its folder (record.ts, recorder/task.ts).
+ */
+export type Service = {
+  /** Finds what an earlier process left. Call it first. */
+  adopt(): Promise<void>;
+  /** Null: it ends and its folder goes. Begins at once; settled() waits for it. */
+  want(desired: DesiredProcess | null): void;
+  /** Takes the next step, if none is under way. Call it again and again, with all processes of the machine. */
+  look(processes: Processes): void;
+  /** Resolves when no step is under way. Rejects when the service could not be removed. */
+  settled(): Promise<void>;
+  observe(): Promise<ObservedProcess | undefined>;
+  address(): Promise<Address | null>;
+  readonly port: number | null;
+  /** It was removed, and nothing is left. */
+  readonly isGone: boolean;
+};
+
+type Running = Started & {
+  /** In words: why it is not ready yet. */
+  waiting: string | null;
+  ready?: { readonly host: string; readonly inodes: ReadonlySet<string>; readonly since: number };
+  isAsked: boolean;
+};
+
+const shownLines = 10;
+/** How long a recorder may take to end after the grace of its command, and the time between two looks, in ms. */
+const [recorderGraceMs, lookMs] = [5_000, 20];
+
+export function createService(
+  deps: StartDeps & {
+    readonly name: string;
+    readonly folder: string;
+    readonly maxProcesses: number;
+    readonly now: () => number;
+    readonly onDefect: (error: unknown) => void;
+  },
+): Service {
+  const { folder, now } = deps;
+  const logFolder = join(folder, files.log);
+  let desired: DesiredProcess | null | undefined;
+  let record: ServiceRecord | undefined;
+  let running: Running | undefined;
+  let end: { readonly reason: string; readonly at: number } | undefined;
+  let isGone = false;
+  let last: Promise<void> = Promise.resolve();
+  let steps = 0;
+
+  function inTurn(work: () => Promise<void>): void {
+    steps += 1;
+    last = last
+      // A failure was reported, and the next step may succeed.
+      .catch(() => undefined)
+      .then(work)
+      .finally(() => {
+        steps -= 1;
+      });
+    last.catch(deps.onDefect);
+  }
+
+  function write(changes: Partial<ServiceRecord>): void {
+    if (record === undefined) return;
+    record = { ...record, ...changes };
+    writeRecord(folder, record);
+  }
+
+  function fail(reason: string): void {
+    const readyMs = running?.ready === undefined ? 0 : now() - running.ready.since;
+    running = undefined;
+    end = { reason, at: now() };
+    write({ failures: failuresAfter(record?.failures ?? 0, readyMs) });
+  }
+
+  async function step(processes: Processes): Promise<void> {
+    if (running !== undefined) await noticeEnd(running);
+    if (desired === null) return await leave();
+    if (desired?.isAsleep === true) return await fallAsleep();
+    if (desired !== undefined) await follow(desired);
+    if (running !== undefined && record !== undefined) await watch(running, record, processes);
+  }
+
+  async function leave(): Promise<void> {
+    await stop({ reason: null, isGentle: true });
+    await endRest();
+    await removeFolder(folder);
+    record = end = undefined;
+    isGone = true;
+  }
+
+  async function fallAsleep(): Promise<void> {
+    await stop({ reason: null, isGentle: true });
+    end = undefined;
+    if (record !== undefined && record.failures > 0) write({ failures: 0 });
+  }
+
+  async function follow(wanted: DesiredProcess): Promise<void> {
+    isGone = false;
+    if (record?.revision !== wanted.revision) {
+      await stop({ reason: null, isGentle: true });
+      end = undefined;
+      await mkdir(logFolder, { recursive: true, mode: 0o700 });
+      record = newRecord(wanted, { port: record?.port ?? null, firstLine: nextIdIn(logFolder) });
+      writeRecord(folder, record);
+    }
+    const isDue = end === undefined || now() >= end.at + pauseMs(record.failures);
+    if (running === undefined && isDue) await start(wanted, record);
+  }
+
+  async function start(wanted: DesiredProcess, { isUnpacked, port: lastPort, starts }: ServiceRecord) {
+    const lastReason = end?.reason ?? null;
+    end = undefined;
+    try {
+      if (!isUnpacked) await unpack(wanted, folder, deps);
+      const holder = (await deps.network?.open()) ?? null;
+      const port = await choosePort(lastPort, holder, deps);
+      write({ isUnpacked: true, holder, port, starts: starts + 1 });
+      const started = await startCommand(wanted, folder, { port, holder }, deps);
+      running = { ...started, waiting: lastReason, isAsked: false };
+    } catch (error) {
+      await endRest();
+      if (!(error instanceof EngineUnavailable)) deps.onDefect(error);
+      const why = error instanceof EngineUnavailable ? error.message : 'its files cannot be prepared';
+      fail(`cannot be started: ${why}`);
+    }
+  }
+
+  /** Whatever ended: the command, or the recorder too. */
+  async function noticeEnd(current: Running): Promise<void> {
+    const isRecorderGone = await hasEnded(current.recorder);
+    const ended = await readJson<Ended>(join(folder, files.ended));
+    if (ended === undefined && !isRecorderGone) return;
+    await endRest();
+    const reason = ended === undefined ? 'ended together with its recorder' : ended.reason;
+    if (reason === null) running = undefined;
+    else fail(`${reason}${await portNote()}`);
+  }
+
+  async function portNote(): Promise<string> {
+    const { port = null, holder = null } = record ?? {};
+    if (port === null) return '';
+    const reach = await findReach({ port, holder, known: new Set(), pids: async () => [] });
+    return reach.kind === 'taken' ? `; another process listens on port ${port}` : '';
+  }
+
+  async function watch(
+    current: Running,
+    { port, holder, health, memoryBytes }: ServiceRecord,
+    processes: Processes,
+  ): Promise<void> {
+    const found = current.root === 0 ? [] : processesBelow(current.root, processes);
+    const bytes = found.reduce((sum, { residentBytes }) => sum + residentBytes, 0);
+    if (found.length > deps.maxProcesses)
+      return await stopFailed(`started more than ${deps.maxProcesses} processes, so Postern ended it`);
+    if (bytes > memoryBytes)
+      return await stopFailed(`used more than ${memoryBytes} bytes of memory, so Postern ended it`);
+    if (holder !== null && (await hasEnded(holder))) return await stopFailed('lost its network');
+    if (port === null) return;
+    const reach = await reachOf(current, port, holder);
+    if (reach.kind === 'taken') return await stopFailed(reach.reason);
+    if (reach.kind === 'waiting') {
+      current.waiting = reach.reason;
+      delete current.ready;
+    } else if (current.ready !== undefined) current.ready = { ...current.ready, ...reach };
+    else if (health === null) current.ready = { ...reach, since: now() };
+    else if (!current.isAsked) {
+      current.isAsked = true;
+      // Not awaited: a slow answer must not delay the look at its memory.
+      void askHealth(reach.host, port, health).then((problem) => {
+        current.isAsked = false;
+        current.waiting = problem ?? null;
+        if (problem === undefined) current.ready = { ...reach, since: now() };
+      });
+    }
+  }
+
+  async function stopFailed(reason: string): Promise<void> {
+    const current = running;
+    await stop({ reason, isGentle: false });
+    running = current;
+    fail(reason);
+  }
+
+  async function stop(request: EndRequest): Promise<void> {
+    if (running === undefined) return;
+    const { recorder } = running;
+    writeJson(join(folder, files.request), request);
+    signal(recorder, 'SIGTERM');
+    const rounds = (deps.graceMs + recorderGraceMs) / lookMs;
+    for (let round = 0; round < rounds && !(await hasEnded(recorder)); round++) await wait(lookMs);
+    await endRest();
+    running = undefined;
+  }
+
+  /** A recorder that hangs or was killed leaves processes. */
+  async function endRest(): Promise<void> {
+    await endMarked(recorderMark(folder));
+    await endMarked(serviceMark(folder));
+  }
+
+  async function reachOf({ root, ready }: Running, port: number, holder: number | null) {
+    return await findReach({
+      port,
+      holder,
+      known: ready?.inodes ?? new Set(),
+      pids: async () => (await processesOf(root)).map(({ pid }) => pid),
+    });
+  }
+
+  return {
+    async adopt() {
+      record = await readRecord(folder);
+      const started = await readJson<Started>(join(folder, files.started));
+      if (record === undefined || started === undefined) return await endRest();
+      const ended = await readJson<Ended>(join(folder, files.ended));
+      const isThere = (await processesWith(...recorderMark(folder))).includes(started.recorder);
+      if (ended !== undefined || isThere) running = { ...started, waiting: null, isAsked: false };
+      else {
+        await endRest();
+        fail('ended together with its recorder');
+      }
+      if (running !== undefined) await noticeEnd(running);
+    },
+
+    want(next) {
+      desired = next;
+      inTurn(() => step([]));
+    },
+
+    look(processes) {
+      if (steps === 0 && !isGone) inTurn(() => step(processes));
+    },
+
+    settled: () => last,
+
+    async observe() {
+      const revision = desired?.revision ?? record?.revision;
+      if (revision === undefined || isGone) return undefined;
+      const isCurrent = record?.revision === revision;
+      const lines = isCurrent ? await lastOfLogFiles(logFolder, 2 * shownLines) : [];
+      const output = lines.filter(({ id, stream }) => id >= (record?.firstLine ?? 0) && stream !== 'postern');
+      const restarts = isCurrent ? Math.max(0, (record?.starts ?? 0) - 1) : 0;
+      return {
+        service: deps.name,
+        revision,
+        ...stateOf(isCurrent),
+        lastLines: output.slice(-shownLines).map(({ text }) => text),
+        restarts,
+      };
+    },
+
+    async address() {
+      const ready = running?.ready;
+      const { port = null, holder = null } = record ?? {};
+      if (running === undefined || ready === undefined || port === null) return null;
+      const reach = await reachOf(running, port, holder);
+      return reach.kind === 'listens' ? { host: reach.host, port } : null;
+    },
+
+    get port() {
+      return record?.port ?? null;
+    },
+    get isGone() {
+      return isGone;
+    },
+  };
+
+  function stateOf(isCurrent: boolean): Pick<ObservedProcess, 'state' | 'reason'> {
+    if (!isCurrent) return { state: desired?.isAsleep === true ? 'stopped' : 'starting', reason: null };
+    if (running !== undefined)
+      return running.ready === undefined
+        ? { state: 'starting', reason: running.waiting }
+        : { state: 'ready', reason: null };
+    if (end !== undefined) return { state: 'failed', reason: end.reason };
+    return { state: desired?.isAsleep === false ? 'starting' : 'stopped', reason: null };
+  }
+}

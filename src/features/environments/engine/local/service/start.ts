@@ -1,0 +1,118 @@
+import { mkdir, realpath } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import type { Blobs } from '../../../../../platform/blobs/blobs.ts';
+import { listenersOn } from '../../../../../platform/listeners.ts';
+import { type DesiredProcess, EngineUnavailable } from '../../engine.ts';
+import { removeFolder } from '../folders.ts';
+import type { EnvironmentNetwork } from '../network.ts';
+import { startRecorder } from '../recorder/start-recorder.ts';
+import type { Started } from '../recorder/task.ts';
+import type { Mark } from '../run-command.ts';
+import {
+  commandFolders,
+  inSandbox,
+  type Isolation,
+  sandboxArguments,
+  writeConfiguration,
+} from '../sandbox.ts';
+import { unpackTree } from '../tree.ts';
+
+/** What a service needs to start. The same for all services of an Environment. */
+export type StartDeps = {
+  readonly isolation: Isolation;
+  readonly hidden: readonly string[];
+  readonly searchPath: string;
+  readonly blobs: Pick<Blobs, 'read'>;
+  /** Undefined: services have the network of this machine. */
+  readonly network: EnvironmentNetwork | undefined;
+  /** Of its largest file. */
+  readonly fileBytes: number;
+  /** Time between the request to end and the end, in ms. */
+  readonly graceMs: number;
+  /** For the programs of recorders. */
+  readonly codeFolder: string;
+  /** Whether a service of any Environment has this port. */
+  readonly isPortGiven: (port: number) => boolean;
+};
+
+export function serviceMark(folder: string): Mark {
+  return ['POSTERN_SERVICE', folder];
+}
+
+/** Puts the files of the artifact into the folder of the service, in place of those that are there. */
+export async function unpack(desired: DesiredProcess, folder: string, { blobs }: StartDeps): Promise<void> {
+  for (const name of commandFolders) {
+    await removeFolder(join(folder, name));
+    await mkdir(join(folder, name), { recursive: true, mode: 0o700 });
+  }
+  await unpackTree(desired.artifact.digest, join(folder, 'work'), blobs);
+}
+
+/** Starts the command beside a recorder. Rejects with EngineUnavailable. */
+export async function startCommand(
+  desired: DesiredProcess,
+  folder: string,
+  place: { readonly port: number; readonly holder: number | null },
+  deps: StartDeps,
+): Promise<Started> {
+  const { isolation, searchPath } = deps;
+  const { command: text, secrets, variables, redacted, logBytes } = desired;
+  const given = { ...variables, ...secrets, PORT: String(place.port) };
+  const odd = Object.entries({ ...given, command: text }).find((entry) => entry.join('').includes('\0'));
+  if (odd !== undefined) throw new EngineUnavailable(`${odd[0]} contains a NUL byte`);
+  const common = { mark: serviceMark(folder), text, fileBytes: deps.fileBytes };
+  const always = { PATH: searchPath, LANG: 'C.UTF-8' };
+  const task = {
+    folder,
+    redacted: [...redacted, ...Object.values(secrets)],
+    logBytes,
+    graceMs: deps.graceMs,
+  };
+  if (isolation.kind === 'process') {
+    const home = { HOME: join(folder, 'home'), TMPDIR: join(folder, 'tmp') };
+    const workingDirectory = await realpath(join(folder, 'work'));
+    const command = { ...common, env: { ...always, ...home, ...given }, workingDirectory };
+    return await startRecorder({ ...task, command, sandbox: null }, deps.codeFolder);
+  }
+  const network = place.holder === null ? isolation.network : { holder: place.holder };
+  await writeConfiguration(folder, network);
+  const workingDirectory = inSandbox.work;
+  const env = { ...always, HOME: inSandbox.home, ...given };
+  const args = sandboxArguments({ folder, workingDirectory, env, network }, deps.hidden);
+  const command = { ...common, env, workingDirectory };
+  return await startRecorder({ ...task, command, sandbox: { args, network, searchPath } }, deps.codeFolder);
+}
+
+/** Choices of a free port, of which each can be taken meanwhile. */
+const maxChoices = 20;
+
+/**
+ * A port that nothing uses, `last` if that is possible: other services have it in their variables. With a network of its own, an
+ * Environment gets the same port inside and, for the gateway, on 127.0.0.1.
+ */
+export async function choosePort(
+  last: number | null,
+  holder: number | null,
+  { network, isPortGiven }: StartDeps,
+): Promise<number> {
+  const isFree = async (port: number) =>
+    (await listenersOn(port, holder ?? process.pid))?.length === 0 &&
+    (network === undefined || (await network.forward(port)));
+  if (last !== null && (await isFree(last))) return last;
+  for (let choice = 0; choice < maxChoices; choice++) {
+    const port = await unusedPort();
+    if (!isPortGiven(port) && (await isFree(port))) return port;
+  }
+  throw new EngineUnavailable('no port of this machine is free');
+}
+
+async function unusedPort(): Promise<number> {
+  return await new Promise((resolve, reject) => {
+    const server = createServer().once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === 'object' ? (address?.port ?? 0) : 0));
+    });
+  });
+}

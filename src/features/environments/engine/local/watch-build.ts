@@ -1,0 +1,78 @@
+import type { BuildFailure, BuildFailureReason, BuildLimits } from '../engine.ts';
+import { every } from './every.ts';
+import { bytesBelow } from './folders.ts';
+import type { RunningCommand } from './run-command.ts';
+
+type Stop = Extract<BuildFailureReason, 'timed_out' | 'too_many_processes' | 'out_of_memory' | 'disk_full'>;
+
+/** Milliseconds between two looks at the processes of a build, and between two at the size of its folder. */
+const lookMs = 250;
+const measureMs = 1_000;
+
+/** Ends the command when it exceeds a limit or is cancelled. `stop` says which limit. */
+export function watchOver(
+  running: RunningCommand,
+  place: string,
+  limits: BuildLimits,
+  graceMs: number,
+  signal: AbortSignal,
+) {
+  let stop: Stop | undefined;
+  let lastTimer: NodeJS.Timeout | undefined;
+  let isEnding = false;
+  const endNow = (reason: Stop | undefined, isGentle: boolean) => {
+    if (isEnding) return;
+    isEnding = true;
+    stop = reason;
+    if (!isGentle) return running.kill();
+    lastTimer = setTimeout(() => running.kill(), graceMs);
+    void running.terminate();
+  };
+  const cancel = () => endNow(undefined, true);
+  signal.addEventListener('abort', cancel, { once: true });
+  if (signal.aborted) cancel();
+  const deadline = setTimeout(() => endNow('timed_out', true), limits.timeMs);
+  // What takes more of the machine than it may is not asked first: it could take more meanwhile.
+  const look = every(lookMs, async () => {
+    const processes = await running.processes();
+    const bytes = processes.reduce((sum, { residentBytes }) => sum + residentBytes, 0);
+    if (processes.length > limits.processes) endNow('too_many_processes', false);
+    else if (bytes > limits.memoryBytes) endNow('out_of_memory', false);
+  });
+  const measure = every(measureMs, async () => {
+    if ((await bytesBelow(place)) > limits.diskBytes) endNow('disk_full', false);
+  });
+  return {
+    get stop() {
+      return stop;
+    },
+    end() {
+      isEnding = true;
+      signal.removeEventListener('abort', cancel);
+      for (const timer of [deadline, lastTimer]) clearTimeout(timer);
+      for (const timer of [look, measure]) clearInterval(timer);
+    },
+  };
+}
+
+export function stopped(stop: Stop, limits: BuildLimits): Omit<BuildFailure, 'lastLines'> {
+  const [message, fix] = {
+    timed_out: [
+      `The build did not end within ${Math.round(limits.timeMs / 1_000)} s, so Postern ended it.`,
+      'Make it faster, or ask an administrator for more time.',
+    ],
+    too_many_processes: [
+      `The build started more than ${limits.processes} processes, so Postern ended it.`,
+      'Run less at once.',
+    ],
+    out_of_memory: [
+      `The build used more than ${limits.memoryBytes} bytes of memory, so Postern ended it.`,
+      'Make it use less memory.',
+    ],
+    disk_full: [
+      `The build wrote more than ${limits.diskBytes} bytes, so Postern ended it.`,
+      'Make it write less, or remove files that it no longer needs.',
+    ],
+  }[stop] as [string, string];
+  return { kind: 'failed', reason: stop, message, fix };
+}

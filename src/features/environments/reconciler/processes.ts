@@ -1,0 +1,130 @@
+import { createHash } from 'node:crypto';
+import { AppError } from '../../../core/errors.ts';
+import type { DesiredEnvironment, DesiredService } from '../configuration-file/plan.ts';
+import type { Reference } from '../configuration-file/references.ts';
+import type { Deploy, DeployStep } from '../deploys/deploy.ts';
+import type { DesiredProcess, Engine, ObservedProcess } from '../engine/engine.ts';
+import type { Environment } from '../environment.ts';
+import { secretsRefused } from '../secrets.ts';
+import type { ReconcilerDeps } from './deps.ts';
+import { filledVariables, valuesOf } from './values.ts';
+
+type Planned = Deploy & { readonly plan: DesiredEnvironment };
+type Process = Extract<DesiredService, { kind: 'process' }>;
+
+/** What runs of a deploy, and what runs now. */
+export type Running = {
+  readonly desired: readonly DesiredProcess[];
+  /** Services that wait for the address of another one. */
+  readonly waiting: readonly string[];
+  /** Of the wanted revision, by service. */
+  readonly observed: ReadonlyMap<string, ObservedProcess>;
+  /** `host:port` of those that are ready, by service. */
+  readonly addresses: ReadonlyMap<string, string>;
+};
+
+class NoAddress extends Error {}
+
+/**
+ * Starts the processes of a deploy and looks at them. Those that need the address of another one wait for it, so a first
+ * start goes in the order of the needs. Twice changes nothing.
+ */
+export function createProcesses(deps: ReconcilerDeps, engine: Engine) {
+  /** Values of the stored secrets: variable → value. @throws AppError override_not_allowed when they may not be used */
+  async function secretsOf(
+    deploy: Planned,
+    references: Readonly<Record<string, string>>,
+  ): Promise<Readonly<Record<string, string>>> {
+    if (Object.keys(references).length === 0) return {};
+    const repository = await deps.repositories.find(deploy.repositoryId);
+    if (repository === undefined || !deps.maySecrets(repository, deploy.branch)) {
+      const { message, fix: hint } = secretsRefused(deploy.branch, references);
+      throw new AppError('override_not_allowed', { message, hint });
+    }
+    const found = await deps.secrets.read(deploy.repositoryId, references);
+    if (found.kind === 'read') return found.values;
+    throw new AppError('override_not_allowed', { message: found.message, hint: found.fix });
+  }
+
+  async function processOf(
+    name: string,
+    service: Process,
+    deploy: Planned,
+    steps: readonly DeployStep[],
+    valueOf: (reference: Reference) => string,
+  ): Promise<DesiredProcess> {
+    const variables = filledVariables(service.variables, valueOf);
+    const secrets = await secretsOf(deploy, service.secrets);
+    const artifactId = steps.find(({ service: of, step }) => of === name && step === 'build')?.artifactId;
+    const artifact = await deps.artifacts.tar(artifactId ?? '');
+    if (artifact === undefined) throw new Error(`The artifact of ${name} is gone.`);
+    const { command, port, health, memoryBytes, milliCpu } = service.run;
+    // The schema requires a command of a service that is built.
+    if (command === null) throw new Error(`${name} has no command.`);
+    const { resources, logBytes } = await deps.policy();
+    const whole = {
+      service: name,
+      artifact,
+      command,
+      port,
+      health,
+      variables,
+      secrets,
+      redacted: Object.values(secrets),
+      memoryBytes: memoryBytes ?? resources.maxMemoryBytes,
+      milliCpu: milliCpu ?? resources.maxMilliCpu,
+      isAsleep: false,
+    };
+    const revision = createHash('sha256').update(JSON.stringify(whole)).digest('hex').slice(0, 32);
+    return { ...whole, revision, logBytes };
+  }
+
+  return {
+    /** True: the deploy has processes. */
+    has: (plan: DesiredEnvironment) => Object.values(plan.services).some(({ kind }) => kind === 'process'),
+
+    /** @throws EngineUnavailable; AppError when a secret cannot be used */
+    async bring(environment: Environment, deploy: Planned, steps: readonly DeployStep[]): Promise<Running> {
+      const names = Object.entries(deploy.plan.services).filter(
+        (entry): entry is [string, Process] => entry[1].kind === 'process',
+      );
+      const addresses = new Map<string, string>();
+      for (const [name] of names) {
+        const address = await engine.address(environment.id, name);
+        if (address !== null) addresses.set(name, `${address.host}:${address.port}`);
+      }
+      const internal = (service: string) => {
+        const text = addresses.get(service);
+        if (text === undefined) throw new NoAddress();
+        const { hostname: host, port } = new URL(`http://${text}`);
+        return { host, port: Number(port) };
+      };
+      const valueOf = valuesOf(environment, deploy.sha ?? '', deploy.plan, deps.addresses, internal);
+      const desired: DesiredProcess[] = [];
+      const waiting: string[] = [];
+      for (const [name, service] of names) {
+        try {
+          desired.push(await processOf(name, service, deploy, steps, valueOf));
+        } catch (error) {
+          if (!(error instanceof NoAddress)) throw error;
+          waiting.push(name);
+        }
+      }
+      await engine.apply({ environmentId: environment.id, processes: desired });
+      const wanted = new Map(desired.map(({ service, revision }) => [service, revision]));
+      const observed = (await engine.observe(environment.id)).filter(
+        ({ service, revision }) => wanted.get(service) === revision,
+      );
+      return {
+        desired,
+        waiting,
+        observed: new Map(observed.map((one) => [one.service, one])),
+        addresses,
+      };
+    },
+
+    remove: (environmentId: string) => engine.remove(environmentId),
+  };
+}
+
+export type Processes = ReturnType<typeof createProcesses>;

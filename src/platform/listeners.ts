@@ -1,0 +1,62 @@
+import { readdir, readFile, readlink } from 'node:fs/promises';
+
+/** A TCP socket that listens. `inode` names it, as long as it exists. */
+export type Listener = { readonly address: string; readonly inode: string };
+
+/** In the third column of proc_net(5). */
+const listening = '0A';
+
+/**
+ * The sockets that listen on a port, in the network namespace of process `pid`. Undefined: the process has ended. IPv4
+ * addresses that are mapped into IPv6 are returned as IPv4.
+ */
+export async function listenersOn(port: number, pid: number): Promise<Listener[] | undefined> {
+  const tables = await Promise.all(
+    // A kernel without IPv6 has no second table.
+    ['tcp', 'tcp6'].map((name) => readFile(`/proc/${pid}/net/${name}`, 'utf8').catch(() => undefined)),
+  );
+  if (tables[0] === undefined) return undefined;
+  return tables.flatMap((table) =>
+    (table?.split('\n').slice(1) ?? []).flatMap((line) => {
+      const [, local = '', , state, , , , , , inode = ''] = line.trim().split(/\s+/);
+      const [address = '', hex = ''] = local.split(':');
+      const isFound = state === listening && Number.parseInt(hex, 16) === port;
+      return isFound ? [{ address: addressOf(address), inode }] : [];
+    }),
+  );
+}
+
+/** Inodes of the sockets that these processes have open. Processes that have ended have none. */
+export async function socketsOf(pids: readonly number[]): Promise<Set<string>> {
+  const found = new Set<string>();
+  for (const pid of pids) {
+    const folder = `/proc/${pid}/fd`;
+    const names = await readdir(folder).catch(() => []);
+    const targets = await Promise.all(names.map((name) => readlink(`${folder}/${name}`).catch(() => '')));
+    for (const target of targets) {
+      const inode = /^socket:\[(\d+)\]$/.exec(target)?.[1];
+      if (inode !== undefined) found.add(inode);
+    }
+  }
+  return found;
+}
+
+/** From words of 32 bits in the byte order of the processor, which is little-endian on those that Node supports for Linux. */
+function addressOf(hex: string): string {
+  const words = hex.match(/.{8}/g) ?? [];
+  const bytes = words.flatMap((word) => (word.match(/../g) ?? []).toReversed());
+  const isMapped =
+    bytes.length === 16 && bytes.slice(0, 12).join('') === '00000000000000000000ffff'.toUpperCase();
+  if (bytes.length === 4 || isMapped)
+    return bytes
+      .slice(-4)
+      .map((byte) => Number.parseInt(byte, 16))
+      .join('.');
+  const groups = Array.from({ length: 8 }, (_, at) =>
+    Number.parseInt(bytes.slice(2 * at, 2 * at + 2).join(''), 16),
+  );
+  if (groups.every((group) => group === 0)) return '::';
+  return groups.slice(0, 7).every((group) => group === 0)
+    ? `::${groups[7]?.toString(16)}`
+    : groups.map((group) => group.toString(16)).join(':');
+}

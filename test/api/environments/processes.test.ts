@@ -1,0 +1,87 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openShop, page, type Shop } from './shop.ts';
+
+const server = (body: string) => `
+require('node:http').createServer((request, response) => {
+  console.log('asked for ' + request.url);
+  response.end(${body});
+}).listen(process.env.PORT, '127.0.0.1');
+`;
+
+const file = `version: 1
+services:
+  web:
+    build: { image: 'node:24', directory: web }
+    static: {}
+    routes: { /api: api }
+  api:
+    build: { image: 'node:24', directory: api }
+    run: { command: node server.js, port: 8080, health: /healthz }
+    env: { GREETING: "from \${environment.branch}", BACK: "\${services.back.host}:\${services.back.port}" }
+    requires: [back]
+  back:
+    build: { image: 'node:24', directory: back }
+    run: { command: node server.js, port: 9090 }
+    exposed: false
+`;
+
+let shop: Shop;
+beforeAll(async () => {
+  shop = await openShop();
+  await shop.change({ allowedAccess: ['owner', 'members', 'public'] });
+  shop.repository.commit(
+    {
+      'postern.yaml': file,
+      'web/index.html': page('front'),
+      'api/server.js': server("process.env.GREETING + ' with ' + process.env.BACK"),
+      'back/server.js': server("'back'"),
+    },
+    'two',
+  );
+});
+afterAll(() => shop.close());
+
+test('processes start in the order of their needs, answer behind the front end, and end with the Environment', async () => {
+  const { data } = await shop.create({ branch: 'two', access: 'public' });
+  const environment = await shop.settle(data.id);
+  expect(environment).toMatchObject({
+    status: 'deployed',
+    services: [
+      { name: 'web', kind: 'static', status: 'ready' },
+      { name: 'api', kind: 'process', status: 'ready' },
+      { name: 'back', kind: 'process', status: 'ready', url: null },
+    ],
+  });
+  const [web, api] = environment.services;
+  expect((await shop.h.open(`${web.url}/`)).body).toBe(page('front'));
+  const answer = await shop.h.open(`${api.url}/`);
+  expect(answer.body).toMatch(/^from two with 127\.0\.0\.1:\d+$/);
+  expect((await shop.h.open(`${web.url}/api/orders`)).body).toBe(answer.body);
+
+  const [build] = (await shop.call('GET', '/builds', { query: { environment: data.id } })).data;
+  const steps = build.steps.map(({ service, step, status }: Record<string, string>) => [
+    service,
+    step,
+    status,
+  ]);
+  expect(steps).toContainEqual(['api', 'health', 'done']);
+  expect(steps).toContainEqual(['back', 'start', 'done']);
+
+  await shop.call('DELETE', `/environments/${data.id}`);
+  await shop.settle(data.id);
+  expect((await shop.h.open(`${api.url}/`)).statusCode).toBe(410);
+});
+
+test('a process that does not start fails its deploy in words, and the one before is brought back', async () => {
+  const { data } = await shop.create({ branch: 'two', access: 'public' });
+  const before = await shop.settle(data.id);
+  const good = await shop.h.open(`${before.services[1].url}/`);
+  shop.repository.commit({ 'api/server.js': "console.error('no database'); process.exit(3);" }, 'two');
+  await shop.call('POST', `/environments/${data.id}/deploy`, { body: {} });
+  const failed = await shop.settle(data.id);
+  expect(failed.status).toBe('error');
+  expect(failed.statusMessage).toMatch(/api exited with 3 after .*Its last lines: no database/);
+  const back = await shop.settle(data.id, (one) => one.services[1].status === 'ready');
+  expect((await shop.h.open(`${back.services[1].url}/`)).body).toMatch(/^from two with/);
+  expect(good.body).toMatch(/^from two with/);
+});

@@ -1,0 +1,378 @@
+import { createServer } from 'node:net';
+import { afterEach, describe, expect, onTestFinished, test } from 'vitest';
+import type { DesiredProcess, Engine } from '../../src/features/environments/engine/engine.ts';
+import { sleeps } from './engine-contract.ts';
+
+export type ServiceHarness = {
+  /** An engine with at most this many processes a service. One at a time: it replaces the last one, and finds what it ran. */
+  readonly open: (limits?: { readonly processes?: number }) => Promise<Engine>;
+  /** Afterwards no engine runs, and the services do. */
+  readonly close: () => Promise<void>;
+  readonly clock: { now: number };
+  /** Stores these files as an artifact: path → content. */
+  readonly store: (files: Readonly<Record<string, string>>) => Promise<DesiredProcess['artifact']>;
+  /** What the engine has left: folders, processes and the like. */
+  readonly left: () => Promise<readonly string[]> | readonly string[];
+  /** Whether an Environment is kept from what is not its own. */
+  readonly isIsolated: boolean;
+};
+
+/** Answers with what the path asks for, in one line. */
+const server = `
+const { createServer, get } = require('node:http');
+const { existsSync, readdirSync, writeFileSync } = require('node:fs');
+const start = Math.random();
+const pages = {
+  '/start': () => start,
+  '/env': () => JSON.stringify(process.env),
+  '/files': () => readdirSync('.').join(' '),
+  '/write': () => writeFileSync('written', ''),
+  '/fix': () => writeFileSync('fixed', ''),
+  '/exit': () => setImmediate(() => process.exit(7)),
+};
+createServer((request, response) => {
+  const { pathname, searchParams } = new URL(request.url, 'http://service');
+  if (pathname === '/healthz') response.writeHead(existsSync('fixed') ? 302 : 500).end();
+  else if (pathname === '/ask')
+    get(searchParams.get('url'), (answer) => answer.pipe(response)).on('error', ({ code }) => response.end(code));
+  else response.end(String(pages[pathname]?.()));
+}).listen(process.env.PORT, () => console.log('listening'));
+process.on('SIGTERM', () => { console.log('asked to end'); process.exit(0); });
+`;
+const files = { 'server.js': server };
+const environmentId = 'env_one';
+
+/** What every engine promises about process services. Called inside a describe() of each implementation. */
+export function serviceContract({ open, close, clock, store, left, isIsolated }: ServiceHarness): void {
+  let engine: Engine;
+
+  async function begin(limits?: { readonly processes?: number }): Promise<Engine> {
+    engine = await open(limits);
+    return engine;
+  }
+
+  async function desire(changes: Partial<DesiredProcess> = {}): Promise<DesiredProcess> {
+    return {
+      service: 'web',
+      revision: 'first',
+      artifact: changes.artifact ?? (await store(files)),
+      command: 'node server.js',
+      port: 8080,
+      health: null,
+      variables: {},
+      secrets: {},
+      redacted: [],
+      memoryBytes: 500_000_000,
+      milliCpu: 500,
+      logBytes: 100_000,
+      isAsleep: false,
+      ...changes,
+    };
+  }
+
+  /** Applies one process, or several. */
+  async function run(...changes: Partial<DesiredProcess>[]): Promise<void> {
+    await engine.apply({ environmentId, processes: await Promise.all(changes.map(desire)) });
+  }
+
+  async function observed(service = 'web', id = environmentId) {
+    return (await engine.observe(id)).find((one) => one.service === service);
+  }
+
+  /** Waits until the service is as expected. */
+  async function becomes(expected: object, service = 'web', id = environmentId): Promise<void> {
+    await expect.poll(() => observed(service, id), { timeout: 30_000 }).toMatchObject(expected);
+  }
+
+  async function ask(path: string, service = 'web', id = environmentId): Promise<string> {
+    const address = await engine.address(id, service);
+    if (address === null) return 'no address';
+    return await (await fetch(`http://${address.host}:${address.port}${path}`)).text();
+  }
+
+  async function linesOf(service = 'web'): Promise<string[]> {
+    const entries = await engine.logs(environmentId, service, 0, 100_000);
+    return entries.map(({ text }) => text);
+  }
+
+  afterEach(async () => {
+    await engine.remove(environmentId);
+    await engine.remove('env_two');
+    expect(await left()).toEqual([]);
+  });
+
+  test('a service starts, and answers at its address with its variables and nothing else of Postern', async () => {
+    await begin();
+    expect(await engine.observe(environmentId)).toEqual([]);
+    await run({ variables: { COLOR: 'blue & "green"', TOKEN: 'replaced' }, secrets: { TOKEN: 'a-secret' } });
+    await becomes({ state: 'ready', reason: null, revision: 'first', restarts: 0, lastLines: ['listening'] });
+    // JSON.stringify() wrote it.
+    const env = JSON.parse(await ask('/env')) as Record<string, string>;
+    expect(env).toMatchObject({ COLOR: 'blue & "green"', TOKEN: 'a-secret' });
+    expect(Object.keys(env).filter((name) => /NODE|VITEST|DATABASE/.test(name))).toEqual([]);
+    expect(env['HOME']).not.toBe(process.env['HOME']);
+  });
+
+  test('the same again changes nothing', async () => {
+    await begin();
+    await run({});
+    await becomes({ state: 'ready' });
+    const before = await ask('/start');
+    await run({});
+    await run({ secrets: { TOKEN: 'used at the next start' } });
+    expect([await ask('/start'), await observed()]).toMatchObject([before, { state: 'ready', restarts: 0 }]);
+  });
+
+  test('with a health page, a service is ready when that answers', async () => {
+    await begin();
+    await run(
+      { health: '/healthz' },
+      { service: 'fixed', health: '/healthz', command: 'touch fixed; exec node server.js' },
+    );
+    await becomes({ state: 'starting', reason: 'answers 500 to GET /healthz' });
+    expect(await engine.address(environmentId, 'web')).toBeNull();
+    await becomes({ state: 'ready' }, 'fixed');
+  });
+
+  test('a service that does not listen is not ready, and says on which port it should', async () => {
+    await begin();
+    await run({ command: sleeps.long });
+    await becomes({
+      state: 'starting',
+      reason: expect.stringMatching(/^does not listen on port \d+/) as string,
+    });
+  });
+
+  test('a service that ends says how, with its last lines, and starts again after a pause that grows', async () => {
+    await begin();
+    const command = 'for i in 1 2 3; do echo "line $i"; done; echo broken >&2; exit 3';
+    await run({ command });
+    const failed = { state: 'failed', reason: 'exited with 3 after 0 s' };
+    await becomes({ ...failed, restarts: 0 });
+    const lastLines = [...((await observed())?.lastLines ?? [])];
+    expect(lastLines.toSorted()).toEqual(['broken', 'line 1', 'line 2', 'line 3']);
+    for (const [restarts, pauseMs] of [1_000, 2_000, 4_000].entries()) {
+      clock.now += pauseMs - 1;
+      const other = `other-${restarts}`;
+      await run({ command }, { service: other, command: 'exit 1' });
+      await becomes({ state: 'failed' }, other);
+      expect(await observed()).toMatchObject({ ...failed, restarts });
+      clock.now += 1;
+      await becomes({ ...failed, restarts: restarts + 1 });
+    }
+    expect(await linesOf()).toContain('The service exited with 3 after 0 s.');
+  });
+
+  test('after five minutes of being ready, the pause is short again', async () => {
+    await begin();
+    const command = '[ -e written ] || { touch written; exit 1; }; exec node server.js';
+    await run({ command });
+    await becomes({ state: 'failed' });
+    clock.now += 1_000;
+    await becomes({ state: 'ready', restarts: 1 });
+    await ask('/exit');
+    await becomes({
+      state: 'failed',
+      reason: expect.stringMatching(/^exited with 7 after \d+ s$/) as string,
+    });
+    expect(await engine.address(environmentId, 'web')).toBeNull();
+    clock.now += 1_999;
+    await run({ command });
+    expect(await observed()).toMatchObject({ state: 'failed' });
+    clock.now += 1;
+    await becomes({ state: 'ready', restarts: 2 });
+    clock.now += 5 * 60_000;
+    await ask('/exit');
+    await becomes({ state: 'failed' });
+    clock.now += 1_000;
+    await becomes({ state: 'ready', restarts: 3 });
+  });
+
+  test('a new revision replaces the old one, its files and its last lines', async () => {
+    await begin();
+    await run({});
+    await becomes({ state: 'ready' });
+    await ask('/write');
+    const start = await ask('/start');
+    await run({
+      revision: 'second',
+      artifact: await store({ ...files, 'new.txt': '' }),
+      command: 'node server.js; true',
+    });
+    await becomes({ state: 'ready', revision: 'second', lastLines: ['listening'] });
+    expect(await ask('/files')).toBe('new.txt server.js');
+    expect(await ask('/start')).not.toBe(start);
+    expect((await linesOf()).filter((line) => line === 'listening')).toHaveLength(2);
+  });
+
+  test('a service is asked to end; one that does not is ended', async () => {
+    await begin();
+    await run(
+      {},
+      { service: 'deaf', command: `trap "" TERM; echo ready; while :; do ${sleeps.short}; done` },
+    );
+    await becomes({ state: 'ready' });
+    await becomes({ lastLines: ['ready'] }, 'deaf');
+    await run({ isAsleep: true }, { service: 'deaf', isAsleep: true });
+    await becomes({ state: 'stopped', reason: null, lastLines: ['listening', 'asked to end'] });
+    await becomes({ state: 'stopped' }, 'deaf');
+    expect(await engine.address(environmentId, 'web')).toBeNull();
+    await run({});
+    await becomes({ state: 'ready' });
+    expect((await engine.observe(environmentId)).map(({ service }) => service)).toEqual(['web']);
+  });
+
+  test('processes that a service leaves behind end with it', async () => {
+    await begin();
+    await run({
+      command: `${sleeps.long} & (setsid ${sleeps.long} &) ; nohup ${sleeps.long} >/dev/null 2>&1 & exit 1`,
+    });
+    await becomes({ state: 'failed' });
+    expect((await left()).filter((line) => line.startsWith('sleep'))).toEqual([]);
+  });
+
+  test('a service outlives the engine, and the next one finds it', async () => {
+    await begin();
+    await run({ health: '/healthz', command: 'touch fixed; exec node server.js' }, { service: 'short' });
+    await becomes({ state: 'ready' });
+    await becomes({ state: 'ready' }, 'short');
+    const [start, address] = [await ask('/start'), await engine.address(environmentId, 'short')];
+    await begin();
+    await becomes({ state: 'ready', restarts: 0, lastLines: ['listening'] });
+    expect(await ask('/start')).toBe(start);
+    await run({ health: '/healthz' }, { service: 'short' });
+    expect(await ask('/start')).toBe(start);
+    expect(await engine.address(environmentId, 'short')).toEqual(address);
+  });
+
+  test('an engine knows how a service ended while no engine ran', async () => {
+    await begin();
+    await run({});
+    await becomes({ state: 'ready' });
+    const address = await engine.address(environmentId, 'web');
+    await close();
+    await fetch(`http://${address?.host}:${address?.port}/exit`).catch(() => undefined);
+    await begin();
+    await becomes({
+      state: 'failed',
+      reason: expect.stringMatching(/^exited with 7 after \d+ s$/) as string,
+      lastLines: ['listening'],
+    });
+    expect(await engine.address(environmentId, 'web')).toBeNull();
+  });
+
+  test('secrets are in no line of the log', async () => {
+    await begin();
+    await run({
+      command: 'echo "a $TOKEN b"; echo "$OTHER" >&2; printf %s "$TOKEN" | base64; exit 1',
+      secrets: { TOKEN: 'a-secret-token' },
+      variables: { OTHER: 'a-redacted-value' },
+      redacted: ['a-redacted-value'],
+    });
+    await becomes({ state: 'failed' });
+    expect((await linesOf()).toSorted()).toEqual([
+      'The service exited with 1 after 0 s.',
+      '[redacted]',
+      '[redacted]',
+      'a [redacted] b',
+    ]);
+  });
+
+  test('a log of a gigabyte is bounded, and its newest lines stay', async () => {
+    await begin();
+    await run({ command: 'yes "a line of the gigabyte" | head -c 1000000000; echo; echo the end; exit 1' });
+    await expect.poll(() => observed(), { timeout: 100_000 }).toMatchObject({ state: 'failed' });
+    const entries = await engine.logs(environmentId, 'web', 0, 1_000_000);
+    expect(Buffer.byteLength(entries.map(({ text }) => text).join('\n'))).toBeLessThan(100_000);
+    expect(entries.map(({ text }) => text).slice(-2)).toEqual([
+      'the end',
+      expect.stringContaining('exited with 1'),
+    ]);
+    expect((await observed())?.lastLines.at(-1)).toBe('the end');
+    const ids = entries.map(({ id }) => id);
+    expect(ids).toEqual(ids.map((_, at) => (ids[0] ?? 0) + at));
+    expect(await engine.logs(environmentId, 'web', ids.at(-3) ?? 0, 1)).toEqual(entries.slice(-2, -1));
+  });
+
+  test('a service that forks too often is ended', async () => {
+    await begin({ processes: 60 });
+    await run({ command: `n=0; while [ $n -lt 500 ]; do ${sleeps.long} & n=$((n+1)); done; wait` });
+    await becomes({ state: 'failed', reason: 'started more than 60 processes, so Postern ended it' });
+    expect((await left()).filter((line) => line.startsWith('sleep'))).toEqual([]);
+  });
+
+  test('a service that takes too much memory is ended', async () => {
+    await begin();
+    await run({
+      command: `x=0123456789abcdef; n=0; while [ $n -lt 24 ]; do x=$x$x; n=$((n+1)); done; ${sleeps.long}`,
+      memoryBytes: 64 * 1024 ** 2,
+    });
+    await becomes({
+      state: 'failed',
+      reason: 'used more than 67108864 bytes of memory, so Postern ended it',
+    });
+    expect(await linesOf()).toContain(
+      'The service used more than 67108864 bytes of memory, so Postern ended it.',
+    );
+  });
+
+  test('the sweep ends and removes Environments that are not known', async () => {
+    await begin();
+    await run({});
+    await engine.apply({ environmentId: 'env_two', processes: [await desire()] });
+    await becomes({ state: 'ready' });
+    await becomes({ state: 'ready' }, 'web', 'env_two');
+    await begin();
+    const known = { builds: new Set<string>(), environments: new Set([environmentId]) };
+    expect(await engine.sweep(known)).toEqual(['env_two']);
+    expect(await engine.observe('env_two')).toEqual([]);
+    await becomes({ state: 'ready' });
+    expect(await engine.sweep(known)).toEqual([]);
+  });
+
+  test('services of one Environment reach each other at their addresses', async () => {
+    await begin();
+    await run({}, { service: 'api' });
+    await becomes({ state: 'ready' });
+    await becomes({ state: 'ready' }, 'api');
+    const address = await engine.address(environmentId, 'api');
+    expect(await ask(`/ask?url=http://${address?.host}:${address?.port}/files`)).toBe('server.js');
+  });
+
+  describe.skipIf(!isIsolated)('an Environment cannot reach what is not its own', () => {
+    test('ports, processes and files of another Environment, and ports of this machine', async () => {
+      const listener = createServer((socket) => socket.end('HTTP/1.1 200 OK\r\n\r\nreached')).listen(
+        0,
+        '127.0.0.1',
+      );
+      onTestFinished(() => void listener.close());
+      await begin();
+      await run({});
+      const curious = await desire({
+        secrets: { TOKEN: 'secret-of-the-neighbour' },
+        artifact: await store({ ...files, 'trace-of-the-neighbour': '' }),
+      });
+      await engine.apply({ environmentId: 'env_two', processes: [curious] });
+      await becomes({ state: 'ready' });
+      await becomes({ state: 'ready' }, 'web', 'env_two');
+      const other = await engine.address('env_two', 'web');
+      const place = listener.address();
+      const port = typeof place === 'object' ? place?.port : 0;
+      for (const url of [
+        `http://127.0.0.1:${other?.port}/start`,
+        `http://10.0.2.2:${other?.port}/start`,
+        `http://127.0.0.1:${port}/`,
+        `http://10.0.2.2:${port}/`,
+      ])
+        expect(await ask(`/ask?url=${encodeURIComponent(url)}`)).toMatch(
+          /^(?:ECONNREFUSED|ENETUNREACH|ECONNRESET)$/,
+        );
+      const command = `ls /proc | grep -c '^[0-9]'; cat /proc/*/environ 2>/dev/null | grep -c of-the-neighbour; find / -path /usr -prune -o -path /proc -prune -o -name 'trace-of-*' -print 2>/dev/null; echo end; exit 1`;
+      await run({ revision: 'second', command });
+      await becomes({ state: 'failed' });
+      const [processes, ...rest] = (await observed())?.lastLines ?? [];
+      expect(Number(processes)).toBeLessThan(10);
+      expect(rest).toEqual(['0', 'end']);
+    });
+  });
+}
