@@ -242,11 +242,12 @@ export function oversizedAnswer(): GatewayAnswer {
   };
 }
 
-/** Whether a person opens a page, by the browser's headers. A plain GET without these headers counts as one. */
+/** Whether a person opens a page, by the browser's headers. A plain GET without these headers counts as one, a WebSocket not. */
 function isNavigation({ method, headers }: HttpRequest): boolean {
   const { 'sec-fetch-mode': mode = 'navigate', 'sec-fetch-dest': dest = 'document' } = headers;
   const isAhead = ['sec-purpose', 'purpose', 'x-moz'].some((name) => headers[name] !== undefined);
-  return method === 'GET' && mode === 'navigate' && dest === 'document' && !isAhead;
+  const isPage = mode === 'navigate' && dest === 'document' && headers.upgrade !== 'websocket';
+  return method === 'GET' && isPage && !isAhead;
 }
 
 function isWorkerScript({ headers }: HttpRequest): boolean {
