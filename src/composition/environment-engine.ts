@@ -1,7 +1,7 @@
 import { realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ConfigError } from '../config/config-error.ts';
-import type { Config } from '../config/read.ts';
+import type { Config, EnvironmentSettings } from '../config/read.ts';
 import { type Clock, minute } from '../core/clock.ts';
 import { type BuildLimits, type Engine, EngineUnavailable } from '../features/environments/engine/engine.ts';
 import { createLocalEngine, type Isolation } from '../features/environments/engine/local/local-engine.ts';
@@ -28,30 +28,40 @@ const limits: BuildLimits = {
   outputFiles: 200_000,
 };
 
-/**
- * Opens the engine that the configuration names, and tries it out. Null: off.
- * @throws ConfigError when this machine or this user must not run it
- */
-export async function openEnvironmentEngine(
-  { environments, dataDir, git: { searchPath } }: Pick<Config, 'environments' | 'dataDir' | 'git'>,
-  { blobs, clock }: { readonly blobs: Pick<Blobs, 'write'>; readonly clock: Clock },
-  machine: Machine = { platform: process.platform, uid: process.getuid?.() },
-): Promise<OpenEngine | null> {
-  if (environments.engine === 'off') return null;
-  const isRoot = machine.uid === 0;
-  const { isolation, secretsDir, home } = environments;
+const thisMachine = (): Machine => ({ platform: process.platform, uid: process.getuid?.() });
+
+/** Before anything is created. @throws ConfigError when this machine or this user must not run the engine */
+export function requireMachine(
+  { engine, isolation }: EnvironmentSettings,
+  machine: Machine = thisMachine(),
+): void {
+  if (engine === 'off') return;
   if (machine.platform !== 'linux')
     throw refused(
       'ENVIRONMENTS_ENGINE',
       `is local, which works on Linux only; this is ${machine.platform}`,
       'Set ENVIRONMENTS_ENGINE=off, or run Postern on Linux.',
     );
-  if (isRoot && isolation === 'process')
+  if (machine.uid === 0 && isolation === 'process')
     throw refused(
       'ENVIRONMENTS_ISOLATION',
       'is process, and this process runs as root: whoever can push to a registered repository would control this machine',
       'Run Postern as another user, or install bubblewrap and set ENVIRONMENTS_ISOLATION=bwrap.',
     );
+}
+
+/**
+ * Opens the engine that the configuration names, and tries it out. Null: off.
+ * @throws ConfigError when this machine cannot run it
+ */
+export async function openEnvironmentEngine(
+  { environments, dataDir, git: { searchPath } }: Pick<Config, 'environments' | 'dataDir' | 'git'>,
+  { blobs, clock }: { readonly blobs: Pick<Blobs, 'write'>; readonly clock: Clock },
+  machine: Machine = thisMachine(),
+): Promise<OpenEngine | null> {
+  if (environments.engine === 'off') return null;
+  const isRoot = machine.uid === 0;
+  const { isolation, secretsDir, home } = environments;
   const places = [dataDir, secretsDir, home].filter((place) => place !== null);
   const engine = createLocalEngine({
     folder: join(dataDir, 'builds'),
