@@ -75,6 +75,7 @@ export function createBuildServices(deps: {
       policy,
       keep: { tx, blobs, uploadRules, format, onKey, clock, random },
       holder,
+      sweep: (running) => engine.sweep(new Set(running)),
       // The local engine runs in the one-process form only (config/read.ts).
       isAlone: engine.place.engine === 'local',
       clock,
