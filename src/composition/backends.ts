@@ -24,7 +24,7 @@ import { createLog, type Log } from '../platform/log.ts';
 import { createFreeSpaceCheck, createSpaceWatch, freeBytesIn } from '../platform/free-space.ts';
 import { temporaryFilesIn } from '../platform/temporary-files.ts';
 import { openTracing, type Tracing } from '../platform/tracing.ts';
-import { openEnvironmentEngine, type OpenEngine } from './environment-engine.ts';
+import { openEnvironmentEngine, type OpenEngine, requireMachine } from './environment-engine.ts';
 import { awaited, blaming, isInUse, Unprepared } from './start-errors.ts';
 
 /**
@@ -109,6 +109,7 @@ export type OpenOptions = {
  */
 export async function openBackends(config: Config, options: OpenOptions): Promise<OpenBackends> {
   const { isServer } = options;
+  if (isServer) requireMachine(config.environments);
   const tracing = isServer ? openTracing(config.trustedProxies) : null;
   // A command prints its result on the standard output; log lines must not mix with it.
   const log = isServer

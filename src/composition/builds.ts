@@ -80,6 +80,11 @@ export function createBuildServices(deps: {
       policy,
       keep: { tx, blobs, uploadRules, format, onKey, clock, random },
       holder,
+      sweep: async (running) =>
+        await engine.sweep({
+          builds: new Set(running),
+          environments: new Set(await read.environments.living()),
+        }),
       // The local engine runs in the one-process form only (config/read.ts).
       isAlone: engine.place.engine === 'local',
       clock,

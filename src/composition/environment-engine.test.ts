@@ -7,7 +7,7 @@ import type { EnvironmentSettings } from '../config/read.ts';
 import { systemClock } from '../core/clock.ts';
 import { createLog } from '../platform/log.ts';
 import { fileBlobs } from '../platform/blobs/file-blobs.ts';
-import { openEnvironmentEngine } from './environment-engine.ts';
+import { openEnvironmentEngine, requireMachine } from './environment-engine.ts';
 
 type Machine = NonNullable<Parameters<typeof openEnvironmentEngine>[2]>;
 
@@ -28,9 +28,9 @@ function open(
   );
 }
 
-async function refusalOf(opening: Promise<unknown>): Promise<ConfigMistake | undefined> {
+async function refusalOf(opening: () => Promise<unknown>): Promise<ConfigMistake | undefined> {
   try {
-    await opening;
+    await opening();
   } catch (error) {
     if (error instanceof ConfigError) return error.mistakes[0];
     throw error;
@@ -38,8 +38,16 @@ async function refusalOf(opening: Promise<unknown>): Promise<ConfigMistake | und
   return undefined;
 }
 
+/** What a machine is refused for. */
+function refusedFor(settings: Partial<EnvironmentSettings>, machine: Partial<Machine>) {
+  const whole = { engine: 'local', isolation: 'bwrap', secretsDir: null, home: null, ...settings } as const;
+  return refusalOf(async () => requireMachine(whole, { platform: 'linux', uid: 1_000, ...machine }));
+}
+
 test('off: there is no engine, on any machine and for any user', async () => {
-  expect(await open({ engine: 'off' }, { platform: 'darwin', uid: 0 })).toBeNull();
+  expect(await open({ engine: 'off' })).toBeNull();
+  const off = { engine: 'off', isolation: 'process' } as const;
+  expect(await refusedFor(off, { platform: 'darwin', uid: 0 })).toBeUndefined();
 });
 
 test('plain processes: the start says what that means', async () => {
@@ -49,7 +57,9 @@ test('plain processes: the start says what that means', async () => {
 });
 
 test('plain processes never run as root', async () => {
-  expect(await refusalOf(open({}, { uid: 0 }))).toMatchObject({
+  expect(await refusedFor({ isolation: 'process' }, {})).toBeUndefined();
+  expect(await refusedFor({ isolation: 'bwrap' }, { uid: 0 })).toBeUndefined();
+  expect(await refusedFor({ isolation: 'process' }, { uid: 0 })).toMatchObject({
     setting: 'ENVIRONMENTS_ISOLATION',
     problem: expect.stringContaining('root') as string,
   });
@@ -57,17 +67,17 @@ test('plain processes never run as root', async () => {
 
 test('without bubblewrap the start is refused, and names root where that is the user', async () => {
   const without = { searchPath: '/nonexistent' };
-  const asRoot = await refusalOf(open({ isolation: 'bwrap' }, { ...without, uid: 0 }));
+  const asRoot = await refusalOf(() => open({ isolation: 'bwrap' }, { ...without, uid: 0 }));
   expect(asRoot).toMatchObject({ setting: 'ENVIRONMENTS_ENGINE' });
   expect(asRoot?.problem).toContain('runs as root');
   expect(asRoot?.fix).not.toContain('ENVIRONMENTS_ISOLATION=process');
-  const asUser = await refusalOf(open({ isolation: 'bwrap' }, without));
+  const asUser = await refusalOf(() => open({ isolation: 'bwrap' }, without));
   expect(asUser?.problem).not.toContain('root');
   expect(asUser?.fix).toContain('ENVIRONMENTS_ISOLATION=process');
 });
 
 test('other systems than Linux are refused', async () => {
-  expect(await refusalOf(open({}, { platform: 'darwin' }))).toMatchObject({
+  expect(await refusedFor({}, { platform: 'darwin' })).toMatchObject({
     setting: 'ENVIRONMENTS_ENGINE',
     problem: expect.stringContaining('darwin') as string,
   });

@@ -1,7 +1,7 @@
 import { realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ConfigError } from '../config/config-error.ts';
-import type { Config } from '../config/read.ts';
+import type { Config, EnvironmentSettings } from '../config/read.ts';
 import { type Clock, minute } from '../core/clock.ts';
 import { type BuildLimits, EngineUnavailable } from '../features/environments/engine/engine.ts';
 import { createLocalEngine, type LocalEngine } from '../features/environments/engine/local/local-engine.ts';
@@ -30,9 +30,31 @@ const limits: BuildLimits = {
   outputFiles: 200_000,
 };
 
+const thisMachine = (): Machine => ({ platform: process.platform, uid: process.getuid?.() });
+
+/** Before anything is created. @throws ConfigError when this machine or this user must not run the engine */
+export function requireMachine(
+  { engine, isolation }: EnvironmentSettings,
+  machine: Machine = thisMachine(),
+): void {
+  if (engine === 'off') return;
+  if (machine.platform !== 'linux')
+    throw refused(
+      'ENVIRONMENTS_ENGINE',
+      `is local, which works on Linux only; this is ${machine.platform}`,
+      'Set ENVIRONMENTS_ENGINE=off, or run Postern on Linux.',
+    );
+  if (machine.uid === 0 && isolation === 'process')
+    throw refused(
+      'ENVIRONMENTS_ISOLATION',
+      'is process, and this process runs as root: whoever can push to a registered repository would control this machine',
+      'Run Postern as another user, or install bubblewrap and set ENVIRONMENTS_ISOLATION=bwrap.',
+    );
+}
+
 /**
  * Opens the engine that the configuration names, and tries it out. Null: off.
- * @throws ConfigError when this machine or this user must not run it
+ * @throws ConfigError when this machine cannot run it
  */
 export async function openEnvironmentEngine(
   { environments, dataDir, git: { searchPath } }: Pick<Config, 'environments' | 'dataDir' | 'git'>,
@@ -41,23 +63,11 @@ export async function openEnvironmentEngine(
     clock,
     log,
   }: { readonly blobs: Pick<Blobs, 'read' | 'write'>; readonly clock: Clock; readonly log: Log },
-  machine: Machine = { platform: process.platform, uid: process.getuid?.() },
+  machine: Machine = thisMachine(),
 ): Promise<OpenEngine | null> {
   if (environments.engine === 'off') return null;
   const isRoot = machine.uid === 0;
   const { isolation, secretsDir, home } = environments;
-  if (machine.platform !== 'linux')
-    throw refused(
-      'ENVIRONMENTS_ENGINE',
-      `is local, which works on Linux only; this is ${machine.platform}`,
-      'Set ENVIRONMENTS_ENGINE=off, or run Postern on Linux.',
-    );
-  if (isRoot && isolation === 'process')
-    throw refused(
-      'ENVIRONMENTS_ISOLATION',
-      'is process, and this process runs as root: whoever can push to a registered repository would control this machine',
-      'Run Postern as another user, or install bubblewrap and set ENVIRONMENTS_ISOLATION=bwrap.',
-    );
   const places = [dataDir, secretsDir, home].filter((place) => place !== null);
   const engine = createLocalEngine({
     folder: join(dataDir, 'environments'),

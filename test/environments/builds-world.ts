@@ -4,12 +4,14 @@ import { dirname, join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { environmentStore } from '../../src/features/environments/environment-store.ts';
 import { buildStores, createBuildServices } from '../../src/composition/builds.ts';
+import { minute } from '../../src/core/clock.ts';
 import { systemRandom } from '../../src/core/ids.ts';
 import type { BuildRequest } from '../../src/features/environments/builds/builds.ts';
 import type { DesiredBuild } from '../../src/features/environments/configuration-file/plan.ts';
 import type { BuildPlace } from '../../src/features/environments/engine/artifact-key.ts';
 import type { BuildLog } from '../../src/features/environments/engine/build-log.ts';
 import type { BuildJob, BuildOutcome, Engine } from '../../src/features/environments/engine/engine.ts';
+import { createLocalEngine } from '../../src/features/environments/engine/local/local-engine.ts';
 import { findOutput, storeOutput } from '../../src/features/environments/engine/local/output.ts';
 import {
   defaultEnvironmentPolicy,
@@ -42,11 +44,13 @@ export const format = keyFormat('app');
 type WorldOptions = {
   /** `kubernetes`: several workers run side by side. `local`: another worker is the next start. */
   readonly engine?: BuildPlace['engine'];
+  /** True: commands run as plain processes of this machine (Linux), and `world.engine` has no use. */
+  readonly runsCommands?: boolean;
   /** Absent: every commit has the same files, and no git runs. */
   readonly repository?: TestRepository;
 };
 
-export async function openWorld({ engine = 'local', repository }: WorldOptions = {}) {
+export async function openWorld({ engine = 'local', repository, runsCommands = false }: WorldOptions = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'postern-builds-'));
   const database = await openTestDatabase();
   const blobs = fileBlobs(join(folder, 'blobs'));
@@ -57,6 +61,7 @@ export async function openWorld({ engine = 'local', repository }: WorldOptions =
   });
   const shared: Shared = {
     engine,
+    runsCommands,
     folder,
     database,
     clock: new FakeClock(),
@@ -71,15 +76,16 @@ export async function openWorld({ engine = 'local', repository }: WorldOptions =
 }
 
 /** The same with a repository that has one file. */
-export async function openWorldWithGit() {
+export async function openWorldWithGit(options: Pick<WorldOptions, 'runsCommands'> = {}) {
   const repository = newRepository();
   onTestFinished(() => repository.remove());
   repository.commit({ 'src/a.txt': 'one' });
-  return { ...(await openWorld({ repository })), repository };
+  return { ...(await openWorld({ ...options, repository })), repository };
 }
 
 type Shared = {
   readonly engine: BuildPlace['engine'];
+  readonly runsCommands: boolean;
   readonly folder: string;
   readonly database: Database;
   readonly clock: FakeClock;
@@ -137,7 +143,7 @@ async function openWorker(shared: Shared) {
     read,
     tx,
     feed: { announce: () => undefined },
-    engine,
+    engine: shared.runsCommands ? await localEngine(join(folder, `engine-${worker}`), blobs) : engine,
     repositories: { remoteOf: async (id) => (unregistered.has(id) ? undefined : remoteOf(id)) },
     git,
     secrets: secretsIn(join(folder, 'secrets')),
@@ -221,6 +227,30 @@ async function openWorker(shared: Shared) {
     /** Another worker on the same database: a second one, or the next start after a kill. */
     another: () => openWorker(shared),
   };
+}
+
+async function localEngine(folder: string, blobs: ReturnType<typeof fileBlobs>): Promise<Engine> {
+  const engine = createLocalEngine({
+    folder,
+    isolation: 'process',
+    hidden: [],
+    searchPath: process.env['PATH'] ?? '',
+    blobs,
+    limits: {
+      timeMs: minute,
+      processes: 200,
+      memoryBytes: 1024 ** 3,
+      fileBytes: 1024 ** 2,
+      diskBytes: 1024 ** 3,
+      outputFiles: 1_000,
+    },
+    now: () => 0,
+    onDefect: (error) => {
+      throw error;
+    },
+  });
+  await engine.prepare();
+  return engine;
 }
 
 async function realGit(folder: string): Promise<Git> {

@@ -53,10 +53,10 @@ test('processes start in the order of their needs, answer behind the front end, 
     ],
   });
   const [web, api] = environment.services;
-  expect((await shop.h.open(`${web.url}/`)).body).toBe(page('front'));
-  const answer = await shop.h.open(`${api.url}/`);
+  expect((await shop.fetch(`${web.url}/`)).body).toBe(page('front'));
+  const answer = await shop.fetch(`${api.url}/`);
   expect(answer.body).toMatch(/^from two with 127\.0\.0\.1:\d+$/);
-  expect((await shop.h.open(`${web.url}/api/orders`)).body).toBe(answer.body);
+  expect((await shop.fetch(`${web.url}/api/orders`)).body).toBe(answer.body);
 
   const [build] = (await shop.call('GET', '/builds', { query: { environment: data.id } })).data;
   const steps = build.steps.map(({ service, step, status }: Record<string, string>) => [
@@ -69,19 +69,19 @@ test('processes start in the order of their needs, answer behind the front end, 
 
   await shop.call('DELETE', `/environments/${data.id}`);
   await shop.settle(data.id);
-  expect((await shop.h.open(`${api.url}/`)).statusCode).toBe(410);
+  expect((await shop.fetch(`${api.url}/`)).status).toBe(410);
 });
 
 test('a process that does not start fails its deploy in words, and the one before is brought back', async () => {
   const { data } = await shop.create({ branch: 'two', access: 'public' });
   const before = await shop.settle(data.id);
-  const good = await shop.h.open(`${before.services[1].url}/`);
+  const good = await shop.fetch(`${before.services[1].url}/`);
   shop.repository.commit({ 'api/server.js': "console.error('no database'); process.exit(3);" }, 'two');
   await shop.call('POST', `/environments/${data.id}/deploy`, { body: {} });
   const failed = await shop.settle(data.id);
   expect(failed.status).toBe('error');
   expect(failed.statusMessage).toMatch(/api exited with 3 after .*Its last lines: no database/);
   const back = await shop.settle(data.id, (one) => one.services[1].status === 'ready');
-  expect((await shop.h.open(`${back.services[1].url}/`)).body).toMatch(/^from two with/);
+  expect((await shop.fetch(`${back.services[1].url}/`)).body).toMatch(/^from two with/);
   expect(good.body).toMatch(/^from two with/);
 });

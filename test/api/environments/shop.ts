@@ -1,3 +1,7 @@
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,6 +23,8 @@ export type Shop = {
   create(body?: Record<string, unknown>, as?: CallOptions['as']): Promise<Answer>;
   /** Runs the worker until the deploy has ended, or until `isDone`, and returns the Environment. */
   settle(id: string, isDone?: (environment: Answer['data']) => boolean): Promise<Answer['data']>;
+  /** Opens an address through a gateway that listens: what processes answer does not come through `h.open`. */
+  fetch(url: string): Promise<{ status: number; body: string }>;
   change(policy: Partial<EnvironmentPolicy>): Promise<void>;
   /** A new session of a person, for when time has passed. */
   signIn(): Promise<Person>;
@@ -65,6 +71,23 @@ export async function openShop(): Promise<Shop> {
     repository,
     call,
     change,
+    async fetch(url) {
+      const { host, pathname } = new URL(url);
+      if (!h.app.gateway.listening) {
+        h.app.gateway.listen(0, '127.0.0.1');
+        await once(h.app.gateway, 'listening');
+      }
+      const { port } = h.app.gateway.address() as AddressInfo;
+      const asked = request({
+        host: '127.0.0.1',
+        port,
+        path: pathname,
+        agent: false,
+        headers: { host },
+      }).end();
+      const [answer] = (await once(asked, 'response')) as [IncomingMessage];
+      return { status: answer.statusCode ?? 0, body: await text(answer) };
+    },
     signIn: () => h.person('Cleo'),
     create: (body = {}, as = ada) =>
       call('POST', '/environments', { as, body: { repository: 'acme/shop', branch: 'main', ...body } }),

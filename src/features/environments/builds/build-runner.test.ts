@@ -130,10 +130,29 @@ test('a database that is away when a build ends: the end is written when it is b
   await world.runner.settled();
   expect(world.ended).toEqual([]);
   world.faults.tx = undefined;
+  world.clock.advance(5 * second);
   await run(world);
   expect(await world.builds.job(jobId)).toMatchObject({ status: 'built' });
   expect(world.ended).toEqual([jobId]);
   expect(world.engine.builds()).toBe(1);
+});
+
+test.each([
+  [new AppError('storage_full'), 'The server has no storage space left for the output.'],
+  [new TypeError('a mistake'), 'Postern could not run the build because of a mistake of its own.'],
+])('an end that can never be written is a failure, and frees its place: %s', async (error, message) => {
+  const world = await openWorld();
+  const jobId = await world.requestBuild();
+  const build = await world.start(jobId);
+  const { has } = world.blobs;
+  world.blobs.has = () => Promise.reject(error);
+  await build.make({ 'index.html': 'hello' });
+  await world.runner.settled();
+  world.blobs.has = has;
+  world.clock.advance(5 * second);
+  await run(world);
+  expect(await world.builds.job(jobId)).toMatchObject({ status: 'failed', message });
+  expect(world.ended).toEqual([jobId]);
 });
 
 test('a mistake of the engine ends the build, and the log of the server has it', async () => {

@@ -1,9 +1,9 @@
 import { minute, second } from '../../../core/clock.ts';
+import { AppError } from '../../../core/errors.ts';
 import type { Tx } from '../../../platform/database/database.ts';
 import type { Log } from '../../../platform/log.ts';
 import type { LogLine } from '../engine/build-log.ts';
 import type { BuildFailure } from '../engine/engine.ts';
-import type { EnvironmentStore } from '../environment-store.ts';
 import type { TakenBuild } from './build-job.ts';
 import type { BuildEnd, BuildStore } from './build-store.ts';
 import { keepOutput, type KeepDeps } from './keep-artifact.ts';
@@ -24,13 +24,15 @@ export type BuildRunner = {
 };
 
 export type RunnerDeps = RunDeps & {
-  readonly read: { readonly builds: BuildStore; readonly environments: Pick<EnvironmentStore, 'living'> };
+  readonly read: { readonly builds: BuildStore };
   readonly tx: Tx<{ builds: BuildStore }>;
   readonly keep: KeepDeps;
   /** Identifies this process. */
   readonly holder: string;
   /** True: no other worker runs, so running builds of others are those of an earlier start. */
   readonly isAlone: boolean;
+  /** Ends what the engine runs and nobody needs, except these builds. Called once, before the first build. */
+  readonly sweep: (running: readonly string[]) => Promise<unknown>;
   readonly log: Log;
   /** Called when the end of a build is written. */
   readonly onEnded: (jobId: string) => void;
@@ -42,6 +44,8 @@ const heartbeatMs = 5 * second;
 const silenceMs = minute;
 /** Before a build is tried again that could not run. */
 const postponedMs = 30 * second;
+/** Before what has ended is tried again that could not be written. */
+const rewriteMs = 5 * second;
 /** A build that ends its worker, or that git cannot read, is not started more often. */
 const maxStarts = 5;
 /** A clean stop does not wait longer for builds: git may wait for a server. In real time. */
@@ -56,6 +60,8 @@ type UnderWay = {
   end?: RunEnd;
   /** The work on it at the moment; undefined while what has ended waits for the next try to write it. */
   work: Promise<void> | undefined;
+  /** When that is, in ms. */
+  againAt: number;
 };
 
 export function createBuildRunner(deps: RunnerDeps): BuildRunner {
@@ -73,8 +79,7 @@ export function createBuildRunner(deps: RunnerDeps): BuildRunner {
     const back = await tx(({ builds }) => builds.takeBack(holder, isAlone ? null : clock.now() - silenceMs));
     if (back.length > 0) log.info({ builds: back }, 'builds of a worker that is gone are queued again');
     if (hasSwept) return;
-    const builds = new Set(await read.builds.running());
-    await engine.sweep({ builds, environments: new Set(await read.environments.living()) });
+    await deps.sweep(await read.builds.running());
     hasSwept = true;
   }
 
@@ -92,7 +97,8 @@ export function createBuildRunner(deps: RunnerDeps): BuildRunner {
     if (isStopping || !(await read.builds.hasQueued(place))) return;
     const { maxConcurrentBuilds } = await policy();
     const now = clock.now();
-    const but = [...postponedUntil].filter(([, until]) => until > now).map(([id]) => id);
+    for (const [id, until] of postponedUntil) if (until <= now) postponedUntil.delete(id);
+    const but = [...postponedUntil.keys()];
     const taken = await tx(async ({ builds }) => {
       await builds.lockTaking();
       const found: TakenBuild[] = [];
@@ -105,10 +111,7 @@ export function createBuildRunner(deps: RunnerDeps): BuildRunner {
       }
       return found;
     });
-    for (const build of taken) {
-      postponedUntil.delete(build.id);
-      begin(build);
-    }
+    for (const build of taken) begin(build);
   }
 
   function begin(build: TakenBuild): void {
@@ -124,6 +127,7 @@ export function createBuildRunner(deps: RunnerDeps): BuildRunner {
       lines,
       startedAt: clock.now(),
       work: undefined,
+      againAt: 0,
     };
     underWay.set(build.id, one);
     one.work = runOn(one).then(() => writeEnd(one));
@@ -142,9 +146,15 @@ export function createBuildRunner(deps: RunnerDeps): BuildRunner {
         say(lines, `${end.message} Postern tries again.`);
       one.end = end;
     } catch (error) {
-      log.error({ err: error, build: build.id }, 'a build failed because of a mistake of Postern');
-      one.end = ownMistake;
+      one.end = failureFor(error, build.id);
     }
+  }
+
+  /** For an error that another try would meet again. */
+  function failureFor(error: unknown, id: string): BuildFailure {
+    if (error instanceof AppError && error.code === 'storage_full') return noSpace;
+    log.error({ err: error, build: id }, 'a build failed because of a mistake of Postern');
+    return ownMistake;
   }
 
   /** Never rejects. Until it succeeds, the build stays in `underWay`. */
@@ -155,7 +165,10 @@ export function createBuildRunner(deps: RunnerDeps): BuildRunner {
       underWay.delete(id);
       if (isEnded) onEnded(id);
     } catch (error) {
-      log.warn({ err: error, build: id }, 'could not write the end of a build; the next run tries again');
+      one.againAt = clock.now() + rewriteMs;
+      if (error instanceof AppError && error.status === 503)
+        log.warn({ err: error, build: id }, 'could not write the end of a build; it is tried again');
+      else one.end = failureFor(error, id);
     } finally {
       one.work = undefined;
     }
@@ -197,12 +210,15 @@ export function createBuildRunner(deps: RunnerDeps): BuildRunner {
   }
 
   async function fail(
-    { build, lines }: UnderWay,
+    one: UnderWay,
     { message, fix, lastLines }: Pick<BuildFailure, 'message' | 'fix' | 'lastLines'>,
   ): Promise<boolean> {
-    await lines.flush();
+    const { lines } = one;
+    // The lines may be what cannot be written.
+    if (one.end === ownMistake) await lines.flush().catch(() => undefined);
+    else await lines.flush();
     const end: BuildEnd = { status: 'failed', message, fix, lastLines };
-    return await tx(({ builds }) => builds.end(build.id, holder, end, clock.now()));
+    return await tx(({ builds }) => builds.end(one.build.id, holder, end, clock.now()));
   }
 
   const say = (lines: LogWriter, text: string) => {
@@ -216,7 +232,8 @@ export function createBuildRunner(deps: RunnerDeps): BuildRunner {
     if (!hasSwept || (isDue && !isAlone)) await takeBack();
     await endLost(isDue);
     if (isDue) lastHeartbeat = clock.now();
-    for (const one of underWay.values()) if (one.end !== undefined) one.work ??= writeEnd(one);
+    for (const one of underWay.values())
+      if (one.end !== undefined && one.againAt <= clock.now()) one.work ??= writeEnd(one);
     await startSome();
   }
 
@@ -245,6 +262,12 @@ const ownMistake: BuildFailure = {
   message: 'Postern could not run the build because of a mistake of its own.',
   fix: 'Ask an administrator: the log of the server has the reason. Deploy again to retry.',
   lastLines: [],
+};
+
+const noSpace: BuildFailure = {
+  ...ownMistake,
+  message: 'The server has no storage space left for the output.',
+  fix: 'Ask an administrator to free space, then deploy again.',
 };
 
 function startedTooOften({ waitedFor }: TakenBuild): BuildFailure {

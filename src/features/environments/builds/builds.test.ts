@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { sql } from 'kysely';
 import { expect, test } from 'vitest';
 import { openWorld, openWorldWithGit, type World } from '../../../../test/environments/builds-world.ts';
@@ -48,6 +49,36 @@ test('a request is queued, runs with the files of the commit, and becomes an art
   });
 });
 
+test.skipIf(process.platform !== 'linux')(
+  'a real command makes the files, from those of the commit',
+  async () => {
+    const world = await openWorldWithGit({ runsCommands: true });
+    world.repository.commit({ 'web/page.txt': 'hello' });
+    world.storeSecret('repo_one', 'token', 'a-secret-value');
+    const jobId = await world.requestBuild({
+      build: {
+        command: 'mkdir dist; cat page.txt >dist/index.html; echo "$WORD $(cat "$BUILD_SECRETS_DIR/TOKEN")"',
+        directory: 'web',
+        inputs: ['web/**'],
+        secrets: { TOKEN: 'token' },
+      },
+      variables: { WORD: 'built' },
+      maySecrets: true,
+    });
+    await world.runner.run();
+    await world.runner.settled();
+    const state = await world.builds.job(jobId);
+    expect(state).toMatchObject({ status: 'built' });
+    const manifest = await world.read.artifacts.manifest(state?.artifactId ?? '');
+    expect([...(manifest?.keys() ?? [])]).toEqual(['index.html']);
+    expect(await text(await world.blobs.read(manifest?.get('index.html')?.digest ?? ''))).toBe('hello');
+    expect(await world.textOf(jobId)).toEqual([
+      expect.stringContaining('Builds web at '),
+      'built [redacted]',
+    ]);
+  },
+);
+
 test('the same inputs are not built again on another branch', async () => {
   const world = await openWorldWithGit();
   const { artifactId } = await built(world);
@@ -76,6 +107,26 @@ test('two requests for the same inputs share one build, also at the same time', 
   expect(new Set(requested.map((one) => (one.kind === 'building' ? one.jobId : ''))).size).toBe(1);
   const { rows } = await sql`select 1 from build_jobs`.execute(world.database.sql);
   expect(rows.length).toBe(1);
+});
+
+test('a request in the moment in which its build ends gets that build or its artifact, never another build', async () => {
+  const world = await openWorld();
+  for (let n = 0; n < 20; n++) {
+    const wanted = { variables: { N: String(n) } };
+    const jobId = await world.requestBuild(wanted);
+    const build = await world.start(jobId);
+    const ending = build.make({ 'index.html': 'hello' }).then(() => world.runner.settled());
+    const requested = await Promise.all([1, 2, 3].map(() => world.request(wanted)));
+    await ending;
+    const artifactId = (await world.builds.job(jobId))?.artifactId;
+    for (const one of requested)
+      expect([
+        { kind: 'building', jobId },
+        { kind: 'built', artifactId },
+      ]).toContainEqual(one);
+  }
+  const { rows } = await sql`select 1 from build_jobs`.execute(world.database.sql);
+  expect(rows.length).toBe(20);
 });
 
 test('another repository shares neither artifacts nor builds under way', async () => {
