@@ -506,7 +506,7 @@ describe('what is under way is cut', () => {
     const { socket } = await upgrade(hostOf(made), { cookie });
     let heard = '';
     socket?.on('data', (chunk: Buffer) => (heard += chunk.toString()));
-    const other = await h.person('Somebody');
+    const other = await h.person('Someone');
     await h.call('PATCH', `/users/${other.user.id}`, { as: ada, body: { enabled: false } });
     await h.settle();
     await h.app.jobs.runNow('environment-streams');

@@ -68,7 +68,7 @@ export const auditEvents = {
   'environment.changed': 'The choices of an Environment were changed, such as who may open it.',
   'environment.extended': 'The lease of an Environment was extended.',
   'environment.torn_down':
-    'The teardown of an Environment began: somebody asked for it (reason `asked`), or its lease ended (`expired`).',
+    'The teardown of an Environment began: someone asked for it (reason `asked`), or its lease ended (`expired`).',
   'build.created': 'A deploy of an Environment was queued, with its trigger as reason.',
   'build.cancelled': 'A deploy of an Environment was cancelled.',
   'user.created': 'An account was created.',

@@ -58,7 +58,7 @@ export function gitOf(mirror: string, { url, run }: MirrorAccess) {
 }
 
 /** Fetches the branch into the mirror, which it creates if it is missing. Returns the newest commit. */
-export async function fetchBranch(
+async function fetchBranch(
   mirror: string,
   branch: string,
   access: MirrorAccess,

@@ -23,7 +23,7 @@ test('what was deployed is served at its address until the teardown, and at a ne
 
   await shop.call('PATCH', `/environments/${data.id}`, { body: { access: 'members' } });
   const after = await shop.settle(data.id);
-  // Somebody who is not let in yet is sent to the web app, from the new address as from the old one, which leads nowhere.
+  // Someone who is not let in yet is sent to the web app, from the new address as from the old one, which leads nowhere.
   const navigation = { headers: { 'sec-fetch-mode': 'navigate' } };
   expect((await shop.h.open(`${url}/`, navigation)).statusCode).toBe(303);
   const closed = await shop.h.open(`${after.services[0].url}/`, navigation);

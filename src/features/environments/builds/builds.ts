@@ -17,14 +17,7 @@ import type { BuildStore } from './build-store.ts';
  * need them at the same time; a build survives the worker that runs it; what a living Environment uses is never removed.
  * Leaves to others which builds a deploy needs, and how an engine runs them.
  */
-export type {
-  BuildJobState,
-  BuildJobStatus,
-  BuildLogLine,
-  BuildRequest,
-  Builds,
-  Requested,
-} from './build-job.ts';
+export type { Builds } from './build-job.ts';
 export type { ArtifactStore } from './artifact-store.ts';
 export type { BuildStore } from './build-store.ts';
 

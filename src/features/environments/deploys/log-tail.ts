@@ -1,8 +1,7 @@
-import { timestamp } from '../../../core/clock.ts';
 import type { Builds } from '../builds/builds.ts';
 import { hasEnded } from './deploy.ts';
 import type { DeployStore } from './deploy-store.ts';
-import { type DeployLogLine, readLog } from './log.ts';
+import { cursorOf, type DeployLogLine, positionIn, readLog, toLine } from './log.ts';
 
 /** Follows logs for readers that wait, as server-sent events (HTML standard, section 9.2). */
 export type LogTail = {
@@ -59,18 +58,12 @@ export function createLogTail(deps: {
 
 /** The id of each event is the cursor after its line. */
 function eventsOf(lines: readonly DeployLogLine[], start: string | undefined): string {
-  const position = new Map(
-    (start ?? '').split('~').flatMap((part) => {
-      const dot = part.lastIndexOf('.');
-      return dot <= 0 ? [] : [[part.slice(0, dot), part.slice(dot + 1)] as const];
-    }),
-  );
+  const position = new Map(positionIn(start));
   return lines
     .map((line) => {
-      position.set(line.service, line.id.slice(line.id.lastIndexOf('.') + 1));
-      const id = [...position].map(([service, number]) => `${service}.${number}`).join('~');
-      const data = JSON.stringify({ ...line, at: timestamp(line.at) });
-      return `id: ${id}\ndata: ${data}\n\n`;
+      position.set(line.service, line.number);
+      const data = JSON.stringify(toLine(line));
+      return `id: ${cursorOf(position)}\ndata: ${data}\n\n`;
     })
     .join('');
 }

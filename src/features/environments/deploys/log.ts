@@ -1,11 +1,12 @@
+import { timestamp } from '../../../core/clock.ts';
 import type { LogStream } from '../engine/build-log.ts';
 import type { Builds } from '../builds/builds.ts';
 import type { DeployStep } from './deploy.ts';
 
 /** The log of a deploy: the logs of its builds, one after the other for each service. */
 export type DeployLogLine = {
-  /** `<service>.<number of the line>`. */
-  readonly id: string;
+  /** In the log of the service, from 1. */
+  readonly number: number;
   readonly at: number;
   readonly service: string;
   readonly step: 'build';
@@ -13,7 +14,7 @@ export type DeployLogLine = {
   readonly text: string;
 };
 
-/** How far somebody has read: service → number of its last line. */
+/** how far someone has read: service → number of its last line. */
 type Position = ReadonlyMap<string, number>;
 
 /** `web.12~api.40`. Text that is not such a cursor is read as the beginning. */
@@ -26,7 +27,7 @@ export function positionIn(cursor: string | undefined): Position {
   return found;
 }
 
-function cursorOf(position: Position): string {
+export function cursorOf(position: Position): string {
   return [...position].map(([service, line]) => `${service}.${line}`).join('~');
 }
 
@@ -44,9 +45,14 @@ export async function readLog(
     if (lines.length >= limit) break;
     const after = position.get(step.service) ?? 0;
     for (const { id, at, stream, text } of await builds.log(buildJobId, after, limit - lines.length)) {
-      lines.push({ id: `${step.service}.${id}`, at, service: step.service, step: 'build', stream, text });
+      lines.push({ number: id, at, service: step.service, step: 'build', stream, text });
       position.set(step.service, id);
     }
   }
   return { lines, cursor: position.size === 0 ? null : cursorOf(position) };
+}
+
+/** As clients see it. */
+export function toLine({ number, at, ...line }: DeployLogLine) {
+  return { id: `${line.service}.${number}`, at: timestamp(at), ...line };
 }

@@ -6,7 +6,7 @@ import type { Builds } from '../builds/builds.ts';
 import type { Lifecycle } from '../lifecycle/lifecycle.ts';
 import type { CreatorNames } from '../responses.ts';
 import type { Deploys, DeployWithSteps } from './deploys.ts';
-import { type DeployLogLine, readLog } from './log.ts';
+import { readLog, toLine } from './log.ts';
 import type { LogTail } from './log-tail.ts';
 import {
   buildCancelledSchema,
@@ -210,8 +210,4 @@ export function buildRoutes(deps: {
       },
     }),
   ];
-}
-
-export function toLine({ at, ...line }: DeployLogLine) {
-  return { ...line, at: timestamp(at) };
 }

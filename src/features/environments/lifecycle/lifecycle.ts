@@ -1,7 +1,7 @@
 import type { AuditContext } from '../../../core/caller.ts';
 import { hour } from '../../../core/clock.ts';
 import { AppError } from '../../../core/errors.ts';
-import type { AuditEventName } from '../../audit/events.ts';
+import type { AuditEntry } from '../../audit/audit.ts';
 import type { Access } from '../configuration-file/schema.ts';
 import type { Deploy } from '../deploys/deploy.ts';
 import { queueDeploy } from '../deploys/queue-deploy.ts';
@@ -38,7 +38,7 @@ export type Lifecycle = ReturnType<typeof lifecycle>;
 
 type Step = {
   readonly after: Environment;
-  readonly event: AuditEventName;
+  readonly event: AuditEntry['event'];
   readonly reason?: string;
   /** Also queues a deploy of what the Environment is afterwards, for this creator. */
   readonly deploysFor?: Creator | null;
