@@ -612,7 +612,11 @@ export async function createApp(
     services;
   const routes = [...createRoutes(services, settings), ...moreRoutes];
   // Leased jobs belong to a worker. Jobs that every process runs for itself, such as reading the feed, stay.
-  const { server: gateway, jobs: gatewayJobs } = createGatewayServer({
+  const {
+    server: gateway,
+    jobs: gatewayJobs,
+    stop: stopGateway,
+  } = createGatewayServer({
     contentUrl: settings.contentUrl,
     trustedProxies: settings.trustedProxies,
     gatewayLimits: settings.gatewayLimits,
@@ -798,7 +802,7 @@ export async function createApp(
     },
     /** Completes requests in progress, then writes everything that was held in memory. */
     async stop() {
-      await Promise.all([drain(web.server, { close: () => web.close() }), drain(gateway)]);
+      await Promise.all([drain(web.server, { close: () => web.close() }), stopGateway()]);
       await jobs.stop();
       await Promise.all([...rechecks, ...firstUses.values()]);
       await flushAuditRelay();
