@@ -667,7 +667,11 @@ export async function createApp(
     services;
   const routes = [...createRoutes(services), ...moreRoutes];
   // Leased jobs belong to a worker. Jobs that every process runs for itself, such as reading the feed, stay.
-  const { server: gateway, jobs: gatewayJobs } = createGatewayServer({
+  const {
+    server: gateway,
+    jobs: gatewayJobs,
+    stop: stopGateway,
+  } = createGatewayServer({
     contentUrl: settings.contentUrl,
     trustedProxies: settings.trustedProxies,
     gatewayLimits: settings.gatewayLimits,
@@ -853,7 +857,7 @@ export async function createApp(
     },
     /** Completes requests in progress, then writes everything that was held in memory. */
     async stop() {
-      await Promise.all([drain(web.server, { close: () => web.close() }), drain(gateway)]);
+      await Promise.all([drain(web.server, { close: () => web.close() }), stopGateway()]);
       await jobs.stop();
       await services.buildServices.buildRunner?.stop();
       await Promise.all([...rechecks, ...firstUses.values()]);

@@ -17,7 +17,6 @@ import { documentStore } from '../features/settings/settings.ts';
 import { defaultSitesConfig } from '../features/sites/sites.ts';
 import { sitesConfigSchema } from '../features/sites/sites-config.ts';
 import type { Blobs } from '../platform/blobs/blobs.ts';
-import { drain } from '../platform/drain.ts';
 import { createChangeFeed } from '../platform/database/change-feed.ts';
 import type { Database } from '../platform/database/database.ts';
 import { createServerClock, tellWhenOff } from '../platform/database/server-clock.ts';
@@ -102,7 +101,11 @@ export function createGatewayAlone(settings: GatewayAloneSettings, backends: Gat
     random,
     onCorrupt: () => metrics.grantsCorrupt.inc(),
   });
-  const { server: gateway, jobs: gatewayJobs } = createGatewayServer({
+  const {
+    server: gateway,
+    jobs: gatewayJobs,
+    stop: stopGateway,
+  } = createGatewayServer({
     contentUrl,
     trustedProxies,
     gatewayLimits: settings.gatewayLimits,
@@ -153,7 +156,7 @@ export function createGatewayAlone(settings: GatewayAloneSettings, backends: Gat
         );
     },
     async stop() {
-      await drain(gateway);
+      await stopGateway();
       await jobs.stop();
       const warn = (message: string) => (error: unknown) => log.warn({ err: error }, message);
       await side.auditRelay.flush({ all: true }).catch(warn('could not pass refusals on to the audit log'));

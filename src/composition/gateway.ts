@@ -22,6 +22,7 @@ import { type CatalogReader, createCatalog } from '../features/sites/serving/cat
 import { type Served, servedContent, type SitesConfig } from '../features/sites/sites.ts';
 import type { Blobs } from '../platform/blobs/blobs.ts';
 import type { ChangeFeed } from '../platform/database/change-feed.ts';
+import { drain } from '../platform/drain.ts';
 import type { Job } from '../platform/jobs.ts';
 import type { HttpRequest } from '../platform/fast-http/fast-server.ts';
 import type { Kv } from '../platform/kv/kv.ts';
@@ -128,6 +129,8 @@ export function createGatewayServer(deps: GatewayServerDeps): {
   readonly server: Server;
   /** Work that this server needs done from time to time. */
   readonly jobs: readonly Job[];
+  /** Completes requests in progress, and ends WebSockets. */
+  stop(): Promise<void>;
 } {
   const { side, read, sitesConfig: config, environmentPolicy, feed, blobs, clock } = deps;
   const watch = createKeyWatch(deps.format);
@@ -158,7 +161,8 @@ export function createGatewayServer(deps: GatewayServerDeps): {
     readEnabled: async () => (await environmentPolicy.read()).value.enabled,
   });
   const upgrades = createUpgrades();
-  const proxy = createProxy({ pools: createProcessPools(), upgrades });
+  const pools = createProcessPools();
+  const proxy = createProxy({ pools, upgrades });
   const server = createGateway({
     ...gatewayLimits,
     ...deps.gatewayLimits,
@@ -210,5 +214,13 @@ export function createGatewayServer(deps: GatewayServerDeps): {
   const jobs: Job[] = [
     { name: 'environment-streams', everyMs: second / 2, leased: false, run: environmentStreams.checkGrants },
   ];
-  return { server, jobs };
+  return {
+    server,
+    jobs,
+    async stop() {
+      upgrades.close();
+      await drain(server);
+      pools.close();
+    },
+  };
 }

@@ -6,7 +6,7 @@ import {
   type Server,
   type ServerResponse,
 } from 'node:http';
-import { type AddressInfo, connect, type Socket } from 'node:net';
+import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { minute } from '../../src/core/clock.ts';
@@ -56,6 +56,8 @@ afterAll(async () => {
 });
 
 type Asked = {
+  /** Port of the gateway. */
+  at?: number;
   method?: string;
   path?: string;
   headers?: Record<string, string>;
@@ -66,10 +68,10 @@ type Heard = { status: number; headers: IncomingMessage['headers']; raw: string[
 
 const hostOf = (made: Made, service = 'api') => new URL(made.urlOf(service)).host;
 
-function begin(host: string, { method = 'GET', path = '/', headers = {}, cookie }: Asked = {}) {
+function begin(host: string, { method = 'GET', path = '/', headers = {}, cookie, at = port }: Asked = {}) {
   return httpRequest({
     host: '127.0.0.1',
-    port,
+    port: at,
     method,
     path,
     agent: false,
@@ -215,6 +217,27 @@ describe('a request to a process', () => {
     expect(await text(answer)).toBe('last');
   });
 
+  test('a body without a length is framed, whatever the method: it is no second request on a shared connection', async () => {
+    const made = await shown();
+    const seen: string[] = [];
+    handle = (request, response) =>
+      void text(request).then((body) => {
+        seen.push(`${request.method} ${request.url} ${body}`);
+        response.end('ok');
+      });
+    const smuggled = 'GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n';
+    for (const method of ['DELETE', 'GET', 'OPTIONS']) {
+      const request = begin(hostOf(made), { method, headers: { 'transfer-encoding': 'chunked' } });
+      request.end(smuggled);
+      const [answer] = (await once(request, 'response')) as [IncomingMessage];
+      expect(await text(answer)).toBe('ok');
+      await ask(hostOf(made), { path: '/next' });
+    }
+    expect(seen).toEqual(
+      ['DELETE', 'GET', 'OPTIONS'].flatMap((method) => [`${method} / ${smuggled}`, 'GET /next ']),
+    );
+  });
+
   test('an event stream sends its head before its first event', async () => {
     const made = await shown();
     let send: (line: string) => void = () => undefined;
@@ -292,6 +315,39 @@ describe('an answer of a process', () => {
     await expect(ask(hostOf(made))).rejects.toThrow('aborted');
   });
 
+  test('that comes before the end of the upload reaches the client', async () => {
+    const made = await shown();
+    handle = (request, response) => {
+      response.writeHead(413, { connection: 'close' });
+      response.end('too large', () => request.socket.destroySoon());
+    };
+    const request = begin(hostOf(made), { method: 'POST' });
+    request.on('error', () => undefined);
+    request.write('a'.repeat(100_000));
+    const [answer] = (await once(request, 'response')) as [IncomingMessage];
+    expect([answer.statusCode, await text(answer)]).toEqual([413, 'too large']);
+    request.destroy();
+  });
+
+  test.each([
+    'HTTP/1.1 099 Odd\r\nContent-Length: 0\r\n\r\n',
+    'HTTP/1.1 101 Switching\r\nUpgrade: other\r\nConnection: Upgrade\r\n\r\n',
+    'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n',
+    'HTTP/1.1 200 OK\r\nBad header\r\n\r\n',
+    'SSH-2.0-OpenSSH\r\n',
+  ])('that is no answer is 502: %j', async (bytes) => {
+    const odd = createTcpServer((socket) => {
+      socket.on('error', () => undefined);
+      socket.once('data', () => socket.end(bytes, 'latin1'));
+    });
+    await new Promise<void>((resolve) => odd.listen(0, '127.0.0.1', resolve));
+    const made = await shown({
+      api: process({ address: `127.0.0.1:${(odd.address() as AddressInfo).port}` }),
+    });
+    expect((await ask(hostOf(made))).status).toBe(502);
+    odd.close();
+  });
+
   test('is 502 when nothing listens at the address any more', async () => {
     const gone = createServer();
     await new Promise<void>((resolve) => gone.listen(0, '127.0.0.1', resolve));
@@ -356,8 +412,9 @@ describe('routes', () => {
 });
 
 /** A connection that switched to another protocol. */
-async function upgrade(host: string, asked: Asked = {}) {
+async function upgrade(host: string, asked: Asked = {}, at = port) {
   const request = begin(host, {
+    at,
     ...asked,
     headers: {
       connection: 'Upgrade',
@@ -514,4 +571,21 @@ describe('what is under way is cut', () => {
     await expect.poll(() => heard).toContain('still here');
     socket?.destroy();
   });
+});
+
+test('a gateway that stops ends WebSockets, so that it need not wait for them', async () => {
+  const other = await h.another();
+  await new Promise<void>((resolve) => other.app.gateway.listen(0, '127.0.0.1', resolve));
+  const made = await shown();
+  upgraded = (_request, socket) => {
+    socket.on('error', () => undefined);
+    socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n');
+  };
+  const { port: its } = other.app.gateway.address() as AddressInfo;
+  await other.app.services.feed.poll();
+  const { socket } = await upgrade(hostOf(made), {}, its);
+  const ended = new Promise((resolve) => socket?.once('close', resolve));
+  socket?.on('error', () => undefined);
+  socket?.resume();
+  await Promise.all([other.close(), ended]);
 });

@@ -8,6 +8,7 @@ import { postgresDialect } from '../../src/platform/database/postgres.ts';
 import { type Harness, openHarness, type Person } from '../harness.ts';
 import { testServer } from '../postgres.ts';
 import { upload } from '../api/sites/uploads.ts';
+import { change, environmentOf, switchEnvironments } from './environment.ts';
 import { browserOf, privateSite } from './private.ts';
 
 // The three workloads, each on its own, over one database and one key-value store.
@@ -53,6 +54,19 @@ async function publicSite(files: Readonly<Record<string, string>>) {
 
 /** A person's browser: pages from the web workload, content from the gateway. */
 const browser = () => browserOf({ ...web, open: gateway.open }, ada);
+
+test('an Environment opens at a gateway of its own, to a person with a grant, until it is torn down', async () => {
+  await switchEnvironments(web, admin);
+  await gateway.feed.poll();
+  const services = { web: { files: { 'index.html': 'built' } } };
+  const shown = await environmentOf(web, ada, { services });
+  expect((await gateway.open(shown.urlOf('web'))).body).toBe('built');
+  const hidden = await environmentOf(web, ada, { access: 'owner', services });
+  expect((await gateway.open(hidden.urlOf('web'))).statusCode).toBe(303);
+  expect((await browser().open(hidden.urlOf('web'))).text).toBe('built');
+  await change(web, shown.id, { status: 'tearing_down' });
+  expect((await gateway.open(shown.urlOf('web'))).statusCode).toBe(410);
+});
 
 test('a site that is published on web is served by a gateway of its own, and changes within the second', async () => {
   const site = await publicSite({ 'index.html': 'first' });

@@ -6,7 +6,18 @@ import { takeMigrationLock } from './migrate.ts';
  * The database role of a standalone gateway: it can read the views of the schema `gateway` and nothing else (contract
  * 10.13).
  */
-const views = ['changes', 'config_documents', 'sites', 'site_labels', 'site_versions', 'blob_variants'];
+const views = [
+  'changes',
+  'config_documents',
+  'sites',
+  'site_labels',
+  'site_versions',
+  'blob_variants',
+  'environments',
+  'environment_labels',
+  'environment_services',
+  'artifacts',
+];
 
 /** Why the gateway cannot read its views, and the fix; null when it can. */
 export async function unavailableReasonForViews(

@@ -55,7 +55,7 @@ export function requestHeaders(
     const rest = withoutOurCookies(value);
     return rest === '' ? [] : [name, rest];
   });
-  const { hostname, port } = new URL(`http://${host}`);
+  const { port } = new URL(`http://${host}`);
   return [
     'Host',
     host,
@@ -67,8 +67,6 @@ export function requestHeaders(
     isHttps ? 'https' : 'http',
     'X-Forwarded-Port',
     port === '' ? (isHttps ? '443' : '80') : port,
-    'X-Forwarded-Server',
-    hostname,
   ];
 }
 

@@ -4,6 +4,7 @@ import {
   request as httpRequest,
   type ServerResponse,
 } from 'node:http';
+import type { Socket } from 'node:net';
 import { minute } from '../../core/clock.ts';
 import {
   FastRequest,
@@ -50,12 +51,20 @@ export function createProxy({ pools, upgrades }: { pools: ProcessPools; upgrades
     if (at === undefined) return undefined;
     const upgrade = upgrades.of(request);
     const headers = requestHeaders(request.rawHeaders, to);
+    // Said explicitly: with some methods Node would send a body without any framing, and the process would read it as the
+    // next request on the connection.
+    const isChunked = request.headers['transfer-encoding'] !== undefined;
+    const framing =
+      upgrade === undefined
+        ? isChunked
+          ? ['Transfer-Encoding', 'chunked']
+          : []
+        : ['Connection', 'Upgrade', 'Upgrade', 'websocket'];
     return httpRequest({
       ...at,
       method: request.method ?? 'GET',
       path: request.url ?? '/',
-      headers:
-        upgrade === undefined ? headers : [...headers, 'Connection', 'Upgrade', 'Upgrade', 'websocket'],
+      headers: [...headers, ...framing],
       setHost: false,
       // A WebSocket keeps its connection, and a retry must not get another one that is about to close.
       agent: upgrade === undefined && !isRetry ? pools.agentOf(to) : false,
@@ -77,10 +86,11 @@ export function createProxy({ pools, upgrades }: { pools: ProcessPools; upgrades
     const hasBody = hasBodyIn(request);
     let isAnswered = false;
     const fail = (answer: GatewayAnswer) => {
-      if (isAnswered || response.headersSent) return void request.socket.destroy();
+      request.unpipe(upstream);
+      // The client still gets what the process answered before its end; sendBack() sees whether that is the whole.
+      if (isAnswered || response.headersSent) return void request.resume();
       isAnswered = true;
       upstream.destroy();
-      request.unpipe(upstream);
       to.refuse(answer);
     };
     upstream.on('error', (error: NodeJS.ErrnoException) => {
@@ -96,14 +106,24 @@ export function createProxy({ pools, upgrades }: { pools: ProcessPools; upgrades
     });
     upstream.on('response', (answer) => {
       if (isAnswered) return answer.destroy();
-      isAnswered = true;
       upstream.setTimeout(maxSilenceMs);
-      sendBack(answer, response, to);
+      try {
+        sendBack(answer, response, to);
+        isAnswered = true;
+      } catch {
+        // Its status or a header is one that HTTP does not allow.
+        fail(processGone);
+      }
     });
     upstream.on('upgrade', (answer, socket, head) => {
-      isAnswered = true;
       const upgrade = upgrades.of(request);
-      if (upgrade === undefined) return void socket.destroy();
+      if (upgrade === undefined) {
+        socket.destroy();
+        return fail(processGone);
+      }
+      isAnswered = true;
+      // Messages may be hours apart. The grant ends the connection, and the system notices a peer that is gone.
+      for (const side of [request.socket, socket as Socket]) side.setTimeout(0).setKeepAlive(true, minute);
       to.counted(101);
       joinSockets(upgrade.take(response), upgrade.head, socket, head, switchLines(answer, to));
     });
@@ -140,8 +160,8 @@ export function createProxy({ pools, upgrades }: { pools: ProcessPools; upgrades
 
 function sendBack(answer: IncomingMessage, response: ServerResponse, to: Destination): void {
   const { statusCode = 502, statusMessage = '' } = answer;
-  to.counted(statusCode);
   response.writeHead(statusCode, statusMessage, answerHeaders(answer.rawHeaders, to));
+  to.counted(statusCode);
   // An event stream may send its first event much later.
   response.flushHeaders();
   answer.on('error', () => response.destroy());

@@ -13,6 +13,8 @@ export type Upgrades = {
   of(request: IncomingMessage): Upgrade | undefined;
   /** Makes `server` treat them as requests. */
   listen(server: Server): void;
+  /** Ends the open ones, of which a server that closes knows nothing, and refuses others from now on. */
+  close(): void;
 };
 
 export type Upgrade = {
@@ -28,6 +30,8 @@ export function asksForWebSocket({ method, headers }: IncomingMessage): boolean 
 
 export function createUpgrades(): Upgrades {
   const known = new WeakMap<IncomingMessage, Upgrade>();
+  const open = new Set<Socket>();
+  let isClosed = false;
   return {
     of: (request) => known.get(request),
     listen(server) {
@@ -36,7 +40,9 @@ export function createUpgrades(): Upgrades {
         const socket = stream as Socket;
         socket.on('error', () => socket.destroy());
         // Answers of earlier requests are under way: a client may not send this one before it has them.
-        if (!leaveTurns(socket)) return void socket.destroy();
+        if (!leaveTurns(socket) || isClosed) return void socket.destroy();
+        open.add(socket);
+        socket.once('close', () => open.delete(socket));
         const response = new ServerResponse(request);
         response.shouldKeepAlive = false;
         response.assignSocket(socket);
@@ -50,6 +56,10 @@ export function createUpgrades(): Upgrades {
         });
         server.emit('request', request, response);
       });
+    },
+    close() {
+      isClosed = true;
+      for (const socket of open) socket.destroy();
     },
   };
 }
