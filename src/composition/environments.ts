@@ -167,9 +167,9 @@ export function createEnvironmentServices(deps: {
     addresses,
     builds,
     lifecycle,
-    deploys: deploying(verbs),
-    reading: environmentReading({ read, repositories, eventsOf: deps.eventsOf }),
-    tail: createLogTail({ read, builds, pause: (ms) => wait(ms), everyMs: tailMs }),
+    deploys: deploying({ ...verbs, builds }),
+    reading: environmentReading({ read, repositories, engine, eventsOf: deps.eventsOf }),
+    tail: createLogTail({ pause: (ms) => wait(ms), everyMs: tailMs }),
     reconciler: createReconciler({
       read,
       tx,

@@ -6,7 +6,7 @@ import { environmentStore } from '../../src/features/environments/environment-st
 import { buildStores, createBuildServices } from '../../src/composition/builds.ts';
 import { minute } from '../../src/core/clock.ts';
 import { systemRandom } from '../../src/core/ids.ts';
-import type { BuildRequest } from '../../src/features/environments/builds/builds.ts';
+import type { BuildRequest } from '../../src/features/environments/builds/build-job.ts';
 import type { DesiredBuild } from '../../src/features/environments/configuration-file/plan.ts';
 import type { BuildPlace } from '../../src/features/environments/engine/artifact-key.ts';
 import type { BuildLog } from '../../src/features/environments/engine/build-log.ts';

@@ -1,13 +1,16 @@
-import type { Caller } from '../../core/caller.ts';
+import { type Caller, userOf } from '../../core/caller.ts';
 import { AppError } from '../../core/errors.ts';
-import { userOf } from '../../core/caller.ts';
 import type { Repositories } from '../repositories/repositories.ts';
 import type { AuditEventResponse } from '../audit/audit.ts';
+import type { ServiceLog } from './deploys/log.ts';
+import type { FollowedLogs } from './deploys/log-tail.ts';
+import type { Engine } from './engine/engine.ts';
 import {
   creatorOf,
   type Environment,
   type EnvironmentService,
   type EnvironmentStatus,
+  isEnding,
 } from './environment.ts';
 import type { EnvironmentStores } from './environments-deps.ts';
 import { reachOf } from './rights.ts';
@@ -34,6 +37,8 @@ export type EnvironmentReading = {
   /** By Environment. */
   services(ids: readonly string[]): Promise<ReadonlyMap<string, readonly EnvironmentService[]>>;
   why(environment: Environment): Promise<readonly Explanation[]>;
+  /** What its processes write. */
+  logs(environment: Environment): Promise<FollowedLogs>;
   /** Newest first, as the caller may see them. */
   events(
     environment: Environment,
@@ -46,6 +51,8 @@ export type EnvironmentReading = {
 export function environmentReading(deps: {
   readonly read: Pick<EnvironmentStores, 'environments' | 'deploys'>;
   readonly repositories: Pick<Repositories, 'get'>;
+  /** Null: nothing runs. */
+  readonly engine: Pick<Engine, 'logs'> | null;
   /** Events of the audit log about this target; addresses and agents of others are left out for the viewer. */
   readonly eventsOf: (
     target: string,
@@ -54,7 +61,7 @@ export function environmentReading(deps: {
     limit: number,
   ) => Promise<{ events: AuditEventResponse[]; nextCursor: string | null }>;
 }): EnvironmentReading {
-  const { read, repositories } = deps;
+  const { read, repositories, engine } = deps;
   return {
     async list(caller, { repository, mine = false, ...query }, page, limit) {
       const viewer = creatorOf(caller);
@@ -77,6 +84,16 @@ export function environmentReading(deps: {
         steps.get(deploy?.id ?? '') ?? [],
         services.get(environment.id) ?? [],
       );
+    },
+    async logs({ id }) {
+      const environment = await read.environments.find(id);
+      const services = (await read.environments.services([id])).get(id) ?? [];
+      const logs = services.flatMap(({ name, kind }): ServiceLog[] =>
+        engine === null || kind !== 'process'
+          ? []
+          : [{ service: name, step: 'start', read: (after, limit) => engine.logs(id, name, after, limit) }],
+      );
+      return { logs, hasEnded: environment === undefined || isEnding(environment) };
     },
     events: (environment, caller, cursor, limit) =>
       deps.eventsOf(environment.id, userOf(caller)?.id ?? '', cursor, limit),

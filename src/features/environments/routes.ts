@@ -4,6 +4,9 @@ import { timestamp } from '../../core/clock.ts';
 import { defineRoute, pagePagination, type Route } from '../../platform/http.ts';
 import { cursorQuery } from '../../platform/schemas.ts';
 import type { AuditEventResponse } from '../audit/audit.ts';
+import { logForms, logStreams, replyWithLogs } from './deploys/log-reply.ts';
+import type { LogTail } from './deploys/log-tail.ts';
+import { logLineSchema, logQuery } from './deploys/schemas.ts';
 import type { EnvironmentReading } from './reading.ts';
 import type { CreatorNames, EnvironmentAddresses } from './responses.ts';
 import { toEnvironmentResponse } from './responses.ts';
@@ -68,12 +71,13 @@ export type EnvironmentRouteDeps = {
   readonly reading: EnvironmentReading;
   readonly metadataLinks: Pick<MetadataLinks, 'list'>;
   readonly addresses: EnvironmentAddresses;
+  readonly tail: LogTail;
   readonly names: CreatorNames;
   readonly auditEventSchema: z.ZodType<AuditEventResponse>;
 };
 
 export function environmentRoutes(deps: EnvironmentRouteDeps): Route[] {
-  const { lifecycle, reading, addresses, metadataLinks } = deps;
+  const { lifecycle, reading, tail, addresses, metadataLinks } = deps;
 
   async function toResponses(environments: readonly Environment[]) {
     const [services, links, names] = await Promise.all([
@@ -301,6 +305,24 @@ export function environmentRoutes(deps: EnvironmentRouteDeps): Route[] {
       },
       async handle({ caller, params }) {
         return { data: [...(await reading.why(await lifecycle.find(caller, params.id)))] };
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/environments/{id}/logs',
+      operationId: 'readEnvironmentLog',
+      tag: 'Environments',
+      summary: 'Read what the processes of an Environment write',
+      description: `${logForms} The newest lines of each service are kept. The stream ends with the teardown.`,
+      policy: readers,
+      params: environmentParams,
+      query: logQuery,
+      errors: ['env_not_found'],
+      success: { status: 200, data: z.array(logLineSchema), pagination: 'cursor', streams: logStreams },
+      async handle({ caller, params, query, header }) {
+        const environment = await lifecycle.find(caller, params.id);
+        const name = environment.uuid;
+        return await replyWithLogs(() => reading.logs(environment), { query, header }, { tail, name });
       },
     }),
     defineRoute({

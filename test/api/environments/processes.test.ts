@@ -67,6 +67,18 @@ test('processes start in the order of their needs, answer behind the front end, 
   expect(steps).toContainEqual(['api', 'health', 'done']);
   expect(steps).toContainEqual(['back', 'start', 'done']);
 
+  const { data: lines } = await shop.call('GET', `/environments/${data.id}/logs`, {
+    query: { service: 'api' },
+  });
+  expect(lines).toContainEqual(
+    expect.objectContaining({
+      service: 'api',
+      step: 'start',
+      stream: 'stdout',
+      text: 'asked for /api/orders',
+    }),
+  );
+
   await shop.call('DELETE', `/environments/${data.id}`);
   await shop.settle(data.id);
   expect((await shop.fetch(`${api.url}/`)).status).toBe(410);

@@ -1,8 +1,11 @@
 import { AppError } from '../../../core/errors.ts';
+import type { Builds } from '../builds/builds.ts';
 import { creatorOf, type Environment } from '../environment.ts';
 import type { Asked, EnvironmentDeps } from '../environments-deps.ts';
 import { changeable, holdCredential, reachOf, requireEnabled, seen } from '../rights.ts';
 import { type Deploy, type DeployStatus, type DeployStep, hasEnded } from './deploy.ts';
+import type { ServiceLog } from './log.ts';
+import type { FollowedLogs } from './log-tail.ts';
 import { queueDeploy } from './queue-deploy.ts';
 
 export type DeployWithSteps = {
@@ -14,8 +17,8 @@ export type DeployWithSteps = {
 export type Deploys = ReturnType<typeof deploying>;
 
 /** What callers do with deploys, which they know as builds. */
-export function deploying(deps: EnvironmentDeps) {
-  const { read, tx, feed, clock, random } = deps;
+export function deploying(deps: EnvironmentDeps & { readonly builds: Pick<Builds, 'log'> }) {
+  const { read, tx, feed, builds, clock, random } = deps;
 
   /** One that the caller may see: whoever sees the Environment. @throws AppError build_not_found */
   async function find(
@@ -58,6 +61,18 @@ export function deploying(deps: EnvironmentDeps) {
       const whole = { ...filter, repositories: reachOf(caller), viewer: creatorOf(caller) };
       const { items, total } = await read.deploys.list(whole, page, limit);
       return { items: await withSteps(items), total };
+    },
+
+    /** The logs of its builds. Call get() first, which checks the caller. */
+    async logs(id: string): Promise<FollowedLogs> {
+      const deploy = await read.deploys.find(id);
+      const steps = (await read.deploys.steps([id])).get(id) ?? [];
+      const logs = steps.flatMap(({ service, buildJobId }): ServiceLog[] =>
+        buildJobId === null
+          ? []
+          : [{ service, step: 'build', read: (after, limit) => builds.log(buildJobId, after, limit) }],
+      );
+      return { logs, hasEnded: deploy === undefined || hasEnded(deploy) };
     },
 
     /** @throws AppError state_conflict when it has ended */

@@ -1,20 +1,34 @@
 import { timestamp } from '../../../core/clock.ts';
 import type { LogStream } from '../engine/build-log.ts';
-import type { Builds } from '../builds/builds.ts';
-import type { DeployStep } from './deploy.ts';
 
-/** The log of a deploy: the logs of its builds, one after the other for each service. */
-export type DeployLogLine = {
-  /** In the log of the service, from 1. */
-  readonly number: number;
-  readonly at: number;
+/** Logs as clients read them: those of several services, one after the other. */
+export type ServiceLog = {
   readonly service: string;
-  readonly step: 'build';
+  readonly step: 'build' | 'start';
+  /** Lines with a number above `after`, oldest first. */
+  readonly read: (after: number, limit: number) => Promise<readonly StoredLine[]>;
+};
+
+type StoredLine = {
+  readonly id: number;
+  readonly at: number;
   readonly stream: LogStream;
   readonly text: string;
 };
 
-/** how far someone has read: service → number of its last line. */
+export type LogLine = {
+  /** In the log of the service, from 1. */
+  readonly number: number;
+  readonly at: number;
+  readonly service: string;
+  readonly step: ServiceLog['step'];
+  readonly stream: LogStream;
+  readonly text: string;
+};
+
+export type LogPlace = { readonly service?: string | undefined; readonly cursor?: string | undefined };
+
+/** How far someone has read: service → number of its last line. */
 type Position = ReadonlyMap<string, number>;
 
 /** `web.12~api.40`. Text that is not such a cursor is read as the beginning. */
@@ -32,27 +46,25 @@ export function cursorOf(position: Position): string {
 }
 
 /** The next lines after the cursor, at most `limit`, and the cursor after them. */
-export async function readLog(
-  builds: Pick<Builds, 'log'>,
-  steps: readonly DeployStep[],
-  { service, cursor, limit }: { service?: string | undefined; cursor?: string | undefined; limit: number },
-): Promise<{ readonly lines: readonly DeployLogLine[]; readonly cursor: string | null }> {
+export async function readLogs(
+  logs: readonly ServiceLog[],
+  { service, cursor, limit }: LogPlace & { readonly limit: number },
+): Promise<{ readonly lines: readonly LogLine[]; readonly cursor: string | null }> {
   const position = new Map(positionIn(cursor));
-  const lines: DeployLogLine[] = [];
-  for (const step of steps) {
-    const { buildJobId } = step;
-    if (buildJobId === null || (service !== undefined && step.service !== service)) continue;
+  const lines: LogLine[] = [];
+  for (const log of logs) {
+    if (service !== undefined && log.service !== service) continue;
     if (lines.length >= limit) break;
-    const after = position.get(step.service) ?? 0;
-    for (const { id, at, stream, text } of await builds.log(buildJobId, after, limit - lines.length)) {
-      lines.push({ number: id, at, service: step.service, step: 'build', stream, text });
-      position.set(step.service, id);
+    const found = await log.read(position.get(log.service) ?? 0, limit - lines.length);
+    for (const { id, at, stream, text } of found) {
+      lines.push({ number: id, at, service: log.service, step: log.step, stream, text });
+      position.set(log.service, id);
     }
   }
   return { lines, cursor: position.size === 0 ? null : cursorOf(position) };
 }
 
 /** As clients see it. */
-export function toLine({ number, at, ...line }: DeployLogLine) {
+export function toLine({ number, at, ...line }: LogLine) {
   return { id: `${line.service}.${number}`, at: timestamp(at), ...line };
 }

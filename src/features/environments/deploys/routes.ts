@@ -2,11 +2,10 @@ import { z } from 'zod';
 import { callerKinds } from '../../../core/caller.ts';
 import { timestamp, timestampOrNull } from '../../../core/clock.ts';
 import { defineRoute, pagePagination, type Route } from '../../../platform/http.ts';
-import type { Builds } from '../builds/builds.ts';
 import type { Lifecycle } from '../lifecycle/lifecycle.ts';
 import type { CreatorNames } from '../responses.ts';
 import type { Deploys, DeployWithSteps } from './deploys.ts';
-import { readLog, toLine } from './log.ts';
+import { logForms, logStreams, replyWithLogs } from './log-reply.ts';
 import type { LogTail } from './log-tail.ts';
 import {
   buildCancelledSchema,
@@ -61,11 +60,10 @@ const exampleLine = {
 export function buildRoutes(deps: {
   readonly deploys: Deploys;
   readonly lifecycle: Pick<Lifecycle, 'find'>;
-  readonly builds: Pick<Builds, 'log'>;
   readonly tail: LogTail;
   readonly names: CreatorNames;
 }): Route[] {
-  const { deploys, lifecycle, builds, tail } = deps;
+  const { deploys, lifecycle, tail } = deps;
 
   async function toResponses(found: readonly DeployWithSteps[]) {
     const creators = found.flatMap(({ deploy }) => deploy.creator ?? []);
@@ -141,8 +139,7 @@ export function buildRoutes(deps: {
       operationId: 'readBuildLog',
       tag: 'Builds',
       summary: 'Read the log of a build',
-      description:
-        'The lines after `cursor`. `nextCursor` stays the same while there are no new lines. With `Accept: text/event-stream` the lines come as they are written, each as an event whose id is a cursor; `Last-Event-ID` continues after it, and the stream ends with the build.',
+      description: `${logForms} The stream ends with the build.`,
       policy: readers,
       params: buildParams,
       query: logQuery,
@@ -151,23 +148,16 @@ export function buildRoutes(deps: {
         status: 200,
         data: z.array(logLineSchema),
         pagination: 'cursor',
-        streams: ['text/event-stream'],
+        streams: logStreams,
       },
       example: { data: [exampleLine] },
       async handle({ caller, params, query, header }) {
-        const { steps } = await deploys.get(caller, params.id);
-        if (header('accept')?.includes('text/event-stream') === true) {
-          const cursor = header('last-event-id') ?? query.cursor;
-          return {
-            stream: tail.follow(params.id, { service: query.service, cursor }),
-            contentType: 'text/event-stream',
-            fileName: `${params.id}.txt`,
-            headers: { 'cache-control': 'no-store', 'x-accel-buffering': 'no' },
-          };
-        }
-        const { lines, cursor } = await readLog(builds, steps, query);
-        const nextCursor = lines.length === 0 ? (query.cursor ?? null) : cursor;
-        return { data: lines.map(toLine), pagination: { limit: query.limit, nextCursor } };
+        await deploys.get(caller, params.id);
+        return await replyWithLogs(
+          () => deploys.logs(params.id),
+          { query, header },
+          { tail, name: params.id },
+        );
       },
     }),
     defineRoute({
