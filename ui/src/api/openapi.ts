@@ -1624,6 +1624,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/environments/{id}/logs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read what the processes of an Environment write
+         * @description The lines after `cursor`. `nextCursor` stays the same while there are no new lines. With `Accept: text/event-stream` the lines come as they are written, each as an event whose id is a cursor; `Last-Event-ID` continues after it. The newest lines of each service are kept. The stream ends with the teardown.
+         *
+         *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `env:read`.
+         */
+        get: operations["readEnvironmentLog"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/environments/{id}/events": {
         parameters: {
             query?: never;
@@ -1697,7 +1719,7 @@ export interface paths {
         };
         /**
          * Read the log of a build
-         * @description The lines after `cursor`. `nextCursor` stays the same while there are no new lines. With `Accept: text/event-stream` the lines come as they are written, each as an event whose id is a cursor; `Last-Event-ID` continues after it, and the stream ends with the build.
+         * @description The lines after `cursor`. `nextCursor` stays the same while there are no new lines. With `Accept: text/event-stream` the lines come as they are written, each as an event whose id is a cursor; `Last-Event-ID` continues after it. The stream ends with the build.
          *
          *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `env:read`.
          */
@@ -3693,6 +3715,23 @@ export interface components {
             message: string;
             fix?: string;
         };
+        LogLine: {
+            id: string;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds
+             */
+            at: string;
+            service: string;
+            /** @enum {string} */
+            step: "fetch" | "build" | "start" | "health" | "route";
+            /**
+             * @description `postern`: what Postern says itself
+             * @enum {string}
+             */
+            stream: "stdout" | "stderr" | "postern";
+            text: string;
+        };
         Build: {
             id: string;
             environment: components["schemas"]["BuildEnvironment"];
@@ -3749,23 +3788,6 @@ export interface components {
             /** @description True: nothing it depends on has changed, so an earlier result was used again */
             reused: boolean;
             message: string | null;
-        };
-        LogLine: {
-            id: string;
-            /**
-             * Format: date-time
-             * @description RFC 3339, UTC, milliseconds
-             */
-            at: string;
-            service: string;
-            /** @enum {string} */
-            step: "fetch" | "build" | "start" | "health" | "route";
-            /**
-             * @description `postern`: what Postern says itself
-             * @enum {string}
-             */
-            stream: "stdout" | "stderr" | "postern";
-            text: string;
         };
         CancelledBuild: {
             id: string;
@@ -7725,6 +7747,44 @@ export interface operations {
                          * @enum {unknown}
                          */
                         error: null;
+                    };
+                };
+            };
+        };
+    };
+    readEnvironmentLog: {
+        parameters: {
+            query?: {
+                service?: string | undefined;
+                cursor?: string | undefined;
+                limit?: number | undefined;
+            };
+            header?: never;
+            path: {
+                /** @description The id or the name of an Environment */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["LogLine"][];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                        metadata: {
+                            pagination: components["schemas"]["CursorPagination"];
+                        };
                     };
                 };
             };
