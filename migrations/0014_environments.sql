@@ -18,7 +18,7 @@ create table environments (
   trigger text not null constraint environments_trigger_check check (trigger in ('api', 'push')),
   access text not null constraint environments_access_check check (access in ('owner', 'members', 'public')),
   -- True until the file is read for the first time: then its access counts, because nobody chose one.
-  access_open boolean not null,
+  access_open boolean not null default false,
   -- The last part of the host names of its services. A change of access makes a new one.
   label text not null unique,
   -- What its creator chose in place of the file.
@@ -101,8 +101,8 @@ create table deploys (
   fix text,
   -- Problems of postern.yaml, with line and column.
   problems jsonb,
-  -- The planned Environment. Not jsonb, which would lose the order of the services.
-  plan json,
+  -- The planned Environment, as JSON. Not jsonb, which would lose the order of the services.
+  plan text,
   creator_kind text not null constraint deploys_creator_kind_check check (creator_kind in ('user', 'service_key', 'system')),
   creator_id text,
   created_at timestamptz not null,

@@ -12,7 +12,7 @@ import { Browser } from '../../identity.ts';
  * A harness whose built-in provider lives at the harness's time: oidc-provider reads Date, so Date stands still
  * where the fake clock starts. Call vi.useRealTimers() when done.
  */
-export async function openFrozenHarness(options: { changesPerMinute?: number } = {}): Promise<Harness> {
+export async function openFrozenHarness(options: Parameters<typeof openHarness>[0] = {}): Promise<Harness> {
   vi.useFakeTimers({ toFake: ['Date'], now: Date.UTC(2026, 0, 1) });
   return await openHarness(options);
 }

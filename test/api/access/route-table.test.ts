@@ -27,6 +27,7 @@ type Who =
   /** Sessions; keys and tokens by scope. */
   | 'whoever reads repositories'
   | 'whoever reads environments'
+  | 'whoever changes environments'
   /** Sessions; keys and tokens by scope. What is another's is not there for them. */
   | 'whoever reads sites'
   | 'whoever changes sites'
@@ -104,6 +105,21 @@ const table: Record<string, Line> = {
   'GET /environments/branches': ['whoever reads environments', '400 invalid_query'],
   'GET /environments/config-preview': ['whoever reads environments', '400 invalid_query'],
   'GET /environments/policy': ['anyone known', '200'],
+  'GET /environments': ['whoever reads environments', '200'],
+  'POST /environments': ['whoever changes environments', '400 invalid_body', {}],
+  'GET /environments/{id}': ['whoever reads environments', '404 env_not_found'],
+  'PATCH /environments/{id}': ['whoever changes environments', '404 env_not_found', { autoTrack: true }],
+  'DELETE /environments/{id}': ['whoever changes environments', '404 env_not_found'],
+  'POST /environments/{id}/deploy': ['whoever changes environments', '403 environments_disabled'],
+  'POST /environments/{id}/extend': ['whoever changes environments', '404 env_not_found', {}],
+  'GET /environments/{id}/why': ['whoever reads environments', '404 env_not_found'],
+  'GET /environments/{id}/events': ['whoever reads environments', '404 env_not_found'],
+  'GET /environments/{id}/logs': ['whoever reads environments', '404 env_not_found'],
+  'GET /builds': ['whoever reads environments', '200'],
+  'GET /builds/{id}': ['whoever reads environments', '404 build_not_found'],
+  'GET /builds/{id}/logs': ['whoever reads environments', '404 build_not_found'],
+  'POST /builds/{id}/cancel': ['whoever changes environments', '404 build_not_found'],
+  'POST /builds/{id}/retry': ['whoever changes environments', '403 environments_disabled'],
   'GET /config/api-environments': ['an administrator’s session or token', '200'],
   'PUT /config/api-environments': ['an administrator’s session or token', '422 config_invalid', {}],
   'GET /config/api-environments/history': ['an administrator’s session or token', '200'],
@@ -240,6 +256,8 @@ function expected(who: Who, caller: CallerName, scopes: readonly string[]): stri
     }
     case 'whoever changes sites':
       return isSession || scopes.includes('sites:write') ? 'in' : '403 forbidden_scope';
+    case 'whoever changes environments':
+      return isSession || scopes.includes('env:write') ? 'in' : '403 forbidden_scope';
     case 'whoever changes repositories': {
       if (!isSession && !scopes.includes('repos:write')) return '403 forbidden_scope';
       return caller.includes('a user’s') ? '403 forbidden_role' : 'in';
@@ -342,6 +360,7 @@ function requiredScope(who: Who): string | undefined {
   const scopeOf: { readonly [W in Who]?: string } = {
     'whoever reads repositories': 'repos:read',
     'whoever reads environments': 'env:read',
+    'whoever changes environments': 'env:write',
     'whoever changes repositories': 'repos:write',
     'whoever reads sites': 'sites:read',
     'whoever changes sites': 'sites:write',

@@ -7,6 +7,8 @@ import { Browser } from '../../identity.ts';
 import { absentPath, contents, manyChanges, noLimits, openFrozenHarness, setPolicy } from './cast.ts';
 import { defaultSitesConfig } from '../../../src/features/sites/sites.ts';
 import { defaultEnvironmentPolicy } from '../../../src/features/environments/policy/environment-policy.ts';
+import type { Engine } from '../../../src/features/environments/engine/engine.ts';
+import { newRepository, type TestRepository } from '../../git-repository.ts';
 import { archiveOf, page, upload } from '../sites/uploads.ts';
 
 /** What a browser session is worth: alone, live, from our own page, and under our own cookie name only. */
@@ -14,14 +16,22 @@ let h: Harness;
 let ada: Person;
 let root: Person;
 let key: TestKey;
+let source: TestRepository;
 beforeAll(async () => {
-  h = await openFrozenHarness(manyChanges);
+  source = newRepository();
+  source.commit({ 'README.md': 'A shop' });
+  h = await openFrozenHarness({
+    ...manyChanges,
+    allowsFileRepositories: true,
+    engine: async () => idleEngine,
+  });
   await setPolicy(h, noLimits);
   ada = await h.person('Ada');
   root = await h.person('Root', { admin: true });
   key = await h.key(ada);
 });
 afterAll(async () => {
+  source.remove();
   await h.close();
   vi.useRealTimers();
 });
@@ -154,6 +164,33 @@ const foreign: readonly [string, Record<string, string>][] = [
   ['Sec-Fetch-Site: none', { origin: uiOrigin, 'sec-fetch-site': 'none' }],
 ];
 
+/** Builds and runs nothing: no job of the worker runs here. */
+const never = () => Promise.reject(new Error('Nothing runs here.'));
+const idleEngine: Engine = {
+  place: { engine: 'local', platform: 'linux-x64' },
+  build: never,
+  apply: never,
+  observe: never,
+  logs: never,
+  address: never,
+  remove: never,
+  sweep: never,
+};
+
+/** An Environment of a new repository, with a build that is under way. */
+async function environmentOf(owner: Person, name: string): Promise<{ id: string; build: string }> {
+  await h.call('PUT', '/config/api-environments', {
+    as: owner,
+    body: { ...defaultEnvironmentPolicy, enabled: true, maxPerOwner: 100 },
+    headers: { 'if-match': '*' },
+  });
+  await h.call('POST', '/repositories', { as: owner, body: { fullName: name, cloneUrl: source.url } });
+  const body = { repository: name, branch: 'main' };
+  const { id } = (await h.call('POST', '/environments', { as: owner, body })).data;
+  const [build] = (await h.call('GET', '/builds', { as: owner, query: { environment: id } })).data;
+  return { id, build: build.id };
+}
+
 describe('requests of other pages', () => {
   const isSessionWrite = ({ method, policy }: Route) =>
     method !== 'GET' && policy.callers !== 'anyone' && policy.callers.includes('session');
@@ -179,7 +216,15 @@ describe('requests of other pages', () => {
     const links = route.path.startsWith('/config/metadata/')
       ? (await h.call('POST', '/config/metadata', { as: root, body: link })).data.links
       : [];
+    const environment = /^\/(?:environments$|environments\/\{|builds\/)/.test(route.path)
+      ? await environmentOf(root, `acme/shop-${made}`)
+      : undefined;
+    if (route.path.endsWith('/retry'))
+      await h.call('POST', `/builds/${environment?.build}/cancel`, { as: root });
     const bodies: Record<string, object> = {
+      'POST /environments': { repository: `acme/shop-${made}`, branch: 'main' },
+      'PATCH /environments/{id}': { autoTrack: true },
+      'POST /environments/{id}/extend': {},
       'POST /sites/{id}/uploads': { files: { 'index.html': { sha256: '0'.repeat(64), size: 1 } } },
       'PUT /config/sites': { ...defaultSitesConfig, enabled: true },
       'POST /config/sites/revert': { version: 0 },
@@ -217,12 +262,16 @@ describe('requests of other pages', () => {
       .replace('/tokens/{id}', `/tokens/${service.id}`)
       .replace('/users/{id}', `/users/${victim.user.id}`)
       .replace('/groups/{id}', `/groups/${group.data.id}`)
+      .replace('/environments/{id}', `/environments/${environment?.id}`)
+      .replace('/builds/{id}', `/builds/${environment?.build}`)
       .replace('/sites/{id}', `/sites/${site.id}`)
       .replace('/metadata/{id}', `/metadata/${links.at(-1)?.id}`)
       .replace('{owner}/{name}', repository);
     const isBodiless =
       route.method === 'DELETE' ||
-      /sign-out|read$|\/(?:content|extend|restore|publish|preview)$/.test(route.path);
+      /sign-out|read$|sites.*\/extend$|\/(?:content|restore|publish|preview|deploy|cancel|retry)$/.test(
+        route.path,
+      );
     const body = bodies[`${route.method} ${route.path}`] ?? (isBodiless ? undefined : { name: 'renamed' });
     // Whoever changes the password is signed out.
     const who = route.path === '/me/password' ? await h.person(`Leaves ${(leavers += 1)}`) : root;

@@ -53,7 +53,7 @@ type Row = {
   message: string | null;
   fix: string | null;
   problems: Problem[] | null;
-  plan: DesiredEnvironment | null;
+  plan: string | null;
   creator_kind: Creator['kind'] | 'system';
   creator_id: string | null;
   created_at: Date;
@@ -96,7 +96,7 @@ export function deployStore(db: Sql): DeployStore {
           creator_kind, creator_id, created_at, started_at, ended_at)
         values (${deploy.id}, ${deploy.environmentId}, ${deploy.repositoryId}, ${deploy.branch}, ${deploy.sha},
           ${deploy.trigger}, ${deploy.status}, ${deploy.message}, ${deploy.fix}, ${toJson(deploy.problems)}::jsonb,
-          ${toJson(deploy.plan)}::json, ${deploy.creator?.kind ?? 'system'}, ${deploy.creator?.id ?? null},
+          ${toJson(deploy.plan)}, ${deploy.creator?.kind ?? 'system'}, ${deploy.creator?.id ?? null},
           ${toDate(deploy.createdAt)}, ${toDate(deploy.startedAt)}, ${toDate(deploy.endedAt)})`.execute(db);
     },
     find: (id) => one(sql`select ${columns} from deploys d where d.id = ${id}`),
@@ -105,7 +105,7 @@ export function deployStore(db: Sql): DeployStore {
       await sql`
         update deploys
            set sha = ${deploy.sha}, status = ${deploy.status}, message = ${deploy.message}, fix = ${deploy.fix},
-               problems = ${toJson(deploy.problems)}::jsonb, plan = ${toJson(deploy.plan)}::json,
+               problems = ${toJson(deploy.problems)}::jsonb, plan = ${toJson(deploy.plan)},
                started_at = ${toDate(deploy.startedAt)}, ended_at = ${toDate(deploy.endedAt)}
          where id = ${deploy.id}`.execute(db);
     },
@@ -204,7 +204,8 @@ function toDeploy(row: Row): Deploy {
     message: row.message,
     fix: row.fix,
     problems: row.problems ?? [],
-    plan: row.plan,
+    // Written by insert() or update().
+    plan: row.plan === null ? null : (JSON.parse(row.plan) as DesiredEnvironment),
     creator:
       row.creator_kind === 'system' || row.creator_id === null
         ? null
