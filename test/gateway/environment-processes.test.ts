@@ -563,7 +563,7 @@ describe('what is under way is cut', () => {
     const { socket } = await upgrade(hostOf(made), { cookie });
     let heard = '';
     socket?.on('data', (chunk: Buffer) => (heard += chunk.toString()));
-    const other = await h.person('Someone');
+    const other = await h.person('Ivy');
     await h.call('PATCH', `/users/${other.user.id}`, { as: ada, body: { enabled: false } });
     await h.settle();
     await h.app.jobs.runNow('environment-streams');
@@ -588,4 +588,5 @@ test('a gateway that stops ends WebSockets, so that it need not wait for them', 
   socket?.on('error', () => undefined);
   socket?.resume();
   await Promise.all([other.close(), ended]);
+  expect(other.app.gateway.listening).toBe(false);
 });

@@ -47,7 +47,7 @@ function stateOf({ status }: LabelledEnvironment, { name, status: step }: Served
     waiting: [`${name} is waiting`, 'Its deploy is queued, or another service must be ready first.'],
     building: [`${name} is being built`, 'The build command runs.'],
     starting: [`${name} is starting`, 'The process runs, and does not answer its health check yet.'],
-    ready: [`${name} is starting`, 'The gateway cannot reach the process yet.'],
+    ready: [`${name} is starting`, 'The gateway does not have it yet.'],
     asleep: [`${name} is asleep`, 'It was stopped because nobody used it.'],
     failed: [`${name} does not run`, 'Its build or its process failed.'],
     inactive: [`${name} is switched off`, 'The Environment runs without this service.'],

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { minute, second } from '../../core/clock.ts';
+import { second } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import type { Random } from '../../core/ids.ts';
 import {
@@ -7,13 +7,13 @@ import {
   type GrantCheck,
   type GrantKind,
   type Origin,
-  ticketMs,
 } from '../../features/grants/grants.ts';
 import { cookieValue } from '../../platform/cookies.ts';
 import { FastRequest, type HttpRequest } from '../../platform/fast-http/fast-server.ts';
 import { oncePerHead } from '../../platform/fast-http/once-per-head.ts';
 import { secretDigest } from '../../platform/encrypted-text.ts';
 import type { GatewayAnswer } from './answer.ts';
+import { bindingCookie, browserOf, newBrowserId } from './browser-binding.ts';
 import { valuesOf } from './request-headers.ts';
 import { type PrivateAt, type PrivateSteps, reservedPaths, type Verdict } from './access.ts';
 import type { Page } from '../web/pages/layout.ts';
@@ -36,7 +36,6 @@ export type PrivateStepsDeps = {
   readonly addressOf: (request: HttpRequest) => string | null;
 };
 
-const browserCookie = '__Host-postern_browser';
 const maxFormBytes = 4_096;
 /** Grants that a browser received and did not send back. */
 const maxTries = 3;
@@ -189,12 +188,11 @@ export function createPrivateSteps(deps: PrivateStepsDeps): PrivateSteps {
   return {
     watch(request, { host, known }) {
       const { cookie } = headOf(request);
-      const from = originOf(request);
       return {
         name: `${host} ${cookie}`,
         async holds() {
           try {
-            const found = await grants.check({ host, site: known, cookie, from: () => from });
+            const found = await grants.check({ host, site: known, cookie, from: () => originOf(request) });
             return found.kind === 'granted';
           } catch {
             return false;
@@ -252,34 +250,6 @@ function isNavigation({ method, headers }: HttpRequest): boolean {
 
 function isWorkerScript({ headers }: HttpRequest): boolean {
   return headers['service-worker'] !== undefined || headers['sec-fetch-dest'] === 'serviceworker';
-}
-
-type Browser = {
-  /** 128 random bits. */
-  readonly id: string;
-  /** Grants it received since `since`, in milliseconds; a browser that keeps its cookies needs only one. */
-  readonly tries: number;
-  readonly since: number;
-};
-
-function newBrowserId(random: Random): string {
-  return Buffer.from(random.bytes(16)).toString('base64url');
-}
-
-/** SameSite=None, because the browser must send it with the post from the UI. Valid as long as a ticket. */
-function bindingCookie({ id, tries, since }: Browser): string {
-  const value = tries === 0 ? id : `${id}.${tries}.${since}`;
-  return `${browserCookie}=${value}; Path=/; Secure; HttpOnly; SameSite=None; Max-Age=${ticketMs / second}`;
-}
-
-function browserOf(request: HttpRequest, now: number): Browser | undefined {
-  const found = /^([A-Za-z0-9_-]{22})(?:\.(\d{1,3})\.(\d{1,15}))?$/.exec(
-    cookieValue(request.headers.cookie, browserCookie) ?? '',
-  );
-  if (found?.[1] === undefined) return undefined;
-  const since = Number(found[3] ?? 0);
-  const isRecent = Math.abs(now - since) < minute;
-  return { id: found[1], tries: isRecent ? Number(found[2] ?? 0) : 0, since };
 }
 
 /** The form's only field; null when the body is too long or anything else. */

@@ -87,6 +87,9 @@ export function answerHeaders(
     ...kept,
     'X-Robots-Tag',
     'noindex',
+    // nginx passes on what it gets at once, and does not send this header on.
+    'X-Accel-Buffering',
+    'no',
     ...(isPrivate ? ['Cache-Control', 'private, no-store', 'CDN-Cache-Control', 'no-store'] : []),
     ...(isHttps ? ['Strict-Transport-Security', 'max-age=31536000'] : []),
   ];
