@@ -44,6 +44,7 @@ export function engineContract({ open, left, isIsolated }: EngineHarness): void 
     {
       files = { 'a.txt': 'hello' },
       limits = {},
+      ofBuild = {},
       secrets = {},
       signal = new AbortController().signal,
       onLine = () => undefined,
@@ -51,6 +52,8 @@ export function engineContract({ open, left, isIsolated }: EngineHarness): void 
     }: Partial<Omit<BuildJob, 'command'>> & {
       files?: Files;
       limits?: Partial<BuildLimits>;
+      /** Of this build alone. */
+      ofBuild?: NonNullable<BuildJob['limits']>;
       signal?: AbortSignal;
       onLine?: (line: LogLine) => void;
     } = {},
@@ -74,6 +77,7 @@ export function engineContract({ open, left, isIsolated }: EngineHarness): void 
       output: '.',
       variables: {},
       secrets,
+      limits: ofBuild,
       async fill(folder) {
         fill(folder, files);
         return undefined;
@@ -170,6 +174,18 @@ export function engineContract({ open, left, isIsolated }: EngineHarness): void 
       limits: { timeMs: 500 },
     });
     expect(outcome).toMatchObject({ kind: 'failed', reason: 'timed_out' });
+  });
+
+  test('limits of a build take precedence over those of the engine', async () => {
+    const { outcome } = await build(sleeps.long, { ofBuild: { timeMs: 500 } });
+    expect(outcome).toMatchObject({ kind: 'failed', reason: 'timed_out' });
+    expect(outcome.kind === 'failed' && outcome.message).toContain('within 1 s');
+  });
+
+  test('a build whose inputs cannot be read now rejects with that error, and leaves nothing', async () => {
+    const away = new Error('away');
+    await expect(build('echo ran', { fill: () => Promise.reject(away) })).rejects.toBe(away);
+    expect(await left()).toEqual([]);
   });
 
   test('a build that is cancelled ends, before its command and during it', async () => {

@@ -297,7 +297,7 @@ function fakeEngine(root: string, blobs: ReturnType<typeof fileBlobs>, name: Bui
   const builds = new Map<string, PromiseWithResolvers<FakeBuild>>();
   const swept: string[][] = [];
   /** Set by a test: build() rejects with it. */
-  const faults = { build: undefined as Error | undefined };
+  const faults = { build: undefined as Error | undefined, ignoresAbort: false };
   let count = 0;
   const slot = (id: string) => {
     const found = builds.get(id) ?? Promise.withResolvers<FakeBuild>();
@@ -329,8 +329,9 @@ function fakeEngine(root: string, blobs: ReturnType<typeof fileBlobs>, name: Bui
         // The runner goes on in the turns after this.
         await new Promise((resolve) => setImmediate(resolve));
       };
-      signal.addEventListener('abort', () => result.resolve({ kind: 'cancelled' }));
-      if (signal.aborted) result.resolve({ kind: 'cancelled' });
+      const cancel = () => faults.ignoresAbort || result.resolve({ kind: 'cancelled' });
+      signal.addEventListener('abort', cancel);
+      if (signal.aborted) cancel();
       slot(job.id).resolve({
         job,
         log,

@@ -37,6 +37,22 @@ test('what a worker that was taken for dead does later changes nothing', async (
   expect(world.ended).toEqual([]);
 });
 
+test('a build that was taken back from a worker does not start there before it has ended there', async () => {
+  const world = await openWorld({ engine: 'kubernetes' });
+  const jobId = await world.requestBuild();
+  const build = await world.start(jobId);
+  world.engine.faults.ignoresAbort = true;
+  await world.tx(({ builds }) => builds.takeBack('another worker', null));
+  await world.runner.run();
+  expect([build.signal.aborted, world.engine.builds()]).toEqual([true, 1]);
+  expect(await world.builds.job(jobId)).toMatchObject({ status: 'queued' });
+  world.engine.faults.ignoresAbort = false;
+  await build.end({ kind: 'cancelled' });
+  await world.runner.settled();
+  await world.start(jobId);
+  expect(world.engine.builds()).toBe(2);
+});
+
 test('a clean stop ends builds and queues them again, and does not count as a start', async () => {
   const world = await openWorld();
   const jobId = await world.requestBuild();

@@ -98,7 +98,8 @@ export function createBuildRunner(deps: RunnerDeps): BuildRunner {
     const { maxConcurrentBuilds } = await policy();
     const now = clock.now();
     for (const [id, until] of postponedUntil) if (until <= now) postponedUntil.delete(id);
-    const but = [...postponedUntil.keys()];
+    // One that was taken back from this worker may still be ending here.
+    const but = [...postponedUntil.keys(), ...underWay.keys()];
     const taken = await tx(async ({ builds }) => {
       await builds.lockTaking();
       const found: TakenBuild[] = [];
