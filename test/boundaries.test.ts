@@ -86,8 +86,13 @@ test('the web app knows the server by its API alone', () => {
   expect(print(appEdges.filter(({ target }) => !target.startsWith('ui/src/')))).toEqual([]);
 });
 
-test('in the web app, imports go down: router → administration, settings, start → keys, sites → shell, lists → api', () => {
-  const rooms = [['api'], ['shell', 'lists'], ['keys', 'sites'], ['administration', 'settings', 'start']];
+test('in the web app, imports go down: router → administration, settings, start → keys, sites, environments → shell, lists → api', () => {
+  const rooms = [
+    ['api'],
+    ['shell', 'lists'],
+    ['keys', 'sites', 'environments'],
+    ['administration', 'settings', 'start'],
+  ];
   const room = (path: string) => path.split('/')[2] ?? '';
   const level = (path: string) =>
     /^ui\/src\/(?:main\.tsx|shell\/router\.tsx)$/.test(path)

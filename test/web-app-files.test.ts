@@ -56,6 +56,12 @@ test('the first visit loads at most 250 KiB of compressed script', async () => {
   expect(sizes.reduce((sum, one) => sum + one, 0)).toBeLessThanOrEqual(250 * 1024);
 });
 
+const environments = [
+  '/environments',
+  '/environments/new',
+  '/environments/env_7bXk2mQ9sTzLr4VnYc3D?tab=log',
+  '/environments/env_7bXk2mQ9sTzLr4VnYc3D/deploys/bld_3kTq9ZpW1xYb7LcD5mNa',
+];
 const sites = ['/sites', '/sites/new', '/sites/k3v9x0q2m7?tab=versions'];
 
 test('the document has nothing inline and a policy that would refuse it; nobody keeps it', async () => {
@@ -68,6 +74,7 @@ test('the document has nothing inline and a policy that would refuse it; nobody 
     ...ofKey,
     ...others,
     ...sites,
+    ...environments,
     ...adminPages,
   ]) {
     const { statusCode, body, headers } = await get(path, signedIn());

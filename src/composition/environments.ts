@@ -202,6 +202,7 @@ export function createEnvironmentServices(deps: {
     prune: () => read.environments.prune(clock.now() - keptMs, prunedAtOnce),
     hasEngine,
     uiUrl: deps.uiUrl,
+    clock,
     reportKeys: deps.reportKeys,
   };
 }
@@ -214,11 +215,11 @@ export function createEnvironmentRoutes(
   services: ReturnType<typeof createEnvironmentServices>,
   { names, auditEventSchema }: { names: CreatorNames; auditEventSchema: z.ZodType<AuditEventResponse> },
 ): Route[] {
-  const { branches, environmentPolicy, policy, metadataLinks, reportKeys, uiUrl } = services;
+  const { branches, environmentPolicy, policy, metadataLinks, reportKeys, uiUrl, clock } = services;
   return [
     branchesRoute(branches),
     previewRoute({ branches, policy, reportKeys }),
-    ...environmentPolicyRoutes(environmentPolicy),
+    ...environmentPolicyRoutes(environmentPolicy, { clock }),
     ...metadataLinkRoutes(metadataLinks),
     ...environmentRoutes({ ...services, names, auditEventSchema }),
     ...buildRoutes({ ...services, names }),

@@ -1,143 +1,415 @@
-import { createHash } from 'node:crypto';
-import { createServer, type IncomingMessage, type Server } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
-import { text } from 'node:stream/consumers';
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { minute } from '../../src/core/clock.ts';
+import type { TestRepository } from '../git-repository.ts';
 import type { Person } from '../harness.ts';
-import { environmentOf, type Made, switchEnvironments } from '../gateway/environment.ts';
+import {
+  endDeploy,
+  hour,
+  idleEngine,
+  insertDeploy,
+  insertEnvironment,
+  registered,
+  setPolicy,
+  updateEnvironment,
+  writeLog,
+} from './environment-pages.ts';
 import { openWorld, type World } from './real-ports.ts';
+import { atPage, type Look } from './site-pages.ts';
 
-/** Environments as Chromium opens them, and what a page of one can do to another: see real-ports.ts. */
-let w: World;
+// The pages of Environments as people use them. Rows stand where a reconciler would write them; git is real.
+let world: World;
+let root: Person;
 let ada: Person;
-let eve: Person;
-let tenant: Server;
-let address: string;
-/** What reached the process. */
-const reached: string[] = [];
-beforeAll(async () => {
-  w = await openWorld();
-  ada = await w.h.person('Ada', { admin: true });
-  eve = await w.h.person('Eve');
-  tenant = createServer((request, response) => {
-    reached.push(`${request.method} ${request.url} ${request.headers.cookie ?? ''}`);
-    if (request.url === '/api/events') {
-      response.writeHead(200, { 'content-type': 'text/event-stream' });
-      return void response.write('data: an event\n\n');
-    }
-    void text(request).then((body) => response.end(`heard ${body}`));
-  });
-  tenant.on('upgrade', greet);
-  await new Promise<void>((resolve) => tenant.listen(0, '127.0.0.1', resolve));
-  address = `127.0.0.1:${(tenant.address() as AddressInfo).port}`;
-  await switchEnvironments(w.h, ada);
-});
-afterAll(async () => {
-  tenant.closeAllConnections();
-  tenant.close();
-  await w.close();
-});
-beforeEach(async () => {
-  // A fresh minute for the limit of grants.
-  await w.advance(minute);
-  reached.length = 0;
-});
+let website: TestRepository;
+let people = 0;
 
-/** Accepts a WebSocket and sends one message (RFC 6455 sections 4.2.2 and 5.2). */
-function greet(request: IncomingMessage, socket: Socket): void {
-  reached.push(`WebSocket ${request.url}`);
-  const key = `${request.headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`;
-  const accept = createHash('sha1').update(key).digest('base64');
-  socket.on('error', () => undefined);
-  socket.write(
-    `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`,
-  );
-  socket.write(Buffer.from([0x81, 5, ...Buffer.from('hello')]));
-}
-
-const secret = '<!doctype html><title>secret</title><p id="text">the secret page</p>';
-const services = {
-  web: { files: { 'index.html': secret, 'a.js': 'window.ran = true' }, routes: { '/api': 'api' } },
-  api: { kind: 'process' as const, address: '', isExposed: false },
-};
-const environment = (access: 'members' | 'public', by: Person) =>
-  environmentOf(w.h, by, { access, services: { ...services, api: { ...services.api, address } } });
-
-/** Each way in which a page reaches for an address, with what the page learns. */
-const reaching = `
-  const socketOf = (url) => new Promise((resolve) => {
-    const socket = new WebSocket(url.replace('http', 'ws'));
-    socket.onmessage = ({ data }) => resolve(data);
-    socket.onerror = () => resolve('no socket');
-  });
-  const eventOf = (url) => new Promise((resolve) => {
-    const source = new EventSource(url, { withCredentials: true });
-    source.onmessage = ({ data }) => { source.close(); resolve(data); };
-    source.onerror = () => { source.close(); resolve('no event'); };
-  });
-  const sent = (url, mode) =>
-    fetch(url, { method: 'POST', body: 'a body', credentials: 'include', mode }).then((answer) => answer.text(), () => 'no answer');
+const twoServices = `version: 1
+services:
+  web: { build: { output: dist }, static: {}, routes: { /api: api }, requires: [api] }
+  api: { build: { image: "node:24" }, run: { command: node ., port: 80 }, exposed: false }
 `;
 
-const open = async (made: Made, person: Person) => {
-  const { context, page } = await w.signedIn(person);
-  await page.goto(`${w.uiUrl}/e/${made.id}`);
-  await page.waitForURL(made.urlOf('web'));
-  return { context, page };
-};
+beforeAll(async () => {
+  world = await openWorld({ engine: idleEngine });
+  root = await world.h.person('Root', { admin: true });
+  await setPolicy(world, root, { enabled: true });
+  website = await registered(world, root, 'acme/website');
+  website.commit({ 'postern.yaml': twoServices }, 'search');
+  website.commit(
+    { 'postern.yaml': 'version: 1\nservices:\n  web:\n    build: { outptu: dist }\n' },
+    'broken',
+  );
+});
+afterAll(async () => {
+  await world.close();
+  website.remove();
+});
+// Each story has a person of its own, so that none finds what another left.
+beforeEach(async () => {
+  ada = await world.h.person(`Ada${(people += 1)}`);
+});
 
-test('a member opens the link, and the page reaches its API by request, event stream and WebSocket', async () => {
-  const made = await environment('members', eve);
-  const { context, page } = await open(made, ada);
-  expect(await page.textContent('#text')).toBe('the secret page');
-  const learned = await page.evaluate<string[]>(`(async () => {
-    ${reaching}
-    document.cookie = 'own=1; path=/';
-    return [await sent('/api/say'), await eventOf('/api/events'), await socketOf(new URL('/api/socket', location.href).href)];
-  })()`);
-  expect(learned).toEqual(['heard a body', 'an event', 'hello']);
-  expect(reached).toEqual(['POST /api/say own=1', 'GET /api/events own=1', 'WebSocket /api/socket']);
+const at = (path: string, look: Look = {}, person = ada) => atPage(world, person, path, look);
+const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click();
+const rows = (page: Page) => page.getByRole('table', { name: 'Environments' }).locator('tbody tr');
+const names = (page: Page) => rows(page).locator('th a').allTextContents();
+const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name }).waitFor();
+const read = async (id: string, as = ada) => (await world.call('GET', `/environments/${id}`, { as })).data;
+
+async function choose(page: Page, field: string, option: string): Promise<void> {
+  await page.getByRole('combobox', { name: field }).click();
+  await page.getByRole('option', { name: option, exact: true }).click();
+}
+
+test('the list says of each Environment what it is, and the server filters it', async () => {
+  const now = world.h.clock.now();
+  const live = [{ name: 'web' }, { name: 'api', status: 'failed' as const }];
+  await insertEnvironment(world, ada, {
+    uuid: 'shop',
+    branch: 'feature/cart',
+    expiresAt: now + 50 * hour,
+    live,
+  });
+  await insertEnvironment(world, ada, {
+    uuid: 'blog',
+    status: 'error',
+    statusMessage: 'web: It exited with 1.',
+  });
+  await insertEnvironment(world, ada, { uuid: 'docs', expiresAt: now + 5 * hour });
+  await insertEnvironment(world, ada, { uuid: 'gone', status: 'torn_down', deletedAt: now - hour });
+  const eve = await world.h.person(`Eve${people}`);
+  await insertEnvironment(world, eve, { uuid: 'other' });
+  await insertEnvironment(world, eve, { uuid: 'hidden', access: 'owner' });
+  const { page, context, complaints } = await at('/environments');
+  await expect.poll(() => names(page)).toHaveLength(3);
+  const row = (name: string) => rows(page).filter({ hasText: name });
+  const said = await row('shop').textContent();
+  for (const words of ['acme/website', 'feature/cart', 'Deployed', '1 of 2 ready', 'ends in 2 days', 'You'])
+    expect(said).toContain(words);
+  expect(await row('blog').textContent()).toContain('web: It exited with 1.');
+  expect(await row('docs').textContent()).toContain('ends in 5 hoursSoon');
+
+  await choose(page, 'State', 'Failed');
+  await page.waitForURL(/state=failed/);
+  await expect.poll(() => names(page)).toEqual(['blog']);
+  await choose(page, 'State', 'Torn down');
+  await expect.poll(() => names(page)).toEqual(['gone']);
+  await page.goto(`${world.uiUrl}/environments?whose=all`);
+  await row('other').waitFor();
+  expect(await names(page)).not.toContain('hidden');
+  await page.keyboard.press('/');
+  await page.keyboard.type('cart');
+  await page.waitForURL(/search=cart/);
+  await expect.poll(() => names(page)).toEqual(['shop']);
+  await page.getByLabel('Search by name').fill('zzz');
+  await page.getByText('There are no such Environments').waitFor();
+  expect(complaints()).toEqual([]);
   await context.close();
 });
 
-test('T34 a page of a sibling reaches nothing with the grant of the browser, in any way', async () => {
-  const made = await environment('members', ada);
-  const trap = await environment('public', eve);
-  const { context, page } = await open(made, ada);
-  const target = made.urlOf('web');
-  await page.goto(trap.urlOf('web'));
-  const learned = await page.evaluate<string[]>(`(async () => {
-    ${reaching}
-    const frame = document.createElement('iframe');
-    frame.src = '${target}api/frame';
-    document.body.append(frame);
-    await new Promise((resolve) => (frame.onload = resolve));
-    const api = '${target}api/';
-    return [await sent(api), await sent(api, 'no-cors'), await eventOf(api + 'events'), await socketOf(api)];
-  })()`);
-  expect(learned).toEqual(['no answer', 'no answer', 'no event', 'no socket']);
-  expect(reached).toEqual([]);
-  // The grant is valid: its own page still reaches everything.
-  await page.goto(target);
-  expect(await page.evaluate(`(async () => { ${reaching} return sent('/api/say') })()`)).toBe('heard a body');
+test('the list follows what is under way', async () => {
+  const building = await insertEnvironment(world, ada, { uuid: 'rising', status: 'building' });
+  const { page, context } = await at('/environments');
+  await page.getByText('Building', { exact: true }).waitFor();
+  await updateEnvironment(world, building, { status: 'deployed' });
+  await page.getByText('Deployed', { exact: true }).waitFor();
+  expect(await page.getByText('Building', { exact: true }).count()).toBe(0);
   await context.close();
 });
 
-test('a form of a sibling that posts to an Environment changes nothing there', async () => {
-  const made = await environment('members', ada);
-  const trap = await environment('public', eve);
-  const { context, page } = await open(made, ada);
-  await page.goto(trap.urlOf('web'));
-  const answered = page.waitForResponse(`${made.urlOf('web')}api/delete`);
-  await page.evaluate(`(() => {
-    const form = document.createElement('form');
-    form.method = 'post';
-    form.action = '${made.urlOf('web')}api/delete';
-    document.body.append(form);
-    form.submit();
-  })()`);
-  expect((await answered).status()).toBe(401);
-  expect(reached).toEqual([]);
+test('who has none is taught what an Environment is, and creates one from a branch that was looked at first', async () => {
+  const { page, context, complaints } = await at('/environments');
+  await page.getByText('No Environments yet').waitFor();
+  await page.getByRole('link', { name: 'Create an Environment' }).click();
+  await press(page, 'Create the Environment');
+  await page.getByText('Choose a repository.').waitFor();
+  await choose(page, 'Repository', 'acme/website');
+  await choose(page, 'Branch', 'broken');
+  await page.getByText('outptu is not a field').waitFor();
+  expect(await page.getByRole('table', { name: 'Problems' }).textContent()).toContain('4:14');
+
+  const branch = page.getByRole('combobox', { name: 'Branch' });
+  await branch.fill('sear');
+  await page.getByRole('option', { name: 'search' }).click();
+  await page.getByText('2 services').waitFor();
+  await page.getByText('Static files · URL of its own · /api → api · starts after api').waitFor();
+  await page.getByText('Process · no URL of its own').waitFor();
+  // What the policy does not allow can be seen, with the reason.
+  expect(await page.getByRole('radio', { name: 'Everyone' }).isDisabled()).toBe(true);
+  await page.getByText('The Environment policy does not allow this.').waitFor();
+  await page.getByRole('radio', { name: 'Only me' }).check();
+  await page.getByText('7 days', { exact: true }).click();
+  await page.getByLabel('Follow the branch').check();
+
+  await insertEnvironment(world, root, { uuid: 'taken' });
+  await page.getByLabel('Name').fill('taken');
+  await press(page, 'Create the Environment');
+  await page.getByText('There is an Environment with the name taken.').waitFor();
+  expect(await page.getByLabel('Name').evaluate((field) => field.ownerDocument.activeElement === field)).toBe(
+    true,
+  );
+  await page.getByLabel('Name').fill('my-search');
+  await press(page, 'Create the Environment');
+  await heading(page, 'my-search');
+  await page.getByText('Queued', { exact: true }).first().waitFor();
+  const { data } = await world.call('GET', '/environments/my-search', { as: ada });
+  expect(data).toMatchObject({ branch: 'search', access: 'owner', autoTrack: true, status: 'queued' });
+  expect(Date.parse(data.expiresAt)).toBe(world.h.clock.now() + 168 * hour);
+  expect(complaints()).toEqual([]);
+  await context.close();
+});
+
+test('a refusal names the switch that refuses, and what was filled in stays', async () => {
+  const { page, context } = await at('/environments/new?repository=acme%2Fwebsite&branch=search');
+  await page.getByText('2 services').waitFor();
+  await page.getByLabel('Name').fill('too-late');
+  await setPolicy(world, root, { enabled: false });
+  await press(page, 'Create the Environment');
+  await page.getByText('Environments are switched off in the Environment policy.').waitFor();
+  expect(await page.getByLabel('Name').inputValue()).toBe('too-late');
+  await setPolicy(world, root, { enabled: true });
+  await press(page, 'Create the Environment');
+  await heading(page, 'too-late');
+  await context.close();
+});
+
+test('everything that can be done with one is on its page', async () => {
+  const environment = await insertEnvironment(world, ada, {
+    uuid: 'shop-to-change',
+    live: [
+      { name: 'web', kind: 'static' },
+      { name: 'worker', status: 'failed', reason: 'exited with 1', isExposed: false },
+    ],
+  });
+  const { id } = environment;
+  await world.call('POST', '/config/metadata', {
+    as: root,
+    body: { text: 'Source', icon: 'branch', link: 'https://git.example.com/${environment.branch}' },
+  });
+  const { page, context, complaints } = await at(`/environments/${id}`);
+  const before = await read(id);
+  const services = page.getByRole('table', { name: 'Services' });
+  expect(await services.getByRole('link').getAttribute('href')).toBe(before.services[0].url);
+  await services.getByText('exited with 1').waitFor();
+  expect(await page.getByRole('link', { name: 'Open', exact: true }).getAttribute('href')).toBe(before.link);
+  expect(await page.getByRole('link', { name: 'Source' }).getAttribute('href')).toBe(
+    'https://git.example.com/search',
+  );
+
+  await press(page, 'Extend by 1 day');
+  await page.getByText('ends in 3 days').waitFor();
+  await press(page, 'Deploy');
+  await page.getByText('Queued', { exact: true }).first().waitFor();
+  await page.getByRole('tab', { name: 'Settings' }).click();
+  await page.getByLabel('Allow deploys').click();
+  await page.getByText('Deploys are paused. Resume them under Settings.').waitFor();
+  await page.getByLabel('Allow deploys').click();
+  await page.getByText('Resume them under Settings.').waitFor({ state: 'detached' });
+  await page.getByLabel('Follow the branch').click();
+  await expect.poll(async () => (await read(id)).autoTrack).toBe(true);
+
+  await press(page, 'Change who may open it');
+  await page.getByRole('radio', { name: 'Only me' }).check();
+  await press(page, 'Change it');
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  await page.getByText('Only its creator. A change').waitFor();
+  expect((await read(id)).services[0].url).not.toBe(before.services[0].url);
+
+  await page.getByRole('tab', { name: 'Events' }).click();
+  await page.getByText('access: members → owner').waitFor();
+  await page.getByText('Lease extended').waitFor();
+  await page.getByRole('tab', { name: 'Settings' }).click();
+  await press(page, 'Tear it down');
+  await page.getByRole('dialog').getByText('shop-to-change').waitFor();
+  await page.getByRole('dialog').getByRole('button', { name: 'Tear it down' }).click();
+  await page.getByText('Tearing down', { exact: true }).first().waitFor();
+  expect(await page.getByRole('button', { name: 'Deploy', exact: true }).count()).toBe(0);
+  expect((await read(id)).status).toBe('tearing_down');
+  expect(complaints()).toEqual([]);
+  await context.close();
+});
+
+test('who did not create it cannot let more people open it, and is told so', async () => {
+  await setPolicy(world, root, { enabled: true, allowedAccess: ['owner', 'members', 'public'] });
+  const { id } = await insertEnvironment(world, root, { uuid: 'of-root' });
+  const { page, context } = await at(`/environments/${id}?tab=settings`);
+  await press(page, 'Change who may open it');
+  await page.getByText('Only its creator can let more people open it.').waitFor();
+  expect(await page.getByRole('radio', { name: 'Everyone' }).isDisabled()).toBe(true);
+  await setPolicy(world, root, { enabled: true });
+  await context.close();
+});
+
+const esc = '\u001b';
+
+test('a log is followed while it is written, until one scrolls up, and what it printed is text', async () => {
+  const environment = await insertEnvironment(world, ada, { status: 'building' });
+  const deploy = await insertDeploy(world, environment, {
+    status: 'building',
+    endedAt: null,
+    steps: [{ service: 'web', step: 'build', status: 'running', endedAt: null, buildJobId: 'job_live' }],
+  });
+  await writeLog(world, 'job_live', 1, [
+    ['postern', 'npm run build'],
+    ['stdout', `${esc}[32mready${esc}[0m in ${esc}[1m3 s${esc}[0m`],
+    ['stderr', '<img src=x onerror=alert(1)>'],
+  ]);
+  const { page, context, complaints } = await at(`/environments/${environment.id}?tab=log`);
+  const log = page.getByRole('region', { name: 'Log', exact: true });
+  await log.getByText('<img src=x onerror=alert(1)>').waitFor();
+  await page.getByText('Live', { exact: true }).waitFor();
+  expect(await log.locator('[data-stream=stderr]').textContent()).toContain('err');
+  expect(await log.locator('[data-color=green]').textContent()).toBe('ready');
+  expect(await log.locator('[data-bold]').textContent()).toBe('3 s');
+
+  const many = Array.from({ length: 2_000 }, (_, number) => ['stdout', `line ${number}`] as const);
+  await writeLog(world, 'job_live', 4, many);
+  await log.getByText('line 1999', { exact: true }).waitFor();
+  // Only the rows near the window are in the page.
+  expect(await log.locator('[data-stream]').count()).toBeLessThan(200);
+  await log.evaluate((box) => box.scrollTo(0, 0));
+  await page.getByRole('button', { name: 'Follow the end' }).waitFor();
+  await writeLog(world, 'job_live', 2_004, [['stdout', 'the last one']]);
+  await page.getByText('2,004 lines').waitFor();
+  expect(await log.getByText('the last one').count()).toBe(0);
+  await log.getByText('npm run build').waitFor();
+  await press(page, 'Follow the end');
+  await log.getByText('the last one').waitFor();
+
+  await page.getByLabel('Search the log').fill('LINE 199');
+  await page.getByText('1 of 11').waitFor();
+  await log.locator('[data-current=true]').getByText('line 199', { exact: true }).waitFor();
+  await page.keyboard.press('Enter');
+  await page.getByText('2 of 11').waitFor();
+  await log.locator('[data-current=true] mark').waitFor();
+  await page.getByLabel('Search the log').fill('zzz');
+  await page.getByText('No match').waitFor();
+
+  const downloading = page.waitForEvent('download');
+  await press(page, 'Save');
+  expect((await downloading).suggestedFilename()).toBe(`${deploy.id}.log`);
+  await endDeploy(world, deploy);
+  await page.getByText('Ended', { exact: true }).waitFor();
+  expect(complaints()).toEqual([]);
+  await context.close();
+});
+
+test('a log whose connection was lost continues after its last line', async () => {
+  const environment = await insertEnvironment(world, ada, {});
+  const deploy = await insertDeploy(world, environment, {
+    steps: [{ service: 'web', step: 'build', buildJobId: 'job_lost' }],
+  });
+  await writeLog(world, 'job_lost', 1, [
+    ['stdout', 'first'],
+    ['stdout', 'second'],
+    ['stdout', 'third'],
+  ]);
+  const { page, context } = await at('/environments');
+  const asked: (string | undefined)[] = [];
+  await page.route('**/logs', async (route) => {
+    asked.push(route.request().headers()['last-event-id']);
+    if (asked.length > 1) return await route.continue();
+    const line = {
+      id: 'web.1',
+      at: '2026-01-01T00:00:00.000Z',
+      service: 'web',
+      step: 'build',
+      stream: 'stdout',
+    };
+    const body = `id: web.1\ndata: ${JSON.stringify({ ...line, text: 'first' })}\n\nid: web.2\ndata: {"half`;
+    await route.fulfill({ contentType: 'text/event-stream', body });
+  });
+  await page.goto(`${world.uiUrl}/environments/${environment.id}/deploys/${deploy.id}`);
+  const log = page.getByRole('region', { name: 'Log', exact: true });
+  await log.getByText('third').waitFor();
+  await page.getByText('Ended', { exact: true }).waitFor();
+  expect(asked).toEqual([undefined, 'web.1']);
+  const texts = await log.locator('[data-stream]').allTextContents();
+  expect(texts.map((text) => text.replace(/^.*[AP]M|^[\d:]+/, ''))).toEqual(['first', 'second', 'third']);
+  await context.close();
+});
+
+test('a failed deploy says what to do, and the same commit is deployed again', async () => {
+  const environment = await insertEnvironment(world, ada, {
+    status: 'config_error',
+    statusMessage: 'postern.yaml has 1 problem.',
+  });
+  const deploy = await insertDeploy(world, environment, {
+    status: 'config_error',
+    message: 'postern.yaml has 1 problem.',
+    fix: 'Correct it, and push.',
+    problems: [
+      {
+        line: 4,
+        column: 14,
+        path: 'services.web.build.outptu',
+        rule: 'unknown_field',
+        message: 'outptu is not a field.',
+        fix: 'Write output.',
+      },
+    ],
+    steps: [{}, { service: 'web', step: 'build', reused: true }],
+  });
+  const { page, context, complaints } = await at(`/environments/${environment.id}`);
+  await page.getByRole('link', { name: 'See why, and what to do' }).click();
+  await page.getByText('Correct it, and push.').waitFor();
+  await page.getByRole('tab', { name: 'Deploys' }).click();
+  await page.getByText('used again').waitFor();
+  await page.getByRole('link', { name: '8c36b1a' }).click();
+  await heading(page, 'Deploy of 8c36b1a');
+  await page.getByText('Correct it, and push.').waitFor();
+  expect(await page.getByRole('table', { name: 'Problems' }).locator('tbody').textContent()).toBe(
+    '4:14services.web.build.outptuoutptu is not a field. Write output.',
+  );
+  await press(page, 'Deploy this commit again');
+  await page.waitForURL((url) => !url.pathname.endsWith(deploy.id));
+  await page.getByText('Queued', { exact: true }).first().waitFor();
+  await press(page, 'Cancel the deploy');
+  await page.getByText('Cancelled', { exact: true }).first().waitFor();
+  expect(complaints()).toEqual([]);
+  await context.close();
+});
+
+test('what one may not see does not exist', async () => {
+  const { id } = await insertEnvironment(world, root, { access: 'owner' });
+  const { page, context } = await at(`/environments/${id}`);
+  await heading(page, 'There is no such Environment');
+  await page.goto(`${world.uiUrl}/environments/${id}/deploys/bld_3kTq9ZpW1xYb7LcD5mNa`);
+  await heading(page, 'There is no such deploy');
+  expect(await page.locator('main').textContent()).not.toContain(id);
+  await context.close();
+});
+
+test('Environments are found from the keyboard, from their repository and from their policy', async () => {
+  const { id } = await insertEnvironment(world, root, { uuid: 'found-me' });
+  const { page, context, complaints } = await at('/environments', {}, root);
+  await rows(page).first().waitFor();
+  await page.keyboard.press('n');
+  await heading(page, 'New Environment');
+  await page.keyboard.press('Control+k');
+  await page.getByPlaceholder('Go to a page').fill('found-me');
+  await page.getByRole('button', { name: /found-me/ }).click();
+  await page.waitForURL(`**/environments/${id}`);
+  await page.goto(`${world.uiUrl}/admin/repositories/acme/website`);
+  await page.getByRole('link', { name: 'Create an Environment' }).click();
+  await page.waitForURL(/environments\/new\?repository=acme/);
+  expect(await page.getByRole('combobox', { name: 'Repository' }).inputValue()).toBe('acme/website');
+  await page.goto(`${world.uiUrl}/admin/environments`);
+  await page.getByRole('link', { name: 'All Environments' }).click();
+  await page.waitForURL(/environments\?whose=all/);
+  expect(complaints()).toEqual([]);
+  await context.close();
+});
+
+test('while Environments are switched off, the navigation leaves them out and their page says what to do', async () => {
+  await setPolicy(world, root, { enabled: false });
+  const { page, context } = await at('/environments');
+  await page.getByText('An operator sets ENVIRONMENTS_ENGINE').waitFor();
+  await page.getByText('Ask an administrator to switch them on.').waitFor();
+  const entry = page.getByRole('navigation', { name: 'Areas' }).getByRole('link', { name: 'Environments' });
+  expect(await entry.count()).toBe(0);
+  await setPolicy(world, root, { enabled: true });
+  await page.reload();
+  await entry.waitFor();
   await context.close();
 });

@@ -12,6 +12,8 @@ import { FakeClock } from '../clock.ts';
 import { freePorts, type Program, startProgram } from '../faults/program.ts';
 import { type Answer, type CallOptions, type Harness, openHarness, type Person } from '../harness.ts';
 
+type HarnessOptions = NonNullable<Parameters<typeof openHarness>[0]>;
+
 /**
  * The harness behind real ports and a real Chromium, with time that only moves when a test says so. UI and content
  * share a registrable domain (SITES_ALLOW_SHARED_APEX): to Chromium every hosted page is same-site with the UI, which
@@ -81,7 +83,7 @@ export function launch(options: { ignoreDefaultArgs?: string[] } = {}): Promise<
   });
 }
 
-export async function openWorld(): Promise<World> {
+export async function openWorld(options: Pick<HarnessOptions, 'engine'> = {}): Promise<World> {
   const [web, content] = await Promise.all([freePort(), freePort()]);
   const uiUrl = `http://app.localhost:${web}`;
   const written: string[] = [];
@@ -89,6 +91,7 @@ export async function openWorld(): Promise<World> {
   const clock = { now: () => opened?.clock.now() ?? new FakeClock().now() };
   let opened: Harness | undefined;
   const h = (opened = await openHarness({
+    ...options,
     uiUrl,
     contentUrl: `http://sites.app.localhost:${content}`,
     changesPerMinute: 10_000,

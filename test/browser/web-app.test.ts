@@ -95,7 +95,7 @@ test('a newcomer creates a key, copies it without the clipboard API, calls the A
   await page.getByText('0 of 10 active keys').waitFor();
   await page.getByRole('link', { name: 'Create a key' }).click();
   await fillIn(page, { name: 'nightly' });
-  await page.getByText('nightly may read environments').waitFor();
+  await page.getByText('nightly may read Environments').waitFor();
   await create(page);
 
   const value = await valueShown(page);

@@ -49,7 +49,7 @@ export function requireEnabled(policy: EnvironmentPolicy, hasEngine: boolean): v
   if (!policy.enabled)
     throw new AppError('environments_disabled', {
       message: 'Environments are switched off in the Environment policy.',
-      hint: 'An administrator switches them on under Administration, Environments.',
+      hint: 'An administrator switches them on under Administration, Environment policy.',
     });
 }
 

@@ -122,10 +122,10 @@ export const surfaces: readonly Surface[] = [
   {
     id: 'environment-policy',
     change: 'Environment policy: whether there are Environments, access, lifetimes, quotas, builds',
-    owner: 'Administration → Environments',
+    owner: 'Administration → Environment policy',
     note: 'One document with history; a switch for all Environments is part of it.',
     places: [
-      page('Environments', '/admin/environments'),
+      page('Environment policy', '/admin/environments'),
       route('Change the Environment policy', 'PUT /config/api-environments', 'changeEnvironmentPolicy'),
       guide('Change a setting, and be able to go back', 'docs/how-to/change-settings-safely.md'),
     ],
@@ -133,7 +133,7 @@ export const surfaces: readonly Surface[] = [
   {
     id: 'metadata-links',
     change: 'Metadata links of Environments',
-    owner: 'Administration → Environments, Metadata links',
+    owner: 'Administration → Environment policy, Metadata links',
     note: 'Links that every Environment shows, each with its own branch, commit or name.',
     places: [
       page('Metadata links', '/admin/environments/links'),

@@ -3429,6 +3429,11 @@ export interface components {
             /** @description Who may be allowed to open an Environment. Restricts new Environments and changes of access */
             allowedAccess: ("owner" | "members" | "public")[];
             resources: components["schemas"]["EnvironmentPolicyForEveryoneResources"];
+            /**
+             * Format: date-time
+             * @description The clock that decides about the ends of leases
+             */
+            serverTime: string;
         };
         EnvironmentPolicyVersion: {
             /**

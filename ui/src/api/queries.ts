@@ -1,4 +1,4 @@
-import { QueryClient, queryOptions } from '@tanstack/react-query';
+import { keepPreviousData, QueryClient, queryOptions } from '@tanstack/react-query';
 import { api, ApiProblem, dataOf, unwrap } from './client.ts';
 
 /** What several pages read, each under one name. No answer that holds a key's value ever passes through here. */
@@ -30,3 +30,12 @@ export const unreadNotices = queryOptions({
   },
   staleTime: 60_000,
 });
+
+/** Registered repositories, for pickers. The server searches: a registry may be longer than a list that anyone reads. */
+export const repositoriesNamed = (search: string) =>
+  queryOptions({
+    queryKey: ['repositories', search],
+    queryFn: ({ signal }) =>
+      unwrap(api.GET('/repositories', { params: { query: { search, limit: 100 } }, signal })),
+    placeholderData: keepPreviousData,
+  });

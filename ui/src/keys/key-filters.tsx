@@ -5,7 +5,7 @@ import { useState } from 'react';
 import { searchVerb } from '../lists/search-text.ts';
 import { keyScopes, type KeySearch, keySorts } from './key-search.ts';
 import styles from './keys-page.module.css';
-import { repositoriesNamed } from './queries.ts';
+import { repositoriesNamed } from '../api/queries.ts';
 
 const sortLabels = {
   created: 'Newest first',

@@ -23,14 +23,6 @@ export const myKeys = (query: KeysAsked) =>
     placeholderData: keepPreviousData,
   });
 
-export const repositoriesNamed = (search: string) =>
-  queryOptions({
-    queryKey: ['repositories', search],
-    queryFn: ({ signal }) =>
-      unwrap(api.GET('/repositories', { params: { query: { search, limit: 100 } }, signal })),
-    placeholderData: keepPreviousData,
-  });
-
 export type Scope = NonNullable<Query<'/auth/context'>['can']>;
 
 /** Whether I could use a scope today, rule by rule, from the function that enforces. */

@@ -1,6 +1,6 @@
 import type { Schemas } from '../api/contract.ts';
 import type { Key } from './key-words.ts';
-import { type Access, accessFrom, scopesOf } from './new/access.ts';
+import { type Access, accessFrom, resources, scopesOf } from './new/access.ts';
 
 /** What an existing key may do, and what is left of it after it was narrowed. */
 export type Rights = {
@@ -15,6 +15,16 @@ export function rightsOf({ scopes, repositories: reach }: Key): Rights {
     reach: reach.mode,
     repositories: reach.mode === 'all' ? [] : reach.repositories,
   };
+}
+
+/** In the words of a sentence that begins with “It may”. */
+export function rightsInWords(scopes: readonly string[]): string {
+  const access = accessFrom(scopes, scopes);
+  const rights = resources.flatMap(({ id, says }) => {
+    const level = access[id];
+    return level === 'none' ? [] : [says[level]];
+  });
+  return rights.length === 0 ? 'do nothing' : rights.join('; ');
 }
 
 /** The scopes a key has, and the reads that its writes include: what it can be narrowed to. */

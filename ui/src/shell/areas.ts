@@ -1,5 +1,8 @@
+import { useQuery } from '@tanstack/react-query';
 import type { LinkProps } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import { whoAmI } from '../api/queries.ts';
+import { environmentPolicy } from './environment-policy.ts';
 import {
   BellIcon,
   BranchIcon,
@@ -29,6 +32,8 @@ export type Place = {
   readonly words?: string;
   /** True: not marked as current on the pages below it. */
   readonly isExact?: boolean;
+  /** Listed only while Environments are switched on; its page says what to do when they are off. */
+  readonly needsEnvironments?: true;
 };
 
 export type Area = {
@@ -42,7 +47,16 @@ const areas: readonly Area[] = [
   { title: '', places: [{ to: '/', label: 'Start', icon: HomeIcon, words: 'overview home', isExact: true }] },
   {
     title: 'Publishing',
-    places: [{ to: '/sites', label: 'Sites', icon: GlobeIcon, words: 'upload publish deploy' }],
+    places: [
+      { to: '/sites', label: 'Sites', icon: GlobeIcon, words: 'upload publish deploy' },
+      {
+        to: '/environments',
+        label: 'Environments',
+        icon: StackIcon,
+        words: 'branches deploys builds preview',
+        needsEnvironments: true,
+      },
+    ],
   },
   {
     title: 'Settings',
@@ -86,9 +100,9 @@ const areas: readonly Area[] = [
       },
       {
         to: '/admin/environments',
-        label: 'Environments',
+        label: 'Environment policy',
         icon: StackIcon,
-        words: 'policy lifetime quotas builds metadata links',
+        words: 'environments policy lifetime quotas builds metadata links',
       },
       { to: '/admin/users', label: 'Users', icon: PeopleIcon, words: 'accounts people roles' },
       { to: '/admin/groups', label: 'Groups', icon: TreeIcon, words: 'roles teams' },
@@ -104,6 +118,16 @@ const areas: readonly Area[] = [
   },
 ];
 
-export function areasFor(isAdministrator: boolean): readonly Area[] {
-  return areas.filter((area) => isAdministrator || area.isForAdministrators !== true);
+/** The areas that this person may use, with the pages that this installation has. */
+export function useAreas(): readonly Area[] {
+  const { data: me } = useQuery(whoAmI);
+  const { data: policy } = useQuery(environmentPolicy);
+  const isAdministrator = me?.roles?.includes('admin') === true;
+  const hasEnvironments = policy?.enabled === true;
+  return areas
+    .filter((area) => isAdministrator || area.isForAdministrators !== true)
+    .map((area) => ({
+      ...area,
+      places: area.places.filter((place) => hasEnvironments || place.needsEnvironments !== true),
+    }));
 }

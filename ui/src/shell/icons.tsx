@@ -1,5 +1,6 @@
 import {
   IconAdjustmentsHorizontal,
+  IconArrowDown,
   IconArrowUp,
   IconBell,
   IconBook,
@@ -28,6 +29,7 @@ import {
   IconPlug,
   IconPlus,
   IconRobot,
+  IconRefresh,
   IconSearch,
   IconShield,
   IconSitemap,
@@ -60,6 +62,7 @@ export const CheckIcon = icon(IconCheck);
 export const CopyIcon = icon(IconCopy);
 export const CrossIcon = icon(IconX);
 export const DatabaseIcon = icon(IconDatabase);
+export const DownIcon = icon(IconArrowDown, 2.4);
 export const DownloadIcon = icon(IconDownload);
 export const FileIcon = icon(IconFile);
 export const FolderIcon = icon(IconFolder);
@@ -77,6 +80,7 @@ export const PeopleIcon = icon(IconUsers);
 export const PersonIcon = icon(IconUser);
 export const PlugIcon = icon(IconPlug);
 export const PlusIcon = icon(IconPlus);
+export const RefreshIcon = icon(IconRefresh);
 export const RobotIcon = icon(IconRobot);
 export const ScrollIcon = icon(IconFileText);
 export const SearchIcon = icon(IconSearch);

@@ -2,7 +2,7 @@ import { Modal } from '@mantine/core';
 import styles from './keyboard-help.module.css';
 
 const shortcuts = [
-  { keys: ['Ctrl', 'K'], does: 'Go anywhere, find a key or a site (⌘ K on a Mac)' },
+  { keys: ['Ctrl', 'K'], does: 'Go anywhere, find a key, a site or an Environment (⌘ K on a Mac)' },
   { keys: ['/'], does: 'Search the list on the page' },
   { keys: ['n'], does: 'Create a new item for the list on the page' },
   { keys: ['↑', '↓'], does: 'Move from row to row; Enter opens one' },

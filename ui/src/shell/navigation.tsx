@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { unreadNotices, whoAmI } from '../api/queries.ts';
-import { areasFor, type Place } from './areas.ts';
+import { unreadNotices } from '../api/queries.ts';
+import { type Place, useAreas } from './areas.ts';
 import { BookIcon } from './icons.tsx';
 import styles from './navigation.module.css';
 
@@ -13,8 +13,7 @@ type NavigationProps = {
 
 /** Where one can go, by area: a column beside the page, and a menu above it where there is no room for one. */
 export function Navigation({ isOpen, onGo }: NavigationProps) {
-  const { data: me } = useQuery(whoAmI);
-  const areas = areasFor(me?.roles?.includes('admin') === true);
+  const areas = useAreas();
   return (
     <nav id="areas" className={styles['nav']} aria-label="Areas" data-open={isOpen}>
       {areas.map(({ title, places }) => (

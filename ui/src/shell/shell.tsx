@@ -26,7 +26,8 @@ export function Shell() {
   useShortcut('n', () => {
     // What administrators list is made by the page that lists it.
     if (pathname.startsWith('/admin')) return;
-    void navigate({ to: pathname.startsWith('/sites') ? '/sites/new' : '/settings/keys/new' });
+    const made = (['/sites', '/environments'] as const).find((list) => pathname.startsWith(list));
+    void navigate({ to: made === undefined ? '/settings/keys/new' : `${made}/new` });
   });
   useShortcut('shift+?', () => setHelpOpen(true));
   return (

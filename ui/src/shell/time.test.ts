@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { aheadFromNow, fromNow } from './time.ts';
+import { aheadFromNow, durationInWords, fromNow } from './time.ts';
 
 // The small words of the web app that stand on many pages.
 const now = Date.parse('2026-11-22T12:00:00Z');
@@ -43,4 +43,15 @@ describe('a moment is said as people say it', () => {
   test('when it has just been done, also by a clock that lags behind', () => {
     expect(fromNow(now + 20 * second, now)).toBe('just now');
   });
+});
+
+test.each([
+  [0, '0.0 s'],
+  [420, '0.4 s'],
+  [9_960, '10 s'],
+  [59_700, '1 min 0 s'],
+  [185_000, '3 min 5 s'],
+  [7_440_000, '2 h 4 min'],
+])('%i ms take %s', (ms, words) => {
+  expect(durationInWords(ms)).toBe(words);
 });

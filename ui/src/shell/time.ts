@@ -14,6 +14,7 @@ const units = [
 
 const relative = new Intl.RelativeTimeFormat('en');
 const absolute = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
+const clock = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' });
 const seconds = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'long' });
 
 /** “in 7 days”, “3 hours ago”. The same distance is worded the same wherever it stands; days go on to sixty. */
@@ -35,6 +36,20 @@ export function exactly(at: number): string {
 
 export function toTheSecond(at: number): string {
   return seconds.format(at);
+}
+
+/** The time of day alone, to the second. */
+export function clockTime(at: number): string {
+  return clock.format(at);
+}
+
+/** How long something took: “0.4 s”, “12 s”, “3 min 5 s”, “2 h 4 min”. */
+export function durationInWords(ms: number): string {
+  if (ms < 9_950) return `${(ms / 1_000).toFixed(1)} s`;
+  const all = Math.round(ms / 1_000);
+  if (all < 60) return `${all} s`;
+  if (all < 3_600) return `${Math.floor(all / 60)} min ${all % 60} s`;
+  return `${Math.floor(all / 3_600)} h ${Math.floor((all % 3_600) / 60)} min`;
 }
 
 export function hoursInWords(hours: number): string {

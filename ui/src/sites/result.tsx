@@ -14,7 +14,7 @@ import shared from './sites.module.css';
 import { addressOf, type Site } from './site-words.ts';
 import type { Outcome } from './upload/job.ts';
 import { useSitesNow } from './sites-now.ts';
-import { OpenButton } from './open-button.tsx';
+import { OpenButton } from '../shell/open-button.tsx';
 
 /** What came of an upload: where it is, how to give it on, what to do next, and what the server noticed. */
 type ResultProps = {

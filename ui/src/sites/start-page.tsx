@@ -4,7 +4,7 @@ import type { Schemas } from '../api/contract.ts';
 import { Problem } from '../shell/problem.tsx';
 import { makeStartPage, type PublishedVersion } from './make-start-page.ts';
 import { StartPageField } from './start-page-field.tsx';
-import { useChange } from './use-change.ts';
+import { useChange } from '../shell/use-change.ts';
 
 type Warning = Schemas['SiteVersionReport']['report']['warnings'][number];
 type WarningProps = {
@@ -18,6 +18,7 @@ export function SiteWarning({ of: { message, pages }, live }: WarningProps) {
   const [page, setPage] = useState<string | null>(null);
   const [isDone, setDone] = useState(false);
   const { run, error, isBusy } = useChange(
+    'sites',
     async () => {
       if (live !== null && page !== null) await makeStartPage(live, page);
     },

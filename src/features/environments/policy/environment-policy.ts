@@ -64,9 +64,7 @@ export const environmentPolicySchema = z
   })
   .meta({ id: 'EnvironmentPolicy' });
 
-export const policyForEveryoneSchema = z
-  .strictObject(forEveryone)
-  .meta({ id: 'EnvironmentPolicyForEveryone' });
+export const policyForEveryoneSchema = z.strictObject(forEveryone);
 
 export type EnvironmentPolicy = z.infer<typeof environmentPolicySchema>;
 

@@ -58,7 +58,12 @@ test('a change is tried out, made, read by everyone, audited, kept in the histor
   const key = await h.serviceKey({ scopes: ['sites:read'] });
   for (const as of [ada, key]) {
     const { data } = await h.call('GET', '/environments/policy', { as });
-    expect(data).toMatchObject({ enabled: true, maxPerOwner: 3, allowedAccess: ['owner', 'members'] });
+    expect(data).toMatchObject({
+      enabled: true,
+      maxPerOwner: 3,
+      allowedAccess: ['owner', 'members'],
+      serverTime: new Date(h.clock.now()).toISOString(),
+    });
     expect(data).not.toHaveProperty('maxConcurrentBuilds');
   }
 

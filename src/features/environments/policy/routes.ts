@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { callerKinds } from '../../../core/caller.ts';
-import { timestampOrNull } from '../../../core/clock.ts';
+import { type Clock, timestamp, timestampOrNull } from '../../../core/clock.ts';
 import { defineRoute, type Route } from '../../../platform/http.ts';
 import { timestampSchema } from '../../../platform/schemas.ts';
 import { byAdministrators, type ConfigDocument, documentRoutes } from '../../settings/settings.ts';
@@ -38,7 +38,14 @@ const exampleVersion = {
   policy: defaultEnvironmentPolicy,
 };
 
-export function environmentPolicyRoutes(policy: ConfigDocument<EnvironmentPolicy>): Route[] {
+const shownSchema = policyForEveryoneSchema
+  .extend({ serverTime: timestampSchema.describe('The clock that decides about the ends of leases') })
+  .meta({ id: 'EnvironmentPolicyForEveryone' });
+
+export function environmentPolicyRoutes(
+  policy: ConfigDocument<EnvironmentPolicy>,
+  { clock }: { readonly clock: Clock },
+): Route[] {
   return [
     defineRoute({
       method: 'GET',
@@ -49,10 +56,13 @@ export function environmentPolicyRoutes(policy: ConfigDocument<EnvironmentPolicy
       description:
         'The part of the Environment policy that people need: what is allowed, lifetimes and quotas.',
       policy: { callers: callerKinds, role: 'user', identity: 'people' },
-      success: { status: 200, data: policyForEveryoneSchema },
-      example: { data: forEveryone(defaultEnvironmentPolicy) },
+      success: { status: 200, data: shownSchema },
+      example: {
+        data: { ...forEveryone(defaultEnvironmentPolicy), serverTime: '2026-01-01T09:00:00.000Z' },
+      },
       async handle() {
-        return { data: forEveryone((await policy.inForce()).value) };
+        const { value } = await policy.inForce();
+        return { data: { ...forEveryone(value), serverTime: timestamp(clock.now()) } };
       },
     }),
     ...documentRoutes({

@@ -30,6 +30,12 @@ const settingsPaths = [
   '/settings/password',
 ];
 const sitesPaths = ['/sites', '/sites/new', '/sites/:id'];
+const environmentsPaths = [
+  '/environments',
+  '/environments/new',
+  '/environments/:id',
+  '/environments/:id/deploys/:deploy',
+];
 const adminPaths = [
   '/admin',
   '/admin/service-keys',
@@ -53,7 +59,12 @@ const adminPaths = [
   '/admin/audit/:id',
   '/admin/surfaces',
 ];
-export const appPaths: readonly string[] = [...settingsPaths, ...sitesPaths, ...adminPaths];
+export const appPaths: readonly string[] = [
+  ...settingsPaths,
+  ...sitesPaths,
+  ...environmentsPaths,
+  ...adminPaths,
+];
 
 const types: Readonly<Record<string, string>> = {
   '.js': 'text/javascript; charset=utf-8',

@@ -1,4 +1,6 @@
 import { api, unwrap } from '../../api/client.ts';
+import { queryClient } from '../../api/queries.ts';
+import { environmentPolicy } from '../../shell/environment-policy.ts';
 import type { Schemas } from '../../api/contract.ts';
 import type { Current, DocumentApi, Version } from '../documents/document-api.ts';
 import type { Tree } from '../documents/values.ts';
@@ -19,7 +21,9 @@ export const environmentPolicyApi: DocumentApi = {
   },
   async write(next, etag) {
     const params = { header: { 'If-Match': etag } };
-    return toCurrent(await unwrap(api.PUT('/config/api-environments', { params, body: toPolicy(next) })));
+    const saved = await unwrap(api.PUT('/config/api-environments', { params, body: toPolicy(next) }));
+    await refreshNavigation();
+    return toCurrent(saved);
   },
   async history(page, signal) {
     const params = { query: { page, limit: 10 } };
@@ -30,11 +34,16 @@ export const environmentPolicyApi: DocumentApi = {
   },
   async revert(version, etag) {
     const params = { header: { 'If-Match': etag } };
-    return toCurrent(
-      await unwrap(api.POST('/config/api-environments/revert', { params, body: { version } })),
-    );
+    const reverted = await unwrap(api.POST('/config/api-environments/revert', { params, body: { version } }));
+    await refreshNavigation();
+    return toCurrent(reverted);
   },
 };
+
+/** The switch of the policy decides whether Environments are listed there. */
+async function refreshNavigation(): Promise<void> {
+  await queryClient.invalidateQueries({ queryKey: environmentPolicy.queryKey });
+}
 
 function toPolicy(tree: Tree): Schemas['EnvironmentPolicy'] {
   // Edited from a policy the server sent; it checks every field again, and what it refuses is shown beside it.

@@ -14,9 +14,15 @@ export function EnvironmentsPage() {
   return (
     <>
       <PageHead
-        title="Environments"
-        intro="The policy for Environments of branches: who may open them, how long they live, and how much they may use. A change of the policy starts nothing."
+        title="Environment policy"
+        intro="Who may open Environments, how long they live, and how much they may use. A change of the policy starts nothing."
       >
+        <Button
+          variant="default"
+          renderRoot={(props) => <Link to="/environments" search={{ whose: 'all' }} {...props} />}
+        >
+          All Environments
+        </Button>
         <Button component={Link} to="/admin/environments/links" variant="default">
           Metadata links
         </Button>

@@ -6,7 +6,7 @@ import { Problem } from '../../shell/problem.tsx';
 import { useAct } from '../act.tsx';
 import { DialogForm } from '../dialog-form.tsx';
 import { wrongIn } from '../wrong-in.ts';
-import { isLinkIconName, type LinkIconName, linkPictures } from './link-icon.tsx';
+import { isLinkIconName, type LinkIconName, linkPictures } from '../../environments/link-icon.tsx';
 
 type FormProps = {
   /** Without it, a new one. */

@@ -14,7 +14,7 @@ import common from '../admin.module.css';
 import { RowButtons, useEditing } from '../editing.tsx';
 import { metadataLinks } from '../queries.ts';
 import { LinkForm } from './link-form.tsx';
-import { linkPictures } from './link-icon.tsx';
+import { linkPictures } from '../../environments/link-icon.tsx';
 import styles from './links.module.css';
 
 type MetadataLink = Schemas['MetadataLink'];

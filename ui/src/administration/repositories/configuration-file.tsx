@@ -2,12 +2,11 @@ import { Badge, Box, Button, Select, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Schemas } from '../../api/contract.ts';
-import { Table } from '../../lists/table.tsx';
+import { ProblemTable } from '../../environments/problem-table.tsx';
 import { countOf } from '../../shell/count.ts';
 import { Problem } from '../../shell/problem.tsx';
 import common from '../admin.module.css';
 import { branchesOf, validationOf } from '../queries.ts';
-import { Wrapped } from './wrapped.tsx';
 
 /** Whether the postern.yaml of a branch is valid, as the git server has it now. */
 export function ConfigurationFile({ of: { fullName, defaultBranch } }: { of: Schemas['Repository'] }) {
@@ -50,25 +49,7 @@ export function ConfigurationFile({ of: { fullName, defaultBranch } }: { of: Sch
         </Text>
       )}
       {data !== undefined && data.problems.length > 0 && (
-        <Table caption="Problems" columns={['Line', 'Field', 'Problem and fix']} isStale={isFetching}>
-          {data.problems.map(({ line, column, path, message, fix }, at) => (
-            // One variable can have two problems; problems never change places.
-            // oxlint-disable-next-line react/no-array-index-key
-            <tr key={at}>
-              <td data-label="Line">
-                {line}:{column}
-              </td>
-              <td data-label="Field" className={common['wrap']}>
-                <code>
-                  <Wrapped text={path} />
-                </code>
-              </td>
-              <td data-label="Problem and fix" className={common['wrap']}>
-                {message} {fix}
-              </td>
-            </tr>
-          ))}
-        </Table>
+        <ProblemTable problems={data.problems} isStale={isFetching} />
       )}
     </section>
   );

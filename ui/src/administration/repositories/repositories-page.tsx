@@ -21,7 +21,7 @@ import { managedKeys, repositories } from '../queries.ts';
 import { type ListSearch, turnedTo } from '../search.ts';
 import { TextLink } from '../text-link.tsx';
 import { paramsOf, RepositoryForm } from './repository-form.tsx';
-import { Wrapped } from './wrapped.tsx';
+import { Wrapped } from '../../lists/wrapped.tsx';
 
 const route = getRouteApi('/administration/admin/repositories');
 

@@ -1,6 +1,6 @@
-import { Skeleton } from '@mantine/core';
+import { Button, Skeleton, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { getRouteApi } from '@tanstack/react-router';
+import { getRouteApi, Link } from '@tanstack/react-router';
 import type { Schemas } from '../../api/contract.ts';
 import { PageHead } from '../../lists/page-head.tsx';
 import { Moment } from '../../shell/moment.tsx';
@@ -54,6 +54,34 @@ function Registered({ repository }: { repository: Schemas['Repository'] }) {
       </section>
       <GitCredential of={repository} />
       <ConfigurationFile of={repository} />
+      <Environments of={repository} />
     </>
+  );
+}
+
+function Environments({ of: { fullName: repository } }: { of: Schemas['Repository'] }) {
+  return (
+    <section className={common['card']} aria-labelledby="environments">
+      <div className={common['head']}>
+        <h2 id="environments">Environments</h2>
+      </div>
+      <Text size="sm" mb="sm">
+        Branches of this repository, built and running at URLs of their own.
+      </Text>
+      <div className={common['buttons']}>
+        <Button
+          variant="default"
+          renderRoot={(props) => <Link to="/environments" search={{ whose: 'all', repository }} {...props} />}
+        >
+          Its Environments
+        </Button>
+        <Button
+          variant="default"
+          renderRoot={(props) => <Link to="/environments/new" search={{ repository }} {...props} />}
+        >
+          Create an Environment
+        </Button>
+      </div>
+    </section>
   );
 }

@@ -26,6 +26,16 @@ const siteDeeds: Readonly<Record<string, string>> = {
   'site.restored': 'Restored the site',
 };
 
+/** What the key did to an Environment; its id follows. */
+const environmentDeeds: Readonly<Record<string, string>> = {
+  'environment.created': 'Created the Environment',
+  'environment.changed': 'Changed the Environment',
+  'environment.extended': 'Extended the lease of the Environment',
+  'environment.torn_down': 'Tore down the Environment',
+  'build.created': 'Queued a deploy of the Environment',
+  'build.cancelled': 'Cancelled a deploy of the Environment',
+};
+
 export function deedOf(event: Event): string {
   const { count } = event.details;
   const times = typeof count === 'number' && count > 1 ? `, ${count} times` : '';
@@ -37,8 +47,8 @@ export function deedOf(event: Event): string {
     return 'No longer suspended: the account may be used again';
   if (event.event === 'api_key.suspended' && event.reason === 'owner_without_role')
     return 'Suspended, because the account lost the role user';
-  const siteDeed = siteDeeds[event.event];
-  if (siteDeed !== undefined) return `${siteDeed} ${event.target.id}`;
+  const deed = siteDeeds[event.event] ?? environmentDeeds[event.event];
+  if (deed !== undefined) return `${deed} ${event.target.id}`;
   return `${deeds[event.event] ?? event.event}${times}`;
 }
 

@@ -3,6 +3,7 @@ import type { ReactNode } from 'react';
 import { Moment } from '../../shell/moment.tsx';
 import { exactly } from '../../shell/time.ts';
 import { endOf, type Key } from '../key-words.ts';
+import { rightsInWords } from '../rights.ts';
 import { Scopes } from '../standing.tsx';
 import styles from './key-page.module.css';
 
@@ -27,6 +28,7 @@ export function Facts({ of: key, now, reader = 'owner', children }: FactsProps) 
         {children}
         <Fact name="May do">
           <Scopes of={key.scopes} />
+          <span className={styles['from']}>It may {rightsInWords(key.scopes)}.</span>
         </Fact>
         <Fact name="Repositories">
           <Repositories of={key} />

@@ -16,7 +16,10 @@ export const resources: readonly {
   {
     id: 'env',
     label: 'Environments',
-    says: { read: 'read environments and builds', write: 'create, change and deploy environments' },
+    says: {
+      read: 'read Environments, their deploys and logs',
+      write: 'create, change, deploy and tear down Environments',
+    },
   },
   {
     id: 'sites',
@@ -32,7 +35,7 @@ export const resources: readonly {
 
 export const presets: readonly { readonly label: string; readonly access: Access }[] = [
   { label: 'Publish sites from CI', access: { ...noAccess, sites: 'write' } },
-  { label: 'Deploy environments', access: { ...noAccess, env: 'write', repos: 'read' } },
+  { label: 'Deploy Environments', access: { ...noAccess, env: 'write', repos: 'read' } },
   { label: 'Read everything', access: { env: 'read', sites: 'read', repos: 'read' } },
 ];
 

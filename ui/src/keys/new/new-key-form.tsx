@@ -24,7 +24,7 @@ import type { Prefill } from './prefill.ts';
 import { RepositoryField } from './repository-field.tsx';
 import { ScopeField } from './scope-field.tsx';
 import { Summary } from './summary.tsx';
-import { repositoriesNamed } from '../queries.ts';
+import { repositoriesNamed } from '../../api/queries.ts';
 
 type FormProps = {
   policy: Policy & { clockOffsetMs: number };

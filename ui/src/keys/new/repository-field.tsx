@@ -8,7 +8,7 @@ import { touchesOnlySites } from './access.ts';
 import type { Draft, Policy } from './draft.ts';
 import { FieldGroup } from './field-group.tsx';
 import styles from './new-key.module.css';
-import { repositoriesNamed } from '../queries.ts';
+import { repositoriesNamed } from '../../api/queries.ts';
 
 type RepositoryProps = {
   draft: Draft;

@@ -17,3 +17,10 @@ export const foundSites = (search: string) =>
     queryFn: ({ signal }) =>
       dataOf(api.GET('/sites', { params: { query: { search, mine: 'true', limit: 5 } }, signal })),
   });
+
+export const foundEnvironments = (search: string) =>
+  queryOptions({
+    queryKey: ['environments', 'found', search],
+    queryFn: ({ signal }) =>
+      dataOf(api.GET('/environments', { params: { query: { search, mine: 'true', limit: 5 } }, signal })),
+  });

@@ -6,9 +6,19 @@ import { useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useState } from 'react';
 import { whoAmI } from '../../api/queries.ts';
 import { searchTextFrom } from '../../lists/search-text.ts';
-import { areasFor } from '../areas.ts';
-import { BookIcon, HelpIcon, KeyIcon, PlusIcon, ScrollIcon, SearchIcon, UploadIcon } from '../icons.tsx';
-import { foundKeys, foundSites } from './found.ts';
+import { type Area, useAreas } from '../areas.ts';
+import {
+  BookIcon,
+  HelpIcon,
+  KeyIcon,
+  PlusIcon,
+  ScrollIcon,
+  SearchIcon,
+  StackIcon,
+  UploadIcon,
+} from '../icons.tsx';
+import { environmentPolicy } from '../environment-policy.ts';
+import { foundEnvironments, foundKeys, foundSites } from './found.ts';
 import styles from './palette.module.css';
 
 const [store, spotlight] = createSpotlight();
@@ -23,7 +33,7 @@ type Entry = {
   readonly address: string;
 };
 
-/** Goes to any page one may see, and finds one's keys and sites by name. What is typed is looked for by the server. */
+/** Goes to any page one may see, and finds one's keys, sites and Environments by name. What is typed is looked for by the server. */
 export function Palette({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
   const [text, setText] = useState('');
   const navigate = useNavigate();
@@ -55,8 +65,8 @@ export function Palette({ isOpen, onClose }: { isOpen: boolean; onClose: () => v
       attributes={{ content: { 'aria-label': 'Go to' } }}
     >
       <Spotlight.Search
-        placeholder="Go to a page, or find a key or a site"
-        aria-label="Go to a page, a key or a site"
+        placeholder="Go to a page, or find a key, a site or an Environment"
+        aria-label="Go to a page, a key, a site or an Environment"
         leftSection={<SearchIcon />}
       />
       <Spotlight.ActionsList aria-label="Results" className={styles['list'] ?? ''}>
@@ -90,8 +100,8 @@ function NothingFound({ text }: { text: string }) {
         Nothing found for “<bdi>{text}</bdi>”
       </p>
       <p className={styles['hint']}>
-        Search for pages by any of their words, and for your keys and sites by a part of the name. Try fewer
-        letters.
+        Search for pages by any of their words, and for your keys, sites and Environments by a part of the
+        name. Try fewer letters.
       </p>
     </div>
   );
@@ -102,6 +112,9 @@ function useEntries(text: string): { entries: readonly Entry[]; isLooking: boole
   const [search] = useDebouncedValue(text.trim(), 200);
   const keys = useQuery(foundKeys(search));
   const sites = useQuery(foundSites(search));
+  const areas = useAreas();
+  const hasEnvironments = useQuery(environmentPolicy).data?.enabled === true;
+  const environments = useQuery({ ...foundEnvironments(search), enabled: hasEnvironments && search !== '' });
   const fits = ({ label, words = '' }: Entry) => {
     const names = wordsIn(`${label} ${words}`);
     return wordsIn(text).every((asked) => names.some((name) => name.startsWith(asked)));
@@ -109,12 +122,17 @@ function useEntries(text: string): { entries: readonly Entry[]; isLooking: boole
   const isAdministrator = me?.roles?.includes('admin') === true;
   const places = [
     ...requestEntries(text.trim(), isAdministrator),
-    ...[...actions, ...pages(isAdministrator)].filter(fits),
+    ...[...actions, ...(hasEnvironments ? [createEnvironment] : []), ...pages(areas)].filter(fits),
   ];
   if (search === '') return { entries: places, isLooking: false };
   return {
-    entries: [...places, ...(keys.data ?? []).map(keyEntry), ...(sites.data ?? []).map(siteEntry)],
-    isLooking: keys.isFetching || sites.isFetching,
+    entries: [
+      ...places,
+      ...(keys.data ?? []).map(keyEntry),
+      ...(sites.data ?? []).map(siteEntry),
+      ...(environments.data ?? []).map(environmentEntry),
+    ],
+    isLooking: keys.isFetching || sites.isFetching || environments.isFetching,
   };
 }
 
@@ -141,8 +159,17 @@ const actions: readonly Entry[] = [
   },
 ];
 
-function pages(isAdministrator: boolean): Entry[] {
-  const ours = areasFor(isAdministrator).flatMap(({ title, places }) =>
+const createEnvironment: Entry = {
+  id: 'new-environment',
+  group: 'Do',
+  label: 'Create an Environment',
+  words: 'new branch deploy build',
+  icon: <StackIcon />,
+  address: '/environments/new',
+};
+
+function pages(areas: readonly Area[]): Entry[] {
+  const ours = areas.flatMap(({ title, places }) =>
     places.map(({ to, label, icon: Icon, words = '' }) => ({
       id: to,
       group: 'Go to',
@@ -200,4 +227,15 @@ function keyEntry({ id, name }: { id: string; name: string }): Entry {
 
 function siteEntry({ id, name }: { id: string; name: string }): Entry {
   return { id, group: 'My sites', label: name, icon: <UploadIcon />, address: `/sites/${id}` };
+}
+
+function environmentEntry({ id, uuid, branch }: { id: string; uuid: string; branch: string }): Entry {
+  return {
+    id,
+    group: 'My Environments',
+    label: uuid,
+    detail: branch,
+    icon: <StackIcon />,
+    address: `/environments/${id}`,
+  };
 }

@@ -14,7 +14,7 @@ import { browserWords } from './browser-words.ts';
 import styles from './detail.module.css';
 import { EndGrantsDialog } from './end-grants-dialog.tsx';
 import type { Facts, Show } from './facts.ts';
-import { ReasonedButton } from './reasoned-button.tsx';
+import { ReasonedButton } from '../../shell/reasoned-button.tsx';
 
 const pageSize = 20;
 

@@ -6,14 +6,15 @@ import { Problem } from '../../shell/problem.tsx';
 import { exactly } from '../../shell/time.ts';
 import { dayOf } from '../days.ts';
 import shared from '../sites.module.css';
-import { useChange } from '../use-change.ts';
+import { useChange } from '../../shell/use-change.ts';
 import styles from './detail.module.css';
 import type { Facts } from './facts.ts';
-import { ReasonedButton } from './reasoned-button.tsx';
+import { ReasonedButton } from '../../shell/reasoned-button.tsx';
 
 /** When it ends, in a calendar, and how far one extension takes it. */
 export function ExpiryCard({ site, actions, now }: Facts) {
   const { run, error, isBusy } = useChange(
+    'sites',
     () => unwrap(api.POST('/sites/{id}/extend', { params: { path: { id: site.id } } })),
     `The expiry of ${site.name} is moved.`,
   );

@@ -13,7 +13,7 @@ import styles from './detail.module.css';
 import { ExpiryCard } from './expiry-card.tsx';
 import type { Facts } from './facts.ts';
 import { Restore } from './restore.tsx';
-import { OpenButton } from '../open-button.tsx';
+import { OpenButton } from '../../shell/open-button.tsx';
 
 /** Where it is, what is live, how long it stays. The site itself opens on its own origin: no page of ours may frame it. */
 export function Overview(facts: Facts) {

@@ -6,7 +6,7 @@ import { Problem } from '../../shell/problem.tsx';
 import { exactly } from '../../shell/time.ts';
 import { CopyField } from '../copy-field.tsx';
 import shared from '../sites.module.css';
-import { OpenButton } from '../open-button.tsx';
+import { OpenButton } from '../../shell/open-button.tsx';
 
 type PreviewProps = { readonly siteId: string; readonly number: number; readonly reason: string | null };
 

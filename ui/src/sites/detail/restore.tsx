@@ -2,12 +2,13 @@ import { Alert, Text } from '@mantine/core';
 import { api, unwrap } from '../../api/client.ts';
 import { Problem } from '../../shell/problem.tsx';
 import { aheadFromNow, exactly } from '../../shell/time.ts';
-import { useChange } from '../use-change.ts';
+import { useChange } from '../../shell/use-change.ts';
 import type { Facts } from './facts.ts';
-import { ReasonedButton } from './reasoned-button.tsx';
+import { ReasonedButton } from '../../shell/reasoned-button.tsx';
 
 export function Restore({ site, actions, now }: Facts) {
   const { run, error, isBusy } = useChange(
+    'sites',
     () => unwrap(api.POST('/sites/{id}/restore', { params: { path: { id: site.id } } })),
     `${site.name} is restored.`,
   );

@@ -3,11 +3,11 @@ import { useState } from 'react';
 import { api, ApiProblem, unwrap } from '../../api/client.ts';
 import { Problem } from '../../shell/problem.tsx';
 import shared from '../sites.module.css';
-import { useChange } from '../use-change.ts';
+import { useChange } from '../../shell/use-change.ts';
 import { DeleteDialog } from './delete-dialog.tsx';
 import styles from './detail.module.css';
 import type { Facts } from './facts.ts';
-import { ReasonedButton } from './reasoned-button.tsx';
+import { ReasonedButton } from '../../shell/reasoned-button.tsx';
 import { TakeDown } from './take-down.tsx';
 import { VisibilityDialog } from './visibility-dialog.tsx';
 
@@ -81,6 +81,7 @@ export function Settings({ site, actions, isAdministrator, ...rest }: Facts & { 
 function Rename({ site, actions }: Facts) {
   const [name, setName] = useState(site.name);
   const { run, error, isBusy } = useChange(
+    'sites',
     () =>
       unwrap(api.PATCH('/sites/{id}', { params: { path: { id: site.id } }, body: { name: name.trim() } })),
     'The name is changed.',
@@ -118,6 +119,7 @@ function Rename({ site, actions }: Facts) {
 
 function Spa({ site, actions }: Facts) {
   const { run, error, isBusy } = useChange(
+    'sites',
     () => unwrap(api.PATCH('/sites/{id}', { params: { path: { id: site.id } }, body: { spa: !site.spa } })),
     site.spa ? 'Unknown addresses answer “not found”.' : 'Unknown addresses show index.html.',
   );

@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { api, unwrap } from '../../api/client.ts';
 import { Problem } from '../../shell/problem.tsx';
 import shared from '../sites.module.css';
-import { useChange } from '../use-change.ts';
+import { useChange } from '../../shell/use-change.ts';
 import styles from './detail.module.css';
 
 type TakeDownProps = {
@@ -18,11 +18,13 @@ export function TakeDown({ id, standing }: TakeDownProps) {
   const [done, setDone] = useState('');
   const body = { reason: reason.trim() };
   const down = useChange(
+    'sites',
     () => unwrap(api.POST('/sites/{id}/take-down', { params: { path: { id } }, body })),
     'The site is taken down.',
     () => setDone('The site is taken down. Its owner can read the reason.'),
   );
   const back = useChange(
+    'sites',
     () => unwrap(api.POST('/sites/{id}/put-back', { params: { path: { id } }, body })),
     'The site is reinstated.',
     () => setDone('The site is reinstated and served as before.'),

@@ -1,7 +1,7 @@
 import { Button } from '@mantine/core';
-import { OpenIcon } from '../shell/icons.tsx';
+import { OpenIcon } from './icons.tsx';
 
-/** Opens a site or a preview in a new tab. */
+/** Opens content in a new tab, such as a site, a preview or an Environment. */
 export function OpenButton({ href, children }: { href: string; children: string }) {
   return (
     <Button component="a" href={href} target="_blank" rel="noreferrer" leftSection={<OpenIcon size={16} />}>

@@ -1,9 +1,13 @@
 import { useState } from 'react';
 import { queryClient } from '../api/queries.ts';
-import { announce } from '../shell/announce.tsx';
+import { announce } from './announce.tsx';
 
-/** One change of a site by a button: it stays with the problem when it fails, and everything read is read again when it is done. */
+/**
+ * One change of an item by a button. The button keeps the error when the change fails; when it succeeds, everything that was
+ * read of the list is read again.
+ */
 export function useChange(
+  list: 'environments' | 'sites',
   change: () => Promise<unknown>,
   said: string,
   onDone: () => void = () => undefined,
@@ -17,7 +21,7 @@ export function useChange(
     try {
       await change();
       announce(said);
-      await queryClient.invalidateQueries({ queryKey: ['sites'] });
+      await queryClient.invalidateQueries({ queryKey: [list] });
       onDone();
     } catch (failure) {
       setError(failure);

@@ -1,6 +1,6 @@
 import { Button, type ButtonProps } from '@mantine/core';
 import { useId } from 'react';
-import styles from '../sites.module.css';
+import styles from './reasoned-button.module.css';
 
 type ReasonedProps = ButtonProps & {
   /** Why it cannot be done; null when it can. */

@@ -1,4 +1,4 @@
-import type { Schemas } from '../../api/contract.ts';
+import type { Schemas } from '../api/contract.ts';
 import {
   BookIcon,
   BranchIcon,
@@ -12,7 +12,7 @@ import {
   ShieldIcon,
   TerminalIcon,
   WindowIcon,
-} from '../../shell/icons.tsx';
+} from '../shell/icons.tsx';
 
 export type LinkIconName = Schemas['MetadataLink']['icon'];
 

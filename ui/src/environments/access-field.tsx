@@ -1,0 +1,58 @@
+import { Radio } from '@mantine/core';
+import { type Access, accessChoices, isAccess } from './environment-words.ts';
+import styles from './environments.module.css';
+
+type FieldProps = {
+  readonly className?: string;
+  /** What it is about stands above it already. */
+  readonly hasTitle?: boolean;
+  readonly value: Access;
+  /** By the policy. */
+  readonly allowed: readonly Access[];
+  readonly error: string | undefined;
+  /** Why this person cannot choose it, besides the policy. */
+  readonly reasonAgainst?: (access: Access) => string | undefined;
+  readonly onChange: (access: Access) => void;
+};
+
+/** Who may open it. What cannot be chosen stays visible, with the reason. */
+export function AccessField({
+  className,
+  hasTitle = false,
+  value,
+  allowed,
+  error,
+  reasonAgainst,
+  onChange,
+}: FieldProps) {
+  return (
+    <Radio.Group
+      className={className ?? ''}
+      data-field="access"
+      label="Who may open it"
+      {...(hasTitle && { labelProps: { className: 'unseen' } })}
+      value={value}
+      error={error}
+      onChange={(chosen) => {
+        if (isAccess(chosen)) onChange(chosen);
+      }}
+    >
+      <div className={styles['choices']}>
+        {accessChoices.map(({ value: choice, label, says }) => {
+          const reason = allowed.includes(choice)
+            ? reasonAgainst?.(choice)
+            : 'The Environment policy does not allow this.';
+          return (
+            <Radio
+              key={choice}
+              value={choice}
+              label={label}
+              disabled={reason !== undefined}
+              description={reason ?? says}
+            />
+          );
+        })}
+      </div>
+    </Radio.Group>
+  );
+}

@@ -1,0 +1,14 @@
+/** Which part of an Environment is shown, and which page of it. */
+export type DetailSearch = { readonly tab?: Exclude<DetailTab, 'overview'>; readonly page?: number };
+
+export const detailTabs = ['overview', 'log', 'deploys', 'events', 'why', 'settings'] as const;
+export type DetailTab = (typeof detailTabs)[number];
+
+export function detailSearch(raw: Record<string, unknown>): DetailSearch {
+  const tab = detailTabs.find((one) => one === raw['tab']);
+  const page = Number(raw['page']);
+  return {
+    ...(tab === undefined || tab === 'overview' ? {} : { tab }),
+    ...(Number.isInteger(page) && page > 1 ? { page } : {}),
+  };
+}

@@ -1,0 +1,141 @@
+import { Anchor, Skeleton, Tabs, Title } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi, Link } from '@tanstack/react-router';
+import { ApiProblem } from '../../api/client.ts';
+import { whoAmI } from '../../api/queries.ts';
+import { environmentPolicy } from '../../shell/environment-policy.ts';
+import { Problem } from '../../shell/problem.tsx';
+import { DeployList } from '../deploys/deploy-list.tsx';
+import { creatorWords, isEnding, isUnderWay, statusWords } from '../environment-words.ts';
+import { useEnvironmentsNow } from '../environments-now.ts';
+import { OffNote } from '../environments-off.tsx';
+import { Lease } from '../lease.tsx';
+import { NoSuchEnvironment } from '../no-such-environment.tsx';
+import { oneEnvironment } from '../queries.ts';
+import { EnvironmentBadge } from '../status-badge.tsx';
+import shared from '../environments.module.css';
+import { Actions } from './actions.tsx';
+import { type DetailTab, detailSearch, detailTabs } from './detail-search.ts';
+import { Events } from './events.tsx';
+import { Explanation } from './explanation.tsx';
+import type { Facts } from './facts.ts';
+import { NewestLog } from './newest-log.tsx';
+import { Overview } from './overview.tsx';
+import { Settings } from './settings.tsx';
+import { StatusNote } from './status-note.tsx';
+import styles from './detail.module.css';
+
+const route = getRouteApi('/environments/$id');
+const labels: Readonly<Record<DetailTab, string>> = {
+  overview: 'Overview',
+  log: 'Log',
+  deploys: 'Deploys',
+  events: 'Events',
+  why: 'Why',
+  settings: 'Settings',
+};
+
+/** One Environment: what it is now, where it opens, and everything that can be done with it. */
+export function EnvironmentPage() {
+  const { id } = route.useParams();
+  const environment = useQuery(oneEnvironment(id));
+  const policy = useQuery(environmentPolicy);
+  const me = useQuery(whoAmI);
+  const now = useEnvironmentsNow(environment.data !== undefined && isUnderWay(environment.data));
+  const error = environment.error ?? policy.error;
+  if (error instanceof ApiProblem && error.status === 404) return <NoSuchEnvironment what="Environment" />;
+  if (error !== null)
+    return (
+      <Problem error={error} onRetry={() => void Promise.all([environment.refetch(), policy.refetch()])} />
+    );
+  if (environment.data === undefined || policy.data === undefined)
+    return <Skeleton height={420} radius="lg" aria-label="Loading" role="status" />;
+  return (
+    <Shown
+      environment={environment.data}
+      policy={policy.data}
+      me={me.data?.principal.id ?? undefined}
+      now={now}
+    />
+  );
+}
+
+function Shown(facts: Facts) {
+  const { environment, policy, me, now } = facts;
+  const { tab = 'overview', page = 1 } = route.useSearch();
+  const navigate = route.useNavigate();
+  // Of what was torn down, its history is left.
+  const tabs = detailTabs.filter((one) => one !== 'settings' || !isEnding(environment));
+  return (
+    <>
+      <title>{`${environment.uuid} · Postern`}</title>
+      <Anchor component={Link} to="/environments" size="sm">
+        ← Environments
+      </Anchor>
+      <div className={shared['head']}>
+        <div className={shared['intro']}>
+          <div className={shared['title']}>
+            <Title order={1} size="h2">
+              <bdi>{environment.uuid}</bdi>
+            </Title>
+            <EnvironmentBadge of={environment.status} />
+            <span role="status" className="unseen">
+              {statusWords[environment.status][0]}
+            </span>
+          </div>
+          <div className={shared['facts']}>
+            <span>
+              {environment.repository}, <bdi>{environment.branch}</bdi>
+            </span>
+            <span>
+              Lease <Lease of={environment} now={now} />
+            </span>
+            <span>
+              Creator: <bdi>{creatorWords(environment, me)}</bdi>
+            </span>
+          </div>
+        </div>
+        {!isEnding(environment) && <Actions {...facts} />}
+      </div>
+      {!policy.enabled && <OffNote />}
+      <StatusNote of={environment} />
+      <Tabs
+        value={tabs.includes(tab) ? tab : 'overview'}
+        keepMounted={false}
+        onChange={(value) => void navigate({ search: detailSearch({ tab: value }) })}
+      >
+        <Tabs.List className={styles['tabs'] ?? ''} aria-label="Parts of the Environment">
+          {tabs.map((one) => (
+            <Tabs.Tab key={one} value={one}>
+              {labels[one]}
+            </Tabs.Tab>
+          ))}
+        </Tabs.List>
+        <Tabs.Panel value="overview">
+          <Overview {...facts} />
+        </Tabs.Panel>
+        <Tabs.Panel value="log">
+          <NewestLog {...facts} />
+        </Tabs.Panel>
+        <Tabs.Panel value="deploys">
+          <DeployList
+            of={environment}
+            me={me}
+            now={now}
+            page={page}
+            onPage={(next) => void navigate({ search: detailSearch({ tab, page: next }), replace: true })}
+          />
+        </Tabs.Panel>
+        <Tabs.Panel value="events">
+          <Events {...facts} />
+        </Tabs.Panel>
+        <Tabs.Panel value="why">
+          <Explanation {...facts} />
+        </Tabs.Panel>
+        <Tabs.Panel value="settings">
+          <Settings {...facts} />
+        </Tabs.Panel>
+      </Tabs>
+    </>
+  );
+}

@@ -1,0 +1,60 @@
+import { Button, Skeleton } from '@mantine/core';
+import { useInfiniteQuery } from '@tanstack/react-query';
+import type { Schemas } from '../../api/contract.ts';
+import { Moment } from '../../shell/moment.tsx';
+import { Problem } from '../../shell/problem.tsx';
+import { eventsOf } from '../queries.ts';
+import shared from '../environments.module.css';
+import { changesIn, deedOf, whoOf } from './event-words.ts';
+import type { Facts } from './facts.ts';
+import styles from './detail.module.css';
+
+/** What happened to it, and by whom: its events of the audit log, newest first. */
+export function Events({ environment, now }: Facts) {
+  const { data, error, refetch, fetchNextPage, hasNextPage, isFetchingNextPage } = useInfiniteQuery(
+    eventsOf(environment.id),
+  );
+  if (error !== null) return <Problem error={error} onRetry={() => void refetch()} />;
+  if (data === undefined)
+    return <Skeleton height={240} radius="lg" role="status" aria-label="Loading the events" />;
+  const events = data.pages.flatMap((page) => page.data);
+  return (
+    <section className={shared['card']} aria-labelledby="events">
+      <h2 id="events">Events</h2>
+      {events.length === 0 && <p className={shared['hint']}>The audit log has no events of it.</p>}
+      <ol className={styles['story']}>
+        {events.map((event) => (
+          <Event key={event.id} of={event} now={now} />
+        ))}
+      </ol>
+      {hasNextPage && (
+        <Button variant="default" size="xs" loading={isFetchingNextPage} onClick={() => void fetchNextPage()}>
+          Show earlier events
+        </Button>
+      )}
+    </section>
+  );
+}
+
+function Event({ of: event, now }: { of: Schemas['AuditEvent']; now: number }) {
+  const who = whoOf(event);
+  return (
+    <li data-bad={event.outcome !== 'success'}>
+      <div>{deedOf(event)}</div>
+      {changesIn(event).map((change) => (
+        <div key={change} className={styles['change']}>
+          {change}
+        </div>
+      ))}
+      <span>
+        <Moment at={event.time} now={now} />
+        {who !== '' && (
+          <>
+            {' · '}
+            <bdi>{who}</bdi>
+          </>
+        )}
+      </span>
+    </li>
+  );
+}

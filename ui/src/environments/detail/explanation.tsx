@@ -1,0 +1,53 @@
+import { Skeleton } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import type { Schemas } from '../../api/contract.ts';
+import { CheckIcon, CrossIcon } from '../../shell/icons.tsx';
+import { Problem } from '../../shell/problem.tsx';
+import { explanationOf } from '../queries.ts';
+import shared from '../environments.module.css';
+import type { Facts } from './facts.ts';
+import styles from './detail.module.css';
+
+type Step = Schemas['EnvironmentExplanation'];
+
+const stepWords: Readonly<Record<Step['step'], string>> = {
+  configuration: 'Configuration',
+  fetch: 'Source',
+  build: 'Build',
+  start: 'Start',
+  health: 'Health',
+  route: 'Serving',
+};
+
+/** Why it is as it is, in the order in which a deploy goes, from the code that decides. */
+export function Explanation({ environment }: Facts) {
+  const { data, error, refetch } = useQuery(explanationOf(environment));
+  if (error !== null) return <Problem error={error} onRetry={() => void refetch()} />;
+  if (data === undefined) return <Skeleton height={240} radius="lg" role="status" aria-label="Loading" />;
+  return (
+    <section className={shared['card']} aria-labelledby="why">
+      <h2 id="why">Why it is as it is</h2>
+      <p className={shared['hint']}>What its newest deploy did, step by step.</p>
+      <ol className={styles['checks']}>
+        {data.map(({ step, ok, message, fix }) => (
+          <li key={step} data-ok={String(ok)}>
+            {ok === true && <CheckIcon size={16} />}
+            {ok === false && <CrossIcon size={16} />}
+            {ok === null && <i aria-hidden="true" />}
+            <span>
+              <b>{stepWords[step]}</b>
+              <span className="unseen">{okWords(ok)}</span>
+              <span className={styles['said']}>{message}</span>
+              {fix !== undefined && <span className={styles['fix']}>{fix}</span>}
+            </span>
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+function okWords(ok: boolean | null): string {
+  if (ok === null) return ', not reached:';
+  return ok ? ', done:' : ', failed:';
+}

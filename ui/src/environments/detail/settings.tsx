@@ -1,0 +1,93 @@
+import { Button, Switch } from '@mantine/core';
+import { useState } from 'react';
+import { api, unwrap } from '../../api/client.ts';
+import type { Schemas } from '../../api/contract.ts';
+import { Problem } from '../../shell/problem.tsx';
+import { useChange } from '../../shell/use-change.ts';
+import { accessFacts } from '../environment-words.ts';
+import shared from '../environments.module.css';
+import { AccessDialog } from './access-dialog.tsx';
+import type { Facts } from './facts.ts';
+import { TearDownDialog } from './tear-down-dialog.tsx';
+
+/** Deploys, following its branch, who may open it, and its end. */
+export function Settings(facts: Facts) {
+  const { environment } = facts;
+  const [dialog, setDialog] = useState<'access' | 'tear-down'>();
+  const close = () => setDialog(undefined);
+  return (
+    <div className={shared['stack']}>
+      <Flip
+        {...facts}
+        field="autoTrack"
+        label="Follow the branch"
+        description="Every new commit of the branch is deployed."
+        said={environment.autoTrack ? 'It no longer follows its branch.' : 'It follows its branch.'}
+      />
+      <Flip
+        {...facts}
+        field="deployEnabled"
+        label="Allow deploys"
+        description="Off: deploys are paused, and what is served stays as it is."
+        said={environment.deployEnabled ? 'Deploys are paused.' : 'Deploys are resumed.'}
+      />
+      <section className={shared['card']}>
+        <div className={shared['row']}>
+          <div>
+            <h2>Who may open it</h2>
+            <p>
+              {accessFacts[environment.access]}. A change gives its services new URLs at once. Its link stays
+              the same.
+            </p>
+          </div>
+          <Button variant="default" onClick={() => setDialog('access')}>
+            Change who may open it
+          </Button>
+        </div>
+      </section>
+      <section className={shared['card']}>
+        <div className={shared['row']}>
+          <div>
+            <h2>Tear down</h2>
+            <p>
+              Nothing of it is served any more, and everything that runs is removed. This cannot be undone.
+            </p>
+          </div>
+          <Button variant="light" color="red" onClick={() => setDialog('tear-down')}>
+            Tear it down
+          </Button>
+        </div>
+      </section>
+      <AccessDialog {...facts} isOpen={dialog === 'access'} onClose={close} />
+      <TearDownDialog of={environment} isOpen={dialog === 'tear-down'} onClose={close} />
+    </div>
+  );
+}
+
+type FlipProps = Facts & {
+  readonly field: 'autoTrack' | 'deployEnabled';
+  readonly label: string;
+  readonly description: string;
+  readonly said: string;
+};
+
+function Flip({ environment, field, label, description, said }: FlipProps) {
+  const body: Schemas['ChangeEnvironmentRequest'] = { [field]: !environment[field] };
+  const { run, error, isBusy } = useChange(
+    'environments',
+    () => unwrap(api.PATCH('/environments/{id}', { params: { path: { id: environment.id } }, body })),
+    said,
+  );
+  return (
+    <section className={shared['card']}>
+      <Switch
+        label={label}
+        description={description}
+        checked={environment[field]}
+        disabled={isBusy}
+        onChange={run}
+      />
+      {error !== undefined && <Problem error={error} />}
+    </section>
+  );
+}

@@ -1,0 +1,47 @@
+import { Button } from '@mantine/core';
+import { Link } from '@tanstack/react-router';
+import { Empty, NoMatch, NoMatchLine } from '../../lists/empty.tsx';
+import { StackIcon } from '../../shell/icons.tsx';
+
+const steps = [
+  {
+    do: 'Choose a repository and a branch.',
+    why: 'The postern.yaml in its root says which services it has and how they are built.',
+  },
+  {
+    do: 'Watch it being built.',
+    why: 'Each service gets a URL of its own. What did not change since an earlier deploy is used again.',
+  },
+  { do: 'Share its URL.', why: 'It is torn down when its lease ends, unless you extend the lease.' },
+];
+
+/** Teaches what an Environment is, where there is none. */
+export function FirstEnvironment() {
+  return (
+    <Empty picture={<StackIcon size={28} />} title="No Environments yet" steps={steps}>
+      <Button component={Link} to="/environments/new">
+        Create an Environment
+      </Button>
+    </Empty>
+  );
+}
+
+export function NoEnvironmentMatches({ search, onClear }: { search: string; onClear: () => void }) {
+  return (
+    <NoMatch>
+      <NoMatchLine>
+        There are no such Environments
+        {search !== '' && (
+          <>
+            {' '}
+            whose name or branch contains “<bdi>{search}</bdi>”
+          </>
+        )}
+        .
+      </NoMatchLine>
+      <Button variant="default" size="xs" onClick={onClear}>
+        Show my Environments
+      </Button>
+    </NoMatch>
+  );
+}

@@ -1,0 +1,150 @@
+import { Button, Select } from '@mantine/core';
+import { useMemo, useState } from 'react';
+import { countOf } from '../../shell/count.ts';
+import { DownIcon, DownloadIcon, UpIcon } from '../../shell/icons.tsx';
+import { Problem } from '../../shell/problem.tsx';
+import { SearchField } from '../../lists/search-field.tsx';
+import type { LogState } from './follow-log.ts';
+import { fileOf, matchesIn } from './log-lines.ts';
+import { LogWindow } from './log-window.tsx';
+import { useLog } from './use-log.ts';
+import styles from './log.module.css';
+
+/** The log of a deploy: follows its end until the reader scrolls up, and can be searched and saved. */
+export function LogView({ buildId }: { buildId: string }) {
+  // Another deploy begins with nothing read and nothing searched.
+  return <LogCard key={buildId} buildId={buildId} />;
+}
+
+function LogCard({ buildId }: { buildId: string }) {
+  const { log, state } = useLog(buildId);
+  const [search, setSearch] = useState('');
+  const [service, setService] = useState<string | null>(null);
+  const [at, setAt] = useState(0);
+  const [isFollowing, setFollowing] = useState(true);
+  const services = useMemo(() => [...new Set(log.lines.map((line) => line.service))], [log]);
+  const lines = useMemo(
+    () => (service === null ? log.lines : log.lines.filter((line) => line.service === service)),
+    [log, service],
+  );
+  const matches = useMemo(() => matchesIn(lines, search), [lines, search]);
+  const current = matches[at];
+
+  function find(text: string): void {
+    setSearch(text);
+    setAt(0);
+    if (text !== '') setFollowing(false);
+  }
+  function step(by: number): void {
+    if (matches.length === 0) return;
+    setFollowing(false);
+    setAt((before) => (before + by + matches.length) % matches.length);
+  }
+
+  return (
+    <section className={styles['card']} aria-label="Log of the deploy">
+      <form
+        className={styles['tools']}
+        role="search"
+        onSubmit={(event) => {
+          event.preventDefault();
+          step(1);
+        }}
+      >
+        <SearchField label="Search the log" placeholder="Search the log" value={search} onChange={find} />
+        <span className={styles['found']} role="status">
+          {search !== '' &&
+            (matches.length === 0 ? 'No match' : `${at + 1} of ${matches.length.toLocaleString()}`)}
+        </span>
+        <Button.Group>
+          <Button
+            variant="default"
+            aria-label="Match before"
+            disabled={matches.length === 0}
+            onClick={() => step(-1)}
+          >
+            <UpIcon size={15} />
+          </Button>
+          <Button type="submit" variant="default" aria-label="Next match" disabled={matches.length === 0}>
+            <DownIcon size={15} />
+          </Button>
+        </Button.Group>
+        {services.length > 1 && (
+          <Select
+            className={styles['service-filter'] ?? ''}
+            aria-label="Service"
+            placeholder="All services"
+            clearable
+            clearButtonProps={{ 'aria-label': 'All services' }}
+            data={services}
+            value={service}
+            onChange={(next) => {
+              setService(next);
+              setAt(0);
+            }}
+          />
+        )}
+        <Button
+          variant="default"
+          leftSection={<DownloadIcon size={16} />}
+          disabled={log.lines.length === 0}
+          onClick={() => save(fileOf(lines), `${buildId}.log`)}
+        >
+          Save
+        </Button>
+      </form>
+      {log.dropped > 0 && (
+        <p className={styles['note']}>
+          This page shows the last {countOf(lines.length, 'line')}. The API has the{' '}
+          {countOf(log.dropped, 'line')} before them.
+        </p>
+      )}
+      {lines.length === 0 ? (
+        <p className={styles['empty']}>{emptyWords(state, log.lines.length > 0)}</p>
+      ) : (
+        <LogWindow
+          lines={lines}
+          hasService={services.length > 1 && service === null}
+          search={search}
+          current={current}
+          isFollowing={isFollowing}
+          onFollow={setFollowing}
+        />
+      )}
+      <div className={styles['foot']}>
+        <span role="status" className={styles['state']} data-state={state.kind}>
+          {stateWords[state.kind]}
+        </span>
+        <span className="quiet">{countOf(lines.length, 'line')}</span>
+        {!isFollowing && lines.length > 0 && (
+          <Button size="compact-sm" variant="light" onClick={() => setFollowing(true)}>
+            {state.kind === 'ended' ? 'Go to the end' : 'Follow the end'}
+          </Button>
+        )}
+      </div>
+      {state.kind === 'refused' && <Problem error={state.error} />}
+    </section>
+  );
+}
+
+const stateWords: Readonly<Record<LogState['kind'], string>> = {
+  live: 'Live',
+  waiting: 'Connecting…',
+  ended: 'Ended',
+  refused: 'Not available',
+};
+
+function emptyWords({ kind }: LogState, hasOthers: boolean): string {
+  if (hasOthers) return 'This service has printed nothing.';
+  if (kind === 'ended') return 'Nothing was printed: no command ran, or every result was used again.';
+  return kind === 'live' ? 'Nothing is printed yet.' : 'The log is being read.';
+}
+
+function save(text: string, name: string): void {
+  const url = URL.createObjectURL(new Blob([text], { type: 'text/plain' }));
+  const link = document.createElement('a');
+  link.href = url;
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(url);
+}

@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest';
+import { accessShown, firstDraft, hoursShown, leasesOffered, mistakesIn, requestOf } from './draft.ts';
+
+const policy = { allowedAccess: ['owner', 'members'] as const, defaultTtlHours: 72, maxTtlHours: 336 };
+const allowed = { ...policy, allowedAccess: [...policy.allowedAccess] };
+const draft = firstDraft({ repository: 'acme/website', branch: 'main' });
+const planned = { access: 'owner' as const, ttlHours: 48, services: [], levels: [] };
+
+test('what nobody chose is left to postern.yaml and the policy', () => {
+  expect(requestOf(draft, 'k')).toEqual({
+    repository: 'acme/website',
+    branch: 'main',
+    autoTrack: false,
+    idempotencyKey: 'k',
+  });
+  expect(accessShown(draft, planned, allowed)).toBe('owner');
+  expect(accessShown(draft, null, allowed)).toBe('members');
+  expect(accessShown({ ...draft, access: 'members' }, planned, allowed)).toBe('members');
+  expect([hoursShown(draft, planned, allowed), hoursShown(draft, null, allowed)]).toEqual([48, 72]);
+});
+
+test('a lease is offered up to the maximum, with that of the file', () => {
+  expect(leasesOffered(planned, allowed)).toEqual([8, 24, 48, 72, 168, 336]);
+  expect(leasesOffered(null, { ...allowed, maxTtlHours: 24, defaultTtlHours: 12 })).toEqual([8, 12, 24]);
+});
+
+test('what is missing or no name is a mistake before anything is sent', () => {
+  expect(Object.keys(mistakesIn(firstDraft({})))).toEqual(['repository']);
+  expect(Object.keys(mistakesIn({ ...draft, branch: '' }))).toEqual(['branch']);
+  for (const name of ['ab', '-abc', 'abc-', 'Abc', 'a'.repeat(51)])
+    expect([name, Object.keys(mistakesIn({ ...draft, name }))]).toEqual([name, ['name']]);
+  expect(mistakesIn({ ...draft, name: ' my-shop ' })).toEqual({});
+});

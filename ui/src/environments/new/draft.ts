@@ -1,0 +1,78 @@
+import type { Schemas } from '../../api/contract.ts';
+import type { Access } from '../environment-words.ts';
+
+type Planned = Schemas['PlannedEnvironment'];
+type Policy = Pick<
+  Schemas['EnvironmentPolicyForEveryone'],
+  'allowedAccess' | 'defaultTtlHours' | 'maxTtlHours'
+>;
+
+/** What is filled in for a new Environment. Null: as postern.yaml or the policy says. */
+export type Draft = {
+  readonly repository: string;
+  readonly branch: string;
+  readonly name: string;
+  readonly access: Access | null;
+  readonly ttlHours: number | null;
+  readonly autoTrack: boolean;
+};
+
+export type DraftErrors = {
+  readonly [key in 'repository' | 'branch' | 'name' | 'access' | 'ttlHours' | 'autoTrack']?: string;
+};
+
+export function firstDraft(from: { readonly repository?: string; readonly branch?: string }): Draft {
+  const { repository = '', branch = '' } = from;
+  return { repository, branch, name: '', access: null, ttlHours: null, autoTrack: false };
+}
+
+/** The access that the form shows as chosen. */
+export function accessShown({ access }: Draft, planned: Planned | null, { allowedAccess }: Policy): Access {
+  return (
+    access ??
+    planned?.access ??
+    (allowedAccess.includes('members') ? 'members' : (allowedAccess[0] ?? 'owner'))
+  );
+}
+
+export function hoursShown({ ttlHours }: Draft, planned: Planned | null, policy: Policy): number {
+  return ttlHours ?? planned?.ttlHours ?? policy.defaultTtlHours;
+}
+
+/** Leases to choose from, shortest first: usual ones, and those of the policy and the file. */
+export function leasesOffered(planned: Planned | null, { defaultTtlHours, maxTtlHours }: Policy): number[] {
+  const offered = [8, 24, 72, 168, defaultTtlHours, maxTtlHours, planned?.ttlHours ?? defaultTtlHours];
+  return [...new Set(offered.filter((hours) => hours <= maxTtlHours))].sort((a, b) => a - b);
+}
+
+export function mistakesIn({ repository, branch, name }: Draft): DraftErrors {
+  const wanted = name.trim();
+  return {
+    ...(repository === '' ? { repository: 'Choose a repository.' } : {}),
+    ...(repository !== '' && branch === '' ? { branch: 'Choose a branch.' } : {}),
+    ...(wanted === '' || /^[a-z0-9][a-z0-9-]{1,48}[a-z0-9]$/.test(wanted)
+      ? {}
+      : { name: 'Use 3 to 50 characters a–z, 0–9 and -. Begin and end with a letter or a digit.' }),
+  };
+}
+
+export function requestOf(draft: Draft, idempotencyKey: string): Schemas['CreateEnvironmentRequest'] {
+  const { repository, branch, name, access, ttlHours, autoTrack } = draft;
+  return {
+    repository,
+    branch,
+    autoTrack,
+    idempotencyKey,
+    ...(name.trim() === '' ? {} : { name: name.trim() }),
+    ...(access === null ? {} : { access }),
+    ...(ttlHours === null ? {} : { ttlHours }),
+  };
+}
+
+/** So that a request that is sent again, because its answer was lost, creates nothing twice. */
+export function newIdempotencyKey(): string {
+  // crypto.randomUUID is missing on plain http.
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
+    byte.toString(16).padStart(2, '0'),
+  ).join('');
+}

@@ -1,0 +1,15 @@
+import { queryOptions } from '@tanstack/react-query';
+import { api, dataOf } from '../api/client.ts';
+
+/** What Environments may be. The navigation reads it on every page: without the switch there is nothing to go to. */
+export const environmentPolicy = queryOptions({
+  queryKey: ['environments', 'policy'],
+  staleTime: 60_000,
+  queryFn: async ({ signal }) => {
+    const data = await dataOf(api.GET('/environments/policy', { signal }));
+    // The server decides about the ends of leases, so relative times use the server's clock, not this machine's.
+    return { ...data, clockOffsetMs: Date.parse(data.serverTime) - Date.now() };
+  },
+});
+
+export type EnvironmentPolicy = Awaited<ReturnType<NonNullable<typeof environmentPolicy.queryFn>>>;
