@@ -443,6 +443,14 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     },
     reportKeys: (text, origin) => alarms.report(text, origin, 'credential_in_content'),
   });
+  // The deploys that wait for it go on at once.
+  buildServices.onBuildEnded(() => {
+    environmentServices.reconciler
+      .run()
+      .catch((error: unknown) =>
+        log.warn({ err: error }, 'could not look at the Environments after a build; the next round does'),
+      );
+  });
   const importKeys = createKeyImport({
     tx,
     product: settings.keyPrefix,
