@@ -1,9 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { hour, minute, second } from '../../src/core/clock.ts';
+import { AppError } from '../../src/core/errors.ts';
 import { systemRandom } from '../../src/core/ids.ts';
 import { createGrantSigner, environmentGrants, siteGrants } from '../../src/features/grants/grants.ts';
 import { readGrant, writeGrant } from '../../src/features/grants/records.ts';
+import { memoryKv } from '../../src/platform/kv/memory-kv.ts';
 import { page } from '../api/sites/uploads.ts';
+import { FakeClock } from '../clock.ts';
 import { type Harness, openHarness, type Person, uiOrigin } from '../harness.ts';
 import {
   change,
@@ -248,6 +251,14 @@ describe('how long a grant lasts', () => {
     expect(await statusOf(browser, made)).toBe(401);
   });
 
+  test('its page may ask how long it has, and for the link', async () => {
+    const made = await members();
+    const browser = await opened(ben, made);
+    h.clock.advance(minute);
+    const asked = await browser.asset(`${made.urlOf('web')}.postern/grant`);
+    expect(JSON.parse(asked.text)).toEqual({ secondsLeft: 240, link: link(made) });
+  });
+
   test('never longer than the lease', async () => {
     const made = await environmentOf(h, admin, { access: 'members', services: web, ttlMs: 2 * minute });
     const browser = await opened(ben, made);
@@ -405,4 +416,60 @@ describe('the permanent link', () => {
     expect((await open(shown.id))[0]).toBe(410);
     h.clock.advance(hour);
   });
+});
+
+test('while a check cannot be made, nothing opens and nothing is issued: 503', async () => {
+  let opened: Harness | undefined;
+  const real = memoryKv({ clock: { now: () => opened?.clock.now() ?? new FakeClock().now() } });
+  let isAway = false;
+  const away = () => Promise.reject(new AppError('store_unavailable'));
+  const other = (opened = await openHarness({
+    kv: {
+      ...real,
+      getAll: (keys) => (isAway ? away() : real.getAll(keys)),
+      time: () => (isAway ? away() : real.time()),
+    },
+  }));
+  const root = await other.person('Root', { admin: true });
+  await switchEnvironments(other, root);
+  const made = await environmentOf(other, root, { access: 'members', services: web });
+  const browser = browserOf(other, root);
+  expect((await browser.open(made.urlOf('web'))).status).toBe(200);
+  const first = await browserOf(other, root).navigate(made.urlOf('web'));
+  const path = (first.headers['location'] ?? '').slice(uiOrigin.length);
+  isAway = true;
+  const refused = await browser.asset(made.urlOf('web'));
+  expect([refused.status, refused.text.includes('secret')]).toEqual([503, false]);
+  expect((await other.open(unusedUrl(), { headers: navigation })).statusCode).toBe(503);
+  expect((await other.call('GET', path, { as: root, headers: navigation })).status).toBe(503);
+  isAway = false;
+  expect((await browser.asset(made.urlOf('web'))).status).toBe(200);
+  await other.close();
+});
+
+test('while the identity service does not answer, no grant is issued: 503', async () => {
+  let isAway = false;
+  let subject = '';
+  const other = await openHarness({
+    directory: (builtin) => ({
+      introspect: async () => ({
+        kind: 'active',
+        issuer: `${uiOrigin}/identity`,
+        clientId: 'postern-web',
+        scopes: ['openid'],
+        subject,
+        expiresAt: Number.MAX_SAFE_INTEGER,
+      }),
+      principal: (...args) => (isAway ? { kind: 'unavailable', reason: 'away' } : builtin.principal(...args)),
+    }),
+  });
+  const root = await other.person('Root', { admin: true });
+  ({ subject } = root);
+  await switchEnvironments(other, root);
+  const made = await environmentOf(other, root, { access: 'members', services: web });
+  const first = await browserOf(other, root).navigate(made.urlOf('web'));
+  isAway = true;
+  for (const path of [(first.headers['location'] ?? '').slice(uiOrigin.length), `/e/${made.id}`])
+    expect((await other.call('GET', path, { as: root, headers: navigation })).status).toBe(503);
+  await other.close();
 });
