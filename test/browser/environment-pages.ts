@@ -12,10 +12,16 @@ import type { World } from './real-ports.ts';
 /** What the suites of the Environments pages show: rows as the reconciler writes them, and logs that are still written. */
 export const hour = 3_600_000;
 
-/** That there is one is all that creations need: no job of these suites runs a build. */
-export const idleEngine = async () =>
-  // The rest of it is never called.
-  ({ place: { engine: 'local', platform: 'linux-x64' } }) as unknown as Engine;
+/** An engine whose processes have written these lines. No job of these suites runs a build or a service. */
+export const engineWith = (written: readonly string[]) => async () =>
+  ({
+    place: { engine: 'local', platform: 'linux-x64' },
+    logs: async (_environment: string, _service: string, after: number, limit: number) =>
+      written
+        .map((text, at) => ({ id: at + 1, at: Date.UTC(2026, 0, 1), stream: 'stdout' as const, text }))
+        .slice(after, after + limit),
+    // The rest of it is never called.
+  }) as unknown as Engine;
 
 /** A repository that exists and is registered. */
 export async function registered(world: World, admin: Person, fullName: string): Promise<TestRepository> {

@@ -150,6 +150,11 @@ const states: readonly (readonly [string, () => string, (page: Page) => Promise<
       await page.getByText('1 of 1').waitFor();
     },
   ],
+  [
+    'a log of processes',
+    () => `/environments/${shop}?tab=log&log=processes`,
+    (page) => page.getByText('Live', { exact: true }).waitFor(),
+  ],
   ['deploys', onTab('deploys'), (page) => page.getByText('used again').waitFor()],
   ['events', onTab('events'), (page) => page.getByRole('heading', { name: 'Events' }).waitFor()],
   ['an explanation', onTab('why'), (page) => page.getByText('Correct it.').waitFor()],

@@ -4,8 +4,8 @@ import type { TestRepository } from '../git-repository.ts';
 import type { Person } from '../harness.ts';
 import {
   endDeploy,
+  engineWith,
   hour,
-  idleEngine,
   insertDeploy,
   insertEnvironment,
   registered,
@@ -22,6 +22,7 @@ let root: Person;
 let ada: Person;
 let website: TestRepository;
 let people = 0;
+const written: string[] = [];
 
 const twoServices = `version: 1
 services:
@@ -30,7 +31,7 @@ services:
 `;
 
 beforeAll(async () => {
-  world = await openWorld({ engine: idleEngine });
+  world = await openWorld({ engine: engineWith(written) });
   root = await world.h.person('Root', { admin: true });
   await setPolicy(world, root, { enabled: true });
   website = await registered(world, root, 'acme/website');
@@ -290,6 +291,24 @@ test('a log is followed while it is written, until one scrolls up, and what it p
   expect((await downloading).suggestedFilename()).toBe(`${deploy.id}.log`);
   await endDeploy(world, deploy);
   await page.getByText('Ended', { exact: true }).waitFor();
+  expect(complaints()).toEqual([]);
+  await context.close();
+});
+
+test('what its processes write is a log of its own', async () => {
+  written.splice(0, Infinity, 'listening on 8080');
+  const live = [{ name: 'api' }, { name: 'web', kind: 'static' as const }];
+  const environment = await insertEnvironment(world, ada, { live });
+  const { page, context, complaints } = await at(`/environments/${environment.id}?tab=log`);
+  await page.getByText('Nothing was deployed yet.').waitFor();
+  await page.getByText('Running processes').click();
+  await page.waitForURL(/log=processes/);
+  await page.getByText('listening on 8080').waitFor();
+  written.push('GET / 200');
+  await page.getByText('GET / 200').waitFor();
+  await page.getByText('2 lines').waitFor();
+  await page.getByText('Newest deploy', { exact: true }).click();
+  await page.getByText('Nothing was deployed yet.').waitFor();
   expect(complaints()).toEqual([]);
   await context.close();
 });

@@ -118,12 +118,18 @@ const areas: readonly Area[] = [
   },
 ];
 
+/** Whether this person finds Environments here. Without a role nobody may ask. */
+export function useHasEnvironments(): boolean {
+  const { data: me } = useQuery(whoAmI);
+  const { data: policy } = useQuery({ ...environmentPolicy, enabled: (me?.roles?.length ?? 0) > 0 });
+  return policy?.enabled === true;
+}
+
 /** The areas that this person may use, with the pages that this installation has. */
 export function useAreas(): readonly Area[] {
   const { data: me } = useQuery(whoAmI);
-  const { data: policy } = useQuery(environmentPolicy);
   const isAdministrator = me?.roles?.includes('admin') === true;
-  const hasEnvironments = policy?.enabled === true;
+  const hasEnvironments = useHasEnvironments();
   return areas
     .filter((area) => isAdministrator || area.isForAdministrators !== true)
     .map((area) => ({

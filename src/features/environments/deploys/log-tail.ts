@@ -32,7 +32,8 @@ export function createLogTail(deps: {
   return {
     async *follow(look, { service, cursor: start }) {
       let cursor = start;
-      let quietMs = 0;
+      // The first bytes carry the head of the response, so the reader of a silent log knows at once that it is open.
+      let quietMs = keepAliveMs;
       for (;;) {
         // Before the lines: what has ended writes no more, so the look after it sees the last ones.
         const { logs, hasEnded } = await look();
@@ -47,11 +48,12 @@ export function createLogTail(deps: {
           yield 'event: end\ndata: {}\n\n';
           return;
         }
+        if (quietMs >= keepAliveMs) {
+          yield ': waiting\n\n';
+          quietMs = 0;
+        }
         await pause(everyMs);
         quietMs += everyMs;
-        if (quietMs < keepAliveMs) continue;
-        yield ': waiting\n\n';
-        quietMs = 0;
       }
     },
   };

@@ -98,7 +98,7 @@ function Shown({ deploy }: { deploy: Deploy }) {
           <Title order={2} size="h4" mb="xs">
             Log
           </Title>
-          <LogView buildId={deploy.id} />
+          <LogView source={{ kind: 'builds', id: deploy.id }} />
         </div>
       </div>
     </>

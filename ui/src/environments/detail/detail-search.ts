@@ -1,5 +1,9 @@
-/** Which part of an Environment is shown, and which page of it. */
-export type DetailSearch = { readonly tab?: Exclude<DetailTab, 'overview'>; readonly page?: number };
+/** Which part of an Environment is shown, and which page of it. `log`: that of its processes, not of its newest deploy. */
+export type DetailSearch = {
+  readonly tab?: Exclude<DetailTab, 'overview'>;
+  readonly log?: 'processes';
+  readonly page?: number;
+};
 
 export const detailTabs = ['overview', 'log', 'deploys', 'events', 'why', 'settings'] as const;
 export type DetailTab = (typeof detailTabs)[number];
@@ -9,6 +13,7 @@ export function detailSearch(raw: Record<string, unknown>): DetailSearch {
   const page = Number(raw['page']);
   return {
     ...(tab === undefined || tab === 'overview' ? {} : { tab }),
+    ...(raw['log'] === 'processes' ? { log: 'processes' } : {}),
     ...(Number.isInteger(page) && page > 1 ? { page } : {}),
   };
 }

@@ -19,7 +19,7 @@ import { type DetailTab, detailSearch, detailTabs } from './detail-search.ts';
 import { Events } from './events.tsx';
 import { Explanation } from './explanation.tsx';
 import type { Facts } from './facts.ts';
-import { NewestLog } from './newest-log.tsx';
+import { Logs } from './logs.tsx';
 import { Overview } from './overview.tsx';
 import { Settings } from './settings.tsx';
 import { StatusNote } from './status-note.tsx';
@@ -62,7 +62,7 @@ export function EnvironmentPage() {
 
 function Shown(facts: Facts) {
   const { environment, policy, me, now } = facts;
-  const { tab = 'overview', page = 1 } = route.useSearch();
+  const { tab = 'overview', page = 1, log } = route.useSearch();
   const navigate = route.useNavigate();
   // Of what was torn down, its history is left.
   const tabs = detailTabs.filter((one) => one !== 'settings' || !isEnding(environment));
@@ -115,7 +115,11 @@ function Shown(facts: Facts) {
           <Overview {...facts} />
         </Tabs.Panel>
         <Tabs.Panel value="log">
-          <NewestLog {...facts} />
+          <Logs
+            {...facts}
+            isOfProcesses={log === 'processes'}
+            onSource={(next) => void navigate({ search: detailSearch({ tab, log: next }), replace: true })}
+          />
         </Tabs.Panel>
         <Tabs.Panel value="deploys">
           <DeployList

@@ -7,8 +7,11 @@ export type LogState =
   | { readonly kind: 'live' | 'ended' | 'waiting' }
   | { readonly kind: 'refused'; readonly error: unknown };
 
+/** Of a deploy: what its builds print. Of an Environment: what its processes write. */
+export type LogSource = { readonly kind: 'builds' | 'environments'; readonly id: string };
+
 type Following = {
-  readonly buildId: string;
+  readonly source: LogSource;
   readonly signal: AbortSignal;
   readonly onLines: (lines: readonly Schemas['LogLine'][]) => void;
   readonly onState: (state: LogState) => void;
@@ -18,13 +21,13 @@ const firstPauseMs = 1_000;
 const maxPauseMs = 15_000;
 
 /** Reads a log to its end. A lost connection is opened again after the last line that was read. Resolves when nothing follows. */
-export async function followLog({ buildId, signal, onLines, onState }: Following): Promise<void> {
+export async function followLog({ source, signal, onLines, onState }: Following): Promise<void> {
   let lastId = '';
   let pauseMs = firstPauseMs;
   while (!signal.aborted) {
     try {
       const isEnd = await readOnce(
-        await open(buildId, lastId, signal),
+        await open(source, lastId, signal),
         lastId,
         (lines, id) => {
           lastId = id;
@@ -47,8 +50,8 @@ export async function followLog({ buildId, signal, onLines, onState }: Following
 }
 
 /** @throws ApiProblem */
-async function open(buildId: string, lastId: string, signal: AbortSignal): Promise<Response> {
-  const response = await fetch(`/api/v2/builds/${encodeURIComponent(buildId)}/logs`, {
+async function open({ kind, id }: LogSource, lastId: string, signal: AbortSignal): Promise<Response> {
+  const response = await fetch(`/api/v2/${kind}/${encodeURIComponent(id)}/logs`, {
     signal,
     headers: { accept: 'text/event-stream', ...(lastId === '' ? {} : { 'last-event-id': lastId }) },
   }).catch((error: unknown) => {

@@ -4,20 +4,20 @@ import { countOf } from '../../shell/count.ts';
 import { DownIcon, DownloadIcon, UpIcon } from '../../shell/icons.tsx';
 import { Problem } from '../../shell/problem.tsx';
 import { SearchField } from '../../lists/search-field.tsx';
-import type { LogState } from './follow-log.ts';
+import type { LogSource, LogState } from './follow-log.ts';
 import { fileOf, matchesIn } from './log-lines.ts';
 import { LogWindow } from './log-window.tsx';
 import { useLog } from './use-log.ts';
 import styles from './log.module.css';
 
-/** The log of a deploy: follows its end until the reader scrolls up, and can be searched and saved. */
-export function LogView({ buildId }: { buildId: string }) {
-  // Another deploy begins with nothing read and nothing searched.
-  return <LogCard key={buildId} buildId={buildId} />;
+/** A log: follows its end until the reader scrolls up, and can be searched and saved. */
+export function LogView({ source }: { source: LogSource }) {
+  // Another log begins with nothing read and nothing searched.
+  return <LogCard key={`${source.kind} ${source.id}`} source={source} />;
 }
 
-function LogCard({ buildId }: { buildId: string }) {
-  const { log, state } = useLog(buildId);
+function LogCard({ source }: { source: LogSource }) {
+  const { log, state } = useLog(source);
   const [search, setSearch] = useState('');
   const [service, setService] = useState<string | null>(null);
   const [at, setAt] = useState(0);
@@ -42,7 +42,10 @@ function LogCard({ buildId }: { buildId: string }) {
   }
 
   return (
-    <section className={styles['card']} aria-label="Log of the deploy">
+    <section
+      className={styles['card']}
+      aria-label={source.kind === 'builds' ? 'Log of the deploy' : 'Log of the processes'}
+    >
       <form
         className={styles['tools']}
         role="search"
@@ -88,7 +91,7 @@ function LogCard({ buildId }: { buildId: string }) {
           variant="default"
           leftSection={<DownloadIcon size={16} />}
           disabled={log.lines.length === 0}
-          onClick={() => save(fileOf(lines), `${buildId}.log`)}
+          onClick={() => save(fileOf(lines), `${source.id}.log`)}
         >
           Save
         </Button>
@@ -100,7 +103,7 @@ function LogCard({ buildId }: { buildId: string }) {
         </p>
       )}
       {lines.length === 0 ? (
-        <p className={styles['empty']}>{emptyWords(state, log.lines.length > 0)}</p>
+        <p className={styles['empty']}>{emptyWords(source, state, log.lines.length > 0)}</p>
       ) : (
         <LogWindow
           lines={lines}
@@ -134,9 +137,12 @@ const stateWords: Readonly<Record<LogState['kind'], string>> = {
   refused: 'Not available',
 };
 
-function emptyWords({ kind }: LogState, hasOthers: boolean): string {
+function emptyWords(source: LogSource, { kind }: LogState, hasOthers: boolean): string {
   if (hasOthers) return 'This service has printed nothing.';
-  if (kind === 'ended') return 'Nothing was printed: no command ran, or every result was used again.';
+  if (kind === 'ended')
+    return source.kind === 'builds'
+      ? 'Nothing was printed: no command ran, or every result was used again.'
+      : 'Nothing of it is left.';
   return kind === 'live' ? 'Nothing is printed yet.' : 'The log is being read.';
 }
 

@@ -1,20 +1,20 @@
 import { useEffect, useState } from 'react';
-import { followLog, type LogState } from './follow-log.ts';
+import { followLog, type LogSource, type LogState } from './follow-log.ts';
 import { type LogLines, noLines, withLines } from './log-lines.ts';
 
-/** Follows the log of one deploy while the component is shown. */
-export function useLog(buildId: string): { readonly log: LogLines; readonly state: LogState } {
+/** Follows one log while the component is shown. */
+export function useLog({ kind, id }: LogSource): { readonly log: LogLines; readonly state: LogState } {
   const [log, setLog] = useState(noLines);
   const [state, setState] = useState<LogState>({ kind: 'waiting' });
   useEffect(() => {
     const leaving = new AbortController();
     void followLog({
-      buildId,
+      source: { kind, id },
       signal: leaving.signal,
       onLines: (lines) => setLog((before) => withLines(before, lines)),
       onState: setState,
     });
     return () => leaving.abort();
-  }, [buildId]);
+  }, [kind, id]);
   return { log, state };
 }

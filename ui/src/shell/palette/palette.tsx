@@ -6,7 +6,7 @@ import { useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useState } from 'react';
 import { whoAmI } from '../../api/queries.ts';
 import { searchTextFrom } from '../../lists/search-text.ts';
-import { type Area, useAreas } from '../areas.ts';
+import { type Area, useAreas, useHasEnvironments } from '../areas.ts';
 import {
   BookIcon,
   HelpIcon,
@@ -17,7 +17,6 @@ import {
   StackIcon,
   UploadIcon,
 } from '../icons.tsx';
-import { environmentPolicy } from '../environment-policy.ts';
 import { foundEnvironments, foundKeys, foundSites } from './found.ts';
 import styles from './palette.module.css';
 
@@ -113,7 +112,7 @@ function useEntries(text: string): { entries: readonly Entry[]; isLooking: boole
   const keys = useQuery(foundKeys(search));
   const sites = useQuery(foundSites(search));
   const areas = useAreas();
-  const hasEnvironments = useQuery(environmentPolicy).data?.enabled === true;
+  const hasEnvironments = useHasEnvironments();
   const environments = useQuery({ ...foundEnvironments(search), enabled: hasEnvironments && search !== '' });
   const fits = ({ label, words = '' }: Entry) => {
     const names = wordsIn(`${label} ${words}`);
