@@ -1,8 +1,8 @@
 import { AppError } from '../../core/errors.ts';
 import { type Random, randomFrom } from '../../core/ids.ts';
 
-/** Words of routes: an Environment with such a name could not be addressed. */
-export const reservedNames: readonly string[] = ['policy', 'branches', 'config-preview'];
+/** Words of routes and of pages: an Environment with such a name could not be addressed. */
+export const reservedNames: readonly string[] = ['policy', 'branches', 'config-preview', 'new'];
 export const namePattern = /^[a-z0-9][a-z0-9-]{1,48}[a-z0-9]$/;
 
 /** Part of the branch, and six random characters. */
@@ -20,7 +20,7 @@ export function nameFor(branch: string, random: Random): string {
 export function requireName(name: string): string {
   if (reservedNames.includes(name))
     throw new AppError('invalid_name', {
-      message: `${name} is a word of the API.`,
+      message: `${name} is a word of an address.`,
       hint: 'Choose another name.',
     });
   if (namePattern.test(name)) return name;
