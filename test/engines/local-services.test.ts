@@ -1,13 +1,19 @@
+import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { afterAll, describe } from 'vitest';
+import { afterAll, afterEach, describe, expect, test } from 'vitest';
+import type {
+  BuildLimits,
+  DesiredProcess,
+  ObservedProcess,
+} from '../../src/features/environments/engine/engine.ts';
 import { findOutput, storeOutput } from '../../src/features/environments/engine/local/output.ts';
 import type { LocalEngine } from '../../src/features/environments/engine/local/local-engine.ts';
-import { sleeps } from './engine-contract.ts';
+import { generousLimits, sleeps } from './engine-contract.ts';
 import { createMachine, isBwrapMissing, processesWithText, programs } from './local-machine.ts';
-import { serviceContract } from './service-contract.ts';
+import { desire, serviceContract } from './service-contract.ts';
 
-const { folder, blobs, clock, local } = createMachine();
+const { folder, blobs, clock, defects, local } = createMachine();
 
 function harness(isolation: 'process' | 'bwrap') {
   const root = join(folder, isolation);
@@ -18,7 +24,7 @@ function harness(isolation: 'process' | 'bwrap') {
     isIsolated: isolation === 'bwrap',
     clock,
     close,
-    async open(limits: { readonly processes?: number } = {}) {
+    async open(limits: Partial<BuildLimits> = {}) {
       await close();
       engine = local(isolation, { limits });
       await engine.prepare();
@@ -43,10 +49,164 @@ function harness(isolation: 'process' | 'bwrap') {
   };
 }
 
+/** What the engines of this machine promise besides. */
+function localContract(
+  isolation: 'process' | 'bwrap',
+  { open, store, left, close }: ReturnType<typeof harness>,
+) {
+  let engine: LocalEngine;
+
+  async function begin(): Promise<void> {
+    engine = await open();
+  }
+
+  async function run(...changes: Partial<DesiredProcess>[]): Promise<void> {
+    const processes = await Promise.all(changes.map((one) => desire(store, one)));
+    await engine.apply({ environmentId: 'env_one', processes });
+  }
+
+  async function becomes(expected: object, service = 'web'): Promise<ObservedProcess> {
+    const find = async () => (await engine.observe('env_one')).find((one) => one.service === service);
+    await expect.poll(find, { timeout: 30_000 }).toMatchObject(expected);
+    // It was just found.
+    return (await find()) as ObservedProcess;
+  }
+
+  /** Ends processes of the engine that have this mark. */
+  function killMarked(mark: string): void {
+    const found = processesWithText(`${mark}=${join(folder, isolation)}`);
+    expect(found).not.toEqual([]);
+    for (const { pid } of found) process.kill(pid, 'SIGKILL');
+  }
+
+  afterEach(async () => {
+    await engine.remove('env_one');
+    expect(left()).toEqual([]);
+  });
+
+  test('a port on which another process listens is not taken for the service, which gets another one', async () => {
+    await begin();
+    await run({ command: sleeps.long });
+    const { reason } = await becomes({ reason: expect.stringMatching(/port \d+/) as string });
+    const SQUAT = /port (\d+)/.exec(reason ?? '')?.[1] ?? '';
+    await run({ command: sleeps.long }, { service: 'squatter', variables: { SQUAT } });
+    await becomes({ state: 'ready' }, 'squatter');
+    await becomes({ state: 'failed', reason: `cannot use port ${SQUAT}, on which another process listens` });
+    expect(await engine.address('env_one', 'web')).toBeNull();
+    clock.now += 1_000;
+    const again = await becomes({
+      state: 'starting',
+      reason: expect.stringMatching(/^does not listen/) as string,
+    });
+    expect(again.reason).not.toContain(SQUAT);
+  });
+
+  test('a service whose recorder was killed ends, and starts again', async () => {
+    await begin();
+    await run({});
+    await becomes({ state: 'ready' });
+    killMarked('POSTERN_RECORDER');
+    await becomes({ state: 'failed', reason: 'ended together with its recorder' });
+    expect(processesWithText(`POSTERN_SERVICE=${join(folder, isolation)}`)).toEqual([]);
+    clock.now += 1_000;
+    await becomes({ state: 'ready', restarts: 1 });
+  });
+
+  test('a recorder that hangs does not keep its service', async () => {
+    await begin();
+    await run({});
+    await becomes({ state: 'ready' });
+    for (const { pid } of processesWithText(`POSTERN_RECORDER=${join(folder, isolation)}`))
+      process.kill(pid, 'SIGSTOP');
+    await engine.remove('env_one');
+    expect(left()).toEqual([]);
+  });
+
+  test('no list of processes shows the values of variables and secrets', async () => {
+    await begin();
+    await run({ variables: { COLOR: 'value-of-the-test' }, secrets: { TOKEN: 'secret-of-the-test' } });
+    await becomes({ state: 'ready' });
+    expect(programs().filter((line) => line.includes('recorder.ts'))).not.toEqual([]);
+    expect(programs().filter((line) => line.includes('-of-the-test'))).toEqual([]);
+    const recorders = processesWithText(`POSTERN_RECORDER=${join(folder, isolation)}`).map(({ pid }) => pid);
+    const informed = processesWithText('-of-the-test').map(({ pid }) => pid);
+    expect(recorders.filter((pid) => informed.includes(pid))).toEqual([]);
+    const place = join(folder, isolation, 'environments');
+    expect(spawnSync('grep', ['-r', '-e', '-of-the-test', place], { encoding: 'utf8' }).stdout).toBe('');
+  });
+
+  test('an artifact that cannot be read is a failure of the service, in words', async () => {
+    await begin();
+    await run({ artifact: { digest: '0'.repeat(64), size: 1 } });
+    await becomes({ state: 'failed', reason: 'cannot be started: its files cannot be prepared' });
+    expect(defects.splice(0)).toMatchObject([{ code: 'store_unavailable' }]);
+  });
+
+  test('a value with a NUL byte is refused in words', async () => {
+    await begin();
+    await run({ variables: { COLOR: 'blue\0--bind\0/\0/host' } });
+    await becomes({ state: 'failed', reason: 'cannot be started: COLOR contains a NUL byte' });
+  });
+
+  test('a server ends by itself while its services run, and the next one finds them', async () => {
+    await begin();
+    await close();
+    const program = join(mkdtempSync(join(folder, 'program-')), 'server.ts');
+    const options = {
+      folder: join(folder, isolation),
+      isolation,
+      hidden: [],
+      searchPath: process.env['PATH'],
+      limits: generousLimits,
+      graceMs: 1_000,
+    };
+    const desired = { environmentId: 'env_one', processes: [await desire(store)] };
+    const source = (path: string) => JSON.stringify(join(import.meta.dirname, '../../src', path));
+    writeFileSync(
+      program,
+      `import { createLocalEngine } from ${source('features/environments/engine/local/local-engine.ts')};
+      import { fileBlobs } from ${source('platform/blobs/file-blobs.ts')};
+      const blobs = fileBlobs(${JSON.stringify(join(folder, 'blobs'))});
+      const engine = createLocalEngine({ ...${JSON.stringify(options)}, blobs, now: Date.now, onDefect: console.error });
+      await engine.prepare();
+      await engine.apply(${JSON.stringify(desired)});`,
+    );
+    const { status, stderr } = spawnSync(process.execPath, [program], { encoding: 'utf8' });
+    expect([status, stderr]).toEqual([0, '']);
+    await begin();
+    await becomes({ state: 'ready', restarts: 0, lastLines: ['listening'] });
+  });
+
+  return { begin, run, becomes, killMarked };
+}
+
 describe('local, plain processes', () => {
-  serviceContract(harness('process'));
+  const given = harness('process');
+  serviceContract(given);
+  describe('on this machine', () => void localContract('process', given));
 });
 
 describe.skipIf(isBwrapMissing)('local, bubblewrap', () => {
-  serviceContract(harness('bwrap'));
+  const given = harness('bwrap');
+  serviceContract(given);
+  describe('on this machine', () => {
+    const { begin, run, becomes, killMarked } = localContract('bwrap', given);
+
+    test('a service that listens on loopback alone cannot be reached, and says so', async () => {
+      await begin();
+      await run({ variables: { LISTEN_ON: '127.0.0.1' } });
+      const reason = 'listens on 127.0.0.1 alone; let it listen on all addresses (0.0.0.0)';
+      await becomes({ state: 'starting', reason });
+    });
+
+    test('an Environment whose network ended gets a new one', async () => {
+      await begin();
+      await run({});
+      await becomes({ state: 'ready' });
+      killMarked('POSTERN_NETWORK');
+      await becomes({ state: 'failed', reason: 'lost its network' });
+      clock.now += 1_000;
+      await becomes({ state: 'ready', restarts: 1 });
+    });
+  });
 });

@@ -4,8 +4,8 @@ import type { DesiredProcess, Engine } from '../../src/features/environments/eng
 import { sleeps } from './engine-contract.ts';
 
 export type ServiceHarness = {
-  /** An engine with at most this many processes a service. One at a time: it replaces the last one, and finds what it ran. */
-  readonly open: (limits?: { readonly processes?: number }) => Promise<Engine>;
+  /** An engine with these limits of a service. One at a time: it replaces the last one, and finds what it ran. */
+  readonly open: (limits?: Limits) => Promise<Engine>;
   /** Afterwards no engine runs, and the services do. */
   readonly close: () => Promise<void>;
   readonly clock: { now: number };
@@ -16,6 +16,8 @@ export type ServiceHarness = {
   /** Whether an Environment is kept from what is not its own. */
   readonly isIsolated: boolean;
 };
+
+type Limits = { readonly processes?: number; readonly diskBytes?: number };
 
 /** Answers with what the path asks for, in one line. */
 const server = `
@@ -36,43 +38,55 @@ createServer((request, response) => {
   else if (pathname === '/ask')
     get(searchParams.get('url'), (answer) => answer.pipe(response)).on('error', ({ code }) => response.end(code));
   else response.end(String(pages[pathname]?.()));
-}).listen(process.env.PORT, () => console.log('listening'));
+}).listen(process.env.PORT, process.env.LISTEN_ON, () => console.log('listening'));
+if (process.env.SQUAT) createServer().listen(process.env.SQUAT);
 process.on('SIGTERM', () => { console.log('asked to end'); process.exit(0); });
 `;
 const files = { 'server.js': server };
 const environmentId = 'env_one';
 
+/** A service that runs `server`, with these changes. */
+export async function desire(
+  store: ServiceHarness['store'],
+  changes: Partial<DesiredProcess> = {},
+): Promise<DesiredProcess> {
+  return {
+    service: 'web',
+    revision: 'first',
+    artifact: changes.artifact ?? (await store(files)),
+    command: 'node server.js',
+    port: 8080,
+    health: null,
+    variables: {},
+    secrets: {},
+    redacted: [],
+    memoryBytes: 500_000_000,
+    milliCpu: 500,
+    logBytes: 100_000,
+    isAsleep: false,
+    ...changes,
+  };
+}
+
 /** What every engine promises about process services. Called inside a describe() of each implementation. */
-export function serviceContract({ open, close, clock, store, left, isIsolated }: ServiceHarness): void {
+export function serviceContract(harness: ServiceHarness): void {
+  describe('process services', () => casesOf(harness));
+}
+
+function casesOf({ open, close, clock, store, left, isIsolated }: ServiceHarness): void {
   let engine: Engine;
 
-  async function begin(limits?: { readonly processes?: number }): Promise<Engine> {
+  async function begin(limits?: Limits): Promise<Engine> {
     engine = await open(limits);
     return engine;
   }
 
-  async function desire(changes: Partial<DesiredProcess> = {}): Promise<DesiredProcess> {
-    return {
-      service: 'web',
-      revision: 'first',
-      artifact: changes.artifact ?? (await store(files)),
-      command: 'node server.js',
-      port: 8080,
-      health: null,
-      variables: {},
-      secrets: {},
-      redacted: [],
-      memoryBytes: 500_000_000,
-      milliCpu: 500,
-      logBytes: 100_000,
-      isAsleep: false,
-      ...changes,
-    };
-  }
-
   /** Applies one process, or several. */
   async function run(...changes: Partial<DesiredProcess>[]): Promise<void> {
-    await engine.apply({ environmentId, processes: await Promise.all(changes.map(desire)) });
+    await engine.apply({
+      environmentId,
+      processes: await Promise.all(changes.map((one) => desire(store, one))),
+    });
   }
 
   async function observed(service = 'web', id = environmentId) {
@@ -316,10 +330,20 @@ export function serviceContract({ open, close, clock, store, left, isIsolated }:
     );
   });
 
+  test('a service that fills its disk is ended', async () => {
+    await begin({ diskBytes: 20_000_000 });
+    await run({
+      command: 'for n in 1 2 3 4 5 6 7 8; do head -c 4000000 /dev/zero >"$n"; done; exec node server.js',
+    });
+    await becomes({ state: 'ready' });
+    clock.now += 30_000;
+    await becomes({ state: 'failed', reason: 'wrote more than 20000000 bytes, so Postern ended it' });
+  });
+
   test('the sweep ends and removes Environments that are not known', async () => {
     await begin();
     await run({});
-    await engine.apply({ environmentId: 'env_two', processes: [await desire()] });
+    await engine.apply({ environmentId: 'env_two', processes: [await desire(store)] });
     await becomes({ state: 'ready' });
     await becomes({ state: 'ready' }, 'web', 'env_two');
     await begin();
@@ -348,7 +372,7 @@ export function serviceContract({ open, close, clock, store, left, isIsolated }:
       onTestFinished(() => void listener.close());
       await begin();
       await run({});
-      const curious = await desire({
+      const curious = await desire(store, {
         secrets: { TOKEN: 'secret-of-the-neighbour' },
         artifact: await store({ ...files, 'trace-of-the-neighbour': '' }),
       });

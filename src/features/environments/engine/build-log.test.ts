@@ -2,10 +2,24 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createBuildLog, type LogLine } from './build-log.ts';
 
-function openLog({ secrets = [], maxBytes = 1_000_000 }: { secrets?: string[]; maxBytes?: number } = {}) {
+function openLog({
+  secrets = [],
+  maxBytes = 1_000_000,
+  periodMs,
+}: {
+  secrets?: string[];
+  maxBytes?: number;
+  periodMs?: number;
+} = {}) {
   const lines: LogLine[] = [];
   const clock = { now: 1_000 };
-  const log = createBuildLog({ secrets, maxBytes, now: () => clock.now, write: (line) => lines.push(line) });
+  const log = createBuildLog({
+    secrets,
+    maxBytes,
+    ...(periodMs === undefined ? {} : { periodMs }),
+    now: () => clock.now,
+    write: (line) => lines.push(line),
+  });
   const out = (text: string | Buffer) => log.output('stdout', Buffer.from(text));
   const texts = () => lines.map(({ text }) => text);
   return { log, lines, clock, out, texts };
@@ -61,6 +75,25 @@ test('where the log is cut, no part of a secret is shown', () => {
     const shown = texts().join('\n').replaceAll('[redacted]', '');
     expect(shown).not.toMatch(/secret|value/);
   }
+});
+
+test('of a service, each period is cut on its own, and continues with complete lines', () => {
+  const { log, clock, out, texts } = openLog({ secrets: ['top-secret'], maxBytes: 20, periodMs: 1_000 });
+  out('first\nsecond\nthird and top-');
+  out('secret\nlost ü');
+  clock.now = 2_000;
+  out(' end\nnext\n');
+  clock.now = 3_000;
+  out('last ü\n');
+  log.end();
+  expect(texts()).toEqual([
+    'first',
+    'second',
+    'The log is longer than 20 bytes within 1 s. The rest is left out, except its last lines.',
+    'lost ü end',
+    'next',
+    'last ü',
+  ]);
 });
 
 test('a line without an end becomes lines of limited length, and no character is split', () => {

@@ -1,12 +1,13 @@
 import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { everyProcess } from '../../../../platform/processes.ts';
-import { type Engine, EngineUnavailable } from '../engine.ts';
+import { type DesiredProcesses, type Engine, EngineUnavailable } from '../engine.ts';
 import { every } from './every.ts';
 import { removeFolder } from './folders.ts';
 import { readLogFiles } from './log-files.ts';
 import { createNetwork, type EnvironmentNetwork } from './network.ts';
 import { files } from './recorder/task.ts';
+import type { ServiceLimits } from './service/limits.ts';
 import { createService, type Service } from './service/service.ts';
 import type { StartDeps } from './service/start.ts';
 
@@ -24,8 +25,6 @@ type Environment = {
   readonly folder: string;
   readonly network: EnvironmentNetwork | undefined;
   readonly services: Map<string, Service>;
-  /** Undefined: it is not being removed. */
-  removal?: Promise<void>;
 };
 
 /** Between two looks at all processes, in ms. */
@@ -38,8 +37,7 @@ export function createEnvironments(
   deps: Omit<StartDeps, 'network' | 'isPortGiven'> & {
     /** Of Environments alone. */
     readonly folder: string;
-    /** Of one service. */
-    readonly maxProcesses: number;
+    readonly limits: Omit<ServiceLimits, 'memoryBytes'>;
     /** In ms. */
     readonly now: () => number;
     readonly onDefect: (error: unknown) => void;
@@ -47,8 +45,21 @@ export function createEnvironments(
 ): Environments {
   const { isolation } = deps;
   const environments = new Map<string, Environment>();
+  /** The last call of each Environment that changes it. The next one waits for it. */
+  const turns = new Map<string, Promise<void>>();
   let timer: NodeJS.Timeout | undefined;
   let isStopped = false;
+
+  async function inTurn(id: string, work: () => Promise<void>): Promise<void> {
+    // Its caller got the failure.
+    const turn = (turns.get(id) ?? Promise.resolve()).catch(() => undefined).then(work);
+    turns.set(id, turn);
+    try {
+      await turn;
+    } finally {
+      if (turns.get(id) === turn) turns.delete(id);
+    }
+  }
 
   function environmentOf(id: string): Environment {
     if (!environmentShape.test(id))
@@ -82,13 +93,14 @@ export function createEnvironments(
 
   async function look(): Promise<void> {
     const services = servicesOfAll();
-    if (services.length === 0) return;
-    const processes = await everyProcess();
+    const processes = services.some(({ isRunning }) => isRunning) ? await everyProcess() : [];
     if (isStopped) return;
     for (const service of services) service.look(processes);
   }
 
-  async function remove(id: string, environment: Environment): Promise<void> {
+  async function remove(id: string): Promise<void> {
+    const environment = environments.get(id);
+    if (environment === undefined) return;
     const { folder, network, services } = environment;
     for (const service of services.values()) service.want(null);
     await Promise.all([...services.values()].map((service) => service.settled()));
@@ -97,19 +109,23 @@ export function createEnvironments(
     environments.delete(id);
   }
 
-  async function removeOnce(id: string): Promise<void> {
-    const environment = environments.get(id);
-    if (environment === undefined) return;
-    environment.removal ??= remove(id, environment).finally(() => {
-      delete environment.removal;
-    });
-    await environment.removal;
+  async function apply({ environmentId, processes }: DesiredProcesses): Promise<void> {
+    const environment = environmentOf(environmentId);
+    if (processes.some(({ isAsleep }) => !isAsleep)) await environment.network?.open();
+    const names = new Set(processes.map(({ service }) => service));
+    for (const [name, service] of environment.services) {
+      if (service.isGone) environment.services.delete(name);
+      else if (!names.has(name)) service.want(null);
+    }
+    for (const process of processes) serviceOf(environment, process.service).want(process);
   }
 
   return {
     async start() {
       await mkdir(deps.folder, { recursive: true, mode: 0o700 });
       for (const id of await readdir(deps.folder)) {
+        // Of a file system, for instance: lost+found.
+        if (!environmentShape.test(id)) continue;
         const environment = environmentOf(id);
         await environment.network?.adopt();
         const names = await readdir(join(environment.folder, 'services')).catch(() => []);
@@ -125,20 +141,9 @@ export function createEnvironments(
       await Promise.allSettled(servicesOfAll().map((service) => service.settled()));
     },
 
-    async apply({ environmentId, processes }) {
+    async apply(desired) {
       if (isStopped) throw new EngineUnavailable('The engine was stopped.');
-      await environments.get(environmentId)?.removal;
-      const environment = environmentOf(environmentId);
-      if (processes.some(({ isAsleep }) => !isAsleep)) {
-        await mkdir(environment.folder, { recursive: true, mode: 0o700 });
-        await environment.network?.open();
-      }
-      const names = new Set(processes.map(({ service }) => service));
-      for (const [name, service] of environment.services) {
-        if (service.isGone) environment.services.delete(name);
-        else if (!names.has(name)) service.want(null);
-      }
-      for (const process of processes) serviceOf(environment, process.service).want(process);
+      await inTurn(desired.environmentId, () => apply(desired));
     },
 
     async observe(environmentId) {
@@ -159,11 +164,11 @@ export function createEnvironments(
       return (await environments.get(environmentId)?.services.get(service)?.address()) ?? null;
     },
 
-    remove: removeOnce,
+    remove: async (id) => await inTurn(id, () => remove(id)),
 
     async sweep(known) {
       const gone = [...environments.keys()].filter((id) => !known.has(id));
-      for (const id of gone) await removeOnce(id);
+      for (const id of gone) await inTurn(id, () => remove(id));
       return gone;
     },
   };

@@ -32,7 +32,7 @@ export function createLocalEngine(deps: {
   /** PATH of this process. */
   readonly searchPath: string;
   readonly blobs: Pick<Blobs, 'read' | 'write'>;
-  /** Those of processes and of the largest file are for services too. */
+  /** Those of processes, of the largest file and of the folder are for services too. */
   readonly limits: BuildLimits;
   /** Time between the request to end and the end, in ms. */
   readonly graceMs?: number;
@@ -99,7 +99,6 @@ export function createLocalEngine(deps: {
         isolation,
         codeFolder: join(folder, 'code'),
         fileBytes: limits.fileBytes,
-        maxProcesses: limits.processes,
         graceMs,
       });
       await environments.start();

@@ -28,35 +28,39 @@ export function openLogFiles(folder: string, maxBytes: number): LogFiles {
   let pending = '';
 
   const flush = () => {
-    if (pending === '') return;
+    const text = pending;
+    pending = '';
+    if (file === undefined || text === '') return;
     try {
-      if (file !== undefined) file.bytes += writeSync(file.descriptor, pending);
+      file.bytes += writeSync(file.descriptor, text);
     } catch {
       // On a full disk, lines are lost. The service must not end for that.
     }
-    pending = '';
   };
-  const openNext = () => {
+  const close = () => {
     flush();
     if (file !== undefined) closeSync(file.descriptor);
-    const old = idsOf(readdirSync(folder)).slice(0, 1 - maxFiles);
-    for (const id of old) rmSync(join(folder, nameOf(id)));
-    file = { descriptor: openSync(join(folder, nameOf(next)), 'wx', 0o600), bytes: 0 };
-    return file;
+    file = undefined;
+  };
+  const openNext = () => {
+    close();
+    try {
+      const old = idsOf(readdirSync(folder)).slice(0, 1 - maxFiles);
+      for (const id of old) rmSync(join(folder, nameOf(id)));
+      file = { descriptor: openSync(join(folder, nameOf(next)), 'wx', 0o600), bytes: 0 };
+    } catch {
+      // As above. The next line tries again.
+    }
   };
 
   return {
     append(line) {
-      const current = file ?? openNext();
-      if (current.bytes + pending.length >= bytesPerFile) openNext();
+      if (file === undefined || file.bytes + pending.length >= bytesPerFile) openNext();
       pending += `${JSON.stringify({ id: next, ...line })}\n`;
       next += 1;
     },
     flush,
-    close() {
-      flush();
-      if (file !== undefined) closeSync(file.descriptor);
-    },
+    close,
   };
 }
 

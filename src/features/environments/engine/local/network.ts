@@ -26,6 +26,8 @@ export type EnvironmentNetwork = {
 /** How the holder waits: file 5 is a socket whose other end slirp4netns has. */
 const hold = 'echo >&5; read -r end <&5';
 const socketName = 'api.sock';
+/** slirp4netns answers within this time, or hangs. In ms. */
+const answerMs = 5_000;
 
 export function createNetwork(deps: {
   /** Of this network alone. */
@@ -85,6 +87,7 @@ export function createNetwork(deps: {
     const place = await open(folder);
     try {
       const socket = connect(`/proc/self/fd/${place.fd}/${socketName}`);
+      socket.setTimeout(answerMs, () => socket.destroy(new Error('It takes too long.')));
       socket.end(JSON.stringify(request));
       // slirp4netns answers in one form.
       return JSON.parse(await text(socket)) as Answer;

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createBuildLog } from '../../build-log.ts';
 import { EngineUnavailable } from '../../engine.ts';
@@ -10,6 +10,8 @@ import { type Ended, type EndRequest, files, type Started, type Task } from './t
 /** A service that writes more loses lines, so that its output cannot keep a processor and the disk busy. */
 const periodMs = 1_000;
 const periodsInLog = 8;
+/** Between two looks whether its folder is there, in ms. */
+const folderMs = 5_000;
 
 /** Runs the command, and resolves when it has ended and that is written down. */
 export async function record(task: Task, onStarted: () => void): Promise<void> {
@@ -29,6 +31,10 @@ export async function record(task: Task, onStarted: () => void): Promise<void> {
   const startedAt = Date.now();
   const running =
     sandbox === null ? runPlain({ ...command, output }) : runInSandbox({ ...command, output }, sandbox);
+  let hasEnded = false;
+  process.on('exit', () => {
+    if (!hasEnded) running.kill();
+  });
   let request: EndRequest | undefined;
   process.on('SIGTERM', () => {
     request = requestIn(folder);
@@ -36,6 +42,10 @@ export async function record(task: Task, onStarted: () => void): Promise<void> {
     void running.terminate();
     setTimeout(() => running.kill(), graceMs).unref();
   });
+  // Nothing finds a service whose folder was deleted, so it would run until the machine stops.
+  const watch = setInterval(() => {
+    if (!existsSync(folder)) running.kill();
+  }, folderMs);
   const started: Started = { recorder: process.pid, root: running.pid };
   writeJson(join(folder, files.started), started);
   onStarted();
@@ -46,10 +56,13 @@ export async function record(task: Task, onStarted: () => void): Promise<void> {
       throw error;
     },
   );
+  hasEnded = true;
+  clearInterval(watch);
   const reason = request === undefined ? end : request.reason;
   lines.end();
   lines.say(reason === null ? 'The service was stopped.' : `The service ${reason}.`);
   log.close();
+  if (!existsSync(folder)) return;
   const ended: Ended = { reason };
   writeJson(join(folder, files.ended), ended);
 }

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { EngineUnavailable } from '../../engine.ts';
 import { readJson } from '../json-files.ts';
-import { type Mark, pipeOf, variableOf } from '../run-command.ts';
-import { files, type Started, type Task } from './task.ts';
+import { pipeOf, variableOf } from '../run-command.ts';
+import { files, recorderMark, type Started, type Task } from './task.ts';
 
 const program = fileURLToPath(new URL('./recorder.ts', import.meta.url));
 /** What a recorder complains about, which only a defect or a full machine makes it do. */
@@ -48,9 +48,4 @@ export async function startRecorder(task: Task, codeFolder: string): Promise<Sta
   if (started !== undefined) return started;
   const cause = await readFile(join(folder, complaints), 'utf8').catch(() => '');
   throw new EngineUnavailable('the recorder ended', { cause });
-}
-
-/** Other than the mark of the service, whose processes the recorder ends. */
-export function recorderMark(folder: string): Mark {
-  return ['POSTERN_RECORDER', folder];
 }

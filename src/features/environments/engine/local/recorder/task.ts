@@ -1,4 +1,4 @@
-import type { Command, Sandbox } from '../run-command.ts';
+import type { Command, Mark, Sandbox } from '../run-command.ts';
 
 /** What a recorder runs and records. */
 export type Task = {
@@ -13,6 +13,16 @@ export type Task = {
   /** Time between the request to end and the end, in ms. */
   readonly graceMs: number;
 };
+
+/** Of the processes of a service, in this folder. */
+export function serviceMark(folder: string): Mark {
+  return ['POSTERN_SERVICE', folder];
+}
+
+/** Of its recorder, which ends those. */
+export function recorderMark(folder: string): Mark {
+  return ['POSTERN_RECORDER', folder];
+}
 
 /** Names of files in the folder of a service. */
 export const files = { log: 'log', started: 'started.json', request: 'request.json', ended: 'ended.json' };

@@ -1,4 +1,5 @@
-import { get } from 'node:http';
+import { once } from 'node:events';
+import { get, type IncomingMessage } from 'node:http';
 import { listenersOn, socketsOf } from '../../../../../platform/listeners.ts';
 
 /** Whether the gateway reaches a service, and why not. `reason`: in words that people see. */
@@ -9,7 +10,7 @@ export type Reach =
   /** A process of others listens there. */
   | { readonly kind: 'taken'; readonly reason: string };
 
-/** Of this machine, in a network that slirp4netns forwards to (slirp4netns(1)). */
+/** Of the Environment, in a network that slirp4netns forwards to (slirp4netns(1)). */
 const insideAddress = '10.0.2.100';
 const anyAddress = ['0.0.0.0', '::'];
 
@@ -51,15 +52,19 @@ export async function findReach(service: {
 const healthTimeoutMs = 5_000;
 
 /** Undefined: the page answers 2xx or 3xx. Otherwise why not, in words. */
-export async function askHealth(host: string, port: number, path: string): Promise<string | undefined> {
-  return await new Promise((resolve) => {
-    const signal = AbortSignal.timeout(healthTimeoutMs);
-    // The service can answer with headers that say nothing else to us; its body is not read.
-    const request = get({ host, port, path, signal, agent: false }, (response) => {
-      response.destroy();
-      const status = response.statusCode ?? 0;
-      resolve(status >= 200 && status < 400 ? undefined : `answers ${status} to GET ${path}`);
-    });
-    request.on('error', () => resolve(`does not answer GET ${path}`));
-  });
+export async function askHealth(host: string, port: number, page: string): Promise<string | undefined> {
+  const signal = AbortSignal.timeout(healthTimeoutMs);
+  try {
+    // Encoded, and without a host that the page could name.
+    const { pathname, search } = new URL(page, 'http://service');
+    const request = get({ host, port, path: pathname + search, signal, agent: false });
+    request.on('error', () => undefined);
+    // The types of events do not name their arguments.
+    const [response] = (await once(request, 'response')) as [IncomingMessage];
+    response.on('error', () => undefined).destroy();
+    const status = response.statusCode ?? 0;
+    return status >= 200 && status < 400 ? undefined : `answers ${status} to GET ${page}`;
+  } catch {
+    return `does not answer GET ${page}`;
+  }
 }

@@ -17,6 +17,8 @@ export type ServiceRecord = {
   readonly starts: number;
   /** In a row. */
   readonly failures: number;
+  /** The end of the last start is among them. */
+  readonly isEndCounted: boolean;
   /** Id of the first line in the log of this revision. */
   readonly firstLine: number;
 };
@@ -26,7 +28,17 @@ export function newRecord(
   kept: Pick<ServiceRecord, 'port' | 'firstLine'>,
 ): ServiceRecord {
   const { revision, health, memoryBytes } = desired;
-  return { ...kept, revision, health, memoryBytes, isUnpacked: false, holder: null, starts: 0, failures: 0 };
+  return {
+    ...kept,
+    revision,
+    health,
+    memoryBytes,
+    isUnpacked: false,
+    holder: null,
+    starts: 0,
+    failures: 0,
+    isEndCounted: false,
+  };
 }
 
 const name = 'service.json';

@@ -1,25 +1,23 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
 import {
   type everyProcess,
   hasEnded,
   processesBelow,
   processesOf,
   processesWith,
-  signal,
 } from '../../../../../platform/processes.ts';
 import { type Address, type DesiredProcess, EngineUnavailable, type ObservedProcess } from '../../engine.ts';
-import { removeFolder } from '../folders.ts';
-import { readJson, writeJson } from '../json-files.ts';
+import { bytesBelow, removeFolder } from '../folders.ts';
+import { readJson } from '../json-files.ts';
 import { lastOfLogFiles, nextIdIn } from '../log-files.ts';
-import { recorderMark } from '../recorder/start-recorder.ts';
-import { type Ended, type EndRequest, files, type Started } from '../recorder/task.ts';
-import { endMarked } from '../run-command.ts';
+import { endRecorded, endRest } from '../recorder/end-recorded.ts';
+import { type Ended, type EndRequest, files, recorderMark, type Started } from '../recorder/task.ts';
 import { failuresAfter, pauseMs } from './back-off.ts';
+import { exceeded, type ServiceLimits } from './limits.ts';
 import { askHealth, findReach } from './reach.ts';
 import { newRecord, readRecord, type ServiceRecord, writeRecord } from './record.ts';
-import { choosePort, serviceMark, type StartDeps, startCommand, unpack } from './start.ts';
+import { choosePort, type StartDeps, startCommand, unpack } from './start.ts';
 
 export type Processes = Awaited<ReturnType<typeof everyProcess>>;
 
@@ -39,6 +37,7 @@ export type Service = {
   observe(): Promise<ObservedProcess | undefined>;
   address(): Promise<Address | null>;
   readonly port: number | null;
+  readonly isRunning: boolean;
   /** It was removed, and nothing is left. */
   readonly isGone: boolean;
 };
@@ -48,17 +47,20 @@ type Running = Started & {
   waiting: string | null;
   ready?: { readonly host: string; readonly inodes: ReadonlySet<string>; readonly since: number };
   isAsked: boolean;
+  measuredAt: number;
+  /** Of its folder. */
+  bytes: number;
 };
 
 const shownLines = 10;
-/** How long a recorder may take to end after the grace of its command, and the time between two looks, in ms. */
-const [recorderGraceMs, lookMs] = [5_000, 20];
+/** Between two looks at the size of its folder, in ms. */
+const measureMs = 30_000;
 
 export function createService(
   deps: StartDeps & {
     readonly name: string;
     readonly folder: string;
-    readonly maxProcesses: number;
+    readonly limits: Omit<ServiceLimits, 'memoryBytes'>;
     readonly now: () => number;
     readonly onDefect: (error: unknown) => void;
   },
@@ -85,6 +87,10 @@ export function createService(
     last.catch(deps.onDefect);
   }
 
+  function fresh(waiting: string | null): Omit<Running, keyof Started> {
+    return { waiting, isAsked: false, measuredAt: now(), bytes: 0 };
+  }
+
   function write(changes: Partial<ServiceRecord>): void {
     if (record === undefined) return;
     record = { ...record, ...changes };
@@ -95,7 +101,9 @@ export function createService(
     const readyMs = running?.ready === undefined ? 0 : now() - running.ready.since;
     running = undefined;
     end = { reason, at: now() };
-    write({ failures: failuresAfter(record?.failures ?? 0, readyMs) });
+    // An engine that ran before can have counted this end.
+    if (record?.isEndCounted === false)
+      write({ failures: failuresAfter(record.failures, readyMs), isEndCounted: true });
   }
 
   async function step(processes: Processes): Promise<void> {
@@ -108,7 +116,7 @@ export function createService(
 
   async function leave(): Promise<void> {
     await stop({ reason: null, isGentle: true });
-    await endRest();
+    await endRest(folder);
     await removeFolder(folder);
     record = end = undefined;
     isGone = true;
@@ -136,15 +144,16 @@ export function createService(
   async function start(wanted: DesiredProcess, { isUnpacked, port: lastPort, starts }: ServiceRecord) {
     const lastReason = end?.reason ?? null;
     end = undefined;
+    write({ isEndCounted: false });
     try {
       if (!isUnpacked) await unpack(wanted, folder, deps);
       const holder = (await deps.network?.open()) ?? null;
       const port = await choosePort(lastPort, holder, deps);
       write({ isUnpacked: true, holder, port, starts: starts + 1 });
       const started = await startCommand(wanted, folder, { port, holder }, deps);
-      running = { ...started, waiting: lastReason, isAsked: false };
+      running = { ...started, ...fresh(lastReason) };
     } catch (error) {
-      await endRest();
+      await endRest(folder);
       if (!(error instanceof EngineUnavailable)) deps.onDefect(error);
       const why = error instanceof EngineUnavailable ? error.message : 'its files cannot be prepared';
       fail(`cannot be started: ${why}`);
@@ -156,7 +165,7 @@ export function createService(
     const isRecorderGone = await hasEnded(current.recorder);
     const ended = await readJson<Ended>(join(folder, files.ended));
     if (ended === undefined && !isRecorderGone) return;
-    await endRest();
+    await endRest(folder);
     const reason = ended === undefined ? 'ended together with its recorder' : ended.reason;
     if (reason === null) running = undefined;
     else fail(`${reason}${await portNote()}`);
@@ -175,11 +184,9 @@ export function createService(
     processes: Processes,
   ): Promise<void> {
     const found = current.root === 0 ? [] : processesBelow(current.root, processes);
-    const bytes = found.reduce((sum, { residentBytes }) => sum + residentBytes, 0);
-    if (found.length > deps.maxProcesses)
-      return await stopFailed(`started more than ${deps.maxProcesses} processes, so Postern ended it`);
-    if (bytes > memoryBytes)
-      return await stopFailed(`used more than ${memoryBytes} bytes of memory, so Postern ended it`);
+    const excess = exceeded(found, current.bytes, { ...deps.limits, memoryBytes });
+    if (excess !== undefined) return await stopFailed(excess);
+    if (now() - current.measuredAt >= measureMs) measure(current);
     if (holder !== null && (await hasEnded(holder))) return await stopFailed('lost its network');
     if (port === null) return;
     const reach = await reachOf(current, port, holder);
@@ -200,6 +207,14 @@ export function createService(
     }
   }
 
+  /** Not awaited: the folder can be large. */
+  function measure(current: Running): void {
+    current.measuredAt = now();
+    void bytesBelow(folder).then((bytes) => {
+      current.bytes = bytes;
+    });
+  }
+
   async function stopFailed(reason: string): Promise<void> {
     const current = running;
     await stop({ reason, isGentle: false });
@@ -209,19 +224,8 @@ export function createService(
 
   async function stop(request: EndRequest): Promise<void> {
     if (running === undefined) return;
-    const { recorder } = running;
-    writeJson(join(folder, files.request), request);
-    signal(recorder, 'SIGTERM');
-    const rounds = (deps.graceMs + recorderGraceMs) / lookMs;
-    for (let round = 0; round < rounds && !(await hasEnded(recorder)); round++) await wait(lookMs);
-    await endRest();
+    await endRecorded(folder, running.recorder, request, deps.graceMs);
     running = undefined;
-  }
-
-  /** A recorder that hangs or was killed leaves processes. */
-  async function endRest(): Promise<void> {
-    await endMarked(recorderMark(folder));
-    await endMarked(serviceMark(folder));
   }
 
   async function reachOf({ root, ready }: Running, port: number, holder: number | null) {
@@ -237,12 +241,12 @@ export function createService(
     async adopt() {
       record = await readRecord(folder);
       const started = await readJson<Started>(join(folder, files.started));
-      if (record === undefined || started === undefined) return await endRest();
+      if (record === undefined || started === undefined) return await endRest(folder);
       const ended = await readJson<Ended>(join(folder, files.ended));
       const isThere = (await processesWith(...recorderMark(folder))).includes(started.recorder);
-      if (ended !== undefined || isThere) running = { ...started, waiting: null, isAsked: false };
+      if (ended !== undefined || isThere) running = { ...started, ...fresh(null) };
       else {
-        await endRest();
+        await endRest(folder);
         fail('ended together with its recorder');
       }
       if (running !== undefined) await noticeEnd(running);
@@ -285,6 +289,9 @@ export function createService(
 
     get port() {
       return record?.port ?? null;
+    },
+    get isRunning() {
+      return running !== undefined;
     },
     get isGone() {
       return isGone;

@@ -7,8 +7,7 @@ import { type DesiredProcess, EngineUnavailable } from '../../engine.ts';
 import { removeFolder } from '../folders.ts';
 import type { EnvironmentNetwork } from '../network.ts';
 import { startRecorder } from '../recorder/start-recorder.ts';
-import type { Started } from '../recorder/task.ts';
-import type { Mark } from '../run-command.ts';
+import { serviceMark, type Started } from '../recorder/task.ts';
 import {
   commandFolders,
   inSandbox,
@@ -35,10 +34,6 @@ export type StartDeps = {
   /** Whether a service of any Environment has this port. */
   readonly isPortGiven: (port: number) => boolean;
 };
-
-export function serviceMark(folder: string): Mark {
-  return ['POSTERN_SERVICE', folder];
-}
 
 /** Puts the files of the artifact into the folder of the service, in place of those that are there. */
 export async function unpack(desired: DesiredProcess, folder: string, { blobs }: StartDeps): Promise<void> {
