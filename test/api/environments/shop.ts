@@ -5,7 +5,10 @@ import { text } from 'node:stream/consumers';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createLocalEngine } from '../../../src/features/environments/engine/local/local-engine.ts';
+import {
+  createLocalEngine,
+  type LocalEngine,
+} from '../../../src/features/environments/engine/local/local-engine.ts';
 import {
   defaultEnvironmentPolicy,
   type EnvironmentPolicy,
@@ -44,8 +47,9 @@ const terminal = ['deployed', 'error', 'config_error', 'torn_down', 'paused'];
 
 export async function openShop(): Promise<Shop> {
   const folder = mkdtempSync(join(tmpdir(), 'postern-shop-'));
+  let engine: LocalEngine | undefined;
   const h = await openHarness({
-    engine: (blobs) => plainEngine(join(folder, 'builds'), blobs),
+    engine: async (blobs) => (engine = await plainEngine(join(folder, 'builds'), blobs)),
     allowsFileRepositories: true,
   });
   const ada = await h.person('Ada', { admin: true });
@@ -102,6 +106,9 @@ export async function openShop(): Promise<Shop> {
       }
     },
     async close() {
+      // What runs outlives the server, and so would outlive the test.
+      for (const id of await h.app.services.read.environments.living()) await engine?.remove(id);
+      await engine?.stop();
       await h.close();
       repository.remove();
       rmSync(folder, { recursive: true, force: true });
@@ -110,7 +117,7 @@ export async function openShop(): Promise<Shop> {
 }
 
 /** Builds as plain processes of this machine, which is the quickest. The engine suite tests isolation. */
-async function plainEngine(folder: string, blobs: Pick<Blobs, 'read' | 'write'>) {
+async function plainEngine(folder: string, blobs: Pick<Blobs, 'read' | 'write'>): Promise<LocalEngine> {
   const engine = createLocalEngine({
     folder,
     isolation: 'process',
