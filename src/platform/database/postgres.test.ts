@@ -49,7 +49,9 @@ beforeEach(async () => {
   await once(server, 'listening');
   const address = server.address();
   const port = typeof address === 'object' ? address?.port : undefined;
-  database = openDatabase(postgresDialect(`postgres://ada@127.0.0.1:${port}/db`, { max: 1, deadlineMs: 500 }));
+  database = openDatabase(
+    postgresDialect(`postgres://ada@127.0.0.1:${port}/db`, { max: 1, deadlineMs: 500 }),
+  );
 });
 afterEach(async () => {
   await database.close();
