@@ -123,6 +123,21 @@ export function createProcesses(deps: ReconcilerDeps, engine: Engine) {
       };
     },
 
+    /** What runs now, as one text that changes when anything of it does. Asks the engine alone. */
+    async look(environmentId: string): Promise<string> {
+      const observed = await engine.observe(environmentId);
+      const addresses = await Promise.all(
+        observed.map(({ service }) => engine.address(environmentId, service)),
+      );
+      const facts = observed.map(({ service, revision, state, reason }) => [
+        service,
+        revision,
+        state,
+        reason,
+      ]);
+      return JSON.stringify([facts, addresses]);
+    },
+
     remove: (environmentId: string) => engine.remove(environmentId),
   };
 }
