@@ -227,17 +227,19 @@ export function createEnvironmentRoutes(
   ];
 }
 
-/** Background jobs of Environments. Without an engine there is nothing to do. */
+/** Background jobs of Environments. */
 export function createEnvironmentJobs({
   hasEngine,
   reconciler,
   tracking,
   prune,
 }: ReturnType<typeof createEnvironmentServices>): Job[] {
-  if (!hasEngine) return [];
   return [
-    { name: 'environments', everyMs: second, leased: true, run: reconciler.run },
-    { name: 'environment-branches', everyMs: minute, leased: true, run: tracking.run },
+    // Without an engine it only tears down and ends leases.
+    { name: 'environments', everyMs: hasEngine ? second : minute, leased: true, run: reconciler.run },
+    ...(hasEngine
+      ? [{ name: 'environment-branches', everyMs: minute, leased: true, run: tracking.run }]
+      : []),
     { name: 'environment-prune', everyMs: hour, leased: true, run: prune },
   ];
 }

@@ -32,6 +32,10 @@ const choiceSchema = z
     branchOrExternalUrl: z
       .url({ protocol: /^https?$/ })
       .max(2_000)
+      .refine(
+        (url) => new URL(url).username === '' && new URL(url).password === '',
+        'must not have a user name',
+      )
       .optional()
       .describe('URL of an external service'),
   })

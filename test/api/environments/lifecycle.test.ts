@@ -213,6 +213,21 @@ test('a repeated request with the same key creates nothing; another body with it
   expect(other.error.code).toBe('idempotency_conflict');
 });
 
+test('who chooses variables cannot do so for an Environment that uses stored secrets', async () => {
+  const text = `${configurationFile}  api:
+    build: { image: 'node:24' }
+    run: { command: node server.js, port: 80 }
+    secrets: { TOKEN: api-token }
+`;
+  shop.repository.commit({ 'postern.yaml': text }, 'with-secrets');
+  const { data } = await shop.create({ branch: 'with-secrets', env: { NODE_OPTIONS: '--require=/x' } });
+  expect(await shop.settle(data.id)).toMatchObject({
+    status: 'config_error',
+    statusMessage:
+      'api uses stored secrets, so nobody can choose variables or URLs for this Environment (NODE_OPTIONS).',
+  });
+});
+
 describe('the lease', () => {
   test('is extended within the maximum, and a lower maximum never shortens it', async () => {
     const { data } = await shop.create({ ttlHours: 10 });

@@ -87,13 +87,20 @@ test('processes start in the order of their needs, answer behind the front end, 
 test('a process that does not start fails its deploy in words, and the one before is brought back', async () => {
   const { data } = await shop.create({ branch: 'two', access: 'public' });
   const before = await shop.settle(data.id);
-  const good = await shop.fetch(`${before.services[1].url}/`);
+  expect((await shop.fetch(`${before.services[1].url}/`)).body).toMatch(/^from two with/);
   shop.repository.commit({ 'api/server.js': "console.error('no database'); process.exit(3);" }, 'two');
   await shop.call('POST', `/environments/${data.id}/deploy`, { body: {} });
   const failed = await shop.settle(data.id);
   expect(failed.status).toBe('error');
-  expect(failed.statusMessage).toMatch(/api exited with 3 after .*Its last lines: no database/);
+  // What the process wrote is for those who may read the deploy, not for every visitor.
+  expect(failed.statusMessage).toMatch(/api exited with 3 after [^.]*\.$/);
+  const [build] = (await shop.call('GET', '/builds', { query: { environment: data.id } })).data;
+  expect(build.message).toMatch(/Its last lines: no database/);
+  expect(build.steps).toContainEqual(
+    expect.objectContaining({ service: 'api', step: 'start', status: 'failed' }),
+  );
+  const { data: why } = await shop.call('GET', `/environments/${data.id}/why`);
+  expect(why[3]).toMatchObject({ step: 'start', ok: false });
   const back = await shop.settle(data.id, (one) => one.services[1].status === 'ready');
   expect((await shop.fetch(`${back.services[1].url}/`)).body).toMatch(/^from two with/);
-  expect(good.body).toMatch(/^from two with/);
 });

@@ -36,6 +36,16 @@ export type DeployStore = {
   /** By deploy, in the order of the steps. */
   steps(deployIds: readonly string[]): Promise<ReadonlyMap<string, readonly DeployStep[]>>;
   putStep(deployId: string, step: DeployStep): Promise<void>;
+  /** Ends the steps of a deploy that have not ended. `failed`: the step at fault, with why. */
+  endSteps(
+    deployId: string,
+    failed: { readonly service: string; readonly step: StepName; readonly message: string } | null,
+    now: number,
+  ): Promise<void>;
+  /** Whether the Environment was ever deployed at this commit, or is being. */
+  knows(environmentId: string, sha: string): Promise<boolean>;
+  /** Forgets the plans of an Environment, which have the values of its variables. */
+  forgetPlans(environmentId: string): Promise<void>;
   /** Environments whose deploys wait for this build. */
   waitingFor(buildJobId: string): Promise<string[]>;
   /** Builds that a deploy waits for. */
@@ -176,6 +186,25 @@ export function deployStore(db: Sql): DeployStore {
           set status = excluded.status, started_at = excluded.started_at, ended_at = excluded.ended_at,
               reused = excluded.reused, message = excluded.message, build_job_id = excluded.build_job_id,
               artifact_id = excluded.artifact_id`.execute(db);
+    },
+    async endSteps(deployId, failed, now) {
+      if (failed !== null)
+        await sql`
+          insert into deploy_steps (deploy_id, service, step, status, started_at, ended_at, message)
+          values (${deployId}, ${failed.service}, ${failed.step}, 'failed', ${toDate(now)}, ${toDate(now)}, ${failed.message})
+          on conflict (deploy_id, service, step) do update
+            set status = 'failed', ended_at = excluded.ended_at, message = excluded.message`.execute(db);
+      await sql`
+        update deploy_steps set status = 'cancelled', ended_at = ${toDate(now)}
+         where deploy_id = ${deployId} and ended_at is null`.execute(db);
+    },
+    async knows(environmentId, sha) {
+      const { rows } = await sql`
+        select 1 from deploys where environment_id = ${environmentId} and sha = ${sha} limit 1`.execute(db);
+      return rows.length > 0;
+    },
+    async forgetPlans(environmentId) {
+      await sql`update deploys set plan = null where environment_id = ${environmentId}`.execute(db);
     },
     waitingFor: (buildJobId) =>
       ids(sql`

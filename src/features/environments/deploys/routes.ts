@@ -152,12 +152,12 @@ export function buildRoutes(deps: {
       },
       example: { data: [exampleLine] },
       async handle({ caller, params, query, header }) {
-        await deploys.get(caller, params.id);
-        return await replyWithLogs(
-          () => deploys.logs(params.id),
-          { query, header },
-          { tail, name: params.id },
-        );
+        // At each look: a stream must not outlive the right to read it.
+        const look = async () => {
+          await deploys.get(caller, params.id);
+          return await deploys.logs(params.id);
+        };
+        return await replyWithLogs(look, { query, header }, { tail, name: params.id });
       },
     }),
     defineRoute({

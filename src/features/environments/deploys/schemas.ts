@@ -57,7 +57,7 @@ export const buildQueuedSchema = z
   .meta({ id: 'QueuedBuild' });
 
 /** Where a reader is in each log: `web.12~api.40`. */
-const logCursorPattern = /^[a-z0-9.~-]{1,1000}$/;
+const logCursorPattern = /^[a-z0-9.~-]{1,2000}$/;
 
 export const logQuery = z.strictObject({
   service: z.string().max(40).optional(),

@@ -10,7 +10,7 @@ import { queueDeploy } from '../deploys/queue-deploy.ts';
 import { generateEnvironmentLabel } from '../labels.ts';
 import { nameFor, nameTaken, requireName } from '../names.ts';
 import type { EnvironmentPolicy } from '../policy/environment-policy.ts';
-import { holdCredential, requireAccess, requireCreator, requireEnabled } from '../rights.ts';
+import { holdCredential, requireAccess, requireCreator, requireEnabled, seen } from '../rights.ts';
 import { factsOf } from './facts.ts';
 
 export type Creation = {
@@ -35,11 +35,16 @@ export type Created = { readonly environment: Environment; readonly isReplay: bo
 export function creating(deps: EnvironmentDeps) {
   const { read, tx, feed, repositories, branches, clock, random } = deps;
 
-  async function earlier(creator: Creator, key: string, digest: string): Promise<Created | undefined> {
+  async function earlier(
+    caller: Asked['caller'],
+    creator: Creator,
+    key: string,
+    digest: string,
+  ): Promise<Created | undefined> {
     const found = await read.environments.findRequest(creator, key);
     if (found === undefined) return undefined;
     if (found.digest !== digest) throw new AppError('idempotency_conflict');
-    return { environment: found.environment, isReplay: true };
+    return { environment: seen(caller, found.environment), isReplay: true };
   }
 
   /** @throws AppError the first reason against it */
@@ -47,7 +52,9 @@ export function creating(deps: EnvironmentDeps) {
     const policy = await deps.policy();
     requireEnabled(policy, deps.hasEngine);
     if (wanted.name !== undefined) requireName(wanted.name);
-    if (wanted.access !== undefined) requireAccess(creator, wanted.access, policy);
+    // A service key opens nothing in a browser, so its Environments are for members at least.
+    if (wanted.access !== undefined || creator.kind === 'service_key')
+      requireAccess(creator, wanted.access ?? 'members', policy);
     if (wanted.autoTrack === true && wanted.sha !== undefined) throw new AppError('auto_track_pinned_source');
     const { ttlHours, branch } = wanted;
     if (ttlHours !== undefined && ttlHours > policy.maxTtlHours)
@@ -89,7 +96,7 @@ export function creating(deps: EnvironmentDeps) {
     const creator = requireCreator(caller);
     const { idempotencyKey: key, ...content } = wanted;
     const digest = createHash('sha256').update(JSON.stringify(content)).digest('hex');
-    const replay = key === undefined ? undefined : await earlier(creator, key, digest);
+    const replay = key === undefined ? undefined : await earlier(caller, creator, key, digest);
     if (replay !== undefined) return replay;
 
     const repository = await repositories.get(caller, wanted.repository);
@@ -144,7 +151,7 @@ export function creating(deps: EnvironmentDeps) {
     } catch (error) {
       if (!isUniqueViolation(error)) throw error;
       // Another request with the same key was faster, or the name is taken.
-      const other = key === undefined ? undefined : await earlier(creator, key, digest);
+      const other = key === undefined ? undefined : await earlier(caller, creator, key, digest);
       if (other !== undefined) return other;
       throw nameTaken(environment.uuid);
     }

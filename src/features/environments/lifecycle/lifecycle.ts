@@ -40,8 +40,8 @@ type Step = {
   readonly after: Environment;
   readonly event: AuditEntry['event'];
   readonly reason?: string;
-  /** Also queues a deploy of what the Environment is afterwards, for this creator. */
-  readonly deploysFor?: Creator | null;
+  /** Also queues a deploy of this commit, for this creator. */
+  readonly deploys?: { readonly creator: Creator | null; readonly sha: string | null };
 };
 
 export function lifecycle(deps: EnvironmentDeps) {
@@ -79,8 +79,8 @@ export function lifecycle(deps: EnvironmentDeps) {
           ...(next.reason === undefined ? {} : { reason: next.reason }),
           details: { before: factsOf(environment), after: factsOf(after) },
         });
-        if (next.deploysFor !== undefined) {
-          const how = { trigger: 'api', creator: next.deploysFor } as const;
+        if (next.deploys !== undefined) {
+          const how = { trigger: 'api', ...next.deploys } as const;
           ({ environment: after } = await queueDeploy(stores, auditContext, after, how, { random, now }));
         }
         await stores.environments.update(after);
@@ -244,8 +244,10 @@ export function lifecycle(deps: EnvironmentDeps) {
     await stores.environments.retireLabels(environment.id, now);
     await stores.environments.addLabel(label, environment.id, now);
     const step = { after: { ...after, access, label, isAccessOpen: false }, event } as const;
-    const isServed = environment.deployEnabled && environment.liveDeployId !== null;
-    return isServed ? { ...step, deploysFor: creatorOf(caller) } : step;
+    const live = await stores.deploys.find(environment.liveDeployId ?? '');
+    const mayDeploy = environment.deployEnabled && policy.enabled && deps.hasEngine;
+    if (live === undefined || !mayDeploy) return step;
+    return { ...step, deploys: { creator: creatorOf(caller), sha: live.sha } };
   }
 }
 

@@ -54,7 +54,12 @@ export function buildStep(deps: ReconcilerDeps) {
         return { step: { ...step, status: 'running', startedAt: now, buildJobId: requested.jobId } };
       return failedLook(
         step,
-        { status: 'error', message: `${service}: ${requested.message}`, fix: requested.fix },
+        {
+          status: 'error',
+          message: `${service}: ${requested.message}`,
+          fix: requested.fix,
+          at: { service, step: 'build' },
+        },
         now,
       );
     }
@@ -64,7 +69,11 @@ export function buildStep(deps: ReconcilerDeps) {
     if (job.status === 'built') return { step: done(step, now, { artifactId: job.artifactId }) };
     if (job.status === 'failed') {
       const message = `${service}: ${job.message ?? 'The build failed.'}`;
-      return failedLook(step, { status: 'error', message, fix: job.fix }, now);
+      return failedLook(
+        step,
+        { status: 'error', message, fix: job.fix, at: { service, step: 'build' } },
+        now,
+      );
     }
     return { step: { ...step, message: job.message } };
   }
@@ -80,6 +89,12 @@ export function buildStep(deps: ReconcilerDeps) {
       const found = await look(environment, deploy, step);
       looked.push(found);
       if (found.failure !== undefined) break;
+      // At once: a build that no deploy has recorded is cancelled soon.
+      if (found.step.buildJobId !== step.buildJobId)
+        await record(deploy, async (rows, stores) => {
+          await stores.deploys.putStep(deploy.id, found.step);
+          return rows;
+        });
     }
     const failure = looked.find((one) => one.failure !== undefined)?.failure;
     const isBuilt = failure === undefined && looked.every(({ step }) => step.status === 'done');
@@ -87,7 +102,7 @@ export function buildStep(deps: ReconcilerDeps) {
     if (changed.length === 0 && !isBuilt) return 'waiting';
     const isWritten = await record(deploy, async (rows, stores, now) => {
       for (const { step } of changed) await stores.deploys.putStep(deploy.id, step);
-      if (failure !== undefined) return failed(rows, failure, now);
+      if (failure !== undefined) return await failed(stores, rows, failure, now);
       const status = isBuilt ? ('built' as const) : ('building' as const);
       return {
         deploy: { ...rows.deploy, status },

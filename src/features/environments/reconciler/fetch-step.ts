@@ -58,9 +58,19 @@ export function fetchStep(deps: ReconcilerDeps) {
         const [first] = problems;
         const message =
           problems.length === 1 && first ? first.message : `postern.yaml has ${problems.length} problems.`;
-        return failed(read, { status: 'config_error', message, fix: first?.fix ?? null, problems }, now);
+        return await failed(
+          stores,
+          read,
+          { status: 'config_error', message, fix: first?.fix ?? null, problems, at: null },
+          now,
+        );
       }
       const { plan } = fetched;
+      const mixed = secretsBesideChoices(read.environment, plan);
+      if (mixed !== undefined) {
+        await stores.deploys.putStep(deploy.id, done(step, now));
+        return await failed(stores, read, { ...mixed, status: 'config_error', at: null }, now);
+      }
       await stores.deploys.putStep(deploy.id, done(step, now));
       for (const [name, service] of Object.entries(plan.services))
         if ('build' in service) await stores.deploys.putStep(deploy.id, newStep(name, 'build'));
@@ -74,6 +84,31 @@ export function fetchStep(deps: ReconcilerDeps) {
     return isWritten ? 'again' : 'waiting';
   };
 }
+
+/** Variables that a person chose could lead a process of the team's own branch to give its secrets away. */
+function secretsBesideChoices(
+  { services, env, initEnv }: Environment,
+  plan: DesiredEnvironment,
+): { readonly message: string; readonly fix: string } | undefined {
+  const chosen = [
+    ...Object.keys(env),
+    ...Object.keys(initEnv),
+    ...services.filter((one) => one.branchOrExternalUrl !== undefined).map(({ name }) => name),
+  ];
+  const secretive = Object.entries(plan.services)
+    .filter(([, service]) =>
+      [secretsOf(service), 'build' in service ? service.build.secrets : {}].some(hasAny),
+    )
+    .map(([name]) => name);
+  if (chosen.length === 0 || secretive.length === 0) return undefined;
+  return {
+    message: `${secretive.join(', ')} uses stored secrets, so nobody can choose variables or URLs for this Environment (${chosen.join(', ')}).`,
+    fix: 'Remove env, initEnv and branchOrExternalUrl from the Environment, or write the values into postern.yaml.',
+  };
+}
+
+const secretsOf = (service: DesiredService) => ('secrets' in service ? service.secrets : {});
+const hasAny = (map: Readonly<Record<string, string>>) => Object.keys(map).length > 0;
 
 function overridesOf({ access, isAccessOpen, ttlHours, services, env, initEnv }: Environment): Overrides {
   return {

@@ -30,6 +30,9 @@ class NoAddress extends Error {}
  * start goes in the order of the needs. Twice changes nothing.
  */
 export function createProcesses(deps: ReconcilerDeps, engine: Engine) {
+  /** What was applied last, by Environment. */
+  const last = new Map<string, readonly DesiredProcess[]>();
+
   /** Values of the stored secrets: variable → value. @throws AppError override_not_allowed when they may not be used */
   async function secretsOf(
     deploy: Planned,
@@ -102,6 +105,7 @@ export function createProcesses(deps: ReconcilerDeps, engine: Engine) {
       const valueOf = valuesOf(environment, deploy.sha ?? '', deploy.plan, deps.addresses, internal);
       const desired: DesiredProcess[] = [];
       const waiting: string[] = [];
+      const before = last.get(environment.id) ?? [];
       for (const [name, service] of names) {
         try {
           desired.push(await processOf(name, service, deploy, steps, valueOf));
@@ -110,7 +114,10 @@ export function createProcesses(deps: ReconcilerDeps, engine: Engine) {
           waiting.push(name);
         }
       }
-      await engine.apply({ environmentId: environment.id, processes: desired });
+      // What waits for an address that was lost meanwhile keeps running as it is.
+      const kept = before.filter(({ service }) => waiting.includes(service));
+      last.set(environment.id, [...desired, ...kept]);
+      await engine.apply({ environmentId: environment.id, processes: [...desired, ...kept] });
       const wanted = new Map(desired.map(({ service, revision }) => [service, revision]));
       const observed = (await engine.observe(environment.id)).filter(
         ({ service, revision }) => wanted.get(service) === revision,
@@ -138,7 +145,10 @@ export function createProcesses(deps: ReconcilerDeps, engine: Engine) {
       return JSON.stringify([facts, addresses]);
     },
 
-    remove: (environmentId: string) => engine.remove(environmentId),
+    async remove(environmentId: string): Promise<void> {
+      last.delete(environmentId);
+      await engine.remove(environmentId);
+    },
   };
 }
 

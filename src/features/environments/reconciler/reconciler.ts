@@ -4,6 +4,7 @@ import { AppError } from '../../../core/errors.ts';
 import { createFairQueue } from '../../../platform/fair-queue.ts';
 import type { DesiredEnvironment } from '../configuration-file/plan.ts';
 import type { Deploy } from '../deploys/deploy.ts';
+import { EngineUnavailable } from '../engine/engine.ts';
 import type { Environment } from '../environment.ts';
 import { buildStep } from './build-step.ts';
 import type { ReconcilerDeps, StepOutcome } from './deps.ts';
@@ -78,6 +79,7 @@ export function createReconciler(deps: ReconcilerDeps): Reconciler {
       if (environment?.status !== 'tearing_down') return;
       const now = clock.now();
       await stores.environments.putServices(id, []);
+      await stores.deploys.forgetPlans(id);
       await stores.environments.retireLabels(id, now);
       await stores.environments.update({
         ...environment,
@@ -100,10 +102,11 @@ export function createReconciler(deps: ReconcilerDeps): Reconciler {
     }
   }
 
-  /** What passes is tried again later; anything else ends the deploy, with its words. */
+  /** A failure that may pass is tried again later. Any other one ends the deploy, with its words. */
   async function onError(id: string, error: unknown): Promise<void> {
     const isPassing = !(error instanceof AppError) || error.status >= 500;
-    if (isPassing) {
+    const deploy = await read.deploys.underWay(id);
+    if (isPassing || deploy === undefined) {
       const failures = (delayed.get(id)?.failures ?? 0) + 1;
       const waitMs = Math.min(maxDelayMs, firstDelayMs * 2 ** (failures - 1));
       delayed.set(id, { failures, until: clock.now() + waitMs });
@@ -112,14 +115,13 @@ export function createReconciler(deps: ReconcilerDeps): Reconciler {
         'a step of an Environment failed; it is tried again',
       );
     }
-    const deploy = await read.deploys.underWay(id);
     if (deploy === undefined) return;
-    if (error instanceof AppError && isPassing) await say(deploy, error.message);
-    if (!isPassing) {
-      const { code, message, hint: fix } = error;
-      const status = code === 'config_invalid' ? 'config_error' : 'error';
-      await record(deploy, (rows, _stores, now) => failed(rows, { status, message, fix }, now));
-    }
+    if (isPassing) return await say(deploy, wordsOf(error));
+    const { code, message, hint: fix } = error;
+    const status = code === 'config_invalid' ? 'config_error' : 'error';
+    const step = isPlanned(deploy) ? (deploy.status === 'deploying' ? 'start' : 'build') : 'fetch';
+    const at = { service: '', step } as const;
+    await record(deploy, (rows, stores, now) => failed(stores, rows, { status, message, fix, at }, now));
   }
 
   async function say(deploy: Deploy, message: string): Promise<void> {
@@ -167,6 +169,13 @@ export function createReconciler(deps: ReconcilerDeps): Reconciler {
       while (underWay.size > 0) await Promise.all(underWay.values());
     },
   };
+}
+
+function wordsOf(error: unknown): string {
+  if (error instanceof AppError) return error.message;
+  return error instanceof EngineUnavailable
+    ? 'The engine cannot run it at the moment.'
+    : 'Postern met a mistake of its own.';
 }
 
 function isPlanned(deploy: Deploy): deploy is Deploy & { readonly plan: DesiredEnvironment } {

@@ -36,19 +36,29 @@ export function recording({ tx, feed, clock }: Pick<ReconcilerDeps, 'tx' | 'feed
 export type Failure = {
   readonly status: 'error' | 'config_error';
   readonly message: string;
+  /** More, which only those see who may read the deploy. */
+  readonly detail?: string;
   readonly fix: string | null;
   readonly problems?: Deploy['problems'];
+  /** The step at fault; null: postern.yaml. */
+  readonly at: Pick<DeployStep, 'service' | 'step'> | null;
 };
 
-/** A deploy that failed. What was served before is still served. */
-export function failed({ environment, deploy }: Rows, failure: Failure, now: number): Rows {
-  const { status, message, fix, problems = [] } = failure;
+/** Ends a deploy that failed, and its steps. What was served before is still served. */
+export async function failed(
+  stores: Pick<EnvironmentStores, 'deploys'>,
+  { environment, deploy }: Rows,
+  { status, message, detail, fix, problems = [], at }: Failure,
+  now: number,
+): Promise<Rows> {
+  await stores.deploys.endSteps(deploy.id, at === null ? null : { ...at, message }, now);
   const statusMessage =
     environment.liveDeployId === null
       ? message
       : `The newest deploy failed; the one before is still served. ${message}`;
+  const whole = detail === undefined ? message : `${message} ${detail}`;
   return {
-    deploy: { ...deploy, status, message, fix, problems, endedAt: now },
+    deploy: { ...deploy, status, message: whole, fix, problems, endedAt: now },
     environment: { ...environment, status, statusMessage },
   };
 }

@@ -1,3 +1,4 @@
+import { minute } from '../../../core/clock.ts';
 import type { DesiredEnvironment } from '../configuration-file/plan.ts';
 import type { Deploy, DeployStep } from '../deploys/deploy.ts';
 import type { ObservedProcess } from '../engine/engine.ts';
@@ -5,46 +6,58 @@ import type { Environment, EnvironmentService } from '../environment.ts';
 import type { ReconcilerDeps, StepOutcome } from './deps.ts';
 import { waiting } from './fetch-step.ts';
 import type { Processes, Running } from './processes.ts';
-import { done, failed, newStep, recording } from './record.ts';
+import { done, type Failure, failed, newStep, recording } from './record.ts';
 
 type Planned = Deploy & { readonly plan: DesiredEnvironment };
 
 /** A process that was started this often and did not become ready fails its deploy. */
 const maxRestarts = 3;
+/** So does one that is not ready after this time. */
+const maxStartMs = 5 * minute;
+
+const nothing: ReadonlyMap<string, string> = new Map();
 
 /** The last steps of a deploy: processes start and become ready, and the gateway serves all services at once. */
 export function serveStep(deps: ReconcilerDeps, processes: Processes | null) {
   const record = recording(deps);
 
+  /** Before anything is replaced, the gateway forgets where it is: the port may soon be that of another Environment. */
+  async function begin(deploy: Planned): Promise<void> {
+    if (deploy.status === 'deploying') return;
+    await record(deploy, async (rows, stores) => {
+      const { environmentId: id } = deploy;
+      const services = (await stores.environments.services([id])).get(id) ?? [];
+      const withdrawn = services.map((service) =>
+        service.kind === 'process' ? { ...service, status: 'starting' as const, address: null } : service,
+      );
+      await stores.environments.putServices(id, withdrawn);
+      return {
+        deploy: { ...rows.deploy, status: 'deploying' },
+        environment: { ...rows.environment, status: 'deploying' },
+      };
+    });
+  }
+
+  /** The addresses of the processes when all are ready. */
   async function start(
     environment: Environment,
     deploy: Planned,
     steps: readonly DeployStep[],
-  ): Promise<'ready' | 'waiting'> {
-    if (processes === null || !processes.has(deploy.plan)) return 'ready';
-    if (deploy.status !== 'deploying')
-      await record(deploy, (rows) => ({
-        deploy: { ...rows.deploy, status: 'deploying' },
-        environment: { ...rows.environment, status: 'deploying' },
-      }));
+  ): Promise<ReadonlyMap<string, string> | undefined> {
+    if (processes === null || !processes.has(deploy.plan)) return nothing;
+    await begin(deploy);
     const running = await processes.bring(environment, deploy, steps);
     const names = [...running.desired.map(({ service }) => service), ...running.waiting];
-    const ended = [...running.observed.values()].find(
-      ({ state, restarts }) => state === 'failed' && restarts >= maxRestarts,
-    );
+    const now = deps.clock.now();
+    const failure = failureIn(names, running, steps, now);
     const isReady = names.every((name) => running.addresses.has(name) && isReadyIn(running, name));
-    const changed = names.flatMap((name) => changedSteps(name, running, steps, deps.clock.now()));
-    if (changed.length === 0 && ended === undefined && isReady) return 'ready';
-    if (changed.length === 0 && ended === undefined) return 'waiting';
-    await record(deploy, async (rows, stores, now) => {
-      for (const step of changed) await stores.deploys.putStep(deploy.id, step);
-      if (ended === undefined) return rows;
-      const last = ended.lastLines.length === 0 ? '' : ` Its last lines: ${ended.lastLines.join(' · ')}`;
-      const message = `${ended.service} ${ended.reason ?? 'did not become ready'}.${last}`;
-      const fix = 'Read its log, and correct the command, the port or the health path in postern.yaml.';
-      return failed(rows, { status: 'error', message, fix }, now);
-    });
-    return isReady && ended === undefined ? 'ready' : 'waiting';
+    const changed = names.flatMap((name) => changedSteps(name, running, steps, now));
+    if (changed.length > 0 || failure !== undefined)
+      await record(deploy, async (rows, stores) => {
+        for (const step of changed) await stores.deploys.putStep(deploy.id, step);
+        return failure === undefined ? rows : await failed(stores, rows, failure, now);
+      });
+    return isReady && failure === undefined ? running.addresses : undefined;
   }
 
   return async (
@@ -52,14 +65,11 @@ export function serveStep(deps: ReconcilerDeps, processes: Processes | null) {
     deploy: Planned,
     steps: readonly DeployStep[],
   ): Promise<StepOutcome> => {
-    if ((await start(environment, deploy, steps)) === 'waiting') return 'waiting';
+    const addresses = await start(environment, deploy, steps);
+    if (addresses === undefined) return 'waiting';
     const artifacts = new Map(
       steps.filter(({ step }) => step === 'build').map(({ service, artifactId }) => [service, artifactId]),
     );
-    const addresses =
-      processes === null || !processes.has(deploy.plan)
-        ? new Map<string, string>()
-        : (await processes.bring(environment, deploy, steps)).addresses;
     await record(deploy, async (rows, stores, now) => {
       const services = Object.entries(deploy.plan.services).map(
         ([name, service]): EnvironmentService => ({
@@ -85,6 +95,40 @@ export function serveStep(deps: ReconcilerDeps, processes: Processes | null) {
   };
 }
 
+function failureIn(
+  names: readonly string[],
+  running: Running,
+  steps: readonly DeployStep[],
+  now: number,
+): Failure | undefined {
+  const fix = 'Read its log, and correct the command, the port or the health path in postern.yaml.';
+  const ended = [...running.observed.values()].find(
+    ({ state, restarts }) => state === 'failed' && restarts >= maxRestarts,
+  );
+  if (ended !== undefined) {
+    const { service, lastLines } = ended;
+    return {
+      status: 'error',
+      message: `${service} ${ended.reason ?? 'did not become ready'}.`,
+      ...(lastLines.length === 0 ? {} : { detail: `Its last lines: ${lastLines.join(' · ')}` }),
+      fix,
+      at: { service, step: 'start' },
+    };
+  }
+  const late = names.find((name) => {
+    const step = steps.find((one) => one.service === name && one.step === 'start');
+    return !isReadyIn(running, name) && now - (step?.startedAt ?? now) > maxStartMs;
+  });
+  if (late === undefined) return undefined;
+  const reason = running.observed.get(late)?.reason ?? waitsFor;
+  return {
+    status: 'error',
+    message: `${late} was not ready after ${maxStartMs / minute} minutes: ${reason}.`,
+    fix,
+    at: { service: late, step: 'start' },
+  };
+}
+
 function isReadyIn({ observed }: Running, name: string): boolean {
   return observed.get(name)?.state === 'ready';
 }
@@ -107,8 +151,11 @@ function changedSteps(
   });
 }
 
+const waitsFor = 'waits for the address of another service';
+
 function startOf(step: DeployStep, seen: ObservedProcess | undefined, now: number): DeployStep {
-  if (seen === undefined) return step;
+  if (seen === undefined)
+    return { ...step, status: 'running', startedAt: step.startedAt ?? now, message: waitsFor };
   if (seen.state === 'ready') return step.status === 'done' ? step : done(step, now, { message: null });
   return { ...step, status: 'running', startedAt: step.startedAt ?? now, message: seen.reason };
 }

@@ -38,14 +38,16 @@ export function createTracking(deps: {
     return new Map(answer.value.map(({ name, sha }) => [name, sha]));
   }
 
-  /** The newest commit is deployed once: also when its deploy failed, it is not tried again without a new commit. */
+  /** A commit is deployed once: also when its deploy failed, it is not tried again without a new commit. */
   async function deploy(id: string, head: string): Promise<void> {
     const isQueued = await tx(async (stores) => {
       const environment = await stores.environments.hold(id);
       if (environment === undefined || isEnding(environment)) return false;
-      if (!environment.autoTrack || !environment.deployEnabled || environment.sha === head) return false;
-      if ((await stores.deploys.underWay(id))?.trigger === 'push') return false;
-      const how = { trigger: 'push', creator: null } as const;
+      if (!environment.autoTrack || !environment.deployEnabled) return false;
+      // One that has not read the branch yet may come to this commit.
+      if ((await stores.deploys.underWay(id))?.sha === null) return false;
+      if (await stores.deploys.knows(id, head)) return false;
+      const how = { trigger: 'push', creator: null, sha: head } as const;
       const now = clock.now();
       const queued = await queueDeploy(stores, systemAuditContext, environment, how, { random, now });
       await stores.environments.update(queued.environment);
