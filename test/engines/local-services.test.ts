@@ -142,6 +142,7 @@ function localContract(
     expect(defects.splice(0)).toMatchObject([{ code: 'store_unavailable' }]);
   });
 
+  // oxlint-disable-next-line vitest/expect-expect -- becomes() asserts
   test('a value with a NUL byte is refused in words', async () => {
     await begin();
     await run({ variables: { COLOR: 'blue\0--bind\0/\0/host' } });
@@ -192,6 +193,7 @@ describe.skipIf(isBwrapMissing)('local, bubblewrap', () => {
   describe('on this machine', () => {
     const { begin, run, becomes, killMarked } = localContract('bwrap', given);
 
+    // oxlint-disable-next-line vitest/expect-expect -- becomes() asserts
     test('a service that listens on loopback alone cannot be reached, and says so', async () => {
       await begin();
       await run({ variables: { LISTEN_ON: '127.0.0.1' } });
@@ -199,6 +201,7 @@ describe.skipIf(isBwrapMissing)('local, bubblewrap', () => {
       await becomes({ state: 'starting', reason });
     });
 
+    // oxlint-disable-next-line vitest/expect-expect -- becomes() asserts
     test('an Environment whose network ended gets a new one', async () => {
       await begin();
       await run({});

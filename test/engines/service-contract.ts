@@ -70,7 +70,9 @@ export async function desire(
 
 /** What every engine promises about process services. Called inside a describe() of each implementation. */
 export function serviceContract(harness: ServiceHarness): void {
-  describe('process services', () => casesOf(harness));
+  describe('process services', () => {
+    casesOf(harness);
+  });
 }
 
 function casesOf({ open, close, clock, store, left, isIsolated }: ServiceHarness): void {
@@ -330,6 +332,7 @@ function casesOf({ open, close, clock, store, left, isIsolated }: ServiceHarness
     );
   });
 
+  // oxlint-disable-next-line vitest/expect-expect -- becomes() asserts
   test('a service that fills its disk is ended', async () => {
     await begin({ diskBytes: 20_000_000 });
     await run({

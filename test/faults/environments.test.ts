@@ -56,15 +56,20 @@ beforeAll(async () => {
   await ada.signIn(administrator.email, administrator.password);
   const { data } = await ada.api('GET', '/config/api-environments');
   const policy = { ...data.policy, enabled: true, allowedAccess: ['owner', 'members', 'public'] };
-  expect((await ada.api('PUT', '/config/api-environments', policy, { 'if-match': '*' })).status).toBe(200);
+  await granted(ada.api('PUT', '/config/api-environments', policy, { 'if-match': '*' }));
   const made = { fullName: 'acme/shop', cloneUrl: repository.url };
-  expect((await ada.api('POST', '/repositories', made)).status).toBe(201);
+  await granted(ada.api('POST', '/repositories', made));
 });
 afterAll(async () => {
   await program.end('SIGTERM');
   repository.remove();
   rmSync(folder, { recursive: true, force: true });
 });
+
+async function granted(asked: ReturnType<Browser['api']>): Promise<void> {
+  const { status, text: said } = await asked;
+  if (status >= 300) throw new Error(`Answered ${status}: ${said}`);
+}
 
 function commit(edition: number): void {
   repository.commit({

@@ -1,3 +1,4 @@
+import { branchNamePattern } from '../../src/platform/git/remote.ts';
 import fc from 'fast-check';
 import type { JsonSchema, OpenApi } from '../../src/surfaces/web/openapi/types.ts';
 
@@ -62,10 +63,24 @@ function objects(document: OpenApi, schema: JsonSchema, depth: number): fc.Arbit
 }
 
 /** Words that mean something here; the sender replaces «kind» by something that exists (world.ts). */
-const words = ['«any»', 'acme/website', 'acme/none', 'repos:read', 'sites:write', 'env:admin', 'Zoë ✓ 名前'];
+const words = [
+  '«any»',
+  'main',
+  'acme/website',
+  'acme/website',
+  'acme/none',
+  'repos:read',
+  'sites:write',
+  'env:admin',
+  'Zoë ✓ 名前',
+];
 
 /** Forms of ids, and what exists with such an id. */
-const idPatterns = new Map([['^[0-9A-Za-z]{12}$', '«tokens»']]);
+const idPatterns = new Map([
+  ['^[0-9A-Za-z]{12}$', '«tokens»'],
+  [String.raw`^[A-Za-z0-9._-]+\/[A-Za-z0-9._-]+$`, 'acme/website'],
+  [branchNamePattern.source, 'main'],
+]);
 
 function strings(schema: JsonSchema): fc.Arbitrary<string> {
   if (schema.format === 'date-time') return dates;

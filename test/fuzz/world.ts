@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Dice } from '../faults/ledger.ts';
 import { commandLine, manyChanges, openFrozenHarness } from '../api/access/cast.ts';
+import { idleEngine } from '../fakes/idle-engine.ts';
+import { defaultEnvironmentPolicy } from '../../src/features/environments/policy/environment-policy.ts';
 import { type Harness, type Person, type TestKey, uiOrigin } from '../harness.ts';
 import { awaited, type CallerName, type FuzzRequest } from './requests.ts';
 
@@ -19,7 +21,7 @@ export type World = {
 
 /** `cloneUrl`: of the repositories in it. */
 export async function openWorld(cloneUrl: string): Promise<World> {
-  const h = await openFrozenHarness(manyChanges);
+  const h = await openFrozenHarness({ ...manyChanges, engine: async () => idleEngine });
   const things = new Map<string, string[]>();
   const keep = (kind: string, ...ids: string[]) => {
     things.set(kind, [...(things.get(kind) ?? []), ...ids].slice(-200));
@@ -100,6 +102,24 @@ export async function openWorld(cloneUrl: string): Promise<World> {
     keep('files', 'index.html');
   }
 
+  await createEnvironments();
+
+  /** So many that tearing down some leaves enough, each with a build that is under way and one that was cancelled. */
+  async function createEnvironments(): Promise<void> {
+    const policy = { ...defaultEnvironmentPolicy, enabled: true, maxPerOwner: 1_000, maxTotal: 1_000 };
+    const headers = { 'if-match': '*' };
+    await h.call('PUT', '/config/api-environments', { as: root, body: policy, headers });
+    const body = { repository: 'acme/website', branch: 'main', access: 'members' };
+    for (const as of [ada, ada, ada, root, root, keys.service]) {
+      const { data } = await h.call('POST', '/environments', { as, body });
+      keep('environments', data.id);
+      const builds = (await h.call('GET', '/builds', { as, query: { environment: data.id } })).data;
+      keep('builds', builds[0].id);
+      if (as !== root) continue;
+      await h.call('POST', `/builds/${builds[0].id}/cancel`, { as });
+    }
+  }
+
   const bearer = (value: string) => ({ authorization: `Bearer ${value}` });
   const session = (person: Person) => ({
     cookie: `__Host-postern_session=${person.cookie}`,
@@ -131,6 +151,8 @@ export async function openWorld(cloneUrl: string): Promise<World> {
     listPeople: 'people',
     createGroup: 'groups',
     createSite: 'sites',
+    createEnvironment: 'environments',
+    listBuilds: 'builds',
     startUpload: 'uploads',
     createMyKey: 'tokens',
     createServiceKey: 'tokens',

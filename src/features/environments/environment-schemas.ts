@@ -18,7 +18,10 @@ const variables = z
     z
       .string()
       .regex(/^[A-Za-z_][A-Za-z0-9_]{0,99}$/, 'must be the name of a variable: letters, digits and _'),
-    z.string().max(8_192),
+    z
+      .string()
+      .max(8_192)
+      .refine((text) => !text.includes('\0'), 'must not contain a zero byte, which no variable can hold'),
   )
   .refine((map) => Object.keys(map).length <= maxVariables, `must have at most ${maxVariables} variables`);
 
@@ -27,15 +30,13 @@ const choiceSchema = z
     name: z
       .string()
       .max(40)
+      .regex(/^[a-z0-9-]+$/, 'must be the name of a service')
       .describe('Name of a service of postern.yaml. One that the file does not have is ignored'),
     active: z.boolean().optional().describe('False: it does not start, unless an active service requires it'),
     branchOrExternalUrl: z
       .url({ protocol: /^https?$/ })
       .max(2_000)
-      .refine(
-        (url) => new URL(url).username === '' && new URL(url).password === '',
-        'must not have a user name',
-      )
+      .refine((text) => !URL.parse(text)?.username && !URL.parse(text)?.password, 'must not have a user name')
       .optional()
       .describe('URL of an external service'),
   })

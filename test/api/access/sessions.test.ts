@@ -7,7 +7,7 @@ import { Browser } from '../../identity.ts';
 import { absentPath, contents, manyChanges, noLimits, openFrozenHarness, setPolicy } from './cast.ts';
 import { defaultSitesConfig } from '../../../src/features/sites/sites.ts';
 import { defaultEnvironmentPolicy } from '../../../src/features/environments/policy/environment-policy.ts';
-import type { Engine } from '../../../src/features/environments/engine/engine.ts';
+import { idleEngine } from '../../fakes/idle-engine.ts';
 import { newRepository, type TestRepository } from '../../git-repository.ts';
 import { archiveOf, page, upload } from '../sites/uploads.ts';
 
@@ -163,19 +163,6 @@ const foreign: readonly [string, Record<string, string>][] = [
   ['Sec-Fetch-Site: same-site', { origin: uiOrigin, 'sec-fetch-site': 'same-site' }],
   ['Sec-Fetch-Site: none', { origin: uiOrigin, 'sec-fetch-site': 'none' }],
 ];
-
-/** Builds and runs nothing: no job of the worker runs here. */
-const never = () => Promise.reject(new Error('Nothing runs here.'));
-const idleEngine: Engine = {
-  place: { engine: 'local', platform: 'linux-x64' },
-  build: never,
-  apply: never,
-  observe: never,
-  logs: never,
-  address: never,
-  remove: never,
-  sweep: never,
-};
 
 /** An Environment of a new repository, with a build that is under way. */
 async function environmentOf(owner: Person, name: string): Promise<{ id: string; build: string }> {

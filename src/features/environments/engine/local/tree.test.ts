@@ -103,11 +103,11 @@ test.each<[string, Header[]]>([
     ],
   ],
 ])('%s is refused', async (_, entries) => {
-  await expect(unpack(...entries)).rejects.toThrow();
+  await expect(unpack(...entries)).rejects.toThrow(Error);
 });
 
 test('a tar that is truncated is refused', async () => {
   const bytes = gzipSync(Buffer.alloc(2_000));
   const read = async () => Readable.from([bytes.subarray(0, bytes.length - 8)]);
-  await expect(unpackTree('', openFolder('tree'), { read })).rejects.toThrow();
+  await expect(unpackTree('', openFolder('tree'), { read })).rejects.toThrow(Error);
 });
