@@ -443,7 +443,7 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     },
     reportKeys: (text, origin) => alarms.report(text, origin, 'credential_in_content'),
   });
-  // The deploys that wait for it go on at once.
+  // Continues the deploys that wait for the build.
   buildServices.onBuildEnded(() => {
     environmentServices.reconciler
       .run()

@@ -293,6 +293,13 @@ export function canReachRepository(caller: Caller, repositoryId: string): boolea
   return repositories.mode === 'all' || repositories.repositoryIds.includes(repositoryId);
 }
 
+/** Ids of the repositories that the caller reaches, for lists. */
+export function reachOf(caller: Caller): readonly string[] | 'all' {
+  return 'key' in caller && caller.key.repositories.mode === 'selected'
+    ? caller.key.repositories.repositoryIds
+    : 'all';
+}
+
 function words(kind: CallerKind): string {
   const names = {
     anonymous: 'anonymous callers',

@@ -68,6 +68,20 @@ export function userOf(caller: Caller): UserRef | null {
   return caller.user;
 }
 
+/** What a site or an Environment belongs to: one person, or exactly one service key. */
+export type Owner = { readonly kind: 'user' | 'service_key'; readonly id: string };
+
+/** The owner of what a caller creates and changes. Null when the caller is neither a person nor a service key. */
+export function ownerOf(caller: Caller): Owner | null {
+  if (caller.kind === 'service_key') return { kind: 'service_key', id: caller.key.id };
+  const user = userOf(caller);
+  return user === null ? null : { kind: 'user', id: user.id };
+}
+
+export function isSameOwner(one: Owner | null, other: Owner): boolean {
+  return one !== null && one.kind === other.kind && one.id === other.id;
+}
+
 /** Who acted, for the audit log. `credential` is a key id, a session id or a client id; never a secret. */
 export type Actor = {
   readonly kind: 'user' | 'service_key' | 'system' | 'anonymous';

@@ -1,5 +1,4 @@
-import type { Caller } from '../../core/caller.ts';
-import { userOf } from '../../core/caller.ts';
+import { type Caller, isSameOwner, type Owner, ownerOf } from '../../core/caller.ts';
 import type { Access } from './configuration-file/schema.ts';
 
 /** What an Environment is, and who may see and change it. No I/O. */
@@ -32,8 +31,7 @@ export type ServiceStatus = (typeof serviceStatuses)[number];
 export const serviceKinds = ['static', 'process', 'image', 'postgres', 'external'] as const;
 export type ServiceKind = (typeof serviceKinds)[number];
 
-/** A person, or exactly one service key. */
-export type Creator = { readonly kind: 'user' | 'service_key'; readonly id: string };
+export type Creator = Owner;
 
 /** What a creator chose for one service in place of the file. */
 export type ServiceChoice = {
@@ -102,15 +100,8 @@ export type EnvironmentService = {
   readonly address: string | null;
 };
 
-export function creatorOf(caller: Caller): Creator | null {
-  if (caller.kind === 'service_key') return { kind: 'service_key', id: caller.key.id };
-  const user = userOf(caller);
-  return user === null ? null : { kind: 'user', id: user.id };
-}
-
 export function isCreator(caller: Caller, { creator }: Pick<Environment, 'creator'>): boolean {
-  const own = creatorOf(caller);
-  return own !== null && own.kind === creator.kind && own.id === creator.id;
+  return isSameOwner(ownerOf(caller), creator);
 }
 
 /** True: nothing of it is served any more, and nothing starts. */

@@ -1,4 +1,5 @@
-import { type Caller, userOf } from '../../core/caller.ts';
+import { reachOf } from '../../core/authorize.ts';
+import { type Caller, ownerOf, userOf } from '../../core/caller.ts';
 import { AppError } from '../../core/errors.ts';
 import type { Repositories } from '../repositories/repositories.ts';
 import type { AuditEventResponse } from '../audit/audit.ts';
@@ -6,14 +7,12 @@ import type { ServiceLog } from './deploys/log.ts';
 import type { FollowedLogs } from './deploys/log-tail.ts';
 import type { Engine } from './engine/engine.ts';
 import {
-  creatorOf,
   type Environment,
   type EnvironmentService,
   type EnvironmentStatus,
   isEnding,
 } from './environment.ts';
 import type { EnvironmentStores } from './environments-deps.ts';
-import { reachOf } from './rights.ts';
 import { type Explanation, explain } from './why.ts';
 
 export type EnvironmentQuery = {
@@ -64,7 +63,7 @@ export function environmentReading(deps: {
   const { read, repositories, engine } = deps;
   return {
     async list(caller, { repository, mine = false, ...query }, page, limit) {
-      const viewer = creatorOf(caller);
+      const viewer = ownerOf(caller);
       if (mine && viewer === null) throw new AppError('mine_requires_identity');
       const repositoryId =
         repository === undefined ? undefined : (await repositories.get(caller, repository)).id;

@@ -1,8 +1,8 @@
 import { canReachRepository } from '../../core/authorize.ts';
-import type { Caller, CallerKey } from '../../core/caller.ts';
+import { type Caller, type CallerKey, ownerOf } from '../../core/caller.ts';
 import { AppError } from '../../core/errors.ts';
 import { type Access, accessKinds } from './configuration-file/schema.ts';
-import { type Creator, creatorOf, type Environment, isCreator, isEnding } from './environment.ts';
+import { type Creator, type Environment, isCreator, isEnding } from './environment.ts';
 import type { EnvironmentPolicy } from './policy/environment-policy.ts';
 
 /**
@@ -24,19 +24,12 @@ export function changeable(caller: Caller, environment: Environment | undefined)
 }
 
 export function requireCreator(caller: Caller): Creator {
-  const creator = creatorOf(caller);
+  const creator = ownerOf(caller);
   if (creator === null)
     throw new AppError('identity_binding_required', {
       message: 'This older key is not bound to a user and cannot create Environments.',
     });
   return creator;
-}
-
-/** The repositories that a caller reaches. */
-export function reachOf(caller: Caller): readonly string[] | 'all' {
-  return 'key' in caller && caller.key.repositories.mode === 'selected'
-    ? caller.key.repositories.repositoryIds
-    : 'all';
 }
 
 /** `hasEngine`: this installation runs Environments at all. The answer says which switch refused. */

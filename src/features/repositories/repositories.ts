@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { canReachRepository } from '../../core/authorize.ts';
+import { canReachRepository, reachOf } from '../../core/authorize.ts';
 import type { AuditContext, Caller, CallerKey } from '../../core/caller.ts';
 import type { Clock } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
@@ -234,10 +234,7 @@ export function createRepositories({
 
   return {
     async list(caller, search, page, limit) {
-      const isKey = caller.kind === 'personal_key' || caller.kind === 'service_key';
-      const within =
-        isKey && caller.key.repositories.mode === 'selected' ? caller.key.repositories.repositoryIds : 'all';
-      return await read.repositories.list(within, search, page, limit);
+      return await read.repositories.list(reachOf(caller), search, page, limit);
     },
     get: (caller, fullName) => reach(caller, read.repositories.find(fullName)),
     async create(caller, auditContext, input) {

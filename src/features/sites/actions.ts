@@ -1,8 +1,8 @@
-import type { Caller } from '../../core/caller.ts';
+import { type Caller, isSameOwner, ownerOf } from '../../core/caller.ts';
 import { day } from '../../core/clock.ts';
 import { extended } from './lifetime.ts';
 import { visibilityFor } from './visibility.ts';
-import { isSameOwner, ownerOf, type Site, siteStatusOf } from './site.ts';
+import { type Site, siteStatusOf } from './site.ts';
 import type { SitesConfig } from './sites-config.ts';
 
 /**

@@ -1,11 +1,11 @@
-import type { Caller } from '../../core/caller.ts';
+import { type Caller, isSameOwner, ownerOf } from '../../core/caller.ts';
 import { timestamp, timestampOrNull } from '../../core/clock.ts';
 import type { SiteActions } from './actions.ts';
 import type { FileChange } from './content/file-changes.ts';
 import type { SiteReport } from './content/report.ts';
 import type { SiteWarning } from './content/warnings.ts';
 import { versionEtag } from './rights.ts';
-import { isSameOwner, ownerOf, type Site, type SiteOwner, type SiteVersion, siteStatusOf } from './site.ts';
+import { type Site, type SiteOwner, type SiteVersion, siteStatusOf } from './site.ts';
 import type { Capabilities } from './sites.ts';
 
 /** Converts the domain's sites to their wire form. */

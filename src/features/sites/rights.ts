@@ -1,7 +1,7 @@
-import type { Caller } from '../../core/caller.ts';
+import { type Caller, ownerOf } from '../../core/caller.ts';
 import { AppError } from '../../core/errors.ts';
 import type { ConfigDocument } from '../settings/settings.ts';
-import { ownerOf, type Site, type SiteOwner, sightOf } from './site.ts';
+import { type Site, type SiteOwner, sightOf } from './site.ts';
 import type { SiteStores } from './sites-deps.ts';
 import type { SitesConfig } from './sites-config.ts';
 import { requireSiteCount } from './upload-limits.ts';

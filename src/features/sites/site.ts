@@ -1,10 +1,9 @@
-import type { Caller } from '../../core/caller.ts';
-import { userOf } from '../../core/caller.ts';
+import { type Caller, isSameOwner, type Owner, ownerOf } from '../../core/caller.ts';
 
 /** What a site is, and who may see and change it. No I/O. */
 export type Visibility = 'public' | 'private';
 
-export type SiteOwner = { readonly kind: 'user' | 'service_key'; readonly id: string };
+export type SiteOwner = Owner;
 
 /** What content is kept for: also a repository, for what its builds made. */
 export type ContentOwner = SiteOwner | { readonly kind: 'repository'; readonly id: string };
@@ -55,20 +54,6 @@ export function siteStatusOf(site: Site, now: number): SiteStatus {
   if (site.takenDownAt !== null) return 'taken_down';
   if (site.expiresAt !== null && site.expiresAt <= now) return 'expired';
   return site.live === null ? 'empty' : 'active';
-}
-
-/**
- * The owner of the sites that a caller creates and changes: one person or exactly one key. Null when the caller is
- * neither.
- */
-export function ownerOf(caller: Caller): SiteOwner | null {
-  if (caller.kind === 'service_key') return { kind: 'service_key', id: caller.key.id };
-  const user = userOf(caller);
-  return user === null ? null : { kind: 'user', id: user.id };
-}
-
-export function isSameOwner(one: SiteOwner | null, other: SiteOwner): boolean {
-  return one !== null && one.kind === other.kind && one.id === other.id;
 }
 
 /**

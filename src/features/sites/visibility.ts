@@ -1,6 +1,6 @@
-import type { Caller } from '../../core/caller.ts';
+import { type Caller, ownerOf } from '../../core/caller.ts';
 import { AppError } from '../../core/errors.ts';
-import { ownerOf, type Visibility } from './site.ts';
+import type { Visibility } from './site.ts';
 import type { SitesConfig } from './sites-config.ts';
 
 export type VisibilityChoice = {

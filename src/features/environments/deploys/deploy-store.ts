@@ -46,8 +46,6 @@ export type DeployStore = {
   knows(environmentId: string, sha: string): Promise<boolean>;
   /** Forgets the plans of an Environment, which have the values of its variables. */
   forgetPlans(environmentId: string): Promise<void>;
-  /** Environments whose deploys wait for this build. */
-  waitingFor(buildJobId: string): Promise<string[]>;
   /** Builds that a deploy waits for. */
   wantedJobs(): Promise<string[]>;
 };
@@ -206,10 +204,6 @@ export function deployStore(db: Sql): DeployStore {
     async forgetPlans(environmentId) {
       await sql`update deploys set plan = null where environment_id = ${environmentId}`.execute(db);
     },
-    waitingFor: (buildJobId) =>
-      ids(sql`
-        select distinct d.environment_id as id from deploy_steps s join deploys d on d.id = s.deploy_id
-         where s.build_job_id = ${buildJobId} and d.ended_at is null`),
     wantedJobs: () =>
       ids(sql`
         select distinct s.build_job_id as id from deploy_steps s join deploys d on d.id = s.deploy_id

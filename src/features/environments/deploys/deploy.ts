@@ -66,3 +66,10 @@ export type DeployStep = {
 export function hasEnded({ endedAt }: Pick<Deploy, 'endedAt'>): boolean {
   return endedAt !== null;
 }
+
+/** One whose file was read without problems. */
+export type PlannedDeploy = Deploy & { readonly plan: DesiredEnvironment };
+
+export function isPlanned(deploy: Deploy): deploy is PlannedDeploy {
+  return deploy.plan !== null;
+}

@@ -1,8 +1,10 @@
+import { reachOf } from '../../../core/authorize.ts';
+import { ownerOf } from '../../../core/caller.ts';
 import { AppError } from '../../../core/errors.ts';
 import type { Builds } from '../builds/builds.ts';
-import { creatorOf, type Environment } from '../environment.ts';
+import type { Environment } from '../environment.ts';
 import type { Asked, EnvironmentDeps } from '../environments-deps.ts';
-import { changeable, holdCredential, reachOf, requireEnabled, seen } from '../rights.ts';
+import { changeable, holdCredential, requireEnabled, seen } from '../rights.ts';
 import { type Deploy, type DeployStatus, type DeployStep, hasEnded } from './deploy.ts';
 import type { ServiceLog } from './log.ts';
 import type { FollowedLogs } from './log-tail.ts';
@@ -58,7 +60,7 @@ export function deploying(deps: EnvironmentDeps & { readonly builds: Pick<Builds
       page: number,
       limit: number,
     ): Promise<{ items: DeployWithSteps[]; total: number }> {
-      const whole = { ...filter, repositories: reachOf(caller), viewer: creatorOf(caller) };
+      const whole = { ...filter, repositories: reachOf(caller), viewer: ownerOf(caller) };
       const { items, total } = await read.deploys.list(whole, page, limit);
       return { items: await withSteps(items), total };
     },
@@ -127,7 +129,7 @@ export function deploying(deps: EnvironmentDeps & { readonly builds: Pick<Builds
             hint: 'Cancel it first, or wait for its end.',
           });
         if (!held.deployEnabled) throw new AppError('deploy_disabled');
-        const how = { trigger: 'retry', creator: creatorOf(caller), sha: earlier.sha } as const;
+        const how = { trigger: 'retry', creator: ownerOf(caller), sha: earlier.sha } as const;
         const next = await queueDeploy(stores, auditContext, held, how, { random, now });
         await stores.environments.update(next.environment);
         await stores.changes.publish({ topic: 'environment', subject: held.id });

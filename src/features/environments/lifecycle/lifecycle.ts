@@ -1,18 +1,11 @@
-import type { AuditContext } from '../../../core/caller.ts';
+import { type AuditContext, ownerOf } from '../../../core/caller.ts';
 import { hour } from '../../../core/clock.ts';
 import { AppError } from '../../../core/errors.ts';
 import type { AuditEntry } from '../../audit/audit.ts';
 import type { Access } from '../configuration-file/schema.ts';
 import type { Deploy } from '../deploys/deploy.ts';
 import { queueDeploy } from '../deploys/queue-deploy.ts';
-import {
-  type Creator,
-  creatorOf,
-  type Environment,
-  isCreator,
-  isEnding,
-  type ServiceChoice,
-} from '../environment.ts';
+import { type Creator, type Environment, isCreator, isEnding, type ServiceChoice } from '../environment.ts';
 import type { Asked, EnvironmentDeps, EnvironmentStores } from '../environments-deps.ts';
 import { generateEnvironmentLabel } from '../labels.ts';
 import type { EnvironmentPolicy } from '../policy/environment-policy.ts';
@@ -154,7 +147,7 @@ export function lifecycle(deps: EnvironmentDeps) {
         await holdCredential(stores, caller, now);
         const held = changeable(caller, await stores.environments.hold(before.id));
         if (!held.deployEnabled) throw new AppError('deploy_disabled');
-        const creator = creatorOf(caller);
+        const creator = ownerOf(caller);
         const next = await queueDeploy(
           stores,
           auditContext,
@@ -247,7 +240,7 @@ export function lifecycle(deps: EnvironmentDeps) {
     const live = await stores.deploys.find(environment.liveDeployId ?? '');
     const mayDeploy = environment.deployEnabled && policy.enabled && deps.hasEngine;
     if (live === undefined || !mayDeploy) return step;
-    return { ...step, deploys: { creator: creatorOf(caller), sha: live.sha } };
+    return { ...step, deploys: { creator: ownerOf(caller), sha: live.sha } };
   }
 }
 

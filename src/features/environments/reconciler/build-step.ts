@@ -1,6 +1,6 @@
 import { AppError } from '../../../core/errors.ts';
-import type { DesiredBuild, DesiredEnvironment } from '../configuration-file/plan.ts';
-import type { Deploy, DeployStep } from '../deploys/deploy.ts';
+import type { DesiredBuild } from '../configuration-file/plan.ts';
+import type { DeployStep, PlannedDeploy } from '../deploys/deploy.ts';
 import type { Environment } from '../environment.ts';
 import type { ReconcilerDeps, StepOutcome } from './deps.ts';
 import { done, type Failure, failed, recording } from './record.ts';
@@ -13,11 +13,7 @@ export function buildStep(deps: ReconcilerDeps) {
   const { builds, clock } = deps;
   const record = recording(deps);
 
-  async function request(
-    environment: Environment,
-    deploy: Deploy & { readonly plan: DesiredEnvironment },
-    service: string,
-  ) {
+  async function request(environment: Environment, deploy: PlannedDeploy, service: string) {
     const repository = await deps.repositories.find(deploy.repositoryId);
     const planned = deploy.plan.services[service];
     const remote = await deps.repositories.remoteOf(deploy.repositoryId);
@@ -39,11 +35,7 @@ export function buildStep(deps: ReconcilerDeps) {
     });
   }
 
-  async function look(
-    environment: Environment,
-    deploy: Deploy & { readonly plan: DesiredEnvironment },
-    step: DeployStep,
-  ): Promise<Looked> {
+  async function look(environment: Environment, deploy: PlannedDeploy, step: DeployStep): Promise<Looked> {
     const { service } = step;
     const now = clock.now();
     if (step.buildJobId === null) {
@@ -80,7 +72,7 @@ export function buildStep(deps: ReconcilerDeps) {
 
   return async (
     environment: Environment,
-    deploy: Deploy & { readonly plan: DesiredEnvironment },
+    deploy: PlannedDeploy,
     steps: readonly DeployStep[],
   ): Promise<StepOutcome> => {
     const open = steps.filter(({ step, status }) => step === 'build' && status !== 'done');

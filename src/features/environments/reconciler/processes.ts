@@ -2,14 +2,13 @@ import { createHash } from 'node:crypto';
 import { AppError } from '../../../core/errors.ts';
 import type { DesiredEnvironment, DesiredService } from '../configuration-file/plan.ts';
 import type { Reference } from '../configuration-file/references.ts';
-import type { Deploy, DeployStep } from '../deploys/deploy.ts';
+import type { DeployStep, PlannedDeploy } from '../deploys/deploy.ts';
 import type { DesiredProcess, Engine, ObservedProcess } from '../engine/engine.ts';
 import type { Environment } from '../environment.ts';
 import { secretsRefused } from '../secrets.ts';
 import type { ReconcilerDeps } from './deps.ts';
 import { filledVariables, valuesOf } from './values.ts';
 
-type Planned = Deploy & { readonly plan: DesiredEnvironment };
 type Process = Extract<DesiredService, { kind: 'process' }>;
 
 /** What runs of a deploy, and what runs now. */
@@ -35,7 +34,7 @@ export function createProcesses(deps: ReconcilerDeps, engine: Engine) {
 
   /** Values of the stored secrets: variable → value. @throws AppError override_not_allowed when they may not be used */
   async function secretsOf(
-    deploy: Planned,
+    deploy: PlannedDeploy,
     references: Readonly<Record<string, string>>,
   ): Promise<Readonly<Record<string, string>>> {
     if (Object.keys(references).length === 0) return {};
@@ -52,7 +51,7 @@ export function createProcesses(deps: ReconcilerDeps, engine: Engine) {
   async function processOf(
     name: string,
     service: Process,
-    deploy: Planned,
+    deploy: PlannedDeploy,
     steps: readonly DeployStep[],
     valueOf: (reference: Reference) => string,
   ): Promise<DesiredProcess> {
@@ -87,7 +86,11 @@ export function createProcesses(deps: ReconcilerDeps, engine: Engine) {
     has: (plan: DesiredEnvironment) => Object.values(plan.services).some(({ kind }) => kind === 'process'),
 
     /** @throws EngineUnavailable; AppError when a secret cannot be used */
-    async bring(environment: Environment, deploy: Planned, steps: readonly DeployStep[]): Promise<Running> {
+    async bring(
+      environment: Environment,
+      deploy: PlannedDeploy,
+      steps: readonly DeployStep[],
+    ): Promise<Running> {
       const names = Object.entries(deploy.plan.services).filter(
         (entry): entry is [string, Process] => entry[1].kind === 'process',
       );

@@ -2,8 +2,7 @@ import { systemAuditContext } from '../../../core/caller.ts';
 import { second } from '../../../core/clock.ts';
 import { AppError } from '../../../core/errors.ts';
 import { createFairQueue } from '../../../platform/fair-queue.ts';
-import type { DesiredEnvironment } from '../configuration-file/plan.ts';
-import type { Deploy } from '../deploys/deploy.ts';
+import { type Deploy, isPlanned } from '../deploys/deploy.ts';
 import { EngineUnavailable } from '../engine/engine.ts';
 import type { Environment } from '../environment.ts';
 import { buildStep } from './build-step.ts';
@@ -176,8 +175,4 @@ function wordsOf(error: unknown): string {
   return error instanceof EngineUnavailable
     ? 'The engine cannot run it at the moment.'
     : 'Postern met a mistake of its own.';
-}
-
-function isPlanned(deploy: Deploy): deploy is Deploy & { readonly plan: DesiredEnvironment } {
-  return deploy.plan !== null;
 }

@@ -1,14 +1,11 @@
 import { minute } from '../../../core/clock.ts';
-import type { DesiredEnvironment } from '../configuration-file/plan.ts';
-import type { Deploy, DeployStep } from '../deploys/deploy.ts';
+import type { DeployStep, PlannedDeploy } from '../deploys/deploy.ts';
 import type { ObservedProcess } from '../engine/engine.ts';
 import type { Environment, EnvironmentService } from '../environment.ts';
 import type { ReconcilerDeps, StepOutcome } from './deps.ts';
 import { waiting } from './fetch-step.ts';
 import type { Processes, Running } from './processes.ts';
 import { done, type Failure, failed, newStep, recording } from './record.ts';
-
-type Planned = Deploy & { readonly plan: DesiredEnvironment };
 
 /** A process that was started this often and did not become ready fails its deploy. */
 const maxRestarts = 3;
@@ -22,7 +19,7 @@ export function serveStep(deps: ReconcilerDeps, processes: Processes | null) {
   const record = recording(deps);
 
   /** Before anything is replaced, the gateway forgets where it is: the port may soon be that of another Environment. */
-  async function begin(deploy: Planned): Promise<void> {
+  async function begin(deploy: PlannedDeploy): Promise<void> {
     if (deploy.status === 'deploying') return;
     await record(deploy, async (rows, stores) => {
       const { environmentId: id } = deploy;
@@ -41,7 +38,7 @@ export function serveStep(deps: ReconcilerDeps, processes: Processes | null) {
   /** The addresses of the processes when all are ready. */
   async function start(
     environment: Environment,
-    deploy: Planned,
+    deploy: PlannedDeploy,
     steps: readonly DeployStep[],
   ): Promise<ReadonlyMap<string, string> | undefined> {
     if (processes === null || !processes.has(deploy.plan)) return nothing;
@@ -62,7 +59,7 @@ export function serveStep(deps: ReconcilerDeps, processes: Processes | null) {
 
   return async (
     environment: Environment,
-    deploy: Planned,
+    deploy: PlannedDeploy,
     steps: readonly DeployStep[],
   ): Promise<StepOutcome> => {
     const addresses = await start(environment, deploy, steps);

@@ -1,6 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { DesiredEnvironment } from '../configuration-file/plan.ts';
-import type { Deploy } from '../deploys/deploy.ts';
+import { isPlanned } from '../deploys/deploy.ts';
 import { type Environment, type EnvironmentService, isEnding } from '../environment.ts';
 import type { ReconcilerDeps } from './deps.ts';
 import type { Processes, Running } from './processes.ts';
@@ -37,11 +36,10 @@ export function watching(deps: ReconcilerDeps, processes: Processes | null) {
     if (processes === null) return;
     const { id, revision } = environment;
     const seen = async () => `${revision} ${await processes.look(id)}`;
-    if (compared.get(id) === (await seen())) return;
-    // Before: what changes meanwhile is compared in the next round.
-    compared.delete(id);
     const before = await seen();
+    if (compared.get(id) === before) return;
     await bring(environment, processes);
+    // What changed meanwhile is compared in the next round.
     if ((await seen()) === before) compared.set(id, before);
   };
 }
@@ -59,8 +57,4 @@ function seenNow(
     const status = seen?.state === 'failed' ? 'failed' : 'starting';
     return { ...service, status, reason: seen?.reason ?? null, address: null };
   });
-}
-
-function isPlanned(deploy: Deploy): deploy is Deploy & { readonly plan: DesiredEnvironment } {
-  return deploy.plan !== null;
 }
