@@ -14,10 +14,14 @@ export type PostgresServer = {
   stop(): Promise<void>;
 };
 
+/** For nine processes that fill their pools, as during a rolling update (docs/explanation/scale.md). */
+const maxConnections = 200;
+
 export async function startPostgres(bin: string): Promise<PostgresServer> {
   const { folder, url, program, args, account } = await preparePostgres(bin);
   const launch = async () => {
-    const server = spawn(program, [...args, '-c', 'log_min_messages=fatal'], { ...account, stdio: 'ignore' });
+    const ours = ['-c', 'log_min_messages=fatal', '-c', `max_connections=${maxConnections}`];
+    const server = spawn(program, [...args, ...ours], { ...account, stdio: 'ignore' });
     const isRunning = () => server.exitCode === null && server.signalCode === null;
     while (!(await postgresAnswers(url))) {
       if (!isRunning()) throw new Error('PostgreSQL ended before it answered.');

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { findPostgres } from '../../scripts/local-servers.ts';
 import { isRedisMissing } from '../contract/kv-redis-server.ts';
 import { type Build, makeNextBuild, nextStep } from './builds.ts';
@@ -103,6 +103,13 @@ describe.skipIf(!isCi && (bin === undefined || isRedisMissing))('an update that 
     next?.remove();
   });
 
+  /** Joins the fleet until the test ends. */
+  async function startMember(...[workload, options]: Parameters<LivedInFleet['start']>): Promise<Member> {
+    const member = await fleet.start(workload, options);
+    onTestFinished(async () => void (await member.end('SIGTERM')));
+    return member;
+  }
+
   /** Sends a configuration document back at `web` with one number changed, and whatever else that build reads of it. */
   async function changeConfig(web: Member, name: 'api-keys' | 'sites', changed: object): Promise<void> {
     const address = `${fleet.uiUrl}/api/v2/config/${name}`;
@@ -136,10 +143,10 @@ describe.skipIf(!isCi && (bin === undefined || isRedisMissing))('an update that 
         change: fleet.change(otherWeb),
       },
       async () => {
-        const newer = await fleet.start('web', { main: next.main });
+        const newer = await startMember('web', { main: next.main });
         tellRecovery('the newer version serves, with its step', performance.now() - begun);
-        await fleet.start('worker', { main: next.main });
-        const newGateway = await fleet.start('gateway', { main: next.main });
+        await startMember('worker', { main: next.main });
+        const newGateway = await startMember('gateway', { main: next.main });
         // What either changes the other sees.
         const ofOld = await fleet.makeKey('of the old one');
         expect(await fleet.withKey(newer, ofOld.value)()).toBe(200);
@@ -148,10 +155,10 @@ describe.skipIf(!isCi && (bin === undefined || isRedisMissing))('an update that 
         await fleet.ada.api('DELETE', `/me/tokens/${ofOld.id}`);
         expect(await fleet.withKey(newer, ofOld.value)()).toBe(401);
         // An old one that is started again: a node went away in the middle of the update.
-        const again = await fleet.start('web');
+        const again = await startMember('web');
         expect(await fleet.withKey(again)()).toBe(200);
         expect(await fleet.change(again)()).toBe(200);
-        await fleet.start('worker');
+        await startMember('worker');
       },
     );
     const heard = Object.fromEntries(
@@ -168,7 +175,7 @@ describe.skipIf(!isCi && (bin === undefined || isRedisMissing))('an update that 
   test('FT-13 configuration that a newer version stored, with fields and a scope more, is served and started with by an older one', async () => {
     const [web] = fleet.webs;
     const [gateway] = fleet.gateways;
-    const newer = await fleet.start('web', { main: next.main });
+    const newer = await startMember('web', { main: next.main });
     const answers = await watch({ key: fleet.withKey(web), public: fleet.publicPage(gateway) }, async () => {
       await changeConfig(newer, 'api-keys', { maxActivePersonalKeysPerUser: 999 });
       await changeConfig(newer, 'sites', { deletion: { restoreDays: 9 } });
@@ -178,9 +185,9 @@ describe.skipIf(!isCi && (bin === undefined || isRedisMissing))('an update that 
         cleanup: { nextMinutes: 1 },
       });
       // As after a rollback, and as a node that went away makes them.
-      const again = await fleet.start('web');
-      const gatewayAgain = await fleet.start('gateway');
-      await fleet.start('worker');
+      const again = await startMember('web');
+      const gatewayAgain = await startMember('gateway');
+      await startMember('worker');
       expect(await fleet.withKey(again)()).toBe(200);
       expect(await fleet.change(again)()).toBe(200);
       expect(await fleet.publicPage(gatewayAgain)()).toBe(200);
