@@ -25,7 +25,7 @@ import { identityTimeoutMs } from '../features/people/directory/bounded.ts';
 import { createAccessConfig } from './access-config.ts';
 import { createIdentityServices, providerPages } from './identity-choice.ts';
 import type { Workload } from '../config/names.ts';
-import type { RoutePolicy } from '../core/authorize.ts';
+import { administratorSession, decide, type RoutePolicy } from '../core/authorize.ts';
 import { callerKinds } from '../core/caller.ts';
 import { type Clock, day, minute, second, systemClock } from '../core/clock.ts';
 import { systemRandom } from '../core/ids.ts';
@@ -431,6 +431,10 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     secrets,
     engine: backends.engine ?? null,
     withdraw: environmentGrantServices.states.withdraw,
+    // Only a session can be an administrator's, so nobody asks the directory about a key.
+    isAdministrator: async (caller) =>
+      caller.kind === 'session' &&
+      decide(caller, administratorSession, await identityCheck.ofCaller(caller)).allowed,
     read,
     tx,
     feed,

@@ -117,6 +117,7 @@ export function createEnvironmentServices(deps: {
   readonly engine: Engine | null;
   /** See EnvironmentDeps. */
   readonly withdraw: EnvironmentDeps['withdraw'];
+  readonly isAdministrator: EnvironmentDeps['isAdministrator'];
   readonly read: ReturnType<typeof environmentStores> & { readonly artifacts: ArtifactStore };
   readonly tx: Tx<Stores>;
   readonly feed: ChangeFeed;
@@ -135,6 +136,7 @@ export function createEnvironmentServices(deps: {
     secrets,
     engine,
     withdraw,
+    isAdministrator,
     read,
     tx,
     feed,
@@ -155,6 +157,7 @@ export function createEnvironmentServices(deps: {
     repositories,
     branches,
     withdraw,
+    isAdministrator,
     clock,
     random,
   };
@@ -168,7 +171,7 @@ export function createEnvironmentServices(deps: {
     builds,
     lifecycle,
     deploys: deploying({ ...verbs, builds }),
-    reading: environmentReading({ read, repositories, engine, eventsOf: deps.eventsOf }),
+    reading: environmentReading({ read, repositories, isAdministrator, engine, eventsOf: deps.eventsOf }),
     tail: createLogTail({ pause: (ms) => wait(ms), everyMs: tailMs }),
     reconciler: createReconciler({
       read,

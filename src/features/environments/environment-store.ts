@@ -17,6 +17,8 @@ export type EnvironmentFilter = {
   readonly repositories: readonly string[] | 'all';
   /** Sees Environments of its own whose access is `owner`; null sees none of them. */
   readonly viewer: Creator | null;
+  /** An administrator sees those of others too. */
+  readonly seesEveryRow: boolean;
   readonly exclude: readonly EnvironmentStatus[];
   readonly isMine: boolean;
   /** Part of the name or of the branch. */
@@ -274,7 +276,8 @@ function* conditionsOf(filter: EnvironmentFilter): Generator<RawBuilder<unknown>
     sql`(e.creator_kind = ${creator.kind} and e.creator_id = ${creator.id})`;
   const among = (texts: readonly string[]) =>
     sql`(select jsonb_array_elements_text(${JSON.stringify(texts)}::jsonb))`;
-  yield viewer === null ? sql`e.access <> 'owner'` : sql`(e.access <> 'owner' or ${isOwn(viewer)})`;
+  if (!filter.seesEveryRow)
+    yield viewer === null ? sql`e.access <> 'owner'` : sql`(e.access <> 'owner' or ${isOwn(viewer)})`;
   if (repositories !== 'all') yield sql`e.repository_id in ${among(repositories)}`;
   if (exclude.length > 0) yield sql`e.status not in ${among(exclude)}`;
   if (filter.isMine) yield viewer === null ? sql`false` : isOwn(viewer);

@@ -34,6 +34,8 @@ export type EnvironmentDeps = {
    * `store_unavailable`; the caller must then change nothing.
    */
   readonly withdraw: (environmentId: string) => Promise<void>;
+  /** True: an administrator in the web app, whom the directory confirms now. */
+  readonly isAdministrator: (caller: Caller) => Promise<boolean>;
   readonly clock: Clock;
   readonly random: Random;
 };

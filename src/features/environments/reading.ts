@@ -12,7 +12,7 @@ import {
   type EnvironmentStatus,
   isEnding,
 } from './environment.ts';
-import type { EnvironmentStores } from './environments-deps.ts';
+import type { EnvironmentDeps, EnvironmentStores } from './environments-deps.ts';
 import { type Explanation, explain } from './why.ts';
 
 export type EnvironmentQuery = {
@@ -50,6 +50,7 @@ export type EnvironmentReading = {
 export function environmentReading(deps: {
   readonly read: Pick<EnvironmentStores, 'environments' | 'deploys'>;
   readonly repositories: Pick<Repositories, 'get'>;
+  readonly isAdministrator: EnvironmentDeps['isAdministrator'];
   /** Null: nothing runs. */
   readonly engine: Pick<Engine, 'logs'> | null;
   /** Events of the audit log about this target; addresses and agents of others are left out for the viewer. */
@@ -67,7 +68,15 @@ export function environmentReading(deps: {
       if (mine && viewer === null) throw new AppError('mine_requires_identity');
       const repositoryId =
         repository === undefined ? undefined : (await repositories.get(caller, repository)).id;
-      const filter = { ...query, repositories: reachOf(caller), viewer, isMine: mine, repositoryId };
+      const seesEveryRow = await deps.isAdministrator(caller);
+      const filter = {
+        ...query,
+        repositories: reachOf(caller),
+        viewer,
+        seesEveryRow,
+        isMine: mine,
+        repositoryId,
+      };
       return await read.environments.list(filter, page, limit);
     },
     services: (ids) => read.environments.services(ids),

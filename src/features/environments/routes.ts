@@ -105,7 +105,7 @@ export function environmentRoutes(deps: EnvironmentRouteDeps): Route[] {
       tag: 'Environments',
       summary: 'List Environments',
       description:
-        'Newest first. A key with a repository selection sees only those of the selected repositories. Those with the access `owner` are seen by their creator alone.',
+        'Newest first. A key with a repository selection sees only those of the selected repositories. Those with the access `owner` are seen by their creator, and by an administrator in the web app.',
       policy: readers,
       query: listQuery,
       errors: ['mine_requires_identity', 'repo_not_onboarded'],
@@ -180,14 +180,15 @@ export function environmentRoutes(deps: EnvironmentRouteDeps): Route[] {
       operationId: 'getEnvironment',
       tag: 'Environments',
       summary: 'Read an Environment',
-      description: 'By id also for 30 days after its teardown; by name only while it lives.',
+      description:
+        'By id also for 30 days after its teardown; by name only while it lives. An administrator in the web app sees every Environment here.',
       policy: readers,
       params: environmentParams,
       errors: ['env_not_found'],
       success: { status: 200, data: environmentSchema },
       example: { data: example },
       async handle({ caller, params }) {
-        return { data: await toResponse(await lifecycle.find(caller, params.id)) };
+        return { data: await toResponse(await lifecycle.findRow(caller, params.id)) };
       },
     }),
     defineRoute({
@@ -221,7 +222,8 @@ export function environmentRoutes(deps: EnvironmentRouteDeps): Route[] {
       operationId: 'removeEnvironment',
       tag: 'Environments',
       summary: 'Tear an Environment down',
-      description: 'Nothing of it is served from now on. Everything that runs is ended and removed.',
+      description:
+        'Nothing of it is served from now on. Everything that runs is ended and removed. An administrator in the web app may tear down every Environment.',
       policy: writers,
       params: environmentParams,
       errors: ['env_not_found', 'store_unavailable'],

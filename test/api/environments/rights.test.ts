@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Person } from '../../harness.ts';
+import type { Person, TestKey } from '../../harness.ts';
 import { openShop, type Shop } from './shop.ts';
 
 let shop: Shop;
@@ -98,6 +98,38 @@ describe('what a caller may not see does not exist', () => {
     expect(list.data.map(({ id }: { id: string }) => id)).not.toContain(data.id);
     const builds = await shop.call('GET', '/builds', { as: ben, query: { limit: '100' } });
     expect(builds.data.map(({ id }: { id: string }) => id)).not.toContain(build.id);
+  });
+
+  test('an administrator sees the row of such an Environment and tears it down, and does nothing else with it', async () => {
+    const { data } = await shop.create({ access: 'owner', name: 'of-ben-alone' }, ben);
+    const [build] = (await shop.call('GET', '/builds', { as: ben, query: { environment: data.id } })).data;
+    const path = `/environments/${data.id}`;
+    const idsFor = async (as: Person | TestKey) => {
+      const list = await shop.call('GET', '/environments', { as, query: { search: 'of-ben-alone' } });
+      return list.data.map(({ id }: { id: string }) => id);
+    };
+    expect((await shop.call('GET', path)).data).toMatchObject({ id: data.id, access: 'owner' });
+    expect((await shop.call('GET', '/environments/of-ben-alone')).status).toBe(200);
+    expect(await idsFor(shop.ada)).toEqual([data.id]);
+    for (const [method, of, body] of [
+      ['GET', '/why', undefined],
+      ['GET', '/events', undefined],
+      ['GET', '/logs', undefined],
+      ['PATCH', '', { access: 'members' }],
+      ['POST', '/deploy', {}],
+      ['POST', '/extend', {}],
+    ] as const)
+      expect((await shop.call(method, `${path}${of}`, { body })).error.code).toBe('env_not_found');
+    expect((await shop.call('GET', `/builds/${build.id}`)).error.code).toBe('build_not_found');
+    expect((await shop.call('GET', `/builds/${build.id}/logs`)).error.code).toBe('build_not_found');
+
+    // A key of the administrator is not an administrator in the web app.
+    const key = await shop.h.key(shop.ada, { scopes: ['env:write'] });
+    expect((await shop.call('DELETE', path, { as: key })).error.code).toBe('env_not_found');
+    expect(await idsFor(key)).toEqual([]);
+
+    expect((await shop.call('DELETE', path)).status).toBe(202);
+    expect((await shop.call('GET', path, { as: ben })).data.status).toBe('tearing_down');
   });
 
   test('an Environment of a repository that a key does not reach', async () => {

@@ -1505,7 +1505,7 @@ export interface paths {
         };
         /**
          * List Environments
-         * @description Newest first. A key with a repository selection sees only those of the selected repositories. Those with the access `owner` are seen by their creator alone.
+         * @description Newest first. A key with a repository selection sees only those of the selected repositories. Those with the access `owner` are seen by their creator, and by an administrator in the web app.
          *
          *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `env:read`.
          */
@@ -1533,7 +1533,7 @@ export interface paths {
         };
         /**
          * Read an Environment
-         * @description By id also for 30 days after its teardown; by name only while it lives.
+         * @description By id also for 30 days after its teardown; by name only while it lives. An administrator in the web app sees every Environment here.
          *
          *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `env:read`.
          */
@@ -1542,7 +1542,7 @@ export interface paths {
         post?: never;
         /**
          * Tear an Environment down
-         * @description Nothing of it is served from now on. Everything that runs is ended and removed.
+         * @description Nothing of it is served from now on. Everything that runs is ended and removed. An administrator in the web app may tear down every Environment.
          *
          *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must have the role `user`. Keys and access tokens need the scope `env:write`.
          */

@@ -87,26 +87,26 @@ export function lifecycle(deps: EnvironmentDeps) {
   }
 
   /** By id, or by the name of one that lives. */
-  async function find(caller: Asked['caller'], idOrName: string): Promise<Environment> {
+  async function find(caller: Asked['caller'], idOrName: string, seesEveryRow = false): Promise<Environment> {
     const found = idOrName.startsWith('env_')
       ? await read.environments.find(idOrName)
       : await read.environments.findByName(idOrName);
-    return seen(caller, found);
+    return seen(caller, found, seesEveryRow);
   }
 
   async function byCaller(
     { caller, auditContext }: Asked,
     idOrName: string,
     step: Parameters<typeof alter>[3],
-    closes = false,
+    { closes = false, seesEveryRow = false } = {},
   ): Promise<Environment> {
-    const before = await find(caller, idOrName);
+    const before = await find(caller, idOrName, seesEveryRow);
     return await alter(
       auditContext,
       before,
       async (stores, now) => {
         await holdCredential(stores, caller, now);
-        return seen(caller, await stores.environments.hold(before.id));
+        return seen(caller, await stores.environments.hold(before.id), seesEveryRow);
       },
       step,
       closes,
@@ -120,7 +120,11 @@ export function lifecycle(deps: EnvironmentDeps) {
 
   return {
     create: creating(deps),
-    find,
+    find: (caller: Asked['caller'], idOrName: string) => find(caller, idOrName),
+
+    /** Its row alone, which administrators see too. */
+    findRow: async (caller: Asked['caller'], idOrName: string) =>
+      await find(caller, idOrName, await deps.isAdministrator(caller)),
 
     /** @throws AppError auto_track_pinned_source, override_not_allowed */
     async change(asked: Asked, idOrName: string, change: Change): Promise<Environment> {
@@ -133,7 +137,7 @@ export function lifecycle(deps: EnvironmentDeps) {
           const after = merged(environment, change);
           return withAccess(asked, { environment, after, access: change.access }, policy, stores, now);
         },
-        change.access !== undefined,
+        { closes: change.access !== undefined },
       );
     },
 
@@ -180,8 +184,9 @@ export function lifecycle(deps: EnvironmentDeps) {
       });
     },
 
-    /** Begins the teardown. Twice is once. */
+    /** Begins the teardown. Twice is once. An administrator may do it too. */
     async remove(asked: Asked, idOrName: string): Promise<Environment> {
+      const seesEveryRow = await deps.isAdministrator(asked.caller);
       return await byCaller(
         asked,
         idOrName,
@@ -190,7 +195,7 @@ export function lifecycle(deps: EnvironmentDeps) {
           await stores.deploys.endAll(environment.id, 'cancelled', 'The Environment is torn down.', now);
           return ended(environment, 'asked');
         },
-        true,
+        { closes: true, seesEveryRow },
       );
     },
 
