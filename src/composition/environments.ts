@@ -118,6 +118,7 @@ export function createEnvironmentServices(deps: {
   /** See EnvironmentDeps. */
   readonly withdraw: EnvironmentDeps['withdraw'];
   readonly isAdministrator: EnvironmentDeps['isAdministrator'];
+  readonly isCreatorActive: Parameters<typeof createTracking>[0]['isCreatorActive'];
   readonly read: ReturnType<typeof environmentStores> & { readonly artifacts: ArtifactStore };
   readonly tx: Tx<Stores>;
   readonly feed: ChangeFeed;
@@ -198,6 +199,7 @@ export function createEnvironmentServices(deps: {
       repositories,
       git,
       isEnabled: async () => (await policy()).enabled,
+      isCreatorActive: deps.isCreatorActive,
       random,
       clock,
       log,

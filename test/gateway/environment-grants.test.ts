@@ -305,6 +305,21 @@ describe('what ends a grant at once', () => {
     expect([await statusOf(hers, made), await statusOf(his, made)]).toEqual([401, 200]);
   });
 
+  test.each([
+    ['disabled', 'Gil', 'PATCH', { enabled: false }],
+    ['deleted', 'Hal', 'DELETE', undefined],
+  ] as const)('owner: a creator who is %s, and nobody gets another grant', async (_, name, method, body) => {
+    const creator = await h.person(name);
+    const made = await environmentOf(h, creator, { access: 'owner', services: web });
+    const browser = await opened(creator, made);
+    const ended = await h.call(method, `/users/${creator.user.id}`, { as: admin, body });
+    expect(ended.status).toBeLessThan(300);
+    await h.settle();
+    expect(await statusOf(browser, made)).toBe(401);
+    for (const person of [creator, admin])
+      expect((await browserOf(h, person).open(made.urlOf('web'))).text).not.toContain('secret');
+  });
+
   test('a lost role', async () => {
     const emil = await h.person('Emil');
     const made = await members();

@@ -50,7 +50,9 @@ const choices = {
   autoTrack: z
     .boolean()
     .optional()
-    .describe('True: every new commit of the branch is deployed. Default: false'),
+    .describe(
+      'True: every new commit of the branch is deployed, while its creator may use Postern. Default: false',
+    ),
   trackDefaultBranches: z
     .boolean()
     .optional()

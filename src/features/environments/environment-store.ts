@@ -70,7 +70,7 @@ export type EnvironmentStore = {
   /** Ids of those that have processes, and are served. */
   withProcesses(): Promise<string[]>;
   /** Those that follow their branch. */
-  tracked(): Promise<Pick<Environment, 'id' | 'repositoryId' | 'branch' | 'sha'>[]>;
+  tracked(): Promise<Pick<Environment, 'id' | 'repositoryId' | 'branch' | 'sha' | 'creator'>[]>;
   /** Removes those that were torn down before. */
   prune(before: number, limit: number): Promise<void>;
 };
@@ -253,12 +253,20 @@ export function environmentStore(db: Sql): EnvironmentStore {
          where e.live_deploy_id is not null and e.status not in ('tearing_down', 'torn_down')
            and exists (select 1 from environment_services s where s.environment_id = e.id and s.kind = 'process')`),
     async tracked() {
-      const { rows } = await sql<{ id: string; repository_id: string; branch: string; sha: string | null }>`
-        select id, repository_id, branch, sha from environments
+      const { rows } = await sql<
+        Pick<Row, 'id' | 'repository_id' | 'branch' | 'sha' | 'creator_kind' | 'creator_id'>
+      >`
+        select id, repository_id, branch, sha, creator_kind, creator_id from environments
          where auto_track and deploy_enabled and status not in ('tearing_down', 'torn_down') order by repository_id, id`.execute(
         db,
       );
-      return rows.map(({ repository_id, ...row }) => ({ ...row, repositoryId: repository_id }));
+      return rows.map(({ id, repository_id: repositoryId, branch, sha, creator_kind: kind, creator_id }) => ({
+        id,
+        repositoryId,
+        branch,
+        sha,
+        creator: { kind, id: creator_id },
+      }));
     },
     async prune(before, limit) {
       await sql`

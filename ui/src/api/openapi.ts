@@ -3617,7 +3617,7 @@ export interface components {
             };
             /** @description False: paused; nothing is deployed */
             deployEnabled?: boolean;
-            /** @description True: every new commit of the branch is deployed. Default: false */
+            /** @description True: every new commit of the branch is deployed, while its creator may use Postern. Default: false */
             autoTrack?: boolean;
             /** @description Kept for clients of the older system. Every service comes from the branch, so it changes nothing */
             trackDefaultBranches?: boolean;
@@ -3671,7 +3671,7 @@ export interface components {
             };
             /** @description False: paused; nothing is deployed */
             deployEnabled?: boolean;
-            /** @description True: every new commit of the branch is deployed. Default: false */
+            /** @description True: every new commit of the branch is deployed, while its creator may use Postern. Default: false */
             autoTrack?: boolean;
             /** @description Kept for clients of the older system. Every service comes from the branch, so it changes nothing */
             trackDefaultBranches?: boolean;

@@ -7,10 +7,13 @@ import type { Git } from '../../../platform/git/git.ts';
 import type { Log } from '../../../platform/log.ts';
 import type { Repositories } from '../../repositories/repositories.ts';
 import { queueDeploy } from '../deploys/queue-deploy.ts';
-import { isEnding } from '../environment.ts';
+import { type Creator, isEnding } from '../environment.ts';
 import type { EnvironmentStores } from '../environments-deps.ts';
 
-/** Asks the git servers for new commits, and deploys the Environments that follow their branch. */
+/**
+ * Asks the git servers for new commits, and deploys the Environments that follow their branch. An Environment whose creator
+ * may not use Postern now is not deployed; the first round after the creator may again deploys it.
+ */
 export function createTracking(deps: {
   readonly read: Pick<EnvironmentStores, 'environments'>;
   readonly tx: Tx<EnvironmentStores>;
@@ -18,6 +21,8 @@ export function createTracking(deps: {
   readonly repositories: Pick<Repositories, 'remoteOf'>;
   readonly git: Pick<Git, 'branches'>;
   readonly isEnabled: () => Promise<boolean>;
+  /** False also when nobody can tell now. */
+  readonly isCreatorActive: (creator: Creator) => Promise<boolean>;
   readonly random: Random;
   readonly clock: Clock;
   readonly log: Log;
@@ -63,9 +68,12 @@ export function createTracking(deps: {
       const tracked = await read.environments.tracked();
       for (const repositoryId of new Set(tracked.map((one) => one.repositoryId))) {
         const heads = await headsOf(repositoryId);
-        for (const { id, branch, sha } of tracked.filter((one) => one.repositoryId === repositoryId)) {
+        for (const { id, branch, sha, creator } of tracked.filter(
+          (one) => one.repositoryId === repositoryId,
+        )) {
           const head = heads.get(branch);
-          if (head !== undefined && head !== sha) await deploy(id, head);
+          if (head === undefined || head === sha) continue;
+          if (await deps.isCreatorActive(creator)) await deploy(id, head);
         }
       }
     },

@@ -1,0 +1,63 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { CallOptions } from '../../harness.ts';
+import { openShop, page, type Shop } from './shop.ts';
+
+let shop: Shop;
+beforeAll(async () => {
+  shop = await openShop();
+});
+afterAll(() => shop.close());
+
+/** A deployed Environment that follows its branch. */
+async function following(as: NonNullable<CallOptions['as']>): Promise<string> {
+  const { data } = await shop.create({ autoTrack: true, access: 'members' }, as);
+  await shop.settle(data.id);
+  return data.id;
+}
+
+/** What deployed the Environment, after a new commit was looked for. */
+async function triggersAfterRound(id: string): Promise<string[]> {
+  await shop.h.app.jobs.runNow('environment-branches');
+  await shop.settle(id);
+  const { data } = await shop.call('GET', '/builds', { query: { environment: id } });
+  return data.map(({ trigger }: { trigger: string }) => trigger);
+}
+
+let count = 0;
+const push = () => shop.repository.commit({ 'index.html': page(`commit ${(count += 1)}`) }, 'main');
+
+test('while its creator is disabled or without the role, new commits wait; afterwards the newest is deployed', async () => {
+  const ben = await shop.h.person('Ben');
+  const change = async (body: object) =>
+    expect((await shop.call('PATCH', `/users/${ben.user.id}`, { body })).status).toBe(200);
+  const id = await following(ben);
+  push();
+  await change({ enabled: false });
+  expect(await triggersAfterRound(id)).toEqual(['api']);
+  await change({ enabled: true, roles: [] });
+  expect(await triggersAfterRound(id)).toEqual(['api']);
+  const sha = push();
+  await change({ roles: ['user'] });
+  expect(await triggersAfterRound(id)).toEqual(['push', 'api']);
+  expect((await shop.call('GET', `/environments/${id}`)).data).toMatchObject({ status: 'deployed', sha });
+});
+
+test('after its creator is deleted, it is not deployed by itself; others deploy it until the end of its lease', async () => {
+  const cleo = await shop.h.person('Cleo');
+  const id = await following(cleo);
+  push();
+  expect((await shop.call('DELETE', `/users/${cleo.user.id}`)).status).toBeLessThan(300);
+  expect(await triggersAfterRound(id)).toEqual(['api']);
+  await shop.call('POST', `/environments/${id}/deploy`, { body: {} });
+  expect(await triggersAfterRound(id)).toEqual(['api', 'api']);
+});
+
+test('after the service key that created it is revoked, it is not deployed by itself', async () => {
+  const key = await shop.h.serviceKey({ scopes: ['env:read', 'env:write'] });
+  const id = await following(key);
+  push();
+  expect(await triggersAfterRound(id)).toEqual(['push', 'api']);
+  expect((await shop.call('DELETE', `/tokens/${key.id}`)).status).toBeLessThan(300);
+  push();
+  expect(await triggersAfterRound(id)).toEqual(['push', 'api']);
+});
