@@ -171,7 +171,7 @@ export function environmentStore(db: Sql): EnvironmentStore {
            set repository = ${environment.repository}, pinned_sha = ${environment.pinnedSha}, sha = ${environment.sha}, access = ${environment.access},
                access_open = ${environment.isAccessOpen}, label = ${environment.label},
                services = ${JSON.stringify(environment.services)}::jsonb, env = ${JSON.stringify(environment.env)}::jsonb,
-               init_env = ${JSON.stringify(environment.initEnv)}::jsonb, deploy_enabled = ${environment.deployEnabled},
+               init_env = ${JSON.stringify(environment.initEnv)}::jsonb, ttl_hours = ${environment.ttlHours}, deploy_enabled = ${environment.deployEnabled},
                auto_track = ${environment.autoTrack}, track_default_branches = ${environment.trackDefaultBranches},
                status = ${environment.status}, status_message = ${environment.statusMessage},
                live_deploy_id = ${environment.liveDeployId}, updated_at = ${toDate(environment.updatedAt)},

@@ -66,7 +66,7 @@ export type Environment = {
   readonly env: Readonly<Record<string, string>>;
   /** Variables of builds. */
   readonly initEnv: Readonly<Record<string, string>>;
-  /** The lease that was asked for; null: that of the file or the policy. */
+  /** Hours of the lease from the creation on; null until a caller chose them or the file was read. */
   readonly ttlHours: number | null;
   readonly deployEnabled: boolean;
   readonly autoTrack: boolean;

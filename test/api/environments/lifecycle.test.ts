@@ -253,6 +253,19 @@ describe('the lease', () => {
     const environment = await shop.settle(data.id);
     expect(Date.parse(environment.expiresAt) - Date.parse(environment.createdAt)).toBe(7 * hour);
     expect(environment.access).toBe('owner');
+
+    const withAccess = await shop.create({ branch: 'with-lease', access: 'members' });
+    const { access, expiresAt, createdAt } = await shop.settle(withAccess.data.id);
+    expect([access, Date.parse(expiresAt) - Date.parse(createdAt)]).toEqual(['members', 7 * hour]);
+
+    const extended = await shop.create({ branch: 'with-lease' });
+    const { data: longer } = await shop.call('POST', `/environments/${extended.data.id}/extend`, {
+      body: { hours: 5 },
+    });
+    expect(await shop.settle(extended.data.id)).toMatchObject({
+      access: 'owner',
+      expiresAt: longer.expiresAt,
+    });
   });
 
   test('ends with a teardown; the name is free, and the id tells for 30 days', async () => {

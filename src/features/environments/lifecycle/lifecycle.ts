@@ -180,7 +180,9 @@ export function lifecycle(deps: EnvironmentDeps) {
         const environment = changeable(asked.caller, held);
         const wanted = Math.max(now, environment.expiresAt) + added * hour;
         const expiresAt = Math.max(environment.expiresAt, Math.min(wanted, now + maxTtlHours * hour));
-        return { after: { ...environment, expiresAt }, event: 'environment.extended' };
+        // From now on the lease is chosen, so that of the file does not replace it.
+        const ttlHours = environment.ttlHours ?? Math.ceil((expiresAt - environment.createdAt) / hour);
+        return { after: { ...environment, ttlHours, expiresAt }, event: 'environment.extended' };
       });
     },
 

@@ -124,17 +124,18 @@ function overridesOf({ access, isAccessOpen, ttlHours, services, env, initEnv }:
   };
 }
 
-/** The access and the lease of the file count once: when its creator chose none, and the file is read for the first time. */
+/** The access and the lease of the file count once: when nobody chose one before the file is read for the first time. */
 function chosen(environment: Environment, plan: DesiredEnvironment): Environment {
-  if (!environment.isAccessOpen) return environment;
-  const isPerson = environment.creator.kind === 'user';
+  const { creator, createdAt, liveDeployId } = environment;
+  // A service key opens nothing in a browser.
+  const access = plan.access === 'owner' && creator.kind !== 'user' ? 'members' : plan.access;
+  // Without the second condition, one that an earlier version deployed would get a new lease.
+  const isLeaseOpen = environment.ttlHours === null && liveDeployId === null;
+  const { ttlHours } = plan;
   return {
     ...environment,
-    // A service key opens nothing in a browser.
-    access: plan.access === 'owner' && !isPerson ? 'members' : plan.access,
-    isAccessOpen: false,
-    expiresAt:
-      environment.ttlHours === null ? environment.createdAt + plan.ttlHours * hour : environment.expiresAt,
+    ...(environment.isAccessOpen ? { access, isAccessOpen: false } : {}),
+    ...(isLeaseOpen ? { ttlHours, expiresAt: createdAt + ttlHours * hour } : {}),
   };
 }
 
