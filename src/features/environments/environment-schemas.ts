@@ -46,7 +46,12 @@ const choices = {
   services: z.array(choiceSchema).max(maxServices).optional(),
   env: variables.optional().describe('Variables, in place of those of postern.yaml'),
   initEnv: variables.optional().describe('Variables of builds'),
-  deployEnabled: z.boolean().optional().describe('False: paused; nothing is deployed'),
+  deployEnabled: z
+    .boolean()
+    .optional()
+    .describe(
+      'False: paused. Nothing is deployed, a deploy under way is cancelled, and what is served stays',
+    ),
   autoTrack: z
     .boolean()
     .optional()

@@ -287,7 +287,9 @@ function* conditionsOf(filter: EnvironmentFilter): Generator<RawBuilder<unknown>
   if (!filter.seesEveryRow)
     yield viewer === null ? sql`e.access <> 'owner'` : sql`(e.access <> 'owner' or ${isOwn(viewer)})`;
   if (repositories !== 'all') yield sql`e.repository_id in ${among(repositories)}`;
-  if (exclude.length > 0) yield sql`e.status not in ${among(exclude)}`;
+  // As shownStatus() has it.
+  const status = sql`case when e.deploy_enabled or e.status in ('tearing_down', 'torn_down') then e.status else 'paused' end`;
+  if (exclude.length > 0) yield sql`${status} not in ${among(exclude)}`;
   if (filter.isMine) yield viewer === null ? sql`false` : isOwn(viewer);
   if (filter.trigger !== undefined) yield sql`e.trigger = ${filter.trigger}`;
   if (filter.repositoryId !== undefined) yield sql`e.repository_id = ${filter.repositoryId}`;

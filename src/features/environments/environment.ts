@@ -104,6 +104,16 @@ export function isCreator(caller: Caller, { creator }: Pick<Environment, 'creato
   return isSameOwner(ownerOf(caller), creator);
 }
 
+/** What people see: `paused` while deploys are paused, and afterwards again what the newest deploy came to. */
+export function shownStatus(
+  environment: Pick<Environment, 'status' | 'statusMessage' | 'deployEnabled'>,
+): Pick<Environment, 'status' | 'statusMessage'> {
+  const { status, statusMessage } = environment;
+  if (environment.deployEnabled || isEnding(environment)) return { status, statusMessage };
+  const rest = statusMessage ?? 'What is served stays as it is.';
+  return { status: 'paused', statusMessage: `Deploys are paused. ${rest}` };
+}
+
 /** True: nothing of it is served any more, and nothing starts. */
 export function isEnding({ status }: Pick<Environment, 'status'>): boolean {
   return status === 'tearing_down' || status === 'torn_down';

@@ -1,5 +1,5 @@
 import { timestamp, timestampOrNull } from '../../core/clock.ts';
-import type { Creator, Environment, EnvironmentService } from './environment.ts';
+import { type Creator, type Environment, type EnvironmentService, shownStatus } from './environment.ts';
 import { serviceLabel } from './labels.ts';
 import { type MetadataLink, renderLinks } from './metadata-links/metadata-link.ts';
 
@@ -46,8 +46,7 @@ export function toEnvironmentResponse(
   return {
     id,
     uuid,
-    status: environment.status,
-    statusMessage: environment.statusMessage,
+    ...shownStatus(environment),
     namespace: null,
     trigger: environment.trigger,
     repository: environment.repository,

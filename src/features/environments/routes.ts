@@ -10,7 +10,7 @@ import { logLineSchema, logQuery } from './deploys/schemas.ts';
 import type { EnvironmentReading } from './reading.ts';
 import type { CreatorNames, EnvironmentAddresses } from './responses.ts';
 import { toEnvironmentResponse } from './responses.ts';
-import type { Environment } from './environment.ts';
+import { type Environment, shownStatus } from './environment.ts';
 import type { Lifecycle } from './lifecycle/lifecycle.ts';
 import type { MetadataLinks } from './metadata-links/metadata-links.ts';
 import {
@@ -161,7 +161,8 @@ export function environmentRoutes(deps: EnvironmentRouteDeps): Route[] {
       },
       async handle({ caller, auditContext, body }) {
         const { environment, isReplay } = await lifecycle.create({ caller, auditContext }, body);
-        const { id, uuid, status, expiresAt } = environment;
+        const { id, uuid, expiresAt } = environment;
+        const { status } = shownStatus(environment);
         const data = {
           id,
           uuid,

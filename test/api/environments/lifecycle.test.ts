@@ -131,6 +131,8 @@ describe('what is wrong is said in words, and what was served is still served', 
   });
 });
 
+const change = (id: string, body: object) => shop.call('PATCH', `/environments/${id}`, { body });
+
 describe('a deploy', () => {
   test('that is cancelled changes nothing, and can be tried again', async () => {
     const { data } = await shop.create();
@@ -159,9 +161,42 @@ describe('a deploy', () => {
     expect(await shop.settle(data.id)).toMatchObject({ status: 'paused', services: [] });
     const refused = await shop.call('POST', `/environments/${data.id}/deploy`, { body: {} });
     expect(refused.error.code).toBe('deploy_disabled');
-    await shop.call('PATCH', `/environments/${data.id}`, { body: { deployEnabled: true } });
+    const { data: enabled } = await change(data.id, { deployEnabled: true });
+    expect(enabled.statusMessage).toBe('Nothing was deployed yet.');
     await shop.call('POST', `/environments/${data.id}/deploy`, { body: {} });
     expect(await shop.settle(data.id)).toMatchObject({ status: 'deployed' });
+  });
+
+  test('that is over shows again what it came to, after deploys were paused', async () => {
+    const { data } = await shop.create({ name: 'resting' });
+    const { status, statusMessage, services } = await shop.settle(data.id);
+    const paused = await change(data.id, { deployEnabled: false });
+    expect(paused.data).toMatchObject({
+      status: 'paused',
+      statusMessage: 'Deploys are paused. What is served stays as it is.',
+      services,
+    });
+    expect(await shop.settle(data.id)).toMatchObject({ status: 'paused', services });
+    const idsWithout = async (exclude: string) => {
+      const list = await shop.call('GET', '/environments', { query: { search: 'resting', exclude } });
+      return list.data.map(({ id }: { id: string }) => id);
+    };
+    expect(await idsWithout('paused')).toEqual([]);
+    expect(await idsWithout('deployed')).toEqual([data.id]);
+    expect((await change(data.id, { deployEnabled: true })).data).toMatchObject({ status, statusMessage });
+
+    await shop.call('POST', `/environments/${data.id}/deploy`, { body: {} });
+    expect((await change(data.id, { deployEnabled: false })).data).toMatchObject({
+      status: 'paused',
+      statusMessage: 'Deploys are paused. The newest deploy was cancelled.',
+    });
+    const { data: builds } = await shop.call('GET', '/builds', { query: { environment: data.id } });
+    expect(builds[0]).toMatchObject({ status: 'cancelled', message: 'Deploys were paused.' });
+    await shop.call('DELETE', `/environments/${data.id}`);
+    expect(await shop.settle(data.id, (one) => one.status !== 'tearing_down')).toMatchObject({
+      status: 'torn_down',
+      statusMessage: null,
+    });
   });
 
   test('of a commit in the past is pinned to it', async () => {

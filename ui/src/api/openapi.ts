@@ -3615,7 +3615,7 @@ export interface components {
             initEnv?: {
                 [key: string]: string;
             };
-            /** @description False: paused; nothing is deployed */
+            /** @description False: paused. Nothing is deployed, a deploy under way is cancelled, and what is served stays */
             deployEnabled?: boolean;
             /** @description True: every new commit of the branch is deployed, while its creator may use Postern. Default: false */
             autoTrack?: boolean;
@@ -3669,7 +3669,7 @@ export interface components {
             initEnv?: {
                 [key: string]: string;
             };
-            /** @description False: paused; nothing is deployed */
+            /** @description False: paused. Nothing is deployed, a deploy under way is cancelled, and what is served stays */
             deployEnabled?: boolean;
             /** @description True: every new commit of the branch is deployed, while its creator may use Postern. Default: false */
             autoTrack?: boolean;

@@ -5,6 +5,7 @@ import type { Builds } from '../builds/builds.ts';
 import type { Environment } from '../environment.ts';
 import type { Asked, EnvironmentDeps } from '../environments-deps.ts';
 import { changeable, holdCredential, requireEnabled, seen } from '../rights.ts';
+import { cancelDeploys } from './cancel-deploys.ts';
 import { type Deploy, type DeployStatus, type DeployStep, hasEnded } from './deploy.ts';
 import type { ServiceLog } from './log.ts';
 import type { FollowedLogs } from './log-tail.ts';
@@ -90,13 +91,8 @@ export function deploying(deps: EnvironmentDeps & { readonly builds: Pick<Builds
             message: 'The deploy has ended already.',
             hint: 'There is nothing to cancel.',
           });
-        await stores.deploys.endAll(held.id, 'cancelled', 'It was cancelled.', now);
-        await stores.environments.update({
-          ...held,
-          status: held.liveDeployId === null ? 'error' : 'deployed',
-          statusMessage: 'The newest deploy was cancelled.',
-          updatedAt: now,
-        });
+        const after = await cancelDeploys(stores, held, 'It was cancelled.', now);
+        await stores.environments.update({ ...after, updatedAt: now });
         await stores.audit.append({
           event: 'build.cancelled',
           auditContext,

@@ -125,7 +125,7 @@ export function creating(deps: EnvironmentDeps) {
       autoTrack: wanted.autoTrack ?? false,
       trackDefaultBranches: wanted.trackDefaultBranches ?? false,
       status: isQueued ? 'queued' : 'paused',
-      statusMessage: null,
+      statusMessage: isQueued ? null : 'Nothing was deployed yet.',
       liveDeployId: null,
       createdAt: now,
       updatedAt: now,

@@ -3,6 +3,7 @@ import { hour } from '../../../core/clock.ts';
 import { AppError } from '../../../core/errors.ts';
 import type { AuditEntry } from '../../audit/audit.ts';
 import type { Access } from '../configuration-file/schema.ts';
+import { cancelDeploys } from '../deploys/cancel-deploys.ts';
 import type { Deploy } from '../deploys/deploy.ts';
 import { queueDeploy } from '../deploys/queue-deploy.ts';
 import { type Creator, type Environment, isCreator, isEnding, type ServiceChoice } from '../environment.ts';
@@ -132,10 +133,13 @@ export function lifecycle(deps: EnvironmentDeps) {
       return await byCaller(
         asked,
         idOrName,
-        (stores, held, now) => {
+        async (stores, held, now) => {
           const environment = changeable(asked.caller, held);
-          const after = merged(environment, change);
-          return withAccess(asked, { environment, after, access: change.access }, policy, stores, now);
+          const wanted = merged(environment, change);
+          const after = wanted.deployEnabled
+            ? wanted
+            : await cancelDeploys(stores, wanted, 'Deploys were paused.', now);
+          return await withAccess(asked, { environment, after, access: change.access }, policy, stores, now);
         },
         { closes: change.access !== undefined },
       );
@@ -245,7 +249,7 @@ export function lifecycle(deps: EnvironmentDeps) {
     await stores.environments.addLabel(label, environment.id, now);
     const step = { after: { ...after, access, label, isAccessOpen: false }, event } as const;
     const live = await stores.deploys.find(environment.liveDeployId ?? '');
-    const mayDeploy = environment.deployEnabled && policy.enabled && deps.hasEngine;
+    const mayDeploy = after.deployEnabled && policy.enabled && deps.hasEngine;
     if (live === undefined || !mayDeploy) return step;
     return { ...step, deploys: { creator: ownerOf(caller), sha: live.sha } };
   }

@@ -12,7 +12,6 @@ const titles: Readonly<Partial<Record<Environment['status'], string>>> = {
 };
 
 const usual: Readonly<Partial<Record<Environment['status'], string>>> = {
-  paused: 'Nothing is deployed until deploys are resumed. What is served stays as it is.',
   asleep: 'Its processes were stopped, because it was not used for a while. Open it to wake it.',
   tearing_down: 'Nothing of it is served any more. What ran is being removed.',
   torn_down: 'Nothing of it is left but this page, which is kept for 30 days.',

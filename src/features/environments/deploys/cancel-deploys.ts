@@ -1,0 +1,21 @@
+import type { Environment } from '../environment.ts';
+import type { EnvironmentStores } from '../environments-deps.ts';
+
+/**
+ * Ends what is under way; what is served stays as it is. Returns the Environment as it is afterwards, which the caller
+ * updates in the same transaction.
+ */
+export async function cancelDeploys(
+  stores: Pick<EnvironmentStores, 'deploys'>,
+  environment: Environment,
+  why: string,
+  now: number,
+): Promise<Environment> {
+  const ended = await stores.deploys.endAll(environment.id, 'cancelled', why, now);
+  if (ended.length === 0) return environment;
+  return {
+    ...environment,
+    status: environment.liveDeployId === null ? 'error' : 'deployed',
+    statusMessage: 'The newest deploy was cancelled.',
+  };
+}
