@@ -26,7 +26,7 @@ export const rules = {
   name: 'The name of a field is not allowed.',
   kind: 'The fields of a service do not fit together.',
   unknown_service: 'The service does not exist in this file.',
-  circle: 'Services require each other in a circle.',
+  circle: 'Services wait for each other in a circle.',
   route: 'A route leads to a service that cannot answer it.',
   reference: 'A `${…}` in a variable does not name a value.',
   key: 'The file contains a value that looks like an API key.',

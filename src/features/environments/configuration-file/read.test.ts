@@ -478,12 +478,13 @@ describe('every rule names the place, the mistake and the fix', () => {
     ],
   ]);
 
+  const breakIt = 'Remove one of these requirements or references. A process finds its own port in PORT.';
   everyRowIsFound('circle', [
     [
       'of one',
       services(`  api: ${process(', requires: [▸api]')}`),
-      'These services require each other: api → api.',
-      'Remove one of these requirements.',
+      'These services wait for each other: api → api.',
+      breakIt,
     ],
     [
       'of three',
@@ -492,10 +493,56 @@ describe('every rule names the place, the mistake and the fix', () => {
         `  b: ${process(', requires: [c]')}`,
         `  c: ${process(', requires: [▸a]')}`,
       ),
-      'These services require each other: a → b → c → a.',
-      'Remove one of these requirements.',
+      'These services wait for each other: a → b → c → a.',
+      breakIt,
+    ],
+    [
+      'of addresses',
+      services(
+        `  a: ${process(', env: { B: "http://${services.b.host}:${services.b.port}" }')}`,
+        `  b: ${process(', env: { A: ▸"${services.a.host}", PORT_OF_A: "${services.a.port}" }')}`,
+      ),
+      'These services wait for each other: a → b → a.',
+      breakIt,
+    ],
+    [
+      'of an address and a requirement',
+      services(
+        `  a: ${process(', requires: [b]')}`,
+        `  b: ${process(', env: { A: ▸"${services.a.port}" }')}`,
+      ),
+      'These services wait for each other: a → b → a.',
+      breakIt,
+    ],
+    [
+      'of a process and its own address, which it gets from the variables of all',
+      [
+        'version: 1',
+        'environment: { env: { API: ▸"${services.api.host}" } }',
+        'services:',
+        `  web: ${process()}`,
+        `  api: ${process()}`,
+      ].join('\n'),
+      'These services wait for each other: api → api.',
+      breakIt,
     ],
   ]);
+
+  test.each([
+    ['URLs, which are known before anything starts', 'env: { A: "${services.a.url}" }'],
+    ['the same address twice, in one direction', 'env: { C: "${services.c.port}" }, requires: [c]'],
+    ['a variable of all that the process replaces', 'env: { B: own }'],
+    ['a variable of all that a secret replaces', 'secrets: { B: own }'],
+  ])('no circle: %s', (_title, fields) => {
+    const shared = /B: own/.test(fields) ? 'environment: { env: { B: "${services.b.port}" } }\n' : '';
+    const file = [
+      `version: 1\n${shared}services:`,
+      ...(shared === '' ? [`  a: ${process(', env: { B: "${services.b.port}" }')}`] : []),
+      `  b: ${process(`, ${fields}`)}`,
+      `  c: ${process()}`,
+    ].join('\n');
+    expect(problemsOf(file)).toEqual([]);
+  });
 
   everyRowIsFound('route', [
     [

@@ -12,7 +12,8 @@ import { maxEntries, maxServiceNameLength, maxServices, maxValueLength, service 
  */
 export function* brokenRules(file: unknown): Generator<Finding> {
   const drafts = Object.entries(mapIn(file, 'services')).slice(0, maxServices).map(toDraft);
-  yield* wrongReferences(mapIn(mapIn(file, 'environment'), 'env'), ['environment', 'env'], drafts);
+  const shared = mapIn(mapIn(file, 'environment'), 'env');
+  yield* wrongReferences(shared, ['environment', 'env'], drafts);
   for (const draft of drafts) {
     if (draft.isMap) yield* kindProblems(draft);
     yield* repeatedVariables(draft);
@@ -20,7 +21,7 @@ export function* brokenRules(file: unknown): Generator<Finding> {
     yield* wrongRoutes(draft, drafts);
     yield* unknownRequirements(draft, drafts);
   }
-  yield* circles(drafts);
+  yield* circles(drafts, addressesIn(shared, ['environment', 'env'], drafts));
 }
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -269,24 +270,62 @@ function* unknownRequirements({ path, requires }: Draft, drafts: readonly Draft[
       yield { path: [...path, 'requires', at], at: 'value', ...unknownService(name, drafts) };
 }
 
+/** A variable that has the internal address of a service. */
+type Address = { readonly variable: string; readonly to: string; readonly path: Finding['path'] };
+
+/** The internal addresses of processes in variables. Every other value is known before anything starts. */
+function addressesIn(env: Fields, path: readonly string[], drafts: readonly Draft[]): Address[] {
+  const processes = new Set(drafts.filter(({ kind }) => kind === 'run').map(({ name }) => name));
+  return entriesOf(env).flatMap(([variable, text]) => {
+    if (typeof text !== 'string' || text.length > maxValueLength) return [];
+    const names = readTemplate(text).template.map((piece) =>
+      typeof piece !== 'string' && piece.kind === 'service' && piece.field !== 'url' ? piece.service : '',
+    );
+    return [...new Set(names)]
+      .filter((to) => processes.has(to))
+      .map((to) => ({ variable, to, path: [...path, variable] }));
+  });
+}
+
+/** What a service waits for before it starts, with the first entry that says so. `shared`: addresses in environment.env. */
+function waitsOf(
+  draft: Draft,
+  shared: readonly Address[],
+  drafts: readonly Draft[],
+): ReadonlyMap<string, Finding['path']> {
+  const waits = new Map<string, Finding['path']>();
+  const add = (name: string, path: Finding['path']) => {
+    if (!waits.has(name)) waits.set(name, path);
+  };
+  for (const [at, name] of draft.requires.entries())
+    if (isServiceName(name)) add(name, [...draft.path, 'requires', at]);
+  if (draft.kind !== 'run') return waits;
+  const env = mapIn(draft.value, 'env');
+  const own = { ...env, ...mapIn(draft.value, 'secrets') };
+  const inherited = shared.filter(({ variable }) => !Object.hasOwn(own, variable));
+  for (const { to, path } of [...addressesIn(env, [...draft.path, 'env'], drafts), ...inherited])
+    add(to, path);
+  return waits;
+}
+
 /** Each circle once, at the entry that closes it. */
-function* circles(drafts: readonly Draft[]): Generator<Finding> {
+function* circles(drafts: readonly Draft[], shared: readonly Address[]): Generator<Finding> {
   const done = new Set<string>();
   function* follow(draft: Draft, before: readonly string[]): Generator<Finding> {
     const way = [...before, draft.name];
-    for (const [at, name] of draft.requires.entries()) {
-      const next = isServiceName(name) ? drafts.find((one) => one.name === name) : undefined;
+    for (const [name, path] of waitsOf(draft, shared, drafts)) {
+      const next = drafts.find((one) => one.name === name);
       if (next === undefined || done.has(next.name)) continue;
       if (!way.includes(next.name)) {
         yield* follow(next, way);
         continue;
       }
       yield {
-        path: [...draft.path, 'requires', at],
+        path,
         at: 'value',
         rule: 'circle',
-        message: `These services require each other: ${[...way.slice(way.indexOf(next.name)), next.name].join(' → ')}.`,
-        fix: 'Remove one of these requirements.',
+        message: `These services wait for each other: ${[...way.slice(way.indexOf(next.name)), next.name].join(' → ')}.`,
+        fix: 'Remove one of these requirements or references. A process finds its own port in PORT.',
       };
     }
     done.add(draft.name);
