@@ -248,6 +248,38 @@ test('a repeated request with the same key creates nothing; another body with it
   expect(other.error.code).toBe('idempotency_conflict');
 });
 
+test('the order of variables does not make another body', async () => {
+  const [env, initEnv] = [
+    { A: '1', B: '2' },
+    { C: '3', D: '4' },
+  ];
+  const reversed = (map: object) => Object.fromEntries(Object.entries(map).toReversed());
+  const first = await shop.create({ idempotencyKey: 'ordered', env, initEnv });
+  const again = await shop.create({
+    idempotencyKey: 'ordered',
+    env: reversed(env),
+    initEnv: reversed(initEnv),
+  });
+  expect([again.status, again.data.id]).toEqual([200, first.data.id]);
+  for (const other of [
+    { env: { A: '1' }, initEnv },
+    { env: initEnv, initEnv: env },
+  ]) {
+    const refused = await shop.create({ idempotencyKey: 'ordered', ...other });
+    expect(refused.error.code).toBe('idempotency_conflict');
+  }
+});
+
+test('two requests at once with the same key at the last place of the quota create one Environment', async () => {
+  const dora = await shop.h.person('Dora');
+  await shop.change({ maxPerOwner: 1 });
+  const create = () => shop.create({ idempotencyKey: 'at-once' }, dora);
+  const [one, other] = await Promise.all([create(), create()]);
+  await shop.change({});
+  expect(new Set([one.status, other.status])).toEqual(new Set([200, 202]));
+  expect(one.data.id).toBe(other.data.id);
+});
+
 test('who chooses variables cannot do so for an Environment that uses stored secrets', async () => {
   const text = `${configurationFile}  api:
     build: { image: 'node:24' }

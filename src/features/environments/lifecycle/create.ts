@@ -36,12 +36,13 @@ export function creating(deps: EnvironmentDeps) {
   const { read, tx, feed, repositories, branches, clock, random } = deps;
 
   async function earlier(
+    { environments }: Pick<EnvironmentStores, 'environments'>,
     caller: Asked['caller'],
     creator: Creator,
     key: string,
     digest: string,
   ): Promise<Created | undefined> {
-    const found = await read.environments.findRequest(creator, key);
+    const found = await environments.findRequest(creator, key);
     if (found === undefined) return undefined;
     if (found.digest !== digest) throw new AppError('idempotency_conflict');
     return { environment: seen(caller, found.environment), isReplay: true };
@@ -74,7 +75,6 @@ export function creating(deps: EnvironmentDeps) {
     request: { readonly key: string; readonly digest: string } | null,
     policy: EnvironmentPolicy,
   ): Promise<void> {
-    await stores.environments.lockCreations();
     const { own, total } = await stores.environments.count(environment.creator);
     const excess =
       own >= policy.maxPerOwner
@@ -95,8 +95,10 @@ export function creating(deps: EnvironmentDeps) {
     const { caller, auditContext } = asked;
     const creator = requireCreator(caller);
     const { idempotencyKey: key, ...content } = wanted;
-    const digest = createHash('sha256').update(JSON.stringify(content)).digest('hex');
-    const replay = key === undefined ? undefined : await earlier(caller, creator, key, digest);
+    const digest = digestOf(content);
+    const replayIn = async (stores: Pick<EnvironmentStores, 'environments'>) =>
+      key === undefined ? undefined : await earlier(stores, caller, creator, key, digest);
+    const replay = await replayIn(read);
     if (replay !== undefined) return replay;
 
     const repository = await repositories.get(caller, wanted.repository);
@@ -134,8 +136,12 @@ export function creating(deps: EnvironmentDeps) {
       revision: 1,
     };
     try {
-      await tx(async (stores) => {
+      const faster = await tx(async (stores) => {
         await holdCredential(stores, caller, now);
+        await stores.environments.lockCreations();
+        // Another request with the same key may have taken the last place of the quota.
+        const other = await replayIn(stores);
+        if (other !== undefined) return other;
         await insert(stores, environment, key === undefined ? null : { key, digest }, policy);
         await stores.audit.append({
           event: 'environment.created',
@@ -147,15 +153,21 @@ export function creating(deps: EnvironmentDeps) {
         if (isQueued)
           await queueDeploy(stores, auditContext, environment, { trigger: 'api', creator }, { random, now });
         await stores.changes.publish({ topic: 'environment', subject: environment.id });
+        return undefined;
       });
+      if (faster !== undefined) return faster;
     } catch (error) {
-      if (!isUniqueViolation(error)) throw error;
-      // Another request with the same key was faster, or the name is taken.
-      const other = key === undefined ? undefined : await earlier(caller, creator, key, digest);
-      if (other !== undefined) return other;
-      throw nameTaken(environment.uuid);
+      throw isUniqueViolation(error) ? nameTaken(environment.uuid) : error;
     }
     feed.announce({ topic: 'environment', subject: environment.id });
     return { environment, isReplay: false };
   };
+}
+
+/** The same for the same request, whatever the order of its variables. */
+function digestOf({ env, initEnv, ...rest }: Omit<Creation, 'idempotencyKey'>): string {
+  const sorted = (map: Creation['env']) =>
+    map && Object.entries(map).toSorted(([one], [other]) => (one < other ? -1 : 1));
+  const content = JSON.stringify([rest, sorted(env), sorted(initEnv)]);
+  return createHash('sha256').update(content).digest('hex');
 }
