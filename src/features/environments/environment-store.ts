@@ -57,7 +57,7 @@ export type EnvironmentStore = {
   count(creator: Creator): Promise<{ own: number; total: number }>;
   addLabel(label: string, environmentId: string, now: number): Promise<void>;
   retireLabels(environmentId: string, now: number): Promise<void>;
-  /** By Environment, in the order of the file. */
+  /** By Environment, in the order of the file, and those that were switched off last. */
   services(environmentIds: readonly string[]): Promise<ReadonlyMap<string, readonly EnvironmentService[]>>;
   /** Replaces all services. */
   putServices(environmentId: string, services: readonly EnvironmentService[]): Promise<void>;
@@ -251,7 +251,8 @@ export function environmentStore(db: Sql): EnvironmentStore {
       ids(sql`
         select e.id from environments e
          where e.live_deploy_id is not null and e.status not in ('tearing_down', 'torn_down')
-           and exists (select 1 from environment_services s where s.environment_id = e.id and s.kind = 'process')`),
+           and exists (select 1 from environment_services s
+                        where s.environment_id = e.id and s.kind = 'process' and s.status <> 'inactive')`),
     async tracked() {
       const { rows } = await sql<
         Pick<Row, 'id' | 'repository_id' | 'branch' | 'sha' | 'creator_kind' | 'creator_id'>

@@ -114,6 +114,11 @@ export function shownStatus(
   return { status: 'paused', statusMessage: `Deploys are paused. ${rest}` };
 }
 
+/** A service that the engine runs, or is about to run. */
+export function hasProcess({ kind, status }: Pick<EnvironmentService, 'kind' | 'status'>): boolean {
+  return kind === 'process' && status !== 'inactive';
+}
+
 /** True: nothing of it is served any more, and nothing starts. */
 export function isEnding({ status }: Pick<Environment, 'status'>): boolean {
   return status === 'tearing_down' || status === 'torn_down';

@@ -10,6 +10,7 @@ import {
   type Environment,
   type EnvironmentService,
   type EnvironmentStatus,
+  hasProcess,
   isEnding,
 } from './environment.ts';
 import type { EnvironmentDeps, EnvironmentStores } from './environments-deps.ts';
@@ -96,11 +97,13 @@ export function environmentReading(deps: {
     async logs({ id }) {
       const environment = await read.environments.find(id);
       const services = (await read.environments.services([id])).get(id) ?? [];
-      const logs = services.flatMap(({ name, kind }): ServiceLog[] =>
-        engine === null || kind !== 'process'
-          ? []
-          : [{ service: name, step: 'start', read: (after, limit) => engine.logs(id, name, after, limit) }],
-      );
+      const logs = services
+        .filter(hasProcess)
+        .flatMap(({ name }): ServiceLog[] =>
+          engine === null
+            ? []
+            : [{ service: name, step: 'start', read: (after, limit) => engine.logs(id, name, after, limit) }],
+        );
       return { logs, hasEnded: environment === undefined || isEnding(environment) };
     },
     events: (environment, caller, cursor, limit) =>

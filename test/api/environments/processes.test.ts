@@ -29,15 +29,13 @@ let shop: Shop;
 beforeAll(async () => {
   shop = await openShop();
   await shop.change({ allowedAccess: ['owner', 'members', 'public'] });
-  shop.repository.commit(
-    {
-      'postern.yaml': file,
-      'web/index.html': page('front'),
-      'api/server.js': server("process.env.GREETING + ' with ' + process.env.BACK"),
-      'back/server.js': server("'back'"),
-    },
-    'two',
-  );
+  const files = {
+    'postern.yaml': file,
+    'web/index.html': page('front'),
+    'api/server.js': server("process.env.GREETING + ' with ' + process.env.BACK"),
+    'back/server.js': server("'back'"),
+  };
+  for (const branch of ['two', 'switched']) shop.repository.commit(files, branch);
 });
 afterAll(() => shop.close());
 
@@ -103,4 +101,39 @@ test('a process that does not start fails its deploy in words, and the one befor
   expect(why[3]).toMatchObject({ step: 'start', ok: false });
   const back = await shop.settle(data.id, (one) => one.services[1].status === 'ready');
   expect((await shop.fetch(`${back.services[1].url}/`)).body).toMatch(/^from two with/);
+});
+
+test('a service that was switched off is shown as inactive, and runs again when it is switched on', async () => {
+  const off = [{ name: 'api', active: false }];
+  const { data } = await shop.create({ branch: 'switched', access: 'public', services: off });
+  const settled = await shop.settle(data.id);
+  const inactive = {
+    name: 'api',
+    kind: 'process',
+    status: 'inactive',
+    url: null,
+    reason: 'It was switched off for this Environment.',
+    active: false,
+  };
+  const [web, back] = [
+    { name: 'web', status: 'ready' },
+    { name: 'back', status: 'ready' },
+  ];
+  expect(settled).toMatchObject({ status: 'deployed', activeServiceCount: 2 });
+  expect(settled.services).toMatchObject([web, back, inactive]);
+  expect((await shop.fetch(`${settled.services[0].url}/api/orders`)).body).not.toContain('from switched');
+
+  const path = `/environments/${data.id}`;
+  const deployWith = async (active: boolean) => {
+    await shop.call('PATCH', path, { body: { services: [{ name: 'api', active }] } });
+    await shop.call('POST', `${path}/deploy`, { body: {} });
+    return await shop.settle(data.id);
+  };
+  const on = await deployWith(true);
+  expect(on.services).toMatchObject([web, { name: 'api', status: 'ready', active: true }, back]);
+  expect((await shop.fetch(`${on.services[1].url}/`)).body).toMatch(/^from switched with/);
+
+  expect((await deployWith(false)).services).toMatchObject([web, back, inactive]);
+  expect((await shop.fetch(`${on.services[1].url}/`)).status).toBe(404);
+  await shop.call('DELETE', path);
 });

@@ -17,6 +17,8 @@ export type DesiredEnvironment = {
   readonly ttlHours: number;
   /** By name. */
   readonly services: Readonly<Record<string, DesiredService>>;
+  /** Services that were switched off, by name. Absent in plans of earlier versions. */
+  readonly inactive?: Readonly<Record<string, DesiredService['kind']>>;
   /** Names of the services that start, in this order; those of one level start together. */
   readonly levels: readonly (readonly string[])[];
 };
@@ -104,6 +106,11 @@ export function plan(
       policy.maxTtlHours,
     ),
     services: Object.fromEntries(active.map(([name, service]) => [name, desired(name, service, context)])),
+    inactive: Object.fromEntries(
+      Object.entries(file.services)
+        .filter(([name]) => !active.some(([other]) => other === name))
+        .map(([name, service]) => [name, desired(name, service, context).kind]),
+    ),
     levels: levelsOf(active),
   };
 }

@@ -144,12 +144,38 @@ function planned(
   plan: DesiredEnvironment,
   known: readonly EnvironmentService[],
 ): readonly EnvironmentService[] {
-  const served = new Map(known.map((service) => [service.name, service]));
-  const wanted = Object.entries(plan.services).map(
-    ([name, service]) => served.get(name) ?? waiting(name, service),
+  const served = new Map(
+    known.filter(({ status }) => status !== 'inactive').map((service) => [service.name, service]),
   );
-  const gone = known.filter(({ name }) => !Object.hasOwn(plan.services, name));
+  const wanted = rowsOf(plan, waiting).map((row) => served.get(row.name) ?? row);
+  const gone = [...served.values()].filter(({ name }) => !wanted.some((row) => row.name === name));
   return [...wanted, ...gone];
+}
+
+/** A row for each service of the file: `rowOf` for those that are active, which come first. */
+export function rowsOf(
+  plan: DesiredEnvironment,
+  rowOf: (name: string, service: DesiredService) => EnvironmentService,
+): readonly EnvironmentService[] {
+  return [
+    ...Object.entries(plan.services).map(([name, service]) => rowOf(name, service)),
+    ...Object.entries(plan.inactive ?? {}).map(([name, kind]) => inactive(name, kind)),
+  ];
+}
+
+function inactive(name: string, kind: EnvironmentService['kind']): EnvironmentService {
+  return {
+    name,
+    kind,
+    status: 'inactive',
+    reason: 'It was switched off for this Environment.',
+    isExposed: false,
+    routes: {},
+    spa: false,
+    url: null,
+    artifactId: null,
+    address: null,
+  };
 }
 
 export function waiting(name: string, service: DesiredService): EnvironmentService {

@@ -1,9 +1,9 @@
 import { minute } from '../../../core/clock.ts';
 import type { DeployStep, PlannedDeploy } from '../deploys/deploy.ts';
 import type { ObservedProcess } from '../engine/engine.ts';
-import type { Environment, EnvironmentService } from '../environment.ts';
+import { type Environment, hasProcess } from '../environment.ts';
 import type { ReconcilerDeps, StepOutcome } from './deps.ts';
-import { waiting } from './fetch-step.ts';
+import { rowsOf, waiting } from './fetch-step.ts';
 import type { Processes, Running } from './processes.ts';
 import { done, type Failure, failed, newStep, recording } from './record.ts';
 
@@ -25,7 +25,7 @@ export function serveStep(deps: ReconcilerDeps, processes: Processes | null) {
       const { environmentId: id } = deploy;
       const services = (await stores.environments.services([id])).get(id) ?? [];
       const withdrawn = services.map((service) =>
-        service.kind === 'process' ? { ...service, status: 'starting' as const, address: null } : service,
+        hasProcess(service) ? { ...service, status: 'starting' as const, address: null } : service,
       );
       await stores.environments.putServices(id, withdrawn);
       return {
@@ -68,14 +68,12 @@ export function serveStep(deps: ReconcilerDeps, processes: Processes | null) {
       steps.filter(({ step }) => step === 'build').map(({ service, artifactId }) => [service, artifactId]),
     );
     await record(deploy, async (rows, stores, now) => {
-      const services = Object.entries(deploy.plan.services).map(
-        ([name, service]): EnvironmentService => ({
-          ...waiting(name, service),
-          status: 'ready',
-          artifactId: artifacts.get(name) ?? null,
-          address: addresses.get(name) ?? null,
-        }),
-      );
+      const services = rowsOf(deploy.plan, (name, service) => ({
+        ...waiting(name, service),
+        status: 'ready',
+        artifactId: artifacts.get(name) ?? null,
+        address: addresses.get(name) ?? null,
+      }));
       await stores.environments.putServices(deploy.environmentId, services);
       await stores.deploys.putStep(deploy.id, done(newStep('', 'route'), now));
       return {

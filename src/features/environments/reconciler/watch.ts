@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { isPlanned } from '../deploys/deploy.ts';
-import { type Environment, type EnvironmentService, isEnding } from '../environment.ts';
+import { type Environment, type EnvironmentService, hasProcess, isEnding } from '../environment.ts';
 import type { ReconcilerDeps } from './deps.ts';
 import type { Processes, Running } from './processes.ts';
 
@@ -49,7 +49,7 @@ function seenNow(
   { observed, addresses }: Running,
 ): EnvironmentService[] {
   return services.map((service) => {
-    if (service.kind !== 'process') return service;
+    if (!hasProcess(service)) return service;
     const seen = observed.get(service.name);
     const address = addresses.get(service.name) ?? null;
     if (seen?.state === 'ready' && address !== null)

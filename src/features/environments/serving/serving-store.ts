@@ -99,6 +99,9 @@ function toEnvironment(label: string, row: EnvironmentRow): LabelledEnvironment 
     epoch: row.epoch,
     revision: Number(row.revision ?? 0),
     expiresAt: row.expires_at?.getTime() ?? 0,
-    services: new Map(row.services.map((service) => [service.name, service])),
+    // One that was switched off has no host, and the routes of its siblings do not lead to it.
+    services: new Map(
+      row.services.filter(({ status }) => status !== 'inactive').map((service) => [service.name, service]),
+    ),
   };
 }
