@@ -188,7 +188,7 @@ function configurationFilePage(): string {
     'postern.yaml',
     'The repository configuration file: the services of a repository, and the defaults of its Environments. It is in the root of the repository. ' +
       'How to write one: [the guide](../how-to/write-a-postern-yaml.md). For editors, its JSON Schema is at `/api/v2/schema/postern.json`. ' +
-      'Postern validates files now; it does not deploy them yet.',
+      'How to deploy it: [run a branch](../how-to/run-a-branch.md).',
     [
       ...sections,
       referencesSection,

@@ -193,11 +193,12 @@ export const surfaces: readonly Surface[] = [
     id: 'repository-file',
     change: 'Application services, builds, deployments, Environment defaults',
     owner: 'Repository configuration file',
-    note: 'In each repository, as postern.yaml. This release validates it; nothing is deployed from it yet.',
+    note: 'In each repository, as postern.yaml.',
     places: [
       page('Repositories', '/admin/repositories'),
       route('Validate the file of a branch', 'GET /schema/validate', 'validateConfigurationFileOfBranch'),
       guide('Write a postern.yaml', 'docs/how-to/write-a-postern-yaml.md'),
+      guide('Run a branch at a URL', 'docs/how-to/run-a-branch.md'),
     ],
   },
   // What Postern does not have.
