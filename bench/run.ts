@@ -12,6 +12,7 @@ import { growth } from './p9-growth.ts';
 import { start } from './p10-start.ts';
 import { apart } from './p11-apart.ts';
 import { pipelining } from './r7-pipelining.ts';
+import { deploy } from './e1-deploy.ts';
 import { uiBudget } from './ui-budget.ts';
 import { uiLists } from './ui-lists.ts';
 
@@ -28,13 +29,15 @@ const benches: Record<string, Bench> = {
   p10: start,
   p11: apart,
   r7: pipelining,
+  e1: deploy,
   ui: uiBudget,
   lists: uiLists,
 };
 
 const words = process.argv.slice(2);
 const quick = words.includes('--quick');
-const names = words.filter((word) => !word.startsWith('--'));
+// The promises are written in capitals.
+const names = words.filter((word) => !word.startsWith('--')).map((word) => word.toLowerCase());
 const unknown = names.filter((name) => !(name in benches));
 if (unknown.length > 0) {
   console.error(`bench: there is no ${unknown.join(', ')}; there are ${Object.keys(benches).join(', ')}.`);

@@ -1,0 +1,159 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { newRepository, type TestRepository } from '../test/git-repository.ts';
+import { Browser } from '../test/faults/browser.ts';
+import { administrator, freePorts, startProgram } from '../test/faults/program.ts';
+import { type BenchOptions, type Figure, median } from './figures.ts';
+
+const file = `version: 1
+services:
+  web:
+    build: { image: 'node:24', command: "echo started && mkdir dist && cp index.html dist", directory: web, output: dist }
+    static: {}
+    routes: { /api: api }
+  api:
+    build: { image: 'node:24', directory: api }
+    run: { command: node server.js, port: 8080 }
+`;
+const server = `require('node:http').createServer((q, r) => r.end('hello')).listen(process.env.PORT);`;
+
+/** A client looks this often whether a deploy has ended, in ms. */
+const lookMs = 50;
+
+/**
+ * E1: from the request that creates an Environment to the first line of the log of its build, as a client reads it; and
+ * from the request that deploys the same commit again to the end of that deploy. The program of `npm start` with the local
+ * engine in its sandbox, a repository on the same disk, one static service and one Node process.
+ */
+export async function deploy({ quick }: BenchOptions): Promise<Figure[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'postern-bench-deploy-'));
+  const repository = newRepository();
+  commit(repository, 0);
+  const settings = { ENVIRONMENTS_ENGINE: 'local', ENVIRONMENTS_ALLOW_FILE_REPOSITORIES: 'true' };
+  const program = await startProgram({ dataDir: folder, ports: await freePorts(), settings });
+  const ada = new Browser(program.origin);
+  const firstLines: number[] = [];
+  const commandLines: number[] = [];
+  const reusedDeploys: number[] = [];
+  try {
+    await prepare(ada, repository);
+    for (let round = 1; round <= (quick ? 1 : 7); round++) {
+      // Every service is built in every round: no artifact of an earlier one fits.
+      commit(repository, round);
+      const startedAt = performance.now();
+      const { id } = await call(ada, 'POST', '/environments', { repository: 'acme/shop', branch: 'main' });
+      const lines = await linesOf(ada, await newestBuild(ada, id), startedAt);
+      firstLines.push(lines.first);
+      commandLines.push(lines.command);
+      await settled(ada, id, 'deployed');
+      reusedDeploys.push(await deployAgain(ada, id));
+      await removeAll(ada);
+    }
+  } finally {
+    // Processes outlive the program, so a round that failed must not leave any.
+    await removeAll(ada);
+    await program.end('SIGTERM');
+    repository.remove();
+    rmSync(folder, { recursive: true, force: true });
+  }
+  return [
+    figure('create to the first line of the log of a build', firstLines, 1),
+    figure('create to the first line that the command of a build writes', commandLines),
+    figure('an unchanged commit deployed again, everything reused', reusedDeploys, 3),
+  ];
+}
+
+function commit(repository: TestRepository, edition: number): void {
+  repository.commit({
+    'postern.yaml': file,
+    'web/index.html': `<p>web ${edition}</p>`,
+    'api/server.js': `// ${edition}\n${server}`,
+  });
+}
+
+/** An administrator switches Environments on, and registers the repository. */
+async function prepare(ada: Browser, repository: TestRepository): Promise<void> {
+  await ada.signIn(administrator.email, administrator.password);
+  const { policy } = await call(ada, 'GET', '/config/api-environments');
+  await call(ada, 'PUT', '/config/api-environments', { ...policy, enabled: true }, { 'if-match': '*' });
+  await call(ada, 'POST', '/repositories', { fullName: 'acme/shop', cloneUrl: repository.url });
+}
+
+async function call(ada: Browser, ...asked: Parameters<Browser['api']>) {
+  const { status, text, data } = await ada.api(...asked);
+  if (status >= 300) throw new Error(`${asked[0]} ${asked[1]} answered ${status}: ${text.slice(0, 500)}`);
+  return data;
+}
+
+async function newestBuild(ada: Browser, environmentId: string): Promise<string> {
+  const [{ id }] = await call(ada, 'GET', `/builds?environment=${environmentId}`);
+  return id;
+}
+
+/** Seconds from `startedAt` until this client reads the first line, and the first one of the command. */
+async function linesOf(
+  ada: Browser,
+  buildId: string,
+  startedAt: number,
+): Promise<{ first: number; command: number }> {
+  const { body } = await fetch(`${ada.origin}/api/v2/builds/${buildId}/logs?service=web`, {
+    headers: { accept: 'text/event-stream', cookie: ada.cookies(ada.origin) },
+  });
+  let first: number | undefined;
+  let text = '';
+  // A response without a body has no lines either.
+  for await (const chunk of body?.pipeThrough(new TextDecoderStream()) ?? []) {
+    text += chunk;
+    const seconds = (performance.now() - startedAt) / 1_000;
+    if (text.includes('\ndata: {"id"')) first ??= seconds;
+    if (first !== undefined && text.includes('"text":"started"')) return { first, command: seconds };
+  }
+  throw new Error(`The log of the build ended without its lines: ${text}`);
+}
+
+/** Seconds from the request until the deploy has ended. */
+async function deployAgain(ada: Browser, id: string): Promise<number> {
+  const startedAt = performance.now();
+  await call(ada, 'POST', `/environments/${id}/deploy`, {});
+  await settled(ada, id, 'deployed');
+  const seconds = (performance.now() - startedAt) / 1_000;
+  const { steps } = await call(ada, 'GET', `/builds/${await newestBuild(ada, id)}`);
+  const built = steps.filter(({ step }: { step: string }) => step === 'build');
+  if (!built.every(({ reused }: { reused: boolean }) => reused))
+    throw new Error('A service was built again.');
+  return seconds;
+}
+
+async function removeAll(ada: Browser): Promise<void> {
+  for (const { id } of await call(ada, 'GET', '/environments')) {
+    await call(ada, 'DELETE', `/environments/${id}`);
+    await settled(ada, id, 'torn_down');
+  }
+}
+
+async function settled(ada: Browser, id: string, wanted: string): Promise<void> {
+  for (;;) {
+    const { status, statusMessage } = await call(ada, 'GET', `/environments/${id}`);
+    if (status === wanted) return;
+    if (status === 'error' || status === 'config_error') throw new Error(`${status}: ${statusMessage}`);
+    await wait(lookMs);
+  }
+}
+
+function figure(what: string, values: readonly number[], most?: number): Figure {
+  const value = median(values);
+  console.error(`bench: seconds ${values.map((one) => one.toFixed(2)).join(' ')}`);
+  const limit = most === undefined ? '–' : `≤ ${most} s`;
+  return {
+    id: 'E1',
+    what,
+    ours: `${value.toFixed(2)} s`,
+    reference: '–',
+    ratio: most === undefined ? value : value / most,
+    floor: limit,
+    goal: limit,
+    passes: most === undefined || value <= most,
+  };
+}
