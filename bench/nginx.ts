@@ -54,6 +54,25 @@ http {
   };
 }
 
+/** Sends a check (auth_request) to 127.0.0.1:`port`, over connections that stay open, before each request. `upstream`: what answers it then. */
+export function checkedBy(
+  port: number,
+  upstream?: number,
+): { readonly upstreams: string; readonly locations: string } {
+  const kept = 'proxy_http_version 1.1; proxy_set_header Connection "";';
+  // Streams what a slow reader has not taken: by default nginx writes it to a file.
+  const passed = `proxy_pass http://process; ${kept} proxy_set_header Host $host; proxy_max_temp_file_size 0;
+      proxy_set_header X-Forwarded-For $remote_addr; proxy_set_header X-Forwarded-Proto $scheme;`;
+  const process =
+    upstream === undefined ? '' : `upstream process { server 127.0.0.1:${upstream}; keepalive 64; }`;
+  return {
+    upstreams: `upstream check { server 127.0.0.1:${port}; keepalive 64; } ${process}`,
+    locations: `location / { auth_request /check; ${upstream === undefined ? '' : passed} }
+      location = /check { internal; proxy_pass http://check; ${kept}
+        proxy_pass_request_body off; proxy_set_header Content-Length ""; }`,
+  };
+}
+
 async function isOpen(port: number): Promise<boolean> {
   const socket = connect(port, '127.0.0.1');
   const open = await once(socket, 'connect').then(

@@ -2,8 +2,8 @@ import { bareHttp } from './bare-server.ts';
 import { pageOf } from './content.ts';
 import { startRedis } from './engines.ts';
 import { type BenchOptions, type Figure, perSecond, sideBySide } from './figures.ts';
-import { load } from './load.ts';
-import { startNginx } from './nginx.ts';
+import { goodLoad } from './load.ts';
+import { checkedBy, startNginx } from './nginx.ts';
 import { type ContentServer, startContentServer, startNeighbour } from './server-process.ts';
 
 /**
@@ -38,7 +38,7 @@ async function measure(
   [againstNginx, againstPublic]: readonly [Bar, Bar],
 ): Promise<Figure[]> {
   const check = await startNeighbour('grant-check.ts', { env: kvUrl === undefined ? {} : { KV_URL: kvUrl } });
-  const nginx = await startNginx({ '1.html': pageOf(1), '100.html': pageOf(100) }, withCheck(check.port));
+  const nginx = await startNginx({ '1.html': pageOf(1), '100.html': pageOf(100) }, checkedBy(check.port));
   const gateway = await startContentServer(kvUrl === undefined ? {} : { kvUrl });
   const store = kvUrl === undefined ? 'embedded' : 'Redis';
   try {
@@ -47,11 +47,11 @@ async function measure(
       const seconds = options.quick ? 1 : 2;
       const rounds = options.quick ? 1 : 11;
       const ours = () => privatePage(gateway, kib, seconds);
-      const checked = () => good(`${nginx.address}/${kib}.html`, seconds, { Cookie: 'grant=grant:1' });
+      const checked = () => goodLoad(`${nginx.address}/${kib}.html`, seconds, { Cookie: 'grant=grant:1' });
       const nginxes = await sideBySide(rounds, ours, checked);
       figures.push(figure('P5', `private page of ${kib} KiB against nginx, ${store}`, nginxes, againstNginx));
       const publics = await sideBySide(rounds, ours, () =>
-        good(`${gateway.address}/`, seconds, { Host: gateway.hosts[kib] ?? '' }),
+        goodLoad(`${gateway.address}/`, seconds, { Host: gateway.hosts[kib] ?? '' }),
       );
       figures.push(
         figure('P6', `private page of ${kib} KiB against public, ${store}`, publics, againstPublic),
@@ -75,27 +75,7 @@ async function measure(
 /** Gets a new grant for each round, because a grant lasts at most five minutes. */
 async function privatePage(gateway: ContentServer, kib: number, seconds: number): Promise<number> {
   const { host, cookie } = await gateway.letIn(kib);
-  return await good(`${gateway.address}/`, seconds, { Host: host, Cookie: cookie });
-}
-
-/**
- * Counts responses with content. When another load slows the machine down, the store is late and the gateway returns 503
- * (threat T16). Those do not count, and with many of them the measurement is invalid.
- */
-async function good(url: string, seconds: number, headers: Record<string, string>): Promise<number> {
-  const { perSecond: value, requests, refused, broken } = await load(url, { seconds, headers });
-  if (refused > requests / 20 || broken > 0)
-    throw new Error(`${refused} of ${requests} requests were refused, ${broken} broke.`);
-  return (value * (requests - refused)) / requests;
-}
-
-function withCheck(port: number) {
-  return {
-    upstreams: `upstream check { server 127.0.0.1:${port}; keepalive 64; }`,
-    locations: `location / { auth_request /check; }
-      location = /check { internal; proxy_pass http://check; proxy_http_version 1.1; proxy_set_header Connection "";
-        proxy_pass_request_body off; proxy_set_header Content-Length ""; }`,
-  };
+  return await goodLoad(`${gateway.address}/`, seconds, { Host: host, Cookie: cookie });
 }
 
 function figure(

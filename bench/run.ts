@@ -13,6 +13,7 @@ import { start } from './p10-start.ts';
 import { apart } from './p11-apart.ts';
 import { pipelining } from './r7-pipelining.ts';
 import { deploy } from './e1-deploy.ts';
+import { throughGateway } from './e2-proxy.ts';
 import { uiBudget } from './ui-budget.ts';
 import { uiLists } from './ui-lists.ts';
 
@@ -30,6 +31,7 @@ const benches: Record<string, Bench> = {
   p11: apart,
   r7: pipelining,
   e1: deploy,
+  e2: throughGateway,
   ui: uiBudget,
   lists: uiLists,
 };

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from '../scripts/local-servers.ts';
-import { serverCore } from './load.ts';
+import { loadCore, serverCore } from './load.ts';
 
 /** The server of bench-server.ts in a separate process, pinned to one core. */
 export type BenchServer = {
@@ -72,6 +72,35 @@ export async function startContentServer(engines: Engines = {}): Promise<Content
   };
 }
 
+/** The server of environment-server.ts in a separate process, pinned to one core. */
+export type EnvironmentServer = {
+  readonly pid: number;
+  /** Address of the gateway. */
+  readonly address: string;
+  /** Host and Cookie headers that open the process behind `port`. */
+  readonly headers: { readonly Host: string; readonly Cookie: string };
+  /** Collects its garbage; the bytes of JavaScript that are left. */
+  collect(): Promise<number>;
+  stop(): Promise<void>;
+};
+
+/** `port`: of the process that answers for the one Environment. */
+export async function startEnvironmentServer(port: number): Promise<EnvironmentServer> {
+  const { child, stop } = await startProgram('environment-server.ts', {}, ['--expose-gc']);
+  child.send(port);
+  const { address, headers } = (await answerOf(child)) as Pick<EnvironmentServer, 'address' | 'headers'>;
+  return {
+    pid: child.pid ?? 0,
+    address,
+    headers,
+    async collect() {
+      child.send('collect');
+      return Number(await answerOf(child));
+    },
+    stop,
+  };
+}
+
 type Engines = { readonly databaseUrl?: string; readonly kvUrl?: string };
 
 async function startProgram(program: string, engines: Engines, nodeOptions: readonly string[]) {
@@ -102,13 +131,18 @@ async function startProgram(program: string, engines: Engines, nodeOptions: read
   };
 }
 
-/** A small server pinned to the same core as ours, which reports the port it listens on. */
+/** A small server pinned to the same core as ours, or to the one of the load generator, which reports the port it listens on. */
 export async function startNeighbour(
   program: string,
-  { env = {}, message }: { env?: NodeJS.ProcessEnv; message?: object } = {},
+  {
+    env = {},
+    message,
+    isBesideLoad = false,
+  }: { env?: NodeJS.ProcessEnv; message?: object; isBesideLoad?: boolean } = {},
 ): Promise<{ pid: number; port: number; stop(): Promise<void> }> {
   const path = join(import.meta.dirname, program);
-  const child = spawn('taskset', ['-c', serverCore, process.execPath, path], {
+  const core = isBesideLoad ? loadCore : serverCore;
+  const child = spawn('taskset', ['-c', core, process.execPath, path], {
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     env: { ...withoutSettings(process.env), ...env },
   });
