@@ -423,6 +423,7 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     holder,
   });
   const environmentServices = createEnvironmentServices({
+    sleepSignals: gatewaySide.sleepSignals,
     uiUrl,
     contentUrl,
     repositories,
@@ -504,6 +505,7 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     expiry,
     repositories,
     environmentServices,
+    sleepSignals: gatewaySide.sleepSignals,
     buildServices,
     environmentGrantServices,
     reencryption,

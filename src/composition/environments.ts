@@ -31,6 +31,8 @@ import { createReconciler } from '../features/environments/reconciler/reconciler
 import { createTracking } from '../features/environments/reconciler/tracking.ts';
 import { type CreatorNames, environmentAddresses } from '../features/environments/responses.ts';
 import { environmentRoutes } from '../features/environments/routes.ts';
+import { createSleep } from '../features/environments/sleep/sleep.ts';
+import type { SleepSignals } from '../features/environments/sleep/sleep-signals.ts';
 import { mayUseSecrets, type Secrets } from '../features/environments/secrets.ts';
 import type { Repositories } from '../features/repositories/repositories.ts';
 import { createSwitchRecords, type GrantSigner } from '../features/grants/grants.ts';
@@ -61,6 +63,9 @@ type Stores = ReturnType<typeof environmentStores> & DocumentStores & Environmen
 
 /** How often a reader of a log that is still written gets new lines. */
 const tailMs = 500;
+
+/** How often the worker looks whether someone waits for an Environment that is asleep. */
+const wakeMs = 100;
 
 const policyName = 'api-environments';
 
@@ -115,6 +120,7 @@ export function createEnvironmentServices(deps: {
   readonly secrets: Secrets;
   /** Null: ENVIRONMENTS_ENGINE is off. */
   readonly engine: Engine | null;
+  readonly sleepSignals: SleepSignals;
   /** See EnvironmentDeps. */
   readonly withdraw: EnvironmentDeps['withdraw'];
   readonly isAdministrator: EnvironmentDeps['isAdministrator'];
@@ -163,6 +169,24 @@ export function createEnvironmentServices(deps: {
     random,
   };
   const lifecycle = createLifecycle(verbs);
+  const reconciler = createReconciler({
+    read,
+    tx,
+    feed,
+    policy,
+    repositories,
+    git,
+    builds,
+    artifacts: read.artifacts,
+    secrets,
+    engine,
+    lifecycle,
+    addresses,
+    maySecrets: mayUseSecrets,
+    reportKeys: (text) => deps.reportKeys(text, systemAuditContext.origin),
+    clock,
+    log,
+  });
   return {
     branches,
     environmentPolicy,
@@ -174,23 +198,16 @@ export function createEnvironmentServices(deps: {
     deploys: deploying({ ...verbs, builds }),
     reading: environmentReading({ read, repositories, isAdministrator, engine, eventsOf: deps.eventsOf }),
     tail: createLogTail({ pause: (ms) => wait(ms), everyMs: tailMs }),
-    reconciler: createReconciler({
+    reconciler,
+    sleep: createSleep({
       read,
       tx,
       feed,
       policy,
-      repositories,
-      git,
-      builds,
-      artifacts: read.artifacts,
-      secrets,
-      engine,
-      lifecycle,
-      addresses,
-      maySecrets: mayUseSecrets,
-      reportKeys: (text) => deps.reportKeys(text, systemAuditContext.origin),
+      signals: deps.sleepSignals,
+      reconciler,
+      random,
       clock,
-      log,
     }),
     tracking: createTracking({
       read,
@@ -237,13 +254,18 @@ export function createEnvironmentJobs({
   hasEngine,
   reconciler,
   tracking,
+  sleep,
   prune,
 }: ReturnType<typeof createEnvironmentServices>): Job[] {
   return [
     // Without an engine it only tears down and ends leases.
     { name: 'environments', everyMs: hasEngine ? second : minute, leased: true, run: reconciler.run },
     ...(hasEngine
-      ? [{ name: 'environment-branches', everyMs: minute, leased: true, run: tracking.run }]
+      ? [
+          { name: 'environment-branches', everyMs: minute, leased: true, run: tracking.run },
+          { name: 'environment-sleep', everyMs: minute, leased: true, run: sleep.fallAsleep },
+          { name: 'environment-wake', everyMs: wakeMs, leased: false, run: sleep.wakeAsked },
+        ]
       : []),
     { name: 'environment-prune', everyMs: hour, leased: true, run: prune },
   ];

@@ -14,6 +14,7 @@ import {
   type LabelledEnvironment,
   type ServingStore,
 } from '../features/environments/serving/serving.ts';
+import { createSleepSignals } from '../features/environments/sleep/sleep-signals.ts';
 import { createKeyWatch } from '../features/keys/key-watch.ts';
 import type { KeyFormat } from '../features/keys/keys.ts';
 import { memorySource } from '../features/rate-limit/rate-limit.ts';
@@ -29,6 +30,7 @@ import type { Kv } from '../platform/kv/kv.ts';
 import type { Log } from '../platform/log.ts';
 import type { Tracing } from '../platform/tracing.ts';
 import { createBlobCache } from '../surfaces/gateway/blob-cache.ts';
+import { createHeldRequests } from '../surfaces/gateway/held-requests.ts';
 import { createOpenStreams } from '../surfaces/gateway/open-streams.ts';
 import type { GatewayDeps } from '../surfaces/gateway/pipeline.ts';
 import { createPrivateSteps } from '../surfaces/gateway/private.ts';
@@ -87,6 +89,7 @@ export function createGatewaySide(
   return {
     auditRelay,
     jobs,
+    sleepSignals: createSleepSignals({ kv, clock }),
     privateSites: stepsOf(signer),
     environments: stepsOf(deps.environmentSigner),
   };
@@ -177,6 +180,8 @@ export function createGatewayServer(deps: GatewayServerDeps): {
       steps: side.environments,
       streams: environmentStreams,
       proxy,
+      held: createHeldRequests({ askToWake: side.sleepSignals.askToWake }),
+      used: side.sleepSignals.used,
       isEnabled: isEnvironmentsEnabled,
       isInformed: (now) => isInformed({ sitesConfig: environmentPolicy, feed }, now),
     },

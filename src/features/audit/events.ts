@@ -67,6 +67,8 @@ export const auditEvents = {
   'environment.created': 'An Environment was created.',
   'environment.changed': 'The choices of an Environment were changed, such as who may open it.',
   'environment.extended': 'The lease of an Environment was extended.',
+  'environment.fell_asleep':
+    'The processes of an Environment were ended, because nobody used it for the time that the policy sets.',
   'environment.torn_down':
     'The teardown of an Environment began: someone asked for it (reason `asked`), or its lease ended (`expired`).',
   'build.created': 'A deploy of an Environment was queued, with its trigger as reason.',

@@ -69,6 +69,8 @@ export type EnvironmentStore = {
   living(): Promise<string[]>;
   /** Ids of those that have processes, and are served. */
   withProcesses(): Promise<string[]>;
+  /** Of those, the ones that run since before, and may fall asleep. */
+  awakeSince(before: number): Promise<{ id: string; liveDeployId: string }[]>;
   /** Those that follow their branch. */
   tracked(): Promise<Pick<Environment, 'id' | 'repositoryId' | 'branch' | 'sha' | 'creator'>[]>;
   /** Removes those that were torn down before. */
@@ -253,6 +255,16 @@ export function environmentStore(db: Sql): EnvironmentStore {
          where e.live_deploy_id is not null and e.status not in ('tearing_down', 'torn_down')
            and exists (select 1 from environment_services s
                         where s.environment_id = e.id and s.kind = 'process' and s.status <> 'inactive')`),
+    async awakeSince(before) {
+      const { rows } = await sql<{ id: string; live_deploy_id: string }>`
+        select e.id, e.live_deploy_id from environments e join deploys d on d.id = e.live_deploy_id
+         where e.status in ('deployed', 'error', 'config_error') and d.ended_at <= ${toDate(before)}
+           and exists (select 1 from environment_services s
+                        where s.environment_id = e.id and s.kind = 'process' and s.status <> 'inactive')`.execute(
+        db,
+      );
+      return rows.map(({ id, live_deploy_id }) => ({ id, liveDeployId: live_deploy_id }));
+    },
     async tracked() {
       const { rows } = await sql<
         Pick<Row, 'id' | 'repository_id' | 'branch' | 'sha' | 'creator_kind' | 'creator_id'>

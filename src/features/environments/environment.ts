@@ -104,6 +104,11 @@ export function isCreator(caller: Caller, { creator }: Pick<Environment, 'creato
   return isSameOwner(ownerOf(caller), creator);
 }
 
+/** True: it runs, and is served. A deploy under way must be looked for besides. */
+export function mayFallAsleep({ status }: Pick<Environment, 'status'>): boolean {
+  return ['deployed', 'error', 'config_error'].includes(status);
+}
+
 /** What people see: `paused` while deploys are paused, and afterwards again what the newest deploy came to. */
 export function shownStatus(
   environment: Pick<Environment, 'status' | 'statusMessage' | 'deployEnabled'>,

@@ -10,8 +10,9 @@ import {
 import type { Clock } from '../../core/clock.ts';
 import type { HttpRequest, HttpResponse } from '../../platform/fast-http/fast-server.ts';
 import type { PrivateAt, PrivateSteps, Verdict } from './access.ts';
-import { noGrant, nothingHere, wrongMethod } from './answer.ts';
+import { noGrant, nothingHere, unavailable, wrongMethod } from './answer.ts';
 import { gone, notReady } from './environment-pages.ts';
+import type { HeldRequests } from './held-requests.ts';
 import type { HostName } from './hosts.ts';
 import type { OpenStream, OpenStreams } from './open-streams.ts';
 import type { Proxy } from './proxy.ts';
@@ -27,6 +28,9 @@ export type EnvironmentServing = {
   readonly steps: PrivateSteps;
   readonly streams: OpenStreams;
   readonly proxy: Proxy;
+  readonly held: HeldRequests;
+  /** An Environment is used. */
+  readonly used: (environmentId: string) => void;
   /** The switch of the Environment policy, as this process received it last. */
   readonly isEnabled: () => boolean;
   /** False: changes may have been missed for too long to serve anything. */
@@ -48,7 +52,7 @@ export function environmentRequests(
     readonly clock: Clock;
   },
 ) {
-  const { catalog, steps, streams, proxy, serveContent, addressOf, clock } = deps;
+  const { catalog, steps, streams, proxy, held, serveContent, addressOf, clock } = deps;
   const finish: Answering['finish'] = (request, response, answer) =>
     deps.answering.finish(request, response, answer, 'environment');
 
@@ -90,9 +94,11 @@ export function environmentRequests(
   function proxyTo(
     request: HttpRequest,
     response: HttpResponse,
-    { environment, host, stream }: At,
+    at: At,
     service: ServedService,
-  ): void {
+  ): void | Promise<void> {
+    const { environment, host, stream } = at;
+    if (service.status === 'asleep') return hold(request, response, at, service);
     if (service.address === null) return finish(request, response, notReady(environment, service));
     const { isPrivate, isHttps } = kindOf(environment);
     proxy.forward(request, response, {
@@ -103,9 +109,35 @@ export function environmentRequests(
       isPrivate,
       isHttps,
       enter: (cut) => streams.enter(cut, stream),
+      used: () => deps.used(environment.id),
       counted: (status) => deps.answering.count(request, 'environment', status),
       refuse: (answer) => finish(request, response, answer),
     });
+  }
+
+  /** Waits until the process is awake, and begins again: whoever may open it is asked once more. */
+  async function hold(
+    request: HttpRequest,
+    response: HttpResponse,
+    { environment, host, stream }: At,
+    service: ServedService,
+  ): Promise<void> {
+    proxy.hold(request);
+    const leave = streams.enter(() => request.socket.destroy(), stream);
+    const isAwake = await held.wait(request, {
+      environmentId: environment.id,
+      service: service.name,
+      async isAsleep() {
+        const found = await catalog.find(host.label, () => addressBucket(addressOf(request)));
+        return found?.services.get(service.name)?.status === 'asleep';
+      },
+    });
+    leave();
+    if (request.socket.destroyed) return;
+    const now = clock.now();
+    if (!isAwake) return finish(request, response, notReady(environment, service));
+    if (!deps.isInformed(now)) return finish(request, response, unavailable);
+    return await respond(request, response, host, now);
   }
 
   const kindOf = ({ access }: LabelledEnvironment) => ({

@@ -25,7 +25,9 @@ import { joinSockets, switchLines, type Upgrades } from './web-sockets.ts';
  */
 export type Proxy = {
   forward(request: HttpRequest, response: HttpResponse, to: Destination): void;
-  /** Whether forward() was called. */
+  /** Call it for a request that forward() gets later. */
+  hold(request: HttpRequest): void;
+  /** Whether forward() or hold() was called. */
   isPassedOn(request: HttpRequest): boolean;
 };
 
@@ -37,6 +39,8 @@ export type Destination = Forwarded & {
   readonly isPrivate: boolean;
   /** Registers the exchange as long as it lasts; `cut` ends it. */
   readonly enter: (cut: () => void) => () => void;
+  /** Called when the exchange begins and ends, and with each piece of an answer or of a WebSocket. */
+  readonly used: () => void;
   readonly counted: (status: number) => void;
   readonly refuse: (answer: GatewayAnswer) => void;
 };
@@ -122,6 +126,7 @@ export function createProxy({ pools, upgrades }: { pools: ProcessPools; upgrades
         return fail(processGone);
       }
       isAnswered = true;
+      for (const side of [request.socket, socket]) side.on('data', to.used);
       // Messages may be hours apart. The grant ends the connection, and the system notices a peer that is gone.
       for (const side of [request.socket, socket as Socket]) side.setTimeout(0).setKeepAlive(true, minute);
       to.counted(101);
@@ -134,6 +139,10 @@ export function createProxy({ pools, upgrades }: { pools: ProcessPools; upgrades
   const passedOn = new WeakSet<HttpRequest>();
   return {
     isPassedOn: (request) => passedOn.has(request),
+    hold(request) {
+      passedOn.add(request);
+      request.socket.setTimeout(maxSilenceMs);
+    },
     forward(request, response, to) {
       // The gateway passes requests for processes to node:http before it reads them (server.ts).
       if (request instanceof FastRequest || response instanceof FastResponse)
@@ -142,6 +151,7 @@ export function createProxy({ pools, upgrades }: { pools: ProcessPools; upgrades
       passedOn.add(request);
       const { socket } = request;
       socket.setTimeout(maxSilenceMs);
+      to.used();
       const leave = to.enter(() => {
         under.upstream?.destroy();
         socket.destroy();
@@ -149,6 +159,7 @@ export function createProxy({ pools, upgrades }: { pools: ProcessPools; upgrades
       const over = upgrades.of(request) === undefined ? response : socket;
       over.once('close', () => {
         leave();
+        to.used();
         // The client went away, or has all of the answer.
         if (!response.writableFinished) under.upstream?.destroy();
       });
@@ -164,6 +175,7 @@ function sendBack(answer: IncomingMessage, response: ServerResponse, to: Destina
   to.counted(statusCode);
   // An event stream may send its first event much later.
   response.flushHeaders();
+  answer.on('data', to.used);
   answer.on('error', () => response.destroy());
   // Ended before its end: the client must not take a part for the whole.
   answer.once('close', () => {

@@ -53,10 +53,11 @@ export function createProcesses(deps: ReconcilerDeps, engine: Engine) {
     service: Process,
     deploy: PlannedDeploy,
     steps: readonly DeployStep[],
-    valueOf: (reference: Reference) => string,
+    valueOf: ((reference: Reference) => string) | 'asleep',
   ): Promise<DesiredProcess> {
-    const variables = filledVariables(service.variables, valueOf);
-    const secrets = await secretsOf(deploy, service.secrets);
+    const isAsleep = valueOf === 'asleep';
+    const variables = isAsleep ? {} : filledVariables(service.variables, valueOf);
+    const secrets = isAsleep ? {} : await secretsOf(deploy, service.secrets);
     const artifactId = steps.find(({ service: of, step }) => of === name && step === 'build')?.artifactId;
     const artifact = await deps.artifacts.tar(artifactId ?? '');
     if (artifact === undefined) throw new Error(`The artifact of ${name} is gone.`);
@@ -75,7 +76,7 @@ export function createProcesses(deps: ReconcilerDeps, engine: Engine) {
       redacted: Object.values(secrets),
       memoryBytes: memoryBytes ?? resources.maxMemoryBytes,
       milliCpu: milliCpu ?? resources.maxMilliCpu,
-      isAsleep: false,
+      isAsleep,
     };
     const revision = createHash('sha256').update(JSON.stringify(whole)).digest('hex').slice(0, 32);
     return { ...whole, revision, logBytes };
@@ -105,7 +106,10 @@ export function createProcesses(deps: ReconcilerDeps, engine: Engine) {
         const { hostname: host, port } = new URL(`http://${text}`);
         return { host, port: Number(port) };
       };
-      const valueOf = valuesOf(environment, deploy.sha ?? '', deploy.plan, deps.addresses, internal);
+      const isAsleep = environment.status === 'asleep';
+      const valueOf = isAsleep
+        ? 'asleep'
+        : valuesOf(environment, deploy.sha ?? '', deploy.plan, deps.addresses, internal);
       const desired: DesiredProcess[] = [];
       const waiting: string[] = [];
       const before = last.get(environment.id) ?? [];

@@ -21,6 +21,8 @@ import { watching } from './watch.ts';
 export type Reconciler = {
   /** Looks at every Environment that something has to be done for. Returns when it has begun. */
   run(): Promise<void>;
+  /** Looks at one Environment now. Returns at once. */
+  look(environmentId: string): void;
   /** Resolves when nothing is under way in this process. */
   idle(): Promise<void>;
 };
@@ -149,6 +151,10 @@ export function createReconciler(deps: ReconcilerDeps): Reconciler {
     underWay.set(id, work);
   }
 
+  function look(id: string): void {
+    if (!underWay.has(id)) start(id);
+  }
+
   return {
     async run() {
       await builds.keepOnly(new Set(await read.deploys.wantedJobs()));
@@ -161,9 +167,10 @@ export function createReconciler(deps: ReconcilerDeps): Reconciler {
       ];
       for (const id of new Set(found)) {
         const isDelayed = (delayed.get(id)?.until ?? 0) > now;
-        if (!underWay.has(id) && !isDelayed) start(id);
+        if (!isDelayed) look(id);
       }
     },
+    look,
     async idle() {
       while (underWay.size > 0) await Promise.all(underWay.values());
     },

@@ -52,6 +52,7 @@ export const eventWords: Readonly<Record<EventName, string>> = {
   'environment.created': 'Environment created',
   'environment.changed': 'Environment changed',
   'environment.extended': 'Environment lease extended',
+  'environment.fell_asleep': 'Environment fell asleep',
   'environment.torn_down': 'Environment teardown began',
   'build.created': 'Build queued',
   'build.cancelled': 'Build cancelled',

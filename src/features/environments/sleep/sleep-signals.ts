@@ -1,0 +1,60 @@
+import { createHash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import { type Clock, day, second } from '../../../core/clock.ts';
+import type { Kv } from '../../../platform/kv/kv.ts';
+
+/**
+ * What gateways tell the worker through the key-value store: when an Environment was last used, and that someone waits for
+ * one that is asleep. Either may be lost. Then an Environment falls asleep too early, and the gateway asks again.
+ */
+export type SleepSignals = {
+  /** Call it as often as something of the Environment is used; it is written every ten seconds at most. */
+  used(environmentId: string): void;
+  /** In the order of the ids, in ms. Null: nothing is known of it. Rejects with `store_unavailable`. */
+  lastUses(environmentIds: readonly string[]): Promise<readonly (number | null)[]>;
+  /** Ask again until it is awake: another Environment may have the same place. Rejects with `store_unavailable`. */
+  askToWake(environmentId: string): Promise<void>;
+  /** Ids of those that someone waits for. Each is returned to one caller. Rejects with `store_unavailable`. */
+  takeAsked(): Promise<string[]>;
+};
+
+const writtenEveryMs = 10 * second;
+/** Longer than the policy lets a service stay on without use. */
+const useKeptMs = 31 * day;
+const askedKeptMs = 5 * second;
+
+/** A worker reads fixed places, because it cannot list the keys of the store. */
+const places = Array.from({ length: 32 }, (_, at) => `environment-wake:${at}`);
+
+function placeOf(environmentId: string): string {
+  const [first = 0] = createHash('sha256').update(environmentId).digest();
+  return `environment-wake:${first % places.length}`;
+}
+
+const useOf = (environmentId: string) => `environment-use:${environmentId}`;
+
+export function createSleepSignals({ kv, clock }: { readonly kv: Kv; readonly clock: Clock }): SleepSignals {
+  const writtenAt = new LRUCache<string, number>({ max: 10_000 });
+  return {
+    used(id) {
+      const now = clock.now();
+      if (now - (writtenAt.get(id) ?? 0) < writtenEveryMs) return;
+      writtenAt.set(id, now);
+      void kv.set(useOf(id), String(now), { ttlMs: useKeptMs }).catch(() => writtenAt.delete(id));
+    },
+    async lastUses(ids) {
+      if (ids.length === 0) return [];
+      const { values } = await kv.getAll(ids.map(useOf));
+      return values.map((value) => (value === null ? null : Number(value)));
+    },
+    async askToWake(id) {
+      await kv.setIfAbsent(placeOf(id), id, { ttlMs: askedKeptMs });
+    },
+    async takeAsked() {
+      const { values } = await kv.getAll(places);
+      const filled = places.filter((_, at) => values[at] !== null);
+      const taken = await Promise.all(filled.map((place) => kv.take(place)));
+      return taken.filter((id) => id !== null);
+    },
+  };
+}
