@@ -25,6 +25,7 @@ import { createLogTail } from '../features/environments/deploys/log-tail.ts';
 import { buildRoutes } from '../features/environments/deploys/routes.ts';
 import { environmentStore } from '../features/environments/environment-store.ts';
 import type { EnvironmentDeps, EnvironmentStores } from '../features/environments/environments-deps.ts';
+import { createLeaseNotices } from '../features/environments/lease-notices.ts';
 import { lifecycle as createLifecycle } from '../features/environments/lifecycle/lifecycle.ts';
 import { environmentReading } from '../features/environments/reading.ts';
 import { createReconciler } from '../features/environments/reconciler/reconciler.ts';
@@ -221,6 +222,7 @@ export function createEnvironmentServices(deps: {
       clock,
       log,
     }),
+    leaseNotices: createLeaseNotices({ read, tx, clock }),
     prune: () => read.environments.prune(clock.now() - keptMs, prunedAtOnce),
     hasEngine,
     uiUrl: deps.uiUrl,
@@ -255,6 +257,7 @@ export function createEnvironmentJobs({
   reconciler,
   tracking,
   sleep,
+  leaseNotices,
   prune,
 }: ReturnType<typeof createEnvironmentServices>): Job[] {
   return [
@@ -267,6 +270,7 @@ export function createEnvironmentJobs({
           { name: 'environment-wake', everyMs: wakeMs, leased: false, run: sleep.wakeAsked },
         ]
       : []),
+    { name: 'environment-notices', everyMs: minute, leased: true, run: leaseNotices.run },
     { name: 'environment-prune', everyMs: hour, leased: true, run: prune },
   ];
 }

@@ -63,6 +63,11 @@ export type EnvironmentStore = {
   putServices(environmentId: string, services: readonly EnvironmentService[]): Promise<void>;
   /** Ids of those whose lease has ended, the earliest first. */
   expired(now: number, limit: number): Promise<string[]>;
+  /** Those that live, with an end of the lease after `after` and at `until` at the latest, in ms. */
+  expiringBetween(
+    after: number,
+    until: number,
+  ): Promise<Pick<Environment, 'id' | 'uuid' | 'creator' | 'createdAt' | 'expiresAt'>[]>;
   /** Ids of those that something has to be done for: a deploy under way, or a teardown. */
   unsettled(limit: number): Promise<string[]>;
   /** Ids of those of which something may be there. */
@@ -243,6 +248,12 @@ export function environmentStore(db: Sql): EnvironmentStore {
         select id from environments
          where expires_at <= ${toDate(now)} and status not in ('tearing_down', 'torn_down')
          order by expires_at limit ${limit}`),
+    expiringBetween: (after, until) =>
+      many(sql`
+        select ${columns} from ${from}
+         where e.expires_at > ${toDate(after)} and e.expires_at <= ${toDate(until)}
+           and e.status not in ('tearing_down', 'torn_down')
+         order by e.expires_at`),
     unsettled: (limit) =>
       ids(sql`
         select id from environments where status = 'tearing_down'

@@ -4,6 +4,7 @@ import type { Random } from '../../core/ids.ts';
 import type { ChangeFeed, ChangeStore } from '../../platform/database/change-feed.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { AuditWriter } from '../audit/audit.ts';
+import type { NoticeWriter } from '../notices/notices.ts';
 import type { Repositories } from '../repositories/repositories.ts';
 import type { Branches } from './branches.ts';
 import type { DeployStore } from './deploys/deploy-store.ts';
@@ -15,6 +16,7 @@ export type EnvironmentStores = {
   environments: EnvironmentStore;
   deploys: DeployStore;
   audit: AuditWriter;
+  notices: NoticeWriter;
   changes: ChangeStore;
   keys: { holdLive(id: string, now: number, asked: CallerKey): Promise<void> };
 };

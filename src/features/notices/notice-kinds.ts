@@ -8,6 +8,10 @@ export type KeyNoticeKind =
 export type SiteExpiryNoticeKind = 'site_expires_7d' | 'site_expires_1d' | 'site_expired';
 /** Notices about what an administrator did to a site of another person. */
 export type SiteOversightNoticeKind = 'site_taken_down' | 'site_put_back';
+export type EnvironmentNoticeKind =
+  | 'environment_expires_1d'
+  | 'environment_expires_1h'
+  | 'environment_expired';
 type SiteNoticeKind = SiteExpiryNoticeKind | SiteOversightNoticeKind;
 
 /** A person, or all administrators: service keys belong to no particular person. */
@@ -37,6 +41,15 @@ export type NewSiteNotice = {
   readonly fields: SiteNoticeFields;
 };
 
+export type NewEnvironmentNotice = {
+  readonly recipient: NoticeRecipient;
+  readonly kind: EnvironmentNoticeKind;
+  readonly environmentId: string;
+  /** As for keys. */
+  readonly occasion: string;
+  readonly fields: EnvironmentNoticeFields;
+};
+
 /** The values in the notice's text. Never a key value. */
 export type NoticeFields = {
   readonly keyName: string;
@@ -54,10 +67,21 @@ export type SiteNoticeFields = {
   readonly reason?: string;
 };
 
-/** The key or site that the notice is about, and the values for its text. */
+export type EnvironmentNoticeFields = {
+  readonly environmentName: string;
+  /** RFC 3339. */
+  readonly expiresAt: string;
+};
+
+/** The key, site or Environment that the notice is about, and the values for its text. */
 export type NoticeSubject =
   | { readonly kind: KeyNoticeKind; readonly keyId: string; readonly fields: NoticeFields }
-  | { readonly kind: SiteNoticeKind; readonly siteId: string; readonly fields: SiteNoticeFields };
+  | { readonly kind: SiteNoticeKind; readonly siteId: string; readonly fields: SiteNoticeFields }
+  | {
+      readonly kind: EnvironmentNoticeKind;
+      readonly environmentId: string;
+      readonly fields: EnvironmentNoticeFields;
+    };
 
 export type Notice = NoticeSubject & {
   readonly id: string;
@@ -67,7 +91,7 @@ export type Notice = NoticeSubject & {
 };
 
 /** The part that other features need: writes a notice in their own transaction. */
-export type NoticeWriter = { add(notice: NewNotice | NewSiteNotice): Promise<void> };
+export type NoticeWriter = { add(notice: NewNotice | NewSiteNotice | NewEnvironmentNotice): Promise<void> };
 
 export type NoticeQuery = {
   readonly page: number;

@@ -18,8 +18,8 @@ export function noticeStore(
   return {
     async add(notice) {
       const { recipient, kind, occasion, fields } = notice;
-      const subject = 'keyId' in notice ? { keyId: notice.keyId } : { siteId: notice.siteId };
-      const subjectId = 'keyId' in notice ? notice.keyId : notice.siteId;
+      const subject = subjectOf(notice);
+      const [subjectId] = Object.values(subject);
       const userId = recipient.kind === 'user' ? recipient.userId : null;
       const id = newId(random, 'ntc');
       const dedupeKey = [userId ?? 'administrators', kind, subjectId, occasion ?? ''].join(' ');
@@ -51,6 +51,11 @@ export function noticeStore(
   };
 }
 
+function subjectOf(notice: Parameters<NoticeWriter['add']>[0]): Readonly<Record<string, string>> {
+  if ('keyId' in notice) return { keyId: notice.keyId };
+  return 'siteId' in notice ? { siteId: notice.siteId } : { environmentId: notice.environmentId };
+}
+
 function belongsTo(recipient: NoticeRecipient) {
   return recipient.kind === 'user' ? sql`user_id = ${recipient.userId}` : sql`user_id is null`;
 }
@@ -72,13 +77,13 @@ type NoticeRow = {
 };
 
 function toNotice(row: NoticeRow): Notice {
-  const subject = row.kind.startsWith('site_')
-    ? { kind: row.kind, siteId: row.subject, fields: row.fields }
-    : { kind: row.kind, keyId: row.subject, fields: row.fields };
+  const { kind, fields } = row;
+  const ofSiteOrKey = kind.startsWith('site_') ? { siteId: row.subject } : { keyId: row.subject };
+  const subject = kind.startsWith('environment_') ? { environmentId: row.subject } : ofSiteOrKey;
   return {
     id: row.id,
     // A row has the fields of its kind, because add() accepts no others.
-    ...(subject as NoticeSubject),
+    ...({ kind, fields, ...subject } as NoticeSubject),
     createdAt: row.created_at.getTime(),
     readAt: row.read_at?.getTime() ?? null,
   };

@@ -2,7 +2,24 @@ import type { NoticeSubject } from './notices.ts';
 
 /** The text of a notice, with what to do about it. It contains a name that the owner chose; pages must escape it. */
 export function noticeText(subject: NoticeSubject): string {
+  if ('environmentId' in subject) return textOfEnvironment(subject);
   return 'siteId' in subject ? textOfSite(subject) : textOfKey(subject);
+}
+
+function textOfEnvironment({
+  kind,
+  environmentId,
+  fields,
+}: Extract<NoticeSubject, { environmentId: string }>): string {
+  const environment = `The Environment “${fields.environmentName}” (${environmentId})`;
+  switch (kind) {
+    case 'environment_expires_1d':
+      return `${environment} ends within a day (${fields.expiresAt}). Extend its lease to keep it.`;
+    case 'environment_expires_1h':
+      return `${environment} ends within an hour (${fields.expiresAt}). Extend its lease now to keep it.`;
+    case 'environment_expired':
+      return `The lease of the Environment “${fields.environmentName}” (${environmentId}) ended (${fields.expiresAt}), and it was torn down. Create it again from its branch if you need it.`;
+  }
 }
 
 function textOfKey({ kind, keyId, fields }: Extract<NoticeSubject, { keyId: string }>): string {

@@ -19,14 +19,20 @@ export const noticeResponse = z
       'site_expired',
       'site_taken_down',
       'site_put_back',
+      'environment_expires_1d',
+      'environment_expires_1h',
+      'environment_expired',
     ]),
-    keyId: z.string().nullable().describe('Null when the notice is about a site'),
+    keyId: z.string().nullable().describe('Null when the notice is not about a key'),
     keyName: z.string().nullable(),
-    siteId: z.string().nullable().describe('Null when the notice is about a key'),
+    siteId: z.string().nullable().describe('Null when the notice is not about a site'),
     siteName: z.string().nullable(),
+    environmentId: z.string().nullable().describe('Null when the notice is not about an Environment'),
+    environmentName: z.string().nullable(),
     message: z.string().describe('A sentence for people'),
     keyExpiresAt: timestampSchema.nullable(),
     siteExpiresAt: timestampSchema.nullable(),
+    environmentExpiresAt: timestampSchema.nullable(),
     digest: z.string().nullable().describe('SHA-256 of an exposed key value, in hex; never the value'),
     createdAt: timestampSchema,
     readAt: timestampSchema.nullable(),
@@ -46,15 +52,30 @@ export function toNoticeResponse(notice: Notice): NoticeResponse {
 }
 
 function subjectOf(notice: Notice) {
-  const none = { keyId: null, keyName: null, keyExpiresAt: null, digest: null };
-  const noSite = { siteId: null, siteName: null, siteExpiresAt: null };
+  const none = {
+    keyId: null,
+    keyName: null,
+    keyExpiresAt: null,
+    digest: null,
+    siteId: null,
+    siteName: null,
+    siteExpiresAt: null,
+    environmentId: null,
+    environmentName: null,
+    environmentExpiresAt: null,
+  };
+  if ('environmentId' in notice) {
+    const { environmentId, fields } = notice;
+    const { environmentName, expiresAt: environmentExpiresAt } = fields;
+    return { ...none, environmentId, environmentName, environmentExpiresAt };
+  }
   if ('siteId' in notice) {
     const { siteId, fields } = notice;
     return { ...none, siteId, siteName: fields.siteName, siteExpiresAt: fields.expiresAt ?? null };
   }
   const { keyId, fields } = notice;
   const { keyName, expiresAt = null, digest = null } = fields;
-  return { ...noSite, keyId, keyName, keyExpiresAt: expiresAt, digest };
+  return { ...none, keyId, keyName, keyExpiresAt: expiresAt, digest };
 }
 
 export const noticesQuery = z.strictObject({

@@ -353,4 +353,32 @@ describe('the lease', () => {
     const ada = await shop.signIn();
     expect((await shop.call('GET', `/environments/${data.id}`, { as: ada })).status).toBe(404);
   });
+
+  test('is announced to the creator a day and an hour before its end, and at the end; again when it was extended', async () => {
+    const creator = await shop.h.person('Noor');
+    const heard = async () => {
+      await shop.h.app.jobs.runNow('environment-notices');
+      const recipient = { kind: 'user', userId: creator.user.id } as const;
+      const found = await shop.h.app.services.read.notices.list(recipient, { page: 1, limit: 100 });
+      return found.notices.map(({ kind }) => kind);
+    };
+    const { data } = await shop.create({ name: 'announced', ttlHours: 26 }, creator);
+    // Whoever creates one for less than a day knows its end.
+    await shop.create({ ttlHours: 23 }, creator);
+    expect(await heard()).toEqual([]);
+    shop.h.clock.advance(3 * hour);
+    expect(await heard()).toEqual(['environment_expires_1d']);
+    await shop.call('POST', `/environments/${data.id}/extend`, { as: creator, body: { hours: 2 } });
+    expect(await heard()).toEqual(['environment_expires_1d']);
+    shop.h.clock.advance(2 * hour);
+    expect(await heard()).toEqual(['environment_expires_1d', 'environment_expires_1d']);
+    shop.h.clock.advance(22 * hour + hour / 2);
+    const [last, ...earlier] = await heard();
+    expect(last).toBe('environment_expires_1h');
+    shop.h.clock.advance(hour);
+    await shop.h.app.jobs.runNow('environments');
+    await shop.h.app.services.environmentServices.reconciler.idle();
+    expect(earlier).not.toContain('environment_expired');
+    expect((await heard()).filter((kind) => kind === 'environment_expired')).toHaveLength(2);
+  });
 });

@@ -1832,7 +1832,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List notices about your keys and sites, newest first
+         * List notices about your keys, sites and Environments, newest first
          * @description **Who may call it:** A browser session.
          */
         get: operations["listMyNotices"];
@@ -1854,7 +1854,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Mark a notice about your keys and sites as read
+         * Mark a notice about your keys, sites and Environments as read
          * @description You can repeat the request; the time of the first one stays.
          *
          *     **Who may call it:** A browser session.
@@ -1874,7 +1874,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List notices about service keys and their sites, newest first
+         * List notices about service keys, their sites and their Environments, newest first
          * @description **Who may call it:** An administrator’s browser session.
          */
         get: operations["listNotices"];
@@ -1896,7 +1896,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Mark a notice about service keys and their sites as read
+         * Mark a notice about service keys, their sites and their Environments as read
          * @description You can repeat the request; the time of the first one stays.
          *
          *     **Who may call it:** An administrator’s browser session.
@@ -3824,13 +3824,16 @@ export interface components {
         Notice: {
             id: string;
             /** @enum {string} */
-            kind: "key_expires_7d" | "key_expires_1d" | "key_expired" | "key_exposed" | "key_dead_use" | "key_suspended" | "site_expires_7d" | "site_expires_1d" | "site_expired" | "site_taken_down" | "site_put_back";
-            /** @description Null when the notice is about a site */
+            kind: "key_expires_7d" | "key_expires_1d" | "key_expired" | "key_exposed" | "key_dead_use" | "key_suspended" | "site_expires_7d" | "site_expires_1d" | "site_expired" | "site_taken_down" | "site_put_back" | "environment_expires_1d" | "environment_expires_1h" | "environment_expired";
+            /** @description Null when the notice is not about a key */
             keyId: string | null;
             keyName: string | null;
-            /** @description Null when the notice is about a key */
+            /** @description Null when the notice is not about a site */
             siteId: string | null;
             siteName: string | null;
+            /** @description Null when the notice is not about an Environment */
+            environmentId: string | null;
+            environmentName: string | null;
             /** @description A sentence for people */
             message: string;
             /**
@@ -3843,6 +3846,11 @@ export interface components {
              * @description RFC 3339, UTC, milliseconds
              */
             siteExpiresAt: string | null;
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds
+             */
+            environmentExpiresAt: string | null;
             /** @description SHA-256 of an exposed key value, in hex; never the value */
             digest: string | null;
             /**

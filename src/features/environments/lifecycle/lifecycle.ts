@@ -12,6 +12,7 @@ import { generateEnvironmentLabel } from '../labels.ts';
 import type { EnvironmentPolicy } from '../policy/environment-policy.ts';
 import { changeable, holdCredential, isWider, requireAccess, requireEnabled, seen } from '../rights.ts';
 import { creating } from './create.ts';
+import { leaseNotice } from '../lease-notices.ts';
 import { factsOf } from './facts.ts';
 
 /** Fields that are absent stay as they are. */
@@ -216,6 +217,7 @@ export function lifecycle(deps: EnvironmentDeps) {
         async (stores, environment, now) => {
           if (isEnding(environment) || environment.expiresAt > now) return null;
           await stores.deploys.endAll(id, 'cancelled', 'The lease of the Environment ended.', now);
+          await stores.notices.add(leaseNotice('environment_expired', environment));
           return ended(environment, 'expired');
         },
       );

@@ -18,6 +18,9 @@ const titles: Readonly<Record<Kind, { readonly title: string; readonly weight: '
   site_expires_1d: { title: 'A site ends within a day', weight: 'warn' },
   site_expired: { title: 'A site has expired', weight: 'calm' },
   site_taken_down: { title: 'A site was taken down', weight: 'bad' },
+  environment_expires_1d: { title: 'An Environment ends within a day', weight: 'warn' },
+  environment_expires_1h: { title: 'An Environment ends within an hour', weight: 'warn' },
+  environment_expired: { title: 'An Environment has ended', weight: 'calm' },
   site_put_back: { title: 'A site was reinstated', weight: 'calm' },
 };
 
@@ -44,7 +47,7 @@ export function NoticeList({ notices, now, onRead }: ListProps) {
               <Button
                 variant="default"
                 size="xs"
-                aria-label={`Mark as read: ${titles[notice.kind].title}, ${notice.keyName ?? notice.siteName ?? ''}`}
+                aria-label={`Mark as read: ${titles[notice.kind].title}, ${notice.keyName ?? notice.siteName ?? notice.environmentName ?? ''}`}
                 onClick={() => onRead(notice.id)}
               >
                 Mark as read
@@ -57,7 +60,7 @@ export function NoticeList({ notices, now, onRead }: ListProps) {
   );
 }
 
-function ToSubject({ of: { keyId, siteId } }: { of: Notice }) {
+function ToSubject({ of: { keyId, siteId, environmentId } }: { of: Notice }) {
   if (keyId !== null) {
     return (
       <Anchor
@@ -65,6 +68,16 @@ function ToSubject({ of: { keyId, siteId } }: { of: Notice }) {
         renderRoot={(props) => <Link to="/settings/keys/$id" params={{ id: keyId }} {...props} />}
       >
         Go to the key
+      </Anchor>
+    );
+  }
+  if (environmentId !== null) {
+    return (
+      <Anchor
+        size="sm"
+        renderRoot={(props) => <Link to="/environments/$id" params={{ id: environmentId }} {...props} />}
+      >
+        Go to the Environment
       </Anchor>
     );
   }
