@@ -109,7 +109,9 @@ export function createSleep(deps: {
         if ((uses[at] ?? 0) <= before) await putToSleep(id, liveDeployId, sleepAfterMinutes);
     },
     async wakeAsked() {
-      for (const id of await signals.takeAsked()) await wake(id);
+      // While the store is away nobody can ask. That is reported elsewhere, and not ten times a second.
+      const asked = await signals.takeAsked().catch(() => []);
+      for (const id of asked) await wake(id);
       for (const id of waking) {
         reconciler.look(id);
         const environment = await read.environments.find(id);
