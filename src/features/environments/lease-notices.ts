@@ -1,6 +1,11 @@
 import { type Clock, day, hour, timestamp } from '../../core/clock.ts';
 import type { Tx } from '../../platform/database/database.ts';
-import type { EnvironmentNoticeKind, NewEnvironmentNotice, NoticeWriter } from '../notices/notices.ts';
+import {
+  type EnvironmentNoticeKind,
+  type NewEnvironmentNotice,
+  type NoticeWriter,
+  recipientOf,
+} from '../notices/notices.ts';
 import type { Environment } from './environment.ts';
 import type { EnvironmentStore } from './environment-store.ts';
 
@@ -14,7 +19,7 @@ export function createLeaseNotices(deps: {
 
   async function warn(kind: EnvironmentNoticeKind, from: number, noticeMs: number): Promise<void> {
     const found = await read.environments.expiringBetween(from, clock.now() + noticeMs);
-    // Who chose a lease that is no longer than this knows its end.
+    // The creator of a shorter lease knew its end from the start.
     const news = found.filter(({ createdAt, expiresAt }) => expiresAt - createdAt > noticeMs);
     if (news.length === 0) return;
     await tx(async ({ notices }) => {
@@ -31,14 +36,13 @@ export function createLeaseNotices(deps: {
   };
 }
 
-/** Administrators receive the notices about Environments of service keys. */
 export function leaseNotice(
   kind: EnvironmentNoticeKind,
   { id, uuid, creator, expiresAt }: Pick<Environment, 'id' | 'uuid' | 'creator' | 'expiresAt'>,
 ): NewEnvironmentNotice {
   const at = timestamp(expiresAt);
   return {
-    recipient: creator.kind === 'user' ? { kind: 'user', userId: creator.id } : { kind: 'administrators' },
+    recipient: recipientOf(creator),
     kind,
     environmentId: id,
     occasion: at,

@@ -1,3 +1,4 @@
+import type { Owner } from '../../core/caller.ts';
 import { AppError } from '../../core/errors.ts';
 import type { Tx } from '../../platform/database/database.ts';
 import type { Notice, NoticeQuery, NoticeRecipient } from './notice-kinds.ts';
@@ -21,6 +22,11 @@ export type {
   SiteExpiryNoticeKind,
   SiteOversightNoticeKind,
 } from './notice-kinds.ts';
+
+/** The owner of a site or an Environment; for those of service keys, all administrators. */
+export function recipientOf(owner: Owner): NoticeRecipient {
+  return owner.kind === 'user' ? { kind: 'user', userId: owner.id } : { kind: 'administrators' };
+}
 
 export type Notices = {
   /** Newest first; `unread` true or false shows only those. */

@@ -363,7 +363,7 @@ describe('the lease', () => {
       return found.notices.map(({ kind }) => kind);
     };
     const { data } = await shop.create({ name: 'announced', ttlHours: 26 }, creator);
-    // Whoever creates one for less than a day knows its end.
+    // The creator of a lease shorter than a day knew its end from the start.
     await shop.create({ ttlHours: 23 }, creator);
     expect(await heard()).toEqual([]);
     shop.h.clock.advance(3 * hour);

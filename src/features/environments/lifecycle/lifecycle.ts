@@ -11,8 +11,8 @@ import type { Asked, EnvironmentDeps, EnvironmentStores } from '../environments-
 import { generateEnvironmentLabel } from '../labels.ts';
 import type { EnvironmentPolicy } from '../policy/environment-policy.ts';
 import { changeable, holdCredential, isWider, requireAccess, requireEnabled, seen } from '../rights.ts';
-import { creating } from './create.ts';
 import { leaseNotice } from '../lease-notices.ts';
+import { creating } from './create.ts';
 import { factsOf } from './facts.ts';
 
 /** Fields that are absent stay as they are. */

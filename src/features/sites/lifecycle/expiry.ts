@@ -1,13 +1,13 @@
 import { systemAuditContext } from '../../../core/caller.ts';
 import { type Clock, day, timestamp } from '../../../core/clock.ts';
 import type { Tx } from '../../../platform/database/database.ts';
-import type {
-  NewSiteNotice,
-  NoticeRecipient,
-  NoticeWriter,
-  SiteExpiryNoticeKind,
+import {
+  type NewSiteNotice,
+  type NoticeWriter,
+  recipientOf,
+  type SiteExpiryNoticeKind,
 } from '../../notices/notices.ts';
-import type { Site, SiteOwner } from '../site.ts';
+import type { Site } from '../site.ts';
 import type { SiteStores } from '../sites-deps.ts';
 import type { SiteStore } from '../site-store.ts';
 
@@ -87,9 +87,4 @@ function noticeOf(kind: SiteExpiryNoticeKind, { id, name, owner }: Site, expires
   const recipient = recipientOf(owner);
   const at = timestamp(expiresAt);
   return { recipient, kind, siteId: id, occasion: at, fields: { siteName: name, expiresAt: at } };
-}
-
-/** Administrators receive the notices about a key's sites. */
-export function recipientOf(owner: SiteOwner): NoticeRecipient {
-  return owner.kind === 'user' ? { kind: 'user', userId: owner.id } : { kind: 'administrators' };
 }

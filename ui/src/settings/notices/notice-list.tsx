@@ -18,10 +18,10 @@ const titles: Readonly<Record<Kind, { readonly title: string; readonly weight: '
   site_expires_1d: { title: 'A site ends within a day', weight: 'warn' },
   site_expired: { title: 'A site has expired', weight: 'calm' },
   site_taken_down: { title: 'A site was taken down', weight: 'bad' },
+  site_put_back: { title: 'A site was reinstated', weight: 'calm' },
   environment_expires_1d: { title: 'An Environment ends within a day', weight: 'warn' },
   environment_expires_1h: { title: 'An Environment ends within an hour', weight: 'warn' },
   environment_expired: { title: 'An Environment has ended', weight: 'calm' },
-  site_put_back: { title: 'A site was reinstated', weight: 'calm' },
 };
 
 type ListProps = { notices: readonly Notice[]; now: number; onRead: (id: string) => void };
