@@ -2,14 +2,15 @@ import { type RawBuilder, sql } from 'kysely';
 import type { Sql } from '../../platform/database/database.ts';
 import { searched, toDate, toMs } from '../../platform/database/values.ts';
 import type { Access } from './configuration-file/schema.ts';
-import type {
-  Creator,
-  Environment,
-  EnvironmentService,
-  EnvironmentStatus,
-  ServiceChoice,
-  ServiceKind,
-  ServiceStatus,
+import {
+  type Creator,
+  type Environment,
+  type EnvironmentService,
+  type EnvironmentStatus,
+  restingStatuses,
+  type ServiceChoice,
+  type ServiceKind,
+  type ServiceStatus,
 } from './environment.ts';
 
 export type EnvironmentFilter = {
@@ -126,6 +127,14 @@ type ServiceRow = {
   artifact_id: string | null;
   address: string | null;
 };
+
+const among = (texts: readonly string[]) =>
+  sql`(select jsonb_array_elements_text(${JSON.stringify(texts)}::jsonb))`;
+
+/** As hasProcess() has it, for one of the services. */
+const hasProcesses = sql`
+  exists (select 1 from environment_services s
+           where s.environment_id = e.id and s.kind = 'process' and s.status <> 'inactive')`;
 
 const columns = sql`
   e.id, e.uuid, e.repository_id, coalesce(r.full_name, e.repository) as repository, e.branch, e.pinned_sha, e.sha, e.creator_kind,
@@ -264,16 +273,12 @@ export function environmentStore(db: Sql): EnvironmentStore {
       ids(sql`
         select e.id from environments e
          where e.live_deploy_id is not null and e.status not in ('tearing_down', 'torn_down')
-           and exists (select 1 from environment_services s
-                        where s.environment_id = e.id and s.kind = 'process' and s.status <> 'inactive')`),
+           and ${hasProcesses}`),
     async awakeSince(before) {
       const { rows } = await sql<{ id: string; live_deploy_id: string }>`
         select e.id, e.live_deploy_id from environments e join deploys d on d.id = e.live_deploy_id
-         where e.status in ('deployed', 'error', 'config_error') and d.ended_at <= ${toDate(before)}
-           and exists (select 1 from environment_services s
-                        where s.environment_id = e.id and s.kind = 'process' and s.status <> 'inactive')`.execute(
-        db,
-      );
+         where e.status in ${among(restingStatuses)} and d.ended_at <= ${toDate(before)}
+           and ${hasProcesses}`.execute(db);
       return rows.map(({ id, live_deploy_id }) => ({ id, liveDeployId: live_deploy_id }));
     },
     async tracked() {
@@ -306,8 +311,6 @@ function* conditionsOf(filter: EnvironmentFilter): Generator<RawBuilder<unknown>
   const { repositories, viewer, exclude, search } = filter;
   const isOwn = (creator: Creator) =>
     sql`(e.creator_kind = ${creator.kind} and e.creator_id = ${creator.id})`;
-  const among = (texts: readonly string[]) =>
-    sql`(select jsonb_array_elements_text(${JSON.stringify(texts)}::jsonb))`;
   if (!filter.seesEveryRow)
     yield viewer === null ? sql`e.access <> 'owner'` : sql`(e.access <> 'owner' or ${isOwn(viewer)})`;
   if (repositories !== 'all') yield sql`e.repository_id in ${among(repositories)}`;

@@ -104,10 +104,8 @@ export function isCreator(caller: Caller, { creator }: Pick<Environment, 'creato
   return isSameOwner(ownerOf(caller), creator);
 }
 
-/** True: it runs, and is served. A deploy under way must be looked for besides. */
-export function mayFallAsleep({ status }: Pick<Environment, 'status'>): boolean {
-  return ['deployed', 'error', 'config_error'].includes(status);
-}
+/** It runs, and is served, unless a deploy is under way. */
+export const restingStatuses: readonly EnvironmentStatus[] = ['deployed', 'error', 'config_error'];
 
 /** What people see: `paused` while deploys are paused, and afterwards again what the newest deploy came to. */
 export function shownStatus(

@@ -48,6 +48,7 @@ export function createProcesses(deps: ReconcilerDeps, engine: Engine) {
     throw new AppError('override_not_allowed', { message: found.message, hint: found.fix });
   }
 
+  /** `asleep`: it is stopped, whatever its variables are. */
   async function processOf(
     name: string,
     service: Process,

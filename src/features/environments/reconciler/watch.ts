@@ -19,8 +19,8 @@ export function watching(deps: ReconcilerDeps, processes: Processes | null) {
     if (deploy === undefined || !isPlanned(deploy) || !known.has(deploy.plan)) return;
     const steps = (await read.deploys.steps([deploy.id])).get(deploy.id) ?? [];
     const running = await known.bring(environment, deploy, steps);
-    const before = (await read.environments.services([id])).get(id) ?? [];
     if (environment.status === 'asleep') return;
+    const before = (await read.environments.services([id])).get(id) ?? [];
     if (JSON.stringify(before) === JSON.stringify(seenNow(before, running))) return;
     const isWritten = await tx(async (stores) => {
       const held = await stores.environments.hold(id);

@@ -5,7 +5,7 @@ import type { ChangeFeed } from '../../../platform/database/change-feed.ts';
 import type { Tx } from '../../../platform/database/database.ts';
 import { isPlanned } from '../deploys/deploy.ts';
 import { queueDeploy } from '../deploys/queue-deploy.ts';
-import { type EnvironmentService, hasProcess, mayFallAsleep } from '../environment.ts';
+import { type EnvironmentService, hasProcess, restingStatuses } from '../environment.ts';
 import type { EnvironmentStores } from '../environments-deps.ts';
 import type { EnvironmentPolicy } from '../policy/environment-policy.ts';
 import { done, newStep } from '../reconciler/record.ts';
@@ -41,7 +41,8 @@ export function createSleep(deps: {
   async function putToSleep(id: string, liveDeployId: string, minutes: number): Promise<void> {
     const isAsleep = await tx(async (stores) => {
       const held = await stores.environments.hold(id);
-      if (held === undefined || !mayFallAsleep(held) || held.liveDeployId !== liveDeployId) return false;
+      if (held === undefined || held.liveDeployId !== liveDeployId) return false;
+      if (!restingStatuses.includes(held.status)) return false;
       if ((await stores.deploys.underWay(id)) !== undefined) return false;
       const services = (await stores.environments.services([id])).get(id) ?? [];
       await stores.environments.putServices(id, services.map(asleep));
