@@ -1,32 +1,16 @@
 import { Readable } from 'node:stream';
 import type { AddressInfo } from 'node:net';
 import { randomUUID } from 'node:crypto';
-import { createApp } from '../src/composition/app.ts';
-import { readConfig } from '../src/config/read.ts';
 import { type Caller, systemAuditContext } from '../src/core/caller.ts';
 import { hour } from '../src/core/clock.ts';
 import { writeGrant } from '../src/features/grants/records.ts';
-import { migrate } from '../src/platform/database/migrate.ts';
-import { openBackends } from '../src/composition/backends.ts';
-import { keepTickShapes } from '../src/platform/tick-shapes.ts';
 import { siteGrants } from '../src/features/grants/grants.ts';
 import { pageOf } from './content.ts';
+import { startMeasuredApp } from './measured-app.ts';
 
 // The whole server as npm start builds it, with one public and one private site for each page size. Started by
 // server-process.ts.
-keepTickShapes();
-const config = readConfig();
-const backends = await openBackends(config, { isServer: true });
-await migrate(backends.database);
-const app = await createApp(
-  {
-    ...config,
-    passwordCost: { memoryKib: 8, passes: 1 },
-    gatewayLimits: { perAddress: 0, perHost: 0 },
-  },
-  backends,
-);
-await app.start();
+const { app, backends, config } = await startMeasuredApp();
 const { keys, identity, sitesServices } = app.services;
 const { sites, signer } = sitesServices;
 const { key } = await keys.create(

@@ -1,34 +1,17 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import { createApp } from '../src/composition/app.ts';
-import { openBackends } from '../src/composition/backends.ts';
-import { readConfig } from '../src/config/read.ts';
 import { systemAuditContext } from '../src/core/caller.ts';
-import { day } from '../src/core/clock.ts';
 import { systemRandom } from '../src/core/ids.ts';
-import type { Environment } from '../src/features/environments/environment.ts';
 import { environmentStore } from '../src/features/environments/environment-store.ts';
 import { generateEnvironmentLabel, serviceLabel } from '../src/features/environments/labels.ts';
 import { defaultEnvironmentPolicy } from '../src/features/environments/policy/environment-policy.ts';
-import { migrate } from '../src/platform/database/migrate.ts';
-import { keepTickShapes } from '../src/platform/tick-shapes.ts';
+import { environmentRow } from '../test/environment-row.ts';
 import { Browser } from '../test/faults/browser.ts';
+import { startMeasuredApp } from './measured-app.ts';
 
 // The whole server as npm start builds it, with one Environment for members, whose one process is behind the port in the
 // first message. A person has opened it. No engine runs: the bench started the process. Started by server-process.ts.
-keepTickShapes();
-const config = readConfig();
-const backends = await openBackends(config, { isServer: true });
-await migrate(backends.database);
-const app = await createApp(
-  {
-    ...config,
-    passwordCost: { memoryKib: 8, passes: 1 },
-    gatewayLimits: { perAddress: 0, perHost: 0 },
-  },
-  backends,
-);
-await app.start();
+const { app, backends, config } = await startMeasuredApp();
 const { identity, environmentServices, sitesServices, feed } = app.services;
 const { environmentPolicy } = environmentServices;
 // A grant outlives the whole bench.
@@ -50,35 +33,8 @@ const { account } = await identity.accounts.create(systemAuditContext, {
 async function serve(processPort: number): Promise<string> {
   const label = generateEnvironmentLabel(systemRandom);
   const now = Date.now();
-  const environment: Environment = {
-    id: 'env_bench',
-    uuid: 'bench',
-    repositoryId: 'rep_bench',
-    repository: 'acme/shop',
-    branch: 'main',
-    pinnedSha: null,
-    sha: null,
-    creator: { kind: 'user', id: account.userId },
-    trigger: 'api',
-    access: 'members',
-    isAccessOpen: false,
-    label,
-    services: [],
-    env: {},
-    initEnv: {},
-    ttlHours: null,
-    deployEnabled: true,
-    autoTrack: false,
-    trackDefaultBranches: false,
-    status: 'deployed',
-    statusMessage: null,
-    liveDeployId: null,
-    createdAt: now,
-    updatedAt: now,
-    expiresAt: now + day,
-    deletedAt: null,
-    revision: 1,
-  };
+  const creator = { kind: 'user', id: account.userId } as const;
+  const environment = environmentRow(now, { id: 'env_bench', uuid: 'bench', creator, label });
   const store = environmentStore(backends.database.sql);
   await store.insert(environment, null);
   await store.addLabel(label, environment.id, now);

@@ -23,11 +23,10 @@ export async function startServer(
   engines: Engines = {},
   nodeOptions: readonly string[] = [],
 ): Promise<BenchServer> {
-  const { child, stop } = await startProgram('bench-server.ts', engines, nodeOptions);
+  const { child, pid, stop } = await startProgram('bench-server.ts', engines, nodeOptions);
   const { address, keys } = (await answerOf(child)) as { address: string; keys: string[] };
   return {
-    // A child that sent a message has a process id.
-    pid: child.pid ?? 0,
+    pid,
     address,
     keys,
     async calls() {
@@ -86,11 +85,11 @@ export type EnvironmentServer = {
 
 /** `port`: of the process that answers for the one Environment. */
 export async function startEnvironmentServer(port: number): Promise<EnvironmentServer> {
-  const { child, stop } = await startProgram('environment-server.ts', {}, ['--expose-gc']);
+  const { child, pid, stop } = await startProgram('environment-server.ts', {}, ['--expose-gc']);
   child.send(port);
   const { address, headers } = (await answerOf(child)) as Pick<EnvironmentServer, 'address' | 'headers'>;
   return {
-    pid: child.pid ?? 0,
+    pid,
     address,
     headers,
     async collect() {
@@ -123,6 +122,8 @@ async function startProgram(program: string, engines: Engines, nodeOptions: read
   });
   return {
     child,
+    // Without one the program did not start, and answerOf() says so.
+    pid: child.pid ?? 0,
     async stop() {
       child.send('stop');
       await once(child, 'exit');

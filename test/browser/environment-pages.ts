@@ -8,6 +8,7 @@ import { defaultEnvironmentPolicy } from '../../src/features/environments/policy
 import { newRepository, type TestRepository } from '../git-repository.ts';
 import type { Person } from '../harness.ts';
 import type { World } from './real-ports.ts';
+import { environmentRow } from '../environment-row.ts';
 
 /** What the suites of the Environments pages show: rows as the reconciler writes them, and logs that are still written. */
 export const hour = 3_600_000;
@@ -59,40 +60,20 @@ export async function insertEnvironment(world: World, person: Person, { live = [
   const { database, clock } = world.h;
   const now = clock.now();
   const id = numbered('env');
-  const environment: Environment = {
+  const environment = environmentRow(now, {
     id,
     uuid: `search-${made}`,
-    repositoryId: 'repo_none',
-    repository: 'acme/website',
-    branch: 'search',
-    pinnedSha: null,
     sha: '8c36b1a0f2d94b5e7c6a1f3b8d2e4c5a6b7f8091',
     creator: { kind: 'user', id: person.user.id },
-    trigger: 'api',
-    access: 'members',
-    isAccessOpen: false,
     label: `e${String(made)
       .padStart(17, 'a')
       .replaceAll(/[0189]/g, 'b')}${made}`
       .slice(-18)
       .replace(/^./, 'e'),
-    services: [],
-    env: {},
-    initEnv: {},
-    ttlHours: null,
-    deployEnabled: true,
-    autoTrack: false,
-    trackDefaultBranches: false,
-    status: 'deployed',
-    statusMessage: null,
-    liveDeployId: null,
     createdAt: now - 2 * hour,
-    updatedAt: now,
     expiresAt: now + 50 * hour,
-    deletedAt: null,
-    revision: 1,
     ...facts,
-  };
+  });
   const store = environmentStore(database.sql);
   await store.insert(environment, null);
   await store.update(environment);

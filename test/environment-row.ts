@@ -1,0 +1,34 @@
+import { day } from '../src/core/clock.ts';
+import type { Environment } from '../src/features/environments/environment.ts';
+
+type Own = Pick<Environment, 'id' | 'uuid' | 'creator' | 'label'> & Partial<Environment>;
+
+/** A deployed Environment for members, whose lease ends a day after `now` (milliseconds), except for its own facts. */
+export function environmentRow(now: number, own: Own): Environment {
+  return {
+    repositoryId: 'repo_none',
+    repository: 'acme/website',
+    branch: 'search',
+    pinnedSha: null,
+    sha: null,
+    trigger: 'api',
+    access: 'members',
+    isAccessOpen: false,
+    services: [],
+    env: {},
+    initEnv: {},
+    ttlHours: null,
+    deployEnabled: true,
+    autoTrack: false,
+    trackDefaultBranches: false,
+    status: 'deployed',
+    statusMessage: null,
+    liveDeployId: null,
+    createdAt: now,
+    updatedAt: now,
+    expiresAt: now + day,
+    deletedAt: null,
+    revision: 1,
+    ...own,
+  };
+}
