@@ -115,7 +115,7 @@ export function environmentRequests(
     });
   }
 
-  /** Waits until the process is awake, and begins again: whoever may open it is asked once more. */
+  /** Waits until the process is awake, and then handles the request from the start, which checks its grant again. */
   async function hold(
     request: HttpRequest,
     response: HttpResponse,

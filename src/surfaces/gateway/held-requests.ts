@@ -3,7 +3,7 @@ import type { HttpRequest } from '../../platform/fast-http/fast-server.ts';
 
 /**
  * Requests for processes that are asleep wait here until they are awake. The gateway does not read their bodies meanwhile.
- * Whoever must wait too long, or finds too many waiting, gets a page that reloads itself.
+ * A request that would wait too long, or that finds too many waiting, gets a page that reloads itself.
  */
 export type HeldRequests = {
   /** Resolves true when it is awake, and false when it cannot wait for that or its client has left. */
