@@ -37,8 +37,8 @@ test(`R2 ${rounds * perRound} generated requests never meet a 500 or an answer t
   expect([...found].map(([problem, example]) => `${problem}\n    ${example}`)).toEqual([]);
   // A fuzzer whose requests are all refused at the door proves nothing.
   const missed = known.filter((operation) => !reached.has(operation));
-  // A few need a lucky pair of ids.
-  const few = Math.ceil(known.length * (rounds < 8 ? 0.2 : 0.05));
+  // Some need a lucky pair of ids: ids are random, so a short run misses more of them, and not always the same.
+  const few = Math.ceil(known.length * (total < 20_000 ? 0.2 : 0.05));
   expect(missed.length > few ? missed : []).toEqual([]);
 });
 
