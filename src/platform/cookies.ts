@@ -1,3 +1,5 @@
+import { trimBlanks } from '../core/blanks.ts';
+
 /**
  * The cookies of a Cookie header, in the order sent (RFC 6265 section 4.2.1). Only spaces and tabs are trimmed: a name with
  * another Unicode space is a different cookie (CS-06). A part without `=` is no cookie.
@@ -14,17 +16,4 @@ export function cookiesIn(header: string | undefined): { readonly name: string; 
 export function cookieValue(header: string | undefined, name: string): string | undefined {
   const found = cookiesIn(header).filter((cookie) => cookie.name === name);
   return found.length === 1 ? found[0]?.value : undefined;
-}
-
-/** Works by index: a pattern anchored at the end would scan a long run of blanks again and again. */
-function trimBlanks(text: string): string {
-  let start = 0;
-  let end = text.length;
-  while (start < end && isBlank(text.charCodeAt(start))) start += 1;
-  while (end > start && isBlank(text.charCodeAt(end - 1))) end -= 1;
-  return text.slice(start, end);
-}
-
-function isBlank(code: number): boolean {
-  return code === 0x20 || code === 0x09;
 }

@@ -196,6 +196,12 @@ describe('what is answered without node:http', () => {
   }, 60_000);
 });
 
+it('a long run of blanks is read once', () => {
+  const section = `Host: a.example\r\nX: ${' '.repeat(8_000)}\x80\r\n\r\n`;
+  // A pattern that scans the run again from each blank needs a tenth of a second for each, more than a test may take.
+  for (let count = 0; count < 5_000; count += 1) expect(readSection(section)).toBeUndefined();
+});
+
 describe('a connection from its beginning to its end', () => {
   const body = 'x'.repeat(100);
   const answer: HttpListener = (_request, response) => {

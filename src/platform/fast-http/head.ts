@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { trimBlanks } from '../../core/blanks.ts';
 
 /** The header section of a request, shared by all requests of a connection that repeat it. Immutable. */
 export type Head = {
@@ -15,8 +16,11 @@ const requestStart = Buffer.from('GET /');
 const requestEnd = Buffer.from(' HTTP/1.1\r\n');
 const headEnd = '\r\n\r\n';
 
-/** RFC 9112 section 5: a token, a colon, blanks, visible ASCII. No folded lines, no bytes above ASCII. */
-const fieldLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t -~]*)$/;
+/**
+ * RFC 9112 section 5: a token, a colon, blanks and visible ASCII. No folded lines, no bytes above ASCII. No two parts match
+ * the same character: a long run of blanks would be scanned again from each of them.
+ */
+const fieldLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):([\t -~]*)$/;
 
 /** Headers that change message framing or the use of the connection, or that Node stores in a special form. */
 const notPlain = new Set([
@@ -70,7 +74,7 @@ export function readSection(section: string): Head | undefined {
     if (name === undefined || padded === undefined) return undefined;
     const lower = name.toLowerCase();
     // A copy: a substring would keep the whole section in memory as long as the value is kept.
-    const value = Buffer.from(padded.trimEnd(), 'latin1').toString('latin1');
+    const value = Buffer.from(trimBlanks(padded), 'latin1').toString('latin1');
     if (lower in headers || notPlain.has(lower)) return undefined;
     if (lower === 'connection' && value.toLowerCase() !== 'keep-alive') return undefined;
     headers[lower] = value;
