@@ -379,6 +379,66 @@ describe('an answer of a process', () => {
   });
 });
 
+describe('a connection to a process', () => {
+  /** The connections on which `count` requests arrive, one after the other. */
+  async function used(host: string, count: number, handler: Handle): Promise<Set<Socket>> {
+    const sockets = new Set<Socket>();
+    handle = (request, response) => {
+      sockets.add(request.socket);
+      handler(request, response);
+    };
+    for (let at = 0; at < count; at += 1) await ask(host);
+    return sockets;
+  }
+
+  test('carries one request after the other', async () => {
+    const made = await shown();
+    expect((await used(hostOf(made), 3, (_request, response) => response.end('x'))).size).toBe(1);
+    const chunked: Handle = (_request, response) => void (response.write('a'), response.end('b'));
+    expect((await used(hostOf(made), 3, chunked)).size).toBe(1);
+  });
+
+  test('is not used when the process is about to close it', async () => {
+    const made = await shown();
+    const soon: Handle = (_request, response) => response.writeHead(200, { 'keep-alive': 'timeout=1' }).end();
+    expect((await used(hostOf(made), 2, soon)).size).toBe(2);
+  });
+
+  test('carries no request behind an upload that the process did not wait for', async () => {
+    const made = await shown();
+    const sockets: Socket[] = [];
+    handle = (request, response) => {
+      sockets.push(request.socket);
+      response.end('early');
+    };
+    const upload = begin(hostOf(made), { method: 'POST', headers: { 'content-length': '100' } });
+    upload.on('error', () => undefined);
+    upload.write('GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n');
+    const [answer] = (await once(upload, 'response')) as [IncomingMessage];
+    expect(await text(answer)).toBe('early');
+    expect((await ask(hostOf(made))).body).toBe('early');
+    expect(sockets).toHaveLength(2);
+    expect(sockets[1]).not.toBe(sockets[0]);
+    upload.destroy();
+  });
+
+  test('is one of 1,024 at most for each service; the next request is told to come again', async () => {
+    const made = await shown();
+    const other = await shown();
+    const held: ServerResponse[] = [];
+    handle = (_request, response) => void held.push(response);
+    const waiting = Array.from({ length: 1_024 }, () => ask(hostOf(made)));
+    await expect.poll(() => held.length, { timeout: 20_000 }).toBe(1_024);
+    handle = (_request, response) => void response.end('free');
+    const refused = await ask(hostOf(made));
+    expect([refused.status, refused.headers['retry-after']]).toEqual([503, '5']);
+    expect((await ask(hostOf(other))).body).toBe('free');
+    for (const response of held) response.end('late');
+    expect((await Promise.all(waiting)).every(({ body }) => body === 'late')).toBe(true);
+    expect((await ask(hostOf(made))).body).toBe('free');
+  });
+});
+
 describe('routes', () => {
   test('the longest matching path of whole segments leads to a sibling, under the same host and grant', async () => {
     const { made, cookie } = await hidden(

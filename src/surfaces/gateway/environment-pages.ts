@@ -35,6 +35,16 @@ export const processGone = shown(502, {
 <p class="lead">Its process ended or closed the connection during the request. Try again in a moment.</p>`,
 });
 
+const busy = shown(503, {
+  title: 'The service has too many requests',
+  body: html`<h1>The service has too many requests</h1>
+<p class="lead">It works on as many as it may have at once. Try again in a moment.</p>`,
+});
+export const tooBusy: GatewayAnswer = {
+  ...busy,
+  headers: { ...busy.headers, 'retry-after': String(refreshSeconds) },
+};
+
 export const tooSlow = shown(504, {
   title: 'The service did not answer in time',
   body: html`<h1>The service did not answer in time</h1>

@@ -1,50 +1,77 @@
-import { Agent } from 'node:http';
 import { LRUCache } from 'lru-cache';
+import { second } from '../../core/clock.ts';
+import { Connection } from '../../platform/http-client/connection.ts';
 
 /**
  * Open connections to processes of Environments, a pool for each service. A pool belongs to the address that the worker
  * observed for the current start: a new address gets a new pool, and the idle connections of the old one are closed.
  */
 export type ProcessPools = {
-  agentOf(service: { readonly name: string; readonly address: string }): Agent;
+  /** Undefined while the service has as many connections as it may have. */
+  open(service: Service, how: { readonly isNew: boolean }): Connection | undefined;
+  /** The exchange on it is over, and it may carry another. `promisedMs`: how long the process keeps it; Infinity = unknown. */
+  giveBack(service: Service, connection: Connection, promisedMs: number): void;
   close(): void;
 };
 
+type Service = { readonly name: string; readonly address: string };
+
 /** Connections to one service, and idle ones among them. */
-const maxSockets = 1_024;
-const maxIdleSockets = 16;
-/** Milliseconds. */
-const idleMs = 30_000;
+const maxOpen = 1_024;
+const maxIdle = 256;
+const idleMs = 30 * second;
+/** A process closes an idle connection when its time is over. The next request must not be on its way then. */
+const marginMs = second;
 const maxServices = 2_000;
 
+type Pool = { readonly address: string; readonly idle: Connection[]; open: number };
+
 export function createProcessPools(): ProcessPools {
-  const pools = new LRUCache<string, { readonly address: string; readonly agent: Agent }>({
+  const pools = new LRUCache<string, Pool>({
     max: maxServices,
     // Requests under way keep their connections.
-    dispose: ({ agent }) => {
-      for (const sockets of Object.values(agent.freeSockets))
-        for (const socket of sockets ?? []) socket.destroy();
+    dispose: ({ idle }) => {
+      for (const connection of idle.splice(0)) connection.destroy();
     },
   });
+
+  function poolOf({ name, address }: Service): Pool {
+    const known = pools.get(name);
+    if (known?.address === address) return known;
+    const pool = { address, idle: [], open: 0 };
+    pools.set(name, pool);
+    return pool;
+  }
+
   return {
-    agentOf({ name, address }) {
-      const known = pools.get(name);
-      if (known?.address === address) return known.agent;
-      const agent = new Agent({
-        keepAlive: true,
-        maxSockets,
-        maxFreeSockets: maxIdleSockets,
-        timeout: idleMs,
+    open(service, { isNew }) {
+      const pool = poolOf(service);
+      const idle = isNew ? undefined : pool.idle.pop();
+      if (idle !== undefined) return idle;
+      if (pool.open >= maxOpen) return undefined;
+      const at = hostAndPort(service.address);
+      pool.open += 1;
+      const connection = new Connection(at, () => {
+        pool.open -= 1;
+        const place = pool.idle.indexOf(connection);
+        if (place >= 0) pool.idle.splice(place, 1);
       });
-      pools.set(name, { address, agent });
-      return agent;
+      return connection;
+    },
+    giveBack(service, connection, promisedMs) {
+      const pool = pools.get(service.name);
+      const ms = Math.min(idleMs, promisedMs - marginMs);
+      if (pool?.address !== service.address || pool.idle.length >= maxIdle || ms <= 0)
+        return connection.destroy();
+      connection.rest(ms);
+      pool.idle.push(connection);
     },
     close: () => pools.clear(),
   };
 }
 
-/** Undefined for text that is not `host:port`. */
-export function hostAndPort(address: string): { readonly host: string; readonly port: number } | undefined {
+function hostAndPort(address: string): { readonly host: string; readonly port: number } {
   const [, host, port] = /^\[?([^\]/@?#\s]+)\]?:(\d{1,5})$/.exec(address) ?? [];
-  return host === undefined || port === undefined ? undefined : { host, port: Number(port) };
+  if (host === undefined || port === undefined) throw new Error(`${address} is not a host and a port.`);
+  return { host, port: Number(port) };
 }

@@ -47,27 +47,23 @@ export function requestHeaders(
   rawHeaders: readonly string[],
   { host, isHttps, client }: Forwarded,
 ): string[] {
-  const dropped = connectionNames(rawHeaders);
-  const kept = pairsOf(rawHeaders).flatMap(([name, value, lower]) => {
-    if (dropped.has(lower) || hopByHop.has(lower) || claims.has(lower)) return [];
-    if (lower === 'host' || lower.startsWith('x-forwarded-')) return [];
-    if (lower !== 'cookie') return [name, value];
-    const rest = withoutOurCookies(value);
-    return rest === '' ? [] : [name, rest];
+  const sent = ['Host', host];
+  forEachKept(rawHeaders, (name, value, lower) => {
+    if (claims.has(lower) || lower === 'host' || lower.startsWith('x-forwarded-')) return;
+    const kept = lower === 'cookie' ? withoutOurCookies(value) : value;
+    if (lower !== 'cookie' || kept !== '') sent.push(name, kept);
   });
-  const { port } = new URL(`http://${host}`);
-  return [
-    'Host',
-    host,
-    ...kept,
-    ...(client === null ? [] : ['X-Forwarded-For', client]),
+  if (client !== null) sent.push('X-Forwarded-For', client);
+  const [, port = isHttps ? '443' : '80'] = /:(\d+)$/.exec(host) ?? [];
+  sent.push(
     'X-Forwarded-Host',
     host,
     'X-Forwarded-Proto',
     isHttps ? 'https' : 'http',
     'X-Forwarded-Port',
-    port === '' ? (isHttps ? '443' : '80') : port,
-  ];
+    port,
+  );
+  return sent;
 }
 
 /** `rawHeaders` of a process, for the client. */
@@ -75,24 +71,18 @@ export function answerHeaders(
   rawHeaders: readonly string[],
   { isPrivate, isHttps }: { isPrivate: boolean; isHttps: boolean },
 ): string[] {
-  const dropped = connectionNames(rawHeaders);
-  const kept = pairsOf(rawHeaders).flatMap(([name, value, lower]) => {
-    if (dropped.has(lower) || hopByHop.has(lower) || notFromTenants.has(lower)) return [];
-    if (lower === 'x-robots-tag' || (isPrivate && onlyWhenPublic.has(lower))) return [];
-    if (lower !== 'set-cookie') return [name, value];
-    const cookie = cookieOfTenant(value);
-    return cookie === undefined ? [] : [name, cookie];
+  const sent: string[] = [];
+  forEachKept(rawHeaders, (name, value, lower) => {
+    if (notFromTenants.has(lower) || lower === 'x-robots-tag') return;
+    if (isPrivate && onlyWhenPublic.has(lower)) return;
+    const kept = lower === 'set-cookie' ? cookieOfTenant(value) : value;
+    if (kept !== undefined) sent.push(name, kept);
   });
-  return [
-    ...kept,
-    'X-Robots-Tag',
-    'noindex',
-    // nginx passes on what it gets at once, and does not send this header on.
-    'X-Accel-Buffering',
-    'no',
-    ...(isPrivate ? ['Cache-Control', 'private, no-store', 'CDN-Cache-Control', 'no-store'] : []),
-    ...(isHttps ? ['Strict-Transport-Security', 'max-age=31536000'] : []),
-  ];
+  // nginx passes on what it gets at once, and does not send the second header on.
+  sent.push('X-Robots-Tag', 'noindex', 'X-Accel-Buffering', 'no');
+  if (isPrivate) sent.push('Cache-Control', 'private, no-store', 'CDN-Cache-Control', 'no-store');
+  if (isHttps) sent.push('Strict-Transport-Security', 'max-age=31536000');
+  return sent;
 }
 
 function withoutOurCookies(header: string): string {
@@ -119,14 +109,18 @@ function isOurs(pair: string): boolean {
     .startsWith(ourCookies.toLowerCase());
 }
 
-/** The headers that `Connection` names (RFC 9110 section 7.6.1). */
-function connectionNames(rawHeaders: readonly string[]): ReadonlySet<string> {
-  const named = pairsOf(rawHeaders).filter(([, , lower]) => lower === 'connection');
-  return new Set(named.flatMap(([, value]) => value.split(',').map((name) => name.trim().toLowerCase())));
-}
-
-function pairsOf(rawHeaders: readonly string[]): (readonly [name: string, value: string, lower: string])[] {
-  return rawHeaders.flatMap((name, at) =>
-    at % 2 === 0 ? [[name, rawHeaders[at + 1] ?? '', name.toLowerCase()] as const] : [],
-  );
+/** Passes over what concerns one connection, also the headers that `Connection` names (RFC 9110 section 7.6.1). */
+function forEachKept(
+  rawHeaders: readonly string[],
+  take: (name: string, value: string, lower: string) => void,
+): void {
+  const lowers = rawHeaders.map((text, at) => (at % 2 === 0 ? text.toLowerCase() : ''));
+  const named = rawHeaders.filter((_, at) => lowers[at - 1] === 'connection').join();
+  const dropped =
+    named === '' ? undefined : new Set(named.split(',').map((name) => name.trim().toLowerCase()));
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const lower = lowers[at] ?? '';
+    if (!hopByHop.has(lower) && dropped?.has(lower) !== true)
+      take(rawHeaders[at] ?? '', rawHeaders[at + 1] ?? '', lower);
+  }
 }

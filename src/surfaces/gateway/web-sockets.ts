@@ -1,6 +1,7 @@
 import { type IncomingMessage, type Server, ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Socket } from 'node:net';
+import type { AnswerHead } from '../../platform/http-client/answer-reader.ts';
 import { leaveTurns } from '../../platform/turns.ts';
 import { answerHeaders } from './proxy-headers.ts';
 
@@ -66,12 +67,12 @@ export function createUpgrades(): Upgrades {
 
 /** The head of an answer that switches to the WebSocket protocol. */
 export function switchLines(
-  { statusMessage, rawHeaders }: IncomingMessage,
+  { reason, rawHeaders }: AnswerHead,
   to: Parameters<typeof answerHeaders>[1],
 ): string {
   const list = answerHeaders(rawHeaders, to);
   const lines = list.flatMap((name, at) => (at % 2 === 0 ? [`${name}: ${list[at + 1] ?? ''}`] : []));
-  const first = `HTTP/1.1 101 ${statusMessage || STATUS_CODES[101]}`;
+  const first = `HTTP/1.1 101 ${reason || STATUS_CODES[101]}`;
   return [first, 'Connection: Upgrade', 'Upgrade: websocket', ...lines, '', ''].join('\r\n');
 }
 

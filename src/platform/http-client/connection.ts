@@ -1,0 +1,107 @@
+import { connect, type Socket } from 'node:net';
+import { Writable } from 'node:stream';
+
+/** Hears what happens on a connection during one exchange. `closed` comes last. */
+export type Exchange = {
+  read(chunk: Buffer): void;
+  /** The other side sends no more. */
+  ended(): void;
+  closed(): void;
+  timedOut(): void;
+};
+
+/** A connection to an HTTP/1.1 server, for one exchange at a time. */
+export class Connection {
+  /** Whether an exchange on it ended well before. The server may close it while the next request is on its way. */
+  isReused = false;
+  readonly #socket: Socket;
+  #exchange: Exchange | undefined;
+  readonly #onData = (chunk: Buffer) => {
+    // Bytes that answer no request.
+    if (this.#exchange === undefined) this.#socket.destroy();
+    else this.#exchange.read(chunk);
+  };
+  readonly #onEnd = () => this.#exchange?.ended();
+  readonly #onTimeout = () => {
+    if (this.#exchange === undefined) this.#socket.destroy();
+    else this.#exchange.timedOut();
+  };
+
+  constructor(at: { readonly host: string; readonly port: number }, onClose: () => void) {
+    this.#socket = connect({ ...at, noDelay: true })
+      .on('data', this.#onData)
+      .on('end', this.#onEnd)
+      .on('timeout', this.#onTimeout)
+      // The end follows.
+      .on('error', () => undefined)
+      .once('close', () => {
+        onClose();
+        this.#exchange?.closed();
+      });
+  }
+
+  /** Sends the head of a request. `headers`: names and values in turn, which hold no line breaks. */
+  begin(exchange: Exchange, request: { method: string; path: string; headers: readonly string[] }): void {
+    this.#exchange = exchange;
+    let head = `${request.method} ${request.path} HTTP/1.1\r\n`;
+    for (let at = 0; at < request.headers.length; at += 2)
+      head += `${request.headers[at]}: ${request.headers[at + 1]}\r\n`;
+    this.#socket.write(`${head}\r\n`, 'latin1');
+  }
+
+  /** Takes the body of the request under way. */
+  body({ isChunked }: { isChunked: boolean }): Writable {
+    const socket = this.#socket;
+    const body = new Writable({
+      write(chunk: Buffer, _encoding, taken) {
+        if (!isChunked) return void socket.write(chunk, taken);
+        socket.cork();
+        socket.write(`${chunk.length.toString(16)}\r\n`, 'latin1');
+        socket.write(chunk);
+        socket.write('\r\n', 'latin1', taken);
+        socket.uncork();
+      },
+      final(done) {
+        if (isChunked) socket.write('0\r\n\r\n', 'latin1');
+        done();
+      },
+    });
+    // The exchange hears that the connection closed.
+    return body.on('error', () => undefined);
+  }
+
+  pause(): void {
+    this.#socket.pause();
+  }
+
+  resume(): void {
+    this.#socket.resume();
+  }
+
+  /** Milliseconds without a byte in either direction until `timedOut`. */
+  setTimeout(ms: number): void {
+    this.#socket.setTimeout(ms);
+  }
+
+  /** The exchange is over. Idle, the connection closes after `idleMs`, and at the first byte. */
+  rest(idleMs: number): void {
+    this.#exchange = undefined;
+    this.isReused = true;
+    this.#socket.setTimeout(idleMs);
+    this.#socket.resume();
+  }
+
+  /** Gives the socket away, to be read by others. */
+  detach(): Socket {
+    this.#exchange = undefined;
+    return this.#socket
+      .off('data', this.#onData)
+      .off('end', this.#onEnd)
+      .off('timeout', this.#onTimeout)
+      .setTimeout(0);
+  }
+
+  destroy(): void {
+    this.#socket.destroy();
+  }
+}
