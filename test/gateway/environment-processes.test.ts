@@ -68,6 +68,9 @@ type Heard = { status: number; headers: IncomingMessage['headers']; raw: string[
 
 const hostOf = (made: Made, service = 'api') => new URL(made.urlOf(service)).host;
 
+/** With `keep-alive` the gateway reads a GET itself, with `close` node:http does (decision 0032). */
+let connection = 'close';
+
 function begin(host: string, { method = 'GET', path = '/', headers = {}, cookie, at = port }: Asked = {}) {
   return httpRequest({
     host: '127.0.0.1',
@@ -75,7 +78,7 @@ function begin(host: string, { method = 'GET', path = '/', headers = {}, cookie,
     method,
     path,
     agent: false,
-    headers: { host, ...(cookie === undefined ? {} : { cookie }), ...headers },
+    headers: { host, connection, ...(cookie === undefined ? {} : { cookie }), ...headers },
   });
 }
 
@@ -183,26 +186,75 @@ describe('a request to a process', () => {
     expect(seen).toBe('not asked');
   });
 
-  test('goes by node:http, also on a connection whose first requests the gateway read itself', async () => {
+  test('is read by the gateway itself when it is plain, on a connection that also asks for files', async () => {
     const made = await shown({ api: process(), web: { files: { 'index.html': page('static') } } });
     const socket = connect({ host: '127.0.0.1', port });
     let heard = '';
     socket.on('data', (chunk: Buffer) => (heard += chunk.toString()));
-    // Known to the gateway from now on.
-    await ask(hostOf(made, 'web'));
-    for (const [service, words] of [
-      ['web', 'static'],
-      ['api', 'GET /'],
-    ] as const) {
-      socket.write(`GET / HTTP/1.1\r\nHost: ${hostOf(made, service)}\r\n\r\n`);
-      await expect.poll(() => heard).toContain(words);
-    }
+    let rest: ServerResponse | undefined;
+    handle = (request, response) => {
+      response.write(request.url ?? '');
+      // The rest of the first comes when the client has its beginning.
+      if (request.url === '/first') rest = response;
+      else response.end(' in one go');
+    };
+    const fast = async () => {
+      const metrics = await h.app.services.metrics.registry.metrics();
+      const line = /visibility="environment",status="2xx",reader="fast"\} (\d+)/.exec(metrics);
+      return Number(line?.[1] ?? 0);
+    };
+    const before = await fast();
+    const hear = async (service: string, path: string, end: string) => {
+      heard = '';
+      socket.write(`GET ${path} HTTP/1.1\r\nHost: ${hostOf(made, service)}\r\n\r\n`);
+      await expect.poll(() => heard).toContain(end);
+    };
+    await hear('web', '/', 'static');
+    await hear('api', '/first', '\r\n6\r\n/first\r\n');
+    rest?.end(' in chunks');
+    await expect.poll(() => heard).toContain('/first\r\na\r\n in chunks\r\n0\r\n\r\n');
+    await hear('api', '/second', '\r\n\r\n/second in one go');
+    expect(heard).toContain('Content-Length: 17');
+    await hear('web', '/', 'static');
+    expect((await fast()) - before).toBe(4);
     socket.destroy();
-    const metrics = await h.app.services.metrics.registry.metrics();
-    const lines = metrics
-      .split('\n')
-      .filter((line) => line.includes('visibility="environment",status="2xx"'));
-    expect(lines.join('\n')).toMatch(/reader="fast"\} 1\n(?:.|\n)*reader="node"/);
+  });
+
+  test('that the client gives up ends at the process, whatever read it', async () => {
+    const made = await shown();
+    for (const more of ['', 'Connection: close\r\n']) {
+      const given = Promise.withResolvers<void>();
+      const left = Promise.withResolvers<void>();
+      handle = (request) => {
+        request.once('close', left.resolve);
+        given.resolve();
+      };
+      const socket = connect({ host: '127.0.0.1', port });
+      socket.write(`GET / HTTP/1.1\r\nHost: ${hostOf(made)}\r\n${more}\r\n`);
+      await given.promise;
+      socket.destroy();
+      await left.promise;
+    }
+  });
+
+  test('waits behind the one before on its connection', async () => {
+    const made = await shown();
+    const waiting: ServerResponse[] = [];
+    handle = (_request, response) => void waiting.push(response);
+    const socket = connect({ host: '127.0.0.1', port });
+    let heard = '';
+    socket.on('data', (chunk: Buffer) => (heard += chunk.toString()));
+    const plain = (path: string) => `GET ${path} HTTP/1.1\r\nHost: ${hostOf(made)}\r\n\r\n`;
+    socket.write(plain('/1'));
+    await expect.poll(() => waiting.length).toBe(1);
+    socket.write(plain('/2'));
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(waiting).toHaveLength(1);
+    waiting[0]?.end('first');
+    await expect.poll(() => waiting.length).toBe(2);
+    waiting[1]?.end('second');
+    await expect.poll(() => heard).toMatch(/first[^]*second/);
+    socket.destroy();
   });
 
   test('streams both ways: the process hears the beginning of a body before its end, and the client of an answer', async () => {
@@ -256,7 +308,9 @@ describe('a request to a process', () => {
   });
 });
 
-describe('an answer of a process', () => {
+describe.each(['close', 'keep-alive'])('an answer of a process (%s)', (kept) => {
+  beforeAll(() => (connection = kept));
+  afterAll(() => (connection = 'close'));
   const headers = {
     'set-cookie': [
       'own=1; Path=/; Domain=sites.localhost; HttpOnly',
@@ -379,7 +433,9 @@ describe('an answer of a process', () => {
   });
 });
 
-describe('a connection to a process', () => {
+describe.each(['close', 'keep-alive'])('a connection to a process (%s)', (kept) => {
+  beforeAll(() => (connection = kept));
+  afterAll(() => (connection = 'close'));
   /** The connections on which `count` requests arrive, one after the other. */
   async function used(host: string, count: number, handler: Handle): Promise<Set<Socket>> {
     const sockets = new Set<Socket>();
@@ -550,7 +606,9 @@ describe('a WebSocket', () => {
   });
 });
 
-describe('what is under way is cut', () => {
+describe.each(['close', 'keep-alive'])('what is under way is cut (%s)', (kept) => {
+  beforeAll(() => (connection = kept));
+  afterAll(() => (connection = 'close'));
   type Ending = [what: string, end: (made: Made, person: Person) => Promise<unknown>];
   const endings: Ending[] = [
     ['the access changes', (made) => changeAccess(h, made, 'owner')],
@@ -577,7 +635,7 @@ describe('what is under way is cut', () => {
 
   test.each(endings)('within a look, when %s: an answer, an upload and a WebSocket', async (_what, end) => {
     count += 1;
-    const person = await h.person(`Person${count}`);
+    const person = await h.person(`Person${count}${kept}`);
     const { made, cookie } = await hidden({ api: process() }, person);
     const uploads: Promise<unknown>[] = [];
     handle = (request, response) => {
@@ -623,7 +681,7 @@ describe('what is under way is cut', () => {
     const { socket } = await upgrade(hostOf(made), { cookie });
     let heard = '';
     socket?.on('data', (chunk: Buffer) => (heard += chunk.toString()));
-    const other = await h.person('Ivy');
+    const other = await h.person(`Ivy ${kept}`);
     await h.call('PATCH', `/users/${other.user.id}`, { as: ada, body: { enabled: false } });
     await h.settle();
     await h.app.jobs.runNow('environment-streams');

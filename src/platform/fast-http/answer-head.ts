@@ -19,8 +19,15 @@ export function headLines(status: number, headers: AnswerHeaders): string {
   return text;
 }
 
-function statusLine(status: number): string {
-  return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'unknown'}\r\n`;
+/** The same for the answer of another server, whose reader checked it. */
+export function passedLines(status: number, reason: string, headers: readonly string[]): string {
+  let lines = statusLine(status, reason);
+  for (let at = 0; at < headers.length; at += 2) lines += `${headers[at]}: ${headers[at + 1]}\r\n`;
+  return lines;
+}
+
+function statusLine(status: number, reason = STATUS_CODES[status] ?? 'unknown'): string {
+  return `HTTP/1.1 ${status} ${reason}\r\n`;
 }
 
 function linesOf(headers: OutgoingHttpHeaders): string {

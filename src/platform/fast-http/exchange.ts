@@ -1,14 +1,16 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
 import { Writable } from 'node:stream';
-import { type AnswerHeaders, headEnd, headLines } from './answer-head.ts';
+import { type AnswerHeaders, headEnd, headLines, passedLines } from './answer-head.ts';
 import type { Head } from './head.ts';
+import { PassedBody } from './passed-body.ts';
 
 /** A plain request: a complete GET without a body. It has a subset of node:http's members, under the same names. */
 export class FastRequest {
   readonly method: string = 'GET';
   readonly url: string;
   readonly socket: Socket;
+  isWatched = false;
   readonly #head: Head;
 
   constructor(url: string, head: Head, socket: Socket) {
@@ -26,9 +28,22 @@ export class FastRequest {
     return this.#head.rawHeaders;
   }
 
+  /** Notices from now on when the client goes away. For an answer that may be a long time in coming. */
+  watch(): void {
+    this.isWatched = true;
+    this.socket.resume();
+  }
+
   /** Does nothing: there is no body to discard. */
   resume(): void {}
 }
+
+type PassedHead = {
+  readonly status: number;
+  readonly reason: string;
+  /** Names and values in turn. */
+  readonly rawHeaders: readonly string[];
+};
 
 /** The response to a plain request, with the subset of node:http's members that is needed to respond. */
 export class FastResponse {
@@ -46,6 +61,10 @@ export class FastResponse {
   constructor(req: FastRequest, onEnd: (response: FastResponse) => void) {
     this.req = req;
     this.#onEnd = onEnd;
+  }
+
+  get destroyed(): boolean {
+    return this.#isClosed;
   }
 
   /** Bytes that the connection has not accepted yet. */
@@ -75,6 +94,20 @@ export class FastResponse {
       socket.uncork();
     }
     this.#finish();
+  }
+
+  /** Passes on the answer of another server. `head` was checked when it was read. */
+  pass({ status, reason, rawHeaders }: PassedHead): PassedBody {
+    if (this.headersSent) throw new Error('The head of this answer was sent already.');
+    this.statusCode = status;
+    this.headersSent = true;
+    const hasLength = rawHeaders.some((name, at) => at % 2 === 0 && name.toLowerCase() === 'content-length');
+    return new PassedBody(this.req.socket, {
+      lines: passedLines(status, reason, rawHeaders),
+      isFramed: hasLength || status === 204 || status === 304,
+      headEnd: () => headEnd(!this.shouldKeepAlive),
+      onEnd: () => this.#finish(),
+    });
   }
 
   /** For a streamed body. Its end completes the response; destroying it earlier closes the connection. */

@@ -34,12 +34,7 @@ export class FastServer extends Server {
   readonly #fast = new Set<FastConnection>();
   readonly #looking: NodeJS.Timeout;
 
-  /** `needsNode`: node:http must read this request, for another reason than its form. */
-  constructor(
-    options: ServerOptions,
-    listener: HttpListener,
-    needsNode: (request: FastRequest) => boolean = () => false,
-  ) {
+  constructor(options: ServerOptions, listener: HttpListener) {
     super(options, listener as RequestListener);
     const takePlainly = inTurns(this);
     this.on('connection', (socket: Socket) => {
@@ -51,7 +46,6 @@ export class FastServer extends Server {
         },
         gone: () => void this.#fast.delete(connection),
         stalledMs: () => this.timeout,
-        needsNode,
       });
       this.#fast.add(connection);
     });
@@ -76,7 +70,6 @@ type Owner = {
   request(request: FastRequest, response: FastResponse): void;
   handOver(): void;
   gone(): void;
-  needsNode(request: FastRequest): boolean;
   /** Milliseconds without progress of a response before the connection closes; 0 = no limit. */
   stalledMs(): number;
 };
@@ -99,6 +92,8 @@ class FastConnection {
   /** The client has ended its side; it still gets its pending response. */
   readonly #onHalfClosed = () => {
     if (this.#current === undefined) this.#socket.end();
+    // Most clients that end their side are gone, and what answers may work on for a long time.
+    else if (this.#current.req.isWatched) this.close();
     else this.#current.shouldKeepAlive = false;
   };
   readonly #onClose = () => {
@@ -142,6 +137,11 @@ class FastConnection {
 
   #read(chunk: Buffer): void {
     this.#looks = 0;
+    if (this.#current !== undefined) {
+      // The next request of a watched connection waits.
+      this.#socket.pause();
+      return this.#socket.unshift(chunk);
+    }
     const plain = splitRequest(chunk);
     if (plain === undefined) return this.#handOver(chunk);
     // Most requests of a connection repeat the headers of the one before.
@@ -151,12 +151,11 @@ class FastConnection {
     }
     if (this.#head === undefined) return this.#handOver(chunk);
     const request = new FastRequest(plain.target, this.#head, this.#socket);
-    if (this.#owner.needsNode(request)) return this.#handOver(chunk);
     const response = new FastResponse(request, this.#onEnd);
     this.#current = response;
     this.#owner.request(request, response);
     // Reads nothing more before the response is complete.
-    if (this.#current === response) this.#wait();
+    if (this.#current === response && !request.isWatched) this.#wait();
   }
 
   #wait(): void {

@@ -209,22 +209,6 @@ export function environmentRequests(
     return serve(request, response, { host, environment, stream: streamOf(environment, now) }, now);
   }
 
-  /** Whether node:http must read the request: a process answers it, or what answers it is not known yet. */
-  function needsNode(request: HttpRequest, host: EnvironmentHost): boolean {
-    if (!deps.isEnabled()) return false;
-    const environment = catalog.find(host.label, () => addressBucket(addressOf(request)));
-    if (environment instanceof Promise) {
-      environment.catch(() => undefined);
-      return true;
-    }
-    const front = environment && exposedService(environment, host.service);
-    return (
-      environment !== undefined &&
-      front !== undefined &&
-      isRunning(behindPath(environment, front, request.url ?? '/'))
-    );
-  }
-
   function respond(
     request: HttpRequest,
     response: HttpResponse,
@@ -238,7 +222,7 @@ export function environmentRequests(
       : answer(request, response, host, found, now);
   }
 
-  return { respond, needsNode };
+  return { respond };
 }
 
 function streamOf({ id, label, epoch, expiresAt }: LabelledEnvironment, now: number): OpenStream {

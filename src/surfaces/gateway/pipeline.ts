@@ -271,14 +271,7 @@ export function createPipeline(deps: GatewayDeps) {
     }
   }
 
-  return {
-    respond,
-    /** Whether the fast reader must leave the request to node:http, because a process answers it. */
-    needsNode(request: HttpRequest): boolean {
-      const { host } = headOf(request);
-      return host.kind === 'environment' && environmentRequest.needsNode(request, host);
-    },
-  };
+  return { respond };
 }
 
 /** To the second (contract 6): expired, taken-down and deleted sites stop by the clock, whether or not a job has run. */

@@ -22,8 +22,14 @@ const hopByHop = new Set([
 /** What a client claims about itself or its proxies: the gateway says it instead. */
 const claims = new Set(['forwarded', 'x-real-ip', 'x-original-url', 'x-rewrite-url', 'expect']);
 
-/** They concern the host as a whole, or its connections, which are ours. */
-const notFromTenants = new Set(['clear-site-data', 'strict-transport-security', 'alt-svc']);
+/** They concern the host as a whole, or its connections, which are ours; or the gateway sets them. */
+const notFromTenants = new Set([
+  'clear-site-data',
+  'strict-transport-security',
+  'alt-svc',
+  'date',
+  'x-robots-tag',
+]);
 
 /** What decides about caching, and what a service worker needs. */
 const onlyWhenPublic = new Set([
@@ -73,8 +79,7 @@ export function answerHeaders(
 ): string[] {
   const sent: string[] = [];
   forEachKept(rawHeaders, (name, value, lower) => {
-    if (notFromTenants.has(lower) || lower === 'x-robots-tag') return;
-    if (isPrivate && onlyWhenPublic.has(lower)) return;
+    if (notFromTenants.has(lower) || (isPrivate && onlyWhenPublic.has(lower))) return;
     const kept = lower === 'set-cookie' ? cookieOfTenant(value) : value;
     if (kept !== undefined) sent.push(name, kept);
   });

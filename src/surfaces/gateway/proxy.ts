@@ -1,4 +1,3 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { minute, second } from '../../core/clock.ts';
 import {
@@ -48,66 +47,69 @@ const maxSilenceMs = 15 * minute;
 
 export function createProxy({ pools, upgrades }: { pools: ProcessPools; upgrades: Upgrades }): Proxy {
   function pass(
-    request: IncomingMessage,
-    response: ServerResponse,
+    request: HttpRequest,
+    response: HttpResponse,
     to: Destination,
     under: UnderWay,
     isRetry: boolean,
   ): void {
-    const upgrade = upgrades.of(request);
+    const upload = request instanceof FastRequest ? undefined : request;
+    const upgrade = upload && upgrades.of(upload);
     // A WebSocket keeps its connection, and a retry must not get another one that is about to close.
     const connection = pools.open(to, { isNew: isRetry || upgrade !== undefined });
     if (connection === undefined) return to.refuse(tooBusy);
     under.connection = connection;
     const { method = 'GET', url: path = '/' } = request;
-    const hasBody = hasBodyIn(request);
     const isChunked = request.headers['transfer-encoding'] !== undefined;
-    const body = hasBody ? connection.body({ isChunked }) : undefined;
+    const body = hasBodyIn(request) ? connection.body({ isChunked }) : undefined;
     const reader = new AnswerReader({ method, isUpgrade: upgrade !== undefined });
+    let answer: Answer | undefined;
     let isHeard = false;
     let isRefused = false;
 
-    function refuse(answer: GatewayAnswer): void {
+    function refuse(refusal: GatewayAnswer): void {
       if (isRefused) return;
       isRefused = true;
       connection?.destroy();
-      request.unpipe();
+      upload?.unpipe();
       // The client must not take a part for the whole.
       if (response.headersSent) response.destroy();
-      else to.refuse(answer);
+      else to.refuse(refusal);
     }
 
     function send(pieces: readonly Buffer[]): void {
       const { head, isOver } = reader;
       if (head === undefined || isRefused || connection === undefined) return;
       if (head.status === 101) return join(head, connection.detach());
-      if (!response.headersSent) {
+      if (answer === undefined) {
         connection.setTimeout(maxSilenceMs);
-        response.writeHead(head.status, head.reason, answerHeaders(head.rawHeaders, to));
+        answer = beginAnswer(response, { ...head, rawHeaders: answerHeaders(head.rawHeaders, to) });
         to.counted(head.status);
       }
       to.used();
-      if (isOver) finish(head, pieces, connection);
-      // An event stream may send its first event much later.
-      else if (pieces.length === 0) response.flushHeaders();
-      else if (!response.write(joined(pieces))) {
+      if (isOver) {
+        release(head, connection);
+        answer.end(joined(pieces));
+        request.resume();
+      } else if (pieces.length === 0) {
+        // An event stream may send its first event much later.
+        answer.flushHeaders();
+      } else if (!answer.write(joined(pieces))) {
         connection.pause();
-        response.once('drain', () => connection.resume());
+        answer.once('drain', () => connection.resume());
       }
     }
 
-    function finish(head: AnswerHead, pieces: readonly Buffer[], over: Connection): void {
+    function release(head: AnswerHead, over: Connection): void {
       under.connection = undefined;
-      request.unpipe();
+      upload?.unpipe();
       // The rest of an upload, which the process did not wait for, is not for the next request on the connection.
       if (reader.isKept && body?.writableFinished !== false) pools.giveBack(to, over, keptMs(head));
       else over.destroy();
-      response.end(joined(pieces));
-      request.resume();
     }
 
     function join(head: AnswerHead, socket: Socket): void {
-      if (upgrade === undefined) return;
+      if (upgrade === undefined || response instanceof FastResponse) return;
       for (const side of [request.socket, socket]) {
         side.on('data', to.used);
         // Messages may be hours apart. The grant ends the connection, and the system notices a peer that is gone.
@@ -139,7 +141,7 @@ export function createProxy({ pools, upgrades }: { pools: ProcessPools; upgrades
         closed() {
           if (reader.isOver || isRefused || response.destroyed) return;
           // A process may close an idle connection while a request is on its way to it.
-          const isStale = connection.isReused && !isHeard && !hasBody && isSafe(request);
+          const isStale = connection.isReused && !isHeard && body === undefined && isSafe(request);
           if (isStale) pass(request, response, to, under, true);
           else refuse(processGone);
         },
@@ -147,40 +149,55 @@ export function createProxy({ pools, upgrades }: { pools: ProcessPools; upgrades
       },
       { method, path, headers },
     );
-    if (body !== undefined) request.pipe(body);
+    if (body !== undefined) upload?.pipe(body);
   }
 
   const passedOn = new WeakSet<HttpRequest>();
+  function hold(request: HttpRequest): void {
+    passedOn.add(request);
+    if (request instanceof FastRequest) request.watch();
+    request.socket.setTimeout(maxSilenceMs);
+  }
   return {
     isPassedOn: (request) => passedOn.has(request),
-    hold(request) {
-      passedOn.add(request);
-      request.socket.setTimeout(maxSilenceMs);
-    },
+    hold,
     forward(request, response, to) {
-      // The gateway passes requests for processes to node:http before it reads them (server.ts).
-      if (request instanceof FastRequest || response instanceof FastResponse)
-        throw new Error('The fast reader cannot pass on a request.');
       const under: UnderWay = { connection: undefined };
-      passedOn.add(request);
-      const { socket } = request;
-      socket.setTimeout(maxSilenceMs);
+      hold(request);
       to.used();
+      const { socket } = request;
       const leave = to.enter(() => {
         under.connection?.destroy();
         socket.destroy();
       });
-      const over = upgrades.of(request) === undefined ? response : socket;
-      over.once('close', () => {
+      const ended = () => {
         leave();
         to.used();
-        // The client went away, or has all of the answer.
-        if (!response.writableFinished) under.connection?.destroy();
-      });
-      if (request.headers.expect?.toLowerCase() === '100-continue') response.writeContinue();
+        // The client went away. Otherwise the connection is another request's now.
+        under.connection?.destroy();
+      };
+      if (request instanceof FastRequest || response instanceof FastResponse) response.once('close', ended);
+      else {
+        const over = upgrades.of(request) === undefined ? response : socket;
+        over.once('close', ended);
+        if (request.headers.expect?.toLowerCase() === '100-continue') response.writeContinue();
+      }
       pass(request, response, to, under, false);
     },
   };
+}
+
+/** Takes an answer whose head is said. */
+type Answer = {
+  flushHeaders(): void;
+  write(piece: Buffer): boolean;
+  end(piece: Buffer): void;
+  once(event: 'drain', listener: () => void): void;
+};
+
+function beginAnswer(response: HttpResponse, head: AnswerHead): Answer {
+  if (response instanceof FastResponse) return response.pass(head);
+  return response.writeHead(head.status, head.reason, [...head.rawHeaders]);
 }
 
 /** The connection of an exchange; undefined before it and after it. */
@@ -198,6 +215,6 @@ function keptMs(head: AnswerHead | undefined): number {
   return at < 0 || seconds === undefined ? Infinity : Number(seconds) * second;
 }
 
-function isSafe({ method }: IncomingMessage): boolean {
+function isSafe({ method }: HttpRequest): boolean {
   return method === 'GET' || method === 'HEAD';
 }

@@ -47,7 +47,7 @@ const bodyMs = 10_000;
 const maxUploadMs = 3_600_000;
 
 export function createGateway(deps: GatewayServerDeps): Server {
-  const { respond, needsNode } = createPipeline({ ...deps, limited: limitsOf(deps) });
+  const { respond } = createPipeline({ ...deps, limited: limitsOf(deps) });
   const options = {
     maxHeaderSize: 16_384,
     headersTimeout: bodyMs,
@@ -58,9 +58,7 @@ export function createGateway(deps: GatewayServerDeps): Server {
     shouldUpgradeCallback: asksForWebSocket,
   };
   const listener = traced(withBodyLimit(respond, deps.isPassedOn), deps.tracing);
-  const server = deps.isFast
-    ? new FastServer(options, listener, needsNode)
-    : createFairServer(options, listener);
+  const server = deps.isFast ? new FastServer(options, listener) : createFairServer(options, listener);
   deps.upgrades.listen(server);
   // A client that reads nothing of a response for this long would hold a file and a connection in vain.
   server.setTimeout(idleMs);
