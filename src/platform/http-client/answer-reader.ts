@@ -49,7 +49,7 @@ export class AnswerReader {
     return this.isOver && this.#isKept && this.rest.length === 0;
   }
 
-  /** The pieces of the body in these bytes. Throws when they are no answer. */
+  /** The pieces of the body in these bytes, which are not copied. Throws when they are no answer. */
   read(chunk: Buffer): Buffer[] {
     const pieces: Buffer[] = [];
     let rest = this.#begun.length === 0 ? chunk : Buffer.concat([this.#begun, chunk]);
@@ -57,7 +57,8 @@ export class AnswerReader {
     while (rest.length > 0 && !this.isOver) {
       const used = this.#step(rest, pieces);
       if (used === 0) {
-        this.#begun = rest;
+        // A copy: these bytes are not the reader's to keep.
+        this.#begun = Buffer.from(rest);
         return pieces;
       }
       rest = rest.subarray(used);

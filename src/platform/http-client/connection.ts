@@ -3,12 +3,15 @@ import { Writable } from 'node:stream';
 
 /** Hears what happens on a connection during one exchange. `closed` comes last. */
 export type Exchange = {
-  read(chunk: Buffer): void;
+  /** True: the bytes are not needed any more. */
+  read(chunk: Buffer): boolean;
   /** The other side sends no more. */
   ended(): void;
   closed(): void;
   timedOut(): void;
 };
+
+const readBytes = 65_536;
 
 /** A connection to an HTTP/1.1 server, for one exchange at a time. */
 export class Connection {
@@ -16,19 +19,33 @@ export class Connection {
   isReused = false;
   readonly #socket: Socket;
   #exchange: Exchange | undefined;
-  readonly #onData = (chunk: Buffer) => {
-    // Bytes that answer no request.
-    if (this.#exchange === undefined) this.#socket.destroy();
-    else this.#exchange.read(chunk);
-  };
+  /** Used for one read after the other: a new one for each would soon be most of the garbage of the process. */
+  #buffer = Buffer.allocUnsafeSlow(readBytes);
+  readonly #onData = (chunk: Buffer) => this.#read(chunk);
   readonly #onEnd = () => this.#exchange?.ended();
   readonly #onTimeout = () => {
     if (this.#exchange === undefined) this.#socket.destroy();
     else this.#exchange.timedOut();
   };
 
-  constructor(at: { readonly host: string; readonly port: number }, onClose: () => void) {
-    this.#socket = connect({ ...at, noDelay: true })
+  constructor(
+    at: { readonly host: string; readonly port: number; readonly isUpgrade: boolean },
+    onClose: () => void,
+  ) {
+    const onread = {
+      buffer: () => this.#buffer,
+      callback: (count: number) => {
+        this.#read(this.#buffer.subarray(0, count));
+        return true;
+      },
+    };
+    // A WebSocket's connection becomes a stream that others read.
+    this.#socket = connect({
+      host: at.host,
+      port: at.port,
+      noDelay: true,
+      ...(at.isUpgrade ? {} : { onread }),
+    })
       .on('data', this.#onData)
       .on('end', this.#onEnd)
       .on('timeout', this.#onTimeout)
@@ -38,6 +55,12 @@ export class Connection {
         onClose();
         this.#exchange?.closed();
       });
+  }
+
+  #read(chunk: Buffer): void {
+    // Bytes that answer no request.
+    if (this.#exchange === undefined) this.#socket.destroy();
+    else if (!this.#exchange.read(chunk)) this.#buffer = Buffer.allocUnsafeSlow(readBytes);
   }
 
   /** Sends the head of a request. `headers`: names and values in turn, which hold no line breaks. */

@@ -8,7 +8,10 @@ import { Connection } from '../../platform/http-client/connection.ts';
  */
 export type ProcessPools = {
   /** Undefined while the service has as many connections as it may have. */
-  open(service: Service, how: { readonly isNew: boolean }): Connection | undefined;
+  open(
+    service: Service,
+    how: { readonly isNew: boolean; readonly isUpgrade: boolean },
+  ): Connection | undefined;
   /** The exchange on it is over, and it may carry another. `promisedMs`: how long the process keeps it; Infinity = unknown. */
   giveBack(service: Service, connection: Connection, promisedMs: number): void;
   close(): void;
@@ -16,9 +19,9 @@ export type ProcessPools = {
 
 type Service = { readonly name: string; readonly address: string };
 
-/** Connections to one service, and idle ones among them. */
-const maxOpen = 1_024;
+/** Idle connections to one service, and others. */
 const maxIdle = 256;
+const maxBusy = 4_096;
 const idleMs = 30 * second;
 /** A process closes an idle connection when its time is over. The next request must not be on its way then. */
 const marginMs = second;
@@ -26,7 +29,7 @@ const maxServices = 2_000;
 
 type Pool = { readonly address: string; readonly idle: Connection[]; open: number };
 
-export function createProcessPools(): ProcessPools {
+export function createProcessPools(limits = { busy: maxBusy }): ProcessPools {
   const pools = new LRUCache<string, Pool>({
     max: maxServices,
     // Requests under way keep their connections.
@@ -44,14 +47,14 @@ export function createProcessPools(): ProcessPools {
   }
 
   return {
-    open(service, { isNew }) {
+    open(service, { isNew, isUpgrade }) {
       const pool = poolOf(service);
-      const idle = isNew ? undefined : pool.idle.pop();
+      const idle = isNew || isUpgrade ? undefined : pool.idle.pop();
       if (idle !== undefined) return idle;
-      if (pool.open >= maxOpen) return undefined;
+      if (pool.open - pool.idle.length >= limits.busy) return undefined;
       const at = hostAndPort(service.address);
       pool.open += 1;
-      const connection = new Connection(at, () => {
+      const connection = new Connection({ ...at, isUpgrade }, () => {
         pool.open -= 1;
         const place = pool.idle.indexOf(connection);
         if (place >= 0) pool.idle.splice(place, 1);

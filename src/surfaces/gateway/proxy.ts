@@ -56,7 +56,7 @@ export function createProxy({ pools, upgrades }: { pools: ProcessPools; upgrades
     const upload = request instanceof FastRequest ? undefined : request;
     const upgrade = upload && upgrades.of(upload);
     // A WebSocket keeps its connection, and a retry must not get another one that is about to close.
-    const connection = pools.open(to, { isNew: isRetry || upgrade !== undefined });
+    const connection = pools.open(to, { isNew: isRetry, isUpgrade: upgrade !== undefined });
     if (connection === undefined) return to.refuse(tooBusy);
     under.connection = connection;
     const { method = 'GET', url: path = '/' } = request;
@@ -133,6 +133,7 @@ export function createProxy({ pools, upgrades }: { pools: ProcessPools; upgrades
             // It is no answer, or its status or a header is one that HTTP does not allow.
             refuse(processGone);
           }
+          return response.writableLength === 0;
         },
         ended() {
           reader.end();
