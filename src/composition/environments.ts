@@ -198,7 +198,7 @@ export function createEnvironmentServices(deps: {
     lifecycle,
     deploys: deploying({ ...verbs, builds }),
     reading: environmentReading({ read, repositories, isAdministrator, engine, eventsOf: deps.eventsOf }),
-    tail: createLogTail({ pause: (ms) => wait(ms), everyMs: tailMs }),
+    tail: createLogTail({ pause: (ms) => wait(ms, undefined, { ref: false }), everyMs: tailMs }),
     reconciler,
     sleep: createSleep({
       read,

@@ -4,7 +4,7 @@ import { AppError } from '../../core/errors.ts';
 import type { Repositories } from '../repositories/repositories.ts';
 import type { AuditEventResponse } from '../audit/audit.ts';
 import type { ServiceLog } from './deploys/log.ts';
-import type { FollowedLogs } from './deploys/log-tail.ts';
+import type { LogSource } from './deploys/log-tail.ts';
 import type { Engine } from './engine/engine.ts';
 import {
   type Environment,
@@ -14,6 +14,7 @@ import {
   isEnding,
 } from './environment.ts';
 import type { EnvironmentDeps, EnvironmentStores } from './environments-deps.ts';
+import { seen } from './rights.ts';
 import { type Explanation, explain } from './why.ts';
 
 export type EnvironmentQuery = {
@@ -38,7 +39,7 @@ export type EnvironmentReading = {
   services(ids: readonly string[]): Promise<ReadonlyMap<string, readonly EnvironmentService[]>>;
   why(environment: Environment): Promise<readonly Explanation[]>;
   /** What its processes write. */
-  logs(environment: Environment): Promise<FollowedLogs>;
+  logs(caller: Caller, environment: Environment): LogSource;
   /** Newest first, as the caller may see them. */
   events(
     environment: Environment,
@@ -94,18 +95,28 @@ export function environmentReading(deps: {
         services.get(environment.id) ?? [],
       );
     },
-    async logs({ id }) {
-      const environment = await read.environments.find(id);
-      const services = (await read.environments.services([id])).get(id) ?? [];
-      const logs = services
-        .filter(hasProcess)
-        .flatMap(({ name }): ServiceLog[] =>
-          engine === null
-            ? []
-            : [{ service: name, step: 'start', read: (after, limit) => engine.logs(id, name, after, limit) }],
-        );
-      return { logs, hasEnded: environment === undefined || isEnding(environment) };
-    },
+    logs: (caller, { id }) => ({
+      id,
+      async look() {
+        const environment = await read.environments.find(id);
+        const services = (await read.environments.services([id])).get(id) ?? [];
+        const logs = services
+          .filter(hasProcess)
+          .flatMap(({ name }): ServiceLog[] =>
+            engine === null
+              ? []
+              : [
+                  {
+                    service: name,
+                    step: 'start',
+                    read: (after, limit) => engine.logs(id, name, after, limit),
+                  },
+                ],
+          );
+        return { environment, logs, hasEnded: environment === undefined || isEnding(environment) };
+      },
+      check: (environment) => void seen(caller, environment),
+    }),
     events: (environment, caller, cursor, limit) =>
       deps.eventsOf(environment.id, userOf(caller)?.id ?? '', cursor, limit),
   };

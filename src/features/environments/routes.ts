@@ -323,10 +323,9 @@ export function environmentRoutes(deps: EnvironmentRouteDeps): Route[] {
       errors: ['env_not_found'],
       success: { status: 200, data: z.array(logLineSchema), pagination: 'cursor', streams: logStreams },
       async handle({ caller, params, query, header }) {
-        const { id, uuid: name } = await lifecycle.find(caller, params.id);
-        // At each look: a stream must not outlive the right to read it.
-        const look = async () => await reading.logs(await lifecycle.find(caller, id));
-        return await replyWithLogs(look, { query, header }, { tail, name });
+        const environment = await lifecycle.find(caller, params.id);
+        const source = reading.logs(caller, environment);
+        return await replyWithLogs(source, { query, header }, { tail, name: environment.uuid });
       },
     }),
     defineRoute({

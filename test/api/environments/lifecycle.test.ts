@@ -86,6 +86,7 @@ test('the log is a stream too: it continues after an event, and ends with the bu
   expect(whole.text).toMatch(second);
   const after = await shop.call('GET', path, { headers: { ...headers, 'last-event-id': 'web.1' } });
   expect(after.text.replace(second, '')).toBe('event: end\ndata: {}\n\n');
+  expect((await shop.call('GET', '/builds/bld_none/logs', { headers })).status).toBe(404);
 });
 
 describe('what is wrong is said in words, and what was served is still served', () => {

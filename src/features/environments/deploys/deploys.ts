@@ -8,7 +8,7 @@ import { changeable, holdCredential, requireEnabled, seen } from '../rights.ts';
 import { cancelDeploys } from './cancel-deploys.ts';
 import { type Deploy, type DeployStatus, type DeployStep, hasEnded } from './deploy.ts';
 import type { ServiceLog } from './log.ts';
-import type { FollowedLogs } from './log-tail.ts';
+import type { LogSource } from './log-tail.ts';
 import { queueDeploy } from './queue-deploy.ts';
 
 export type DeployWithSteps = {
@@ -66,16 +66,25 @@ export function deploying(deps: EnvironmentDeps & { readonly builds: Pick<Builds
       return { items: await withSteps(items), total };
     },
 
-    /** The logs of its builds. Call get() first, which checks the caller. */
-    async logs(id: string): Promise<FollowedLogs> {
-      const deploy = await read.deploys.find(id);
-      const steps = (await read.deploys.steps([id])).get(id) ?? [];
-      const logs = steps.flatMap(({ service, buildJobId }): ServiceLog[] =>
-        buildJobId === null
-          ? []
-          : [{ service, step: 'build', read: (after, limit) => builds.log(buildJobId, after, limit) }],
-      );
-      return { logs, hasEnded: deploy === undefined || hasEnded(deploy) };
+    /** The logs of its builds. @throws AppError build_not_found */
+    async logs(caller: Asked['caller'], id: string): Promise<LogSource> {
+      await find(caller, id);
+      return {
+        id,
+        async look() {
+          const deploy = await read.deploys.find(id);
+          const environment =
+            deploy === undefined ? undefined : await read.environments.find(deploy.environmentId);
+          const steps = (await read.deploys.steps([id])).get(id) ?? [];
+          const logs = steps.flatMap(({ service, buildJobId }): ServiceLog[] =>
+            buildJobId === null
+              ? []
+              : [{ service, step: 'build', read: (after, limit) => builds.log(buildJobId, after, limit) }],
+          );
+          return { environment, logs, hasEnded: deploy === undefined || hasEnded(deploy) };
+        },
+        check: (environment) => void seenWithBuild(caller, environment),
+      };
     },
 
     /** @throws AppError state_conflict when it has ended */

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { RouteReply, StreamReply } from '../../../platform/http.ts';
 import { readLogs, toLine } from './log.ts';
-import type { FollowedLogs, LogTail } from './log-tail.ts';
+import type { LogSource, LogTail } from './log-tail.ts';
 import type { logLineSchema, logQuery } from './schemas.ts';
 
 /** Content types of a route that answers with logs, besides JSON. */
@@ -13,13 +13,13 @@ export const logForms =
 
 /** Lines by cursor, or as server-sent events when the client asks for them. */
 export async function replyWithLogs(
-  look: () => Promise<FollowedLogs>,
+  source: LogSource,
   { query, header }: { query: z.infer<typeof logQuery>; header: (name: string) => string | undefined },
   { tail, name }: { readonly tail: LogTail; readonly name: string },
 ): Promise<RouteReply<z.infer<typeof logLineSchema>[]> | StreamReply> {
   if (header('accept')?.includes('text/event-stream') === true)
     return {
-      stream: tail.follow(look, {
+      stream: tail.follow(source, {
         service: query.service,
         cursor: header('last-event-id') ?? query.cursor,
       }),
@@ -27,7 +27,8 @@ export async function replyWithLogs(
       fileName: `${name}.txt`,
       headers: { 'cache-control': 'no-store', 'x-accel-buffering': 'no' },
     };
-  const { logs } = await look();
+  const { environment, logs } = await source.look();
+  source.check(environment);
   const { lines, cursor } = await readLogs(logs, query);
   const nextCursor = lines.length === 0 ? (query.cursor ?? null) : cursor;
   return { data: lines.map(toLine), pagination: { limit: query.limit, nextCursor } };

@@ -1,3 +1,4 @@
+import type { Environment } from '../environment.ts';
 import {
   cursorOf,
   type LogLine,
@@ -8,43 +9,119 @@ import {
   toLine,
 } from './log.ts';
 
-/** Follows logs for readers that wait, as server-sent events (HTML standard, section 9.2). */
+/**
+ * Follows logs for readers that wait, as server-sent events (HTML standard, section 9.2). Readers of one log share its
+ * reads: each round reads it once for all readers with the same cursor. A slow reader continues from its own cursor. No
+ * other reader waits for it, and no lines are held in memory for it.
+ */
 export type LogTail = {
   /** Lines after the cursor, until the logs have ended and everything was read. */
-  follow(look: () => Promise<FollowedLogs>, from: LogPlace): AsyncGenerator<string>;
+  follow(source: LogSource, from: LogPlace): AsyncGenerator<string>;
 };
 
-/** `hasEnded`: no more lines come. */
-export type FollowedLogs = { readonly logs: readonly ServiceLog[]; readonly hasEnded: boolean };
+/** The logs of one deploy or one Environment, for one reader. */
+export type LogSource = {
+  /** Of the deploy or the Environment. */
+  readonly id: string;
+  /** The same for every reader. */
+  readonly look: () => Promise<FollowedLogs>;
+  /** At each look: a stream must not outlive the right to read it. @throws AppError when the reader may not read it */
+  readonly check: (environment: Environment | undefined) => void;
+};
 
-/** Lines of one look. */
+export type FollowedLogs = {
+  /** Whose logs they are. Undefined: it is gone. */
+  readonly environment: Environment | undefined;
+  readonly logs: readonly ServiceLog[];
+  /** No more lines come. */
+  readonly hasEnded: boolean;
+};
+
+/** A look at a log, and what was read after it. */
+type Round = {
+  readonly looked: Promise<FollowedLogs>;
+  /** By service and cursor. */
+  readonly pages: Map<string, Promise<Page>>;
+  /** Resolves when the next look is due. */
+  readonly over: Promise<void>;
+};
+
+type Page = {
+  /** Its lines; none: the empty text. */
+  readonly events: string;
+  /** After them. */
+  readonly cursor: string | undefined;
+  /** More lines may follow at once. */
+  readonly isFull: boolean;
+};
+
+/** Lines of one page. */
 const linesAtOnce = 500;
+/** Pages that a round keeps. Live readers need one at a time; the others are for readers that catch up. */
+const maxPages = 4;
 /** A comment in the stream keeps proxies from closing it, and lets the server notice a reader who left. */
 const keepAliveMs = 15_000;
 
 export function createLogTail(deps: {
   /** Resolves after this many milliseconds. */
   readonly pause: (ms: number) => Promise<void>;
-  /** Milliseconds between two looks at logs without new lines. */
+  /** Milliseconds of a round. */
   readonly everyMs: number;
 }): LogTail {
   const { pause, everyMs } = deps;
+  const rounds = new Map<string, Round>();
+
+  /** The current one. The first reader after its end begins the next. */
+  function roundOf({ id, look }: LogSource): Round {
+    const current = rounds.get(id);
+    if (current !== undefined) return current;
+    const over = pause(everyMs).then(() => void rounds.delete(id));
+    const round = { looked: look(), pages: new Map(), over };
+    rounds.set(id, round);
+    return round;
+  }
+
+  function pageOf({ looked, pages }: Round, { service, cursor }: LogPlace): Promise<Page> {
+    const place = `${service ?? ''} ${cursor ?? ''}`;
+    const known = pages.get(place);
+    if (known !== undefined) return known;
+    // Before the lines: what has ended writes no more, so what is read after the look has the last ones.
+    const page = looked.then(async ({ logs }) => {
+      const { lines, cursor: after } = await readLogs(logs, { service, cursor, limit: linesAtOnce });
+      return {
+        events: eventsOf(lines, cursor),
+        cursor: after ?? undefined,
+        isFull: lines.length === linesAtOnce,
+      };
+    });
+    pages.set(place, page);
+    const [oldest] = pages.keys();
+    if (pages.size > maxPages && oldest !== undefined) pages.delete(oldest);
+    return page;
+  }
+
+  /** A separate function, so that a reader that is suspended holds its page and not the whole round. */
+  async function nextOf(source: LogSource, place: LogPlace) {
+    const round = roundOf(source);
+    const { environment, hasEnded } = await round.looked;
+    source.check(environment);
+    return { ...(await pageOf(round, place)), hasEnded, over: round.over };
+  }
+
   return {
-    async *follow(look, { service, cursor: start }) {
+    async *follow(source, { service, cursor: start }) {
       let cursor = start;
       // The first bytes carry the head of the response, so the reader of a silent log knows at once that it is open.
       let quietMs = keepAliveMs;
       for (;;) {
-        // Before the lines: what has ended writes no more, so the look after it sees the last ones.
-        const { logs, hasEnded } = await look();
-        const found = await readLogs(logs, { service, cursor, limit: linesAtOnce });
-        if (found.lines.length > 0) {
-          yield eventsOf(found.lines, cursor);
-          cursor = found.cursor ?? cursor;
+        const next = await nextOf(source, { service, cursor });
+        if (next.events !== '') {
+          yield next.events;
+          cursor = next.cursor;
           quietMs = 0;
-          continue;
+          if (next.isFull) continue;
         }
-        if (hasEnded) {
+        if (next.hasEnded) {
           yield 'event: end\ndata: {}\n\n';
           return;
         }
@@ -52,7 +129,7 @@ export function createLogTail(deps: {
           yield ': waiting\n\n';
           quietMs = 0;
         }
-        await pause(everyMs);
+        await next.over;
         quietMs += everyMs;
       }
     },

@@ -41,8 +41,12 @@ export function positionIn(cursor: string | undefined): Position {
   return found;
 }
 
+/** The same text for every reader with this position. */
 export function cursorOf(position: Position): string {
-  return [...position].map(([service, line]) => `${service}.${line}`).join('~');
+  return [...position]
+    .map(([service, line]) => `${service}.${line}`)
+    .toSorted()
+    .join('~');
 }
 
 /** The next lines after the cursor, at most `limit`, and the cursor after them. */

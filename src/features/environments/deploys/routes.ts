@@ -152,12 +152,8 @@ export function buildRoutes(deps: {
       },
       example: { data: [exampleLine] },
       async handle({ caller, params, query, header }) {
-        // At each look: a stream must not outlive the right to read it.
-        const look = async () => {
-          await deploys.get(caller, params.id);
-          return await deploys.logs(params.id);
-        };
-        return await replyWithLogs(look, { query, header }, { tail, name: params.id });
+        const source = await deploys.logs(caller, params.id);
+        return await replyWithLogs(source, { query, header }, { tail, name: params.id });
       },
     }),
     defineRoute({
