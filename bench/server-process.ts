@@ -100,6 +100,35 @@ export async function startEnvironmentServer(port: number): Promise<EnvironmentS
   };
 }
 
+/** The server of log-server.ts in a separate process, pinned to one core. */
+export type LogServer = {
+  /** Of the log. */
+  readonly address: string;
+  /** A key that may read it. */
+  readonly key: string;
+  /** How often the log was read since the last call of this function. */
+  reads(): Promise<number>;
+  /** Collects its garbage; the bytes of JavaScript that are left. */
+  collect(): Promise<number>;
+  stop(): Promise<void>;
+};
+
+export async function startLogServer(): Promise<LogServer> {
+  const { child, stop } = await startProgram('log-server.ts', {}, ['--expose-gc']);
+  const { address, key } = (await answerOf(child)) as Pick<LogServer, 'address' | 'key'>;
+  const numberFor = async (message: string) => {
+    child.send(message);
+    return Number(await answerOf(child));
+  };
+  return {
+    address,
+    key,
+    reads: () => numberFor('count'),
+    collect: () => numberFor('collect'),
+    stop,
+  };
+}
+
 type Engines = { readonly databaseUrl?: string; readonly kvUrl?: string };
 
 async function startProgram(program: string, engines: Engines, nodeOptions: readonly string[]) {

@@ -100,19 +100,17 @@ export function environmentReading(deps: {
       async look() {
         const environment = await read.environments.find(id);
         const services = (await read.environments.services([id])).get(id) ?? [];
-        const logs = services
-          .filter(hasProcess)
-          .flatMap(({ name }): ServiceLog[] =>
-            engine === null
-              ? []
-              : [
-                  {
-                    service: name,
-                    step: 'start',
-                    read: (after, limit) => engine.logs(id, name, after, limit),
-                  },
-                ],
-          );
+        const logs = services.filter(hasProcess).flatMap(({ name }): ServiceLog[] =>
+          engine === null
+            ? []
+            : [
+                {
+                  service: name,
+                  step: 'start',
+                  read: (after, limit) => engine.logs(id, name, after, limit),
+                },
+              ],
+        );
         return { environment, logs, hasEnded: environment === undefined || isEnding(environment) };
       },
       check: (environment) => void seen(caller, environment),
