@@ -23,7 +23,7 @@ const server = `require('node:http').createServer((q, r) => r.end('hello')).list
 const lookMs = 50;
 
 /**
- * E1: from the request that creates an Environment to the first line of the log of its build, as a client reads it; and
+ * E1: from the request that creates an Environment to the first line of the log of its deploy, as a client reads it; and
  * from the request that deploys the same commit again to the end of that deploy. The program of `npm start` with the local
  * engine in its sandbox, a repository on the same disk, one static service and one Node process.
  */
@@ -59,7 +59,7 @@ export async function deploy({ quick }: BenchOptions): Promise<Figure[]> {
     rmSync(folder, { recursive: true, force: true });
   }
   return [
-    figure('create to the first line of the log of a build', firstLines, 1),
+    figure('create to the first line of the log of a deploy', firstLines, 1),
     figure('create to the first line that the command of a build writes', commandLines),
     figure('an unchanged commit deployed again, everything reused', reusedDeploys, 3),
   ];
@@ -98,7 +98,7 @@ async function linesOf(
   buildId: string,
   startedAt: number,
 ): Promise<{ first: number; command: number }> {
-  const { body } = await fetch(`${ada.origin}/api/v2/builds/${buildId}/logs?service=web`, {
+  const { body } = await fetch(`${ada.origin}/api/v2/builds/${buildId}/logs`, {
     headers: { accept: 'text/event-stream', cookie: ada.cookies(ada.origin) },
   });
   let first: number | undefined;
@@ -110,7 +110,7 @@ async function linesOf(
     if (text.includes('\ndata: {"id"')) first ??= seconds;
     if (first !== undefined && text.includes('"text":"started"')) return { first, command: seconds };
   }
-  throw new Error(`The log of the build ended without its lines: ${text}`);
+  throw new Error(`The log of the deploy ended without its lines: ${text}`);
 }
 
 /** Seconds from the request until the deploy has ended. */

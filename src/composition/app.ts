@@ -457,14 +457,6 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     },
     reportKeys: (text, origin) => alarms.report(text, origin, 'credential_in_content'),
   });
-  // Continues the deploys that wait for the build.
-  buildServices.onBuildEnded(() => {
-    environmentServices.reconciler
-      .run()
-      .catch((error: unknown) =>
-        log.warn({ err: error }, 'could not look at the Environments after a build; the next round does'),
-      );
-  });
   const importKeys = createKeyImport({
     tx,
     product: settings.keyPrefix,
@@ -724,6 +716,7 @@ export async function createApp(
     isOnlyProcess,
     onRun: metrics.countJob,
   });
+  feed.subscribe(({ topic }) => jobs.wake(topic));
   metrics.watchFeed(() => clock.now() - feed.lastReadAt());
 
   // The first use of a successor starts its predecessor's grace. It is recorded once, at once, and does not delay the

@@ -61,10 +61,7 @@ export function createBuildServices(deps: {
   readonly holder: string;
 }) {
   const { read, tx, engine, git, secrets, blobs, format, clock, random, log, holder } = deps;
-  const listeners: ((jobId: string) => void)[] = [];
-  const onEnded = (jobId: string) => {
-    for (const listener of listeners) listener(jobId);
-  };
+  const onEnded = (jobId: string) => deps.feed.announce({ topic: 'build', subject: jobId });
   const policy = async () => (await deps.policy.inForce()).value;
   const uploadRules = async () => (await deps.sitesConfig.inForce()).value.upload;
   const onKey = (value: string) => deps.exposed(value, systemAuditContext);
@@ -89,6 +86,7 @@ export function createBuildServices(deps: {
       isAlone: engine.place.engine === 'local',
       clock,
       log,
+      onLogged: (jobId) => deps.feed.announce({ topic: 'build_log', subject: jobId }),
       onEnded,
       later: (work, ms) => void setTimeout(work, ms).unref(),
     });
@@ -105,8 +103,6 @@ export function createBuildServices(deps: {
       random,
       onEnded,
     }),
-    /** Calls `listener` with the id of each build that ends in this process. */
-    onBuildEnded: (listener: (jobId: string) => void) => void listeners.push(listener),
     buildRunner: runner,
     buildCleanup: createBuildCleanup({ read, tx, policy, clock, log }),
   };
@@ -120,7 +116,16 @@ export function createBuildJobs({
   return [
     ...(buildRunner === null
       ? []
-      : [{ name: 'builds', everyMs: 250, leased: false, run: () => buildRunner.run() }]),
+      : [
+          {
+            name: 'builds',
+            everyMs: 250,
+            leased: false,
+            // A deploy has requested one.
+            wakesOn: ['environment'] as const,
+            run: () => buildRunner.run(),
+          },
+        ]),
     { name: 'build-cleanup', everyMs: 10 * minute, leased: true, run: buildCleanup.run },
   ];
 }

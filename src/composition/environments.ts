@@ -198,7 +198,7 @@ export function createEnvironmentServices(deps: {
     lifecycle,
     deploys: deploying({ ...verbs, builds }),
     reading: environmentReading({ read, repositories, isAdministrator, engine, eventsOf: deps.eventsOf }),
-    tail: createLogTail({ pause: (ms) => wait(ms, undefined, { ref: false }), everyMs: tailMs }),
+    tail: createLogTail({ feed, pause: (ms) => wait(ms, undefined, { ref: false }), everyMs: tailMs }),
     reconciler,
     sleep: createSleep({
       read,
@@ -265,6 +265,13 @@ export function createEnvironmentJobs({
     { name: 'environments', everyMs: hasEngine ? second : minute, leased: true, run: reconciler.run },
     ...(hasEngine
       ? [
+          {
+            name: 'environment-changes',
+            everyMs: minute,
+            leased: true,
+            wakesOn: ['environment', 'build'] as const,
+            run: reconciler.runChanged,
+          },
           { name: 'environment-branches', everyMs: minute, leased: true, run: tracking.run },
           { name: 'environment-sleep', everyMs: minute, leased: true, run: sleep.fallAsleep },
           { name: 'environment-wake', everyMs: wakeMs, leased: false, run: sleep.wakeAsked },

@@ -181,6 +181,20 @@ test('a run that leaves something undone has its next turn at once, and only the
   expect(runs()).toBe(4);
 });
 
+test('a change of its topic makes a job due at once, also while it runs, and no other topic does', async () => {
+  const run = Promise.withResolvers<void>();
+  const { jobs, runs } = setUp({ name: 'woken', wakesOn: ['site'], run: () => run.promise });
+  const first = jobs.tick();
+  jobs.wake('site');
+  run.resolve();
+  await first;
+  await jobs.tick();
+  expect(runs()).toBe(2);
+  jobs.wake('key');
+  await jobs.tick();
+  expect(runs()).toBe(2);
+});
+
 test('a job that fails runs again at its next turn', async () => {
   const { clock, jobs, runs } = setUp({ name: 'fails', run: () => Promise.reject(new Error('not today')) });
   await jobs.tick();

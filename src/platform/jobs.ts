@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import { type Clock, minute, second } from '../core/clock.ts';
+import type { ChangeTopic } from './database/change-feed.ts';
 import type { Database } from './database/database.ts';
 import type { Log } from './log.ts';
 
@@ -17,6 +18,8 @@ export type Job = {
   readonly everyMs: number;
   /** False: every process runs the job for itself (reading the feed, flushing its own counters). */
   readonly leased: boolean;
+  /** A change of one of these topics makes the job due at once. */
+  readonly wakesOn?: readonly ChangeTopic[];
   /**
    * `signal` is aborted when the run is abandoned; a long run must check it between steps, and stop. 'unfinished' = more
    * work remains, and the next run starts at once instead of after the period.
@@ -30,6 +33,8 @@ export type Jobs = {
   stop(): Promise<void>;
   /** Runs every job that is due by the clock, in the given order. */
   tick(): Promise<void>;
+  /** Makes the jobs due that wake on this topic. */
+  wake(topic: ChangeTopic): void;
   /** Runs one job now, due or not, after its current run. For commands and tests. */
   runNow(name: string): Promise<void>;
 };
@@ -164,6 +169,9 @@ export function createJobs(deps: {
     },
     async tick() {
       for (const job of due()) await launch(job);
+    },
+    wake(topic) {
+      for (const { name, wakesOn = [] } of jobs) if (wakesOn.includes(topic)) dueAt.set(name, clock.now());
     },
     async runNow(name) {
       const job = jobs.find((candidate) => candidate.name === name);

@@ -139,10 +139,15 @@ async function openWorker(shared: Shared) {
     credential: null,
   });
   const log = createLog({ level: 'debug', sink: { write: (line) => void shared.logged.push(line) } });
+  const ended: string[] = [];
   const services = createBuildServices({
     read,
     tx,
-    feed: { announce: () => undefined },
+    feed: {
+      announce({ topic, subject }) {
+        if (topic === 'build') ended.push(subject);
+      },
+    },
     engine: shared.runsCommands ? await localEngine(join(folder, `engine-${worker}`), blobs) : engine,
     repositories: { remoteOf: async (id) => (unregistered.has(id) ? undefined : remoteOf(id)) },
     git,
@@ -160,8 +165,6 @@ async function openWorker(shared: Shared) {
   });
   const { buildRunner: runner } = services;
   if (runner === null) throw new Error('There is an engine.');
-  const ended: string[] = [];
-  services.onBuildEnded((id) => ended.push(id));
   onTestFinished(() => runner.stop());
 
   function request(wanted: Partial<Omit<BuildRequest, 'build'>> & { build?: Partial<DesiredBuild> } = {}) {

@@ -107,6 +107,7 @@ export function environmentReading(deps: {
                 {
                   service: name,
                   step: 'start',
+                  buildJobId: null,
                   read: (after, limit) => engine.logs(id, name, after, limit),
                 },
               ],

@@ -17,6 +17,9 @@ const topics = [
   'config',
   'site',
   'environment',
+  // The end and the lines of a build. Announced in the process of its worker alone; other processes find them by asking.
+  'build',
+  'build_log',
 ] as const;
 export type ChangeTopic = (typeof topics)[number];
 /** `subject` may be `anything`: every subject of the topic may have changed. */

@@ -75,6 +75,22 @@ test('a branch is built, deployed, and used again by the next Environment of it'
   expect(again.data[0].steps).toMatchObject([{}, { step: 'build', status: 'done', reused: true }, {}]);
 });
 
+test('each change leads to the next step: a deploy ends without the periodic rounds', async () => {
+  const { app } = shop.h;
+  // Everything that is due now. The clock stands still, so no round becomes due again.
+  await app.jobs.tick();
+  shop.repository.commit({ 'postern.yaml': configurationFile, 'index.html': page('quick') }, 'quick');
+  const { data: created } = await shop.create({ branch: 'quick' });
+  const statuses = new Set<string>();
+  for (let ticks = 0; ticks < 50 && !statuses.has('deployed'); ticks += 1) {
+    await app.jobs.tick();
+    await app.services.environmentServices.reconciler.idle();
+    await app.services.buildServices.buildRunner?.settled();
+    statuses.add((await shop.call('GET', `/environments/${created.id}`)).data.status);
+  }
+  expect([...statuses].at(-1)).toBe('deployed');
+});
+
 test('the log is a stream too: it continues after an event, and ends with the build', async () => {
   const [build] = (await shop.call('GET', '/builds', { query: { environment: 'first-shop' } })).data;
   const path = `/builds/${build.id}/logs`;

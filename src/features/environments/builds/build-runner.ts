@@ -34,6 +34,8 @@ export type RunnerDeps = RunDeps & {
   /** Ends what the engine runs and nobody needs, except these builds. Called once, before the first build. */
   readonly sweep: (running: readonly string[]) => Promise<unknown>;
   readonly log: Log;
+  /** Called when lines of its log are written. */
+  readonly onLogged: (jobId: string) => void;
   /** Called when the end of a build is written. */
   readonly onEnded: (jobId: string) => void;
   readonly later: (work: () => void, ms: number) => void;
@@ -117,7 +119,10 @@ export function createBuildRunner(deps: RunnerDeps): BuildRunner {
 
   function begin(build: TakenBuild): void {
     const lines = createLogWriter({
-      write: (some) => tx(({ builds }) => builds.appendLog(build.id, holder, some)),
+      async write(some) {
+        await tx(({ builds }) => builds.appendLog(build.id, holder, some));
+        deps.onLogged(build.id);
+      },
       later: deps.later,
       onFailure: (error) =>
         log.warn({ err: error, build: build.id }, 'could not write lines of a build log; they are kept'),

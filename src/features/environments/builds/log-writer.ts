@@ -2,8 +2,8 @@ import { second } from '../../../core/clock.ts';
 import type { LogLine } from '../engine/build-log.ts';
 
 /**
- * Collects the lines of a build and writes many at once. While a build prints, it writes at most four times a second. It
- * never drops a line: what could not be written is written with the next ones.
+ * Collects the lines of a build and writes many at once: the first ones immediately, and then at most four times a second.
+ * It never drops a line: what could not be written is written with the next ones.
  */
 export type LogWriter = {
   add(line: LogLine): void;
@@ -23,7 +23,9 @@ export function createLogWriter(deps: {
   readonly onFailure: (error: unknown) => void;
 }): LogWriter {
   let waiting: LogLine[] = [];
-  let isPlanned = false;
+  /** The last write began less than `everyMs` ago. */
+  let isResting = false;
+  let hasMore = false;
   let writing: Promise<void> = Promise.resolve();
 
   async function writeAll(): Promise<void> {
@@ -38,19 +40,21 @@ export function createLogWriter(deps: {
     writing = writing.catch(() => undefined).then(writeAll);
     return writing;
   }
-  function plan(): void {
-    if (isPlanned) return;
-    isPlanned = true;
+  function writeSoon(): void {
+    hasMore = isResting;
+    if (isResting) return;
+    isResting = true;
+    flush().catch(deps.onFailure);
     deps.later(() => {
-      isPlanned = false;
-      flush().catch(deps.onFailure);
+      isResting = false;
+      if (hasMore) writeSoon();
     }, everyMs);
   }
 
   return {
     add(line) {
       waiting.push(line);
-      plan();
+      writeSoon();
     },
     flush,
   };

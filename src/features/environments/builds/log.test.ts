@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { openWorld } from '../../../../test/environments/builds-world.ts';
 import type { LogLine } from '../engine/build-log.ts';
@@ -25,15 +26,23 @@ function openWriter() {
   return { writer, written, planned, faults, failures };
 }
 
-test('lines are written together, and one write is planned at a time', async () => {
+test('the first lines are written at once, and later ones together when 250 ms have passed', async () => {
   const { writer, written, planned } = openWriter();
-  for (const text of ['a', 'b', 'c']) writer.add(line(text));
-  expect([written, planned.length]).toEqual([[], 1]);
+  for (const text of ['a', 'b']) writer.add(line(text));
+  await turn();
+  expect(written).toEqual([['a', 'b']]);
+  for (const text of ['c', 'd', 'e']) writer.add(line(text));
+  await turn();
+  expect([written.length, planned.length]).toEqual([1, 1]);
   planned[0]?.();
-  await writer.flush();
-  expect(written).toEqual([['a', 'b', 'c']]);
-  writer.add(line('d'));
-  expect(planned.length).toBe(2);
+  await turn();
+  expect(written).toEqual([
+    ['a', 'b'],
+    ['c', 'd', 'e'],
+  ]);
+  planned[1]?.();
+  await turn();
+  expect([written.length, planned.length]).toEqual([2, 2]);
 });
 
 test('a row has at most 64 KiB, or one line', async () => {
@@ -47,10 +56,9 @@ test('a row has at most 64 KiB, or one line', async () => {
 });
 
 test('lines that could not be written are written with the next, in their order', async () => {
-  const { writer, written, planned, faults, failures } = openWriter();
+  const { writer, written, faults, failures } = openWriter();
   faults.write = new Error('away');
   writer.add(line('a'));
-  planned[0]?.();
   await expect(writer.flush()).rejects.toThrow('away');
   expect(failures.length).toBe(1);
   faults.write = undefined;

@@ -79,7 +79,14 @@ export function deploying(deps: EnvironmentDeps & { readonly builds: Pick<Builds
           const logs = steps.flatMap(({ service, buildJobId }): ServiceLog[] =>
             buildJobId === null
               ? []
-              : [{ service, step: 'build', read: (after, limit) => builds.log(buildJobId, after, limit) }],
+              : [
+                  {
+                    service,
+                    step: 'build',
+                    buildJobId,
+                    read: (after, limit) => builds.log(buildJobId, after, limit),
+                  },
+                ],
           );
           return { environment, logs, hasEnded: deploy === undefined || hasEnded(deploy) };
         },

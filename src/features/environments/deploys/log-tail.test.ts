@@ -1,6 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { AppError } from '../../../core/errors.ts';
+import type { Change } from '../../../platform/database/change-feed.ts';
 import { createLogTail, type LogSource } from './log-tail.ts';
 
 /** A log of one service that a test writes, and the rounds of its readers, which a test ends. */
@@ -9,7 +10,12 @@ function openLog() {
   const reads = { looks: 0, pages: 0 };
   const state = { hasEnded: false };
   let waiting: (() => void)[] = [];
-  const tail = createLogTail({ pause: () => new Promise((resolve) => waiting.push(resolve)), everyMs: 500 });
+  let tell: (change: Change) => void = () => undefined;
+  const tail = createLogTail({
+    feed: { subscribe: (listener) => void (tell = listener) },
+    pause: () => new Promise((resolve) => waiting.push(resolve)),
+    everyMs: 500,
+  });
   const read = async (after: number, limit: number) => {
     reads.pages += 1;
     return written
@@ -22,7 +28,7 @@ function openLog() {
       reads.looks += 1;
       return {
         environment: undefined,
-        logs: [{ service: 'web', step: 'build', read }],
+        logs: [{ service: 'web', step: 'build', buildJobId: 'job_web', read }],
         hasEnded: state.hasEnded,
       };
     },
@@ -65,6 +71,10 @@ function openLog() {
     state,
     follow,
     settled,
+    async tell(change: Change) {
+      tell(change);
+      await settled();
+    },
     async nextRound() {
       const due = waiting;
       waiting = [];
@@ -107,6 +117,20 @@ test('a reader who joins later gets every line, and then shares the reads of the
   expect(early.seen.texts).toEqual(['first', 'second']);
   expect(late.seen.texts).toEqual(['first', 'second']);
   expect(log.reads).toEqual({ looks: before.looks + 1, pages: before.pages + 1 });
+});
+
+test('lines that the change feed tells are read at once, and those of other builds are not', async () => {
+  const log = openLog();
+  const { seen } = log.follow();
+  await log.settled();
+  log.written.push('first');
+  await log.tell({ topic: 'build_log', subject: 'job_other' });
+  expect(seen.texts).toEqual([]);
+  await log.tell({ topic: 'build_log', subject: 'job_web' });
+  expect(seen.texts).toEqual(['first']);
+  log.written.push('second');
+  await log.nextRound();
+  expect(seen.texts).toEqual(['first', 'second']);
 });
 
 test('a slow reader delays nobody, and reads what it missed from its own cursor', async () => {

@@ -1,3 +1,4 @@
+import type { ChangeFeed } from '../../../platform/database/change-feed.ts';
 import type { Environment } from '../environment.ts';
 import {
   cursorOf,
@@ -39,6 +40,9 @@ export type FollowedLogs = {
 
 /** A look at a log, and what was read after it. */
 type Round = {
+  /** Ids of the Environment and the builds whose changes end the round early. Undefined: all, until the look is done. */
+  subjects: ReadonlySet<string> | undefined;
+  readonly end: () => void;
   readonly looked: Promise<FollowedLogs>;
   /** By service and cursor. */
   readonly pages: Map<string, Promise<Page>>;
@@ -63,21 +67,42 @@ const maxPages = 4;
 const keepAliveMs = 15_000;
 
 export function createLogTail(deps: {
+  readonly feed: Pick<ChangeFeed, 'subscribe'>;
   /** Resolves after this many milliseconds. */
   readonly pause: (ms: number) => Promise<void>;
-  /** Milliseconds of a round. */
+  /** Milliseconds of a round. A change ends it earlier. */
   readonly everyMs: number;
 }): LogTail {
-  const { pause, everyMs } = deps;
+  const { feed, pause, everyMs } = deps;
   const rounds = new Map<string, Round>();
+
+  feed.subscribe(({ subject }) => {
+    for (const { subjects, end } of rounds.values()) if (subjects?.has(subject) ?? true) end();
+  });
 
   /** The current one. The first reader after its end begins the next. */
   function roundOf({ id, look }: LogSource): Round {
     const current = rounds.get(id);
     if (current !== undefined) return current;
-    const over = pause(everyMs).then(() => void rounds.delete(id));
-    const round = { looked: look(), pages: new Map(), over };
+    const { promise: over, resolve } = Promise.withResolvers<void>();
+    const round: Round = {
+      subjects: undefined,
+      looked: look(),
+      pages: new Map(),
+      over,
+      end() {
+        if (rounds.get(id) === round) rounds.delete(id);
+        resolve();
+      },
+    };
     rounds.set(id, round);
+    void pause(everyMs).then(round.end);
+    void round.looked.then(({ environment, logs }) => {
+      round.subjects = new Set([
+        environment?.id ?? '',
+        ...logs.flatMap(({ buildJobId }) => buildJobId ?? []),
+      ]);
+    }, round.end);
     return round;
   }
 

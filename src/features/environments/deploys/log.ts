@@ -5,6 +5,8 @@ import type { LogStream } from '../engine/build-log.ts';
 export type ServiceLog = {
   readonly service: string;
   readonly step: 'build' | 'start';
+  /** The build whose log it is; null: another log. */
+  readonly buildJobId: string | null;
   /** Lines with a number above `after`, oldest first. */
   readonly read: (after: number, limit: number) => Promise<readonly StoredLine[]>;
 };

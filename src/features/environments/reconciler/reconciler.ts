@@ -16,11 +16,13 @@ import { watching } from './watch.ts';
 /**
  * Brings Environments to what their rows say, one step at a time (contract of Environments, section 2). The rows decide: each
  * step reads them, does what is next, and writes what came of it. So a step may run twice, and a worker that dies loses
- * nothing. What was heard from the change feed is only a hint to look sooner.
+ * nothing. The change feed only gives hints to look sooner.
  */
 export type Reconciler = {
   /** Looks at every Environment that something has to be done for. Returns when it has begun. */
   run(): Promise<void>;
+  /** Looks at those that changed, and after a build at those with a deploy under way. 'unfinished': some are to be looked at again. */
+  runChanged(): Promise<'unfinished' | void>;
   /** Looks at one Environment now. Returns at once. */
   look(environmentId: string): void;
   /** Resolves when nothing is under way in this process. */
@@ -46,12 +48,15 @@ export function createReconciler(deps: ReconcilerDeps): Reconciler {
   const record = recording(deps);
   const turns = createFairQueue(atOnce);
   const underWay = new Map<string, Promise<void>>();
+  /** What changed since it was looked at. */
   const heard = new Set<string>();
+  let hasBuildEnded = false;
   /** Environments whose last step met something that was away, such as a git server. */
   const delayed = new Map<string, { readonly failures: number; readonly until: number }>();
 
   feed.subscribe(({ topic, subject }) => {
     if (topic === 'environment') heard.add(subject);
+    if (topic === 'build') hasBuildEnded = true;
   });
 
   async function step(environment: Environment): Promise<StepOutcome> {
@@ -151,9 +156,13 @@ export function createReconciler(deps: ReconcilerDeps): Reconciler {
     underWay.set(id, work);
   }
 
+  /** One that is under way is looked at again: it may have read the rows before the change. */
   function look(id: string): void {
-    if (!underWay.has(id)) start(id);
+    if (underWay.has(id)) heard.add(id);
+    else start(id);
   }
+
+  const isDelayed = (id: string) => (delayed.get(id)?.until ?? 0) > clock.now();
 
   return {
     async run() {
@@ -165,10 +174,17 @@ export function createReconciler(deps: ReconcilerDeps): Reconciler {
         ...(await read.environments.expired(now, perRound)),
         ...(processes === null ? [] : await read.environments.withProcesses()),
       ];
-      for (const id of new Set(found)) {
-        const isDelayed = (delayed.get(id)?.until ?? 0) > now;
-        if (!isDelayed) look(id);
+      for (const id of new Set(found)) if (!isDelayed(id)) look(id);
+    },
+    async runChanged() {
+      const found = new Set(heard);
+      if (hasBuildEnded) {
+        hasBuildEnded = false;
+        for (const id of await read.environments.unsettled(perRound)) found.add(id);
       }
+      const due = [...found].filter((id) => !isDelayed(id));
+      for (const id of due) look(id);
+      return due.some((id) => heard.has(id)) ? 'unfinished' : undefined;
     },
     look,
     async idle() {
