@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { hour } from '../../../src/core/clock.ts';
+import { hour, minute, second } from '../../../src/core/clock.ts';
 import { configurationFile, openShop, page, type Shop } from './shop.ts';
 
 let shop: Shop;
@@ -235,6 +235,24 @@ describe('a deploy', () => {
     const { data: builds } = await shop.call('GET', '/builds', { query: { environment: data.id } });
     expect(builds.map(({ trigger }: { trigger: string }) => trigger)).toEqual(['push', 'api']);
     expect(builds[0].createdBy).toBeNull();
+  });
+
+  test('begins at most 65 seconds after a push, also without a webhook', async () => {
+    const { app, clock } = shop.h;
+    const { data } = await shop.create({ autoTrack: true });
+    await shop.settle(data.id);
+    // The worker asks the git server, and the push comes right after it.
+    await app.jobs.tick();
+    const pushedAt = clock.now();
+    const sha = shop.repository.commit({ 'index.html': page('pushed later') }, 'main');
+    clock.advance(minute);
+    for (let ticks = 0; ticks < 3; ticks += 1) {
+      await app.jobs.tick();
+      await app.services.environmentServices.reconciler.idle();
+    }
+    const { data: builds } = await shop.call('GET', '/builds', { query: { environment: data.id } });
+    expect(builds[0]).toMatchObject({ trigger: 'push', sha });
+    expect(Date.parse(builds[0].startedAt) - pushedAt).toBeLessThanOrEqual(65 * second);
   });
 });
 
