@@ -213,7 +213,7 @@ export function environmentStore(db: Sql): EnvironmentStore {
       const { rows } = await sql<{ own: number; total: number }>`
         select count(*)::int as total,
                (count(*) filter (where creator_kind = ${creator.kind} and creator_id = ${creator.id}))::int as own
-          from environments where deleted_at is null`.execute(db);
+          from environments where status <> 'torn_down'`.execute(db);
       return rows[0] ?? { own: 0, total: 0 };
     },
     async addLabel(label, environmentId, now) {
@@ -277,7 +277,7 @@ export function environmentStore(db: Sql): EnvironmentStore {
     async awakeSince(before) {
       const { rows } = await sql<{ id: string; live_deploy_id: string }>`
         select e.id, e.live_deploy_id from environments e join deploys d on d.id = e.live_deploy_id
-         where e.status in ${among(restingStatuses)} and d.ended_at <= ${toDate(before)}
+         where e.status <> 'torn_down' and e.status in ${among(restingStatuses)} and d.ended_at <= ${toDate(before)}
            and ${hasProcesses}`.execute(db);
       return rows.map(({ id, live_deploy_id }) => ({ id, liveDeployId: live_deploy_id }));
     },
@@ -313,9 +313,11 @@ function* conditionsOf(filter: EnvironmentFilter): Generator<RawBuilder<unknown>
     sql`(e.creator_kind = ${creator.kind} and e.creator_id = ${creator.id})`;
   if (!filter.seesEveryRow)
     yield viewer === null ? sql`e.access <> 'owner'` : sql`(e.access <> 'owner' or ${isOwn(viewer)})`;
-  if (repositories !== 'all') yield sql`e.repository_id in ${among(repositories)}`;
+  if (repositories !== 'all') yield sql`e.repository_id = any(${[...repositories]}::text[])`;
   // As shownStatus() has it.
   const status = sql`case when e.deploy_enabled or e.status in ('tearing_down', 'torn_down') then e.status else 'paused' end`;
+  // So that PostgreSQL can use environments_living.
+  if (exclude.includes('torn_down')) yield sql`e.status <> 'torn_down'`;
   if (exclude.length > 0) yield sql`${status} not in ${among(exclude)}`;
   if (filter.isMine) yield viewer === null ? sql`false` : isOwn(viewer);
   if (filter.trigger !== undefined) yield sql`e.trigger = ${filter.trigger}`;
