@@ -1,79 +1,28 @@
 import { hash } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { sql } from 'kysely';
-import pg from 'pg';
 import { systemClock } from '../src/core/clock.ts';
 import { systemRandom } from '../src/core/ids.ts';
 import { createAudit } from '../src/features/audit/audit.ts';
 import { auditStore } from '../src/features/audit/audit-store.ts';
 import { keyStore } from '../src/features/keys/key-store.ts';
 import { type SiteStore, siteStore } from '../src/features/sites/site-store.ts';
-import { type Database, openDatabase } from '../src/platform/database/database.ts';
-import { embeddedDatabase } from '../src/platform/database/embedded.ts';
+import type { Database } from '../src/platform/database/database.ts';
 import { migrate } from '../src/platform/database/migrate.ts';
-import { postgresDialect } from '../src/platform/database/postgres.ts';
-import { startPostgres } from './engines.ts';
-import { type BenchOptions, type Figure, median } from './figures.ts';
+import type { BenchOptions, Figure } from './figures.ts';
+import { growthOnEmbedded, growthOnPostgres, type Question, type Sized } from './growth.ts';
 import { begin, fillKeys, fillSites } from './rows.ts';
-
-const maxGrowth = 1.3;
 
 /**
  * P9: the cost of a key check and of the first pages with few rows and with many, each size in a separate database,
  * measured alternately. Measured at the stores, without HTTP: a constant part would make growth look smaller.
  */
 export async function growth({ quick }: BenchOptions): Promise<Figure[]> {
-  const rounds = quick ? 3 : 300;
+  const growing = { id: 'P9', fill, questionsTo, rounds: quick ? 3 : 300 };
   return [
-    ...(await onPostgres(quick ? [100, 1_000] : [1_000, 100_000, 1_000_000], rounds)),
-    ...(await onEmbedded(quick ? [100, 1_000] : [1_000, 100_000], rounds)),
+    ...(await growthOnPostgres(growing, quick ? [100, 1_000] : [1_000, 100_000, 1_000_000])),
+    ...(await growthOnEmbedded(growing, quick ? [100, 1_000] : [1_000, 100_000])),
   ];
 }
-
-async function onPostgres(sizes: readonly number[], rounds: number): Promise<Figure[]> {
-  const engine = await startPostgres();
-  const opened: Sized[] = [];
-  try {
-    const client = new pg.Client({ connectionString: engine.url });
-    await client.connect();
-    for (const rows of sizes) {
-      const url = new URL(engine.url);
-      url.pathname = `/rows_${rows}`;
-      await client.query(`create database rows_${rows}`);
-      const database = openDatabase(postgresDialect(url.href, { max: 1 }));
-      opened.push({ rows, database });
-      await fill(database, rows);
-    }
-    await client.end();
-    for (const { database } of opened) await warm(database);
-    return await compare('PostgreSQL', opened, rounds);
-  } finally {
-    for (const { database } of opened) await database.close();
-    await engine.stop();
-  }
-}
-
-async function onEmbedded(sizes: readonly number[], rounds: number): Promise<Figure[]> {
-  const folder = mkdtempSync(join(tmpdir(), 'postern-bench-growth-'));
-  const opened: Sized[] = [];
-  try {
-    for (const rows of sizes) {
-      const embedded = embeddedDatabase({ dataDir: join(folder, String(rows)), watchdogMs: 600_000 });
-      await embedded.start();
-      const database = openDatabase(embedded.dialect);
-      opened.push({ rows, database });
-      await fill(database, rows);
-    }
-    return await compare('embedded', opened, rounds);
-  } finally {
-    for (const { database } of opened) await database.close();
-    rmSync(folder, { recursive: true, force: true });
-  }
-}
-
-type Sized = { readonly rows: number; readonly database: Database };
 
 /** Rows in each statement, which must end within the pool's ten seconds. */
 const atOnce = 20_000;
@@ -113,14 +62,6 @@ async function fill(database: Database, rows: number): Promise<void> {
     await sql`vacuum analyze ${sql.table(table)}`.execute(database.sql);
 }
 
-/** Loads the tables into memory, where a long-running server has them (PostgreSQL's pg_prewarm). */
-async function warm(database: Database): Promise<void> {
-  await sql`create extension pg_prewarm`.execute(database.sql);
-  await sql`
-    select pg_prewarm(c.oid) from pg_class c join pg_namespace n on n.oid = c.relnamespace
-     where n.nspname = 'public' and c.relkind in ('r', 'i')`.execute(database.sql);
-}
-
 async function fillEvents(database: Database, from: number, to: number, people: number): Promise<void> {
   await sql`
     insert into audit_events (id, at, event, actor_kind, actor_id, actor_name, target_kind, target_id, outcome,
@@ -145,8 +86,6 @@ async function fillEvents(database: Database, from: number, to: number, people: 
 function eventId(index: number): string {
   return `evt_${String(index).padStart(20, '0')}`;
 }
-
-type Question = readonly [what: string, ask: (at: number) => Promise<unknown>];
 
 /** The measured queries, each run with a different key, person or time. */
 function questionsTo({ database, rows }: Sized): Question[] {
@@ -207,44 +146,4 @@ function seenBy(userId: string) {
 async function siteAt(sites: SiteStore, label: string) {
   const found = await sites.findLabel(label);
   return found === undefined ? undefined : await sites.find(found.siteId);
-}
-
-async function compare(engine: string, opened: readonly Sized[], rounds: number): Promise<Figure[]> {
-  const asked = opened.map(questionsTo);
-  const figures: Figure[] = [];
-  for (const [index, [what]] of (asked[0] ?? []).entries()) {
-    const times = asked.map((): number[] => []);
-    // A tenth of the rounds first, uncounted; then all sizes alternately.
-    for (let at = -rounds / 10; at < rounds; at++) {
-      for (const [size, questions] of asked.entries()) {
-        const startedAt = performance.now();
-        await questions[index]?.[1](Math.abs(Math.round(at)));
-        if (at >= 0) times[size]?.push(performance.now() - startedAt);
-      }
-    }
-    const medians = times.map(median);
-    figures.push(figure(`${what}, ${engine}`, opened, medians));
-  }
-  return figures;
-}
-
-function figure(what: string, opened: readonly Sized[], medians: readonly number[]): Figure {
-  const [smallest = Number.NaN] = medians;
-  const largest = medians.at(-1) ?? Number.NaN;
-  const said = (index: number) =>
-    `${medians[index]?.toFixed(2)} ms at ${opened[index]?.rows.toLocaleString('en')}`;
-  return {
-    id: 'P9',
-    what,
-    ours: opened
-      .map((_, index) => index)
-      .slice(1)
-      .map(said)
-      .join(', '),
-    reference: said(0),
-    ratio: largest / smallest,
-    floor: `≤ ${maxGrowth}`,
-    goal: `≤ ${maxGrowth}`,
-    passes: largest / smallest <= maxGrowth,
-  };
 }

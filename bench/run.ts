@@ -14,6 +14,7 @@ import { apart } from './p11-apart.ts';
 import { pipelining } from './r7-pipelining.ts';
 import { deploy } from './e1-deploy.ts';
 import { throughGateway } from './e2-proxy.ts';
+import { environmentsGrowth } from './e3-environments.ts';
 import { logReaders } from './e4-log-readers.ts';
 import { uiBudget } from './ui-budget.ts';
 import { uiLists } from './ui-lists.ts';
@@ -33,6 +34,7 @@ const benches: Record<string, Bench> = {
   r7: pipelining,
   e1: deploy,
   e2: throughGateway,
+  e3: environmentsGrowth,
   e4: logReaders,
   ui: uiBudget,
   lists: uiLists,
