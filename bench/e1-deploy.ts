@@ -1,26 +1,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
-import { newRepository, type TestRepository } from '../test/git-repository.ts';
+import { newRepository } from '../test/git-repository.ts';
 import { Browser } from '../test/faults/browser.ts';
-import { administrator, freePorts, startProgram } from '../test/faults/program.ts';
+import { freePorts, startProgram } from '../test/faults/program.ts';
 import { type BenchOptions, type Figure, median } from './figures.ts';
-
-const file = `version: 1
-services:
-  web:
-    build: { image: 'node:24', command: "echo started && mkdir dist && cp index.html dist", directory: web, output: dist }
-    static: {}
-    routes: { /api: api }
-  api:
-    build: { image: 'node:24', directory: api }
-    run: { command: node server.js, port: 8080 }
-`;
-const server = `require('node:http').createServer((q, r) => r.end('hello')).listen(process.env.PORT);`;
-
-/** A client looks this often whether a deploy has ended, in ms. */
-const lookMs = 50;
+import { call, commit, prepare, removeAll, settled } from './shop.ts';
 
 /**
  * E1: from the request that creates an Environment to the first line of the log of its deploy, as a client reads it; and
@@ -59,32 +44,10 @@ export async function deploy({ quick }: BenchOptions): Promise<Figure[]> {
     rmSync(folder, { recursive: true, force: true });
   }
   return [
-    figure('create to the first line of the log of a deploy', firstLines, 1),
-    figure('create to the first line that the command of a build writes', commandLines),
-    figure('an unchanged commit deployed again, everything reused', reusedDeploys, 3),
+    secondsFigure('E1', 'create to the first line of the log of a deploy', firstLines, 1),
+    secondsFigure('E1', 'create to the first line that the command of a build writes', commandLines),
+    secondsFigure('E1', 'an unchanged commit deployed again, everything reused', reusedDeploys, 3),
   ];
-}
-
-function commit(repository: TestRepository, edition: number): void {
-  repository.commit({
-    'postern.yaml': file,
-    'web/index.html': `<p>web ${edition}</p>`,
-    'api/server.js': `// ${edition}\n${server}`,
-  });
-}
-
-/** An administrator switches Environments on, and registers the repository. */
-async function prepare(ada: Browser, repository: TestRepository): Promise<void> {
-  await ada.signIn(administrator.email, administrator.password);
-  const { policy } = await call(ada, 'GET', '/config/api-environments');
-  await call(ada, 'PUT', '/config/api-environments', { ...policy, enabled: true }, { 'if-match': '*' });
-  await call(ada, 'POST', '/repositories', { fullName: 'acme/shop', cloneUrl: repository.url });
-}
-
-async function call(ada: Browser, ...asked: Parameters<Browser['api']>) {
-  const { status, text, data } = await ada.api(...asked);
-  if (status >= 300) throw new Error(`${asked[0]} ${asked[1]} answered ${status}: ${text.slice(0, 500)}`);
-  return data;
 }
 
 async function newestBuild(ada: Browser, environmentId: string): Promise<string> {
@@ -126,28 +89,13 @@ async function deployAgain(ada: Browser, id: string): Promise<number> {
   return seconds;
 }
 
-async function removeAll(ada: Browser): Promise<void> {
-  for (const { id } of await call(ada, 'GET', '/environments')) {
-    await call(ada, 'DELETE', `/environments/${id}`);
-    await settled(ada, id, 'torn_down');
-  }
-}
-
-async function settled(ada: Browser, id: string, wanted: string): Promise<void> {
-  for (;;) {
-    const { status, statusMessage } = await call(ada, 'GET', `/environments/${id}`);
-    if (status === wanted) return;
-    if (status === 'error' || status === 'config_error') throw new Error(`${status}: ${statusMessage}`);
-    await wait(lookMs);
-  }
-}
-
-function figure(what: string, values: readonly number[], most?: number): Figure {
+/** Of seconds. `most`: the limit. */
+export function secondsFigure(id: string, what: string, values: readonly number[], most?: number): Figure {
   const value = median(values);
   console.error(`bench: seconds ${values.map((one) => one.toFixed(2)).join(' ')}`);
   const limit = most === undefined ? '–' : `≤ ${most} s`;
   return {
-    id: 'E1',
+    id,
     what,
     ours: `${value.toFixed(2)} s`,
     reference: '–',
