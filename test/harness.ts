@@ -159,6 +159,8 @@ export async function openHarness(
     gatewayLimits?: AppSettings['gatewayLimits'];
     gatewayFastHttp?: boolean;
     allowsFileRepositories?: boolean;
+    /** Folder of the secrets of repositories. */
+    secretsDir?: string;
     /** What builds and runs Environments, on the blobs of the installation. Default: nothing. */
     engine?: (blobs: Blobs) => Promise<Engine>;
     /** Public addresses of the web app and content; default: those above. */
@@ -194,6 +196,7 @@ export async function openHarness(
         ...(options.allowsFileRepositories === undefined
           ? {}
           : { allowsFileRepositories: options.allowsFileRepositories }),
+        ...(options.secretsDir === undefined ? {} : { secretsDir: options.secretsDir }),
         ...(options.uiUrl === undefined ? {} : { uiUrl: options.uiUrl }),
         ...(options.contentUrl === undefined ? {} : { contentUrl: options.contentUrl }),
       },

@@ -177,6 +177,7 @@ async function openWorker(shared: Shared) {
       kind: 'static',
       variables: {},
       maySecrets: false,
+      redacted: [],
       ...rest,
       build: { ...plainBuild, ...build },
     });

@@ -22,6 +22,11 @@ export type Secrets = {
     /** In words for people. Reading them again does not help until that changes. */
     | { readonly kind: 'missing'; readonly message: string; readonly fix: string }
   >;
+  /**
+   * The values of those of `names` that are stored: logs must not show them.
+   * @throws AppError store_unavailable, as read()
+   */
+  stored(repositoryId: string, names: readonly string[]): Promise<readonly string[]>;
 };
 
 const maxBytes = 64 * 1024;
@@ -39,6 +44,10 @@ export function secretsIn(folder: string | null): Secrets {
         values.push([variable, found.value]);
       }
       return { kind: 'read', values: Object.fromEntries(values) };
+    },
+    async stored(repositoryId, names) {
+      const found = await Promise.all(names.map((name) => readSecret(folder, repositoryId, name)));
+      return found.flatMap((one) => ('value' in one ? [one.value] : []));
     },
   };
 }

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
@@ -28,6 +28,8 @@ export type Shop = {
   settle(id: string, isDone?: (environment: Answer['data']) => boolean): Promise<Answer['data']>;
   /** Opens an address through a gateway that listens: what processes answer does not come through `h.open`. */
   fetch(url: string): Promise<{ status: number; body: string }>;
+  /** Stores a secret of the repository, as an operator does. */
+  storeSecret(name: string, value: string): void;
   change(policy: Partial<EnvironmentPolicy>): Promise<void>;
   /** A new session of a person, for when time has passed. */
   signIn(): Promise<Person>;
@@ -51,12 +53,15 @@ export async function openShop(): Promise<Shop> {
   const h = await openHarness({
     engine: async (blobs) => (engine = await plainEngine(join(folder, 'builds'), blobs)),
     allowsFileRepositories: true,
+    secretsDir: join(folder, 'secrets'),
   });
   const ada = await h.person('Ada', { admin: true });
   const repository = newRepository();
   repository.commit({ 'postern.yaml': configurationFile, 'index.html': page('first') });
   const call: Shop['call'] = (method, path, options) => h.call(method, path, { as: ada, ...options });
-  await call('POST', '/repositories', { body: { fullName: 'acme/shop', cloneUrl: repository.url } });
+  const registered = await call('POST', '/repositories', {
+    body: { fullName: 'acme/shop', cloneUrl: repository.url },
+  });
 
   async function change(policy: Partial<EnvironmentPolicy>): Promise<void> {
     const { headers } = await call('GET', '/config/api-environments');
@@ -91,6 +96,11 @@ export async function openShop(): Promise<Shop> {
       }).end();
       const [answer] = (await once(asked, 'response')) as [IncomingMessage];
       return { status: answer.statusCode ?? 0, body: await text(answer) };
+    },
+    storeSecret(name, value) {
+      const own = join(folder, 'secrets', registered.data.id);
+      mkdirSync(own, { recursive: true });
+      writeFileSync(join(own, name), value);
     },
     signIn: () => h.person('Cleo'),
     create: (body = {}, as = ada) =>

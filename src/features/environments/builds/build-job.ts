@@ -15,6 +15,8 @@ export type BuildRequest = {
   readonly variables: Readonly<Record<string, string>>;
   /** Whether this branch may use stored secrets (secrets.ts). */
   readonly maySecrets: boolean;
+  /** Names of stored secrets whose values the log must not show: those of the whole Environment. */
+  readonly redacted: readonly string[];
 };
 
 export type Requested =
@@ -45,6 +47,8 @@ export type BuildJobState = {
 /** What a queued build needs to run in any worker. No credential and no value of a secret. */
 export type BuildInput = Pick<BuildRequest, 'branch' | 'sha' | 'kind' | 'variables'> & {
   readonly build: Pick<DesiredBuild, 'image' | 'command' | 'directory' | 'output' | 'inputs' | 'secrets'>;
+  /** Absent in builds that an earlier version queued. */
+  readonly redacted?: BuildRequest['redacted'];
   /** Git's hash of the inputs. */
   readonly tree: string;
 };

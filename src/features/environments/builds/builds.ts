@@ -61,7 +61,7 @@ export function createBuilds(deps: {
   }
 
   return {
-    async request({ repositoryId, remote, branch, sha, kind, build, variables, maySecrets }) {
+    async request({ repositoryId, remote, branch, sha, kind, build, variables, maySecrets, redacted }) {
       if (engine === null)
         throw new AppError('engine_unavailable', {
           message: 'This installation builds nothing: ENVIRONMENTS_ENGINE is off.',
@@ -78,7 +78,7 @@ export function createBuilds(deps: {
       const { tree } = found.value;
       const inputs = { planDigest: build.digest, tree, variables };
       const key = artifactKeyOf(inputs, { ...engine.place, repositoryId }, hmacKey);
-      const input: BuildInput = { branch, sha, kind, variables, tree, build: whatRuns(build) };
+      const input: BuildInput = { branch, sha, kind, variables, tree, redacted, build: whatRuns(build) };
       for (let tries = 0; tries < maxTries; tries += 1) {
         const requested = await findOrQueue(key, input);
         if (requested !== undefined) return requested;

@@ -38,9 +38,10 @@ export async function runBuild(
     if (remote === undefined) return failed(gone);
     const stored = await secrets.read(key.repositoryId, build.secrets);
     if (stored.kind === 'missing') return failed(stored);
+    const redacted = await secrets.stored(key.repositoryId, input.redacted ?? []);
     const { buildTimeoutMinutes, logBytes, resources } = await policy();
     const log: BuildLog = createBuildLog({
-      secrets: Object.values(stored.values),
+      secrets: [...Object.values(stored.values), ...redacted],
       maxBytes: logBytes,
       now: () => clock.now(),
       write,

@@ -50,6 +50,15 @@ type Variables = Readonly<Record<string, Template>>;
 /** Variable → name of the stored secret. */
 type Secrets = Readonly<Record<string, string>>;
 
+/** Names of the stored secrets that these services and their builds use, in a stable order. */
+export function secretNamesOf(services: readonly DesiredService[]): readonly string[] {
+  const maps = services.flatMap((service) => [
+    'secrets' in service ? service.secrets : {},
+    'build' in service ? service.build.secrets : {},
+  ]);
+  return [...new Set(maps.flatMap((map) => Object.values(map)))].toSorted();
+}
+
 export type DesiredBuild = {
   readonly image: string | null;
   readonly command: string | null;

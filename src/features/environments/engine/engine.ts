@@ -59,7 +59,7 @@ export type DesiredProcess = {
   readonly variables: Readonly<Record<string, string>>;
   /** More variables: name → value. They replace variables of the same name. */
   readonly secrets: Readonly<Record<string, string>>;
-  /** Values that no line of the log shows. Those of `secrets` are among them. */
+  /** More values that no line of the log shows, beside those of `secrets`. */
   readonly redacted: readonly string[];
   /** Resident memory of its processes together. */
   readonly memoryBytes: number;

@@ -1,5 +1,5 @@
 import { AppError } from '../../../core/errors.ts';
-import type { DesiredBuild } from '../configuration-file/plan.ts';
+import { type DesiredBuild, secretNamesOf } from '../configuration-file/plan.ts';
 import type { DeployStep, PlannedDeploy } from '../deploys/deploy.ts';
 import type { Environment } from '../environment.ts';
 import type { ReconcilerDeps, StepOutcome } from './deps.ts';
@@ -21,6 +21,7 @@ export function buildStep(deps: ReconcilerDeps) {
       throw new AppError('repo_not_onboarded');
     const sha = deploy.sha ?? '';
     const { branch } = deploy;
+    const maySecrets = deps.maySecrets(repository, branch);
     const valueOf = valuesOf(environment, sha, deploy.plan, deps.addresses, noInternalAddress);
     const build: DesiredBuild = planned.build;
     return await builds.request({
@@ -31,7 +32,9 @@ export function buildStep(deps: ReconcilerDeps) {
       kind: planned.kind,
       build,
       variables: filledVariables(build.variables, valueOf),
-      maySecrets: deps.maySecrets(repository, branch),
+      maySecrets,
+      // A branch without the right to a secret could otherwise find its value by guessing.
+      redacted: maySecrets ? secretNamesOf(Object.values(deploy.plan.services)) : [],
     });
   }
 

@@ -1,7 +1,12 @@
 import { hour } from '../../../core/clock.ts';
 import { AppError } from '../../../core/errors.ts';
 import { configurationFileName, missingFile, type Problem } from '../configuration-file/problem.ts';
-import type { DesiredEnvironment, DesiredService, Overrides } from '../configuration-file/plan.ts';
+import {
+  type DesiredEnvironment,
+  type DesiredService,
+  type Overrides,
+  secretNamesOf,
+} from '../configuration-file/plan.ts';
 import type { Deploy } from '../deploys/deploy.ts';
 import type { Environment, EnvironmentService } from '../environment.ts';
 import { errorOf } from '../git-failures.ts';
@@ -96,9 +101,7 @@ function secretsBesideChoices(
     ...services.filter((one) => one.branchOrExternalUrl !== undefined).map(({ name }) => name),
   ];
   const secretive = Object.entries(plan.services)
-    .filter(([, service]) =>
-      [secretsOf(service), 'build' in service ? service.build.secrets : {}].some(hasAny),
-    )
+    .filter(([, service]) => secretNamesOf([service]).length > 0)
     .map(([name]) => name);
   if (chosen.length === 0 || secretive.length === 0) return undefined;
   return {
@@ -106,9 +109,6 @@ function secretsBesideChoices(
     fix: 'Remove env, initEnv and branchOrExternalUrl from the Environment, or write the values into postern.yaml.',
   };
 }
-
-const secretsOf = (service: DesiredService) => ('secrets' in service ? service.secrets : {});
-const hasAny = (map: Readonly<Record<string, string>>) => Object.keys(map).length > 0;
 
 function overridesOf({ access, isAccessOpen, ttlHours, services, env, initEnv }: Environment): Overrides {
   return {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { AppError } from '../../../core/errors.ts';
-import type { DesiredEnvironment, DesiredService } from '../configuration-file/plan.ts';
+import { type DesiredEnvironment, type DesiredService, secretNamesOf } from '../configuration-file/plan.ts';
 import type { Reference } from '../configuration-file/references.ts';
 import type { DeployStep, PlannedDeploy } from '../deploys/deploy.ts';
 import type { DesiredProcess, Engine, ObservedProcess } from '../engine/engine.ts';
@@ -48,13 +48,22 @@ export function createProcesses(deps: ReconcilerDeps, engine: Engine) {
     throw new AppError('override_not_allowed', { message: found.message, hint: found.fix });
   }
 
-  /** `asleep`: it is stopped, whatever its variables are. */
+  /** Values that no log of the Environment shows. None for a branch that may not use them: it could find them by guessing. */
+  async function redactedIn({ repositoryId, branch, plan }: PlannedDeploy): Promise<readonly string[]> {
+    const names = secretNamesOf(Object.values(plan.services));
+    const repository = names.length === 0 ? undefined : await deps.repositories.find(repositoryId);
+    if (repository === undefined || !deps.maySecrets(repository, branch)) return [];
+    return await deps.secrets.stored(repositoryId, names);
+  }
+
+  /** `asleep`: it is stopped, whatever its variables are. `redacted`: see redactedIn(). */
   async function processOf(
     name: string,
     service: Process,
     deploy: PlannedDeploy,
     steps: readonly DeployStep[],
     valueOf: ((reference: Reference) => string) | 'asleep',
+    redacted: readonly string[],
   ): Promise<DesiredProcess> {
     const isAsleep = valueOf === 'asleep';
     const variables = isAsleep ? {} : filledVariables(service.variables, valueOf);
@@ -74,7 +83,7 @@ export function createProcesses(deps: ReconcilerDeps, engine: Engine) {
       health,
       variables,
       secrets,
-      redacted: Object.values(secrets),
+      redacted,
       memoryBytes: memoryBytes ?? resources.maxMemoryBytes,
       milliCpu: milliCpu ?? resources.maxMilliCpu,
       isAsleep,
@@ -111,12 +120,13 @@ export function createProcesses(deps: ReconcilerDeps, engine: Engine) {
       const valueOf = isAsleep
         ? 'asleep'
         : valuesOf(environment, deploy.sha ?? '', deploy.plan, deps.addresses, internal);
+      const redacted = isAsleep ? [] : await redactedIn(deploy);
       const desired: DesiredProcess[] = [];
       const waiting: string[] = [];
       const before = last.get(environment.id) ?? [];
       for (const [name, service] of names) {
         try {
-          desired.push(await processOf(name, service, deploy, steps, valueOf));
+          desired.push(await processOf(name, service, deploy, steps, valueOf, redacted));
         } catch (error) {
           if (!(error instanceof NoAddress)) throw error;
           waiting.push(name);
