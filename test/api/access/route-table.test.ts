@@ -295,7 +295,10 @@ beforeAll(async () => {
   cast = {
     nobody: {},
     'a grant cookie': {
-      headers: { cookie: '__Host-postern_grant=c2l0ZS1ncmFudA', origin: 'http://localhost:3000' },
+      headers: {
+        cookie: '__Host-postern_grant=c2l0ZS1ncmFudA; __Host-postern_environment_grant=ZW52LWdyYW50',
+        origin: 'http://localhost:3000',
+      },
     },
     'a user’s session': { as: ada },
     'an administrator’s session': { as: root },
