@@ -1,5 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { reachOf } from '../../core/authorize.ts';
 import { type AuditContext, actorOf, type Caller, type RequestOrigin } from '../../core/caller.ts';
+import { AppError } from '../../core/errors.ts';
 import type {
   RequestBudget,
   RequestUpload,
@@ -37,7 +39,7 @@ function answer(
   result: RouteReply<unknown> | StreamReply,
   again: () => Promise<void>,
 ): string | undefined | Promise<void> {
-  if ('stream' in result) return sendStream(reply, result, again);
+  if ('stream' in result) return sendStream(reply, result, inSameReach(request, again));
   if ('empty' in route.success) return void reply.code(204).send();
   reply.code(result.status ?? route.success.status);
   if (result.isCheck === true && request.keyUse !== null)
@@ -45,6 +47,15 @@ function answer(
   if (result.headers) reply.headers(result.headers);
   reply.header('content-type', 'application/json; charset=utf-8');
   return JSON.stringify(successBody(request.id, result.data, result.pagination));
+}
+
+/** The handler chose what it streams for the repositories that the caller reached then. */
+function inSameReach(request: FastifyRequest, again: () => Promise<void>): () => Promise<void> {
+  const reach = String(reachOf(request.caller));
+  return async () => {
+    await again();
+    if (String(reachOf(request.caller)) !== reach) throw new AppError('forbidden_repository');
+  };
 }
 
 /** What a handler sees of a request. Values that few handlers need are created on demand. */
