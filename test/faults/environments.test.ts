@@ -6,18 +6,34 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { processesWithText } from '../engines/local-machine.ts';
 import { newRepository, type TestRepository } from '../git-repository.ts';
 import { Browser } from './browser.ts';
+import { tell } from './figures.ts';
 import { administrator, freePorts, type Installation, type Program, startProgram } from './program.ts';
 
 /**
- * The server is killed at every moment of a deploy, and started again: the deploy goes on, and what is served is whole.
+ * The server is killed at every step of a deploy, and started again: the deploy goes on, and what is served is whole.
  * FAULT_CYCLES says how often.
  */
 const isCi = process.env['CI'] === 'true';
-const cycles = Number(process.env['FAULT_CYCLES'] ?? (isCi ? 10 : 4));
-/** A deploy of the two services takes about this long on a quiet machine, in ms. */
-const deployMs = 4_000;
+
+type Step = { readonly step: string; readonly status: string };
+type Deploy = { readonly status: string; readonly steps: readonly Step[]; readonly hasLog: boolean };
+
+const isRunning = ({ steps }: Deploy, name: string) =>
+  steps.some(({ step, status }) => step === name && status === 'running');
+/** When the server is killed, in the order in which a deploy comes to it. Each deploy is killed at all of them. */
+const moments = {
+  'it is acknowledged': () => true,
+  'it reads the file': (deploy: Deploy) => isRunning(deploy, 'fetch'),
+  'its builds run': (deploy: Deploy) => isRunning(deploy, 'build') && deploy.hasLog,
+  'its process starts': (deploy: Deploy) => isRunning(deploy, 'start'),
+  'it is served': ({ status }: Deploy) => status === 'deployed',
+};
+const names = Object.keys(moments) as (keyof typeof moments)[];
+const deploys = Math.ceil(Number(process.env['FAULT_CYCLES'] ?? (isCi ? 50 : 1)) / names.length);
+const cycles = deploys * names.length;
 
 const file = `version: 1
 services:
@@ -96,7 +112,30 @@ async function settled(id: string) {
   }
 }
 
-test(`FT-01 a server that is killed during a deploy goes on with it, ${cycles} times at different moments`, {
+async function deployOf(id: string): Promise<Deploy> {
+  const { data } = await ada.api('GET', `/builds/${id}`);
+  const { data: lines } = await ada.api('GET', `/builds/${id}/logs`);
+  return { ...data, hasLog: lines.length > 0 };
+}
+
+/** Kills the server at this moment, or later when the deploy is beyond it already. Resolves with the moment that it was. */
+async function killAt(wanted: keyof typeof moments, buildId: string): Promise<keyof typeof moments> {
+  const later = names.slice(names.indexOf(wanted));
+  for (;;) {
+    // It goes on while it is read.
+    const deploy = wanted === names[0] ? undefined : await deployOf(buildId);
+    const seen = deploy === undefined ? wanted : later.find((name) => moments[name](deploy));
+    if (seen !== undefined) {
+      await program.end('SIGKILL');
+      return seen;
+    }
+    expect(['error', 'config_error']).not.toContain(deploy?.status);
+  }
+}
+
+const runningRecorders = () => processesWithText(`POSTERN_RECORDER=${folder}`).length;
+
+test(`FT-01 a server that is killed ${cycles} times, at every step of a deploy, goes on with it`, {
   timeout: 5 * 60_000 + cycles * 40_000,
 }, async () => {
   const body = { repository: 'acme/shop', branch: 'main', access: 'public' };
@@ -104,21 +143,31 @@ test(`FT-01 a server that is killed during a deploy goes on with it, ${cycles} t
   const first = await settled(id);
   expect([first.status, first.statusMessage]).toEqual(['deployed', null]);
   const [{ url }] = first.services;
-  for (let cycle = 1; cycle <= cycles; cycle += 1) {
-    commit(cycle);
-    expect((await ada.api('POST', `/environments/${id}/deploy`, {})).status).toBe(202);
-    await wait((deployMs * (cycle % 10)) / 10);
-    await program.end('SIGKILL');
-    program = await startProgram(installation);
+  const kills = new Map<string, number>();
+  for (let edition = 1; edition <= deploys; edition += 1) {
+    commit(edition);
+    const asked = await ada.api('POST', `/environments/${id}/deploy`, {});
+    expect(asked.status).toBe(202);
+    for (const name of names) {
+      const at = await killAt(name, asked.data.deployId);
+      kills.set(at, (kills.get(at) ?? 0) + 1);
+      program = await startProgram(installation);
+    }
     const { status, statusMessage } = await settled(id);
-    expect([cycle, status, statusMessage]).toEqual([cycle, 'deployed', null]);
-    expect(await opened(`${url}/`)).toBe(`<p>web ${cycle}</p>`);
-    await expect.poll(() => opened(`${url}/api`), { timeout: 30_000 }).toBe(`api ${cycle}`);
+    expect([edition, status, statusMessage]).toEqual([edition, 'deployed', null]);
+    expect(await opened(`${url}/`)).toBe(`<p>web ${edition}</p>`);
+    await expect.poll(() => opened(`${url}/api`), { timeout: 30_000 }).toBe(`api ${edition}`);
+    expect(runningRecorders()).toBe(1);
   }
+  for (const name of names) tell(`kills of a deploy when ${name}`, String(kills.get(name) ?? 0));
+  // A step can be over before it is seen.
+  const least = Math.min(...names.map((name) => kills.get(name) ?? 0));
+  expect(least).toBeGreaterThanOrEqual(Math.floor(deploys * 0.6));
   const { data: builds } = await ada.api('GET', `/builds?environment=${id}&limit=100`);
   expect(builds.map(({ status }: { status: string }) => status)).toEqual(
-    Array.from({ length: cycles + 1 }, () => 'deployed'),
+    Array.from({ length: deploys + 1 }, () => 'deployed'),
   );
   expect((await ada.api('DELETE', `/environments/${id}`)).status).toBe(202);
   expect((await settled(id)).status).toBe('torn_down');
+  expect(runningRecorders()).toBe(0);
 });
