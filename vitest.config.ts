@@ -26,7 +26,7 @@ const suites: Readonly<Record<string, Suite>> = {
   // The image and the chart in a real Kubernetes; test/cluster/run.sh starts it and runs this inside its namespaces.
   cluster: { workers: 1, testMs: 5 * minute, hookMs: 2 * minute },
   // Builds that a real machine runs, also those that mean harm.
-  engines: { workers: 1, testMs: 2 * minute },
+  engines: { setup: [database], workers: 1, testMs: 2 * minute },
   // Whole programs, processes that end and servers that are cut off: one at a time.
   faults: { workers: 1, testMs: 15 * minute, hookMs: 2 * minute },
   // Generated requests, conversations and archives.

@@ -22,6 +22,8 @@ export type Shop = {
   readonly h: Harness;
   readonly ada: Person;
   readonly repository: TestRepository;
+  /** Of the builds, the processes and the secrets. */
+  readonly folder: string;
   call(method: string, path: string, options?: CallOptions): Promise<Answer>;
   create(body?: Record<string, unknown>, as?: CallOptions['as']): Promise<Answer>;
   /** Runs the worker until the deploy has ended, or until `isDone`, and returns the Environment. */
@@ -47,11 +49,12 @@ services:
 
 const terminal = ['deployed', 'error', 'config_error', 'torn_down', 'paused'];
 
-export async function openShop(): Promise<Shop> {
+/** `process`: plain processes of this machine, which is the quickest. */
+export async function openShop(isolation: 'process' | 'bwrap' = 'process'): Promise<Shop> {
   const folder = mkdtempSync(join(tmpdir(), 'postern-shop-'));
   let engine: LocalEngine | undefined;
   const h = await openHarness({
-    engine: async (blobs) => (engine = await plainEngine(join(folder, 'builds'), blobs)),
+    engine: async (blobs) => (engine = await openEngine(join(folder, 'builds'), isolation, blobs)),
     allowsFileRepositories: true,
     secretsDir: join(folder, 'secrets'),
   });
@@ -78,6 +81,7 @@ export async function openShop(): Promise<Shop> {
     h,
     ada,
     repository,
+    folder,
     call,
     change,
     async fetch(url) {
@@ -126,11 +130,14 @@ export async function openShop(): Promise<Shop> {
   };
 }
 
-/** Builds as plain processes of this machine, which is the quickest. The engine suite tests isolation. */
-async function plainEngine(folder: string, blobs: Pick<Blobs, 'read' | 'write'>): Promise<LocalEngine> {
+async function openEngine(
+  folder: string,
+  isolation: 'process' | 'bwrap',
+  blobs: Pick<Blobs, 'read' | 'write'>,
+): Promise<LocalEngine> {
   const engine = createLocalEngine({
     folder,
-    isolation: 'process',
+    isolation,
     hidden: [],
     searchPath: process.env['PATH'] ?? '',
     blobs,
