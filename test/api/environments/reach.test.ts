@@ -38,44 +38,42 @@ async function bytes(method: string, path: string, options: CallOptions) {
 }
 
 const live = { accept: 'text/event-stream' };
-const ofEnvironment = [
-  ['GET', ''],
-  ['HEAD', ''],
-  ['GET', '/why'],
-  ['GET', '/events'],
-  ['GET', '/logs'],
+type Asked = readonly [method: string, path: string, options: CallOptions];
+const ofEnvironment: readonly Asked[] = [
+  ['GET', '', {}],
+  ['HEAD', '', {}],
+  ['GET', '/why', {}],
+  ['GET', '/events', {}],
+  ['GET', '/logs', {}],
   ['GET', '/logs', { headers: live }],
   ['PATCH', '', { body: { autoTrack: true } }],
   ['POST', '/deploy', { body: {} }],
   ['POST', '/extend', { body: {} }],
-  ['DELETE', ''],
-] as const;
-const ofBuild = [
-  ['GET', ''],
-  ['HEAD', ''],
-  ['GET', '/logs'],
+  ['DELETE', '', {}],
+];
+const ofBuild: readonly Asked[] = [
+  ['GET', '', {}],
+  ['HEAD', '', {}],
+  ['GET', '/logs', {}],
   ['GET', '/logs', { headers: live }],
-  ['POST', '/cancel'],
-  ['POST', '/retry'],
-] as const;
+  ['POST', '/cancel', {}],
+  ['POST', '/retry', {}],
+];
 
 describe('SC-07 what a key does not reach is the same bytes as what does not exist', () => {
   const absent = '0'.repeat(20);
-  test.each(ofEnvironment)(
-    '%s /environments/{id}%s, by id and by name',
-    async (method, path, options = {}) => {
-      const before = await contents(shop.h, 'environment%');
-      const missing = await bytes(method, `/environments/env_${absent}${path}`, { ...options, as: limited });
-      expect(missing.status).toBe(404);
-      for (const name of [hidden.id, 'hidden-name'])
-        expect(await bytes(method, `/environments/${name}${path}`, { ...options, as: limited })).toEqual(
-          missing,
-        );
-      expect(await contents(shop.h, 'environment%')).toEqual(before);
-    },
-  );
+  test.each(ofEnvironment)('%s /environments/{id}%s, by id and by name', async (method, path, options) => {
+    const before = await contents(shop.h, 'environment%');
+    const missing = await bytes(method, `/environments/env_${absent}${path}`, { ...options, as: limited });
+    expect(missing.status).toBe(404);
+    for (const name of [hidden.id, 'hidden-name'])
+      expect(await bytes(method, `/environments/${name}${path}`, { ...options, as: limited })).toEqual(
+        missing,
+      );
+    expect(await contents(shop.h, 'environment%')).toEqual(before);
+  });
 
-  test.each(ofBuild)('%s /builds/{id}%s', async (method, path, options = {}) => {
+  test.each(ofBuild)('%s /builds/{id}%s', async (method, path, options) => {
     const missing = await bytes(method, `/builds/bld_${absent}${path}`, { ...options, as: limited });
     expect(missing.status).toBe(404);
     expect(await bytes(method, `/builds/${hidden.build}${path}`, { ...options, as: limited })).toEqual(
@@ -133,6 +131,19 @@ test('SC-07 lists and their counts hold only what the key reaches, whatever they
   expect(await seen('/builds', { status: 'deployed', page: '2' })).toEqual([[], 1]);
 });
 
+test('SC-05 a key whose only repository was removed reaches no Environment and no build', async () => {
+  await shop.h.repository('gone/soon');
+  const repositoryAccess = { mode: 'selected' as const, repositories: ['gone/soon'] };
+  const emptied = await shop.h.serviceKey({ scopes, repositoryAccess });
+  expect((await shop.call('DELETE', '/repositories/gone/soon')).status).toBe(200);
+  for (const path of ['/environments', '/builds']) {
+    const { data, metadata } = await shop.call('GET', path, { as: emptied });
+    expect([path, data, metadata.pagination.items]).toEqual([path, [], 0]);
+  }
+  const answer = await shop.call('GET', `/environments/${reached.id}`, { as: emptied });
+  expect(answer.error.code).toBe('env_not_found');
+});
+
 test('SC-07 a key of the creator does not reach more than its selection, and the same request as before creates nothing', async () => {
   const body = { repository: 'acme/shop', branch: 'main', idempotencyKey: 'once' };
   expect((await shop.create(body)).status).toBe(202);
@@ -188,12 +199,12 @@ test('SO-01 the grant of an Environment opens that Environment and no route of t
   const cookie = browser.cookies(url);
   expect(cookie).toContain(`${environmentCookie}=`);
   const headers = { cookie, origin: uiOrigin };
-  for (const [method, path, options = {}] of [
+  for (const [method, path, options] of [
     ...ofEnvironment.map(([verb, to, more]) => [verb, `/environments/${reached.id}${to}`, more] as const),
     ...ofBuild.map(([verb, to, more]) => [verb, `/builds/${reached.build}${to}`, more] as const),
   ]) {
-    const given: CallOptions = options;
-    const answer = await shop.h.call(method, path, { ...given, headers: { ...given.headers, ...headers } });
+    const sent = { ...options, headers: { ...options.headers, ...headers } };
+    const answer = await shop.h.call(method, path, sent);
     expect([method, path, answer.status]).toEqual([method, path, 401]);
   }
 });
