@@ -130,6 +130,8 @@ async function killAt(wanted: keyof typeof moments, buildId: string): Promise<ke
       return seen;
     }
     expect(['error', 'config_error']).not.toContain(deploy?.status);
+    // Every processor is needed to come to the moment.
+    await wait(20);
   }
 }
 
