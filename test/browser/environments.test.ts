@@ -241,6 +241,21 @@ test('who did not create it cannot let more people open it, and is told so', asy
   await context.close();
 });
 
+test('an administrator sees the row of one that only its creator may open, and can tear it down', async () => {
+  const { id } = await insertEnvironment(world, ada, { uuid: 'private', access: 'owner', status: 'error' });
+  const { page, complaints, context } = await at(`/environments/${id}?tab=why`, {}, root);
+  await page.getByText('Only its creator may open it').waitFor();
+  expect(await page.getByRole('tab').allTextContents()).toEqual(['Overview', 'Settings']);
+  expect(await page.getByRole('button', { name: 'Deploy' }).count()).toBe(0);
+  await page.getByRole('tab', { name: 'Settings' }).click();
+  expect(await page.getByRole('switch').count()).toBe(0);
+  await press(page, 'Tear it down');
+  await page.getByRole('dialog').getByRole('button', { name: 'Tear it down' }).click();
+  await page.getByText('It is being torn down').waitFor();
+  expect(complaints()).toEqual([]);
+  await context.close();
+});
+
 const esc = '\u001b';
 
 test('a log is followed while it is written, until one scrolls up, and what it printed is text', async () => {

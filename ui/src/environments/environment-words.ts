@@ -121,6 +121,14 @@ export function creatorWords({ createdBy }: Pick<Environment, 'createdBy'>, me: 
   return `Key ${createdBy.name ?? createdBy.id}`;
 }
 
+/** `me` sees the row as an administrator: only the creator may read the rest. */
+export function isRowOnly(
+  { access, createdBy }: Pick<Environment, 'access' | 'createdBy'>,
+  me: string | undefined,
+): boolean {
+  return access === 'owner' && me !== undefined && createdBy.id !== me;
+}
+
 export function shortSha(sha: string): string {
   return sha.slice(0, 7);
 }

@@ -1,4 +1,4 @@
-import { Anchor, Skeleton, Tabs, Title } from '@mantine/core';
+import { Alert, Anchor, Skeleton, Tabs, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { ApiProblem } from '../../api/client.ts';
@@ -6,7 +6,7 @@ import { whoAmI } from '../../api/queries.ts';
 import { environmentPolicy } from '../../shell/environment-policy.ts';
 import { Problem } from '../../shell/problem.tsx';
 import { DeployList } from '../deploys/deploy-list.tsx';
-import { creatorWords, isEnding, isUnderWay, statusWords } from '../environment-words.ts';
+import { creatorWords, isEnding, isRowOnly, isUnderWay, statusWords } from '../environment-words.ts';
 import { useEnvironmentsNow } from '../environments-now.ts';
 import { OffNote } from '../environments-off.tsx';
 import { Lease } from '../lease.tsx';
@@ -64,8 +64,10 @@ function Shown(facts: Facts) {
   const { environment, policy, me, now } = facts;
   const { tab = 'overview', page = 1, log } = route.useSearch();
   const navigate = route.useNavigate();
+  const isRow = isRowOnly(environment, me);
+  const shown: readonly DetailTab[] = isRow ? ['overview', 'settings'] : detailTabs;
   // Of what was torn down, its history is left.
-  const tabs = detailTabs.filter((one) => one !== 'settings' || !isEnding(environment));
+  const tabs = shown.filter((one) => one !== 'settings' || !isEnding(environment));
   return (
     <>
       <title>{`${environment.uuid} · Postern`}</title>
@@ -95,10 +97,15 @@ function Shown(facts: Facts) {
             </span>
           </div>
         </div>
-        {!isEnding(environment) && <Actions {...facts} />}
+        {!isEnding(environment) && !isRow && <Actions {...facts} />}
       </div>
       {!policy.enabled && <OffNote />}
-      <StatusNote of={environment} />
+      {isRow && (
+        <Alert color="blue" mb="md" title="Only its creator may open it">
+          You see this page as an administrator. You can tear the Environment down.
+        </Alert>
+      )}
+      <StatusNote of={environment} hasWhy={!isRow} />
       <Tabs
         value={tabs.includes(tab) ? tab : 'overview'}
         keepMounted={false}

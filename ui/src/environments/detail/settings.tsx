@@ -4,7 +4,7 @@ import { api, unwrap } from '../../api/client.ts';
 import type { Schemas } from '../../api/contract.ts';
 import { Problem } from '../../shell/problem.tsx';
 import { useChange } from '../../shell/use-change.ts';
-import { accessFacts } from '../environment-words.ts';
+import { accessFacts, isRowOnly } from '../environment-words.ts';
 import shared from '../environments.module.css';
 import { AccessDialog } from './access-dialog.tsx';
 import type { Facts } from './facts.ts';
@@ -17,6 +17,30 @@ export function Settings(facts: Facts) {
   const close = () => setDialog(undefined);
   return (
     <div className={shared['stack']}>
+      {!isRowOnly(environment, facts.me) && <Choices {...facts} onAccess={() => setDialog('access')} />}
+      <section className={shared['card']}>
+        <div className={shared['row']}>
+          <div>
+            <h2>Tear down</h2>
+            <p>
+              Nothing of it is served any more, and everything that runs is removed. This cannot be undone.
+            </p>
+          </div>
+          <Button variant="light" color="red" onClick={() => setDialog('tear-down')}>
+            Tear it down
+          </Button>
+        </div>
+      </section>
+      <AccessDialog {...facts} isOpen={dialog === 'access'} onClose={close} />
+      <TearDownDialog of={environment} isOpen={dialog === 'tear-down'} onClose={close} />
+    </div>
+  );
+}
+
+function Choices({ onAccess, ...facts }: Facts & { readonly onAccess: () => void }) {
+  const { environment } = facts;
+  return (
+    <>
       <Flip
         {...facts}
         field="autoTrack"
@@ -40,27 +64,12 @@ export function Settings(facts: Facts) {
               the same.
             </p>
           </div>
-          <Button variant="default" onClick={() => setDialog('access')}>
+          <Button variant="default" onClick={onAccess}>
             Change who may open it
           </Button>
         </div>
       </section>
-      <section className={shared['card']}>
-        <div className={shared['row']}>
-          <div>
-            <h2>Tear down</h2>
-            <p>
-              Nothing of it is served any more, and everything that runs is removed. This cannot be undone.
-            </p>
-          </div>
-          <Button variant="light" color="red" onClick={() => setDialog('tear-down')}>
-            Tear it down
-          </Button>
-        </div>
-      </section>
-      <AccessDialog {...facts} isOpen={dialog === 'access'} onClose={close} />
-      <TearDownDialog of={environment} isOpen={dialog === 'tear-down'} onClose={close} />
-    </div>
+    </>
   );
 }
 

@@ -18,7 +18,13 @@ const usual: Readonly<Partial<Record<Environment['status'], string>>> = {
 };
 
 /** What to know about the status, in a sentence, and where to read more. */
-export function StatusNote({ of: { id, status, statusMessage } }: { of: Environment }) {
+export function StatusNote({
+  of: { id, status, statusMessage },
+  hasWhy,
+}: {
+  of: Environment;
+  hasWhy: boolean;
+}) {
   const title = titles[status];
   const message = statusMessage ?? usual[status];
   if (title === undefined && message === undefined) return null;
@@ -26,7 +32,7 @@ export function StatusNote({ of: { id, status, statusMessage } }: { of: Environm
   return (
     <Alert color={isWrong ? 'red' : 'blue'} mb="md" {...(title === undefined ? {} : { title })}>
       {message}{' '}
-      {isWrong && (
+      {isWrong && hasWhy && (
         <Anchor
           inherit
           underline="always"
