@@ -83,7 +83,9 @@ export function launch(options: { ignoreDefaultArgs?: string[] } = {}): Promise<
   });
 }
 
-export async function openWorld(options: Pick<HarnessOptions, 'engine'> = {}): Promise<World> {
+export async function openWorld(
+  options: Pick<HarnessOptions, 'engine' | 'allowsFileRepositories'> = {},
+): Promise<World> {
   const [web, content] = await Promise.all([freePort(), freePort()]);
   const uiUrl = `http://app.localhost:${web}`;
   const written: string[] = [];

@@ -130,7 +130,7 @@ export async function openShop(isolation: 'process' | 'bwrap' = 'process'): Prom
   };
 }
 
-async function openEngine(
+export async function openEngine(
   folder: string,
   isolation: 'process' | 'bwrap',
   blobs: Pick<Blobs, 'read' | 'write'>,
