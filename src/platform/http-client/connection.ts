@@ -20,7 +20,7 @@ export class Connection {
   readonly #socket: Socket;
   #exchange: Exchange | undefined;
   /** Used for one read after the other: a new one for each would soon be most of the garbage of the process. */
-  #buffer = Buffer.allocUnsafeSlow(readBytes);
+  #buffer: Buffer;
   readonly #onData = (chunk: Buffer) => this.#read(chunk);
   readonly #onEnd = () => this.#exchange?.ended();
   readonly #onTimeout = () => {
@@ -32,6 +32,8 @@ export class Connection {
     at: { readonly host: string; readonly port: number; readonly isUpgrade: boolean },
     onClose: () => void,
   ) {
+    // A WebSocket's connection becomes a stream that others read, and may be open and silent for hours.
+    this.#buffer = Buffer.allocUnsafeSlow(at.isUpgrade ? 0 : readBytes);
     const onread = {
       buffer: () => this.#buffer,
       callback: (count: number) => {
@@ -39,13 +41,8 @@ export class Connection {
         return true;
       },
     };
-    // A WebSocket's connection becomes a stream that others read.
-    this.#socket = connect({
-      host: at.host,
-      port: at.port,
-      noDelay: true,
-      ...(at.isUpgrade ? {} : { onread }),
-    })
+    const { host, port } = at;
+    this.#socket = connect({ host, port, noDelay: true, ...(at.isUpgrade ? {} : { onread }) })
       .on('data', this.#onData)
       .on('end', this.#onEnd)
       .on('timeout', this.#onTimeout)
@@ -60,7 +57,7 @@ export class Connection {
   #read(chunk: Buffer): void {
     // Bytes that answer no request.
     if (this.#exchange === undefined) this.#socket.destroy();
-    else if (!this.#exchange.read(chunk)) this.#buffer = Buffer.allocUnsafeSlow(readBytes);
+    else if (!this.#exchange.read(chunk)) this.#buffer = Buffer.allocUnsafeSlow(this.#buffer.length);
   }
 
   /** Sends the head of a request. `headers`: names and values in turn, which hold no line breaks. */
