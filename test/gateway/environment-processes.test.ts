@@ -293,6 +293,21 @@ describe('a request to a process', () => {
     );
   });
 
+  test.each(['GET', 'POST', 'DELETE'])('the client cannot take its framing away: %s', async (method) => {
+    const made = await shown();
+    const seen: string[] = [];
+    handle = (request, response) =>
+      void text(request).then((body) => {
+        seen.push(`${request.method} ${request.url} ${body.length}`);
+        response.end();
+      });
+    const body = 'GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n';
+    const headers = { connection: 'close, Content-Length, Host', 'content-length': String(body.length) };
+    expect((await ask(hostOf(made), { method, headers, body })).status).toBe(200);
+    expect((await ask(hostOf(made), { path: '/next' })).status).toBe(200);
+    expect(seen).toEqual([`${method} / ${body.length}`, 'GET /next 0']);
+  });
+
   test('an event stream sends its head before its first event', async () => {
     const made = await shown();
     let send: (line: string) => void = () => undefined;

@@ -19,8 +19,18 @@ const hopByHop = new Set([
   'upgrade',
 ]);
 
-/** What a client claims about itself or its proxies: the gateway says it instead. */
-const claims = new Set(['forwarded', 'x-real-ip', 'x-original-url', 'x-rewrite-url', 'expect']);
+/**
+ * What a client claims about itself or its proxies, and how its body is framed: the gateway says it instead. A client may
+ * name `Content-Length` in `Connection`. Without any framing the process would read the body as the next request.
+ */
+const claims = new Set([
+  'forwarded',
+  'x-real-ip',
+  'x-original-url',
+  'x-rewrite-url',
+  'expect',
+  'content-length',
+]);
 
 /** They concern the host as a whole, or its connections, which are ours; or the gateway sets them. */
 const notFromTenants = new Set([

@@ -60,7 +60,8 @@ export function createProxy({ pools, upgrades }: { pools: ProcessPools; upgrades
     if (connection === undefined) return to.refuse(tooBusy);
     under.connection = connection;
     const { method = 'GET', url: path = '/' } = request;
-    const isChunked = request.headers['transfer-encoding'] !== undefined;
+    const { 'content-length': length, 'transfer-encoding': coding } = request.headers;
+    const isChunked = coding !== undefined;
     const body = hasBodyIn(request) ? connection.body({ isChunked }) : undefined;
     const reader = new AnswerReader({ method, isUpgrade: upgrade !== undefined });
     let answer: Answer | undefined;
@@ -123,6 +124,7 @@ export function createProxy({ pools, upgrades }: { pools: ProcessPools; upgrades
     const headers = requestHeaders(request.rawHeaders, to);
     if (upgrade !== undefined) headers.push('Connection', 'Upgrade', 'Upgrade', 'websocket');
     else if (isChunked) headers.push('Transfer-Encoding', 'chunked');
+    else if (length !== undefined) headers.push('Content-Length', length);
     connection.begin(
       {
         read(chunk) {
