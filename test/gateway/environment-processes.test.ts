@@ -223,7 +223,7 @@ describe('a request to a process', () => {
     socket.destroy();
   });
 
-  test('that the client gives up ends at the process, whatever read it', async () => {
+  test('that the client cancels ends at the process, whichever reader took it', async () => {
     const made = await shown();
     for (const more of ['', 'Connection: close\r\n']) {
       const given = Promise.withResolvers<void>();
@@ -306,6 +306,27 @@ describe('a request to a process', () => {
     expect((await ask(hostOf(made), { method, headers, body })).status).toBe(200);
     expect((await ask(hostOf(made), { path: '/next' })).status).toBe(200);
     expect(seen).toEqual([`${method} / ${body.length}`, 'GET /next 0']);
+  });
+
+  test('with a body is no WebSocket, and its body is no second request', async () => {
+    const made = await shown();
+    const seen: string[] = [];
+    handle = (request, response) => {
+      seen.push(`${request.url} ${request.headers.upgrade ?? 'plain'}`);
+      request.resume();
+      response.end('heard');
+    };
+    const socket = connect({ host: '127.0.0.1', port });
+    let heard = '';
+    socket.on('data', (chunk: Buffer) => (heard += chunk.toString()));
+    socket.write(
+      `GET /first HTTP/1.1\r\nHost: ${hostOf(made)}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+    );
+    await expect.poll(() => heard).toContain('heard');
+    for (let count = 0; count < 5; count += 1)
+      expect((await ask(hostOf(made), { path: '/next' })).status).toBe(200);
+    expect(seen).toEqual(['/first plain', ...Array.from({ length: 5 }, () => '/next plain')]);
+    socket.destroy();
   });
 
   test('an event stream sends its head before its first event', async () => {

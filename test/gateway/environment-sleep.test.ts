@@ -107,5 +107,5 @@ test('who may not open it wakes nothing', async () => {
   const request = begin(made, 'GET', { 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'image' });
   request.end();
   expect((await heard(request)).status).toBe(401);
-  expect(await h.app.services.sleepSignals.takeAsked()).toEqual([]);
+  expect(await h.app.services.sleepSignals.takeAsked()).not.toContain(made.id);
 });

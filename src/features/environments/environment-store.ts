@@ -196,7 +196,7 @@ export function environmentStore(db: Sql): EnvironmentStore {
          where id = ${environment.id}`.execute(db);
     },
     async list(filter, page, limit) {
-      const where = sql.join([...conditionsOf(filter)], sql` and `);
+      const where = sql.join([sql`true`, ...conditionsOf(filter)], sql` and `);
       const items = await many(sql`
         select ${columns} from ${from} where ${where}
          order by e.created_at desc, e.id limit ${limit} offset ${(page - 1) * limit}`);

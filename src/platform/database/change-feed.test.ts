@@ -79,9 +79,18 @@ test('who could not read for longer than half of the time that changes are kept 
   heard.length = 0;
   await feed.poll();
   expect(heard.toSorted()).toEqual(
-    ['config', 'environment', 'key', 'policy', 'principal', 'repository', 'session', 'site'].map(
-      (topic) => `${topic} *`,
-    ),
+    [
+      'build',
+      'build_log',
+      'config',
+      'environment',
+      'key',
+      'policy',
+      'principal',
+      'repository',
+      'session',
+      'site',
+    ].map((topic) => `${topic} *`),
   );
   heard.length = 0;
   await publish('after');

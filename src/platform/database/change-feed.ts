@@ -17,7 +17,7 @@ const topics = [
   'config',
   'site',
   'environment',
-  // The end and the lines of a build. Announced in the process of its worker alone; other processes find them by asking.
+  // The end of a build, and new lines of its log. Announced in their own process only; other processes poll for them.
   'build',
   'build_log',
 ] as const;

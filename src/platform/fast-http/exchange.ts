@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
 import { Writable } from 'node:stream';
+import type { AnswerHead } from '../http-client/answer-reader.ts';
 import { type AnswerHeaders, headEnd, headLines, passedLines } from './answer-head.ts';
 import type { Head } from './head.ts';
 import { PassedBody } from './passed-body.ts';
@@ -37,13 +38,6 @@ export class FastRequest {
   /** Does nothing: there is no body to discard. */
   resume(): void {}
 }
-
-type PassedHead = {
-  readonly status: number;
-  readonly reason: string;
-  /** Names and values in turn. */
-  readonly rawHeaders: readonly string[];
-};
 
 /** The response to a plain request, with the subset of node:http's members that is needed to respond. */
 export class FastResponse {
@@ -96,8 +90,8 @@ export class FastResponse {
     this.#finish();
   }
 
-  /** Passes on the answer of another server. `head` was checked when it was read. */
-  pass({ status, reason, rawHeaders }: PassedHead): PassedBody {
+  /** Begins to pass on the answer of another server, whose reader checked the head. @throws Error when a head was sent */
+  pass({ status, reason, rawHeaders }: AnswerHead): PassedBody {
     if (this.headersSent) throw new Error('The head of this answer was sent already.');
     this.statusCode = status;
     this.headersSent = true;

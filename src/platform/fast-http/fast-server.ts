@@ -89,10 +89,10 @@ class FastConnection {
   #hasAnswered = false;
   readonly #onEnd = (response: FastResponse) => this.#ended(response);
   readonly #onData = (chunk: Buffer) => this.#read(chunk);
-  /** The client has ended its side; it still gets its pending response. */
+  /** The client ended its side. It still gets a pending response, unless its end is watched: see FastRequest.watch(). */
   readonly #onHalfClosed = () => {
     if (this.#current === undefined) this.#socket.end();
-    // Most clients that end their side are gone, and what answers may work on for a long time.
+    // The process would work on for a client that has most likely left.
     else if (this.#current.req.isWatched) this.close();
     else this.#current.shouldKeepAlive = false;
   };

@@ -217,7 +217,7 @@ test('whatever arrives, and in whatever pieces: what it takes, node:http takes f
       isExact: fc.boolean(),
     })
     .map(({ interim: before, status: first, lines, end: by, coded: text, method, isExact }) => {
-      // Most heads shall fit their body.
+      // Most heads fit their body.
       const framed = isExact
         ? [
             ...lines.filter((one) => !/^(content-length|transfer)/i.test(one)),

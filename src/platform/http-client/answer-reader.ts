@@ -7,8 +7,13 @@ export type AnswerHead = {
   readonly rawHeaders: readonly string[];
 };
 
-/** Bytes of all heads, interim ones included, and of trailers; of one line that begins a chunk. */
+/** Its message is a sentence for people. */
+export class UnreadableAnswer extends Error {}
+
+/** Bytes of all heads, interim ones included, and of the trailers. */
 const maxHeadBytes = 65_536;
+const maxHeaders = 500;
+/** Bytes of the line before a chunk. */
 const maxLineBytes = 4_096;
 
 const statusLine = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: ([\t\x20-\x7e\x80-\xff]*))?$/;
@@ -49,7 +54,10 @@ export class AnswerReader {
     return this.isOver && this.#isKept && this.rest.length === 0;
   }
 
-  /** The pieces of the body in these bytes, which are not copied. Throws when they are no answer. */
+  /**
+   * The pieces of the body in these bytes: views, no copies.
+   * @throws UnreadableAnswer when they are no answer; the reader cannot be used after that
+   */
   read(chunk: Buffer): Buffer[] {
     const pieces: Buffer[] = [];
     let rest = this.#begun.length === 0 ? chunk : Buffer.concat([this.#begun, chunk]);
@@ -91,19 +99,21 @@ export class AnswerReader {
   #readHead(rest: Buffer): number {
     const end = rest.indexOf('\r\n\r\n', 0, 'latin1');
     const bytes = end < 0 ? rest.length : end + 4;
-    if (this.#headBytes + bytes > maxHeadBytes) throw new Error('The head of the answer is too large.');
+    if (this.#headBytes + bytes > maxHeadBytes)
+      throw new UnreadableAnswer('The head of the answer is too large.');
     if (end < 0) return 0;
     this.#headBytes += bytes;
     const [first = '', ...lines] = rest.toString('latin1', 0, end).split('\r\n');
+    if (lines.length > maxHeaders) throw new UnreadableAnswer('The answer has too many headers.');
     const [, minor, digits, reason = ''] = statusLine.exec(first) ?? [];
-    if (digits === undefined) throw new Error('The answer begins with no status.');
+    if (digits === undefined) throw new UnreadableAnswer('The answer begins with no status.');
     const status = Number(digits);
     if (status < 200 && status !== 101) return bytes;
     const rawHeaders: string[] = [];
     for (const line of lines) {
       const [, name, value] = fieldLine.exec(line) ?? [];
       if (name === undefined || value === undefined)
-        throw new Error('The answer has a line that is no header.');
+        throw new UnreadableAnswer('The answer has a line that is no header.');
       rawHeaders.push(name, trimBlanks(value));
     }
     this.#isKept = minor === '1';
@@ -116,7 +126,7 @@ export class AnswerReader {
     const { length, isChunked } = this.#framing(rawHeaders);
     if (status === 101) {
       if (!this.#asked.isUpgrade)
-        throw new Error('The answer switches to a protocol that was not asked for.');
+        throw new UnreadableAnswer('The answer switches to a protocol that was not asked for.');
       return 'over';
     }
     // RFC 9112 section 6.3.
@@ -134,16 +144,16 @@ export class AnswerReader {
       const value = rawHeaders[at + 1] ?? '';
       if (name === 'connection') this.#isKept &&= !/(?:^|,)\s*close\s*(?:,|$)/i.test(value);
       if (name !== 'content-length' && name !== 'transfer-encoding') continue;
-      if (said !== undefined) throw new Error('The answer says its length twice.');
+      if (said !== undefined) throw new UnreadableAnswer('The answer says its length twice.');
       said = { name, value };
     }
     if (said?.name !== 'transfer-encoding') {
       if (said !== undefined && !/^\d{1,15}$/.test(said.value))
-        throw new Error('The length of the answer is no number.');
+        throw new UnreadableAnswer('The length of the answer is no number.');
       return { length: said && Number(said.value), isChunked: false };
     }
     if (said.value.toLowerCase() !== 'chunked')
-      throw new Error('The answer has a coding other than chunked.');
+      throw new UnreadableAnswer('The answer has a coding other than chunked.');
     return { length: undefined, isChunked: true };
   }
 
@@ -151,24 +161,25 @@ export class AnswerReader {
   #readLine(rest: Buffer): number {
     const end = rest.indexOf('\r\n', 0, 'latin1');
     if (end > maxLineBytes || (end < 0 && rest.length > maxLineBytes))
-      throw new Error('A line between two chunks is too long.');
+      throw new UnreadableAnswer('A line between two chunks is too long.');
     if (end < 0) return 0;
     const line = rest.toString('latin1', 0, end);
     if (this.#state === 'chunk size') {
       const [, digits] = chunkLine.exec(line) ?? [];
-      if (digits === undefined) throw new Error('The size of a chunk is no number.');
+      if (digits === undefined) throw new UnreadableAnswer('The size of a chunk is no number.');
       this.#left = Number.parseInt(digits, 16);
       this.#state = this.#left === 0 ? 'trailers' : 'chunk';
     } else if (this.#state === 'chunk end') {
-      if (line !== '') throw new Error('A chunk is longer than it says.');
+      if (line !== '') throw new UnreadableAnswer('A chunk is longer than it says.');
       this.#state = 'chunk size';
     } else if (line === '') {
       this.#state = 'over';
     } else {
-      // Trailers are read over: the gateway passes none on.
+      // Trailers are dropped: the gateway passes none on.
       this.#headBytes += end + 2;
-      if (this.#headBytes > maxHeadBytes) throw new Error('The trailers of the answer are too large.');
-      if (!fieldLine.test(line)) throw new Error('The answer has a line that is no trailer.');
+      if (this.#headBytes > maxHeadBytes)
+        throw new UnreadableAnswer('The trailers of the answer are too large.');
+      if (!fieldLine.test(line)) throw new UnreadableAnswer('The answer has a line that is no trailer.');
     }
     return end + 2;
   }

@@ -3,7 +3,7 @@ import { Writable } from 'node:stream';
 
 /** Hears what happens on a connection during one exchange. `closed` comes last. */
 export type Exchange = {
-  /** True: the bytes are not needed any more. */
+  /** Takes bytes. True: nothing refers to them any more, so the next read may overwrite them. */
   read(chunk: Buffer): boolean;
   /** The other side sends no more. */
   ended(): void;
@@ -15,7 +15,7 @@ const readBytes = 65_536;
 
 /** A connection to an HTTP/1.1 server, for one exchange at a time. */
 export class Connection {
-  /** Whether an exchange on it ended well before. The server may close it while the next request is on its way. */
+  /** True after the first exchange. The server may close such a connection while the next request is on its way. */
   isReused = false;
   readonly #socket: Socket;
   #exchange: Exchange | undefined;
@@ -46,12 +46,17 @@ export class Connection {
       .on('data', this.#onData)
       .on('end', this.#onEnd)
       .on('timeout', this.#onTimeout)
-      // The end follows.
+      // `close` follows.
       .on('error', () => undefined)
       .once('close', () => {
         onClose();
         this.#exchange?.closed();
       });
+  }
+
+  /** False: the server has closed it, or its side of it. */
+  get isUsable(): boolean {
+    return !this.#socket.destroyed && this.#socket.readable;
   }
 
   #read(chunk: Buffer): void {

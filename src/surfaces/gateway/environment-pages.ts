@@ -36,14 +36,22 @@ export const processGone = shown(502, {
 });
 
 const busy = shown(503, {
-  title: 'The service has too many requests',
-  body: html`<h1>The service has too many requests</h1>
-<p class="lead">It works on as many as it may have at once. Try again in a moment.</p>`,
+  title: 'The service has too many connections',
+  body: html`<h1>The service has too many connections</h1>
+<p class="lead">The gateway has as many connections to it in use as it allows. Try again in a moment.</p>`,
 });
 export const tooBusy: GatewayAnswer = {
   ...busy,
   headers: { ...busy.headers, 'retry-after': String(refreshSeconds) },
 };
+
+/** `reason`: a sentence about what is wrong with it. */
+export const badAnswer = (reason: string) =>
+  shown(502, {
+    title: 'The service sent an invalid answer',
+    body: html`<h1>The service sent an invalid answer</h1>
+<p class="lead">${reason} The gateway passes on strict HTTP/1.1 only.</p>`,
+  });
 
 export const tooSlow = shown(504, {
   title: 'The service did not answer in time',

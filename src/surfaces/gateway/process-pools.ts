@@ -7,7 +7,7 @@ import { Connection } from '../../platform/http-client/connection.ts';
  * observed for the current start: a new address gets a new pool, and the idle connections of the old one are closed.
  */
 export type ProcessPools = {
-  /** Undefined while the service has as many connections as it may have. */
+  /** An idle connection or a new one. Undefined: the service has as many in use as it may. `isNew`: never an idle one. */
   open(
     service: Service,
     how: { readonly isNew: boolean; readonly isUpgrade: boolean },
@@ -19,7 +19,7 @@ export type ProcessPools = {
 
 type Service = { readonly name: string; readonly address: string };
 
-/** Idle connections to one service, and others. */
+/** Connections to one service, at most: idle ones, and ones in use, WebSockets included. */
 const maxIdle = 256;
 const maxBusy = 4_096;
 const idleMs = 30 * second;
@@ -49,8 +49,11 @@ export function createProcessPools(limits = { busy: maxBusy }): ProcessPools {
   return {
     open(service, { isNew, isUpgrade }) {
       const pool = poolOf(service);
-      const idle = isNew || isUpgrade ? undefined : pool.idle.pop();
-      if (idle !== undefined) return idle;
+      while (!isNew && !isUpgrade) {
+        const idle = pool.idle.pop();
+        if (idle === undefined) break;
+        if (idle.isUsable) return idle;
+      }
       if (pool.open - pool.idle.length >= limits.busy) return undefined;
       const at = hostAndPort(service.address);
       pool.open += 1;

@@ -93,7 +93,7 @@ export function answerHeaders(
     const kept = lower === 'set-cookie' ? cookieOfTenant(value) : value;
     if (kept !== undefined) sent.push(name, kept);
   });
-  // nginx passes on what it gets at once, and does not send the second header on.
+  // nginx passes on what it gets at once, and does not send X-Accel-Buffering on.
   sent.push('X-Robots-Tag', 'noindex', 'X-Accel-Buffering', 'no');
   if (isPrivate) sent.push('Cache-Control', 'private, no-store', 'CDN-Cache-Control', 'no-store');
   if (isHttps) sent.push('Strict-Transport-Security', 'max-age=31536000');

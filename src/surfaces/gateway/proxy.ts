@@ -6,10 +6,11 @@ import {
   type HttpRequest,
   type HttpResponse,
 } from '../../platform/fast-http/fast-server.ts';
-import { type AnswerHead, AnswerReader } from '../../platform/http-client/answer-reader.ts';
+import { type AnswerHead, AnswerReader, UnreadableAnswer } from '../../platform/http-client/answer-reader.ts';
 import type { Connection } from '../../platform/http-client/connection.ts';
+import { nextTurn } from '../../platform/turns.ts';
 import type { GatewayAnswer } from './answer.ts';
-import { processGone, tooBusy, tooSlow } from './environment-pages.ts';
+import { badAnswer, processGone, tooBusy, tooSlow } from './environment-pages.ts';
 import type { ProcessPools } from './process-pools.ts';
 import { answerHeaders, type Forwarded, requestHeaders } from './proxy-headers.ts';
 import { hasBodyIn } from './request-headers.ts';
@@ -45,6 +46,9 @@ export type Destination = Forwarded & {
 const maxHeadMs = 2 * minute;
 const maxSilenceMs = 15 * minute;
 
+/** Chunks that are read of one answer before others have their turn. A process may send one for each byte. */
+const maxPieces = 64;
+
 export function createProxy({ pools, upgrades }: { pools: ProcessPools; upgrades: Upgrades }): Proxy {
   function pass(
     request: HttpRequest,
@@ -68,48 +72,26 @@ export function createProxy({ pools, upgrades }: { pools: ProcessPools; upgrades
     let isHeard = false;
     let isRefused = false;
 
-    function refuse(refusal: GatewayAnswer): void {
+    const refuse = (refusal: GatewayAnswer): void => {
       if (isRefused) return;
       isRefused = true;
-      connection?.destroy();
+      connection.destroy();
       upload?.unpipe();
       // The client must not take a part for the whole.
       if (response.headersSent) response.destroy();
       else to.refuse(refusal);
-    }
+    };
 
-    function send(pieces: readonly Buffer[]): void {
-      const { head, isOver } = reader;
-      if (head === undefined || isRefused || connection === undefined) return;
-      if (head.status === 101) return join(head, connection.detach());
-      if (answer === undefined) {
-        connection.setTimeout(maxSilenceMs);
-        answer = beginAnswer(response, { ...head, rawHeaders: answerHeaders(head.rawHeaders, to) });
-        to.counted(head.status);
-      }
-      to.used();
-      if (isOver) {
-        release(head, connection);
-        answer.end(joined(pieces));
-        request.resume();
-      } else if (pieces.length === 0) {
-        // An event stream may send its first event much later.
-        answer.flushHeaders();
-      } else if (!answer.write(joined(pieces))) {
-        connection.pause();
-        answer.once('drain', () => connection.resume());
-      }
-    }
-
-    function release(head: AnswerHead, over: Connection): void {
+    const release = (head: AnswerHead): void => {
       under.connection = undefined;
       upload?.unpipe();
       // The rest of an upload, which the process did not wait for, is not for the next request on the connection.
-      if (reader.isKept && body?.writableFinished !== false) pools.giveBack(to, over, keptMs(head));
-      else over.destroy();
-    }
+      if (reader.isKept && upgrade === undefined && body?.writableFinished !== false)
+        pools.giveBack(to, connection, keptMs(head));
+      else connection.destroy();
+    };
 
-    function join(head: AnswerHead, socket: Socket): void {
+    const join = (head: AnswerHead, socket: Socket): void => {
       if (upgrade === undefined || response instanceof FastResponse) return;
       for (const side of [request.socket, socket]) {
         side.on('data', to.used);
@@ -118,7 +100,33 @@ export function createProxy({ pools, upgrades }: { pools: ProcessPools; upgrades
       }
       to.counted(101);
       joinSockets(upgrade.take(response), upgrade.head, socket, reader.rest, switchLines(head, to));
-    }
+    };
+
+    const send = (pieces: readonly Buffer[]): void => {
+      const { head, isOver } = reader;
+      if (head === undefined || isRefused) return;
+      if (head.status === 101) return join(head, connection.detach());
+      if (answer === undefined) {
+        connection.setTimeout(maxSilenceMs);
+        answer = beginAnswer(response, { ...head, rawHeaders: answerHeaders(head.rawHeaders, to) });
+        to.counted(head.status);
+      }
+      to.used();
+      if (isOver) {
+        release(head);
+        answer.end(joined(pieces));
+        request.resume();
+      } else if (pieces.length === 0) {
+        // An event stream may send its first event much later.
+        answer.flushHeaders();
+      } else if (!answer.write(joined(pieces))) {
+        connection.pause();
+        answer.once('drain', () => connection.resume());
+      } else if (pieces.length > maxPieces) {
+        connection.pause();
+        nextTurn(() => connection.resume());
+      }
+    };
 
     connection.setTimeout(maxHeadMs);
     const headers = requestHeaders(request.rawHeaders, to);
@@ -129,13 +137,15 @@ export function createProxy({ pools, upgrades }: { pools: ProcessPools; upgrades
       {
         read(chunk) {
           isHeard = true;
+          // While the client is behind, copies wait for it: a view of one byte keeps the whole buffer.
+          const isBehind = response.writableLength > 0;
           try {
-            send(reader.read(chunk));
-          } catch {
-            // It is no answer, or its status or a header is one that HTTP does not allow.
-            refuse(processGone);
+            send(reader.read(isBehind ? Buffer.from(chunk) : chunk));
+          } catch (error) {
+            refuse(error instanceof UnreadableAnswer ? badAnswer(error.message) : processGone);
           }
-          return response.writableLength === 0;
+          // Pieces that the client has not taken are views of these bytes.
+          return isBehind || response.writableLength === 0;
         },
         ended() {
           reader.end();
@@ -165,14 +175,18 @@ export function createProxy({ pools, upgrades }: { pools: ProcessPools; upgrades
     isPassedOn: (request) => passedOn.has(request),
     hold,
     forward(request, response, to) {
+      const { socket } = request;
+      // The client left while access was checked: no event would ever end this exchange.
+      if (socket.destroyed) return;
       const under: UnderWay = { connection: undefined };
       hold(request);
       to.used();
-      const { socket } = request;
       const leave = to.enter(() => {
         under.connection?.destroy();
         socket.destroy();
       });
+      // It was cut at once: access changed during the check.
+      if (socket.destroyed) return leave();
       const ended = () => {
         leave();
         to.used();
@@ -190,7 +204,7 @@ export function createProxy({ pools, upgrades }: { pools: ProcessPools; upgrades
   };
 }
 
-/** Takes an answer whose head is said. */
+/** Takes the body of an answer whose head is known. */
 type Answer = {
   flushHeaders(): void;
   write(piece: Buffer): boolean;
@@ -211,11 +225,12 @@ function joined(pieces: readonly Buffer[]): Buffer {
   return pieces.length === 1 && first !== undefined ? first : Buffer.concat(pieces);
 }
 
-/** How long the process keeps an idle connection, as it says: `Keep-Alive: timeout=5`, in seconds. */
-function keptMs(head: AnswerHead | undefined): number {
-  const at = head?.rawHeaders.findIndex((text, place) => place % 2 === 0 && /^keep-alive$/i.test(text)) ?? -1;
-  const [, seconds] = /(?:^|[\s,])timeout=(\d{1,6})\b/i.exec(head?.rawHeaders[at + 1] ?? '') ?? [];
-  return at < 0 || seconds === undefined ? Infinity : Number(seconds) * second;
+/** Milliseconds that the process keeps an idle connection, as in `Keep-Alive: timeout=5`. Infinity: it does not say. */
+function keptMs({ rawHeaders }: AnswerHead): number {
+  const at = rawHeaders.findIndex((text, place) => place % 2 === 0 && text.toLowerCase() === 'keep-alive');
+  const value = at < 0 ? '' : (rawHeaders[at + 1] ?? '');
+  const [, seconds] = /(?:^|[\s,])timeout=(\d{1,6})\b/i.exec(value) ?? [];
+  return seconds === undefined ? Infinity : Number(seconds) * second;
 }
 
 function isSafe({ method }: HttpRequest): boolean {

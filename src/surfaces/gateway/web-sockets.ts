@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import type { AnswerHead } from '../../platform/http-client/answer-reader.ts';
 import { leaveTurns } from '../../platform/turns.ts';
 import { answerHeaders } from './proxy-headers.ts';
+import { hasBodyIn } from './request-headers.ts';
 
 /**
  * Requests that ask for a WebSocket. They take the same way as every other request, with a response of their own, until the
@@ -25,8 +26,10 @@ export type Upgrade = {
   take(response: ServerResponse): Duplex;
 };
 
-export function asksForWebSocket({ method, headers }: IncomingMessage): boolean {
-  return method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket';
+/** A request with a body asks for none: the body would be read as the beginning of what follows the switch. */
+export function asksForWebSocket(request: IncomingMessage): boolean {
+  const { method, headers } = request;
+  return method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket' && !hasBodyIn(request);
 }
 
 export function createUpgrades(): Upgrades {
@@ -40,6 +43,7 @@ export function createUpgrades(): Upgrades {
         // node:http gives the connection of the server, which is a socket.
         const socket = stream as Socket;
         socket.on('error', () => socket.destroy());
+        socket.on('timeout', () => socket.destroy());
         // Answers of earlier requests are under way: a client may not send this one before it has them.
         if (!leaveTurns(socket) || isClosed) return void socket.destroy();
         open.add(socket);

@@ -49,7 +49,7 @@ function answer(
   return JSON.stringify(successBody(request.id, result.data, result.pagination));
 }
 
-/** The handler chose what it streams for the repositories that the caller reached then. */
+/** Cuts a stream when its caller reaches other repositories than at its start: the handler chose the contents for those. */
 function inSameReach(request: FastifyRequest, again: () => Promise<void>): () => Promise<void> {
   const reach = String(reachOf(request.caller));
   return async () => {

@@ -111,6 +111,8 @@ describe('what a caller may not see does not exist', () => {
     expect((await shop.call('GET', path)).data).toMatchObject({ id: data.id, access: 'owner' });
     expect((await shop.call('GET', '/environments/of-ben-alone')).status).toBe(200);
     expect(await idsFor(shop.ada)).toEqual([data.id]);
+    // No condition at all.
+    expect((await shop.call('GET', '/environments', { query: { exclude: '' } })).status).toBe(200);
     for (const [method, of, body] of [
       ['GET', '/why', undefined],
       ['GET', '/events', undefined],

@@ -121,7 +121,7 @@ export function artifactStore(db: Sql): ArtifactStore {
       return rows.map((row) => row.environment_id);
     },
 
-    // The artifacts that isServed finds, without a look at every artifact.
+    // The rule of isServed as a list, without a look at every artifact: change both.
     async useServed(now, notedBefore) {
       await sql`
         update artifacts set used_at = ${new Date(now)}

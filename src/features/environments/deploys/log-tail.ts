@@ -13,14 +13,14 @@ import {
 /**
  * Follows logs for readers that wait, as server-sent events (HTML standard, section 9.2). Readers of one log share its
  * reads: each round reads it once for all readers with the same cursor. A slow reader continues from its own cursor. No
- * other reader waits for it, and no lines are held in memory for it.
+ * other reader waits for it, and at most one page is held in memory for it.
  */
 export type LogTail = {
   /** Lines after the cursor, until the logs have ended and everything was read. */
   follow(source: LogSource, from: LogPlace): AsyncGenerator<string>;
 };
 
-/** The logs of one deploy or one Environment, for one reader. */
+/** The logs of one deploy or one Environment, for one reader, whose access was checked when it was made. */
 export type LogSource = {
   /** Of the deploy or the Environment. */
   readonly id: string;
@@ -107,7 +107,7 @@ export function createLogTail(deps: {
   }
 
   function pageOf({ looked, pages }: Round, { service, cursor }: LogPlace): Promise<Page> {
-    const place = `${service ?? ''} ${cursor ?? ''}`;
+    const place = JSON.stringify([service ?? null, cursor ?? null]);
     const known = pages.get(place);
     if (known !== undefined) return known;
     // Before the lines: what has ended writes no more, so what is read after the look has the last ones.
@@ -155,6 +155,7 @@ export function createLogTail(deps: {
           quietMs = 0;
         }
         await next.over;
+        // A round that a change ended counts whole: the comment then comes earlier, never later.
         quietMs += everyMs;
       }
     },

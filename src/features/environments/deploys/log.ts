@@ -33,10 +33,13 @@ export type LogPlace = { readonly service?: string | undefined; readonly cursor?
 /** How far someone has read: service → number of its last line. */
 type Position = ReadonlyMap<string, number>;
 
+/** More than an Environment may have: a client could invent any number. */
+const maxServices = 40;
+
 /** `web.12~api.40`. Text that is not such a cursor is read as the beginning. */
 export function positionIn(cursor: string | undefined): Position {
   const found = new Map<string, number>();
-  for (const part of cursor?.split('~') ?? []) {
+  for (const part of cursor?.split('~', maxServices) ?? []) {
     const [, service, line] = /^([a-z0-9-]+)\.(\d{1,9})$/.exec(part) ?? [];
     if (service !== undefined && line !== undefined) found.set(service, Number(line));
   }

@@ -21,9 +21,9 @@ import { watching } from './watch.ts';
 export type Reconciler = {
   /** Looks at every Environment that something has to be done for. Returns when it has begun. */
   run(): Promise<void>;
-  /** Looks at those that changed, and after a build at those with a deploy under way. 'unfinished': some are to be looked at again. */
+  /** Looks at those that changed and, after a build, at those with a deploy under way. 'unfinished': one changed meanwhile. */
   runChanged(): Promise<'unfinished' | void>;
-  /** Looks at one Environment now. Returns at once. */
+  /** Begins to look at one Environment. One that is under way is looked at once more afterwards. Returns at once. */
   look(environmentId: string): void;
   /** Resolves when nothing is under way in this process. */
   idle(): Promise<void>;
