@@ -293,7 +293,7 @@ describe('a request to a process', () => {
     );
   });
 
-  test.each(['GET', 'POST', 'DELETE'])('the client cannot take its framing away: %s', async (method) => {
+  test.each(['GET', 'POST', 'DELETE'])('T52 the client cannot take its framing away: %s', async (method) => {
     const made = await shown();
     const seen: string[] = [];
     handle = (request, response) =>

@@ -137,7 +137,7 @@ describe('an answer', () => {
   });
 });
 
-test('whatever arrives, and in whatever pieces: what it takes, node:http takes for the same', async () => {
+test('T52 whatever arrives, and in whatever pieces: what it takes, node:http takes for the same', async () => {
   const body = fc.string({ unit: fc.constantFrom('a', '\r\n', '0', '\xe9'), maxLength: 12 });
   const line = fc.constantFrom(
     'X-A: b',
