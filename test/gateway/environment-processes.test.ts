@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { memoryUsage } from 'node:process';
 import { once } from 'node:events';
 import {
   createServer,
@@ -238,6 +239,28 @@ describe('a request to a process', () => {
       socket.destroy();
       await expect(left.promise).resolves.toBeUndefined();
     }
+  });
+
+  test('that waits behind another holds what its process sent, and no whole buffer for each byte', async () => {
+    const made = await shown();
+    let sent = 0;
+    handle = (request, response) => {
+      // Single bytes, each read before the next.
+      const send = () => {
+        if (response.destroyed || sent === 12_000) return;
+        sent += 1;
+        response.write('x', () => setImmediate(send));
+      };
+      if (request.url === '/behind') send();
+    };
+    const socket = connect({ host: '127.0.0.1', port });
+    const asked = (path: string) => `GET ${path} HTTP/1.1\r\nHost: ${hostOf(made)}\r\n\r\n`;
+    const before = memoryUsage().arrayBuffers;
+    socket.write(asked('/never') + asked('/behind'));
+    await expect.poll(() => sent, { timeout: 20_000 }).toBe(12_000);
+    // 64 KiB for each read would be some 250 MiB.
+    expect((memoryUsage().arrayBuffers - before) / 1_048_576).toBeLessThan(60);
+    socket.destroy();
   });
 
   test('waits behind the one before on its connection', async () => {
