@@ -177,7 +177,7 @@ async function openWorker(shared: Shared) {
       kind: 'static',
       variables: {},
       maySecrets: false,
-      redacted: [],
+      redactedSecrets: [],
       ...rest,
       build: { ...plainBuild, ...build },
     });

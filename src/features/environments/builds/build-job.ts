@@ -16,7 +16,7 @@ export type BuildRequest = {
   /** Whether this branch may use stored secrets (secrets.ts). */
   readonly maySecrets: boolean;
   /** Names of stored secrets whose values the log must not show: those of the whole Environment. */
-  readonly redacted: readonly string[];
+  readonly redactedSecrets: readonly string[];
 };
 
 export type Requested =
@@ -48,7 +48,7 @@ export type BuildJobState = {
 export type BuildInput = Pick<BuildRequest, 'branch' | 'sha' | 'kind' | 'variables'> & {
   readonly build: Pick<DesiredBuild, 'image' | 'command' | 'directory' | 'output' | 'inputs' | 'secrets'>;
   /** Absent in builds that an earlier version queued. */
-  readonly redacted?: BuildRequest['redacted'];
+  readonly redactedSecrets?: BuildRequest['redactedSecrets'];
   /** Git's hash of the inputs. */
   readonly tree: string;
 };

@@ -61,7 +61,17 @@ export function createBuilds(deps: {
   }
 
   return {
-    async request({ repositoryId, remote, branch, sha, kind, build, variables, maySecrets, redacted }) {
+    async request({
+      repositoryId,
+      remote,
+      branch,
+      sha,
+      kind,
+      build,
+      variables,
+      maySecrets,
+      redactedSecrets,
+    }) {
       if (engine === null)
         throw new AppError('engine_unavailable', {
           message: 'This installation builds nothing: ENVIRONMENTS_ENGINE is off.',
@@ -78,7 +88,15 @@ export function createBuilds(deps: {
       const { tree } = found.value;
       const inputs = { planDigest: build.digest, tree, variables };
       const key = artifactKeyOf(inputs, { ...engine.place, repositoryId }, hmacKey);
-      const input: BuildInput = { branch, sha, kind, variables, tree, redacted, build: whatRuns(build) };
+      const input: BuildInput = {
+        branch,
+        sha,
+        kind,
+        variables,
+        tree,
+        redactedSecrets,
+        build: whatRuns(build),
+      };
       for (let tries = 0; tries < maxTries; tries += 1) {
         const requested = await findOrQueue(key, input);
         if (requested !== undefined) return requested;

@@ -31,7 +31,7 @@ test('without an engine nothing is built: a request says so, and no job looks fo
     build,
     variables: {},
     maySecrets: true,
-    redacted: [],
+    redactedSecrets: [],
   } as const;
   await expect(builds.request(wanted)).rejects.toMatchObject({ code: 'engine_unavailable', status: 503 });
   await expect(h.app.jobs.runNow('builds')).rejects.toThrow('There is no job builds.');

@@ -52,7 +52,7 @@ function openLog() {
     });
     return {
       seen,
-      /** Returns what lets it go on. */
+      /** Stops reading lines. The returned function reads on. */
       hold() {
         const { promise, resolve } = Promise.withResolvers<void>();
         held = promise;

@@ -34,7 +34,7 @@ export function buildStep(deps: ReconcilerDeps) {
       variables: filledVariables(build.variables, valueOf),
       maySecrets,
       // A branch without the right to a secret could otherwise find its value by guessing.
-      redacted: maySecrets ? secretNamesOf(Object.values(deploy.plan.services)) : [],
+      redactedSecrets: maySecrets ? secretNamesOf(Object.values(deploy.plan.services)) : [],
     });
   }
 
