@@ -5,7 +5,7 @@ import { systemRandom } from '../src/core/ids.ts';
 import { environmentStore } from '../src/features/environments/environment-store.ts';
 import { generateEnvironmentLabel, serviceLabel } from '../src/features/environments/labels.ts';
 import { defaultEnvironmentPolicy } from '../src/features/environments/policy/environment-policy.ts';
-import { environmentRow } from '../test/environment-row.ts';
+import { environmentRow, serviceRow } from '../test/environment-row.ts';
 import { Browser } from '../test/faults/browser.ts';
 import { startMeasuredApp } from './measured-app.ts';
 
@@ -38,20 +38,7 @@ async function serve(processPort: number): Promise<string> {
   const store = environmentStore(backends.database.sql);
   await store.insert(environment, null);
   await store.addLabel(label, environment.id, now);
-  await store.putServices(environment.id, [
-    {
-      name: 'api',
-      kind: 'process',
-      status: 'ready',
-      reason: null,
-      isExposed: true,
-      routes: {},
-      spa: false,
-      url: null,
-      artifactId: null,
-      address: `127.0.0.1:${processPort}`,
-    },
-  ]);
+  await store.putServices(environment.id, [serviceRow({ address: `127.0.0.1:${processPort}` })]);
   feed.announce({ topic: 'environment', subject: environment.id });
   return `${sitesServices.siteAddresses.urlOf(serviceLabel('api', label))}1`;
 }

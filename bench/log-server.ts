@@ -2,7 +2,7 @@ import type { Engine } from '../src/features/environments/engine/engine.ts';
 import { systemAuditContext } from '../src/core/caller.ts';
 import { defaultKeyPolicy } from '../src/features/keys/key-policy.ts';
 import { environmentStore } from '../src/features/environments/environment-store.ts';
-import { environmentRow } from '../test/environment-row.ts';
+import { environmentRow, serviceRow } from '../test/environment-row.ts';
 import { startMeasuredApp } from './measured-app.ts';
 
 // The whole server as npm start builds it, with one Environment, whose process writes a log all the time. Its engine runs
@@ -45,20 +45,7 @@ const creator = { kind: 'user', id: 'usr_bench' } as const;
 const environment = environmentRow(startedAt, { id: 'env_bench', uuid: 'bench', creator, label: 'bench' });
 const store = environmentStore(backends.database.sql);
 await store.insert(environment, null);
-await store.putServices(environment.id, [
-  {
-    name: 'api',
-    kind: 'process',
-    status: 'ready',
-    reason: null,
-    isExposed: true,
-    routes: {},
-    spa: false,
-    url: null,
-    artifactId: null,
-    address: null,
-  },
-]);
+await store.putServices(environment.id, [serviceRow()]);
 const address = await app.web.listen({ host: '127.0.0.1', port: config.port });
 app.jobs.start();
 

@@ -1,5 +1,5 @@
 import { day } from '../src/core/clock.ts';
-import type { Environment } from '../src/features/environments/environment.ts';
+import type { Environment, EnvironmentService } from '../src/features/environments/environment.ts';
 
 type Own = Pick<Environment, 'id' | 'uuid' | 'creator' | 'label'> & Partial<Environment>;
 
@@ -29,6 +29,23 @@ export function environmentRow(now: number, own: Own): Environment {
     expiresAt: now + day,
     deletedAt: null,
     revision: 1,
+    ...own,
+  };
+}
+
+/** A process that is ready and has no address yet, except for its own facts. */
+export function serviceRow(own: Partial<EnvironmentService> = {}): EnvironmentService {
+  return {
+    name: 'api',
+    kind: 'process',
+    status: 'ready',
+    reason: null,
+    isExposed: true,
+    routes: {},
+    spa: false,
+    url: null,
+    artifactId: null,
+    address: null,
     ...own,
   };
 }

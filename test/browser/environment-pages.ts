@@ -8,7 +8,7 @@ import { defaultEnvironmentPolicy } from '../../src/features/environments/policy
 import { newRepository, type TestRepository } from '../git-repository.ts';
 import type { Person } from '../harness.ts';
 import type { World } from './real-ports.ts';
-import { environmentRow } from '../environment-row.ts';
+import { environmentRow, serviceRow } from '../environment-row.ts';
 
 /** What the suites of the Environments pages show: rows as the reconciler writes them, and logs that are still written. */
 export const hour = 3_600_000;
@@ -77,19 +77,7 @@ export async function insertEnvironment(world: World, person: Person, { live = [
   const store = environmentStore(database.sql);
   await store.insert(environment, null);
   await store.update(environment);
-  const services = live.map((service, at) => ({
-    name: `service-${at}`,
-    kind: 'process' as const,
-    status: 'ready' as const,
-    reason: null,
-    isExposed: true,
-    routes: {},
-    spa: false,
-    url: null,
-    artifactId: null,
-    address: null,
-    ...service,
-  }));
+  const services = live.map((service, at) => serviceRow({ name: `service-${at}`, ...service }));
   await store.putServices(id, services);
   return environment;
 }
