@@ -1,5 +1,6 @@
 import { type OutgoingHttpHeaders, STATUS_CODES, validateHeaderName, validateHeaderValue } from 'node:http';
 import { second } from '../../core/clock.ts';
+import { headerLines } from '../http-lines.ts';
 
 /** Headers in the form node:http accepts: alternating names and values, or an object. */
 export type AnswerHeaders = readonly string[] | OutgoingHttpHeaders;
@@ -21,9 +22,7 @@ export function headLines(status: number, headers: AnswerHeaders): string {
 
 /** The same for the answer of another server, whose reader checked it. */
 export function passedLines(status: number, reason: string, headers: readonly string[]): string {
-  let lines = statusLine(status, reason);
-  for (let at = 0; at < headers.length; at += 2) lines += `${headers[at]}: ${headers[at + 1]}\r\n`;
-  return lines;
+  return statusLine(status, reason) + headerLines(headers);
 }
 
 function statusLine(status: number, reason = STATUS_CODES[status] ?? 'unknown'): string {

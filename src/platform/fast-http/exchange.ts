@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { Writable } from 'node:stream';
 import type { AnswerHead } from '../http-client/answer-reader.ts';
 import { type AnswerHeaders, headEnd, headLines, passedLines } from './answer-head.ts';
+import { valuesIn } from '../http-lines.ts';
 import type { Head } from './head.ts';
 import { PassedBody } from './passed-body.ts';
 
@@ -95,7 +96,7 @@ export class FastResponse {
     if (this.headersSent) throw new Error('The head of this answer was sent already.');
     this.statusCode = status;
     this.headersSent = true;
-    const hasLength = rawHeaders.some((name, at) => at % 2 === 0 && name.toLowerCase() === 'content-length');
+    const hasLength = valuesIn(rawHeaders, 'content-length').length > 0;
     return new PassedBody(this.req.socket, {
       lines: passedLines(status, reason, rawHeaders),
       isFramed: hasLength || status === 204 || status === 304,

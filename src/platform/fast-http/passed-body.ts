@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { lastChunk, writeChunk } from '../http-lines.ts';
 
 /**
  * The rest of another server's answer, which arrives in pieces. An answer without a length gets one when it is a single
@@ -62,16 +63,12 @@ export class PassedBody {
     }
     this.flushHeaders();
     if (piece.length > 0) this.#writePiece(piece);
-    if (this.#framing === 'chunks') socket.write('0\r\n\r\n', 'latin1');
+    if (this.#framing === 'chunks') socket.write(lastChunk, 'latin1');
     socket.uncork();
     this.#onEnd();
   }
 
   #writePiece(piece: Buffer): boolean {
-    const socket = this.#socket;
-    if (this.#framing !== 'chunks') return socket.write(piece);
-    socket.write(`${piece.length.toString(16)}\r\n`, 'latin1');
-    socket.write(piece);
-    return socket.write('\r\n', 'latin1');
+    return this.#framing === 'chunks' ? writeChunk(this.#socket, piece) : this.#socket.write(piece);
   }
 }

@@ -1,5 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { Writable } from 'node:stream';
+import { headerLines, lastChunk, writeChunk } from '../http-lines.ts';
 
 /** Hears what happens on a connection during one exchange. `closed` comes last. */
 export type Exchange = {
@@ -68,10 +69,8 @@ export class Connection {
   /** Sends the head of a request. `headers`: names and values in turn, which hold no line breaks. */
   begin(exchange: Exchange, request: { method: string; path: string; headers: readonly string[] }): void {
     this.#exchange = exchange;
-    let head = `${request.method} ${request.path} HTTP/1.1\r\n`;
-    for (let at = 0; at < request.headers.length; at += 2)
-      head += `${request.headers[at]}: ${request.headers[at + 1]}\r\n`;
-    this.#socket.write(`${head}\r\n`, 'latin1');
+    const { method, path, headers } = request;
+    this.#socket.write(`${method} ${path} HTTP/1.1\r\n${headerLines(headers)}\r\n`, 'latin1');
   }
 
   /** Takes the body of the request under way. */
@@ -79,15 +78,11 @@ export class Connection {
     const socket = this.#socket;
     const body = new Writable({
       write(chunk: Buffer, _encoding, taken) {
-        if (!isChunked) return void socket.write(chunk, taken);
-        socket.cork();
-        socket.write(`${chunk.length.toString(16)}\r\n`, 'latin1');
-        socket.write(chunk);
-        socket.write('\r\n', 'latin1', taken);
-        socket.uncork();
+        if (isChunked) writeChunk(socket, chunk, taken);
+        else socket.write(chunk, taken);
       },
       final(done) {
-        if (isChunked) socket.write('0\r\n\r\n', 'latin1');
+        if (isChunked) socket.write(lastChunk, 'latin1');
         done();
       },
     });

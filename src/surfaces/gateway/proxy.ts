@@ -8,6 +8,7 @@ import {
 } from '../../platform/fast-http/fast-server.ts';
 import { type AnswerHead, AnswerReader, UnreadableAnswer } from '../../platform/http-client/answer-reader.ts';
 import type { Connection } from '../../platform/http-client/connection.ts';
+import { valuesIn } from '../../platform/http-lines.ts';
 import { nextTurn } from '../../platform/turns.ts';
 import type { GatewayAnswer } from './answer.ts';
 import { badAnswer, processGone, tooBusy, tooSlow } from './environment-pages.ts';
@@ -227,8 +228,7 @@ function joined(pieces: readonly Buffer[]): Buffer {
 
 /** Milliseconds that the process keeps an idle connection, as in `Keep-Alive: timeout=5`. Infinity: it does not say. */
 function keptMs({ rawHeaders }: AnswerHead): number {
-  const at = rawHeaders.findIndex((text, place) => place % 2 === 0 && text.toLowerCase() === 'keep-alive');
-  const value = at < 0 ? '' : (rawHeaders[at + 1] ?? '');
+  const [value = ''] = valuesIn(rawHeaders, 'keep-alive');
   const [, seconds] = /(?:^|[\s,])timeout=(\d{1,6})\b/i.exec(value) ?? [];
   return seconds === undefined ? Infinity : Number(seconds) * second;
 }

@@ -1,4 +1,5 @@
 import { FastRequest, type HttpRequest } from '../../platform/fast-http/fast-server.ts';
+import { valuesIn } from '../../platform/http-lines.ts';
 
 /** All values of a header, in the order they were sent: Node joins some and drops others. `name` in lower case. */
 export function valuesOf(request: HttpRequest, name: string): string[] {
@@ -7,13 +8,7 @@ export function valuesOf(request: HttpRequest, name: string): string[] {
     const sent = request.headers[name];
     return typeof sent === 'string' ? [sent] : [];
   }
-  const { rawHeaders } = request;
-  const found: string[] = [];
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const sent = rawHeaders[at];
-    if (sent?.length === name.length && sent.toLowerCase() === name) found.push(rawHeaders[at + 1] ?? '');
-  }
-  return found;
+  return valuesIn(request.rawHeaders, name);
 }
 
 export function hasBodyIn({ headers }: HttpRequest): boolean {

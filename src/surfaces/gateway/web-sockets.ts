@@ -2,6 +2,7 @@ import { type IncomingMessage, type Server, ServerResponse, STATUS_CODES } from 
 import type { Duplex } from 'node:stream';
 import type { Socket } from 'node:net';
 import type { AnswerHead } from '../../platform/http-client/answer-reader.ts';
+import { headerLines } from '../../platform/http-lines.ts';
 import { leaveTurns } from '../../platform/turns.ts';
 import { answerHeaders } from './proxy-headers.ts';
 import { hasBodyIn } from './request-headers.ts';
@@ -74,10 +75,8 @@ export function switchLines(
   { reason, rawHeaders }: AnswerHead,
   to: Parameters<typeof answerHeaders>[1],
 ): string {
-  const list = answerHeaders(rawHeaders, to);
-  const lines = list.flatMap((name, at) => (at % 2 === 0 ? [`${name}: ${list[at + 1] ?? ''}`] : []));
-  const first = `HTTP/1.1 101 ${reason || STATUS_CODES[101]}`;
-  return [first, 'Connection: Upgrade', 'Upgrade: websocket', ...lines, '', ''].join('\r\n');
+  const headers = ['Connection', 'Upgrade', 'Upgrade', 'websocket', ...answerHeaders(rawHeaders, to)];
+  return `HTTP/1.1 101 ${reason || STATUS_CODES[101]}\r\n${headerLines(headers)}\r\n`;
 }
 
 /** Connects both sides until one ends. */
