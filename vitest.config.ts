@@ -13,7 +13,14 @@ type Suite = {
 };
 
 const database = 'test/global-setup.ts';
-const gitTests = 'src/platform/git/*.test.ts';
+/** They start many programs: in the process of main, which is large by then, each start would take several times as long. */
+const startPrograms = [
+  'src/platform/git/*.test.ts',
+  'src/features/environments/{branches,preview}.test.ts',
+  'src/features/environments/builds/*.test.ts',
+  'test/api/environments/*.test.ts',
+  'test/gateway/environment-processes.test.ts',
+];
 
 /** The suites besides `npm test`, each in the folder test/NAME: `npm run test:NAME` (CONTRIBUTING.md says what each needs). */
 const suites: Readonly<Record<string, Suite>> = {
@@ -33,6 +40,8 @@ const suites: Readonly<Record<string, Suite>> = {
   fuzz: { setup: [database], workers: 1, testMs: 30 * minute, hookMs: 2 * minute },
   // The commands of docs/tutorial.md and docs/how-to, typed as written against whole programs.
   guides: { workers: 2, testMs: 5 * minute },
+  // Whole programs that are killed at every moment; nothing here measures a time, so two run at once.
+  kills: { workers: 2, testMs: 15 * minute, hookMs: 2 * minute },
   // A real Keycloak, started once for all files.
   keycloak: { setup: [database, 'test/keycloak/global-setup.ts'], workers: 1, testMs: 2 * minute },
   // The layout of deploy/systemd and deploy/nginx, as real processes.
@@ -54,21 +63,27 @@ function project(name: string, { setup = [], workers, testMs, hookMs = testMs }:
   };
 }
 
+/** A part of `npm test`. Its files share processes, modules and databases, which takes half the time: see test/replace-builtin.ts. */
+function ownProcesses(name: string) {
+  return { ...project(name, { setup: [database], workers: 2, testMs: 5 * minute }), isolate: false };
+}
+
 export default defineConfig({
   test: {
     reporters: ['default', figuresReporter],
     projects: [
       {
         test: {
-          ...project('main', { setup: [database], workers: 2, testMs: 5 * minute }),
-          // The files of one process share modules and databases, which takes half the time: see test/replace-builtin.ts.
-          isolate: false,
+          ...ownProcesses('main'),
           include: ['src/**/*.test.ts', 'ui/src/**/*.test.ts', 'test/**/*.test.ts'],
-          exclude: [...Object.keys(suites).map((name) => `test/${name}/**`), gitTests, 'node_modules/**'],
+          exclude: [
+            ...Object.keys(suites).map((name) => `test/${name}/**`),
+            ...startPrograms,
+            'node_modules/**',
+          ],
         },
       },
-      // They start many programs, and the process of main is so large by then that each start takes ten times as long.
-      { test: { ...project('git', { workers: 2, testMs: 5 * minute }), include: [gitTests] } },
+      { test: { ...ownProcesses('programs'), include: startPrograms } },
       ...Object.entries(suites).map(([name, suite]) => ({
         test: { ...project(name, suite), include: [`test/${name}/**/*.test.ts`] },
       })),

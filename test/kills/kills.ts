@@ -1,46 +1,29 @@
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Browser } from './browser.ts';
-import { tell } from './figures.ts';
-import { compare, createDice, type Cut, type Dice, type Ledger, work } from './ledger.ts';
-import { compareSites, type SiteHand, type SiteLedger, workOnSites } from './site-ledger.ts';
-import { contentsOf, hasCleanedUp, leftoverProblems, letTimePass, restEncoder } from './site-leftovers.ts';
-import { findPostgres } from '../../scripts/local-servers.ts';
-import { createDatabase, type PostgresServer, startPostgres } from './postgres-server.ts';
+import { expect } from 'vitest';
+import { Browser } from '../faults/browser.ts';
+import { tell } from '../faults/figures.ts';
+import { compare, createDice, type Cut, type Dice, type Ledger, work } from '../faults/ledger.ts';
+import { administrator, type Installation, runCommand, startProgram } from '../faults/program.ts';
+import { compareSites, type SiteHand, type SiteLedger, workOnSites } from '../faults/site-ledger.ts';
 import {
-  administrator,
-  freePorts,
-  type Installation,
-  runCommand,
-  startAndKill,
-  startProgram,
-} from './program.ts';
+  contentsOf,
+  hasCleanedUp,
+  leftoverProblems,
+  letTimePass,
+  restEncoder,
+} from '../faults/site-leftovers.ts';
 
 /**
  * The program is ended at moments it did not choose, and started again (matrix FT-01, FT-02). FAULT_CYCLES says how often,
  * 200 for the figures in docs/explanation/faults.md; FAULT_SEED repeats a run.
  */
-const isCi = process.env['CI'] === 'true';
-const cycles = Number(process.env['FAULT_CYCLES'] ?? (isCi ? 10 : 4));
+export const isCi = process.env['CI'] === 'true';
+export const cycles = Number(process.env['FAULT_CYCLES'] ?? (isCi ? 10 : 4));
 /** A cycle takes 2 to 4 seconds; a crowded machine may need several times that. */
-const patienceMs = 5 * 60_000 + cycles * 20_000;
-const seed = Number(process.env['FAULT_SEED'] ?? Date.now() % 1_000_000);
-
-let folder: string;
-let postgres: PostgresServer | undefined;
-beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'postern-kill-'));
-  const bin = findPostgres();
-  if (bin !== undefined) postgres = await startPostgres(bin);
-  else if (isCi) throw new Error('There is no PostgreSQL here: apt-get install postgresql');
-});
-afterAll(async () => {
-  await postgres?.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+export const patienceMs = 5 * 60_000 + cycles * 20_000;
+export const seed = Number(process.env['FAULT_SEED'] ?? Date.now() % 1_000_000);
 
 /** A signed-in administrator on a running server whose limits are out of the way. */
 async function setUp(installation: Installation): Promise<Browser> {
@@ -83,7 +66,7 @@ async function setUpSites(installation: Installation, config: object = {}): Prom
 }
 
 /** Lives in which sites are published, replaced and deleted, each ended by SIGKILL; then what is there is looked at. */
-async function publishThroughKills(installation: Installation) {
+export async function publishThroughKills(installation: Installation) {
   const dice = createDice(seed);
   const hand = await setUpSites(installation);
   const ledger: SiteLedger = { entries: [], acknowledged: 0, cut: new Map() };
@@ -131,7 +114,7 @@ function tellOfKills(acknowledged: number, cut: Cut, problems: readonly string[]
  * Lives that leave much to clean up, each followed by one that is ended by SIGKILL inside the clean-up: while it removes
  * sites and makes compressed forms, or while it removes bytes. Then one that comes to its end, and nothing may be left.
  */
-async function cleanUpThroughKills(installation: Installation, count: number) {
+export async function cleanUpThroughKills(installation: Installation, count: number) {
   const { dataDir } = installation;
   const dice = createDice(seed);
   const hand = await setUpSites(installation, {
@@ -216,7 +199,7 @@ async function check(installation: Installation, browser: Browser, ledgers: Read
 }
 
 /** Lives one after another; each life's keys are looked at soon after it, and all of them once more at the end. */
-async function liveManyTimes(
+export async function liveManyTimes(
   installation: Installation,
   count: number,
   signalOf: (cycle: number) => 'SIGKILL' | 'SIGTERM',
@@ -241,114 +224,3 @@ async function liveManyTimes(
   tellOfKills(acknowledged, cut, problems);
   return { acknowledged, problems };
 }
-
-describe('embedded', () => {
-  test(
-    `FT-01 FT-02 ${cycles} kills while keys are created, rotated and revoked lose nothing that was acknowledged`,
-    async () => {
-      const installation = { dataDir: join(folder, 'kills'), ports: await freePorts() };
-      const { acknowledged, problems } = await liveManyTimes(installation, cycles, () => 'SIGKILL');
-      expect(problems).toEqual([]);
-      expect(acknowledged).toBeGreaterThan(cycles);
-    },
-    patienceMs,
-  );
-
-  test(
-    `FT-01 ${cycles} kills while sites are published, replaced and deleted leave the old or the new version whole`,
-    async () => {
-      const installation = { dataDir: join(folder, 'sites'), ports: await freePorts() };
-      const { acknowledged, problems } = await publishThroughKills(installation);
-      expect(problems).toEqual([]);
-      expect(acknowledged).toBeGreaterThan(cycles);
-    },
-    patienceMs,
-  );
-
-  const cleanUps = isCi ? 4 : 2;
-  test(
-    `FT-01 UP-05 ${cleanUps} kills inside the clean-up lose nothing that is needed, and the next one leaves nothing over`,
-    async () => {
-      const installation = { dataDir: join(folder, 'clean-up'), ports: await freePorts() };
-      const { cut, problems } = await cleanUpThroughKills(installation, cleanUps);
-      expect(problems).toEqual([]);
-      expect(cut).toBeGreaterThan(0);
-    },
-    patienceMs,
-  );
-
-  test('FT-12 data survives any order of kills and orderly stops, twenty times', async () => {
-    const installation = { dataDir: join(folder, 'mixed'), ports: await freePorts() };
-    const times = isCi ? 20 : Math.min(cycles, 20);
-    const { problems } = await liveManyTimes(installation, times, (cycle) =>
-      cycle % 2 === 0 ? 'SIGTERM' : 'SIGKILL',
-    );
-    expect(problems).toEqual([]);
-  });
-
-  test('FT-12 a first start that is killed at any moment leaves a folder that starts', async () => {
-    const dice = createDice(seed);
-    for (let round = 0; round < (isCi ? 5 : 1); round += 1) {
-      const installation = { dataDir: join(folder, `first-${round}`), ports: await freePorts() };
-      for (let kill = 0; kill < 4; kill += 1) await startAndKill(installation, wait(100 + dice.below(3_000)));
-      const program = await startProgram(installation);
-      const browser = new Browser(program.origin);
-      await browser.signIn(administrator.email, administrator.password);
-      expect((await browser.api('GET', '/me/tokens')).status).toBe(200);
-      browser.disconnect();
-      expect((await program.end('SIGTERM')).code).toBe(0);
-      expect((await runCommand(installation, ['audit', 'verify'])).code).toBe(0);
-    }
-  });
-
-  test('FT-12 a second process on the same folder names the first and refuses; the first goes on', async () => {
-    const dataDir = join(folder, 'shared');
-    const first = { dataDir, ports: await freePorts() };
-    const program = await startProgram(first);
-    const second = { dataDir, ports: await freePorts() };
-    for (const args of [[], ['migrate'], ['audit', 'verify']]) {
-      const refused = await runCommand(second, args);
-      expect(refused.code).toBe(1);
-      expect(refused.output).toContain(`${dataDir} is in use by process ${program.pid}`);
-      expect(refused.output).toContain('DATA_DIR');
-    }
-    const browser = new Browser(program.origin);
-    await browser.signIn(administrator.email, administrator.password);
-    browser.disconnect();
-    await program.end('SIGKILL');
-    // The lock of a process that is gone is nobody's.
-    await (await startProgram(second)).end('SIGTERM');
-  });
-});
-
-describe.skipIf(!isCi && findPostgres() === undefined)('PostgreSQL', () => {
-  /** Each on a database of its own, so that one test's sites are not in the other's trail. */
-  async function installationOn(name: string): Promise<Installation> {
-    // Started above, or these tests are skipped.
-    const url = new URL(postgres?.url ?? '');
-    await createDatabase(url.href, name);
-    url.pathname = `/${name}`;
-    return { dataDir: join(folder, name), ports: await freePorts(), databaseUrl: url.href };
-  }
-
-  test(
-    `FT-01 FT-02 ${cycles} kills while keys are created, rotated and revoked lose nothing that was acknowledged`,
-    async () => {
-      const installation = await installationOn('killed_keys');
-      const { acknowledged, problems } = await liveManyTimes(installation, cycles, () => 'SIGKILL');
-      expect(problems).toEqual([]);
-      expect(acknowledged).toBeGreaterThan(cycles);
-    },
-    patienceMs,
-  );
-
-  test(
-    `FT-01 ${cycles} kills while sites are published, replaced and deleted leave the old or the new version whole`,
-    async () => {
-      const { acknowledged, problems } = await publishThroughKills(await installationOn('killed_sites'));
-      expect(problems).toEqual([]);
-      expect(acknowledged).toBeGreaterThan(cycles);
-    },
-    patienceMs,
-  );
-});

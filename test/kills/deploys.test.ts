@@ -8,9 +8,15 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { processesWithText } from '../engines/local-machine.ts';
 import { newRepository, type TestRepository } from '../git-repository.ts';
-import { Browser } from './browser.ts';
-import { tell } from './figures.ts';
-import { administrator, freePorts, type Installation, type Program, startProgram } from './program.ts';
+import { Browser } from '../faults/browser.ts';
+import { tell } from '../faults/figures.ts';
+import {
+  administrator,
+  freePorts,
+  type Installation,
+  type Program,
+  startProgram,
+} from '../faults/program.ts';
 
 /**
  * The server is killed at every step of a deploy, and started again: the deploy continues, and what is served is whole.

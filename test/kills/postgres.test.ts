@@ -1,0 +1,53 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { findPostgres } from '../../scripts/local-servers.ts';
+import { createDatabase, type PostgresServer, startPostgres } from '../faults/postgres-server.ts';
+import { freePorts, type Installation } from '../faults/program.ts';
+import { cycles, isCi, liveManyTimes, patienceMs, publishThroughKills } from './kills.ts';
+
+let folder: string;
+let postgres: PostgresServer | undefined;
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'postern-kill-'));
+  const bin = findPostgres();
+  if (bin !== undefined) postgres = await startPostgres(bin);
+  else if (isCi) throw new Error('There is no PostgreSQL here: apt-get install postgresql');
+});
+afterAll(async () => {
+  await postgres?.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+describe.skipIf(!isCi && findPostgres() === undefined)('PostgreSQL', () => {
+  /** Each on a database of its own, so that one test's sites are not in the other's trail. */
+  async function installationOn(name: string): Promise<Installation> {
+    // Started above, or these tests are skipped.
+    const url = new URL(postgres?.url ?? '');
+    await createDatabase(url.href, name);
+    url.pathname = `/${name}`;
+    return { dataDir: join(folder, name), ports: await freePorts(), databaseUrl: url.href };
+  }
+
+  test(
+    `FT-01 FT-02 ${cycles} kills while keys are created, rotated and revoked lose nothing that was acknowledged`,
+    async () => {
+      const installation = await installationOn('killed_keys');
+      const { acknowledged, problems } = await liveManyTimes(installation, cycles, () => 'SIGKILL');
+      expect(problems).toEqual([]);
+      expect(acknowledged).toBeGreaterThan(cycles);
+    },
+    patienceMs,
+  );
+
+  test(
+    `FT-01 ${cycles} kills while sites are published, replaced and deleted leave the old or the new version whole`,
+    async () => {
+      const { acknowledged, problems } = await publishThroughKills(await installationOn('killed_sites'));
+      expect(problems).toEqual([]);
+      expect(acknowledged).toBeGreaterThan(cycles);
+    },
+    patienceMs,
+  );
+});
