@@ -457,7 +457,11 @@ test('the owner reads who was let in, and why it opens; nobody else does', async
   await browserOf(h, ada).open(site.url);
   const read = await h.call('GET', `/sites/${site.id}/access`, { as: ada });
   expect(read.data).toMatchObject({ opens: true, link: site.link });
-  expect(read.data.checks.map(({ check }: { check: string }) => check)).toContain('gateway_running');
+  expect(read.data.checks).toContainEqual({
+    check: 'gateway_running',
+    passed: true,
+    detail: 'The site server is healthy.',
+  });
   expect(read.data.grants).toMatchObject([{ status: 'live', id: expect.stringMatching(/^grt_/) }]);
   await h.call('DELETE', `/sites/${site.id}/grants`, { as: ada });
   const after = await h.call('GET', `/sites/${site.id}/access`, { as: ada });

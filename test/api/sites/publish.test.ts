@@ -170,6 +170,14 @@ test('what is no archive, a form without a file and an unknown type are told apa
   expect(garbage.error).toMatchObject({ code: 'upload_rejected' });
   const empty = await h.call('POST', '/sites', { as: ada, raw: formOf([{ name: 'name', value: 'x' }]) });
   expect(empty.error).toMatchObject({ code: 'invalid_body', message: 'The form contains no file.' });
+  const picture = await h.call('POST', '/sites', {
+    as: ada,
+    raw: formOf([{ name: 'file', fileName: 'logo.png', type: 'image/png', value: 'x' }]),
+  });
+  expect(picture.error).toMatchObject({
+    code: 'unsupported_media_type',
+    message: 'Postern cannot publish a file of this type. Send a .zip, .tar.gz or .html file.',
+  });
   const png = await h.call('POST', '/sites', { as: ada, raw: { type: 'image/png', bytes: 'x' } });
   expect(png.error.code).toBe('unsupported_media_type');
   // Also one that is larger than a JSON body may be.

@@ -1,0 +1,59 @@
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Person } from '../harness.ts';
+import { openWorld, signIn, type World } from './real-ports.ts';
+
+// Words of pages that people misunderstood once, and those that took their place.
+let world: World;
+let root: Person;
+let page: Page;
+beforeAll(async () => {
+  world = await openWorld();
+  root = await world.h.person('Root', { admin: true });
+  await world.h.key(root, { name: 'laptop' });
+  const context = await world.browser.newContext({ viewport: { width: 1280, height: 800 } });
+  page = await context.newPage();
+  await signIn(page, root, world.uiUrl);
+  await world.h.repository('acme/website');
+});
+afterAll(() => world.close());
+
+async function textOf(path: string): Promise<string> {
+  await page.goto(`${world.uiUrl}${path}`);
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  await page.waitForLoadState('networkidle');
+  return await page.locator('main').innerText();
+}
+
+test.each([
+  ['/admin/users', ['Everyone who can sign in, and their roles.', 'New user'], ['New account', 'Everybody']],
+  ['/settings/notices', ['Expiring keys and sites, exposed keys, and keys still used after they expired.'], []],
+  ['/admin', ['Ended keys'], ['Dead keys', 'After its end']],
+  ['/admin/access-controls', ['Default lifetime', '720 hours (30 days)'], ['First choice', 'maxTtlHours']],
+])('%s says it in words that everyone knows', async (path, words, wordsBefore) => {
+  const text = await textOf(path);
+  for (const word of words) expect(text).toContain(word);
+  for (const word of wordsBefore) expect(text).not.toContain(word);
+});
+
+test('an audit event names its hash', async () => {
+  const { data } = await world.call('GET', '/audit/events', { as: root });
+  expect(await textOf(`/admin/audit/${data[0].id}`)).toContain('Chain hash');
+});
+
+test('what does not exist is not asked for again', async () => {
+  await page.goto(`${world.uiUrl}/settings/keys/key_that_never_was`);
+  await page.getByRole('alert').waitFor();
+  expect(await page.locator('main').innerText()).not.toContain('Try again');
+});
+
+test('the address of a repository breaks at its slashes and dots only', async () => {
+  await textOf('/admin/repositories');
+  const cell = page.getByRole('row', { name: 'acme/website' }).locator('wbr');
+  expect(await cell.count()).toBeGreaterThan(3);
+});
+
+test('a guide is named by its title, and its file is no text that looks like a link', async () => {
+  const text = await textOf('/admin/surfaces');
+  expect(text).toContain('Documentation: ');
+});
