@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openShop, page, type Shop } from './shop.ts';
 
@@ -80,6 +82,89 @@ test('processes start in the order of their needs, answer behind the front end, 
   await shop.call('DELETE', `/environments/${data.id}`);
   await shop.settle(data.id);
   expect((await shop.fetch(`${api.url}/`)).status).toBe(410);
+});
+
+test('a service starts when those that it requires are ready, although it reads no address of them', async () => {
+  const slow = `
+const { existsSync } = require('node:fs');
+const server = require('node:http').createServer((request, response) => response.end('ready'));
+const timer = setInterval(() => {
+  if (!existsSync(process.env.SIGNAL)) return;
+  clearInterval(timer);
+  server.listen(process.env.PORT, '127.0.0.1');
+}, 20);`;
+  const signal = join(shop.folder, 'database-may-listen');
+  const needing = `version: 1
+services:
+  api:
+    build: { image: 'node:24', directory: api }
+    run: { command: node server.js, port: 8080 }
+    requires: [back]
+  back:
+    build: { image: 'node:24', directory: back }
+    run: { command: node server.js, port: 9090 }
+    env: { SIGNAL: ${signal} }
+    exposed: false
+`;
+  const files = { 'api/server.js': server("'api'"), 'back/server.js': slow };
+  shop.repository.commit({ 'postern.yaml': needing, ...files }, 'needing');
+  const { data } = await shop.create({ branch: 'needing', access: 'public' });
+  const stepsOf = async () =>
+    (await shop.call('GET', '/builds', { query: { environment: data.id } })).data[0].steps as {
+      service: string;
+      step: string;
+      status: string;
+      message: string | null;
+    }[];
+  await shop.settle(data.id, (one) => one.status === 'deploying');
+  for (let rounds = 0; rounds < 3; rounds += 1) await shop.settle(data.id, () => true);
+  expect(await stepsOf()).toContainEqual(
+    expect.objectContaining({
+      service: 'api',
+      step: 'start',
+      status: 'running',
+      message: 'waits for a service that it requires',
+    }),
+  );
+  writeFileSync(signal, '');
+  expect(await shop.settle(data.id)).toMatchObject({ status: 'deployed' });
+  await shop.call('DELETE', `/environments/${data.id}`);
+});
+
+test('after a first deploy that failed, nothing runs, and each service says so', async () => {
+  const files = {
+    'postern.yaml': file,
+    'web/index.html': page('front'),
+    'api/server.js': "console.error('no database'); process.exit(3);",
+    'back/server.js': server("'back'"),
+  };
+  shop.repository.commit(files, 'broken');
+  const { data } = await shop.create({ branch: 'broken', access: 'public' });
+  const failed = await shop.settle(data.id);
+  expect(failed).toMatchObject({
+    status: 'error',
+    services: [
+      { name: 'web', status: 'waiting', reason: 'The deploy failed.' },
+      { name: 'api', status: 'failed', reason: expect.stringMatching(/^api exited with 3 after/) },
+      { name: 'back', status: 'waiting', reason: 'The deploy failed.' },
+    ],
+  });
+  await shop.settle(data.id, () => true);
+  const observed = await shop.observe(data.id);
+  expect(observed.map(({ service, state }) => [service, state])).toEqual([
+    ['api', 'stopped'],
+    ['back', 'stopped'],
+  ]);
+  const { data: lines } = await shop.call('GET', `/environments/${data.id}/logs`, {
+    query: { service: 'api' },
+  });
+  expect(lines).toContainEqual(expect.objectContaining({ text: 'no database' }));
+  // The next deploy starts them again.
+  shop.repository.commit({ 'api/server.js': server("'mended'") }, 'broken');
+  await shop.call('POST', `/environments/${data.id}/deploy`, { body: {} });
+  const mended = await shop.settle(data.id);
+  expect((await shop.fetch(`${mended.services[1].url}/`)).body).toBe('mended');
+  await shop.call('DELETE', `/environments/${data.id}`);
 });
 
 test('a process that does not start fails its deploy in words, and the one before is brought back', async () => {

@@ -13,6 +13,7 @@ import {
   defaultEnvironmentPolicy,
   type EnvironmentPolicy,
 } from '../../../src/features/environments/policy/environment-policy.ts';
+import type { ObservedProcess } from '../../../src/features/environments/engine/engine.ts';
 import type { Blobs } from '../../../src/platform/blobs/blobs.ts';
 import { newRepository, type TestRepository } from '../../git-repository.ts';
 import { type Answer, type CallOptions, type Harness, openHarness, type Person } from '../../harness.ts';
@@ -30,6 +31,8 @@ export type Shop = {
   settle(id: string, isDone?: (environment: Answer['data']) => boolean): Promise<Answer['data']>;
   /** Opens an address through a gateway that listens: what processes answer does not come through `h.open`. */
   fetch(url: string): Promise<{ status: number; body: string }>;
+  /** What runs of the Environment, as the engine sees it. */
+  observe(id: string): Promise<readonly ObservedProcess[]>;
   /** Stores a secret of the repository, as an operator does. */
   storeSecret(name: string, value: string): void;
   change(policy: Partial<EnvironmentPolicy>): Promise<void>;
@@ -101,6 +104,7 @@ export async function openShop(isolation: 'process' | 'bwrap' = 'process'): Prom
       const [answer] = (await once(asked, 'response')) as [IncomingMessage];
       return { status: answer.statusCode ?? 0, body: await text(answer) };
     },
+    observe: async (id) => (await engine?.observe(id)) ?? [],
     storeSecret(name, value) {
       const own = join(folder, 'secrets', registered.data.id);
       mkdirSync(own, { recursive: true });

@@ -14,7 +14,7 @@ type Process = Extract<DesiredService, { kind: 'process' }>;
 /** What runs of a deploy, and what runs now. */
 export type Running = {
   readonly desired: readonly DesiredProcess[];
-  /** Services that wait for the address of another one. */
+  /** Services that wait for those that they require, or for the address of another one. */
   readonly waiting: readonly string[];
   /** Of the wanted revision, by service. */
   readonly observed: ReadonlyMap<string, ObservedProcess>;
@@ -24,9 +24,12 @@ export type Running = {
 
 class NoAddress extends Error {}
 
+function orNoAddress(error: unknown): undefined {
+  if (!(error instanceof NoAddress)) throw error;
+}
+
 /**
- * Starts the processes of a deploy and looks at them. Those that need the address of another one wait for it, so a first
- * start goes in the order of the needs. Twice changes nothing.
+ * Starts the processes of a deploy, in the order of their needs, and looks at them. Twice changes nothing.
  */
 export function createProcesses(deps: ReconcilerDeps, engine: Engine) {
   /** What was applied last, by Environment. */
@@ -124,15 +127,21 @@ export function createProcesses(deps: ReconcilerDeps, engine: Engine) {
       const desired: DesiredProcess[] = [];
       const waiting: string[] = [];
       const before = last.get(environment.id) ?? [];
-      for (const [name, service] of names) {
-        try {
-          desired.push(await processOf(name, service, deploy, steps, valueOf, redacted));
-        } catch (error) {
-          if (!(error instanceof NoAddress)) throw error;
-          waiting.push(name);
+      const running = await engine.observe(environment.id);
+      // Each level starts when the processes of the levels before are ready. What runs already is not stopped for them.
+      let isOpen = true;
+      for (const level of deploy.plan.levels) {
+        const states: (ObservedProcess['state'] | undefined)[] = [];
+        for (const [name, service] of names.filter(([one]) => level.includes(one))) {
+          const one = await processOf(name, service, deploy, steps, valueOf, redacted).catch(orNoAddress);
+          const seen = running.find((each) => each.service === name && each.revision === one?.revision);
+          states.push(seen?.state);
+          if (one !== undefined && (isOpen || isAsleep || seen !== undefined)) desired.push(one);
+          else waiting.push(name);
         }
+        isOpen &&= states.every((state) => state === 'ready');
       }
-      // What waits for an address that was lost meanwhile keeps running as it is.
+      // What waits keeps running as it is.
       const kept = before.filter(({ service }) => waiting.includes(service));
       last.set(environment.id, [...desired, ...kept]);
       await engine.apply({ environmentId: environment.id, processes: [...desired, ...kept] });

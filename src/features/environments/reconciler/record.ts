@@ -1,6 +1,6 @@
 import type { Deploy, DeployStep } from '../deploys/deploy.ts';
 import { hasEnded } from '../deploys/deploy.ts';
-import { type Environment, isEnding } from '../environment.ts';
+import { type Environment, type EnvironmentService, isEnding } from '../environment.ts';
 import type { EnvironmentStores } from '../environments-deps.ts';
 import type { ReconcilerDeps } from './deps.ts';
 
@@ -44,14 +44,21 @@ export type Failure = {
   readonly at: Pick<DeployStep, 'service' | 'step'> | null;
 };
 
-/** Ends a deploy that failed, and its steps. What was served before is still served. */
+/** Ends a deploy that failed, and its steps. What was served before is still served; without that, its services rest. */
 export async function failed(
-  stores: Pick<EnvironmentStores, 'deploys'>,
+  stores: Pick<EnvironmentStores, 'deploys' | 'environments'>,
   { environment, deploy }: Rows,
   { status, message, detail, fix, problems = [], at }: Failure,
   now: number,
 ): Promise<Rows> {
   await stores.deploys.endSteps(deploy.id, at === null ? null : { ...at, message }, now);
+  if (environment.liveDeployId === null) {
+    const services = (await stores.environments.services([environment.id])).get(environment.id) ?? [];
+    await stores.environments.putServices(
+      environment.id,
+      services.map((one) => atRest(one, at, message)),
+    );
+  }
   const statusMessage =
     environment.liveDeployId === null
       ? message
@@ -61,6 +68,13 @@ export async function failed(
     deploy: { ...deploy, status, message: whole, fix, problems, endedAt: now },
     environment: { ...environment, status, statusMessage },
   };
+}
+
+/** After a first deploy that failed, nothing is served, and nothing is under way. */
+function atRest(service: EnvironmentService, at: Failure['at'], message: string): EnvironmentService {
+  if (service.status === 'inactive' || service.kind === 'external') return service;
+  if (service.name === at?.service) return { ...service, status: 'failed', reason: message, address: null };
+  return { ...service, status: 'waiting', reason: 'The deploy failed.', address: null };
 }
 
 export function newStep(

@@ -146,7 +146,7 @@ function changedSteps(
   });
 }
 
-const waitsFor = 'waits for the address of another service';
+const waitsFor = 'waits for a service that it requires';
 
 function startOf(step: DeployStep, seen: ObservedProcess | undefined, now: number): DeployStep {
   if (seen === undefined)

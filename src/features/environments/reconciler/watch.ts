@@ -6,7 +6,7 @@ import type { Processes, Running } from './processes.ts';
 
 /**
  * Keeps the processes of a deployed Environment running, and tells the gateway where they are. A deploy that failed has
- * replaced them: this brings those of the deploy before back.
+ * replaced them: this brings those of the deploy before back. Those of a first deploy that failed are stopped; their logs stay.
  */
 export function watching(deps: ReconcilerDeps, processes: Processes | null) {
   const { read, tx, feed } = deps;
@@ -15,9 +15,16 @@ export function watching(deps: ReconcilerDeps, processes: Processes | null) {
 
   async function bring(environment: Environment, known: Processes): Promise<void> {
     const { id, liveDeployId } = environment;
-    const deploy = liveDeployId === null ? undefined : await read.deploys.find(liveDeployId);
+    const deploy = await (liveDeployId === null
+      ? read.deploys.newestOf(id)
+      : read.deploys.find(liveDeployId));
     if (deploy === undefined || !isPlanned(deploy) || !known.has(deploy.plan)) return;
     const steps = (await read.deploys.steps([deploy.id])).get(deploy.id) ?? [];
+    if (liveDeployId === null) {
+      const hasStarted = steps.some(({ step }) => step === 'start');
+      if (hasStarted) await known.bring({ ...environment, status: 'asleep' }, deploy, steps);
+      return;
+    }
     const running = await known.bring(environment, deploy, steps);
     if (environment.status === 'asleep') return;
     const before = (await read.environments.services([id])).get(id) ?? [];
