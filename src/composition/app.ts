@@ -107,6 +107,7 @@ import { createJobs, type Job } from '../platform/jobs.ts';
 import type { Log } from '../platform/log.ts';
 import { temporaryFilesIn } from '../platform/temporary-files.ts';
 import { version } from '../platform/version.ts';
+import { refusingBadCredentials } from '../surfaces/web/bad-credentials.ts';
 import { createAuthentication } from '../surfaces/web/authentication.ts';
 import { createAuthorization } from '../surfaces/web/authorization.ts';
 import { createRequestLimits } from '../surfaces/web/request-limits.ts';
@@ -360,6 +361,7 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     clock,
     random,
   });
+  const refuseBadCredential = refusingBadCredentials({ policies, failedAuth, denials });
   const { git } = backends;
   // The mirror is a cache of this process, and may hold what its credential no longer opens.
   feed.subscribe(({ topic, subject }) => {
@@ -487,7 +489,6 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     accessConfig,
     limiter,
     policies,
-    failedAuth,
     verifier,
     stamps,
     keys,
@@ -496,6 +497,7 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     sweep,
     expiry,
     repositories,
+    refuseBadCredential,
     environmentServices,
     sleepSignals: gatewaySide.sleepSignals,
     buildServices,
@@ -751,11 +753,10 @@ export async function createApp(
     verifier: services.verifier,
     policies,
     limiter: services.limiter,
-    failedAuth: services.failedAuth,
+    refuse: services.refuseBadCredential,
     sessions: identity.sessions,
     directory: identity.directory,
     userOfToken: (token) => identity.learnUser(token),
-    denials,
     usage,
     onDeadUse: (dead, auditContext) => alarms.deadUse(dead.key, dead.status, auditContext),
     exposures: alarms,

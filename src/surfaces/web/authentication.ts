@@ -10,18 +10,13 @@ import {
 import type { Clock } from '../../core/clock.ts';
 import { AppError } from '../../core/errors.ts';
 import { mayHoldKey } from '../../core/key-shape.ts';
-import type { Denials } from '../../features/audit/denials.ts';
 import type { Directory, Introspection } from '../../features/people/directory/directory.ts';
 import type { KeyPolicies } from '../../features/keys/policy-document.ts';
 import type { UsageMeter } from '../../features/keys/usage.ts';
 import type { LiveKey, Verification, Verifier } from '../../features/keys/verifier.ts';
-import {
-  addressBucket,
-  type FailedAuth,
-  type RateLimiter,
-  type Spend,
-} from '../../features/rate-limit/rate-limit.ts';
+import { addressBucket, type RateLimiter, type Spend } from '../../features/rate-limit/rate-limit.ts';
 import { createFairQueue } from '../../platform/fair-queue.ts';
+import type { RefuseBadCredential } from './bad-credentials.ts';
 import { findCredential } from './credential.ts';
 
 /**
@@ -42,9 +37,9 @@ export type Authenticated = Caller | AppError;
 
 export type AuthenticationDeps = {
   readonly verifier: Verifier;
-  readonly policies: Pick<KeyPolicies, 'inForce' | 'lastRead'>;
+  readonly policies: Pick<KeyPolicies, 'inForce'>;
   readonly limiter: Pick<RateLimiter, 'spend'>;
-  readonly failedAuth: FailedAuth;
+  readonly refuse: RefuseBadCredential;
   readonly sessions: {
     authenticate(
       cookie: string,
@@ -55,7 +50,6 @@ export type AuthenticationDeps = {
   readonly directory: Pick<Directory, 'introspect'>;
   /** The person behind an introspected token; registered when first seen. */
   readonly userOfToken: (token: Extract<Introspection, { kind: 'active' }>) => Promise<UserRef>;
-  readonly denials: Denials;
   readonly usage: Pick<UsageMeter, 'count'>;
   readonly onDeadUse: (
     verification: Extract<Verification, { kind: 'dead' }>,
@@ -84,32 +78,15 @@ declare module 'fastify' {
   }
 }
 
-// A flood consists of these two errors, so they are created once; an AppError is never changed.
-const invalidCredential = new AppError('invalid_credential');
-const throttled = new Map<number, AppError>();
-
-/** `seconds` is at most the limiter's window, so the map stays small. */
-function throttledFor(seconds: number): AppError {
-  let error = throttled.get(seconds);
-  if (error === undefined) {
-    error = new AppError('rate_limited', {
-      message: 'This address sent too many invalid credentials.',
-      retryAfterSeconds: seconds,
-    });
-    throttled.set(seconds, error);
-  }
-  return error;
-}
-
 export function createAuthentication(deps: AuthenticationDeps): Authentication {
-  const { verifier, policies, limiter, failedAuth, sessions, directory } = deps;
-  const { denials, usage, exposures, clock } = deps;
+  const { verifier, policies, limiter, refuse, sessions, directory } = deps;
+  const { usage, exposures, clock } = deps;
   const introspections = createFairQueue({ width: 16, perSender: 8, queue: 512 });
 
   async function callerOf(request: FastifyRequest, isCharged: boolean): Promise<Authenticated> {
     const credential = findCredential(request.raw);
     if (credential.kind === 'none') return anonymous;
-    if (credential.kind === 'malformed') return refusalOf(request.origin);
+    if (credential.kind === 'malformed') return refuse(request.origin);
     if (credential.kind === 'session') return await callerOfSession(credential.value);
     return mayHoldKey(credential.value)
       ? await callerOfKey(request, credential.value, isCharged)
@@ -150,7 +127,7 @@ export function createAuthentication(deps: AuthenticationDeps): Authentication {
   async function callerOfToken(value: string, origin: RequestOrigin): Promise<Authenticated> {
     const found = await introspections(addressBucket(origin.address), () => directory.introspect(value));
     if (found.kind === 'unavailable') throw new AppError('identity_unavailable', { cause: found.reason });
-    if (found.kind === 'inactive' || found.expiresAt <= clock.now()) return refusalOf(origin);
+    if (found.kind === 'inactive' || found.expiresAt <= clock.now()) return refuse(origin);
     const user = await deps.userOfToken(found);
     const { scopes, clientId, expiresAt } = found;
     return { kind: 'access_token', user, scopes, clientId, expiresAt };
@@ -164,26 +141,7 @@ export function createAuthentication(deps: AuthenticationDeps): Authentication {
       usage.count(verification.key.id, 'dead', origin);
       deps.onDeadUse(verification, { actor: actorOf(anonymous), origin });
     }
-    return refusalOf(origin);
-  }
-
-  /**
-   * Counts a bad credential: 401, or 429 once its address has sent too many (contract 4). It uses the policy read last,
-   * because refusing garbage must cost no I/O, even while this process misses changes.
-   */
-  function refusalOf(origin: RequestOrigin): AppError {
-    const { failedAuthenticationsPerMinute } = policies.lastRead();
-    const failure = failedAuth.noteFailure(origin.address, failedAuthenticationsPerMinute);
-    if (!failure.throttled) return invalidCredential;
-    if (failure.isNews) {
-      denials.record({
-        event: 'auth.throttled',
-        reason: 'rate_limited',
-        auditContext: { actor: actorOf(anonymous), origin },
-        target: { kind: 'address', id: origin.address ?? 'unknown' },
-      });
-    }
-    return throttledFor(failure.retryAfterSeconds);
+    return refuse(origin);
   }
 
   return {
