@@ -74,7 +74,7 @@ function routesPage(routes: readonly Route[]): string {
 function routeRow(route: Route): string[] {
   const { policy } = route;
   const takesKeys =
-    policy.callers !== 'anyone' &&
+    typeof policy.callers !== 'string' &&
     policy.callers.some((kind) => kind === 'personal_key' || kind === 'service_key');
   const limits = [
     takesKeys && (route.exemptFromLimit ? 'exempt' : 'owner'),

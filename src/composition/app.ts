@@ -78,6 +78,9 @@ import { createChangeLimit } from '../features/rate-limit/change-limit.ts';
 import { createFailedAuth, createRateLimiter, memorySource } from '../features/rate-limit/rate-limit.ts';
 import { createRepositories, repositoryStore } from '../features/repositories/repositories.ts';
 import { credentialStore } from '../features/repositories/credential-store.ts';
+import { createWebhookDeliveries } from '../features/repositories/webhook-deliveries.ts';
+import { webhookRoute } from '../features/repositories/webhook-routes.ts';
+import { webhookStore } from '../features/repositories/webhook-store.ts';
 import { repositoryRoutes } from '../features/repositories/routes.ts';
 import { createDocument, type DocumentStores } from '../features/settings/document.ts';
 import { documentStore } from '../features/settings/settings.ts';
@@ -147,6 +150,7 @@ function createStores(sql: Sql, backends: Pick<AppBackends, 'random' | 'log'> & 
     documents: documentStore(sql),
     repositories: repositoryStore(sql),
     repositoryCredentials: credentialStore(sql),
+    repositoryWebhooks: webhookStore(sql),
     audit: auditStore(sql, { clock, random }),
     auditCounts: countStore(sql),
     signIns: signInReader(sql),
@@ -362,6 +366,14 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     random,
   });
   const refuseBadCredential = refusingBadCredentials({ policies, failedAuth, denials });
+  const webhookDeliveries = createWebhookDeliveries({
+    repositories,
+    kv,
+    tx,
+    feed,
+    refuse: refuseBadCredential,
+    random,
+  });
   const { git } = backends;
   // The mirror is a cache of this process, and may hold what its credential no longer opens.
   feed.subscribe(({ topic, subject }) => {
@@ -497,6 +509,8 @@ function createServices(settings: AppSettings, backends: AppBackends) {
     sweep,
     expiry,
     repositories,
+    uiUrl,
+    webhookDeliveries,
     refuseBadCredential,
     environmentServices,
     sleepSignals: gatewaySide.sleepSignals,
@@ -550,7 +564,8 @@ function createRoutes(services: Services): Route[] {
     ...keyOverviewRoutes({ read, clock }),
     ...createSitesRoutes(services.sitesServices, { names: ownerNames(services), clock, read }),
     ...createGrantRoutes(services.grantServices, services.sitesServices),
-    ...repositoryRoutes(repositories),
+    ...repositoryRoutes(repositories, { uiUrl: services.uiUrl }),
+    webhookRoute(services.webhookDeliveries),
     ...createEnvironmentRoutes(services.environmentServices, {
       names: ownerNames(services),
       auditEventSchema: auditEventResponse,
@@ -601,7 +616,7 @@ function targetNames({ read }: Services): Parameters<typeof auditRoutes>[0]['nam
 /** The scope that a route requires of a key; the audit log names the route by method and pattern. */
 function scopeAskedBy(routes: readonly Route[], name: string): Scope | undefined {
   const policy = routes.find((route) => `${route.method} ${patternOf(route)}` === name)?.policy;
-  return policy?.callers === 'anyone' ? undefined : policy?.scope;
+  return policy?.scope;
 }
 
 /** The policy behind `?can=`: that of a route which requires the scope. */

@@ -5,6 +5,8 @@ import { encryptedSessions } from '../features/people/sessions/session-token.ts'
 import { sessionStore } from '../features/people/sessions/session-store.ts';
 import { encryptedCredentials } from '../features/repositories/credential.ts';
 import { credentialStore } from '../features/repositories/credential-store.ts';
+import { encryptedWebhooks } from '../features/repositories/webhook.ts';
+import { webhookStore } from '../features/repositories/webhook-store.ts';
 import type { Sql } from '../platform/database/database.ts';
 import type { EncryptedRows } from '../platform/reencryption.ts';
 
@@ -14,5 +16,6 @@ export function encryptedTables(sql: Sql, clock: Clock): readonly EncryptedRows[
     encryptedSessions(sessionStore(sql, clock)),
     encryptedRecords(recordStore(sql, clock)),
     encryptedCredentials(credentialStore(sql)),
+    encryptedWebhooks(webhookStore(sql)),
   ];
 }

@@ -273,6 +273,13 @@ export function createEnvironmentJobs({
             run: reconciler.runChanged,
           },
           { name: 'environment-branches', everyMs: minute, leased: true, run: tracking.run },
+          {
+            name: 'environment-pushes',
+            everyMs: minute,
+            leased: true,
+            wakesOn: ['push'] as const,
+            run: tracking.runPushed,
+          },
           { name: 'environment-sleep', everyMs: minute, leased: true, run: sleep.fallAsleep },
           { name: 'environment-wake', everyMs: wakeMs, leased: false, run: sleep.wakeAsked },
         ]

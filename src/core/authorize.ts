@@ -7,8 +7,11 @@ import { isScope, satisfies, type Scope } from './scopes.ts';
  * docs/reference/routes.md.
  */
 export type RoutePolicy = {
-  /** `anyone` needs no credential at all. */
-  readonly callers: 'anyone' | readonly Exclude<CallerKind, 'anonymous'>[];
+  /**
+   * `anyone` needs no credential at all. `git_server` needs the webhook secret of a repository and is no caller of Postern:
+   * the handler checks it, because the signature covers the body.
+   */
+  readonly callers: 'anyone' | 'git_server' | readonly Exclude<CallerKind, 'anonymous'>[];
   /** Required of keys and access tokens; a browser session is limited by roles and ownership instead. */
   readonly scope?: Scope;
   /** Required of people (session, access token, personal key), read live from the directory. */
@@ -90,6 +93,8 @@ export function decide(
   repository: string | null = null,
 ): Decision {
   if (policy.callers === 'anyone') return { allowed: true, rules: [], denial: null };
+  if (policy.callers === 'git_server')
+    return { allowed: false, rules: [], denial: { code: 'invalid_credential' } };
   const checks =
     caller.kind === 'anonymous'
       ? [credentialCheck()]

@@ -112,7 +112,10 @@ export type UploadType =
   | 'application/gzip'
   | 'text/html'
   | 'application/x-tar'
-  | 'application/octet-stream';
+  | 'application/octet-stream'
+  // Of a route that takes no JSON: the bytes as they are.
+  | 'application/json'
+  | 'application/x-www-form-urlencoded';
 
 export type Success<R> =
   | {
@@ -156,7 +159,7 @@ export function defineRoute<P = Record<string, never>, Q = Record<string, never>
 
 /** True for a route that changes something for people and whose policy includes the limit on changes. */
 export function isLimitedChange({ method, policy }: Pick<Route, 'method' | 'policy'>): boolean {
-  if (method === 'GET' || policy.callers === 'anyone' || policy.exemptFromChangeLimit) return false;
+  if (method === 'GET' || typeof policy.callers === 'string' || policy.exemptFromChangeLimit) return false;
   return policy.callers.includes('session') || policy.callers.includes('access_token');
 }
 

@@ -77,12 +77,13 @@ describe.skipIf(missingTools('git', 'bwrap', 'slirp4netns').length > 0)('run a b
     expect((await ada.open(url)).text).toContain('<h1>This is search</h1>');
     expect((await ada.open(`${url}api/hello`)).text).toBe('Hello from the API');
 
-    const [again = '', why = '', extend = '', tearDown = ''] = samples.slice(open + 1);
-    const deployed = await type(['. ./names', again, why, extend].join('\n'));
+    const [again = '', webhook = '', why = '', extend = '', tearDown = ''] = samples.slice(open + 1);
+    const deployed = await type(['. ./names', again, webhook, why, extend].join('\n'));
     for (const said of [
       /"status": "deploy_queued"[^]*^deployed\n/m,
       /"service": "web",\s*"step": "build",\s*"status": "done",\s*"reused": true/,
       /"service": "api",\s*"step": "build",\s*"status": "done",\s*"reused": false/,
+      /"url": "[^"]*\/api\/v2\/webhooks\/git\/repo_\w+",\s*"secret": "[\w-]{43}"/,
       'configuration: postern.yaml has no problems.',
       'route: The gateway serves it.',
       /"uuid": "search-\w+",\s*"expiresAt"/,

@@ -64,6 +64,9 @@ export const auditEvents = {
   'repository.credential_set': 'A repository got a credential for its git server.',
   'repository.credential_removed':
     'A repository lost its credential for its git server: an administrator removed it (reason `removed`), the clone URL changed (`clone_url_changed`), or the repository was removed (`repository_deleted`).',
+  'repository.webhook_set': 'A repository got a new secret for webhooks of its git server.',
+  'repository.webhook_removed':
+    'A repository lost its secret for webhooks: an administrator removed it (reason `removed`), or the repository was removed (`repository_deleted`).',
   'environment.created': 'An Environment was created.',
   'environment.changed': 'The choices of an Environment were changed, such as who may open it.',
   'environment.extended': 'The lease of an Environment was extended.',

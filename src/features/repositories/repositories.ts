@@ -12,6 +12,8 @@ import type { GitCredential, GitRemote } from '../../platform/git/git.ts';
 import type { AuditWriter } from '../audit/audit.ts';
 import { credentialFor, type CredentialInput, encryptCredential, readCredential } from './credential.ts';
 import type { CredentialStore } from './credential-store.ts';
+import { encryptWebhook, newWebhookSecret, readWebhookSecret } from './webhook.ts';
+import type { WebhookStore } from './webhook-store.ts';
 
 /**
  * The registry of the git repositories to which keys can be restricted (contract 4). Keys store ids, so a rename here
@@ -26,6 +28,8 @@ export type Repository = {
   readonly environmentDefaults: Readonly<Record<string, unknown>> | null;
   /** Whether Postern has a credential for the git server; never the credential. */
   readonly credential: { readonly kind: GitCredential['kind']; readonly setAt: number } | null;
+  /** Whether Postern has a secret for webhooks of the git server; never the secret. */
+  readonly webhook: { readonly setAt: number } | null;
   readonly createdAt: number;
   readonly updatedAt: number;
 };
@@ -65,14 +69,17 @@ type Row = {
   environment_defaults: Record<string, unknown> | null;
   credential_kind: GitCredential['kind'] | null;
   credential_set_at: Date | null;
+  webhook_set_at: Date | null;
   created_at: Date;
   updated_at: Date;
 };
 
 const selected = sql`
   select r.id, r.full_name, r.clone_url, r.default_branch, r.environment_defaults, r.created_at, r.updated_at,
-         c.kind as credential_kind, c.set_at as credential_set_at
-    from repositories r left join repository_credentials c on c.repository_id = r.id`;
+         c.kind as credential_kind, c.set_at as credential_set_at, w.set_at as webhook_set_at
+    from repositories r
+    left join repository_credentials c on c.repository_id = r.id
+    left join repository_webhooks w on w.repository_id = r.id`;
 
 export function repositoryStore(db: Sql): RepositoryStore {
   return {
@@ -174,22 +181,36 @@ export type Repositories = {
     input: CredentialInput,
   ): Promise<Repository>;
   removeCredential(caller: Caller, auditContext: AuditContext, fullName: string): Promise<Repository>;
+  /** Generates a secret for webhooks of the git server; it replaces the one before. The secret is in no later answer. */
+  newWebhook(
+    caller: Caller,
+    auditContext: AuditContext,
+    fullName: string,
+  ): Promise<{ repository: Repository; secret: string }>;
+  removeWebhook(caller: Caller, auditContext: AuditContext, fullName: string): Promise<Repository>;
   /** For work of Postern itself, which no caller asked for just now. Undefined when it is not registered any more. */
   find(id: string): Promise<Repository | undefined>;
   /** Where git finds it, with its credential; undefined when it is not registered. No caller may see the credential. */
   remoteOf(repositoryId: string): Promise<GitRemote | undefined>;
   /** For git alone: no caller may see it. */
   credentialOf(repositoryId: string): Promise<GitCredential | null>;
+  /** For the verification of webhooks alone: no caller may see it. Undefined when the repository has none. */
+  webhookSecretOf(repositoryId: string): Promise<string | undefined>;
 };
 
 export type RepositoryDeps = {
-  read: { repositories: RepositoryStore; repositoryCredentials: CredentialStore };
+  read: {
+    repositories: RepositoryStore;
+    repositoryCredentials: CredentialStore;
+    repositoryWebhooks: WebhookStore;
+  };
   encryption: Encryption;
   /** True: clone URLs may begin with file://. */
   allowsFiles: boolean;
   tx: Tx<{
     repositories: RepositoryStore;
     repositoryCredentials: CredentialStore;
+    repositoryWebhooks: WebhookStore;
     audit: AuditWriter;
     changes: ChangeStore;
     /** A write by a key commits only while the key is valid (contract 4). */
@@ -248,6 +269,7 @@ export function createRepositories({
         defaultBranch: input.defaultBranch,
         environmentDefaults: input.environmentDefaults ?? null,
         credential: null,
+        webhook: null,
         createdAt: now,
         updatedAt: now,
       };
@@ -296,6 +318,7 @@ export function createRepositories({
       return await write(caller, async (stores) => {
         const repository = await reach(caller, stores.repositories.hold(fullName));
         await dropCredential(stores, auditContext, repository, 'repository_deleted');
+        await dropWebhook(stores, auditContext, repository, 'repository_deleted');
         await stores.repositories.remove(repository.id);
         await stores.audit.append({
           event: 'repository.deleted',
@@ -332,6 +355,28 @@ export function createRepositories({
         return await dropCredential(stores, auditContext, repository, 'removed');
       });
     },
+    async newWebhook(caller, auditContext, fullName) {
+      const secret = newWebhookSecret(random);
+      const repository = await write(caller, async (stores) => {
+        const before = await reach(caller, stores.repositories.hold(fullName));
+        const setAt = clock.now();
+        await stores.repositoryWebhooks.put({ ...encryptWebhook(encryption, before.id, secret), setAt });
+        await stores.audit.append({
+          event: 'repository.webhook_set',
+          auditContext,
+          target: { kind: 'repository', id: before.id },
+          outcome: 'success',
+        });
+        return { ...before, webhook: { setAt } };
+      });
+      return { repository, secret };
+    },
+    async removeWebhook(caller, auditContext, fullName) {
+      return await write(caller, async (stores) => {
+        const repository = await reach(caller, stores.repositories.hold(fullName));
+        return await dropWebhook(stores, auditContext, repository, 'removed');
+      });
+    },
     find: read.repositories.findById,
     async remoteOf(repositoryId) {
       const found = await read.repositories.findById(repositoryId);
@@ -340,6 +385,7 @@ export function createRepositories({
       return { id: repositoryId, cloneUrl: found.cloneUrl, credential };
     },
     credentialOf: (repositoryId) => readCredential(read.repositoryCredentials, encryption, repositoryId),
+    webhookSecretOf: (repositoryId) => readWebhookSecret(read.repositoryWebhooks, encryption, repositoryId),
   };
 
   function refuseFile(cloneUrl: string | undefined): void {
@@ -367,6 +413,23 @@ export function createRepositories({
       details: { kind: removed.kind, origin: removed.origin },
     });
     return { ...repository, credential: null };
+  }
+
+  async function dropWebhook(
+    stores: Stores,
+    auditContext: AuditContext,
+    repository: Repository,
+    reason: 'removed' | 'repository_deleted',
+  ): Promise<Repository> {
+    if (!(await stores.repositoryWebhooks.remove(repository.id))) return repository;
+    await stores.audit.append({
+      event: 'repository.webhook_removed',
+      auditContext,
+      target: { kind: 'repository', id: repository.id },
+      outcome: 'success',
+      reason,
+    });
+    return { ...repository, webhook: null };
   }
 }
 
@@ -398,6 +461,7 @@ function toRepository(row: Row): Repository {
       row.credential_kind === null || row.credential_set_at === null
         ? null
         : { kind: row.credential_kind, setAt: row.credential_set_at.getTime() },
+    webhook: row.webhook_set_at === null ? null : { setAt: row.webhook_set_at.getTime() },
     createdAt: row.created_at.getTime(),
     updatedAt: row.updated_at.getTime(),
   };

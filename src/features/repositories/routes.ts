@@ -11,6 +11,7 @@ import {
   repositoryDeletedSchema,
   repositoryParams,
   repositorySchema,
+  webhookSchema,
 } from './schemas.ts';
 
 const readers = { callers: callerKinds, scope: 'repos:read', role: 'user', identity: 'people' } as const;
@@ -29,11 +30,13 @@ const example = {
   defaultBranch: 'main',
   environmentDefaults: null,
   credential: null,
+  webhook: null,
   createdAt: '2026-01-01T00:00:00.000Z',
   updatedAt: '2026-01-01T00:00:00.000Z',
 };
 
-export function repositoryRoutes(repositories: Repositories): Route[] {
+/** `uiUrl`: the public address of Postern, at which git servers reach it. */
+export function repositoryRoutes(repositories: Repositories, { uiUrl }: { uiUrl: string }): Route[] {
   return [
     defineRoute({
       method: 'GET',
@@ -167,6 +170,42 @@ export function repositoryRoutes(repositories: Repositories): Route[] {
         };
       },
     }),
+    defineRoute({
+      method: 'POST',
+      path: '/repositories/{owner}/{name}/webhook',
+      operationId: 'createRepositoryWebhook',
+      tag: 'Repositories',
+      summary: 'Create or replace the secret of the webhook',
+      description:
+        'With a webhook, Postern knows of a push at once. Store both values in the settings of the repository at GitHub or GitLab. The secret is stored encrypted and shown once. It replaces the one before, which is refused from then on.',
+      policy: writers,
+      params: repositoryParams,
+      errors: ['repo_not_onboarded'],
+      success: { status: 201, data: webhookSchema },
+      example: {
+        data: { url: `https://postern.example.com/api/v2/webhooks/git/${example.id}`, secret: 'Zk3…' },
+      },
+      async handle({ caller, auditContext, params }) {
+        const { repository, secret } = await repositories.newWebhook(caller, auditContext, nameOf(params));
+        return { data: { url: `${uiUrl}/api/v2/webhooks/git/${repository.id}`, secret } };
+      },
+    }),
+    defineRoute({
+      method: 'DELETE',
+      path: '/repositories/{owner}/{name}/webhook',
+      operationId: 'removeRepositoryWebhook',
+      tag: 'Repositories',
+      summary: 'Remove the secret of the webhook',
+      description: 'Webhooks of the repository are refused from then on.',
+      policy: writers,
+      params: repositoryParams,
+      errors: ['repo_not_onboarded'],
+      success: { status: 200, data: repositorySchema },
+      example: { data: example },
+      async handle({ caller, auditContext, params }) {
+        return { data: toResponse(await repositories.removeWebhook(caller, auditContext, nameOf(params))) };
+      },
+    }),
   ];
 }
 
@@ -181,6 +220,7 @@ function toResponse(repository: Repository) {
       repository.credential === null
         ? null
         : { kind: repository.credential.kind, setAt: timestamp(repository.credential.setAt) },
+    webhook: repository.webhook === null ? null : { setAt: timestamp(repository.webhook.setAt) },
     createdAt: timestamp(repository.createdAt),
     updatedAt: timestamp(repository.updatedAt),
   };

@@ -77,10 +77,21 @@ export const repositorySchema = z
       })
       .nullable()
       .describe('Whether Postern has a credential for the git server; never the credential'),
+    webhook: z
+      .strictObject({ setAt: timestampSchema })
+      .nullable()
+      .describe('Whether Postern has a secret for webhooks of the git server; never the secret'),
     createdAt: timestampSchema,
     updatedAt: timestampSchema,
   })
   .meta({ id: 'Repository' });
+
+export const webhookSchema = z
+  .strictObject({
+    url: z.string().describe('Where the git server sends its webhooks'),
+    secret: z.string().describe('The secret of the webhook. No later answer has it.'),
+  })
+  .meta({ id: 'NewRepositoryWebhook' });
 
 export const repositoryDeletedSchema = z.strictObject({ id: z.string(), fullName: z.string() });
 

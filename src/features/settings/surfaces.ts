@@ -154,7 +154,8 @@ export const surfaces: readonly Surface[] = [
   },
   {
     id: 'repositories',
-    change: 'Repositories: what keys can be bound to, and how Postern signs in to their git servers',
+    change:
+      'Repositories: what keys can be bound to, how Postern signs in to their git servers, and their webhooks',
     owner: 'Administration → Repositories',
     note: 'Keys are bound to a repository, not to its name.',
     places: [
@@ -164,6 +165,11 @@ export const surfaces: readonly Surface[] = [
         'Set the credential for its git server',
         'PUT /repositories/{owner}/{name}/credential',
         'setRepositoryCredential',
+      ),
+      route(
+        'Create the secret of its webhook',
+        'POST /repositories/{owner}/{name}/webhook',
+        'createRepositoryWebhook',
       ),
       guide('Give Postern access to a repository', 'docs/how-to/give-access-to-a-repository.md'),
     ],

@@ -14,6 +14,8 @@ const topics = [
   'principal',
   'session',
   'repository',
+  // A webhook said that the repository has new commits.
+  'push',
   'config',
   'site',
   'environment',

@@ -22,7 +22,8 @@ export type AuthorizationDeps = {
 export function createAuthorization({ identityCheck, tokenOfSession }: AuthorizationDeps): Authorization {
   async function factsAbout(caller: Caller, policy: RoutePolicy): Promise<PrincipalFacts> {
     // A caller of the wrong kind is refused without a request to the directory.
-    const isExpected = policy.callers !== 'anyone' && policy.callers.some((kind) => kind === caller.kind);
+    const isExpected =
+      typeof policy.callers !== 'string' && policy.callers.some((kind) => kind === caller.kind);
     if (!isExpected || !asksAbout(caller.kind, policy)) return { kind: 'not_asked' };
     if (policy.identity === 'introspected' && caller.kind === 'session') {
       const token = await tokenOfSession(caller.sessionId);

@@ -43,7 +43,7 @@ export function firstSteps(deps: RequestStepsDeps): Hook {
 
 /** Then the steps of a route of the API, before its body is read and after. */
 export function routeSteps(route: Route, deps: RequestStepsDeps): { onRequest?: Hook; preHandler?: Hook } {
-  if (route.policy.callers === 'anyone') return {};
+  if (typeof route.policy.callers === 'string') return {};
   const { policy } = route;
   const { authentication, authorization, limits } = deps;
 

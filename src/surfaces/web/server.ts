@@ -124,10 +124,14 @@ function createServer(handler: RequestListener, connectionMs: number): Server {
   return server;
 }
 
-/** A body that arrives slowly holds a connection and a place in the queue; uploads have their own rule (upload-bodies.ts). */
+/**
+ * A body that arrives slowly holds a connection and a place in the queue. Uploads of known callers have their own rule
+ * (upload-bodies.ts); a git server is known only when its whole body has arrived.
+ */
 function limitTime(request: FastifyRequest, reply: FastifyReply, _payload: unknown, done: () => void): void {
   const { raw } = request;
-  if (!raw.complete && !isUpload(request)) {
+  const isKnown = request.routeOptions.config.access?.callers !== 'git_server';
+  if (!raw.complete && !(isKnown && isUpload(request))) {
     const late = Object.assign(new Error('The body took too long.'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' });
     const timer = setTimeout(() => answerBrokenRequest(late, raw.socket), bodyMs);
     timer.unref();

@@ -38,7 +38,9 @@ const takesAway = [
 
 const nameOf = ({ method, path }: Pick<Route, 'method' | 'path'>) => `${method} ${path}`;
 const ofSessions = () =>
-  h.app.routes.filter(({ policy }) => policy.callers !== 'anyone' && policy.callers.includes('session'));
+  h.app.routes.filter(
+    ({ policy }) => typeof policy.callers !== 'string' && policy.callers.includes('session'),
+  );
 const grants = (route: Route) =>
   (route.method !== 'GET' || route.policy.role === 'admin') && !takesAway.includes(nameOf(route));
 

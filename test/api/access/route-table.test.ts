@@ -35,6 +35,8 @@ type Who =
   | 'an administrator’s session or token'
   /** An administrator in person or by key or token with the scope; service keys by scope alone. */
   | 'whoever changes repositories'
+  /** Not a caller of Postern: it proves that it knows the webhook secret of the repository. */
+  | 'a git server'
   /** No credential is judged: the route looks at the header by itself. */
   | 'anyone';
 
@@ -101,6 +103,10 @@ const table: Record<string, Line> = {
     'whoever changes repositories',
     '404 repo_not_onboarded',
   ],
+
+  'POST /repositories/{owner}/{name}/webhook': ['whoever changes repositories', '404 repo_not_onboarded'],
+  'DELETE /repositories/{owner}/{name}/webhook': ['whoever changes repositories', '404 repo_not_onboarded'],
+  'POST /webhooks/git/{repositoryId}': ['a git server', '202'],
 
   'GET /environments/branches': ['whoever reads environments', '400 invalid_query'],
   'GET /environments/config-preview': ['whoever reads environments', '400 invalid_query'],
@@ -233,6 +239,7 @@ const sessionCallers: readonly CallerName[] = ['a user’s session', 'an adminis
 /** The contract in words: what this caller with these scopes gets. `in` = admitted. */
 function expected(who: Who, caller: CallerName, scopes: readonly string[]): string {
   if (who === 'anyone') return 'in';
+  if (who === 'a git server') return '401 invalid_credential';
   if (caller === 'nobody' || caller === 'a grant cookie') return '401 authentication_required';
   if (deadCallers.includes(caller)) return '401 invalid_credential';
   const isSession = sessionCallers.includes(caller);
@@ -392,6 +399,8 @@ describe('who may call what', () => {
       // With an Authorization header this route judges values by itself; its own test is beside the key routes.
       const asking =
         who === 'anyone' ? (['nobody', 'a grant cookie', ...sessionCallers] as const) : callers();
+      // Whatever credential of Postern it carries, nobody looks at it.
+      const isJudged = who !== 'a git server';
       const wantedFor = (caller: CallerName) => expected(who, caller, [...grantableScopes, 'env:admin']);
       const before = await contents(h);
       for (const caller of asking.filter((one) => wantedFor(one) === 'in')) {
@@ -408,19 +417,22 @@ describe('who may call what', () => {
         refused.push([caller, answer.error.code]);
         expect([caller, answer.headers['www-authenticate']]).toEqual([
           caller,
-          challengeOf(outcome, requiredScope(who)),
+          !isJudged && sessionCallers.includes(caller) ? undefined : challengeOf(outcome, requiredScope(who)),
         ]);
         expect(answer.headers['cache-control']).toBe('no-store');
         expect(answer.data).toBeNull();
         // A live key is charged before it is told no; whoever is not known has nothing to be charged.
-        expect([caller, 'ratelimit' in answer.headers]).toEqual([caller, keyCallers.includes(caller)]);
+        expect([caller, 'ratelimit' in answer.headers]).toEqual([
+          caller,
+          isJudged && keyCallers.includes(caller),
+        ]);
       }
       expect(await contents(h)).toEqual(unchanged);
       const [method = '', path = ''] = name.split(' ');
       const route = `${method} /api/v2${path.replace(/\{\w+\*\}/, '*').replaceAll(/\{(\w+)\}/g, ':$1')}`;
       const auditLog = await denialsOf(h, root, route);
       for (const [caller, code] of refused) {
-        const credential = idOf[caller] ?? null;
+        const credential = (isJudged ? idOf[caller] : null) ?? null;
         expect(auditLog).toContainEqual(
           expect.objectContaining({
             reason: code,

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hour, minute, second } from '../../../src/core/clock.ts';
+import { fromGithub, fromGitlab } from '../../git-webhooks.ts';
+import type { CallOptions } from '../../harness.ts';
 import { configurationFile, openShop, page, type Shop } from './shop.ts';
 
 let shop: Shop;
@@ -253,6 +255,71 @@ describe('a deploy', () => {
     const { data: builds } = await shop.call('GET', '/builds', { query: { environment: data.id } });
     expect(builds[0]).toMatchObject({ trigger: 'push', sha });
     expect(Date.parse(builds[0].startedAt) - pushedAt).toBeLessThanOrEqual(65 * second);
+  });
+});
+
+describe('after a webhook, an Environment that follows its branch', () => {
+  let secret: string;
+  let path: string;
+  beforeAll(async () => {
+    const { data } = await shop.call('POST', '/repositories/acme/shop/webhook');
+    secret = data.secret;
+    path = new URL(data.url).pathname;
+  });
+  const send = (options: CallOptions) => shop.h.call('POST', path, options);
+  /** The worker at this moment: no clock moves, so nothing periodic becomes due. */
+  async function work(): Promise<void> {
+    const { jobs, services } = shop.h.app;
+    for (let ticks = 0; ticks < 3; ticks += 1) {
+      await jobs.tick();
+      await services.environmentServices.tracking.idle();
+      await services.environmentServices.reconciler.idle();
+    }
+  }
+  const buildsOf = async (id: string) =>
+    (await shop.call('GET', '/builds', { query: { environment: id } })).data as {
+      trigger: string;
+      sha: string;
+      startedAt: string;
+    }[];
+  async function following(): Promise<string> {
+    const { data } = await shop.create({ autoTrack: true });
+    await shop.settle(data.id);
+    await work();
+    return data.id;
+  }
+
+  test.each([
+    ['GitHub', fromGithub],
+    ['GitLab', fromGitlab],
+  ] as const)(
+    'SC-08 of %s begins to deploy at once, at the commit that git has',
+    async (provider, webhook) => {
+      const id = await following();
+      const sha = shop.repository.commit({ 'index.html': page(`pushed to ${provider}`) }, 'main');
+      await work();
+      expect(await buildsOf(id)).toHaveLength(1);
+      const pushedAt = shop.h.clock.now();
+      expect((await send(webhook(secret))).status).toBe(202);
+      await work();
+      const [build] = await buildsOf(id);
+      expect(build).toMatchObject({ trigger: 'push', sha });
+      expect(Date.parse(build?.startedAt ?? '')).toBe(pushedAt);
+      // Nothing is new, and nothing that the payload says counts.
+      expect((await send(webhook(secret))).status).toBe(202);
+      await work();
+      expect(await buildsOf(id)).toHaveLength(2);
+    },
+  );
+
+  test('is not deployed while Environments are switched off', async () => {
+    const id = await following();
+    shop.repository.commit({ 'index.html': page('pushed in vain') }, 'main');
+    await shop.change({ enabled: false });
+    expect((await send(fromGithub(secret))).status).toBe(202);
+    await work();
+    await shop.change({});
+    expect(await buildsOf(id)).toHaveLength(1);
   });
 });
 

@@ -236,6 +236,22 @@ const drills: Record<string, Drill> = {
       return () => send('DELETE', path, root);
     },
   },
+  createRepositoryWebhook: {
+    event: 'repository.webhook_set',
+    async prepare() {
+      const id = await h.repository('acme/website');
+      return () => send('POST', '/repositories/acme/website/webhook', root, { target: () => id });
+    },
+  },
+  removeRepositoryWebhook: {
+    event: 'repository.webhook_removed',
+    async prepare() {
+      await h.repository('acme/website');
+      const path = '/repositories/acme/website/webhook';
+      await h.call('POST', path, { as: root });
+      return () => send('DELETE', path, root);
+    },
+  },
   deleteRepository: {
     event: 'repository.deleted',
     async prepare() {
@@ -307,8 +323,8 @@ const drills: Record<string, Drill> = {
   },
 };
 
-/** What changes nothing that anyone else could see: a reader's own mark, the check of a file. */
-const unaudited = ['readMyNotice', 'readNotice', 'validateConfigurationFile'];
+/** What changes nothing that anyone else could see: a reader's own mark, the check of a file, a hint to ask git. */
+const unaudited = ['readMyNotice', 'readNotice', 'receiveGitWebhook', 'validateConfigurationFile'];
 
 async function eventsOf(requestId: string) {
   // Through the service, because signing everyone out may have ended the session that would ask.

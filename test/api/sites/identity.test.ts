@@ -68,7 +68,7 @@ function asking(): Route[] {
 }
 
 const isOpenTo = ({ policy }: Route, way: string) =>
-  way === 'session' || (policy.callers !== 'anyone' && policy.callers.includes('personal_key'));
+  way === 'session' || (typeof policy.callers !== 'string' && policy.callers.includes('personal_key'));
 const outcome = ({ status, error }: Answer) => `${status} ${error?.code ?? ''}`.trim();
 
 /** Each route by one of the ways; what came of it, without repetition. */

@@ -1304,6 +1304,56 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/repositories/{owner}/{name}/webhook": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create or replace the secret of the webhook
+         * @description With a webhook, Postern knows of a push at once. Store both values in the settings of the repository at GitHub or GitLab. The secret is stored encrypted and shown once. It replaces the one before, which is refused from then on.
+         *
+         *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must be an administrator. Keys and access tokens need the scope `repos:write`.
+         */
+        post: operations["createRepositoryWebhook"];
+        /**
+         * Remove the secret of the webhook
+         * @description Webhooks of the repository are refused from then on.
+         *
+         *     **Who may call it:** A browser session, an access token, a personal key or a service key. The person must be an administrator. Keys and access tokens need the scope `repos:write`.
+         */
+        delete: operations["removeRepositoryWebhook"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks/git/{repositoryId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Receive a webhook of a git server
+         * @description GitHub signs the body with the secret in `X-Hub-Signature-256`; GitLab sends the secret in `X-Gitlab-Token`. After a push (`X-GitHub-Event: push` or `X-Gitlab-Event: Push Hook`), Postern asks git for new commits and deploys the Environments that follow their branch. It uses nothing of the body, which may have 25 MiB. Other events do nothing. A delivery is known for three days by `X-GitHub-Delivery`, `Idempotency-Key` or `X-Gitlab-Event-UUID`, and does nothing the second time.
+         *
+         *     **Who may call it:** A git server with the webhook secret of the repository.
+         */
+        post: operations["receiveGitWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/environments/branches": {
         parameters: {
             query?: never;
@@ -3318,6 +3368,8 @@ export interface components {
             } | null;
             /** @description Whether Postern has a credential for the git server; never the credential */
             credential: components["schemas"]["RepositoryCredential"] | null;
+            /** @description Whether Postern has a secret for webhooks of the git server; never the secret */
+            webhook: components["schemas"]["RepositoryWebhook"] | null;
             /**
              * Format: date-time
              * @description RFC 3339, UTC, milliseconds
@@ -3355,6 +3407,16 @@ export interface components {
             privateKey?: string;
             /** @description With privateKey: lines of known_hosts for the git server, such as the output of ssh-keyscan */
             knownHosts?: string;
+        };
+        NewRepositoryWebhook: {
+            /** @description Where the git server sends its webhooks */
+            url: string;
+            /** @description The secret of the webhook. No later answer has it. */
+            secret: string;
+        };
+        WebhookDelivery: {
+            /** @description Whether Postern now asks git for new commits */
+            queued: boolean;
         };
         Branch: {
             name: string;
@@ -4575,6 +4637,13 @@ export interface components {
         RepositoryCredential: {
             /** @enum {string} */
             kind: "token" | "ssh_key";
+            /**
+             * Format: date-time
+             * @description RFC 3339, UTC, milliseconds
+             */
+            setAt: string;
+        };
+        RepositoryWebhook: {
             /**
              * Format: date-time
              * @description RFC 3339, UTC, milliseconds
@@ -7131,6 +7200,124 @@ export interface operations {
             };
         };
     };
+    createRepositoryWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The part of the full name before the slash */
+                owner: string;
+                /** @description The part of the full name after the slash */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Created. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["NewRepositoryWebhook"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    removeRepositoryWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The part of the full name before the slash */
+                owner: string;
+                /** @description The part of the full name after the slash */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["Repository"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
+    receiveGitWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the repository */
+                repositoryId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description Nothing was done: another event, or a delivery that was received before */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["WebhookDelivery"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+            /** @description Accepted. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: components["schemas"]["RequestId"];
+                        data: components["schemas"]["WebhookDelivery"];
+                        /**
+                         * @description Always null here.
+                         * @enum {unknown}
+                         */
+                        error: null;
+                    };
+                };
+            };
+        };
+    };
     listBranches: {
         parameters: {
             query: {
@@ -9025,7 +9212,7 @@ export interface operations {
             query?: {
                 /** @description An actor’s id, or `anonymous` or `system` */
                 actor?: string | undefined;
-                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.api-environments.changed" | "config.metadata.changed" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "environment.grant_issued" | "environment.grant_refused" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "environment.created" | "environment.changed" | "environment.extended" | "environment.fell_asleep" | "environment.torn_down" | "build.created" | "build.cancelled" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
+                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.api-environments.changed" | "config.metadata.changed" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "environment.grant_issued" | "environment.grant_refused" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "repository.webhook_set" | "repository.webhook_removed" | "environment.created" | "environment.changed" | "environment.extended" | "environment.fell_asleep" | "environment.torn_down" | "build.created" | "build.cancelled" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
                 /** @description A target’s id */
                 target?: string | undefined;
                 outcome?: ("success" | "denied" | "failure") | undefined;
@@ -9103,7 +9290,7 @@ export interface operations {
             query?: {
                 /** @description An actor’s id, or `anonymous` or `system` */
                 actor?: string | undefined;
-                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.api-environments.changed" | "config.metadata.changed" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "environment.grant_issued" | "environment.grant_refused" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "environment.created" | "environment.changed" | "environment.extended" | "environment.fell_asleep" | "environment.torn_down" | "build.created" | "build.cancelled" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
+                event?: ("api_key.created" | "api_key.narrowed" | "api_key.rotated" | "api_key.revoked" | "api_key.suspended" | "api_key.expired" | "api_key.exposed" | "api_key.dead_use" | "api_key.imported" | "auth.denied" | "auth.throttled" | "session.started" | "session.ended" | "audit.exported" | "client.connected" | "client.revoked" | "policy.changed" | "config.access.changed" | "config.access.reverted" | "config.sites.changed" | "config.sites.reverted" | "config.api-environments.changed" | "config.metadata.changed" | "config.signing_keys.changed" | "site.created" | "site.published" | "site.rolled_back" | "site.previewed" | "site.changed" | "site.visibility_changed" | "site.extended" | "site.expired" | "site.deleted" | "site.restored" | "site.purged" | "site.taken_down" | "site.put_back" | "site.grant_issued" | "site.grant_refused" | "site.grants_ended" | "environment.grant_issued" | "environment.grant_refused" | "repository.created" | "repository.changed" | "repository.deleted" | "repository.credential_set" | "repository.credential_removed" | "repository.webhook_set" | "repository.webhook_removed" | "environment.created" | "environment.changed" | "environment.extended" | "environment.fell_asleep" | "environment.torn_down" | "build.created" | "build.cancelled" | "user.created" | "user.changed" | "user.deleted" | "user.signed_out" | "user.password_reset" | "user.password_changed" | "group.created" | "group.changed" | "group.deleted" | "sweep.held") | undefined;
                 /** @description A target’s id */
                 target?: string | undefined;
                 outcome?: ("success" | "denied" | "failure") | undefined;

@@ -1,7 +1,7 @@
 import { systemAuditContext } from '../../../core/caller.ts';
 import type { Clock } from '../../../core/clock.ts';
 import type { Random } from '../../../core/ids.ts';
-import type { ChangeFeed } from '../../../platform/database/change-feed.ts';
+import { anything, type ChangeFeed } from '../../../platform/database/change-feed.ts';
 import type { Tx } from '../../../platform/database/database.ts';
 import type { Git } from '../../../platform/git/git.ts';
 import type { Log } from '../../../platform/log.ts';
@@ -14,10 +14,24 @@ import type { EnvironmentStores } from '../environments-deps.ts';
  * Asks the git servers for new commits, and deploys the Environments that follow their branch. An Environment whose creator
  * may not use Postern now is not deployed; the first round after the creator may again deploys it.
  */
+export type Tracking = {
+  /** Asks about every repository with such Environments. */
+  run(): Promise<void>;
+  /**
+   * Begins to ask about the repositories to which a webhook says that something was pushed, and does not wait for slow git
+   * servers. Pushes that arrive meanwhile cost one more question together: 'unfinished'.
+   */
+  runPushed(): Promise<'unfinished' | void>;
+  /** Resolves when none of those questions is under way. */
+  idle(): Promise<void>;
+};
+
+type Tracked = Awaited<ReturnType<EnvironmentStores['environments']['tracked']>>[number];
+
 export function createTracking(deps: {
   readonly read: Pick<EnvironmentStores, 'environments'>;
   readonly tx: Tx<EnvironmentStores>;
-  readonly feed: Pick<ChangeFeed, 'announce'>;
+  readonly feed: Pick<ChangeFeed, 'announce' | 'subscribe'>;
   readonly repositories: Pick<Repositories, 'remoteOf'>;
   readonly git: Pick<Git, 'branches'>;
   readonly isEnabled: () => Promise<boolean>;
@@ -26,8 +40,15 @@ export function createTracking(deps: {
   readonly random: Random;
   readonly clock: Clock;
   readonly log: Log;
-}): { run(): Promise<void> } {
+}): Tracking {
   const { read, tx, feed, repositories, git, random, clock, log } = deps;
+  const pushed = new Set<string>();
+  const underWay = new Map<string, Promise<void>>();
+
+  feed.subscribe(({ topic, subject }) => {
+    // A push that was missed is found by the next round.
+    if (topic === 'push' && subject !== anything) pushed.add(subject);
+  });
 
   async function headsOf(repositoryId: string): Promise<ReadonlyMap<string, string>> {
     const remote = await repositories.remoteOf(repositoryId);
@@ -62,20 +83,47 @@ export function createTracking(deps: {
     if (isQueued) feed.announce({ topic: 'environment', subject: id });
   }
 
+  async function deployNew(repositoryId: string, tracked: readonly Tracked[]): Promise<void> {
+    const own = tracked.filter((one) => one.repositoryId === repositoryId);
+    if (own.length === 0) return;
+    const heads = await headsOf(repositoryId);
+    for (const { id, branch, sha, creator } of own) {
+      const head = heads.get(branch);
+      if (head === undefined || head === sha) continue;
+      if (await deps.isCreatorActive(creator)) await deploy(id, head);
+    }
+  }
+
+  function begin(repositoryId: string, tracked: readonly Tracked[]): void {
+    const work = deployNew(repositoryId, tracked)
+      .catch((error: unknown) =>
+        log.warn(
+          { err: error, repository: repositoryId },
+          'could not look for new commits after a webhook; the next round does it',
+        ),
+      )
+      .finally(() => underWay.delete(repositoryId));
+    underWay.set(repositoryId, work);
+  }
+
   return {
     async run() {
       if (!(await deps.isEnabled())) return;
       const tracked = await read.environments.tracked();
-      for (const repositoryId of new Set(tracked.map((one) => one.repositoryId))) {
-        const heads = await headsOf(repositoryId);
-        for (const { id, branch, sha, creator } of tracked.filter(
-          (one) => one.repositoryId === repositoryId,
-        )) {
-          const head = heads.get(branch);
-          if (head === undefined || head === sha) continue;
-          if (await deps.isCreatorActive(creator)) await deploy(id, head);
-        }
+      for (const repositoryId of new Set(tracked.map((one) => one.repositoryId)))
+        await deployNew(repositoryId, tracked);
+    },
+    async runPushed() {
+      const due = [...pushed].filter((repositoryId) => !underWay.has(repositoryId));
+      for (const repositoryId of due) pushed.delete(repositoryId);
+      if (due.length > 0 && (await deps.isEnabled())) {
+        const tracked = await read.environments.tracked();
+        for (const repositoryId of due) begin(repositoryId, tracked);
       }
+      return pushed.size > 0 ? 'unfinished' : undefined;
+    },
+    async idle() {
+      while (underWay.size > 0) await Promise.all(underWay.values());
     },
   };
 }

@@ -11,6 +11,7 @@ const names: Readonly<Record<Exclude<CallerKind, 'anonymous'>, string>> = {
 /** Who may call a route, as one readable line: in the API reference and in docs/reference/routes.md. */
 export function callersInWords(policy: RoutePolicy): string {
   if (policy.callers === 'anyone') return 'Anyone';
+  if (policy.callers === 'git_server') return 'A git server with the webhook secret of the repository';
   const list = policy.callers.map((kind) => names[kind]);
   if (isAdministratorsSession(policy)) return 'An administrator’s browser session';
   return capital(orList(list));
@@ -19,7 +20,7 @@ export function callersInWords(policy: RoutePolicy): string {
 /** What a caller of the right kind must also have. */
 export function needsInWords(policy: RoutePolicy): string[] {
   const needs: string[] = [];
-  if (policy.callers === 'anyone') return needs;
+  if (typeof policy.callers === 'string') return needs;
   if (policy.role === 'admin' && !isAdministratorsSession(policy))
     needs.push('The person must be an administrator.');
   if (policy.role === 'user') needs.push('The person must have the role `user`.');
@@ -34,7 +35,7 @@ export function needsInWords(policy: RoutePolicy): string[] {
 
 /** Then the line about callers already says it. */
 function isAdministratorsSession({ role, callers }: RoutePolicy): boolean {
-  return role === 'admin' && callers !== 'anyone' && callers.length === 1 && callers[0] === 'session';
+  return role === 'admin' && typeof callers !== 'string' && callers.length === 1 && callers[0] === 'session';
 }
 
 function orList(items: readonly string[]): string {

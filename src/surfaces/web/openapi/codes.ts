@@ -72,6 +72,7 @@ function writes(route: Route): ErrorCode[] {
 
 function credentials({ policy, method }: Route): ErrorCode[] {
   if (policy.callers === 'anyone') return [];
+  if (policy.callers === 'git_server') return ['invalid_credential', 'rate_limited'];
   const codes = [...everyCredential];
   if (method !== 'GET') codes.push('forbidden_origin');
   if (!acceptsKeys(policy.callers)) codes.push('interactive_auth_required');
@@ -80,7 +81,7 @@ function credentials({ policy, method }: Route): ErrorCode[] {
 }
 
 function rights({ policy }: Route): ErrorCode[] {
-  if (policy.callers === 'anyone') return [];
+  if (typeof policy.callers === 'string') return [];
   const { callers } = policy;
   const codes: ErrorCode[] = [];
   const takesKeys = acceptsKeys(callers);
@@ -96,7 +97,8 @@ function rights({ policy }: Route): ErrorCode[] {
 }
 
 function people({ policy }: Route): ErrorCode[] {
-  if (policy.callers === 'anyone' || !policy.callers.some((kind) => asksAbout(kind, policy))) return [];
+  if (typeof policy.callers === 'string' || !policy.callers.some((kind) => asksAbout(kind, policy)))
+    return [];
   const codes: ErrorCode[] = ['user_disabled'];
   // A key without a user cannot satisfy a rule about people, and a key whose owner lacks the role is suspended.
   if (policy.callers.includes('personal_key') && asksAbout('personal_key', policy))

@@ -134,6 +134,19 @@ export function securitySchemes(keyPrefix: string): Readonly<Record<string, Secu
       scheme: 'bearer',
       description: 'An OIDC access token of a connected client. Postern introspects it when it is used.',
     },
+    webhookSignature: {
+      type: 'apiKey',
+      in: 'header',
+      name: 'X-Hub-Signature-256',
+      description:
+        'From GitHub: `sha256=` and the HMAC-SHA-256 of the body in hexadecimal, with the webhook secret of the repository.',
+    },
+    webhookToken: {
+      type: 'apiKey',
+      in: 'header',
+      name: 'X-Gitlab-Token',
+      description: 'From GitLab: the webhook secret of the repository.',
+    },
   };
 }
 

@@ -134,6 +134,11 @@ const uploadSchemas: Readonly<Record<UploadType, JsonSchema>> = {
   'text/html': bytes,
   'application/x-tar': bytes,
   'application/octet-stream': bytes,
+  'application/json': {
+    type: 'object',
+    description: 'The payload of the event. Postern uses nothing of it.',
+  },
+  'application/x-www-form-urlencoded': { type: 'object', properties: { payload: { type: 'string' } } },
 };
 
 function describe(route: Route): string {
@@ -148,6 +153,7 @@ function security({ policy, errors }: Route): Operation['security'] {
     // A route for `anyone` that asks for a credential reads the key itself, such as one that is already dead.
     return errors?.includes('authentication_required') ? [{ personalKey: [] }, { serviceKey: [] }] : [];
   }
+  if (callers === 'git_server') return [{ webhookSignature: [] }, { webhookToken: [] }];
   const scopes = scope === undefined ? [] : [scope];
   const requirements = {
     session: { sessionCookie: [] },
@@ -159,7 +165,7 @@ function security({ policy, errors }: Route): Operation['security'] {
 }
 
 function takesKeys({ callers }: RoutePolicy): boolean {
-  return callers !== 'anyone' && (callers.includes('personal_key') || callers.includes('service_key'));
+  return typeof callers !== 'string' && (callers.includes('personal_key') || callers.includes('service_key'));
 }
 
 function parametersOf(route: Route, codes: readonly ErrorCode[], schemas: SchemaWriter): Parameter[] {

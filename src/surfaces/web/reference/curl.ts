@@ -36,6 +36,7 @@ function credential(operation: Operation, method: HttpMethod, origin: string): s
   const callers = operation['x-postern-callers'];
   // A route for `anyone` that can return 401 reads the header itself, as revoking a leaked key does.
   if (callers === 'anyone') return '401' in operation.responses ? [bearerKey] : [];
+  if (callers === 'git_server') return ['-H "X-Hub-Signature-256: $SIGNATURE"'];
   if (takesKeys(callers)) return [bearerKey];
   if (needsSession(operation)) {
     return method === 'get' ? ['-b jar'] : ['-b jar', `-H 'Origin: ${origin}'`];
@@ -48,7 +49,7 @@ const bearerKey = '-H "Authorization: Bearer $POSTERN_KEY"';
 /** Whether the sample signs in as a person: for everything that keys may not do. */
 export function needsSession(operation: Operation): boolean {
   const callers = operation['x-postern-callers'];
-  return callers !== 'anyone' && callers.includes('session') && !takesKeys(callers);
+  return typeof callers !== 'string' && callers.includes('session') && !takesKeys(callers);
 }
 
 export function sendsEtag(operation: Operation): boolean {

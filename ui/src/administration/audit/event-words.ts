@@ -49,6 +49,8 @@ export const eventWords: Readonly<Record<EventName, string>> = {
   'repository.deleted': 'Repository removed',
   'repository.credential_set': 'Repository credential set',
   'repository.credential_removed': 'Repository credential removed',
+  'repository.webhook_set': 'Repository webhook set',
+  'repository.webhook_removed': 'Repository webhook removed',
   'environment.created': 'Environment created',
   'environment.changed': 'Environment changed',
   'environment.extended': 'Environment lease extended',

@@ -1,0 +1,89 @@
+import { setImmediate } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import type { Change } from '../../../platform/database/change-feed.ts';
+import { createTracking } from './tracking.ts';
+
+/** The Environments of two repositories, which are at the newest commit, and a git server that answers when it is told. */
+function world({ isEnabled = true } = {}) {
+  const listeners: ((change: Change) => void)[] = [];
+  /** The repositories that git was asked about, in order. */
+  const asked: string[] = [];
+  const waiting: (() => void)[] = [];
+  const tracked = ['one', 'two'].map((repositoryId) => ({
+    id: `env_${repositoryId}`,
+    repositoryId,
+    branch: 'main',
+    sha: 'head',
+    creator: { kind: 'user', id: 'usr_ada' } as const,
+  }));
+  const tracking = createTracking({
+    read: { environments: { tracked: async () => tracked } as never },
+    tx: () => Promise.reject(new Error('Nothing is to be deployed.')),
+    feed: { announce: () => undefined, subscribe: (listener) => void listeners.push(listener) },
+    repositories: {
+      remoteOf: async (id) => ({ id, cloneUrl: 'https://git.example.com/x', credential: null }),
+    },
+    git: {
+      async branches({ id }) {
+        asked.push(id);
+        await new Promise<void>((resolve) => waiting.push(resolve));
+        return { kind: 'ok', value: [{ name: 'main', sha: 'head' }] };
+      },
+    },
+    isEnabled: async () => isEnabled,
+    isCreatorActive: async () => true,
+    random: { bytes: (count) => new Uint8Array(count), int: () => 0 },
+    clock: { now: () => 0 },
+    log: { debug() {}, info() {}, warn() {}, error() {} },
+  });
+  return {
+    asked,
+    /** One run of the job, and everything that follows without git's answer. */
+    async run() {
+      const outcome = await tracking.runPushed();
+      await setImmediate();
+      return outcome;
+    },
+    push: (subject: string) => listeners.forEach((listen) => listen({ topic: 'push', subject })),
+    async answer() {
+      for (const resolve of waiting.splice(0)) resolve();
+      await tracking.idle();
+    },
+  };
+}
+
+test('many pushes at once cost one question to git, and pushes during it one more', async () => {
+  const { run, asked, push, answer } = world();
+  for (let count = 0; count < 100; count += 1) push('one');
+  expect(await run()).toBeUndefined();
+  for (let count = 0; count < 100; count += 1) push('one');
+  expect(await run()).toBe('unfinished');
+  expect(await run()).toBe('unfinished');
+  expect(asked).toEqual(['one']);
+  await answer();
+  expect(await run()).toBeUndefined();
+  await answer();
+  expect(await run()).toBeUndefined();
+  expect(asked).toEqual(['one', 'one']);
+});
+
+test('a git server that does not answer delays no other repository', async () => {
+  const { run, asked, push, answer } = world();
+  push('one');
+  await run();
+  push('two');
+  await run();
+  expect(asked).toEqual(['one', 'two']);
+  await answer();
+});
+
+test('a push to a repository without such Environments, or while they are switched off, asks nothing', async () => {
+  const { run, asked, push } = world();
+  push('three');
+  push('*');
+  await run();
+  const off = world({ isEnabled: false });
+  off.push('one');
+  await off.run();
+  expect([asked, off.asked]).toEqual([[], []]);
+});
