@@ -712,6 +712,40 @@ test('groups and repositories are made, changed and removed', async () => {
   await context.close();
 });
 
+test('the secret of a webhook is shown once, with its address, and can be replaced and removed', async () => {
+  const repositoryId = await world.h.repository('acme/hooked');
+  const { page, context, complaints } = await open('/admin/repositories/acme/hooked');
+  const address = `/api/v2/webhooks/git/${repositoryId}`;
+  const shown = async () => {
+    await dialog(page).getByText('The secret is shown only once.').waitFor();
+    expect(await page.getByLabel('Address', { exact: true }).inputValue()).toContain(address);
+    const secret = await page.getByLabel('Secret', { exact: true }).inputValue();
+    await page.keyboard.press('Escape');
+    expect(await dialog(page).getByRole('button', { name: 'Done' }).isDisabled()).toBe(true);
+    await page.getByLabel('I have stored both').check();
+    await press(page, 'Done');
+    await closed(page);
+    return secret;
+  };
+  await press(page, 'Create a webhook');
+  await press(page, 'Create the secret');
+  const first = await shown();
+  await press(page, 'Replace the secret');
+  await dialog(page).getByText('until you store the new one').waitFor();
+  await dialog(page).getByRole('button', { name: 'Replace the secret' }).click();
+  const second = await shown();
+  expect([first, second].every((one) => /^[\w-]{43}$/.test(one)) && first !== second).toBe(true);
+  const left = await traces(page);
+  for (const one of [first, second]) expect(left).not.toContain(one);
+  expect(await world.h.app.services.repositories.webhookSecretOf(repositoryId)).toBe(second);
+  await press(page, 'Remove the webhook');
+  await dialog(page).getByRole('button', { name: 'Remove the webhook' }).click();
+  await page.getByRole('button', { name: 'Create a webhook' }).waitFor();
+  // No git server is behind this repository, so its postern.yaml cannot be read.
+  expect(complaints.filter((one) => !/400|503/.test(one))).toEqual([]);
+  await context.close();
+});
+
 test('who looks for where something is changed finds its owner, and what is missing says so', async () => {
   const { page, context, complaints } = await open('/admin/surfaces');
   const rows = page.getByRole('table').locator('tbody tr');

@@ -11,6 +11,7 @@ import { oneRepository } from '../queries.ts';
 import { TextLink } from '../text-link.tsx';
 import { ConfigurationFile } from './configuration-file.tsx';
 import { GitCredential } from './git-credential.tsx';
+import { GitWebhook } from './git-webhook.tsx';
 
 const route = getRouteApi('/administration/admin/repositories/$owner/$name');
 
@@ -53,6 +54,7 @@ function Registered({ repository }: { repository: Schemas['Repository'] }) {
         </dl>
       </section>
       <GitCredential of={repository} />
+      <GitWebhook of={repository} />
       <ConfigurationFile of={repository} />
       <Environments of={repository} />
     </>
