@@ -44,6 +44,7 @@ function world({ isEnabled = true } = {}) {
       await setImmediate();
       return outcome;
     },
+    round: () => tracking.run(),
     push: (subject: string) => listeners.forEach((listen) => listen({ topic: 'push', subject })),
     async answer() {
       for (const resolve of waiting.splice(0)) resolve();
@@ -68,13 +69,18 @@ test('many pushes at once cost one question to git, and pushes during it one mor
 });
 
 test('a git server that does not answer delays no other repository', async () => {
-  const { run, asked, push, answer } = world();
+  const { run, round, asked, push, answer } = world();
   push('one');
   await run();
   push('two');
   await run();
   expect(asked).toEqual(['one', 'two']);
   await answer();
+  const whole = round();
+  await setImmediate();
+  expect(asked).toEqual(['one', 'two', 'one', 'two']);
+  await answer();
+  await whole;
 });
 
 test('a push to a repository without such Environments, or while they are switched off, asks nothing', async () => {

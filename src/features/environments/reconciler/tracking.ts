@@ -99,19 +99,25 @@ export function createTracking(deps: {
       .catch((error: unknown) =>
         log.warn(
           { err: error, repository: repositoryId },
-          'could not look for new commits after a webhook; the next round does it',
+          'could not look for new commits; the next round does it',
         ),
       )
       .finally(() => underWay.delete(repositoryId));
     underWay.set(repositoryId, work);
   }
 
+  async function idle(): Promise<void> {
+    while (underWay.size > 0) await Promise.all(underWay.values());
+  }
+
   return {
     async run() {
       if (!(await deps.isEnabled())) return;
       const tracked = await read.environments.tracked();
+      // At once, so that a git server that does not answer delays no other repository.
       for (const repositoryId of new Set(tracked.map((one) => one.repositoryId)))
-        await deployNew(repositoryId, tracked);
+        if (!underWay.has(repositoryId)) begin(repositoryId, tracked);
+      await idle();
     },
     async runPushed() {
       const due = [...pushed].filter((repositoryId) => !underWay.has(repositoryId));
@@ -122,8 +128,6 @@ export function createTracking(deps: {
       }
       return pushed.size > 0 ? 'unfinished' : undefined;
     },
-    async idle() {
-      while (underWay.size > 0) await Promise.all(underWay.values());
-    },
+    idle,
   };
 }
