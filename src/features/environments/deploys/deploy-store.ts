@@ -42,7 +42,7 @@ export type DeployStore = {
     failed: { readonly service: string; readonly step: StepName; readonly message: string } | null,
     now: number,
   ): Promise<void>;
-  /** Whether the Environment was ever deployed at this commit, or is being. */
+  /** Whether this head of the branch was deployed: by the newest push, or by any deploy when there was no push. */
   knows(environmentId: string, sha: string): Promise<boolean>;
   /** Forgets the plans of an Environment, which have the values of its variables. */
   forgetPlans(environmentId: string): Promise<void>;
@@ -193,9 +193,13 @@ export function deployStore(db: Sql): DeployStore {
          where deploy_id = ${deployId} and ended_at is null`.execute(db);
     },
     async knows(environmentId, sha) {
-      const { rows } = await sql`
-        select 1 from deploys where environment_id = ${environmentId} and sha = ${sha} limit 1`.execute(db);
-      return rows.length > 0;
+      const { rows } = await sql<{ known: boolean }>`
+        select coalesce(
+                 (select sha = ${sha} from deploys where environment_id = ${environmentId} and trigger = 'push'
+                   order by seq desc limit 1),
+                 exists (select 1 from deploys where environment_id = ${environmentId} and sha = ${sha})
+               ) as known`.execute(db);
+      return rows[0]?.known === true;
     },
     async forgetPlans(environmentId) {
       await sql`update deploys set plan = null where environment_id = ${environmentId}`.execute(db);

@@ -251,15 +251,17 @@ export function lifecycle(deps: EnvironmentDeps) {
     await stores.environments.addLabel(label, environment.id, now);
     const step = { after: { ...after, access, label, isAccessOpen: false }, event } as const;
     const live = await stores.deploys.find(environment.liveDeployId ?? '');
+    // The commit of a deploy under way is wanted more than the one that is served.
+    const { sha } = (await stores.deploys.underWay(environment.id)) ?? live ?? { sha: null };
     const mayDeploy = after.deployEnabled && policy.enabled && deps.hasEngine;
     if (live === undefined || !mayDeploy) return step;
-    return { ...step, deploys: { creator: ownerOf(caller), sha: live.sha } };
+    return { ...step, deploys: { creator: ownerOf(caller), sha } };
   }
 }
 
 function merged(environment: Environment, change: Change): Environment {
   const autoTrack = change.autoTrack ?? environment.autoTrack;
-  if (autoTrack && environment.pinnedSha !== null) throw new AppError('auto_track_pinned_source');
+  if (autoTrack === true && environment.pinnedSha !== null) throw new AppError('auto_track_pinned_source');
   const services = new Map(environment.services.map((choice) => [choice.name, choice]));
   for (const choice of change.services ?? [])
     services.set(choice.name, { ...services.get(choice.name), ...choice });
