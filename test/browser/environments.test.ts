@@ -140,6 +140,9 @@ test('who has none is taught what an Environment is, and creates one from a bran
   await page.getByText('The Environment policy does not allow this.').waitFor();
   await page.getByRole('radio', { name: 'Only me' }).check();
   await page.getByText('7 days', { exact: true }).click();
+  // As the file says, until a person chooses.
+  expect(await page.getByLabel('Follow the branch').isChecked()).toBe(true);
+  await page.getByLabel('Follow the branch').uncheck();
   await page.getByLabel('Follow the branch').check();
 
   await insertEnvironment(world, root, { uuid: 'taken' });

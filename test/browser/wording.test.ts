@@ -27,7 +27,11 @@ async function textOf(path: string): Promise<string> {
 
 test.each([
   ['/admin/users', ['Everyone who can sign in, and their roles.', 'New user'], ['New account', 'Everybody']],
-  ['/settings/notices', ['Expiring keys and sites, exposed keys, and keys still used after they expired.'], []],
+  [
+    '/settings/notices',
+    ['Expiring keys and sites, exposed keys, and keys still used after they expired.'],
+    [],
+  ],
   ['/admin', ['Ended keys'], ['Dead keys', 'After its end']],
   ['/admin/access-controls', ['Default lifetime', '720 hours (30 days)'], ['First choice', 'maxTtlHours']],
 ])('%s says it in words that everyone knows', async (path, words, wordsBefore) => {

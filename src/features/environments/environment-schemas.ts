@@ -56,7 +56,7 @@ const choices = {
     .boolean()
     .optional()
     .describe(
-      'True: every new commit of the branch is deployed, while its creator may use Postern. Default: false',
+      'True: every new commit of the branch is deployed, while its creator may use Postern. Default: as postern.yaml says; false with sha',
     ),
   trackDefaultBranches: z
     .boolean()

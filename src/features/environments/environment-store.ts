@@ -102,7 +102,7 @@ type Row = {
   init_env: Record<string, string>;
   ttl_hours: number | null;
   deploy_enabled: boolean;
-  auto_track: boolean;
+  auto_track: boolean | null;
   track_default_branches: boolean;
   status: EnvironmentStatus;
   status_message: string | null;
@@ -272,7 +272,7 @@ export function environmentStore(db: Sql): EnvironmentStore {
     withProcesses: () =>
       ids(sql`
         select e.id from environments e
-         where e.live_deploy_id is not null and e.status not in ('tearing_down', 'torn_down')
+         where (e.live_deploy_id is not null or e.status = 'error') and e.status not in ('tearing_down', 'torn_down')
            and ${hasProcesses}`),
     async awakeSince(before) {
       const { rows } = await sql<{ id: string; live_deploy_id: string }>`

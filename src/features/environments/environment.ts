@@ -69,7 +69,8 @@ export type Environment = {
   /** Hours of the lease from the creation on; null until a caller chose them or the file was read. */
   readonly ttlHours: number | null;
   readonly deployEnabled: boolean;
-  readonly autoTrack: boolean;
+  /** Whether it follows its branch; null until a caller chose it or the file was read. */
+  readonly autoTrack: boolean | null;
   readonly trackDefaultBranches: boolean;
   readonly status: EnvironmentStatus;
   readonly statusMessage: string | null;

@@ -42,6 +42,7 @@ export function previewRoute({
         planned: {
           access: 'members',
           ttlHours: 72,
+          autoTrack: true,
           services: [
             { name: 'api', kind: 'process', isExposed: false, routes: {} },
             { name: 'web', kind: 'static', isExposed: true, routes: { '/api': 'api' } },
@@ -65,10 +66,11 @@ export function previewRoute({
   });
 }
 
-function toResponse({ access, ttlHours, services, levels }: PlannedEnvironment) {
+function toResponse({ access, ttlHours, autoTrack, services, levels }: PlannedEnvironment) {
   return {
     access,
     ttlHours,
+    autoTrack,
     services: services.map((service) => ({ ...service })),
     levels: levels.map((names) => [...names]),
   };

@@ -111,6 +111,7 @@ describe('GET /environments/config-preview', () => {
         planned: {
           access: 'members',
           ttlHours: 336,
+          autoTrack: true,
           services: [
             { name: 'api', kind: 'process', isExposed: true, routes: {} },
             { name: 'web', kind: 'static', isExposed: true, routes: { '/api': 'api' } },

@@ -16,6 +16,7 @@ export type Preview =
 
 /** What a new Environment of a branch would be, without the values of its variables. */
 export type PlannedEnvironment = Pick<DesiredEnvironment, 'access' | 'ttlHours' | 'levels'> & {
+  readonly autoTrack: boolean;
   readonly services: readonly PlannedService[];
 };
 
@@ -57,10 +58,10 @@ export function previewOf(
 ): Preview {
   const found = desiredOf(text, commit, policy, noOverrides);
   if (found.kind === 'problems') return found;
-  const { access, ttlHours, levels, services } = found.desired;
+  const { access, ttlHours, autoTrack = false, levels, services } = found.desired;
   return {
     kind: 'planned',
-    planned: { access, ttlHours, services: Object.entries(services).map(planned), levels },
+    planned: { access, ttlHours, autoTrack, services: Object.entries(services).map(planned), levels },
   };
 }
 

@@ -54,7 +54,7 @@ export function toEnvironmentResponse(
     sha,
     access: environment.access,
     deployEnabled: environment.deployEnabled,
-    autoTrack: environment.autoTrack,
+    autoTrack: environment.autoTrack ?? false,
     trackDefaultBranches: environment.trackDefaultBranches,
     expiresAt: timestamp(environment.expiresAt),
     deletedAt: timestampOrNull(environment.deletedAt),

@@ -36,6 +36,7 @@ const plannedSchema = z
   .strictObject({
     access: z.enum(accessKinds).describe('At most what the policy allows'),
     ttlHours: z.number().int().describe('The lease: of the file, or the default; at most the maximum'),
+    autoTrack: z.boolean().describe('Whether it follows its branch'),
     services: z.array(
       z.strictObject({
         name: z.string(),

@@ -239,6 +239,50 @@ describe('a deploy', () => {
     expect(builds[0].createdBy).toBeNull();
   });
 
+  test('follows the branch as the file says, unless a caller or a commit says otherwise', async () => {
+    const follows = async (body: Record<string, unknown>) => {
+      const { data } = await shop.create(body);
+      const { autoTrack } = await shop.settle(data.id);
+      await shop.call('DELETE', `/environments/${data.id}`);
+      return autoTrack;
+    };
+    const sha = shop.repository.git('rev-parse', 'main');
+    expect(await follows({})).toBe(true);
+    expect(await follows({ autoTrack: false })).toBe(false);
+    expect(await follows({ sha })).toBe(false);
+    const quiet = configurationFile.replace('version: 1', 'version: 1\nenvironment: { autoTrack: false }');
+    shop.repository.commit({ 'postern.yaml': quiet, 'index.html': page('quiet') }, 'quiet');
+    expect(await follows({ branch: 'quiet' })).toBe(false);
+    expect(await follows({ branch: 'quiet', autoTrack: true })).toBe(true);
+  });
+
+  test('follows a branch that was moved back to an earlier commit', async () => {
+    const first = shop.repository.commit(
+      { 'postern.yaml': configurationFile, 'index.html': page('one') },
+      'moved',
+    );
+    const { data } = await shop.create({ branch: 'moved', autoTrack: true });
+    await shop.settle(data.id);
+    const second = shop.repository.commit({ 'index.html': page('two') }, 'moved');
+    await shop.h.app.jobs.runNow('environment-branches');
+    expect(await shop.settle(data.id)).toMatchObject({ sha: second });
+    shop.repository.git('reset', '--quiet', '--hard', first);
+    await shop.h.app.jobs.runNow('environment-branches');
+    expect(await shop.settle(data.id)).toMatchObject({ status: 'deployed', sha: first });
+    await shop.call('DELETE', `/environments/${data.id}`);
+  });
+
+  test('of a push is not lost when the access changes while it is under way', async () => {
+    shop.repository.commit({ 'postern.yaml': configurationFile, 'index.html': page('one') }, 'contested');
+    const { data } = await shop.create({ branch: 'contested', autoTrack: true, access: 'owner' });
+    await shop.settle(data.id);
+    const pushed = shop.repository.commit({ 'index.html': page('two') }, 'contested');
+    await shop.h.app.jobs.runNow('environment-branches');
+    await shop.call('PATCH', `/environments/${data.id}`, { body: { access: 'members' } });
+    expect(await shop.settle(data.id)).toMatchObject({ status: 'deployed', access: 'members', sha: pushed });
+    await shop.call('DELETE', `/environments/${data.id}`);
+  });
+
   test('begins at most 65 seconds after a push, also without a webhook', async () => {
     const { app, clock } = shop.h;
     const { data } = await shop.create({ autoTrack: true });

@@ -3463,6 +3463,8 @@ export interface components {
              * @description The lease: of the file, or the default; at most the maximum
              */
             ttlHours: number;
+            /** @description Whether it follows its branch */
+            autoTrack: boolean;
             services: components["schemas"]["PlannedEnvironmentServicesItem"][];
             /** @description Names of the services that start, in this order; those of one level start together */
             levels: string[][];
@@ -3679,7 +3681,7 @@ export interface components {
             };
             /** @description False: paused. Nothing is deployed, a deploy under way is cancelled, and what is served stays */
             deployEnabled?: boolean;
-            /** @description True: every new commit of the branch is deployed, while its creator may use Postern. Default: false */
+            /** @description True: every new commit of the branch is deployed, while its creator may use Postern. Default: as postern.yaml says; false with sha */
             autoTrack?: boolean;
             /** @description Kept for clients of the older system. Every service comes from the branch, so it changes nothing */
             trackDefaultBranches?: boolean;
@@ -3733,7 +3735,7 @@ export interface components {
             };
             /** @description False: paused. Nothing is deployed, a deploy under way is cancelled, and what is served stays */
             deployEnabled?: boolean;
-            /** @description True: every new commit of the branch is deployed, while its creator may use Postern. Default: false */
+            /** @description True: every new commit of the branch is deployed, while its creator may use Postern. Default: as postern.yaml says; false with sha */
             autoTrack?: boolean;
             /** @description Kept for clients of the older system. Every service comes from the branch, so it changes nothing */
             trackDefaultBranches?: boolean;

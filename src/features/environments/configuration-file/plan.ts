@@ -15,6 +15,8 @@ export type DesiredEnvironment = {
   readonly access: Access;
   /** The lease from the creation on. */
   readonly ttlHours: number;
+  /** Whether a new Environment follows its branch. Absent in plans of earlier versions. */
+  readonly autoTrack?: boolean;
   /** By name. */
   readonly services: Readonly<Record<string, DesiredService>>;
   /** Services that were switched off, by name. Absent in plans of earlier versions. */
@@ -114,6 +116,7 @@ export function plan(
       overrides.ttlHours ?? file.environment.ttlHours ?? policy.defaultTtlHours,
       policy.maxTtlHours,
     ),
+    autoTrack: file.environment.autoTrack,
     services: Object.fromEntries(active.map(([name, service]) => [name, desired(name, service, context)])),
     inactive: Object.fromEntries(
       Object.entries(file.services)

@@ -124,7 +124,7 @@ export function creating(deps: EnvironmentDeps) {
       initEnv: wanted.initEnv ?? {},
       ttlHours: wanted.ttlHours ?? null,
       deployEnabled: isQueued,
-      autoTrack: wanted.autoTrack ?? false,
+      autoTrack: wanted.autoTrack ?? (wanted.sha === undefined ? null : false),
       trackDefaultBranches: wanted.trackDefaultBranches ?? false,
       status: isQueued ? 'queued' : 'paused',
       statusMessage: isQueued ? null : 'Nothing was deployed yet.',

@@ -124,7 +124,7 @@ function overridesOf({ access, isAccessOpen, ttlHours, services, env, initEnv }:
   };
 }
 
-/** The access and the lease of the file count once: when nobody chose one before the file is read for the first time. */
+/** Access, lease and following of the file count once: when nobody chose before the file is read for the first time. */
 function chosen(environment: Environment, plan: DesiredEnvironment): Environment {
   const { creator, createdAt, liveDeployId } = environment;
   // A service key opens nothing in a browser.
@@ -132,8 +132,10 @@ function chosen(environment: Environment, plan: DesiredEnvironment): Environment
   // Without the second condition, one that an earlier version deployed would get a new lease.
   const isLeaseOpen = environment.ttlHours === null && liveDeployId === null;
   const { ttlHours } = plan;
+  const autoTrack = environment.autoTrack ?? (environment.pinnedSha === null && plan.autoTrack === true);
   return {
     ...environment,
+    autoTrack,
     ...(environment.isAccessOpen ? { access, isAccessOpen: false } : {}),
     ...(isLeaseOpen ? { ttlHours, expiresAt: createdAt + ttlHours * hour } : {}),
   };

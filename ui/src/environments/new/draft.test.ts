@@ -4,15 +4,15 @@ import { accessShown, firstDraft, hoursShown, leasesOffered, mistakesIn, request
 const policy = { allowedAccess: ['owner', 'members'] as const, defaultTtlHours: 72, maxTtlHours: 336 };
 const allowed = { ...policy, allowedAccess: [...policy.allowedAccess] };
 const draft = firstDraft({ repository: 'acme/website', branch: 'main' });
-const planned = { access: 'owner' as const, ttlHours: 48, services: [], levels: [] };
+const planned = { access: 'owner' as const, ttlHours: 48, autoTrack: true, services: [], levels: [] };
 
 test('what nobody chose is left to postern.yaml and the policy', () => {
   expect(requestOf(draft, 'k')).toEqual({
     repository: 'acme/website',
     branch: 'main',
-    autoTrack: false,
     idempotencyKey: 'k',
   });
+  expect(requestOf({ ...draft, autoTrack: false }, 'k')).toMatchObject({ autoTrack: false });
   expect(accessShown(draft, planned, allowed)).toBe('owner');
   expect(accessShown(draft, null, allowed)).toBe('members');
   expect(accessShown({ ...draft, access: 'members' }, planned, allowed)).toBe('members');

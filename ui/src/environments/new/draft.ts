@@ -14,7 +14,7 @@ export type Draft = {
   readonly name: string;
   readonly access: Access | null;
   readonly ttlHours: number | null;
-  readonly autoTrack: boolean;
+  readonly autoTrack: boolean | null;
 };
 
 export type DraftErrors = {
@@ -23,7 +23,7 @@ export type DraftErrors = {
 
 export function firstDraft(from: { readonly repository?: string; readonly branch?: string }): Draft {
   const { repository = '', branch = '' } = from;
-  return { repository, branch, name: '', access: null, ttlHours: null, autoTrack: false };
+  return { repository, branch, name: '', access: null, ttlHours: null, autoTrack: null };
 }
 
 /** The access that the form shows as chosen. */
@@ -61,11 +61,11 @@ export function requestOf(draft: Draft, idempotencyKey: string): Schemas['Create
   return {
     repository,
     branch,
-    autoTrack,
     idempotencyKey,
     ...(name.trim() === '' ? {} : { name: name.trim() }),
     ...(access === null ? {} : { access }),
     ...(ttlHours === null ? {} : { ttlHours }),
+    ...(autoTrack === null ? {} : { autoTrack }),
   };
 }
 

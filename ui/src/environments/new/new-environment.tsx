@@ -110,7 +110,7 @@ export function NewEnvironment({ policy, from }: { policy: EnvironmentPolicy; fr
           <Switch
             label="Follow the branch"
             description="Every new commit of the branch is deployed."
-            checked={draft.autoTrack}
+            checked={draft.autoTrack ?? planned?.autoTrack ?? true}
             error={errors.autoTrack}
             onChange={({ currentTarget }) => change({ autoTrack: currentTarget.checked })}
           />
