@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { callerKinds } from '../../core/caller.ts';
 import { timestamp } from '../../core/clock.ts';
 import { defineRoute, pagePagination, type Route } from '../../platform/http.ts';
 import { cursorQuery } from '../../platform/schemas.ts';
@@ -13,6 +12,7 @@ import { toEnvironmentResponse } from './responses.ts';
 import { type Environment, shownStatus } from './environment.ts';
 import type { Lifecycle } from './lifecycle/lifecycle.ts';
 import type { MetadataLinks } from './metadata-links/metadata-links.ts';
+import { readers, writers } from './route-policies.ts';
 import {
   changeSchema,
   createdSchema,
@@ -26,9 +26,6 @@ import {
   tearingDownSchema,
   whySchema,
 } from './environment-schemas.ts';
-
-const readers = { callers: callerKinds, scope: 'env:read', role: 'user', identity: 'people' } as const;
-const writers = { callers: callerKinds, scope: 'env:write', role: 'user', identity: 'introspected' } as const;
 
 const example = {
   id: 'env_7bXk2mQ9sTzLr4VnYc3D',

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { callerKinds } from '../../../core/caller.ts';
 import { timestamp, timestampOrNull } from '../../../core/clock.ts';
 import { defineRoute, pagePagination, type Route } from '../../../platform/http.ts';
 import type { Lifecycle } from '../lifecycle/lifecycle.ts';
 import type { CreatorNames } from '../responses.ts';
+import { readers, writers } from '../route-policies.ts';
 import type { Deploys, DeployWithSteps } from './deploys.ts';
 import { logForms, logStreams, replyWithLogs } from './log-reply.ts';
 import type { LogTail } from './log-tail.ts';
@@ -16,9 +16,6 @@ import {
   logLineSchema,
   logQuery,
 } from './schemas.ts';
-
-const readers = { callers: callerKinds, scope: 'env:read', role: 'user', identity: 'people' } as const;
-const writers = { callers: callerKinds, scope: 'env:write', role: 'user', identity: 'introspected' } as const;
 
 const example = {
   id: 'bld_3kTq9ZpW1xYb7LcD5mNa',
